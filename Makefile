@@ -1,0 +1,179 @@
+# make            build perfd, perfctl and libperfd       make run        see it work, Ctrl-C ends it
+# make check      install what tests need, run them all   make lint       layers, formatting rules, manuals
+# make install    DESTDIR= PREFIX= and the *_DIR below    make bench      the table of bench/RESULTS.md
+# make clean                                              make compile_commands.json
+#
+#   SANITIZE=address,undefined    instrumented build in its own directory
+#   CC=clang                      another compiler, in its own directory
+#   YES=1                         install missing packages without asking
+#
+# Sources are found, not listed: a new file in a folder needs no edit here.
+
+VERSION := $(shell cat VERSION)
+comma   := ,
+CC      ?= cc
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
+B       := build$(if $(filter-out gcc,$(CC)),-$(CC))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+
+PREFIX       ?= /usr
+SBIN_DIR     ?= $(PREFIX)/sbin
+BIN_DIR      ?= $(PREFIX)/bin
+LIB_DIR      ?= $(PREFIX)/lib
+INCLUDE_DIR  ?= $(PREFIX)/include
+MAN_DIR      ?= $(PREFIX)/share/man
+DOC_DIR      ?= $(PREFIX)/share/doc/perfd
+BASH_COMPLETION_DIR ?= $(PREFIX)/share/bash-completion/completions
+SYSCONF_DIR  ?= /etc
+UNIT_DIR     ?= $(PREFIX)/lib/systemd/system
+SYSUSERS_DIR ?= $(PREFIX)/lib/sysusers.d
+TMPFILES_DIR ?= $(PREFIX)/lib/tmpfiles.d
+
+# Without pkg-config there is nothing to build yet; `make deps` says what to install.
+have_pkg_config := $(shell command -v pkg-config 2>/dev/null)
+pkg      = $(if $(have_pkg_config),$(shell pkg-config $(1) $(2) 2>/dev/null))
+CORE_PKGS   := libprotobuf-c
+DAEMON_PKGS := libsystemd libmicrohttpd sqlite3 inih zlib
+CLIENT_PKGS := jansson
+
+WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wformat=2 -Wconversion \
+            -Wno-sign-conversion -Wpointer-arith -Wundef -Wwrite-strings -Wno-unknown-warning-option
+CFLAGS   ?= -O2 -g
+override CFLAGS   += -std=gnu17 $(WARNINGS) -fPIC -pthread -fvisibility=hidden -ffunction-sections -fdata-sections \
+            $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+override CPPFLAGS += -D_GNU_SOURCE -DPERFD_VERSION='"$(VERSION)"' -Ilib -Idaemon -I. -I$(B) \
+            $(if $(SANITIZE),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2) -MMD -MP
+override LDFLAGS  += -pthread -Wl,--gc-sections -Wl,--as-needed -Wl,-z,relro,-z,now \
+            $(if $(SANITIZE),-fsanitize=$(SANITIZE))
+CPPFLAGS += $(call pkg,--cflags,$(CORE_PKGS) $(DAEMON_PKGS) $(CLIENT_PKGS))
+CORE_LIBS   = $(call pkg,--libs,$(CORE_PKGS)) -lm
+DAEMON_LIBS = $(call pkg,--libs,$(DAEMON_PKGS)) $(CORE_LIBS)
+CLIENT_LIBS = $(call pkg,--libs,$(CLIENT_PKGS)) $(CORE_LIBS) -ldl
+
+PROTO_C := $(B)/proto/perfd.pb-c.c
+PROTO_H := $(B)/proto/perfd.pb-c.h
+
+CORE_SRC   := $(wildcard lib/*/*.c proto/*.c)
+DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c))
+CLIENT_SRC := $(filter-out client/main.c,$(wildcard client/*.c))
+# What goes into libperfd: the library itself and the two doors it needs.
+LIB_SRC    := $(filter client/libperfd.c client/codec.c client/json.c client/wire.c,$(CLIENT_SRC))
+
+CORE_OBJ   := $(CORE_SRC:%.c=$(B)/%.o) $(PROTO_C:.c=.o)
+DAEMON_OBJ := $(DAEMON_SRC:%.c=$(B)/%.o)
+CLIENT_OBJ := $(CLIENT_SRC:%.c=$(B)/%.o)
+LIB_OBJ    := $(LIB_SRC:%.c=$(B)/%.o)
+UNIT_TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
+BENCHES    := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
+
+all: $(B)/perfd $(B)/perfctl $(B)/libperfd.so $(B)/libperfd.a $(B)/perfd.pc
+
+$(B)/perfd: $(B)/daemon/main.o $(B)/libdaemon.a $(B)/libcore.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
+
+$(B)/perfctl: $(B)/client/main.o $(B)/libclient.a $(B)/libcore.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
+
+$(B)/libperfd.so.0: $(LIB_OBJ) $(B)/libcore.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libperfd.so.0 -Wl,--exclude-libs,ALL -o $@ $^ $(CLIENT_LIBS)
+
+$(B)/libperfd.so: $(B)/libperfd.so.0
+	ln -sf libperfd.so.0 $@
+
+# One object in which only the PERFD_API names are global, so that a static user cannot collide with our insides.
+$(B)/libperfd.a: $(LIB_OBJ) $(CORE_OBJ)
+	$(RM) $@
+	ld -r -o $(B)/libperfd.o $^
+	objcopy --localize-hidden $(B)/libperfd.o
+	$(AR) rcs $@ $(B)/libperfd.o
+
+$(B)/perfd.pc: client/perfd.pc.in VERSION
+	sed -e 's|@PREFIX@|$(PREFIX)|g; s|@LIB_DIR@|$(LIB_DIR)|g; s|@INCLUDE_DIR@|$(INCLUDE_DIR)|g; s|@VERSION@|$(VERSION)|g' $< > $@
+
+$(B)/libcore.a: $(CORE_OBJ)
+$(B)/libdaemon.a: $(DAEMON_OBJ)
+$(B)/libclient.a: $(CLIENT_OBJ)
+$(B)/libcore.a $(B)/libdaemon.a $(B)/libclient.a:
+	$(RM) $@ && $(AR) rcs $@ $^
+
+$(PROTO_C) $(PROTO_H) &: proto/perfd.proto
+	@mkdir -p $(@D)
+	protoc-c --c_out=$(B) $<
+
+$(B)/%.o: %.c | $(PROTO_H)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+# Generated code is held to the generator's standards, not ours.
+$(B)/%.o: $(B)/%.c
+	$(CC) $(CPPFLAGS) $(CFLAGS) -w -c -o $@ $<
+
+$(B)/tests/unit/%: tests/unit/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS) $(DAEMON_LIBS) -lcmocka
+
+$(B)/bench/%: bench/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS) $(DAEMON_LIBS)
+
+# --- packages ------------------------------------------------------------------------------------
+
+deps:
+	@tools/deps build
+test-deps:
+	@tools/deps build test
+interop-deps:
+	@tools/deps build test interop
+
+# --- use -----------------------------------------------------------------------------------------
+
+# Packages can change what pkg-config answers, so the build is its own make.
+run: deps
+	@$(MAKE) --no-print-directory -s all
+	@tools/run $(B)
+
+check: test-deps
+	@$(MAKE) --no-print-directory -s all unit-tests
+	@tests/run $(B) $(TESTS)
+
+unit-tests: $(UNIT_TESTS)
+
+bench: deps
+	@$(MAKE) --no-print-directory -s all benches
+	@bench/run $(B)
+
+benches: $(BENCHES)
+
+lint:
+	@tests/lint
+
+compile_commands.json: Makefile
+	@$(MAKE) --no-print-directory -nkB all unit-tests benches | tools/compile-commands > $@
+
+install: all
+	install -D -m 755 $(B)/perfd $(DESTDIR)$(SBIN_DIR)/perfd
+	install -D -m 755 $(B)/perfctl $(DESTDIR)$(BIN_DIR)/perfctl
+	install -D -m 755 $(B)/libperfd.so.0 $(DESTDIR)$(LIB_DIR)/libperfd.so.0
+	ln -sf libperfd.so.0 $(DESTDIR)$(LIB_DIR)/libperfd.so
+	install -D -m 644 $(B)/libperfd.a $(DESTDIR)$(LIB_DIR)/libperfd.a
+	install -D -m 644 $(B)/perfd.pc $(DESTDIR)$(LIB_DIR)/pkgconfig/perfd.pc
+	install -D -m 644 client/perfd.h $(DESTDIR)$(INCLUDE_DIR)/perfd.h
+	install -D -m 644 proto/perfd.proto $(DESTDIR)$(PREFIX)/share/perfd/perfd.proto
+	install -D -m 644 client/perfctl.bash $(DESTDIR)$(BASH_COMPLETION_DIR)/perfctl
+	test -e $(DESTDIR)$(SYSCONF_DIR)/perfd/perfd.conf || \
+	        install -D -m 644 conf/perfd.conf $(DESTDIR)$(SYSCONF_DIR)/perfd/perfd.conf
+	install -d -m 755 $(DESTDIR)$(SYSCONF_DIR)/perfd/perfd.conf.d $(DESTDIR)$(UNIT_DIR)
+	for unit in systemd/*.service systemd/*.socket; do \
+	        sed -e 's|/usr/sbin/|$(SBIN_DIR)/|g' $$unit > $(DESTDIR)$(UNIT_DIR)/$${unit##*/} || exit 1; done
+	install -D -m 644 systemd/perfd.sysusers $(DESTDIR)$(SYSUSERS_DIR)/perfd.conf
+	install -D -m 644 systemd/perfd.tmpfiles $(DESTDIR)$(TMPFILES_DIR)/perfd.conf
+	for page in man/*.[1-9]; do install -D -m 644 $$page $(DESTDIR)$(MAN_DIR)/man$${page##*.}/$${page##*/} || exit 1; done
+	install -D -m 644 README.md $(DESTDIR)$(DOC_DIR)/README.md
+
+clean:
+	$(RM) -r build build-* compile_commands.json
+
+.PHONY: all deps test-deps interop-deps run check unit-tests bench benches lint install clean compile_commands.json
+.SECONDARY:
+-include $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d)

@@ -1,0 +1,74 @@
+#ifndef PERFD_H
+#define PERFD_H
+
+/*
+ * libperfd: say to perfd what a program has measured
+ *
+ * One PerfdClient is one connection. It may be used from several threads at once; calls
+ * on it take turns. There is no global state and no thread behind the scenes. Every function
+ * returns 0 or a positive status that perfd answered (PERFD_DUPLICATE counts as done), or a
+ * negative errno: -ECONNREFUSED, -ENOENT, -ETIMEDOUT, … when perfd could not be asked. After
+ * either, perfd_client_error() has the sentence. Nothing here waits longer than the timeout.
+ * libperfd(3) has a complete example.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PERFD_API __attribute__((visibility("default")))
+
+typedef struct PerfdClient PerfdClient;
+
+enum {
+        PERFD_OK = 0,
+        PERFD_DUPLICATE = 1,
+        PERFD_INVALID = 2,
+        PERFD_TOO_LARGE = 3,
+        PERFD_QUOTA = 4,
+        PERFD_UNAVAILABLE = 5,
+        PERFD_DENIED = 6,
+        PERFD_NOT_FOUND = 7,
+        PERFD_UNSUPPORTED = 8,
+};
+
+/* socket_path: NULL for $PERFD_SOCKET, else /run/perfd/perfd.sock. timeout_ms: for connecting and for each answer; 0: 5000. */
+PERFD_API int perfd_client_open(PerfdClient **ret, const char *socket_path, unsigned timeout_ms);
+/* Accepts NULL. */
+PERFD_API void perfd_client_close(PerfdClient *client);
+/* The sentence of the last call that did not return 0, "" before. Valid until the next call on this client in any thread. */
+PERFD_API const char *perfd_client_error(const PerfdClient *client);
+
+/* What is said of a job besides its id. Zeroed fields are left out; rank counts only with has_rank. */
+typedef struct PerfdJob {
+        const char *name;
+        const char *command;
+        const char *const *labels; /* "key=value", NULL-terminated, or NULL */
+        int64_t rank;
+        int has_rank;
+        int32_t pid; /* process that stands for the job, 0: none; perfd closes the job when it goes away */
+} PerfdJob;
+
+/* Begins a job. Beginning a running job of one's own again is PERFD_DUPLICATE. job may be NULL. */
+PERFD_API int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJob *job);
+/* Ends it. exit_status: 0…255, or -1 when there is none to report. */
+PERFD_API int perfd_job_end(PerfdClient *client, const char *id, int exit_status);
+
+/*
+ * Submits one indicator: a JSON object as in perfctl-submit's manual, checked before it is sent.
+ * Returns when it is on disk. job: the job it belongs to, or NULL. Sent again after a lost
+ * connection under the same id, so it is stored once.
+ */
+PERFD_API int perfd_submit_json(PerfdClient *client, const char *job, const char *json);
+
+/* "0.1.0" */
+PERFD_API const char *perfd_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

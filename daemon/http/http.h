@@ -1,0 +1,49 @@
+#pragma once
+
+/*
+ * HTTP: the only way out
+ *
+ * libmicrohttpd with its own few threads, on TCP and on a Unix socket. A request reads the
+ * latest published Snapshot and, for history, the store through the thread's own Reader.
+ * Nothing here can make the loop wait, and nothing here changes anything.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/snapshot.h"
+#include "util/scoped.h"
+
+typedef struct HttpConfig {
+        int tcp_fd;  /* listening TCP socket, taken over; -1: none */
+        int unix_fd; /* listening Unix socket, taken over; -1: none */
+        unsigned n_threads;
+        unsigned connections_max; /* in all, per listener */
+        unsigned connections_per_ip_max;
+        unsigned timeout_s;       /* idle connections are closed */
+        const char *store_path;   /* borrowed */
+        uint64_t question_timeout_ns;
+} HttpConfig;
+
+typedef struct HttpStats {
+        uint64_t n_requests_by_class[6]; /* [2]: 2xx … [5]: 5xx */
+        uint64_t n_bytes_sent;
+        uint64_t n_connections;
+        uint64_t cpu_ns; /* spent answering */
+} HttpStats;
+
+typedef struct Http Http;
+
+int http_new(Http **ret, const HttpConfig *config);
+Http *http_free(Http *http);
+DEFINE_SCOPED(Http, http_free);
+
+/*
+ * A snapshot nobody reads at the moment, to be filled and then published; the previous filling's arrays are
+ * still in it for reuse. NULL when all are being read (then this tick is not published: the next will be).
+ */
+Snapshot *http_snapshot_begin(Http *http);
+void http_snapshot_publish(Http *http, Snapshot *snapshot);
+/* What /-/ready answers: set once recovery is done, cleared when draining. */
+void http_set_ready(Http *http, bool ready);
+void http_stats(const Http *http, HttpStats *ret);

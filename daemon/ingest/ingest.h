@@ -1,0 +1,79 @@
+#pragma once
+
+/*
+ * Ingest: the Unix socket
+ *
+ * Owns the listening socket and the connections, cuts bytes into frames, frames into
+ * valid Requests, and sends Answers back in the order of the requests. It decides
+ * nothing: its parent takes requests with ingest_next() as fast as it can place them and
+ * gives each an answer with ingest_answer(), at once or when the disk has it.
+ *
+ * Back-pressure: what the parent does not take stays in the connection's buffer, then in
+ * the kernel's, then in the client's write. A connection holds at most one frame's worth of
+ * bytes and `in_flight_max` unanswered requests. A peer whose bytes are not a frame of ours
+ * gets a last reply that says so, and is closed.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "model/request.h"
+#include "util/scoped.h"
+
+typedef struct IngestConfig {
+        size_t frame_max_bytes;
+        unsigned connections_max;
+        unsigned connections_per_uid_max;
+        unsigned in_flight_max; /* unanswered requests of one connection */
+        size_t string_max_bytes;
+        const char *server;     /* borrowed; for hello */
+        const char *node;       /* borrowed */
+        bool durable;
+} IngestConfig;
+
+/* Names one unanswered request. Stays valid, and harmless, after its connection is gone. */
+typedef struct Ticket {
+        uint32_t connection;
+        uint32_t generation;
+        uint64_t number;
+} Ticket;
+
+typedef struct IngestStats {
+        uint64_t n_connections, n_connections_total, n_connections_refused, n_protocol_errors;
+        uint64_t n_in_flight;
+        uint64_t n_answers[N_STATUSES];
+} IngestStats;
+
+typedef struct Ingest Ingest;
+
+/* listen_fd: a listening SOCK_STREAM Unix socket, taken over. Config is copied. Caller frees. */
+int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig *config);
+Ingest *ingest_free(Ingest *ingest);
+DEFINE_SCOPED(Ingest, ingest_free);
+
+/* New limits for what comes from now on. */
+void ingest_configure(Ingest *ingest, const IngestConfig *config);
+
+/*
+ * The next request, round-robin over connections that have one. Hello, and whatever is
+ * not valid, ingest answers itself. *ret is borrowed until the next call.
+ * 0, INGEST_IDLE when none is complete (call again after the next turn of the loop), or < 0.
+ */
+enum {
+        INGEST_IDLE = 1,
+};
+int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket);
+
+/* Answers a request. Order between requests is ingest's business. Ignores tickets whose connection is gone. */
+void ingest_answer(Ingest *ingest, Ticket ticket, const Answer *answer);
+
+/* Sends what is ready on every connection. Call once after a batch of ingest_answer(). */
+void ingest_flush(Ingest *ingest);
+
+/* Stops accepting and reading; answers still go out. For a clean end. */
+void ingest_drain(Ingest *ingest);
+/* True when no request is unanswered and no answer unsent. */
+bool ingest_is_idle(const Ingest *ingest);
+
+const IngestStats *ingest_stats(const Ingest *ingest);

@@ -1,0 +1,92 @@
+#pragma once
+
+/*
+ * Reader: questions to the store
+ *
+ * A read-only connection with a time limit for each question, for one thread. Rows come
+ * one at a time; text is borrowed until the next step. Filters are bound, never spliced.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/job.h"
+#include "util/scoped.h"
+
+typedef struct Reader Reader;
+
+/* path: store_path(). timeout_ns: of one question, all its rows. Opened lazily: 0 or -ENOMEM. */
+int reader_new(Reader **ret, const char *path, uint64_t timeout_ns);
+Reader *reader_free(Reader *reader);
+DEFINE_SCOPED(Reader, reader_free);
+
+/* Outcomes of every question and step. */
+enum {
+        READER_END = 1,   /* no (more) rows */
+        READER_TIMEOUT,   /* the limit was reached */
+        READER_BROKEN,    /* the database cannot be read */
+};
+
+/* Keyset paging: rows come newest first, strictly before (time, id) of the last row of the page before; 0 for the first page. */
+typedef struct PageKey {
+        uint64_t time_ms;
+        int64_t row;
+} PageKey;
+
+typedef struct ResultFilter {
+        const char *name, *component, *job; /* NULL: any */
+        uint64_t since_ms, until_ms;        /* [since, until); 0: open */
+        PageKey before;
+} ResultFilter;
+
+typedef struct ResultRow {
+        int64_t row;
+        uint8_t id[16];
+        const char *name, *component, *version, *job; /* version and job may be NULL */
+        uint32_t uid;
+        uint64_t time_ms;
+        bool has_score;
+        double score;
+        const char *document; /* JSON */
+} ResultRow;
+
+int reader_results(Reader *reader, const ResultFilter *filter);
+int reader_next_result(Reader *reader, ResultRow *ret);
+
+/* Every (name, component) with its number of results and latest time. */
+typedef struct IndicatorRow {
+        const char *name, *component;
+        uint64_t n_results, latest_ms;
+} IndicatorRow;
+int reader_indicators(Reader *reader);
+int reader_next_indicator(Reader *reader, IndicatorRow *ret);
+
+typedef struct JobFilter {
+        const char *name, *user, *state; /* NULL: any; state as job_state_name() */
+        uint64_t since_ms, until_ms;     /* by begin */
+        PageKey before;
+} JobFilter;
+
+typedef struct JobRow {
+        int64_t row;
+        JobView view;         /* metrics only when finished or interrupted; owned by the reader until the next step */
+        bool has_metrics;
+        const char *timeline; /* timeline_format() text, or NULL; only from reader_job() */
+} JobRow;
+
+int reader_jobs(Reader *reader, const JobFilter *filter);
+int reader_next_job(Reader *reader, JobRow *ret);
+/* One job by id. 0 or an outcome; READER_END: there is none. */
+int reader_job(Reader *reader, const char *id, JobRow *ret);
+
+typedef struct NodeSampleRow {
+        uint64_t begin_ms, interval_ms;
+        const char *timeline; /* one-point timeline_format() */
+} NodeSampleRow;
+/* Oldest first, [since, until). */
+int reader_node_samples(Reader *reader, uint64_t since_ms, uint64_t until_ms);
+int reader_next_node_sample(Reader *reader, NodeSampleRow *ret);
+
+/* Ends the question early (also done by the next one). */
+void reader_reset(Reader *reader);

@@ -1,0 +1,132 @@
+#pragma once
+
+/*
+ * Store: what must survive
+ *
+ * SQLite behind one writer thread. store_put_…() copies a row into a bounded queue and
+ * returns at once; the writer takes all that has queued up into one transaction, syncs
+ * once, and hands back a StoreDone for each row through store_fd(). A row that was handed
+ * back with STORE_DONE is on disk. Nothing else of the store blocks the caller.
+ *
+ * Readers (reader.h) are separate, read-only connections for HTTP's threads.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/job.h"
+#include "model/request.h"
+#include "util/scoped.h"
+
+typedef struct StoreConfig {
+        const char *directory;    /* state directory; must exist */
+        bool is_volatile;         /* no syncing: gone with the machine, survives the process at most */
+        uint64_t size_max_bytes;  /* database with its WAL; oldest rows go first when reached */
+        uint64_t keep_samples_ns, keep_jobs_ns, keep_results_ns; /* 0: for ever */
+        size_t queue_rows_max;
+        size_t queue_bytes_max;
+} StoreConfig;
+
+typedef struct Store Store;
+
+/*
+ * Opens or creates perfd.db in the directory, migrates it, starts the writer. A corrupt file is
+ * moved aside (perfd.db.corrupt-TIME) and a new one begun: *ret_note then says so (caller frees; NULL otherwise).
+ * 0, a negative errno, or an outcome: then *ret_note says why.
+ */
+enum {
+        STORE_TOO_NEW = 1, /* written by a later perfd: not touched */
+        STORE_LOCKED,      /* another perfd has it */
+};
+int store_open(Store **ret, const StoreConfig *config, char **ret_note);
+/* Writes out what is queued, stops the writer, closes. */
+Store *store_free(Store *store);
+DEFINE_SCOPED(Store, store_free);
+
+/* New limits and retention; directory and is_volatile must stay. */
+void store_configure(Store *store, const StoreConfig *config);
+
+/* Full path of the database file, for readers. Borrowed. */
+const char *store_path(const Store *store);
+
+/*
+ * Rows in. `cookie` comes back in StoreDone; 0 means nobody waits and no StoreDone is made.
+ * 0: queued. STORE_QUEUE_FULL: nothing was taken, try after the next StoreDone.
+ */
+enum {
+        STORE_QUEUE_FULL = 1,
+};
+typedef struct StoreCookie {
+        uint64_t a, b;
+} StoreCookie;
+
+/* All items of one submission in one row-set: all stored or none. uid: of the sender. arrived_ms: time for items without one. */
+int store_put_results(Store *store, const Submission *items, size_t n_items, uint32_t uid, uint64_t arrived_ms, StoreCookie cookie);
+/* The job's begin, with the window it starts from (window_format) and the meter's account (meter_save), in one row-set. */
+int store_put_job_begin(Store *store, const JobInfo *info, uint64_t begin_realtime_ms, const char *boot_id,
+                        const char *window, const char *meter, StoreCookie cookie);
+/* Final state of a job. timeline: timeline_format() text or NULL. A job not begun here before is an error only in our own code. */
+int store_put_job_end(Store *store, const char *job, JobState state, uint64_t end_realtime_ms, const JobEnd *end, const char *note,
+                      const MetricSet *metrics, const char *timeline, StoreCookie cookie);
+/* An end that arrives for a job already closed as interrupted: adds exit status and rusage, keeps the numbers. */
+int store_put_job_amend(Store *store, const char *job, const JobEnd *end, StoreCookie cookie);
+/* All windows at one instant with the meter's account: checkpoint of every running job, one row-set. */
+typedef struct StoreCheckpoint {
+        const char *job;
+        const char *window;
+} StoreCheckpoint;
+int store_put_checkpoints(Store *store, const StoreCheckpoint *items, size_t n_items, const char *boot_id,
+                          const char *meter, uint64_t realtime_ms);
+/* One interval of the node's history; text is a one-point timeline_format(). */
+int store_put_node_sample(Store *store, uint64_t begin_realtime_ms, uint64_t interval_ms, const char *timeline);
+
+/* Readable when a StoreDone waits. */
+int store_fd(const Store *store);
+typedef enum StoreOutcome {
+        STORE_DONE,      /* on disk */
+        STORE_DUPLICATE, /* every id of the submission was there already: nothing changed. Part new, part old: the new ones are stored, STORE_DONE */
+        STORE_CONFLICT,  /* job begin: the id is taken by another job */
+        STORE_MISSING,   /* job amend: there is no such job */
+        STORE_FAILED,    /* disk full, I/O error: nothing of it was kept; see store_stats().error */
+} StoreOutcome;
+typedef struct StoreDone {
+        StoreCookie cookie;
+        StoreOutcome outcome;
+} StoreDone;
+/* 0 with the next completion, STORE_NONE when there is none (and the descriptor is reset). */
+enum {
+        STORE_NONE = 1,
+};
+int store_next_done(Store *store, StoreDone *ret);
+
+typedef struct StoreStats {
+        uint64_t queue_rows, queue_bytes, queue_rows_max;
+        uint64_t n_commits, n_commit_failures, commit_ns_sum, commit_ns_last, n_rows_committed, n_rows_removed;
+        uint64_t size_bytes, size_max_bytes;
+        bool is_writable;
+        char error[160];
+} StoreStats;
+void store_stats(Store *store, StoreStats *ret);
+
+/*
+ * What a start needs: the meter's account and the jobs that were running, from before the writer starts
+ * taking rows. Caller frees with store_recovery_free().
+ */
+typedef struct StoreRecoveredJob {
+        JobInfo info;
+        uint64_t begin_realtime_ms;
+        char *window;  /* owned */
+        char *boot_id; /* owned: of its last checkpoint */
+        uint64_t checkpoint_realtime_ms;
+} StoreRecoveredJob;
+typedef struct StoreRecovery {
+        char *meter;   /* owned; NULL when there is none */
+        char *boot_id; /* owned; of the meter */
+        uint64_t meter_realtime_ms;
+        StoreRecoveredJob *jobs; /* owned */
+        size_t n_jobs;
+} StoreRecovery;
+int store_recover(Store *store, StoreRecovery **ret);
+StoreRecovery *store_recovery_free(StoreRecovery *recovery);
+DEFINE_SCOPED(StoreRecovery, store_recovery_free);

@@ -1,0 +1,52 @@
+#pragma once
+
+/*
+ * Indicator: one measurement a script printed
+ *
+ * The shape of Thoth's performance indicators (perfd.conf names no other): an object with
+ * `@parameters`, `@result`, `name`, `framework` or `component`, and whatever else the
+ * script had to say. The rules are checked in one place for the client (before sending)
+ * and the daemon (before storing), so both say the same words.
+ */
+
+#include <stddef.h>
+
+#include "model/value.h"
+
+#define NAME_MAX_BYTES 128U       /* names: [A-Za-z0-9_.:-] */
+#define COMPONENT_MAX_BYTES 256U
+#define STRING_MAX_BYTES 65536U   /* any string inside a document; setting [limits] string_size */
+#define KEYS_MAX 4096U            /* members in a whole document */
+
+typedef struct Indicator {
+        const char *name;
+        const char *component; /* `component`, or `framework` where that was given */
+        const char *version;   /* NULL when not given */
+        const double *overall_score; /* NULL when absent or null; points at score_ */
+        double score_;
+        const Value *parameters;
+        const Value *result;
+        const Value *document; /* all of it, as printed */
+} Indicator;
+
+#define COMPLAINT_PATH_MAX 200
+#define COMPLAINT_TEXT_MAX 300
+
+/* Where the trouble is ("@result.rate"; "" for the whole) and a sentence with the fix. */
+typedef struct Complaint {
+        char path[COMPLAINT_PATH_MAX];
+        char text[COMPLAINT_TEXT_MAX];
+} Complaint;
+
+enum {
+        INDICATOR_INVALID = 1,
+};
+
+/*
+ * Checks a document and takes it apart. Everything in *ret is borrowed from `document`.
+ * 0, or INDICATOR_INVALID with the first complaint. string_max: longest string in bytes.
+ */
+int indicator_from_value(const Value *document, size_t string_max, Indicator *ret, Complaint *ret_complaint);
+
+/* True for 1…max_bytes characters of [A-Za-z0-9_.:-]. */
+bool name_is_valid(const char *text, size_t max_bytes);

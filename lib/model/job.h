@@ -1,0 +1,86 @@
+#pragma once
+
+/*
+ * Job: something that runs from a begin to an end on this node
+ *
+ * A JobInfo is what was said about it and what the kernel vouched for; a JobEnd is how it
+ * ended. Both are plain and owned: copying a JobInfo copies everything.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/metric.h"
+#include "util/json.h"
+
+#define JOB_ID_MAX 129     /* with NUL; [A-Za-z0-9_.:-]{1,128} */
+#define JOB_TEXT_MAX 257   /* name, label value; with NUL */
+#define JOB_LABELS_MAX 16
+#define JOB_COMMAND_MAX 1024
+
+typedef enum JobState {
+        JOB_RUNNING,
+        JOB_FINISHED,    /* somebody said end */
+        JOB_INTERRUPTED, /* its process, or the machine, went away without an end */
+} JobState;
+
+const char *job_state_name(JobState state); /* "running", "finished", "interrupted" */
+int job_state_find(const char *name);       /* -1 when there is none */
+
+typedef struct JobLabel {
+        char key[65];
+        char value[JOB_TEXT_MAX];
+} JobLabel;
+
+typedef struct JobInfo {
+        char id[JOB_ID_MAX];
+        char name[JOB_TEXT_MAX];       /* "" when not given */
+        char command[JOB_COMMAND_MAX]; /* as run, for people; cut with … ; "" when not known */
+        char user[65];                 /* of the uid below, "" when it has no name; looked up by the client */
+        uint32_t uid, gid;             /* of the peer, from the kernel */
+        int32_t pid;                   /* process that stands for the job; 0: nobody to watch */
+        uint64_t pid_start_ticks;      /* its start time (proc/PID/stat field 22): tells a reused pid */
+        int64_t rank;                  /* -1 when not given; `step` of its metrics is max(rank, 0) */
+        size_t n_labels;
+        JobLabel *labels; /* owned */
+} JobInfo;
+
+void job_info_deinit(JobInfo *info);
+int job_info_copy(const JobInfo *from, JobInfo *ret); /* 0 or -ENOMEM */
+/* Labels as a JSON object. */
+void job_labels_write_json(const JobInfo *info, Json *json);
+
+/* The sixteen fields of struct rusage, as wait4(2) gave them for the job's first process. */
+#define RUSAGE_FIELDS(X)                                                                         \
+        X(ru_maxrss) X(ru_ixrss) X(ru_idrss) X(ru_isrss) X(ru_minflt) X(ru_majflt) X(ru_nswap)   \
+        X(ru_inblock) X(ru_oublock) X(ru_msgsnd) X(ru_msgrcv) X(ru_nsignals) X(ru_nvcsw) X(ru_nivcsw)
+
+typedef struct JobRusage {
+        double ru_utime, ru_stime; /* seconds */
+#define X(field) int64_t field;
+        RUSAGE_FIELDS(X) /* ru_maxrss in KiB, ru_inblock and ru_oublock in 512-byte blocks */
+#undef X
+} JobRusage;
+
+void job_rusage_write_json(const JobRusage *rusage, Json *json);
+
+typedef struct JobEnd {
+        bool has_exit_status;
+        int32_t exit_status; /* as a shell shows it: 0…255, 128 + signal */
+        int32_t signal;      /* 0: none */
+        bool has_rusage;
+        JobRusage rusage;
+} JobEnd;
+
+/* A job with its numbers as of now (running) or at its end. What snapshots and the store hand out. */
+typedef struct JobView {
+        JobInfo info;
+        JobState state;
+        uint64_t begin_realtime_ms, end_realtime_ms; /* end 0 while running */
+        char note[160]; /* what must be known of the numbers: "ended by a reboot; totals end at the last checkpoint"; "" */
+        JobEnd end;
+        MetricSet metrics;
+} JobView;
+
+void job_view_deinit(JobView *view);

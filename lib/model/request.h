@@ -1,0 +1,78 @@
+#pragma once
+
+/*
+ * Request and Answer: the wire, past the door
+ *
+ * ingest/codec.c turns frames into Requests; everything after speaks these.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/indicator.h"
+#include "model/job.h"
+
+/* Numbers are the wire's. */
+typedef enum Status {
+        STATUS_OK,
+        STATUS_DUPLICATE,
+        STATUS_INVALID,
+        STATUS_TOO_LARGE,
+        STATUS_QUOTA,
+        STATUS_UNAVAILABLE,
+        STATUS_DENIED,
+        STATUS_NOT_FOUND,
+        STATUS_UNSUPPORTED,
+        N_STATUSES,
+} Status;
+
+const char *status_name(Status status); /* "OK", "DUPLICATE", … */
+
+typedef enum RequestKind {
+        REQUEST_HELLO,
+        REQUEST_JOB_BEGIN,
+        REQUEST_JOB_END,
+        REQUEST_SUBMIT,
+} RequestKind;
+
+#define RESULT_ID_BYTES 16U
+
+typedef struct Submission {
+        uint8_t id[RESULT_ID_BYTES];
+        const char *job; /* "" when none */
+        uint64_t time_ms; /* 0: on arrival */
+        Indicator indicator;
+} Submission;
+
+/* Who sent it, from the kernel. */
+typedef struct Peer {
+        uint32_t uid, gid;
+        int32_t pid;
+} Peer;
+
+typedef struct Request {
+        RequestKind kind;
+        Peer peer;
+        union {
+                struct {
+                        const char *client;
+                } hello;
+                struct {
+                        JobInfo *info; /* borrowed; uid and gid already the peer's; labels in the arena */
+                } job_begin;
+                struct {
+                        const char *job;
+                        JobEnd end;
+                } job_end;
+                struct {
+                        const Submission *items;
+                        size_t n_items;
+                } submit;
+        };
+} Request;
+
+typedef struct Answer {
+        Status status;
+        Complaint complaint; /* path and sentence when not OK; else "" */
+} Answer;

@@ -1,0 +1,173 @@
+#pragma once
+
+/*
+ * Sample: what the kernel said at one instant
+ *
+ * Raw counters and gauges, unconverted: no rates, no percentages, no differences.
+ * A Sample owns its arrays; they grow when hardware appears and are reused from
+ * tick to tick, so that sampling allocates nothing in the steady state. What could
+ * not be read is marked absent in `have`; the rest of the sample is still good.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/scoped.h"
+
+/* One bit each in Sample.have; also the `source` label of the self-metrics. */
+typedef enum Source {
+        SOURCE_STAT,         /* proc/stat */
+        SOURCE_MEMINFO,      /* proc/meminfo */
+        SOURCE_VMSTAT,       /* proc/vmstat */
+        SOURCE_DISKSTATS,    /* proc/diskstats, classified by sys/block */
+        SOURCE_NETDEV,       /* proc/net/dev, classified by sys/class/net */
+        SOURCE_FILESYSTEMS,  /* proc/self/mountinfo and statvfs(3) */
+        SOURCE_LOADAVG,      /* proc/loadavg */
+        SOURCE_PSI_CPU,      /* proc/pressure/cpu */
+        SOURCE_PSI_MEMORY,   /* proc/pressure/memory */
+        SOURCE_PSI_IO,       /* proc/pressure/io */
+        N_SOURCES,
+} Source;
+
+/* "stat", "meminfo", …: as in labels and messages. */
+const char *source_name(Source source);
+/* The file under the root, "proc/stat", …. */
+const char *source_path(Source source);
+
+typedef enum CpuMode {
+        CPU_USER, /* without guest, which the kernel counts in user as well */
+        CPU_NICE, /* without guest_nice */
+        CPU_SYSTEM,
+        CPU_IDLE,
+        CPU_IOWAIT,
+        CPU_IRQ,
+        CPU_SOFTIRQ,
+        CPU_STEAL,
+        CPU_GUEST,
+        CPU_GUEST_NICE,
+        N_CPU_MODES,
+} CpuMode;
+
+const char *cpu_mode_name(CpuMode mode);
+
+/* Clock ticks (1/100 s, USER_HZ) since boot. */
+typedef struct CpuTimes {
+        uint64_t ticks[N_CPU_MODES];
+} CpuTimes;
+
+#define TICKS_PER_S 100U
+
+typedef struct SampleCpu {
+        bool online; /* has a line in proc/stat */
+        CpuTimes times;
+} SampleCpu;
+
+typedef enum DiskClass {
+        DISK_PHYSICAL, /* whole device with hardware behind it */
+        DISK_VIRTUAL,  /* dm, md, loop, zram, ram, nbd without device: lies on others or on nothing */
+        N_DISK_CLASSES,
+} DiskClass;
+
+typedef enum NetClass {
+        NET_LOOPBACK,
+        NET_PHYSICAL,
+        NET_VIRTUAL, /* bridge, veth, bond, vlan, tun …: traffic that is counted on a physical one too, or never leaves */
+        N_NET_CLASSES,
+} NetClass;
+
+const char *disk_class_name(DiskClass c); /* "physical", "virtual" */
+const char *net_class_name(NetClass c);   /* "loopback", "physical", "virtual" */
+
+#define DEVICE_NAME_MAX 32
+
+typedef struct SampleDisk {
+        char name[DEVICE_NAME_MAX];
+        DiskClass class;
+        uint64_t read_bytes, write_bytes; /* sectors × 512 */
+        uint64_t reads, writes;           /* completed */
+        uint64_t io_ms;                   /* time with at least one I/O in flight */
+} SampleDisk;
+
+typedef struct SampleNet {
+        char name[DEVICE_NAME_MAX];
+        NetClass class;
+        uint64_t received_bytes, sent_bytes;
+        uint64_t received_packets, sent_packets;
+        uint64_t received_errors, sent_errors;
+} SampleNet;
+
+#define MOUNT_POINT_MAX 256
+
+typedef struct SampleFilesystem {
+        char mount_point[MOUNT_POINT_MAX]; /* cut when longer */
+        char type[DEVICE_NAME_MAX];
+        uint64_t size_bytes;
+        uint64_t free_bytes;      /* for root */
+        uint64_t available_bytes; /* for users */
+} SampleFilesystem;
+
+typedef struct SampleMemory {
+        uint64_t total_bytes, available_bytes, free_bytes, cached_bytes, buffers_bytes;
+        uint64_t swap_total_bytes, swap_free_bytes;
+} SampleMemory;
+
+/* Pressure stall totals since boot. full of cpu is always 0 and not kept. */
+typedef struct SamplePsi {
+        uint64_t some_us, full_us;
+} SamplePsi;
+
+typedef struct Sample {
+        uint64_t boottime_ns; /* CLOCK_BOOTTIME: order and distance */
+        uint64_t realtime_ns; /* CLOCK_REALTIME: label */
+        uint32_t have;        /* bit per Source */
+
+        CpuTimes cpu;     /* the kernel's own sum over all possible CPUs: keeps counting through hot-plug */
+        SampleCpu *cpus;  /* owned; by CPU number */
+        size_t n_cpus;    /* highest number seen + 1 */
+        size_t n_cpus_allocated;
+        uint32_t n_online;
+        uint64_t context_switches;
+
+        SampleMemory memory;
+        uint64_t pgmajfault, oom_kill, pswpin_pages, pswpout_pages; /* since boot */
+        double load1, load5, load15;
+        uint32_t n_running, n_threads; /* runnable and existing, from loadavg; perfd's own thread taken off n_running */
+        SamplePsi psi_cpu, psi_memory, psi_io;
+
+        SampleDisk *disks; /* owned */
+        size_t n_disks, n_disks_allocated;
+        SampleNet *nets; /* owned */
+        size_t n_nets, n_nets_allocated;
+        SampleFilesystem *filesystems; /* owned; may be older than the rest, see filesystems_boottime_ns */
+        size_t n_filesystems, n_filesystems_allocated;
+        uint64_t filesystems_boottime_ns;
+} Sample;
+
+static inline bool sample_has(const Sample *sample, Source source) {
+        return sample->have & (1U << source);
+}
+
+static inline void sample_set(Sample *sample, Source source) {
+        sample->have |= 1U << source;
+}
+
+/* Releases the arrays. The struct itself may be embedded; a zeroed one is valid and empty. */
+void sample_deinit(Sample *sample);
+
+/* Make room for n items (kept items stay, new ones are zero). 0 or -ENOMEM. */
+int sample_reserve_cpus(Sample *sample, size_t n);
+int sample_reserve_disks(Sample *sample, size_t n);
+int sample_reserve_nets(Sample *sample, size_t n);
+int sample_reserve_filesystems(Sample *sample, size_t n);
+
+/* busy = everything but idle and iowait. */
+uint64_t cpu_times_busy(const CpuTimes *times);
+uint64_t cpu_times_total(const CpuTimes *times);
+
+/* Used share of memory, (total − available) / total, 0…1. Only with SOURCE_MEMINFO and total > 0. */
+double sample_memory_ratio(const Sample *sample);
+/* The file system mounted at `/`, or NULL. Borrowed from the sample. */
+const SampleFilesystem *sample_root_filesystem(const Sample *sample);
+/* used / (used + available to users), 0…1: as df(1) does. */
+double filesystem_used_ratio(const SampleFilesystem *filesystem);

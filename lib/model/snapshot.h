@@ -1,0 +1,76 @@
+#pragma once
+
+/*
+ * Snapshot: live state, frozen
+ *
+ * The loop fills one after each tick and publishes it; HTTP's threads read it and
+ * nothing else of the loop's. Arrays are reused from one filling to the next.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/job.h"
+#include "model/meter.h"
+#include "model/metric.h"
+#include "model/sample.h"
+
+#define STATUS_LABELS_MAX 10 /* one for each Status of the wire */
+#define LATENESS_BUCKETS 6   /* upper bounds in lateness_bounds_s, then +Inf */
+
+typedef struct SelfStats {
+        uint64_t started_realtime_ns;
+        uint64_t n_ticks, n_missed_ticks;
+        uint64_t sample_cpu_ns;        /* CPU time spent sampling, sum */
+        uint64_t last_sample_cpu_ns;
+        uint64_t lateness_sum_ns, lateness_last_ns, lateness_max_ns;
+        uint64_t n_source_failures[N_SOURCES];
+        uint32_t sources_absent; /* bit per Source: not read in the last sample */
+        char source_error[N_SOURCES][96];
+        uint64_t n_requests[STATUS_LABELS_MAX]; /* by wire status */
+        uint64_t n_connections, n_connections_total, n_connections_refused, n_protocol_errors;
+        uint64_t n_in_flight;
+        uint64_t n_jobs_running, n_jobs_begun, n_jobs_finished, n_jobs_interrupted;
+        uint64_t n_indicators_stored; /* since start */
+        /* store */
+        uint64_t queue_rows, queue_bytes, queue_rows_max;
+        uint64_t n_commits, n_commit_failures, commit_ns_sum, commit_ns_last, n_rows_committed;
+        uint64_t store_bytes, store_bytes_max, n_rows_removed;
+        bool store_writable;
+        char store_error[160]; /* why it is not; "" */
+        bool store_volatile;
+        bool config_reload_ok;
+        uint64_t config_reload_realtime_ns;
+        uint64_t n_config_reloads;
+        uint64_t process_cpu_ns;
+        uint64_t resident_bytes, virtual_bytes; /* of this process */
+        uint64_t n_open_fds, n_fds_max;
+} SelfStats;
+
+typedef struct Snapshot {
+        char hostname[65];
+        char boot_id[37];
+        char machine[65], kernel[65]; /* uname */
+        uint64_t interval_ns;
+        uint64_t boottime_ns, realtime_ns; /* of the last sample; 0: none yet */
+
+        Sample sample;           /* owned copy of the last sample */
+        Totals totals;           /* since perfd first saw this boot */
+        MeterEvents events;
+        Observation observation; /* the latest; end_ns 0: none yet */
+        MetricSet node;          /* window since start */
+        uint64_t node_begin_realtime_ns;
+
+        JobView *jobs; /* owned: running ones first, then those that ended within the exposition time */
+        size_t n_jobs, n_jobs_running, n_jobs_allocated;
+        size_t n_jobs_not_exposed; /* left out of `jobs` for the cap: finished ones only */
+        size_t metrics_jobs_max;   /* how many of them /metrics shows */
+
+        SelfStats self;
+} Snapshot;
+
+void snapshot_deinit(Snapshot *snapshot);
+/* Deep copies of a sample's arrays / a job into reused storage. 0 or -ENOMEM. */
+int sample_copy(const Sample *from, Sample *to);
+int snapshot_reserve_jobs(Snapshot *snapshot, size_t n);

@@ -1,0 +1,65 @@
+#pragma once
+
+/*
+ * Value: one typed datum, as JSON knows them
+ *
+ * Trees of Values are built in an arena by a decoder (JSON in the client, protobuf in
+ * the daemon) and borrowed everywhere else. Integers keep all 64 bits, floats stay
+ * floats, and the order of members is kept.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/json.h"
+
+typedef enum ValueType {
+        VALUE_NULL,
+        VALUE_BOOL,
+        VALUE_INT,
+        VALUE_DOUBLE,
+        VALUE_STRING,
+        VALUE_LIST,
+        VALUE_OBJECT,
+} ValueType;
+
+typedef struct Value Value;
+typedef struct Member Member;
+
+struct Value {
+        ValueType type;
+        union {
+                bool boolean;
+                int64_t integer;
+                double number;
+                const char *string; /* UTF-8, NUL-terminated, no NUL inside */
+                struct {
+                        const Value *items;
+                        size_t n_items;
+                };
+                struct {
+                        const Member *members;
+                        size_t n_members;
+                };
+        };
+};
+
+struct Member {
+        const char *key;
+        Value value;
+};
+
+#define VALUE_DEPTH_MAX 32
+
+/* The member of an object, or NULL (also when `value` is NULL or no object). */
+const Value *value_get(const Value *value, const char *key);
+/* NULL when absent or not a string. */
+const char *value_get_string(const Value *value, const char *key);
+/* False when absent or not a number. */
+bool value_get_double(const Value *value, const char *key, double *ret);
+bool value_get_int(const Value *value, const char *key, int64_t *ret);
+/* "null", "a boolean", "an integer", "a number", "a string", "a list", "an object": for messages. */
+const char *value_type_text(const Value *value);
+
+void value_write_json(const Value *value, Json *json);

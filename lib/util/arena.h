@@ -1,0 +1,31 @@
+#pragma once
+
+/*
+ * Arena: memory that is given back all at once
+ *
+ * Decoding one request allocates many small pieces that live exactly as long as
+ * the request. They come from one block, reused for the next request. The block
+ * has a fixed size: an arena that is full refuses, so that no input can make
+ * decoding take more memory than was planned.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/scoped.h"
+
+typedef struct Arena {
+        uint8_t *bytes; /* owned */
+        size_t n_used;
+        size_t n_max;
+} Arena;
+
+/* Allocates the block (lazily backed: untouched pages cost nothing). 0 or -ENOMEM. */
+int arena_init(Arena *arena, size_t n_max);
+void arena_deinit(Arena *arena);
+
+/* Zeroed memory aligned to 16, valid until arena_reset(); NULL when the arena is full. */
+void *arena_alloc(Arena *arena, size_t n_bytes);
+/* NUL-terminated copy of n bytes; NULL when full. */
+char *arena_strndup(Arena *arena, const char *text, size_t n);
+void arena_reset(Arena *arena);

@@ -1,0 +1,25 @@
+#pragma once
+
+/*
+ * Clocks
+ *
+ * CLOCK_BOOTTIME orders and measures (it counts through suspend and never steps);
+ * CLOCK_REALTIME only labels.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+#define NS_PER_MS UINT64_C(1000000)
+#define NS_PER_US UINT64_C(1000)
+
+uint64_t clock_boottime_ns(void);
+uint64_t clock_realtime_ns(void);
+/* CPU time of this process / this thread. */
+uint64_t clock_process_cpu_ns(void);
+uint64_t clock_thread_cpu_ns(void);
+
+#define CLOCK_TEXT_MAX 32
+/* "2026-11-20T21:58:18.123Z", UTC, milliseconds. */
+void clock_format_utc(uint64_t realtime_ns, char ret[static CLOCK_TEXT_MAX]);

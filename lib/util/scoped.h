@@ -1,0 +1,53 @@
+#pragma once
+
+/*
+ * Scoped ownership
+ *
+ * A scoped variable owns what it refers to and releases it when the scope ends.
+ * TAKE() moves the value out, so that the scope has nothing left to release.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define scoped(fn) __attribute__((cleanup(fn)))
+
+/* Declares fn##p, the form of a destructor that scoped() expects. */
+#define DEFINE_SCOPED(T, fn)                                            \
+        static inline void fn##p(T **p) {                               \
+                if (*p)                                                 \
+                        fn(*p);                                         \
+        }                                                               \
+        _Static_assert(1, "")
+
+#define TAKE(p)                                                         \
+        ({                                                              \
+                __typeof__(p) taken_ = (p);                             \
+                (p) = NULL;                                             \
+                taken_;                                                 \
+        })
+
+#define TAKE_FD(fd)                                                     \
+        ({                                                              \
+                int taken_ = (fd);                                      \
+                (fd) = -1;                                              \
+                taken_;                                                 \
+        })
+
+#define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
+
+static inline void closep(int *fd) {
+        if (*fd >= 0)
+                close(*fd);
+}
+
+static inline void fclosep(FILE **f) {
+        if (*f)
+                fclose(*f);
+}
+
+/* For malloc'ed memory of any type. */
+static inline void freep(void *p) {
+        free(*(void **)p);
+}
