@@ -171,3 +171,6 @@ double sample_memory_ratio(const Sample *sample);
 const SampleFilesystem *sample_root_filesystem(const Sample *sample);
 /* used / (used + available to users), 0…1: as df(1) does. */
 double filesystem_used_ratio(const SampleFilesystem *filesystem);
+
+/* Copies everything into the storage that `to` has, which grows where needed. 0 or -ENOMEM. */
+int sample_copy(const Sample *from, Sample *to);

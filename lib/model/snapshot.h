@@ -71,6 +71,5 @@ typedef struct Snapshot {
 } Snapshot;
 
 void snapshot_deinit(Snapshot *snapshot);
-/* Deep copies of a sample's arrays / a job into reused storage. 0 or -ENOMEM. */
-int sample_copy(const Sample *from, Sample *to);
+/* Room for n jobs; kept ones stay, new ones are zero. 0 or -ENOMEM. */
 int snapshot_reserve_jobs(Snapshot *snapshot, size_t n);

@@ -1,0 +1,66 @@
+#include "model/job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/scoped.h"
+
+static const char *const states[] = {
+        [JOB_RUNNING] = "running",
+        [JOB_FINISHED] = "finished",
+        [JOB_INTERRUPTED] = "interrupted",
+};
+
+const char *job_state_name(JobState state) {
+        return states[state];
+}
+
+int job_state_find(const char *name) {
+        for (size_t i = 0; i < N_ELEMENTS(states); i++)
+                if (strcmp(states[i], name) == 0)
+                        return (int)i;
+        return -1;
+}
+
+void job_info_deinit(JobInfo *info) {
+        free(info->labels);
+        info->labels = NULL;
+        info->n_labels = 0;
+}
+
+int job_info_copy(const JobInfo *from, JobInfo *ret) {
+        JobLabel *labels = NULL;
+
+        if (from->n_labels > 0) {
+                labels = calloc(from->n_labels, sizeof(*labels));
+                if (!labels)
+                        return -ENOMEM;
+                memcpy(labels, from->labels, from->n_labels * sizeof(*labels));
+        }
+
+        *ret = *from;
+        ret->labels = labels;
+        return 0;
+}
+
+void job_labels_write_json(const JobInfo *info, Json *json) {
+        json_object_begin(json);
+        for (size_t i = 0; i < info->n_labels; i++)
+                json_put_string(json, info->labels[i].key, info->labels[i].value);
+        json_object_end(json);
+}
+
+void job_rusage_write_json(const JobRusage *rusage, Json *json) {
+        json_object_begin(json);
+        json_put_double(json, "ru_utime", rusage->ru_utime);
+        json_put_double(json, "ru_stime", rusage->ru_stime);
+#define X(field) json_put_int(json, #field, rusage->field);
+        RUSAGE_FIELDS(X)
+#undef X
+        json_object_end(json);
+}
+
+void job_view_deinit(JobView *view) {
+        job_info_deinit(&view->info);
+}

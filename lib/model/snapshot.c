@@ -1,0 +1,32 @@
+#include "model/snapshot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void snapshot_deinit(Snapshot *snapshot) {
+        sample_deinit(&snapshot->sample);
+        for (size_t i = 0; i < snapshot->n_jobs_allocated; i++)
+                job_view_deinit(&snapshot->jobs[i]);
+        free(snapshot->jobs);
+        *snapshot = (Snapshot){};
+}
+
+int snapshot_reserve_jobs(Snapshot *snapshot, size_t n) {
+        size_t n_new = snapshot->n_jobs_allocated ? snapshot->n_jobs_allocated : 4;
+        JobView *jobs;
+
+        if (n <= snapshot->n_jobs_allocated)
+                return 0;
+        while (n_new < n)
+                n_new *= 2;
+
+        jobs = reallocarray(snapshot->jobs, n_new, sizeof(*jobs));
+        if (!jobs)
+                return -ENOMEM;
+
+        memset(jobs + snapshot->n_jobs_allocated, 0, (n_new - snapshot->n_jobs_allocated) * sizeof(*jobs));
+        snapshot->jobs = jobs;
+        snapshot->n_jobs_allocated = n_new;
+        return 0;
+}

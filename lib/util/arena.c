@@ -1,0 +1,62 @@
+#include "util/arena.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define ALIGNMENT 16U
+
+/* Mapped rather than malloc'ed: pages nobody wrote to cost nothing, and used ones can be given back. */
+int arena_init(Arena *arena, size_t n_max) {
+        void *bytes = mmap(NULL, n_max, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+        if (bytes == MAP_FAILED)
+                return -ENOMEM;
+
+        *arena = (Arena){ .bytes = bytes, .n_max = n_max };
+        return 0;
+}
+
+void arena_deinit(Arena *arena) {
+        if (arena->bytes)
+                munmap(arena->bytes, arena->n_max);
+        *arena = (Arena){};
+}
+
+void *arena_alloc(Arena *arena, size_t n_bytes) {
+        size_t n;
+        void *p;
+
+        if (n_bytes > arena->n_max - arena->n_used)
+                return NULL;
+
+        n = (n_bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+        if (n > arena->n_max - arena->n_used)
+                return NULL;
+
+        p = arena->bytes + arena->n_used;
+        arena->n_used += n;
+        return memset(p, 0, n_bytes);
+}
+
+char *arena_strndup(Arena *arena, const char *text, size_t n) {
+        char *copy;
+
+        if (n == SIZE_MAX)
+                return NULL;
+
+        copy = arena_alloc(arena, n + 1);
+        if (copy && n > 0)
+                memcpy(copy, text, n);
+        return copy;
+}
+
+/* What an unusually large request touched goes back to the kernel; the usual few pages stay. */
+#define KEEP_BYTES (256U * 1024U)
+
+void arena_reset(Arena *arena) {
+        if (arena->n_used > KEEP_BYTES)
+                (void)madvise(arena->bytes + KEEP_BYTES, arena->n_max - KEEP_BYTES, MADV_DONTNEED);
+        arena->n_used = 0;
+}

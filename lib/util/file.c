@@ -1,0 +1,141 @@
+#include "util/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int file_read_at(int dir_fd, const char *path, size_t n_max, char **ret, size_t *ret_n) {
+        scoped(closep) int fd = -1;
+        scoped(freep) char *text = NULL;
+        size_t n = 0, n_allocated = 0;
+
+        fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+
+        for (;;) {
+                ssize_t k;
+
+                if (n + 1 >= n_allocated) {
+                        char *bigger;
+
+                        n_allocated = n_allocated ? n_allocated * 2 : 4096;
+                        bigger = realloc(text, n_allocated);
+                        if (!bigger)
+                                return -ENOMEM;
+                        text = bigger;
+                }
+
+                k = read(fd, text + n, n_allocated - n - 1);
+                if (k < 0 && errno == EINTR)
+                        continue;
+                if (k < 0)
+                        return -errno;
+                if (k == 0)
+                        break;
+
+                n += (size_t)k;
+                if (n > n_max)
+                        return -EFBIG;
+        }
+
+        text[n] = '\0';
+        if (ret_n)
+                *ret_n = n;
+        *ret = TAKE(text);
+        return 0;
+}
+
+int file_write_all(int fd, const void *bytes, size_t n) {
+        const char *p = bytes;
+
+        while (n > 0) {
+                ssize_t k = write(fd, p, n);
+
+                if (k < 0 && errno == EINTR)
+                        continue;
+                if (k < 0)
+                        return -errno;
+                p += k;
+                n -= (size_t)k;
+        }
+
+        return 0;
+}
+
+/* The rename is on disk only when its directory is. */
+static int sync_directory_of(const char *path) {
+        scoped(closep) int fd = -1;
+        const char *slash = strrchr(path, '/');
+        char directory[PATH_MAX] = ".";
+        size_t n = slash ? (size_t)(slash - path) : 0;
+
+        if (slash) {
+                memcpy(directory, path, n);
+                memcpy(directory + n, "/", 2);
+        }
+
+        fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 || fsync(fd) < 0)
+                return -errno;
+        return 0;
+}
+
+static int write_new(const char *path, const void *bytes, size_t n, unsigned mode, bool durable) {
+        scoped(closep) int fd = -1;
+        int r;
+
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd < 0)
+                return -errno;
+
+        r = file_write_all(fd, bytes, n);
+        if (r < 0)
+                return r;
+
+        return durable && fsync(fd) < 0 ? -errno : 0;
+}
+
+int file_replace(const char *path, const void *bytes, size_t n, unsigned mode, bool durable) {
+        char temporary[PATH_MAX];
+        int k, r;
+
+        k = snprintf(temporary, sizeof(temporary), "%s.%d.tmp", path, (int)getpid());
+        if (k < 0 || (size_t)k >= sizeof(temporary))
+                return -ENAMETOOLONG;
+
+        r = write_new(temporary, bytes, n, mode, durable);
+        if (r == 0 && rename(temporary, path) < 0)
+                r = -errno;
+        if (r < 0) {
+                if (r != -EEXIST)
+                        (void)unlink(temporary);
+                return r;
+        }
+
+        return durable ? sync_directory_of(path) : 0;
+}
+
+int file_make_dirs(const char *path, unsigned mode) {
+        char partial[PATH_MAX];
+        struct stat st;
+        size_t n = strlen(path);
+
+        if (n == 0 || n >= sizeof(partial))
+                return n == 0 ? -ENOENT : -ENAMETOOLONG;
+
+        for (size_t i = 1; i <= n; i++) {
+                if (path[i] != '/' && path[i] != '\0')
+                        continue;
+                memcpy(partial, path, i);
+                partial[i] = '\0';
+                if (mkdir(partial, mode) < 0 && errno != EEXIST)
+                        return -errno;
+        }
+
+        if (stat(path, &st) < 0)
+                return -errno;
+        return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+}

@@ -1,0 +1,146 @@
+#include "util/parse.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "util/clock.h"
+#include "util/scoped.h"
+
+const char *scan_blanks(const char *p) {
+        while (*p == ' ' || *p == '\t')
+                p++;
+        return p;
+}
+
+const char *scan_line_end(const char *p) {
+        const char *newline = strchr(p, '\n');
+
+        return newline ? newline + 1 : p + strlen(p);
+}
+
+const char *scan_u64(const char *p, uint64_t *ret) {
+        uint64_t v = 0;
+
+        p = scan_blanks(p);
+        if (*p < '0' || *p > '9')
+                return NULL;
+
+        for (; *p >= '0' && *p <= '9'; p++) {
+                unsigned digit = (unsigned)(*p - '0');
+
+                if (v > (UINT64_MAX - digit) / 10)
+                        return NULL;
+                v = v * 10 + digit;
+        }
+
+        *ret = v;
+        return p;
+}
+
+int parse_u64(const char *text, uint64_t *ret) {
+        const char *end;
+        uint64_t v;
+
+        if (*text < '0' || *text > '9')
+                return PARSE_MALFORMED;
+
+        end = scan_u64(text, &v);
+        if (!end)
+                return PARSE_OUT_OF_RANGE;
+        if (*end)
+                return PARSE_MALFORMED;
+
+        *ret = v;
+        return 0;
+}
+
+int parse_double(const char *text, double *ret) {
+        char *end;
+        double v;
+
+        /* strtod() also takes hexadecimal, infinities and leading blanks; people mean none of them here. */
+        if (*text == '\0' || strspn(text, "0123456789.eE+-") != strlen(text))
+                return PARSE_MALFORMED;
+
+        errno = 0;
+        v = strtod(text, &end);
+        if (end == text || *end)
+                return PARSE_MALFORMED;
+        if (!isfinite(v))
+                return PARSE_OUT_OF_RANGE;
+
+        *ret = v;
+        return 0;
+}
+
+int parse_bool(const char *text, bool *ret) {
+        static const char *const yes[] = { "yes", "true", "on", "1" };
+        static const char *const no[] = { "no", "false", "off", "0" };
+
+        for (size_t i = 0; i < N_ELEMENTS(yes); i++) {
+                if (strcasecmp(text, yes[i]) != 0 && strcasecmp(text, no[i]) != 0)
+                        continue;
+                *ret = strcasecmp(text, yes[i]) == 0;
+                return 0;
+        }
+
+        return PARSE_MALFORMED;
+}
+
+typedef struct Unit {
+        const char *name;
+        double factor;
+} Unit;
+
+/* number, blanks, one of the units */
+static int parse_with_unit(const char *text, const Unit *units, size_t n_units, uint64_t *ret) {
+        size_t n_number = strspn(text, "0123456789.");
+        const char *unit = scan_blanks(text + n_number);
+        char number[32];
+        double v;
+        int r;
+
+        if (n_number == 0 || n_number >= sizeof(number))
+                return PARSE_MALFORMED;
+
+        memcpy(number, text, n_number);
+        number[n_number] = '\0';
+        r = parse_double(number, &v);
+        if (r != 0)
+                return r;
+
+        for (size_t i = 0; i < n_units; i++) {
+                if (strcmp(unit, units[i].name) != 0)
+                        continue;
+                if (v * units[i].factor >= 18446744073709549568.0)
+                        return PARSE_OUT_OF_RANGE;
+                *ret = (uint64_t)llround(v * units[i].factor);
+                return 0;
+        }
+
+        return PARSE_MALFORMED;
+}
+
+int parse_duration_ns(const char *text, uint64_t *ret) {
+        static const Unit units[] = {
+                { "", 1e9 },      { "s", 1e9 },     { "sec", 1e9 },   { "ms", 1e6 },     { "us", 1e3 },
+                { "min", 60e9 },  { "m", 60e9 },    { "h", 3600e9 },  { "d", 86400e9 },  { "w", 604800e9 },
+        };
+
+        return parse_with_unit(text, units, N_ELEMENTS(units), ret);
+}
+
+int parse_size(const char *text, uint64_t *ret) {
+        static const Unit units[] = {
+                { "", 1 },                  { "B", 1 },
+                { "K", 1024 },              { "KiB", 1024 },
+                { "M", 1048576 },           { "MiB", 1048576 },
+                { "G", 1073741824 },        { "GiB", 1073741824 },
+                { "T", 1099511627776.0 },   { "TiB", 1099511627776.0 },
+        };
+
+        return parse_with_unit(text, units, N_ELEMENTS(units), ret);
+}
