@@ -1,5 +1,8 @@
 #include "util/utf8.h"
 
+#include <stdint.h>
+#include <string.h>
+
 #include "util/scoped.h"
 
 size_t utf8_length(const char *text, size_t n) {
@@ -27,4 +30,48 @@ size_t utf8_length(const char *text, size_t n) {
         }
 
         return 0;
+}
+
+bool utf8_is_valid(const char *text, size_t n) {
+        size_t i = 0;
+
+        while (i < n) {
+                uint64_t eight;
+                size_t k;
+
+                /* Nearly all text is ASCII: eight bytes at a time. */
+                if (n - i >= sizeof(eight)) {
+                        memcpy(&eight, text + i, sizeof(eight));
+                        if (!(eight & UINT64_C(0x8080808080808080))) {
+                                i += sizeof(eight);
+                                continue;
+                        }
+                }
+
+                k = utf8_length(text + i, n - i);
+                if (k == 0)
+                        return false;
+                i += k;
+        }
+
+        return true;
+}
+
+size_t utf8_cut(const char *text, size_t n_max) {
+        size_t n = strnlen(text, n_max + 1);
+
+        if (n <= n_max)
+                return n;
+
+        n = n_max;
+        while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
+                n--;
+        return n;
+}
+
+void utf8_copy(char *ret, size_t n_ret, const char *text) {
+        size_t n = utf8_cut(text, n_ret - 1);
+
+        memcpy(ret, text, n);
+        ret[n] = '\0';
 }
