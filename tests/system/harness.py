@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -57,12 +58,6 @@ def import_peer(module):
         return __import__(module)
     except ImportError:
         raise unittest.SkipTest(f"Python's {module} is not there (make interop-deps)") from None
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def _load_wire():
@@ -299,7 +294,8 @@ class Daemon:
         self.config = self.directory / "perfd.conf"
         self.config_d = self.directory / "perfd.conf.d"
         self.log_file = self.directory / "log"
-        self.port = free_port() if tcp else None
+        self.tcp = tcp
+        self.port = None
         self.root = root
         self.args = list(args)
         self.environment = dict(environment or {})
@@ -329,7 +325,7 @@ class Daemon:
 
     def command(self):
         command = [PERFD, "--config", self.config, "--socket", self.socket, "--state", self.state,
-                   "--http", f"127.0.0.1:{self.port}" if self.port else "off"]
+                   "--http", f"127.0.0.1:{self.port or 0}" if self.tcp else "off"]
         if self.root:
             command += ["--root", self.root]
         return [str(word) for word in command + self.args]
@@ -356,7 +352,10 @@ class Daemon:
             return False
 
     def wait_ready(self):
-        wait_for(self.is_ready, f"perfd's /-/ready; its log:\n{self.log()}")
+        wait_for(self.is_ready, "perfd's /-/ready")
+        if self.tcp:
+            # Port 0 lets the kernel choose; the log says what it chose. A restart takes the same.
+            self.port = int(re.findall(r"http://127\.0\.0\.1:(\d+)", self.log())[-1])
 
     def log(self):
         return self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
