@@ -93,16 +93,26 @@ static socklen_t parse_address(const char *text, struct sockaddr_storage *ret) {
         return sizeof(*in);
 }
 
-/* With port 0 the kernel chooses; what it chose is what people must be told. */
-static void describe_address(int fd, const char *asked, char ret[static CONFIG_TEXT_MAX]) {
+/* What the socket is bound to: with port 0, or when it was passed, only the kernel knows. */
+static void describe_address(int fd, char ret[static CONFIG_TEXT_MAX]) {
         struct sockaddr_storage bound = {};
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&bound;
+        const struct sockaddr_in *in = (const struct sockaddr_in *)&bound;
         socklen_t n = sizeof(bound);
-        unsigned port = 0;
+        char address[INET6_ADDRSTRLEN] = "?";
 
-        if (getsockname(fd, (struct sockaddr *)&bound, &n) == 0)
-                port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
-                                                         : ((struct sockaddr_in *)&bound)->sin_port);
-        (void)snprintf(ret, CONFIG_TEXT_MAX, "%.*s:%u", (int)(strrchr(asked, ':') - asked), asked, port);
+        ret[0] = '\0';
+        if (getsockname(fd, (struct sockaddr *)&bound, &n) < 0)
+                return;
+
+        if (bound.ss_family == AF_INET6) {
+                (void)inet_ntop(AF_INET6, &in6->sin6_addr, address, sizeof(address));
+                (void)snprintf(ret, CONFIG_TEXT_MAX, "[%s]:%u", address, ntohs(in6->sin6_port));
+                return;
+        }
+
+        (void)inet_ntop(AF_INET, &in->sin_addr, address, sizeof(address));
+        (void)snprintf(ret, CONFIG_TEXT_MAX, "%s:%u", address, ntohs(in->sin_port));
 }
 
 static int listen_tcp(const char *text, int *ret_fd, char *ret_error) {
@@ -196,7 +206,7 @@ int sockets_open(Sockets *ret, const Config *config, char ret_error[static SOCKE
         if (r == 0)
                 r = open_missing(ret, config, ret_error);
         if (r == 0 && ret->http_tcp_fd >= 0)
-                describe_address(ret->http_tcp_fd, config->http_listen[0] == 'o' ? "127.0.0.1:0" : config->http_listen, ret->http_address);
+                describe_address(ret->http_tcp_fd, ret->http_address);
         return r;
 }
 
