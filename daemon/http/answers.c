@@ -60,7 +60,7 @@ static int collectors_parse(Exchange *exchange, unsigned *ret) {
 
 void answer_metrics(Exchange *exchange) {
         Exposition exposition;
-        unsigned collectors;
+        unsigned collectors = 0;
 
         if (collectors_parse(exchange, &collectors) != 0)
                 return;
