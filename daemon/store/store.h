@@ -69,8 +69,11 @@ int store_put_job_begin(Store *store, const JobInfo *info, uint64_t begin_realti
 /* Final state of a job. timeline: timeline_format() text or NULL. A job not begun here before is an error only in our own code. */
 int store_put_job_end(Store *store, const char *job, JobState state, uint64_t end_realtime_ms, const JobEnd *end, const char *note,
                       const MetricSet *metrics, const char *timeline, StoreCookie cookie);
-/* An end that arrives for a job already closed as interrupted: adds exit status and rusage, keeps the numbers. */
-int store_put_job_amend(Store *store, const char *job, const JobEnd *end, StoreCookie cookie);
+/*
+ * An end that arrives for a job already closed as interrupted: adds exit status and rusage, makes it finished, keeps
+ * numbers and note. uid: of the sender; must be the job's, or 0. A job that is finished already: STORE_DUPLICATE.
+ */
+int store_put_job_amend(Store *store, const char *job, uint32_t uid, const JobEnd *end, StoreCookie cookie);
 /* All windows at one instant with the meter's account: checkpoint of every running job, one row-set. */
 typedef struct StoreCheckpoint {
         const char *job;
@@ -88,6 +91,7 @@ typedef enum StoreOutcome {
         STORE_DUPLICATE, /* every id of the submission was there already: nothing changed. Part new, part old: the new ones are stored, STORE_DONE */
         STORE_CONFLICT,  /* job begin: the id is taken by another job */
         STORE_MISSING,   /* job amend: there is no such job */
+        STORE_DENIED,    /* job amend: it belongs to another uid */
         STORE_FAILED,    /* disk full, I/O error: nothing of it was kept; see store_stats().error */
 } StoreOutcome;
 typedef struct StoreDone {

@@ -47,7 +47,8 @@ typedef struct JobInfo {
 } JobInfo;
 
 void job_info_deinit(JobInfo *info);
-int job_info_copy(const JobInfo *from, JobInfo *ret); /* 0 or -ENOMEM */
+/* *ret must own nothing. 0 or -ENOMEM. */
+int job_info_copy(const JobInfo *from, JobInfo *ret);
 /* Labels as a JSON object. */
 void job_labels_write_json(const JobInfo *info, Json *json);
 

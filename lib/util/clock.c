@@ -18,6 +18,10 @@ uint64_t clock_realtime_ns(void) {
         return clock_read_ns(CLOCK_REALTIME);
 }
 
+uint64_t clock_monotonic_ns(void) {
+        return clock_read_ns(CLOCK_MONOTONIC);
+}
+
 uint64_t clock_process_cpu_ns(void) {
         return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }

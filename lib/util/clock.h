@@ -16,6 +16,7 @@
 
 uint64_t clock_boottime_ns(void);
 uint64_t clock_realtime_ns(void);
+uint64_t clock_monotonic_ns(void); /* for the service manager only */
 /* CPU time of this process / this thread. */
 uint64_t clock_process_cpu_ns(void);
 uint64_t clock_thread_cpu_ns(void);

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "util/utf8.h"
+
 void json_init(Json *json, Buffer *out) {
         *json = (Json){ .out = out };
 }
@@ -50,33 +52,6 @@ void json_array_end(Json *json) {
         json_close(json, ']');
 }
 
-/* Length of the valid UTF-8 sequence at p (n bytes left), 0 when there is none. RFC 3629: no surrogates, nothing over-long. */
-static size_t utf8_length(const unsigned char *p, size_t n) {
-        static const struct {
-                unsigned char first_min, first_max, second_min, second_max;
-                size_t n;
-        } forms[] = {
-                { 0x00, 0x7f, 0,    0,    1 }, { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-                { 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
-                { 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-        };
-
-        for (size_t i = 0; i < N_ELEMENTS(forms); i++) {
-                if (p[0] < forms[i].first_min || p[0] > forms[i].first_max)
-                        continue;
-                if (forms[i].n > n)
-                        return 0;
-                if (forms[i].n > 1 && (p[1] < forms[i].second_min || p[1] > forms[i].second_max))
-                        return 0;
-                for (size_t k = 2; k < forms[i].n; k++)
-                        if ((p[k] & 0xc0) != 0x80)
-                                return 0;
-                return forms[i].n;
-        }
-
-        return 0;
-}
-
 static void put_escape(Buffer *out, unsigned char c) {
         switch (c) {
         case '"':
@@ -99,18 +74,18 @@ static void put_escape(Buffer *out, unsigned char c) {
         }
 }
 
-static bool is_plain(unsigned char c) {
+static bool is_plain(char c) {
         return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
 void json_string_n(Json *json, const char *text, size_t n) {
-        const unsigned char *p = (const unsigned char *)text, *end = p + n;
+        const char *p = text, *end = text + n;
 
         json_separate(json);
         buffer_putc(json->out, '"');
 
         while (p < end) {
-                const unsigned char *run = p;
+                const char *run = p;
                 size_t k;
 
                 while (p < end && is_plain(*p))
@@ -121,9 +96,9 @@ void json_string_n(Json *json, const char *text, size_t n) {
 
                 k = utf8_length(p, (size_t)(end - p));
                 if (k == 0)
-                        buffer_puts(json->out, "\xef\xbf\xbd");
+                        buffer_puts(json->out, UTF8_REPLACEMENT);
                 else if (k == 1)
-                        put_escape(json->out, *p);
+                        put_escape(json->out, (unsigned char)*p);
                 else
                         buffer_put(json->out, p, k);
                 p += k > 0 ? k : 1;

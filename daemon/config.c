@@ -1,0 +1,404 @@
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <ini.h>
+#include <limits.h>
+#include <string.h>
+
+#include "util/clock.h"
+#include "util/parse.h"
+#include "util/scoped.h"
+
+typedef enum SettingType {
+        TYPE_DURATION,
+        TYPE_SIZE,
+        TYPE_COUNT,
+        TYPE_BOOL,
+        TYPE_MODE,
+        TYPE_PATH,   /* absolute */
+        TYPE_LISTEN, /* ADDRESS:PORT or off */
+} SettingType;
+
+typedef struct Setting {
+        const char *section, *key;
+        SettingType type;
+        size_t offset;
+        const char *initial;
+        uint64_t min, max;    /* in ns, bytes, or itself */
+        const char *expected; /* for the error, after "expected " */
+        bool needs_restart;
+} Setting;
+
+#define MS NS_PER_MS
+#define S NS_PER_S
+#define DAY (86400 * NS_PER_S)
+#define KIB UINT64_C(1024)
+#define MIB (1024 * KIB)
+#define AT(field) offsetof(Config, field)
+
+/* The whole surface of perfd.conf. */
+static const Setting settings[] = {
+        { "sampling", "interval", TYPE_DURATION, AT(interval_ns), "1s", 100 * MS, 60 * S, "a time from 100ms to 60s", false },
+        { "sampling", "filesystems_interval", TYPE_DURATION, AT(filesystems_interval_ns), "10s", S, 3600 * S, "a time from 1s to 1h", true },
+        { "socket", "path", TYPE_PATH, AT(socket_path), "/run/perfd/perfd.sock", 1, 107, "an absolute path of at most 107 bytes", true },
+        { "socket", "mode", TYPE_MODE, AT(socket_mode), "0666", 0, 0777, "an octal mode from 0000 to 0777", true },
+        { "http", "listen", TYPE_LISTEN, AT(http_listen), "127.0.0.1:9847", 0, 0, "ADDRESS:PORT, [IPV6]:PORT or off", true },
+        { "http", "socket", TYPE_PATH, AT(http_socket), "", 0, 107, "an absolute path of at most 107 bytes, or nothing", true },
+        { "http", "threads", TYPE_COUNT, AT(http_threads), "2", 1, 16, "a whole number from 1 to 16", true },
+        { "http", "connections", TYPE_COUNT, AT(http_connections), "256", 8, 65536, "a whole number from 8 to 65536", true },
+        { "http", "connections_per_ip", TYPE_COUNT, AT(http_connections_per_ip), "64", 1, 65536, "a whole number from 1 to 65536", true },
+        { "http", "timeout", TYPE_DURATION, AT(http_timeout_ns), "15s", S, 3600 * S, "a time from 1s to 1h", true },
+        { "http", "query_timeout", TYPE_DURATION, AT(http_query_timeout_ns), "2s", 10 * MS, 60 * S, "a time from 10ms to 60s", true },
+        { "store", "directory", TYPE_PATH, AT(store_directory), "/var/lib/perfd", 1, 200, "an absolute path", true },
+        { "store", "volatile", TYPE_BOOL, AT(store_volatile), "no", 0, 1, "yes or no", true },
+        { "store", "max_size", TYPE_SIZE, AT(store_max_size), "1G", 16 * MIB, UINT64_MAX, "a size of at least 16M", false },
+        { "store", "keep_samples", TYPE_DURATION, AT(store_keep_samples_ns), "30d", 0, 36500 * DAY, "a time, or 0 for ever", false },
+        { "store", "keep_jobs", TYPE_DURATION, AT(store_keep_jobs_ns), "365d", 0, 36500 * DAY, "a time, or 0 for ever", false },
+        { "store", "keep_results", TYPE_DURATION, AT(store_keep_results_ns), "0", 0, 36500 * DAY, "a time, or 0 for ever", false },
+        { "store", "queue_rows", TYPE_COUNT, AT(store_queue_rows), "65536", 16, 1 << 24, "a whole number from 16 to 16777216", false },
+        { "store", "queue_size", TYPE_SIZE, AT(store_queue_size), "32M", MIB, UINT64_C(1) << 32, "a size from 1M to 4G", false },
+        { "limits", "frame_size", TYPE_SIZE, AT(frame_size), "1M", 4 * KIB, 64 * MIB, "a size from 4K to 64M", false },
+        { "limits", "connections", TYPE_COUNT, AT(connections), "2048", 1, 100000, "a whole number from 1 to 100000", false },
+        { "limits", "connections_per_uid", TYPE_COUNT, AT(connections_per_uid), "1024", 1, 100000, "a whole number from 1 to 100000", false },
+        { "limits", "in_flight", TYPE_COUNT, AT(in_flight), "1024", 1, 65536, "a whole number from 1 to 65536", false },
+        { "limits", "jobs", TYPE_COUNT, AT(jobs), "1000", 1, 100000, "a whole number from 1 to 100000", false },
+        { "limits", "jobs_per_uid", TYPE_COUNT, AT(jobs_per_uid), "1000", 1, 100000, "a whole number from 1 to 100000", false },
+        { "limits", "string_size", TYPE_SIZE, AT(string_size), "64K", 256, 16 * MIB, "a size from 256 to 16M", false },
+        { "jobs", "checkpoint_interval", TYPE_DURATION, AT(checkpoint_interval_ns), "10s", S, 600 * S, "a time from 1s to 10min", false },
+        { "jobs", "timeline_points", TYPE_COUNT, AT(timeline_points), "120", 2, 1000, "an even number from 2 to 1000", false },
+        { "metrics", "jobs", TYPE_COUNT, AT(metrics_jobs), "100", 0, 10000, "a whole number from 0 to 10000", false },
+        { "metrics", "finished_for", TYPE_DURATION, AT(metrics_finished_ns), "10min", 0, DAY, "a time of at most 1d", false },
+};
+
+static int parse_mode(const char *text, uint64_t *ret) {
+        uint64_t v = 0;
+
+        if (*text == '\0' || strspn(text, "01234567") != strlen(text) || strlen(text) > 4)
+                return PARSE_MALFORMED;
+        for (; *text; text++)
+                v = v * 8 + (uint64_t)(*text - '0');
+
+        *ret = v;
+        return 0;
+}
+
+/* Checks the form only; whether one can listen there is found out by listening. */
+static bool listen_is_valid(const char *text) {
+        const char *colon = strrchr(text, ':');
+        char address[CONFIG_TEXT_MAX];
+        struct in6_addr in6;
+        struct in_addr in;
+        uint64_t port;
+        size_t n;
+
+        if (strcmp(text, "off") == 0)
+                return true;
+        if (!colon || parse_u64(colon + 1, &port) != 0 || port > 65535)
+                return false;
+
+        n = (size_t)(colon - text);
+        memcpy(address, text, n);
+        address[n] = '\0';
+        if (n > 2 && address[0] == '[' && address[n - 1] == ']') {
+                address[n - 1] = '\0';
+                return inet_pton(AF_INET6, address + 1, &in6) == 1;
+        }
+
+        return inet_pton(AF_INET, address, &in) == 1;
+}
+
+static int setting_parse_text(const Setting *setting, const char *text, char ret[static CONFIG_TEXT_MAX]) {
+        size_t n = strlen(text);
+
+        if (n >= CONFIG_TEXT_MAX)
+                return CONFIG_INVALID;
+        if (setting->type == TYPE_LISTEN && !listen_is_valid(text))
+                return CONFIG_INVALID;
+        if (setting->type == TYPE_PATH && (n < setting->min || n > setting->max || (n > 0 && text[0] != '/')))
+                return CONFIG_INVALID;
+
+        memcpy(ret, text, n + 1);
+        return 0;
+}
+
+static int setting_parse_number(const Setting *setting, const char *text, uint64_t *ret) {
+        uint64_t v = 0;
+        bool b = false;
+        int r;
+
+        switch (setting->type) {
+        case TYPE_DURATION:
+                r = parse_duration_ns(text, &v);
+                break;
+        case TYPE_SIZE:
+                r = parse_size(text, &v);
+                break;
+        case TYPE_BOOL:
+                r = parse_bool(text, &b);
+                v = b;
+                break;
+        case TYPE_MODE:
+                r = parse_mode(text, &v);
+                break;
+        case TYPE_COUNT:
+        case TYPE_PATH:
+        case TYPE_LISTEN:
+        default:
+                r = parse_u64(text, &v);
+        }
+        if (r != 0 || v < setting->min || v > setting->max)
+                return CONFIG_INVALID;
+
+        *ret = v;
+        return 0;
+}
+
+static int setting_set(const Setting *setting, Config *config, const char *text) {
+        void *field = (char *)config + setting->offset;
+
+        if (setting->type == TYPE_PATH || setting->type == TYPE_LISTEN)
+                return setting_parse_text(setting, text, field);
+        return setting_parse_number(setting, text, field);
+}
+
+void config_defaults(Config *ret) {
+        *ret = (Config){};
+        for (size_t i = 0; i < N_ELEMENTS(settings); i++)
+                (void)setting_set(&settings[i], ret, settings[i].initial);
+}
+
+static const Setting *setting_find(const char *section, const char *key) {
+        for (size_t i = 0; i < N_ELEMENTS(settings); i++)
+                if (strcmp(settings[i].section, section) == 0 && strcmp(settings[i].key, key) == 0)
+                        return &settings[i];
+        return NULL;
+}
+
+/* What there is instead: the sections, or the keys of the section. */
+static void complain_unknown(const char *section, const char *key, ConfigError *ret) {
+        const char *last = "";
+        bool section_exists = false;
+        int n;
+
+        for (size_t i = 0; i < N_ELEMENTS(settings); i++)
+                section_exists |= strcmp(settings[i].section, section) == 0;
+
+        if (section[0] == '\0')
+                n = snprintf(ret->text, sizeof(ret->text), "'%.60s' stands outside a section: expected one of", key);
+        else if (section_exists)
+                n = snprintf(ret->text, sizeof(ret->text), "unknown setting '%.60s' in [%s]: expected one of", key, section);
+        else
+                n = snprintf(ret->text, sizeof(ret->text), "unknown section [%.60s]: expected one of", section);
+
+        for (size_t i = 0; i < N_ELEMENTS(settings) && n > 0 && (size_t)n < sizeof(ret->text); i++) {
+                const char *word = section_exists ? settings[i].key : settings[i].section;
+
+                if (section_exists && strcmp(settings[i].section, section) != 0)
+                        continue;
+                if (strcmp(word, last) != 0)
+                        n += snprintf(ret->text + n, sizeof(ret->text) - (size_t)n, section_exists ? " %s" : " [%s]", word);
+                last = word;
+        }
+}
+
+int config_set(Config *config, const char *section, const char *key, const char *text, ConfigError *ret_error) {
+        const Setting *setting = setting_find(section, key);
+
+        if (!setting) {
+                complain_unknown(section, key, ret_error);
+                return CONFIG_INVALID;
+        }
+        if (setting_set(setting, config, text) != 0) {
+                (void)snprintf(ret_error->text, sizeof(ret_error->text), "[%s] %s = %.100s: expected %s", section, key, text,
+                               setting->expected);
+                return CONFIG_INVALID;
+        }
+
+        return 0;
+}
+
+/* One file on its way through inih, which does not tell its handler the line: our reader counts them. */
+typedef struct Parse {
+        FILE *file;
+        Config *config;
+        ConfigError *error;
+        unsigned line;
+        unsigned set_at[N_ELEMENTS(settings)]; /* line, 0: not set in this file */
+        bool failed;
+} Parse;
+
+static char *on_line(char *line, int n_max, void *userdata) {
+        Parse *parse = userdata;
+        size_t n;
+
+        if (parse->failed || !fgets(line, n_max, parse->file))
+                return NULL;
+
+        parse->line++;
+        n = strlen(line);
+        if (n == (size_t)n_max - 1 && line[n - 1] != '\n') {
+                parse->failed = true;
+                parse->error->line = parse->line;
+                (void)snprintf(parse->error->text, sizeof(parse->error->text), "line is longer than %d bytes", n_max - 2);
+                return NULL;
+        }
+
+        /* inih would take an indented line for the continuation of the one before. */
+        memmove(line, scan_blanks(line), strlen(scan_blanks(line)) + 1);
+        return line;
+}
+
+static int parse_setting(Parse *parse, const char *section, const char *key, const char *value) {
+        const Setting *setting = setting_find(section, key);
+        int r;
+
+        if (setting && parse->set_at[setting - settings] > 0) {
+                (void)snprintf(parse->error->text, sizeof(parse->error->text), "[%s] %s is set twice, first in line %u: expected it once",
+                               section, key, parse->set_at[setting - settings]);
+                return CONFIG_INVALID;
+        }
+
+        r = config_set(parse->config, section, key, value, parse->error);
+        if (r == 0)
+                parse->set_at[setting - settings] = parse->line;
+        return r;
+}
+
+static int on_setting(void *userdata, const char *section, const char *key, const char *value) {
+        Parse *parse = userdata;
+
+        if (!parse->failed && parse_setting(parse, section, key, value) != 0) {
+                parse->failed = true;
+                parse->error->line = parse->line;
+        }
+
+        return 1;
+}
+
+static int config_read_file(FILE *file, const char *path, Config *config, ConfigError *ret_error) {
+        Parse parse = { .file = file, .config = config, .error = ret_error };
+        int line;
+
+        (void)snprintf(ret_error->file, sizeof(ret_error->file), "%s", path);
+        line = ini_parse_stream(on_line, &parse, on_setting, &parse);
+        if (parse.failed)
+                return CONFIG_INVALID;
+        if (line < 0)
+                return -ENOMEM;
+        if (line > 0) {
+                ret_error->line = (unsigned)line;
+                (void)snprintf(ret_error->text, sizeof(ret_error->text), "not a setting: expected [section], key = value, or a # comment");
+                return CONFIG_INVALID;
+        }
+
+        return 0;
+}
+
+static int config_open_and_read(const char *path, bool may_be_absent, Config *config, ConfigError *ret_error) {
+        scoped(fclosep) FILE *file = NULL;
+
+        file = fopen(path, "re");
+        if (!file && errno == ENOENT && may_be_absent)
+                return 0;
+        if (!file) {
+                int e = errno;
+
+                (void)snprintf(ret_error->file, sizeof(ret_error->file), "%s", path);
+                (void)snprintf(ret_error->text, sizeof(ret_error->text), "cannot be read: %s", strerror(e));
+                ret_error->line = 0;
+                return CONFIG_INVALID;
+        }
+
+        return config_read_file(file, path, config, ret_error);
+}
+
+static int is_drop_in(const struct dirent *entry) {
+        size_t n = strlen(entry->d_name);
+
+        return n > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + n - 5, ".conf") == 0;
+}
+
+static int config_read_drop_ins(const char *path, Config *config, ConfigError *ret_error) {
+        char directory[PATH_MAX], file[PATH_MAX + 256];
+        struct dirent **entries = NULL;
+        int n, r = 0;
+
+        (void)snprintf(directory, sizeof(directory), "%s.d", path);
+        n = scandir(directory, &entries, is_drop_in, alphasort);
+        for (int i = 0; i < n; i++) {
+                if (r == 0) {
+                        (void)snprintf(file, sizeof(file), "%s/%s", directory, entries[i]->d_name);
+                        r = config_open_and_read(file, false, config, ret_error);
+                }
+                free(entries[i]);
+        }
+
+        free(entries);
+        return r;
+}
+
+/* Limits that only make sense together. */
+static int config_check(const Config *config, const char *path, ConfigError *ret_error) {
+        const char *text = NULL;
+
+        if (config->store_queue_size < config->frame_size * 2)
+                text = "[store] queue_size must be at least twice [limits] frame_size, or the largest request never fits";
+        else if (config->string_size > config->frame_size)
+                text = "[limits] string_size must not be above frame_size: no request could carry such a string";
+        else if (config->timeline_points % 2 != 0)
+                text = "[jobs] timeline_points: expected an even number from 2 to 1000";
+        if (!text)
+                return 0;
+
+        *ret_error = (ConfigError){};
+        (void)snprintf(ret_error->file, sizeof(ret_error->file), "%s", path);
+        (void)snprintf(ret_error->text, sizeof(ret_error->text), "%s", text);
+        return CONFIG_INVALID;
+}
+
+int config_load(const char *path, Config *ret, ConfigError *ret_error) {
+        const char *file = path ? path : CONFIG_DEFAULT_PATH;
+        Config config;
+        int r;
+
+        config_defaults(&config);
+        r = config_open_and_read(file, !path, &config, ret_error);
+        if (r == 0)
+                r = config_read_drop_ins(file, &config, ret_error);
+        if (r == 0)
+                r = config_check(&config, file, ret_error);
+        if (r == 0)
+                *ret = config;
+        return r;
+}
+
+void config_place_volatile_store(Config *config) {
+        const char *slash = strrchr(config->socket_path, '/');
+        const Setting *directory = setting_find("store", "directory");
+
+        if (config->store_volatile && strcmp(config->store_directory, directory->initial) == 0)
+                (void)snprintf(config->store_directory, sizeof(config->store_directory), "%.*s/volatile",
+                               (int)(slash - config->socket_path), config->socket_path);
+}
+
+static size_t setting_size(const Setting *setting) {
+        return setting->type == TYPE_PATH || setting->type == TYPE_LISTEN ? CONFIG_TEXT_MAX : sizeof(uint64_t);
+}
+
+void config_apply(Config *config, const Config *fresh, Buffer *ret_restart) {
+        for (size_t i = 0; i < N_ELEMENTS(settings); i++) {
+                const Setting *setting = &settings[i];
+                char *now = (char *)config + setting->offset;
+                const char *next = (const char *)fresh + setting->offset;
+                bool is_text = setting_size(setting) == CONFIG_TEXT_MAX;
+
+                if (is_text ? strcmp(now, next) == 0 : memcmp(now, next, sizeof(uint64_t)) == 0)
+                        continue;
+                if (setting->needs_restart)
+                        buffer_printf(ret_restart, "%s%s.%s", ret_restart->n > 0 ? ", " : "", setting->section, setting->key);
+                else
+                        memcpy(now, next, setting_size(setting));
+        }
+}

@@ -1,0 +1,471 @@
+#include "daemon.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <systemd/sd-daemon.h>
+
+#include "service.h"
+#include "sockets.h"
+#include "util/clock.h"
+#include "util/file.h"
+
+/* A clean end waits this long for what is under way. */
+#define DRAIN_NS (5 * NS_PER_S)
+
+/* Open descriptors are counted every so many ticks: it takes a directory listing. */
+#define TICKS_PER_FD_COUNT 10
+
+typedef struct Daemon {
+        const Options *options;
+        sd_event *event;
+        sd_event_source *tick, *checkpoint, *drain;
+        Service service;
+        Sockets sockets;
+        uint64_t tick_deadline_us; /* of the tick to come */
+} Daemon;
+
+/* --- the loop's events ------------------------------------------------------------------------ */
+
+/* How late, and how many ticks were missed altogether; the next deadline stays on the grid. */
+static void note_lateness(Daemon *daemon, uint64_t now_us) {
+        uint64_t interval_us = daemon->service.config.interval_ns / NS_PER_US;
+        uint64_t late_us = now_us > daemon->tick_deadline_us ? now_us - daemon->tick_deadline_us : 0;
+        SelfStats *self = &daemon->service.self;
+
+        self->lateness_last_ns = late_us * NS_PER_US;
+        self->lateness_sum_ns += self->lateness_last_ns;
+        if (self->lateness_last_ns > self->lateness_max_ns)
+                self->lateness_max_ns = self->lateness_last_ns;
+
+        self->n_missed_ticks += late_us / interval_us;
+        daemon->tick_deadline_us += (late_us / interval_us + 1) * interval_us;
+}
+
+static void count_open_fds(SelfStats *self) {
+        const struct dirent *entry;
+        struct rlimit limit;
+        DIR *directory;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+                self->n_fds_max = limit.rlim_cur;
+
+        directory = opendir("/proc/self/fd");
+        if (!directory)
+                return;
+
+        self->n_open_fds = 0;
+        while ((entry = readdir(directory)))
+                self->n_open_fds += entry->d_name[0] != '.';
+        self->n_open_fds--; /* the listing's own */
+        closedir(directory);
+}
+
+static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
+        Daemon *daemon = userdata;
+        int r;
+
+        (void)usec;
+        note_lateness(daemon, clock_boottime_ns() / NS_PER_US);
+        if (daemon->service.self.n_ticks % TICKS_PER_FD_COUNT == 0)
+                count_open_fds(&daemon->service.self);
+
+        r = service_tick(&daemon->service);
+        if (r < 0)
+                return r;
+
+        r = sd_event_source_set_time(source, daemon->tick_deadline_us);
+        if (r < 0)
+                return r;
+        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static void notify_status(const Daemon *daemon) {
+        const Service *service = &daemon->service;
+
+        (void)sd_notifyf(0, "STATUS=%zu jobs running, %lu indicators stored since start%s", service->jobs.n,
+                         (unsigned long)service->self.n_indicators_stored,
+                         service->store_was_writable ? "" : "; the store cannot be written");
+}
+
+static int on_checkpoint(sd_event_source *source, uint64_t usec, void *userdata) {
+        Daemon *daemon = userdata;
+        int r;
+
+        (void)usec;
+        r = service_checkpoint(&daemon->service);
+        if (r < 0)
+                return r;
+
+        notify_status(daemon);
+        r = sd_event_source_set_time_relative(source, daemon->service.config.checkpoint_interval_ns / NS_PER_US);
+        if (r < 0)
+                return r;
+        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int on_store(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Daemon *daemon = userdata;
+
+        (void)source;
+        (void)fd;
+        (void)revents;
+        return service_take_completions(&daemon->service);
+}
+
+/* After each turn: whatever the turn has brought is placed. */
+static int on_turn(sd_event_source *source, void *userdata) {
+        Daemon *daemon = userdata;
+        int r;
+
+        (void)source;
+        r = service_take_requests(&daemon->service);
+        if (r < 0)
+                return r;
+
+        if (daemon->service.is_draining && ingest_is_idle(daemon->service.ingest))
+                return sd_event_exit(daemon->event, 0);
+        return 0;
+}
+
+static int on_drain_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
+        Daemon *daemon = userdata;
+
+        (void)source;
+        (void)usec;
+        log_warning("Ending with requests unanswered after %u s: their clients will send them again.", (unsigned)(DRAIN_NS / NS_PER_S));
+        return sd_event_exit(daemon->event, 0);
+}
+
+static int daemon_drain(Daemon *daemon) {
+        int r;
+
+        if (daemon->service.is_draining)
+                return 0;
+
+        log_info("Ending: answering what is under way.");
+        (void)sd_notify(0, "STOPPING=1");
+        daemon->service.is_draining = true;
+        http_set_ready(daemon->service.http, false);
+        ingest_drain(daemon->service.ingest);
+
+        r = sd_event_add_time_relative(daemon->event, &daemon->drain, CLOCK_BOOTTIME, DRAIN_NS / NS_PER_US, 0, on_drain_timeout, daemon);
+        if (r < 0)
+                return r;
+        return service_checkpoint(&daemon->service);
+}
+
+static int on_end_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
+        (void)source;
+        (void)info;
+        return daemon_drain(userdata);
+}
+
+static void log_config_error(const char *what, const ConfigError *error) {
+        if (error->line > 0)
+                log_err("%s: %s:%u: %s", what, error->file, error->line, error->text);
+        else
+                log_err("%s: %s: %s", what, error->file, error->text);
+}
+
+static int daemon_read_config(const Options *options, Config *ret, ConfigError *ret_error) {
+        int r;
+
+        *ret_error = (ConfigError){};
+        r = config_load(options->config_path, ret, ret_error);
+        if (r == 0)
+                r = options_apply(options, ret, ret_error);
+        if (r == 0)
+                config_place_volatile_store(ret);
+        return r;
+}
+
+static void daemon_reload(Daemon *daemon) {
+        Service *service = &daemon->service;
+        Buffer restart = {};
+        ConfigError error;
+        Config fresh;
+
+        service->self.n_config_reloads++;
+        service->self.config_reload_realtime_ns = clock_realtime_ns();
+        service->self.config_reload_ok = daemon_read_config(daemon->options, &fresh, &error) == 0;
+        if (!service->self.config_reload_ok) {
+                log_config_error("Configuration not reloaded, keeping the old one", &error);
+                return;
+        }
+
+        config_apply(&service->config, &fresh, &restart);
+        service_configure(service);
+        if (restart.n > 0)
+                log_warning("Configuration reloaded; these settings wait for a restart: %s", restart.text);
+        else
+                log_info("Configuration reloaded.");
+        buffer_deinit(&restart);
+}
+
+static int on_reload_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
+        Daemon *daemon = userdata;
+
+        (void)source;
+        (void)info;
+        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lu", (unsigned long)(clock_monotonic_ns() / NS_PER_US));
+        daemon_reload(daemon);
+        (void)sd_notify(0, "READY=1");
+        if (daemon->service.self.config_reload_ok)
+                notify_status(daemon);
+        else
+                (void)sd_notify(0, "STATUS=The configuration has an error: the old one is kept, see the log");
+        return 0;
+}
+
+/* --- building --------------------------------------------------------------------------------- */
+
+static int add_timers(Daemon *daemon) {
+        const Config *config = &daemon->service.config;
+        int r;
+
+        daemon->tick_deadline_us = (clock_boottime_ns() + config->interval_ns) / NS_PER_US;
+        r = sd_event_add_time(daemon->event, &daemon->tick, CLOCK_BOOTTIME, daemon->tick_deadline_us, 1, on_tick, daemon);
+        if (r < 0)
+                return r;
+        r = sd_event_source_set_priority(daemon->tick, SD_EVENT_PRIORITY_IMPORTANT);
+        if (r < 0)
+                return r;
+        r = sd_event_source_set_exit_on_failure(daemon->tick, true);
+        if (r < 0)
+                return r;
+
+        r = sd_event_add_time_relative(daemon->event, &daemon->checkpoint, CLOCK_BOOTTIME, config->checkpoint_interval_ns / NS_PER_US, 0,
+                                       on_checkpoint, daemon);
+        if (r < 0)
+                return r;
+        return sd_event_source_set_exit_on_failure(daemon->checkpoint, true);
+}
+
+/* Floating sources: they live as long as the loop. */
+static int add_events(Daemon *daemon) {
+        sd_event_source *store = NULL, *turn = NULL;
+        int r;
+
+        r = sd_event_add_io(daemon->event, &store, store_fd(daemon->service.store), EPOLLIN, on_store, daemon);
+        if (r < 0)
+                return r;
+        (void)sd_event_source_set_floating(store, true);
+        (void)sd_event_source_set_exit_on_failure(store, true);
+        sd_event_source_unref(store);
+
+        r = sd_event_add_post(daemon->event, &turn, on_turn, daemon);
+        if (r < 0)
+                return r;
+        (void)sd_event_source_set_floating(turn, true);
+        (void)sd_event_source_set_exit_on_failure(turn, true);
+        sd_event_source_unref(turn);
+
+        r = sd_event_add_signal(daemon->event, NULL, SIGTERM, on_end_signal, daemon);
+        if (r >= 0)
+                r = sd_event_add_signal(daemon->event, NULL, SIGINT, on_end_signal, daemon);
+        if (r >= 0)
+                r = sd_event_add_signal(daemon->event, NULL, SIGHUP, on_reload_signal, daemon);
+        return r < 0 ? r : add_timers(daemon);
+}
+
+/* A cluster's node name, without its domain's secrets: as uname says. */
+static void describe_host(Service *service) {
+        struct utsname name = {};
+
+        (void)uname(&name);
+        (void)snprintf(service->hostname, sizeof(service->hostname), "%.64s", name.nodename);
+        (void)snprintf(service->machine, sizeof(service->machine), "%.64s", name.machine);
+        (void)snprintf(service->kernel, sizeof(service->kernel), "%.64s", name.release);
+}
+
+static int exit_code_of(int error) {
+        return error == -EACCES || error == -EPERM || error == -EROFS ? EXIT_PERMISSION : EXIT_FAILURE;
+}
+
+static int open_store(Service *service) {
+        StoreConfig config = service_store_config(service);
+        scoped(freep) char *note = NULL;
+        int r;
+
+        r = file_make_dirs(config.directory, 0750);
+        if (r < 0) {
+                log_err("Cannot make the state directory %s: %s; run as root, or name another with --state", config.directory, strerror(-r));
+                return exit_code_of(r);
+        }
+
+        r = store_open(&service->store, &config, &note);
+        if (r != 0) {
+                log_err("Cannot open the store in %s: %s", config.directory, note ? note : strerror(-r));
+                return r < 0 ? exit_code_of(r) : EXIT_FAILURE;
+        }
+        if (note)
+                log_warning("%s", note);
+        return 0;
+}
+
+static int open_http(Daemon *daemon) {
+        const Config *config = &daemon->service.config;
+        HttpConfig http = {
+                .tcp_fd = TAKE_FD(daemon->sockets.http_tcp_fd),
+                .unix_fd = TAKE_FD(daemon->sockets.http_unix_fd),
+                .n_threads = (unsigned)config->http_threads,
+                .connections_max = (unsigned)config->http_connections,
+                .connections_per_ip_max = (unsigned)config->http_connections_per_ip,
+                .timeout_s = (unsigned)(config->http_timeout_ns / NS_PER_S),
+                .store_path = store_path(daemon->service.store),
+                .question_timeout_ns = config->http_query_timeout_ns,
+        };
+
+        return http_new(&daemon->service.http, &http);
+}
+
+static int open_modules(Daemon *daemon) {
+        Service *service = &daemon->service;
+        IngestConfig ingest = service_ingest_config(service);
+        int r;
+
+        r = node_init(&service->node, daemon->options->root, service->config.interval_ns, service->config.filesystems_interval_ns);
+        if (r < 0)
+                return r;
+        r = jobs_init(&service->jobs);
+        if (r < 0)
+                return r;
+        r = ingest_new(&service->ingest, daemon->event, TAKE_FD(daemon->sockets.submit_fd), &ingest);
+        if (r < 0)
+                return r;
+        r = open_http(daemon);
+        if (r < 0)
+                return r;
+
+        service->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+        return service_start(service);
+}
+
+static int daemon_open(Daemon *daemon) {
+        char error[SOCKETS_ERROR_MAX];
+        int r;
+
+        r = sockets_open(&daemon->sockets, &daemon->service.config, error);
+        if (r != 0) {
+                log_err("%s", error[0] ? error : strerror(-r));
+                return errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_FAILURE;
+        }
+
+        r = open_store(&daemon->service);
+        if (r != 0)
+                return r;
+
+        r = open_modules(daemon);
+        if (r >= 0)
+                r = add_events(daemon);
+        if (r < 0) {
+                log_err("Cannot start: %s", strerror(-r));
+                return exit_code_of(r);
+        }
+
+        return 0;
+}
+
+static void say_ready(Daemon *daemon) {
+        const Sockets *sockets = &daemon->sockets;
+        const Service *service = &daemon->service;
+
+        http_set_ready(service->http, true);
+        log_info("perfd " PERFD_VERSION " samples every %lu ms, keeps its store in %s%s, and serves %s%s.",
+                 (unsigned long)(service->config.interval_ns / NS_PER_MS), service->config.store_directory,
+                 service->config.store_volatile ? " (volatile)" : "", sockets->http_address[0] ? "http://" : "its Unix sockets only",
+                 sockets->http_address);
+        (void)sd_notify(0, "READY=1");
+        notify_status(daemon);
+}
+
+static int daemon_loop(Daemon *daemon) {
+        int r;
+
+        say_ready(daemon);
+        r = sd_event_loop(daemon->event);
+        if (r < 0)
+                log_err("The loop ended, a restart will take up the jobs: %s", strerror(-r));
+        return r < 0 ? EXIT_FAILURE : 0;
+}
+
+/* Signals go to the loop's signalfd: blocked before the first thread is made, so that all inherit it. */
+static void prepare_process(void) {
+        sigset_t set;
+
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGHUP);
+        sigaddset(&set, SIGPIPE);
+        (void)sigprocmask(SIG_BLOCK, &set, NULL);
+        (void)prctl(PR_SET_TIMERSLACK, 1000000UL);
+        (void)umask(0022);
+        /* Few threads, small answers: two arenas are enough, and what a burst took goes back. */
+        (void)mallopt(M_ARENA_MAX, 2);
+        (void)mallopt(M_TRIM_THRESHOLD, 128 * 1024);
+}
+
+static void daemon_close(Daemon *daemon) {
+        daemon->tick = sd_event_source_disable_unref(daemon->tick);
+        daemon->checkpoint = sd_event_source_disable_unref(daemon->checkpoint);
+        daemon->drain = sd_event_source_disable_unref(daemon->drain);
+        service_deinit(&daemon->service);
+        sockets_close(&daemon->sockets);
+        sd_event_unref(daemon->event);
+}
+
+static int daemon_start(Daemon *daemon) {
+        int r;
+
+        r = sd_event_new(&daemon->event);
+        if (r >= 0)
+                r = sd_event_set_watchdog(daemon->event, true);
+        if (r < 0) {
+                log_err("Cannot make the event loop: %s", strerror(-r));
+                return EXIT_FAILURE;
+        }
+
+        daemon->service.event = daemon->event;
+        r = daemon_open(daemon);
+        return r != 0 ? r : daemon_loop(daemon);
+}
+
+int daemon_run(const Options *options) {
+        Daemon daemon = {
+                .options = options,
+                .service.statm_fd = -1,
+                .sockets = { .submit_fd = -1, .http_unix_fd = -1, .http_tcp_fd = -1 },
+        };
+        ConfigError error;
+        int r;
+
+        r = daemon_read_config(options, &daemon.service.config, &error);
+        if (r != 0) {
+                log_config_error("Configuration", &error);
+                return EXIT_NOT_CONFIGURED;
+        }
+        if (options->check_config) {
+                log_info("The configuration is good.");
+                return 0;
+        }
+
+        prepare_process();
+        daemon.service.self.started_realtime_ns = clock_realtime_ns();
+        daemon.service.self.config_reload_ok = true;
+        daemon.service.self.config_reload_realtime_ns = daemon.service.self.started_realtime_ns;
+        describe_host(&daemon.service);
+
+        r = daemon_start(&daemon);
+        daemon_close(&daemon);
+        return r;
+}

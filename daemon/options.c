@@ -1,0 +1,139 @@
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+        "Usage: perfd [OPTION]...\n"
+        "Sample this node, take results from jobs, keep and serve both.\n"
+        "\n"
+        "  --config FILE      read FILE and FILE.d/*.conf (default: " CONFIG_DEFAULT_PATH ", if it is there)\n"
+        "  --check-config     read the configuration, say what is wrong with it, and exit\n"
+        "  --socket PATH      listen for submissions there; http.sock lies beside it\n"
+        "  --http ADDR:PORT   serve HTTP there; \"off\": on the Unix socket only\n"
+        "  --state DIR        keep the store there\n"
+        "  --volatile         do not sync the store to disk: for nodes without one\n"
+        "  --root DIR         read proc and sys under DIR\n"
+        "  --version          print the version and exit\n"
+        "  -h, --help         print this and exit\n"
+        "\n"
+        "Runs in the foreground. SIGHUP reads the configuration again, SIGTERM ends.\n"
+        "Try it:  perfd --socket /tmp/perfd/perfd.sock --state /tmp/perfd/state\n"
+        "Manuals: perfd(8), perfd.conf(5), perfctl(1)\n";
+
+/* The daemon's paths must not depend on where it was started. */
+static int make_absolute(const char *path, char ret[static CONFIG_TEXT_MAX]) {
+        char cwd[PATH_MAX];
+        int n;
+
+        if (path[0] == '/')
+                n = snprintf(ret, CONFIG_TEXT_MAX, "%s", path);
+        else if (getcwd(cwd, sizeof(cwd)))
+                n = snprintf(ret, CONFIG_TEXT_MAX, "%s/%s", cwd, path);
+        else
+                return -errno;
+
+        return n >= CONFIG_TEXT_MAX ? -ENAMETOOLONG : 0;
+}
+
+enum {
+        OPT_CONFIG = 256,
+        OPT_CHECK,
+        OPT_SOCKET,
+        OPT_HTTP,
+        OPT_STATE,
+        OPT_VOLATILE,
+        OPT_ROOT,
+        OPT_VERSION,
+};
+
+static int options_take(Options *options, int option) {
+        switch (option) {
+        case OPT_CONFIG:
+                options->config_path = optarg;
+                return 0;
+        case OPT_CHECK:
+                options->check_config = true;
+                return 0;
+        case OPT_SOCKET:
+                options->socket = optarg;
+                return 0;
+        case OPT_HTTP:
+                options->http = optarg;
+                return 0;
+        case OPT_STATE:
+                options->state = optarg;
+                return 0;
+        case OPT_VOLATILE:
+                options->is_volatile = true;
+                return 0;
+        case OPT_ROOT:
+                options->root = optarg;
+                return 0;
+        case OPT_VERSION:
+                puts("perfd " PERFD_VERSION);
+                return OPTIONS_DONE;
+        case 'h':
+                fputs(usage, stdout);
+                return OPTIONS_DONE;
+        default:
+                fputs("Try 'perfd --help'.\n", stderr);
+                return OPTIONS_USAGE;
+        }
+}
+
+static int options_finish(Options *options, int argc, char *argv[]) {
+        if (optind < argc) {
+                fprintf(stderr, "perfd: unexpected argument '%s'\nTry 'perfd --help'.\n", argv[optind]);
+                return OPTIONS_USAGE;
+        }
+
+        if ((options->socket && make_absolute(options->socket, options->socket_path) < 0) ||
+            (options->state && make_absolute(options->state, options->state_path) < 0)) {
+                fputs("perfd: the path of --socket or --state is too long\n", stderr);
+                return OPTIONS_USAGE;
+        }
+
+        return 0;
+}
+
+int options_parse(Options *ret, int argc, char *argv[]) {
+        static const struct option longs[] = {
+                { "config", required_argument, NULL, OPT_CONFIG },   { "check-config", no_argument, NULL, OPT_CHECK },
+                { "socket", required_argument, NULL, OPT_SOCKET },   { "http", required_argument, NULL, OPT_HTTP },
+                { "state", required_argument, NULL, OPT_STATE },     { "volatile", no_argument, NULL, OPT_VOLATILE },
+                { "root", required_argument, NULL, OPT_ROOT },       { "version", no_argument, NULL, OPT_VERSION },
+                { "help", no_argument, NULL, 'h' },                  {},
+        };
+        int option;
+
+        *ret = (Options){ .root = "/" };
+        while ((option = getopt_long(argc, argv, "h", longs, NULL)) >= 0) {
+                int r = options_take(ret, option);
+
+                if (r != 0)
+                        return r;
+        }
+
+        return options_finish(ret, argc, argv);
+}
+
+int options_apply(const Options *options, Config *config, ConfigError *ret_error) {
+        int r = 0;
+
+        (void)snprintf(ret_error->file, sizeof(ret_error->file), "command line");
+        ret_error->line = 0;
+        if (options->socket)
+                r = config_set(config, "socket", "path", options->socket_path, ret_error);
+        if (r == 0 && options->http)
+                r = config_set(config, "http", "listen", options->http, ret_error);
+        if (r == 0 && options->state)
+                r = config_set(config, "store", "directory", options->state_path, ret_error);
+        if (r == 0 && options->is_volatile)
+                r = config_set(config, "store", "volatile", "yes", ret_error);
+        return r;
+}

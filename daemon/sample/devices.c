@@ -1,0 +1,96 @@
+#include "sample/devices.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "util/parse.h"
+
+#define PATH_MAX_SYSFS 96
+
+void device_list_deinit(DeviceList *list) {
+        free(list->items);
+        *list = (DeviceList){};
+}
+
+int device_list_add(DeviceList *list, const char *name, size_t n_name, Device **ret) {
+        Device *device;
+
+        if (list->n == list->n_allocated) {
+                size_t n_more = list->n_allocated ? list->n_allocated * 2 : 16;
+                Device *bigger = reallocarray(list->items, n_more, sizeof(Device));
+
+                if (!bigger)
+                        return -ENOMEM;
+                list->items = bigger;
+                list->n_allocated = n_more;
+        }
+
+        device = &list->items[list->n++];
+        *device = (Device){ .n_name = n_name };
+        memcpy(device->name, name, n_name);
+        *ret = device;
+        return 0;
+}
+
+const Device *device_list_at(const DeviceList *list, size_t i, const char *name, size_t n_name) {
+        const Device *device;
+
+        if (i >= list->n)
+                return NULL;
+        device = &list->items[i];
+        return device->n_name == n_name && memcmp(device->name, name, n_name) == 0 ? device : NULL;
+}
+
+bool device_has(int dir_fd, const char *name, const char *leaf) {
+        char path[PATH_MAX_SYSFS];
+        struct stat st;
+
+        snprintf(path, sizeof(path), "%s/%s", name, leaf);
+        return fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool device_has_entries(int dir_fd, const char *name, const char *leaf) {
+        char path[PATH_MAX_SYSFS];
+        const struct dirent *entry;
+        bool found = false;
+        DIR *dir;
+        int fd;
+
+        snprintf(path, sizeof(path), "%s/%s", name, leaf);
+        fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return false;
+        dir = fdopendir(fd);
+        if (!dir) {
+                close(fd);
+                return false;
+        }
+
+        /* Nothing in sysfs starts with a dot. */
+        while (!found && (entry = readdir(dir)))
+                found = entry->d_name[0] != '.';
+        closedir(dir);
+        return found;
+}
+
+uint64_t device_number(int dir_fd, const char *name, const char *leaf) {
+        scoped(closep) int fd = -1;
+        char path[PATH_MAX_SYSFS];
+        char text[32];
+        uint64_t v;
+        ssize_t n;
+
+        snprintf(path, sizeof(path), "%s/%s", name, leaf);
+        fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return 0;
+
+        n = read(fd, text, sizeof(text) - 1);
+        if (n <= 0)
+                return 0;
+        text[n] = '\0';
+        return scan_u64(text, &v) ? v : 0;
+}

@@ -1,0 +1,230 @@
+#include "sample/diskstats.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "sample/text.h"
+#include "util/parse.h"
+
+/* The unit of the counters, whatever the device's own sector size. */
+#define SECTOR_BYTES 512U
+
+/* The first eleven columns; discards (4.18) and flushes (5.5) follow. Before 2.6.25 a partition had four. */
+enum {
+        COLUMN_READS,
+        COLUMN_READS_MERGED,
+        COLUMN_SECTORS_READ,
+        COLUMN_READ_MS,
+        COLUMN_WRITES,
+        COLUMN_WRITES_MERGED,
+        COLUMN_SECTORS_WRITTEN,
+        COLUMN_WRITE_MS,
+        COLUMN_IN_FLIGHT,
+        COLUMN_IO_MS,
+        COLUMN_WEIGHTED_MS,
+        N_COLUMNS,
+};
+
+/* --- parsing ------------------------------------------------------------------------------------ */
+
+/* Steps over "  8       0 sda". Returns the end of the name, or NULL. */
+static const char *scan_name(const char *p, const char **ret_name, size_t *ret_n) {
+        uint64_t number;
+        size_t n;
+
+        p = scan_u64(p, &number);
+        if (!p)
+                return NULL;
+        p = scan_u64(p, &number);
+        if (!p)
+                return NULL;
+
+        p = scan_blanks(p);
+        n = strcspn(p, " \t\n");
+        if (n == 0 || n >= DEVICE_NAME_MAX)
+                return NULL;
+
+        *ret_name = p;
+        *ret_n = n;
+        return p + n;
+}
+
+/* Returns the start of the next line, or NULL. */
+static const char *scan_counters(const char *p, SampleDisk *disk, bool *ret_idle) {
+        uint64_t column[N_COLUMNS];
+        uint64_t any = 0;
+
+        for (size_t i = 0; i < N_COLUMNS; i++) {
+                p = scan_u64(p, &column[i]);
+                if (!p)
+                        return NULL;
+                any |= column[i];
+        }
+        if ((*p != ' ' && *p != '\n') || column[COLUMN_SECTORS_READ] > UINT64_MAX / SECTOR_BYTES ||
+            column[COLUMN_SECTORS_WRITTEN] > UINT64_MAX / SECTOR_BYTES)
+                return NULL;
+
+        disk->read_bytes = column[COLUMN_SECTORS_READ] * SECTOR_BYTES;
+        disk->write_bytes = column[COLUMN_SECTORS_WRITTEN] * SECTOR_BYTES;
+        disk->reads = column[COLUMN_READS];
+        disk->writes = column[COLUMN_WRITES];
+        disk->io_ms = column[COLUMN_IO_MS];
+        *ret_idle = any == 0;
+        return text_next_line(p);
+}
+
+/* One shown device into disks[*n], if it is to be seen. Returns the start of the next line, or NULL. */
+static const char *scan_disk(const char *p, const Device *device, SampleDisk *disks, size_t *n) {
+        SampleDisk *disk = &disks[*n];
+        bool idle;
+
+        p = scan_counters(p, disk, &idle);
+        if (!p || (device->without_medium && idle))
+                return p;
+
+        memcpy(disk->name, device->name, sizeof(disk->name));
+        disk->class = device->class.disk;
+        (*n)++;
+        return p;
+}
+
+int diskstats_parse(const char *text, const DeviceList *list, Sample *sample, const char **ret_fault) {
+        const char *p = text;
+        size_t n = 0, i;
+        int r;
+
+        sample->n_disks = 0;
+        r = sample_reserve_disks(sample, list->n);
+        if (r < 0)
+                return r;
+
+        for (i = 0; *p; i++) {
+                const Device *device;
+                const char *name;
+                size_t n_name;
+
+                p = scan_name(p, &name, &n_name);
+                if (!p)
+                        return text_malformed("a line without a device", ret_fault);
+                device = device_list_at(list, i, name, n_name);
+                if (!device)
+                        return TEXT_OTHER_DEVICES;
+
+                p = device->left_out ? text_next_line(p) : scan_disk(p, device, sample->disks, &n);
+                if (!p)
+                        return text_malformed("a line that is not eleven counters", ret_fault);
+        }
+
+        if (i != list->n)
+                return TEXT_OTHER_DEVICES;
+        sample->n_disks = n;
+        return 0;
+}
+
+/* --- classification by sysfs -------------------------------------------------------------------- */
+
+static bool is_under_virtual(int block_fd, const char *name) {
+        char target[256];
+        ssize_t n;
+
+        /* Not a link: a kernel or a captured tree that has the directory itself here. */
+        n = readlinkat(block_fd, name, target, sizeof(target) - 1);
+        if (n < 0)
+                return true;
+        target[n] = '\0';
+        return strstr(target, "/devices/virtual/") || strncmp(target, "devices/virtual/", 16) == 0;
+}
+
+static void classify_by_sysfs(Device *device, int block_fd) {
+        char name[DEVICE_NAME_MAX];
+        struct stat st;
+
+        /* sysfs has "cciss!c0d0" for cciss/c0d0. */
+        for (size_t i = 0; i < sizeof(name); i++)
+                name[i] = device->name[i] == '/' ? '!' : device->name[i];
+
+        if (fstatat(block_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || device_number(block_fd, name, "hidden") != 0) {
+                device->left_out = true;
+                return;
+        }
+
+        if (device_has_entries(block_fd, name, "slaves"))
+                device->class.disk = DISK_VIRTUAL;
+        else if (device_has(block_fd, name, "device") || !is_under_virtual(block_fd, name))
+                device->class.disk = DISK_PHYSICAL;
+        else
+                device->class.disk = DISK_VIRTUAL;
+
+        device->without_medium = device->class.disk == DISK_VIRTUAL && device_number(block_fd, name, "size") == 0;
+}
+
+/* --- classification by name --------------------------------------------------------------------- */
+
+static bool starts_with_any(const char *name, const char *const *prefixes, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+                        return true;
+        return false;
+}
+
+/* sda1, xvda1; and, where the disk's own name ends in a digit, nvme0n1p1, mmcblk0p1, cciss/c0d0p1, md0p1. */
+static bool is_partition_name(const char *name) {
+        static const char *const lettered[] = { "sd", "hd", "vd", "xvd", "dasd" };
+        size_t n = strlen(name), n_stem = n;
+
+        while (n_stem > 0 && isdigit((unsigned char)name[n_stem - 1]))
+                n_stem--;
+        if (n_stem == n || n_stem < 2)
+                return false;
+        if (name[n_stem - 1] == 'p' && isdigit((unsigned char)name[n_stem - 2]))
+                return true;
+        return starts_with_any(name, lettered, N_ELEMENTS(lettered));
+}
+
+/* nvme0c0n1: one of several ways to the namespace nvme0n1. */
+static bool is_nvme_path_name(const char *name) {
+        const char *p = text_skip(name, "nvme");
+        uint64_t number;
+
+        return p && (p = scan_u64(p, &number)) && *p == 'c';
+}
+
+static void classify_by_name(Device *device) {
+        static const char *const virtuals[] = {
+                "dm-", "md", "loop", "ram", "zram", "nbd", "drbd", "bcache", "zd",
+        };
+
+        device->left_out = is_partition_name(device->name) || is_nvme_path_name(device->name);
+        device->class.disk = starts_with_any(device->name, virtuals, N_ELEMENTS(virtuals)) ? DISK_VIRTUAL
+                                                                                            : DISK_PHYSICAL;
+        /* The size is not known here: one that never did I/O has nothing to show. */
+        device->without_medium = device->class.disk == DISK_VIRTUAL;
+}
+
+int diskstats_classify(const char *text, int block_fd, DeviceList *list, const char **ret_fault) {
+        const char *p = text;
+
+        list->n = 0;
+        while (*p) {
+                Device *device;
+                const char *name;
+                size_t n_name;
+                int r;
+
+                p = scan_name(p, &name, &n_name);
+                if (!p || !(p = text_next_line(p)))
+                        return text_malformed("a line without a device", ret_fault);
+
+                r = device_list_add(list, name, n_name, &device);
+                if (r < 0)
+                        return r;
+
+                if (block_fd >= 0)
+                        classify_by_sysfs(device, block_fd);
+                else
+                        classify_by_name(device);
+        }
+        return 0;
+}

@@ -1,0 +1,46 @@
+#include "sample/loadavg.h"
+
+#include "sample/text.h"
+#include "util/parse.h"
+
+/* "0.05 ": two decimals, always. Independent of the locale, unlike strtod(). */
+static const char *scan_load(const char *p, double *ret) {
+        uint64_t whole, hundredths;
+        const char *point;
+
+        point = scan_u64(p, &whole);
+        if (!point || point[0] != '.' || point[1] < '0')
+                return NULL;
+
+        p = scan_u64(point + 1, &hundredths);
+        if (!p || p != point + 3 || *p != ' ')
+                return NULL;
+
+        *ret = (double)whole + (double)hundredths / 100.0;
+        return p;
+}
+
+int loadavg_parse(const char *text, Sample *sample, const char **ret_fault) {
+        uint64_t n_running, n_threads;
+        double load[3];
+
+        for (size_t i = 0; i < 3; i++) {
+                text = scan_load(text, &load[i]);
+                if (!text)
+                        return text_malformed("a load that is not a number", ret_fault);
+        }
+
+        text = scan_u64(text, &n_running);
+        if (!text || *text != '/' || !(text = scan_u64(text + 1, &n_threads)) || *text != ' ' ||
+            n_running > UINT32_MAX || n_threads > UINT32_MAX)
+                return text_malformed("no count of threads", ret_fault);
+        if (!text_next_line(text))
+                return text_malformed("cut off", ret_fault);
+
+        sample->load1 = load[0];
+        sample->load5 = load[1];
+        sample->load15 = load[2];
+        sample->n_running = n_running > 0 ? (uint32_t)n_running - 1 : 0;
+        sample->n_threads = (uint32_t)n_threads;
+        return 0;
+}

@@ -1,0 +1,221 @@
+#include "sample/mounts.h"
+
+#include <errno.h>
+
+#include "sample/text.h"
+#include "util/parse.h"
+
+void mount_list_deinit(MountList *list) {
+        free(list->items);
+        *list = (MountList){};
+}
+
+/* --- parsing ------------------------------------------------------------------------------------ */
+
+/* The next word of the line; blanks between words are single. NULL: there is none. */
+static const char *scan_word(const char *p, Word *ret) {
+        p = scan_blanks(p);
+        *ret = (Word){ p, strcspn(p, " \n") };
+        return ret->n > 0 ? p + ret->n : NULL;
+}
+
+/* "98:0" */
+static const char *scan_device(const char *p, Mount *mount) {
+        p = scan_u64(p, &mount->major);
+        if (!p || *p != ':')
+                return NULL;
+        return scan_u64(p + 1, &mount->minor);
+}
+
+/* "36 35 98:0 /root /point options optional… - type source options". Returns the start of the next line, or NULL. */
+static const char *scan_mount(const char *p, Mount *mount) {
+        Word word;
+
+        p = scan_u64(p, &mount->id);
+        p = p ? scan_u64(p, &mount->parent_id) : NULL;
+        p = p ? scan_device(p, mount) : NULL;
+        p = p ? scan_word(p, &mount->root) : NULL;
+        p = p ? scan_word(p, &mount->point) : NULL;
+
+        /* Any number of optional fields, ended by a dash. */
+        do
+                p = p ? scan_word(p, &word) : NULL;
+        while (p && !(word.n == 1 && *word.text == '-'));
+
+        p = p ? scan_word(p, &mount->type) : NULL;
+        return p ? text_next_line(p) : NULL;
+}
+
+static int add(MountList *list, const Mount *mount) {
+        if (list->n == list->n_allocated) {
+                size_t n_more = list->n_allocated ? list->n_allocated * 2 : 64;
+                Mount *bigger = reallocarray(list->items, n_more, sizeof(Mount));
+
+                if (!bigger)
+                        return -ENOMEM;
+                list->items = bigger;
+                list->n_allocated = n_more;
+        }
+
+        list->items[list->n++] = *mount;
+        return 0;
+}
+
+int mounts_parse(const char *text, MountList *list, const char **ret_fault) {
+        list->n = 0;
+        list->n_chosen = 0;
+
+        while (*text) {
+                Mount mount;
+                int r;
+
+                text = scan_mount(text, &mount);
+                if (!text) {
+                        list->n = 0;
+                        return text_malformed("a line that is not a mount", ret_fault);
+                }
+
+                r = add(list, &mount);
+                if (r < 0) {
+                        list->n = 0;
+                        return r;
+                }
+        }
+
+        return list->n > 0 ? 0 : text_malformed("no mounts", ret_fault);
+}
+
+static int octal_digit(char c) {
+        return c >= '0' && c <= '7' ? c - '0' : -1;
+}
+
+size_t mounts_unescape(Word word, char *ret, size_t n_max) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < word.n; i++, n++) {
+                const char *p = word.text + i;
+                char c = *p;
+
+                if (c == '\\' && word.n - i > 3 && octal_digit(p[1]) >= 0 && octal_digit(p[2]) >= 0 &&
+                    octal_digit(p[3]) >= 0) {
+                        c = (char)(octal_digit(p[1]) << 6 | octal_digit(p[2]) << 3 | octal_digit(p[3]));
+                        i += 3;
+                }
+                if (n + 1 < n_max)
+                        ret[n] = c;
+        }
+
+        ret[n < n_max ? n : n_max - 1] = '\0';
+        return n;
+}
+
+/* --- choosing ----------------------------------------------------------------------------------- */
+
+static bool is(Word word, const char *text) {
+        return strlen(text) == word.n && memcmp(word.text, text, word.n) == 0;
+}
+
+static bool is_one_of(Word word, const char *const *texts, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (is(word, texts[i]))
+                        return true;
+        return false;
+}
+
+/* On a disk of this machine. */
+static bool is_local(const Mount *mount) {
+        static const char *const types[] = {
+                "ext4", "xfs", "btrfs", "zfs", "vfat", "ext3", "ext2", "f2fs", "bcachefs",
+        };
+
+        return is_one_of(mount->type, types, N_ELEMENTS(types));
+}
+
+/* In memory, or on top of others: never waits for a server, so a path may lead through it. */
+static bool is_harmless(const Mount *mount) {
+        static const char *const types[] = {
+                "overlay", "tmpfs", "rootfs", "ramfs", "devtmpfs", "squashfs", "erofs",
+        };
+
+        return is_one_of(mount->type, types, N_ELEMENTS(types));
+}
+
+static bool is_wanted(const Mount *mount) {
+        if (is(mount->point, "/"))
+                return is_local(mount) || is(mount->type, "overlay") || is(mount->type, "tmpfs");
+        return is_local(mount);
+}
+
+/* Whether looking up `path` passes the directory `point`. */
+static bool leads_through(Word path, Word point) {
+        if (is(point, "/"))
+                return true;
+        return point.n <= path.n && memcmp(point.text, path.text, point.n) == 0 &&
+               (point.n == path.n || path.text[point.n] == '/');
+}
+
+static const Mount *find(const MountList *list, uint64_t id) {
+        for (size_t i = 0; i < list->n; i++)
+                if (list->items[i].id == id)
+                        return &list->items[i];
+        return NULL;
+}
+
+/* Whether `below` is one of the mounts that this one stands on. Bounded, for a text whose parents go round. */
+static bool stands_on(const MountList *list, const Mount *mount, const Mount *below) {
+        for (size_t depth = 0; mount && depth < 64; depth++) {
+                if (mount->parent_id == below->id)
+                        return true;
+                mount = find(list, mount->parent_id);
+        }
+        return false;
+}
+
+/* Everything mounted at or above the mount point must be below this mount (else it may cover it) and local. */
+static bool is_safe(const MountList *list, const Mount *mount) {
+        for (size_t i = 0; i < list->n; i++) {
+                const Mount *other = &list->items[i];
+
+                if (other == mount || !leads_through(mount->point, other->point))
+                        continue;
+                if (!(is_local(other) || is_harmless(other)) || !stands_on(list, mount, other))
+                        return false;
+        }
+        return true;
+}
+
+static bool is_chosen(const MountList *list, const Mount *mount) {
+        for (size_t i = 0; i < list->n_chosen; i++) {
+                const Mount *other = &list->items[list->chosen[i]];
+
+                if (other->major == mount->major && other->minor == mount->minor)
+                        return true;
+        }
+        return false;
+}
+
+typedef enum Rank {
+        RANK_ROOT,
+        RANK_WHOLE,
+        RANK_PART,
+        N_RANKS,
+} Rank;
+
+static Rank rank(const Mount *mount) {
+        if (is(mount->point, "/"))
+                return RANK_ROOT;
+        return is(mount->root, "/") ? RANK_WHOLE : RANK_PART;
+}
+
+void mounts_choose(MountList *list) {
+        list->n_chosen = 0;
+
+        for (Rank wanted = 0; wanted < N_RANKS; wanted++)
+                for (size_t i = 0; i < list->n && list->n_chosen < MOUNTS_CHOSEN_MAX; i++) {
+                        const Mount *mount = &list->items[i];
+
+                        if (rank(mount) == wanted && is_wanted(mount) && !is_chosen(list, mount) &&
+                            is_safe(list, mount))
+                                list->chosen[list->n_chosen++] = i;
+                }
+}

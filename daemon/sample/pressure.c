@@ -1,0 +1,41 @@
+#include "sample/pressure.h"
+
+#include "sample/text.h"
+#include "util/parse.h"
+
+/* The total of the line that p is in. Returns the start of the next line, or NULL. */
+static const char *scan_total(const char *p, uint64_t *ret_us) {
+        const char *next = text_next_line(p);
+        const char *at;
+
+        if (!next)
+                return NULL;
+
+        at = memmem(p, (size_t)(next - p), " total=", 7);
+        if (!at || at[7] < '0' || !(at = scan_u64(at + 7, ret_us)) || *at != '\n')
+                return NULL;
+        return next;
+}
+
+int pressure_parse(const char *text, PressureLines lines, SamplePsi *ret, const char **ret_fault) {
+        SamplePsi psi = {};
+        const char *p;
+
+        p = text_skip(text, "some");
+        if (!p)
+                return text_malformed("no some line", ret_fault);
+        p = scan_total(p, &psi.some_us);
+        if (!p)
+                return text_malformed("a some line without a total", ret_fault);
+
+        if (lines == PRESSURE_SOME_AND_FULL) {
+                p = text_skip(p, "full");
+                if (!p)
+                        return text_malformed("no full line", ret_fault);
+                if (!scan_total(p, &psi.full_us))
+                        return text_malformed("a full line without a total", ret_fault);
+        }
+
+        *ret = psi;
+        return 0;
+}

@@ -1,0 +1,24 @@
+#include "sample/process.h"
+
+#include "sample/text.h"
+#include "util/parse.h"
+
+/* Counted as in proc(5). The name, field 2, is in parentheses and may hold anything, blanks and parentheses too. */
+#define FIELD_STATE 3
+#define FIELD_START 22
+
+int process_stat_parse(const char *text, uint64_t *ret_start_ticks) {
+        const char *p = strrchr(text, ')');
+
+        if (!p)
+                return TEXT_MALFORMED;
+        p++;
+
+        for (unsigned field = FIELD_STATE; field < FIELD_START; field++) {
+                p = scan_blanks(p);
+                p += strcspn(p, " \n");
+        }
+
+        p = scan_u64(p, ret_start_ticks);
+        return p && *p == ' ' ? 0 : TEXT_MALFORMED;
+}

@@ -1,0 +1,12 @@
+#pragma once
+
+/*
+ * proc/PID/stat: when a process started
+ *
+ * Together with its number that names a process for good, where a number alone is used again.
+ */
+
+#include <stdint.h>
+
+/* The start in clock ticks since boot. 0, or TEXT_MALFORMED. */
+int process_stat_parse(const char *text, uint64_t *ret_start_ticks);

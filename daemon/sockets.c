@@ -1,0 +1,222 @@
+#include "sockets.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <systemd/sd-daemon.h>
+
+#include "util/file.h"
+#include "util/scoped.h"
+
+#define BACKLOG 1024
+
+static int fail(char *ret_error, const char *what, const char *where, const char *advice) {
+        (void)snprintf(ret_error, SOCKETS_ERROR_MAX, "Cannot %s %s: %s%s%s", what, where, strerror(errno), advice[0] ? "; " : "", advice);
+        return SOCKETS_FAILED;
+}
+
+/* True when a program answers on the socket; a left-over file refuses. */
+static bool somebody_listens(const struct sockaddr_un *address) {
+        scoped(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        return fd >= 0 && (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN);
+}
+
+static int make_parent(const char *path) {
+        char directory[CONFIG_TEXT_MAX];
+        char *slash;
+
+        (void)snprintf(directory, sizeof(directory), "%s", path);
+        slash = strrchr(directory, '/');
+        if (!slash || slash == directory)
+                return 0;
+
+        *slash = '\0';
+        return file_make_dirs(directory, 0755);
+}
+
+/* The mode is set before anybody can connect: bound, changed, then listened on. */
+static int listen_unix(const char *path, mode_t mode, int *ret_fd, char *ret_error) {
+        static const char *const advice = "run as root, or name another place with --socket";
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        scoped(closep) int fd = -1;
+        int r;
+
+        r = make_parent(path);
+        if (r < 0) {
+                errno = -r;
+                return fail(ret_error, "make the directory of", path, advice);
+        }
+
+        memcpy(address.sun_path, path, strlen(path) + 1); /* at most 107 bytes: config checks */
+        if (somebody_listens(&address)) {
+                errno = EADDRINUSE;
+                return fail(ret_error, "listen on", path, "another perfd listens there");
+        }
+        (void)unlink(path);
+
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return -errno;
+        if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, mode) < 0 || listen(fd, BACKLOG) < 0)
+                return fail(ret_error, "listen on", path, advice);
+
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+/* text is ADDRESS:PORT or [IPV6]:PORT and was checked when the configuration was read. */
+static socklen_t parse_address(const char *text, struct sockaddr_storage *ret) {
+        const char *colon = strrchr(text, ':');
+        uint16_t port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
+        char address[CONFIG_TEXT_MAX];
+        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ret;
+        struct sockaddr_in *in = (struct sockaddr_in *)ret;
+        bool is_ipv6 = text[0] == '[';
+
+        *ret = (struct sockaddr_storage){};
+        (void)snprintf(address, sizeof(address), "%.*s", (int)(colon - text) - (is_ipv6 ? 2 : 0), text + (is_ipv6 ? 1 : 0));
+        if (is_ipv6) {
+                in6->sin6_family = AF_INET6;
+                in6->sin6_port = port;
+                (void)inet_pton(AF_INET6, address, &in6->sin6_addr);
+                return sizeof(*in6);
+        }
+
+        in->sin_family = AF_INET;
+        in->sin_port = port;
+        (void)inet_pton(AF_INET, address, &in->sin_addr);
+        return sizeof(*in);
+}
+
+/* What the socket is bound to: with port 0, or when it was passed, only the kernel knows. */
+static void describe_address(int fd, char ret[static CONFIG_TEXT_MAX]) {
+        struct sockaddr_storage bound = {};
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&bound;
+        const struct sockaddr_in *in = (const struct sockaddr_in *)&bound;
+        socklen_t n = sizeof(bound);
+        char address[INET6_ADDRSTRLEN] = "?";
+
+        ret[0] = '\0';
+        if (getsockname(fd, (struct sockaddr *)&bound, &n) < 0)
+                return;
+
+        if (bound.ss_family == AF_INET6) {
+                (void)inet_ntop(AF_INET6, &in6->sin6_addr, address, sizeof(address));
+                (void)snprintf(ret, CONFIG_TEXT_MAX, "[%s]:%u", address, ntohs(in6->sin6_port));
+                return;
+        }
+
+        (void)inet_ntop(AF_INET, &in->sin_addr, address, sizeof(address));
+        (void)snprintf(ret, CONFIG_TEXT_MAX, "%s:%u", address, ntohs(in->sin_port));
+}
+
+static int listen_tcp(const char *text, int *ret_fd, char *ret_error) {
+        struct sockaddr_storage address;
+        socklen_t n = parse_address(text, &address);
+        scoped(closep) int fd = -1;
+        const int on = 1;
+
+        fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return fail(ret_error, "make a socket for", text, "");
+        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+        if (bind(fd, (struct sockaddr *)&address, n) < 0 || listen(fd, BACKLOG) < 0)
+                return fail(ret_error, "listen on", text, "choose another address with --http, or --http off");
+
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+/* Sorts what the service manager passed by name and family. */
+static int take_passed(Sockets *sockets, char *ret_error) {
+        char **names = NULL;
+        int n;
+
+        n = sd_listen_fds_with_names(1, &names);
+        if (n < 0)
+                return n;
+
+        for (int i = 0; i < n; i++) {
+                int fd = SD_LISTEN_FDS_START + i;
+
+                if (strcmp(names[i], "perfd") == 0 && sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 1) > 0)
+                        sockets->submit_fd = fd;
+                else if (strcmp(names[i], "perfd-http") == 0 && sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 1) > 0)
+                        sockets->http_unix_fd = fd;
+                else if (strcmp(names[i], "perfd-http") == 0 && sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1) > 0)
+                        sockets->http_tcp_fd = fd;
+                else {
+                        errno = EINVAL;
+                        n = fail(ret_error, "use the passed socket named", names[i], "expected stream sockets named perfd and perfd-http");
+                        break;
+                }
+        }
+
+        for (char **name = names; name && *name; name++)
+                free(*name);
+        free(names);
+        return n == SOCKETS_FAILED && ret_error[0] ? SOCKETS_FAILED : 0;
+}
+
+static void http_path(const Config *config, char ret[static CONFIG_TEXT_MAX]) {
+        const char *slash = strrchr(config->socket_path, '/');
+
+        if (config->http_socket[0])
+                (void)snprintf(ret, CONFIG_TEXT_MAX, "%s", config->http_socket);
+        else
+                (void)snprintf(ret, CONFIG_TEXT_MAX, "%.*s/http.sock", (int)(slash - config->socket_path), config->socket_path);
+}
+
+static int open_missing(Sockets *sockets, const Config *config, char *ret_error) {
+        char path[CONFIG_TEXT_MAX];
+        int r;
+
+        if (sockets->submit_fd < 0) {
+                r = listen_unix(config->socket_path, (mode_t)config->socket_mode, &sockets->submit_fd, ret_error);
+                if (r != 0)
+                        return r;
+                memcpy(sockets->submit_path, config->socket_path, sizeof(sockets->submit_path));
+        }
+
+        if (sockets->http_unix_fd < 0) {
+                http_path(config, path);
+                r = listen_unix(path, 0666, &sockets->http_unix_fd, ret_error);
+                if (r != 0)
+                        return r;
+                memcpy(sockets->http_path, path, sizeof(sockets->http_path));
+        }
+
+        if (sockets->http_tcp_fd >= 0 || strcmp(config->http_listen, "off") == 0)
+                return 0;
+        return listen_tcp(config->http_listen, &sockets->http_tcp_fd, ret_error);
+}
+
+int sockets_open(Sockets *ret, const Config *config, char ret_error[static SOCKETS_ERROR_MAX]) {
+        int r;
+
+        *ret = (Sockets){ .submit_fd = -1, .http_unix_fd = -1, .http_tcp_fd = -1 };
+        ret_error[0] = '\0';
+
+        r = take_passed(ret, ret_error);
+        if (r == 0)
+                r = open_missing(ret, config, ret_error);
+        if (r == 0 && ret->http_tcp_fd >= 0)
+                describe_address(ret->http_tcp_fd, ret->http_address);
+        return r;
+}
+
+void sockets_close(Sockets *sockets) {
+        closep(&sockets->submit_fd);
+        closep(&sockets->http_unix_fd);
+        closep(&sockets->http_tcp_fd);
+        if (sockets->submit_path[0])
+                (void)unlink(sockets->submit_path);
+        if (sockets->http_path[0])
+                (void)unlink(sockets->http_path);
+        *sockets = (Sockets){ .submit_fd = -1, .http_unix_fd = -1, .http_tcp_fd = -1 };
+}

@@ -1,0 +1,28 @@
+#pragma once
+
+/*
+ * Sockets: what perfd listens on
+ *
+ * Taken from the service manager where it passes them by name ("perfd", "perfd-http"), else made here. A
+ * Unix socket left behind by a dead perfd is replaced; one that somebody listens on is not.
+ */
+
+#include "config.h"
+
+typedef struct Sockets {
+        int submit_fd;    /* Unix stream */
+        int http_unix_fd; /* Unix stream */
+        int http_tcp_fd;  /* -1: off */
+        char submit_path[CONFIG_TEXT_MAX], http_path[CONFIG_TEXT_MAX]; /* made by us, to be removed; "" otherwise */
+        char http_address[CONFIG_TEXT_MAX]; /* "127.0.0.1:9847" as bound, "" when off */
+} Sockets;
+
+#define SOCKETS_ERROR_MAX 400
+
+/* 0, SOCKETS_FAILED with a sentence in ret_error, or a negative errno. */
+enum {
+        SOCKETS_FAILED = 1,
+};
+int sockets_open(Sockets *ret, const Config *config, char ret_error[static SOCKETS_ERROR_MAX]);
+/* Closes what was not taken over, removes what was made. */
+void sockets_close(Sockets *sockets);

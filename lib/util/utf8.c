@@ -1,0 +1,77 @@
+#include "util/utf8.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "util/scoped.h"
+
+size_t utf8_length(const char *text, size_t n) {
+        static const struct {
+                unsigned char first_min, first_max, second_min, second_max;
+                size_t n;
+        } forms[] = {
+                { 0x00, 0x7f, 0,    0,    1 }, { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
+                { 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
+                { 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+        };
+        const unsigned char *p = (const unsigned char *)text;
+
+        for (size_t i = 0; i < N_ELEMENTS(forms); i++) {
+                if (p[0] < forms[i].first_min || p[0] > forms[i].first_max)
+                        continue;
+                if (forms[i].n > n)
+                        return 0;
+                if (forms[i].n > 1 && (p[1] < forms[i].second_min || p[1] > forms[i].second_max))
+                        return 0;
+                for (size_t k = 2; k < forms[i].n; k++)
+                        if ((p[k] & 0xc0) != 0x80)
+                                return 0;
+                return forms[i].n;
+        }
+
+        return 0;
+}
+
+bool utf8_is_valid(const char *text, size_t n) {
+        size_t i = 0;
+
+        while (i < n) {
+                uint64_t eight;
+                size_t k;
+
+                /* Nearly all text is ASCII: eight bytes at a time. */
+                if (n - i >= sizeof(eight)) {
+                        memcpy(&eight, text + i, sizeof(eight));
+                        if (!(eight & UINT64_C(0x8080808080808080))) {
+                                i += sizeof(eight);
+                                continue;
+                        }
+                }
+
+                k = utf8_length(text + i, n - i);
+                if (k == 0)
+                        return false;
+                i += k;
+        }
+
+        return true;
+}
+
+size_t utf8_cut(const char *text, size_t n_max) {
+        size_t n = strnlen(text, n_max + 1);
+
+        if (n <= n_max)
+                return n;
+
+        n = n_max;
+        while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
+                n--;
+        return n;
+}
+
+void utf8_copy(char *ret, size_t n_ret, const char *text) {
+        size_t n = utf8_cut(text, n_ret - 1);
+
+        memcpy(ret, text, n);
+        ret[n] = '\0';
+}

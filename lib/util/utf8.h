@@ -1,0 +1,17 @@
+#pragma once
+
+/* UTF-8 as RFC 3629 has it: no surrogates, nothing over-long, nothing past U+10FFFF. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+/* Length of the sequence at `text`, of which n > 0 bytes are left; 0 when there is no valid one. */
+size_t utf8_length(const char *text, size_t n);
+bool utf8_is_valid(const char *text, size_t n);
+
+/* Length of as much of a valid, NUL-terminated text as fits n_max bytes without splitting a character. */
+size_t utf8_cut(const char *text, size_t n_max);
+/* NUL-terminated copy of as much as fits n_ret > 0 bytes without splitting a character. */
+void utf8_copy(char *ret, size_t n_ret, const char *text);

@@ -1,0 +1,486 @@
+"""The real perfd in a directory of its own, and everything a test needs to talk to it.
+
+A test asks for a daemon with self.daemon(...); it is ended, and its log checked for sanitizer reports, when the
+test ends. Nothing here waits by the clock: wait_for() polls for the event until a deadline that only a failure
+reaches. The programs come from the build directory in PERFD_BUILD.
+"""
+
+import fcntl
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import uuid
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("PERFD_BUILD", ROOT / "build"))
+BUILD = BUILD if BUILD.is_absolute() else ROOT / BUILD
+PERFD = BUILD / "perfd"
+PERFCTL = BUILD / "perfctl"
+FIXTURES = pathlib.Path(os.environ.get("PERFD_FIXTURES", ROOT.parent / "shared" / "fixtures"))
+IS_SANITIZED = any(word in BUILD.name for word in ("address", "undefined", "thread"))
+TIMEOUT_S = 60 if IS_SANITIZED else 20
+SANITIZER_REPORTS = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "WARNING: ThreadSanitizer", "runtime error:")
+PEERS = ROOT / "build" / "interop" / "bin"
+
+
+def wait_for(predicate, what, timeout_s=None):
+    """Polls until predicate() is true and returns its value; fails after the deadline, naming `what`."""
+    deadline = time.monotonic() + (timeout_s or TIMEOUT_S)
+    while True:
+        value = predicate()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited in vain for {what}")
+        time.sleep(0.01)
+
+
+def find_peer(command):
+    """Path of another program, or SkipTest that names it and says how to get it."""
+    path = shutil.which(command, path=f"{PEERS}:{os.environ['PATH']}:/usr/sbin:/sbin:/usr/lib/sysstat")
+    if not path:
+        raise unittest.SkipTest(f"{command} is not there (make interop-deps)")
+    return path
+
+
+def import_peer(module):
+    try:
+        return __import__(module)
+    except ImportError:
+        raise unittest.SkipTest(f"Python's {module} is not there (make interop-deps)") from None
+
+
+def _load_wire():
+    """Generated from proto/perfd.proto, once for each build directory and change; tests run side by side, hence the lock."""
+    directory = BUILD / "python"
+    directory.mkdir(parents=True, exist_ok=True)
+    source, module = ROOT / "proto" / "perfd.proto", directory / "perfd_pb2.py"
+    with open(directory / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not module.exists() or module.stat().st_mtime < source.stat().st_mtime:
+            subprocess.run(["protoc", f"--python_out={directory}", f"-I{source.parent}", source], check=True)
+    sys.path.insert(0, str(directory))
+    import perfd_pb2
+    return perfd_pb2
+
+
+wire = _load_wire()
+
+
+# --- the wire ------------------------------------------------------------------------------------
+
+def varint(n):
+    out = bytearray()
+    while n > 0x7F:
+        out.append(n & 0x7F | 0x80)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
+
+
+def frame(message):
+    body = message if isinstance(message, bytes) else message.SerializeToString()
+    return varint(len(body)) + body
+
+
+def to_value(thing, value=None):
+    """A Python datum as wire.Value."""
+    value = wire.Value() if value is None else value
+    if thing is None:
+        value.null = True
+    elif isinstance(thing, bool):
+        value.boolean = thing
+    elif isinstance(thing, int):
+        value.integer = thing
+    elif isinstance(thing, float):
+        value.number = thing
+    elif isinstance(thing, str):
+        value.string = thing
+    elif isinstance(thing, list):
+        value.list.SetInParent()
+        for item in thing:
+            to_value(item, value.list.items.add())
+    else:
+        to_object(thing, value.object)
+    return value
+
+
+def to_object(document, ret):
+    ret.SetInParent()
+    for key, item in document.items():
+        member = ret.members.add(key=key)
+        to_value(item, member.value)
+
+
+def indicator(name="demo", rate=1.0, **more):
+    """A small valid document."""
+    return {"name": name, "framework": "perfd.test", "@parameters": {"n": 1}, "@result": {"rate": rate}, **more}
+
+
+class Client:
+    """One connection that speaks the protocol itself, so that tests can also get it wrong."""
+
+    def __init__(self, path, timeout_s=None):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(timeout_s or TIMEOUT_S)
+        self.socket.connect(str(path))
+        self.buffer = b""
+        self.sequence = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.socket.close()
+
+    def send_bytes(self, data):
+        self.socket.sendall(data)
+
+    def request(self):
+        self.sequence += 1
+        return wire.Request(sequence=self.sequence)
+
+    def send(self, request):
+        self.send_bytes(frame(request))
+        return request.sequence
+
+    def receive(self):
+        """The next reply, or None at the end of the stream."""
+        while True:
+            n, shift, at = 0, 0, 0
+            for byte in self.buffer:
+                n |= (byte & 0x7F) << shift
+                shift, at = shift + 7, at + 1
+                if byte < 0x80:
+                    if len(self.buffer) < at + n:
+                        break
+                    reply = wire.Reply.FromString(self.buffer[at:at + n])
+                    self.buffer = self.buffer[at + n:]
+                    return reply
+            try:
+                data = self.socket.recv(65536)
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                return None
+            self.buffer += data
+
+    def call(self, request):
+        self.send(request)
+        return self.receive()
+
+    def hello(self, client="harness"):
+        request = self.request()
+        request.hello.client = client
+        return self.call(request)
+
+    def submit_request(self, *documents, job="", ids=None, time_ms=0):
+        request = self.request()
+        for i, document in enumerate(documents):
+            item = request.submit.indicators.add(job=job, time_ms=time_ms)
+            item.id = ids[i] if ids else uuid.uuid4().bytes
+            to_object(document, item.document)
+        return request
+
+    def submit(self, *documents, **more):
+        return self.call(self.submit_request(*documents, **more))
+
+    def begin(self, job, pid=0, rank=None, name="", command="", user="", labels=None):
+        request = self.request()
+        body = request.job_begin
+        body.job, body.pid, body.name, body.command, body.user = job, pid, name, command, user
+        if rank is not None:
+            body.rank = rank
+        for key, value in (labels or {}).items():
+            body.labels.add(key=key, value=value)
+        return self.call(request)
+
+    def end(self, job, exit_status=None, signal_number=0):
+        request = self.request()
+        request.job_end.job, request.job_end.signal = job, signal_number
+        if exit_status is not None:
+            request.job_end.exit_status = exit_status
+        return self.call(request)
+
+
+# --- HTTP ----------------------------------------------------------------------------------------
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path, timeout):
+        super().__init__("localhost", timeout=timeout)
+        self.path = str(path)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Response:
+    def __init__(self, response):
+        self.status = response.status
+        self.headers = {key.lower(): value for key, value in response.getheaders()}
+        self.body = response.read()
+
+    @property
+    def text(self):
+        return self.body.decode()
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+def http_get(where, path="/", method="GET", headers=None, timeout_s=None):
+    """where: a port of the loopback, or the path of a Unix socket."""
+    timeout = timeout_s or TIMEOUT_S
+    connection = http.client.HTTPConnection("127.0.0.1", where, timeout=timeout) if isinstance(where, int) \
+        else _UnixConnection(where, timeout)
+    try:
+        connection.request(method, path, headers=headers or {})
+        return Response(connection.getresponse())
+    finally:
+        connection.close()
+
+
+def parse_metrics(text):
+    """The text exposition as {'name{labels}': value}, labels as they were written."""
+    metrics = {}
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            series, value = line.rsplit(" ", 1)
+            metrics[series] = float(value)
+    return metrics
+
+
+# --- the daemon ----------------------------------------------------------------------------------
+
+# Puts inherited sockets where the protocol of sd_listen_fds(3) wants them.
+_ACTIVATE = """
+import os, sys
+fds, program = [int(n) for n in sys.argv[1].split(",")], sys.argv[2:]
+high = [os.dup2(fd, 100 + i) for i, fd in enumerate(fds)]
+for i, fd in enumerate(high):
+    os.dup2(fd, 3 + i)
+    os.close(fd)
+os.closerange(3 + len(fds), 100)
+os.environ["LISTEN_PID"] = str(os.getpid())
+os.execv(program[0], program)
+"""
+
+
+class Daemon:
+    """One perfd with its own directory. Configuration is perfd.conf's text; what it does not say is set for tests."""
+
+    def __init__(self, config="", tcp=False, root=None, args=(), notify=False, watchdog_s=None, inherit=False, environment=None):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="perfd-", dir="/tmp"))
+        self.socket = self.directory / "perfd.sock"
+        self.http_socket = self.directory / "http.sock"
+        self.state = self.directory / "state"
+        self.state.mkdir()
+        self.config = self.directory / "perfd.conf"
+        self.config_d = self.directory / "perfd.conf.d"
+        self.log_file = self.directory / "log"
+        self.tcp = tcp
+        self.port = None
+        self.root = root
+        self.args = list(args)
+        self.environment = dict(environment or {})
+        self.process = None
+        self.listening = []
+        self.notify = None
+        if notify or watchdog_s:
+            self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self.notify.bind(str(self.directory / "notify"))
+            self.notify.settimeout(TIMEOUT_S)
+            self.environment["NOTIFY_SOCKET"] = str(self.directory / "notify")
+        if watchdog_s:
+            self.environment["WATCHDOG_USEC"] = str(int(watchdog_s * 1e6))
+        if inherit:
+            self._listen()
+        self.configure(config)
+
+    def _listen(self):
+        for path in (self.socket, self.http_socket):
+            s = socket.socket(socket.AF_UNIX)
+            s.bind(str(path))
+            s.listen(128)
+            self.listening.append(s)
+
+    def configure(self, text):
+        self.config.write_text(text)
+
+    def command(self):
+        command = [PERFD, "--config", self.config, "--socket", self.socket, "--state", self.state,
+                   "--http", f"127.0.0.1:{self.port or 0}" if self.tcp else "off"]
+        if self.root:
+            command += ["--root", self.root]
+        return [str(word) for word in command + self.args]
+
+    def start(self, wait=True):
+        command, environment, fds = self.command(), {**os.environ, **self.environment}, ()
+        environment.pop("PERFD_SOCKET", None)
+        if self.listening:
+            fds = [s.fileno() for s in self.listening]
+            command = [sys.executable, "-I", "-S", "-c", _ACTIVATE, ",".join(map(str, fds))] + command
+            environment.update(LISTEN_FDS=str(len(fds)), LISTEN_FDNAMES="perfd:perfd-http")
+        with open(self.log_file, "ab") as log:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, pass_fds=fds)
+        if wait:
+            self.wait_ready()
+        return self
+
+    def is_ready(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"perfd ended with {self.process.returncode} instead of getting ready:\n{self.log()}")
+        try:
+            return self.get("/-/ready", timeout_s=1).status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def wait_ready(self):
+        wait_for(self.is_ready, "perfd's /-/ready")
+        if self.tcp:
+            # Port 0 lets the kernel choose; the log says what it chose. A restart takes the same.
+            self.port = int(re.findall(r"http://127\.0\.0\.1:(\d+)", self.log())[-1])
+
+    def log(self):
+        return self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
+
+    def wait_log(self, text):
+        return wait_for(lambda: text in self.log() and self.log(), f"{text!r} in the log, which has:\n{self.log()}")
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait_exit(self):
+        """Exit status, -N for signal N."""
+        try:
+            return self.process.wait(TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"perfd does not end; its log:\n{self.log()}") from None
+
+    def stop(self):
+        """A clean end; returns the exit status."""
+        self.signal(signal.SIGTERM)
+        return self.wait_exit()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def restart(self):
+        self.stop()
+        return self.start()
+
+    def reload(self):
+        """SIGHUP, and waits until it has been acted on, well or not. Needs notify=True."""
+        self.signal(signal.SIGHUP)
+        return self.wait_notified("RELOADING=1") + self.wait_notified("READY=1")
+
+    def notifications(self):
+        """What is in the notification socket now, one list of lines for each message."""
+        messages = []
+        self.notify.setblocking(False)
+        try:
+            while True:
+                messages.append(self.notify.recv(65536).decode().splitlines())
+        except BlockingIOError:
+            return messages
+        finally:
+            self.notify.settimeout(TIMEOUT_S)
+
+    def wait_notified(self, line):
+        """Receives messages until one has the line; returns the lines of all of them."""
+        lines = []
+        try:
+            while line not in lines:
+                lines += self.notify.recv(65536).decode().splitlines()
+        except socket.timeout:
+            raise AssertionError(f"waited in vain for the notification {line}, got {lines}; log:\n{self.log()}") from None
+        return lines
+
+    def close(self):
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        for s in self.listening + ([self.notify] if self.notify else []):
+            s.close()
+        log = self.log()
+        shutil.rmtree(self.directory, ignore_errors=True)
+        return log
+
+    def client(self, **more):
+        return Client(self.socket, **more)
+
+    def get(self, path="/", tcp=False, **more):
+        return http_get(self.port if tcp else self.http_socket, path, **more)
+
+    def metrics(self):
+        return parse_metrics(self.get("/metrics").text)
+
+    def wait_tick(self):
+        """Waits for the publication of a sample taken after this call."""
+        now = time.time()
+        return wait_for(lambda: (m := self.metrics()).get("perfd_last_sample_timestamp_seconds", 0) > now and m, "a new sample")
+
+    def perfctl(self, *words, stdin=None, environment=None, timeout_s=None):
+        """Runs perfctl against this daemon; text mode, nothing checked."""
+        return subprocess.run([str(PERFCTL), *map(str, words)], input=stdin, text=True, capture_output=True,
+                              timeout=timeout_s or TIMEOUT_S,
+                              env={**os.environ, "PERFD_SOCKET": str(self.socket), "NO_COLOR": "1", **(environment or {})})
+
+    def resident_bytes(self):
+        return int(pathlib.Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class TestCase(unittest.TestCase):
+    """Tests that start daemons. A failure shows what each of them logged."""
+
+    def setUp(self):
+        self.logs = []
+
+    def run(self, result=None):
+        before = len(result.failures) + len(result.errors)
+        super().run(result)
+        if len(result.failures) + len(result.errors) > before:
+            for log in getattr(self, "logs", []):
+                print(f"--- log of perfd in {self.id()}\n{log}---", file=sys.stderr)
+        return result
+
+    def daemon(self, config="", wait=True, **more):
+        daemon = Daemon(config, **more)
+        self.addCleanup(self._close, daemon)
+        return daemon.start(wait=wait)
+
+    def _close(self, daemon):
+        log = daemon.close()
+        self.logs.append(log)
+        for report in SANITIZER_REPORTS:
+            self.assertNotIn(report, log)
+
+    def temporary_directory(self):
+        directory = tempfile.mkdtemp(prefix="perfd-", dir="/tmp")
+        self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
+        return pathlib.Path(directory)
+
+    def assert_status(self, reply, status):
+        """status: the wire's name, 'OK'."""
+        self.assertIsNotNone(reply, "the connection was closed instead of an answer")
+        self.assertEqual(wire.Status.Name(reply.status), status, f"{reply.path}: {reply.message}")

@@ -1,0 +1,190 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "config.h"
+#include "util/clock.h"
+#include "util/file.h"
+
+/* A directory with perfd.conf and perfd.conf.d/, thrown away afterwards. */
+typedef struct Fixture {
+        char directory[64], conf[96], drop_ins[128];
+} Fixture;
+
+static int setup(void **state) {
+        Fixture *f = calloc(1, sizeof(*f));
+
+        (void)snprintf(f->directory, sizeof(f->directory), "/tmp/perfd-test-XXXXXX");
+        if (!mkdtemp(f->directory))
+                return -1;
+        (void)snprintf(f->conf, sizeof(f->conf), "%s/perfd.conf", f->directory);
+        (void)snprintf(f->drop_ins, sizeof(f->drop_ins), "%s.d", f->conf);
+        *state = f;
+        return mkdir(f->drop_ins, 0755);
+}
+
+static int teardown(void **state) {
+        Fixture *f = *state;
+        char command[128];
+        int r;
+
+        (void)snprintf(command, sizeof(command), "rm -r %s", f->directory);
+        r = system(command);
+        free(f);
+        return r;
+}
+
+static void put(const char *path, const char *text) {
+        assert_int_equal(file_replace(path, text, strlen(text), 0644, false), 0);
+}
+
+static void put_drop_in(const Fixture *f, const char *name, const char *text) {
+        char path[200];
+
+        (void)snprintf(path, sizeof(path), "%s/%s", f->drop_ins, name);
+        put(path, text);
+}
+
+static void without_a_file_everything_has_its_default(void **state) {
+        Config c;
+
+        (void)state;
+        config_defaults(&c);
+        assert_true(c.interval_ns == NS_PER_S);
+        assert_string_equal(c.socket_path, "/run/perfd/perfd.sock");
+        assert_string_equal(c.http_listen, "127.0.0.1:9847");
+        assert_int_equal(c.socket_mode, 0666);
+        assert_true(c.store_keep_results_ns == 0);
+}
+
+static void a_file_named_on_the_command_line_must_exist(void **state) {
+        ConfigError e = {};
+        Config c;
+
+        (void)state;
+        assert_int_equal(config_load("/nonexistent/perfd.conf", &c, &e), CONFIG_INVALID);
+        assert_string_equal(e.file, "/nonexistent/perfd.conf");
+        assert_non_null(strstr(e.text, "No such file"));
+}
+
+static void drop_ins_win_in_lexical_order_and_other_names_do_not_count(void **state) {
+        const Fixture *f = *state;
+        ConfigError e = {};
+        Config c;
+
+        put(f->conf, "# comment\n[sampling]\ninterval = 250ms\n\n[store]\n  max_size = 64M\n");
+        put_drop_in(f, "20-b.conf", "[sampling]\ninterval = 3s\n");
+        put_drop_in(f, "10-a.conf", "[sampling]\ninterval = 2s\n[limits]\njobs = 7\n");
+        put_drop_in(f, "30-c.conf~", "nonsense");
+
+        assert_int_equal(config_load(f->conf, &c, &e), 0);
+        assert_true(c.interval_ns == 3 * NS_PER_S);
+        assert_int_equal(c.jobs, 7);
+        assert_int_equal(c.store_max_size, 64 << 20);
+}
+
+static void refuse(const Fixture *f, const char *text, unsigned line, const char *says) {
+        ConfigError e = {};
+        Config c = { .jobs = 4711 };
+
+        put(f->conf, text);
+        assert_int_equal(config_load(f->conf, &c, &e), CONFIG_INVALID);
+        assert_int_equal(e.line, line);
+        assert_string_equal(e.file, f->conf);
+        if (!strstr(e.text, says))
+                fail_msg("'%s' does not say '%s'", e.text, says);
+        assert_int_equal(c.jobs, 4711);
+}
+
+static void what_is_wrong_is_named_with_its_line_and_what_was_expected(void **state) {
+        const Fixture *f = *state;
+
+        refuse(f, "[sampling]\nintervall = 1s\n", 2, "unknown setting 'intervall' in [sampling]: expected one of interval");
+        refuse(f, "\n[samplng]\ninterval = 1s\n", 3, "unknown section [samplng]: expected one of [sampling]");
+        refuse(f, "interval = 1s\n", 1, "stands outside a section");
+        refuse(f, "[sampling]\ninterval = 1ms\n", 2, "expected a time from 100ms to 60s");
+        refuse(f, "[sampling]\ninterval = soon\n", 2, "interval = soon: expected a time");
+        refuse(f, "[limits]\njobs = 5\njobs = 6\n", 3, "set twice, first in line 2");
+        refuse(f, "[http]\nlisten = localhost\n", 2, "expected ADDRESS:PORT");
+        refuse(f, "[http]\nlisten = 127.0.0.1:99999\n", 2, "expected ADDRESS:PORT");
+        refuse(f, "[store]\nvolatile = perhaps\n", 2, "expected yes or no");
+        refuse(f, "[store]\ndirectory = relative\n", 2, "expected an absolute path");
+        refuse(f, "[socket]\nmode = 0999\n", 2, "octal");
+        refuse(f, "[limits]\nframe_size = 64M\n", 0, "queue_size must be at least twice");
+        refuse(f, "[jobs]\ntimeline_points = 121\n", 0, "even number");
+        refuse(f, "[limits]\njobs\n", 2, "expected [section], key = value");
+}
+
+static void a_line_too_long_is_refused_not_cut(void **state) {
+        char text[2000] = "[store]\ndirectory = /";
+
+        memset(text + strlen(text), 'x', 1500);
+        refuse(*state, text, 2, "longer than");
+}
+
+static void an_error_in_a_drop_in_names_the_drop_in(void **state) {
+        const Fixture *f = *state;
+        ConfigError e = {};
+        Config c;
+
+        put(f->conf, "");
+        put_drop_in(f, "50-site.conf", "[limits]\nin_flight = none\n");
+        assert_int_equal(config_load(f->conf, &c, &e), CONFIG_INVALID);
+        assert_non_null(strstr(e.file, "50-site.conf"));
+        assert_int_equal(e.line, 2);
+}
+
+static void a_reload_applies_what_it_may_and_names_the_rest(void **state) {
+        Config now, fresh;
+        Buffer restart = {};
+
+        (void)state;
+        config_defaults(&now);
+        config_defaults(&fresh);
+        fresh.interval_ns = 2 * NS_PER_S;
+        fresh.http_threads = 4;
+        (void)snprintf(fresh.store_directory, sizeof(fresh.store_directory), "/elsewhere");
+
+        config_apply(&now, &fresh, &restart);
+        assert_true(now.interval_ns == 2 * NS_PER_S);
+        assert_int_equal(now.http_threads, 2);
+        assert_string_equal(now.store_directory, "/var/lib/perfd");
+        assert_string_equal(restart.text, "http.threads, store.directory");
+        buffer_deinit(&restart);
+}
+
+static void a_volatile_store_lies_beside_the_socket_unless_told_otherwise(void **state) {
+        ConfigError e = {};
+        Config c;
+
+        (void)state;
+        config_defaults(&c);
+        assert_int_equal(config_set(&c, "store", "volatile", "yes", &e), 0);
+        config_place_volatile_store(&c);
+        assert_string_equal(c.store_directory, "/run/perfd/volatile");
+
+        assert_int_equal(config_set(&c, "store", "directory", "/ram", &e), 0);
+        config_place_volatile_store(&c);
+        assert_string_equal(c.store_directory, "/ram");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(without_a_file_everything_has_its_default),
+                cmocka_unit_test(a_file_named_on_the_command_line_must_exist),
+                cmocka_unit_test_setup_teardown(drop_ins_win_in_lexical_order_and_other_names_do_not_count, setup, teardown),
+                cmocka_unit_test_setup_teardown(what_is_wrong_is_named_with_its_line_and_what_was_expected, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_line_too_long_is_refused_not_cut, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_error_in_a_drop_in_names_the_drop_in, setup, teardown),
+                cmocka_unit_test(a_reload_applies_what_it_may_and_names_the_rest),
+                cmocka_unit_test(a_volatile_store_lies_beside_the_socket_unless_told_otherwise),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

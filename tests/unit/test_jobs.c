@@ -1,0 +1,108 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "jobs.h"
+
+static Job *add(Jobs *jobs, const char *id, uint32_t uid) {
+        JobInfo info = { .uid = uid };
+        Job *job;
+
+        (void)snprintf(info.id, sizeof(info.id), "%s", id);
+        assert_int_equal(jobs_add(jobs, &info, &job), 0);
+        return job;
+}
+
+static void retire(Jobs *jobs, const char *id, JobState state, uint64_t now_ns) {
+        Job *job = jobs_find(jobs, id);
+
+        assert_non_null(job);
+        job->end_state = state;
+        jobs_retire(jobs, job, now_ns);
+}
+
+static void thousands_of_jobs_are_each_found_and_removed(void **state) {
+        Jobs jobs;
+        char id[32];
+
+        (void)state;
+        assert_int_equal(jobs_init(&jobs), 0);
+        for (unsigned i = 0; i < 3000; i++) {
+                (void)snprintf(id, sizeof(id), "job-%u", i);
+                add(&jobs, id, i % 3);
+        }
+        assert_int_equal(jobs.n, 3000);
+        assert_int_equal(jobs_count_uid(&jobs, 1), 1000);
+        assert_string_equal(jobs.first->info.id, "job-0");
+
+        for (unsigned i = 0; i < 3000; i += 2) {
+                (void)snprintf(id, sizeof(id), "job-%u", i);
+                jobs_remove(&jobs, jobs_find(&jobs, id));
+        }
+        for (unsigned i = 0; i < 3000; i++) {
+                (void)snprintf(id, sizeof(id), "job-%u", i);
+                assert_int_equal(jobs_find(&jobs, id) != NULL, i % 2 == 1);
+        }
+        assert_string_equal(jobs.first->info.id, "job-1");
+        assert_string_equal(jobs.last->info.id, "job-2999");
+        jobs_deinit(&jobs);
+}
+
+static void an_ended_job_keeps_its_labels_for_exposition(void **state) {
+        JobLabel label = { .key = "queue", .value = "short" };
+        JobInfo info = { .id = "a", .n_labels = 1, .labels = &label };
+        const JobView *view;
+        Jobs jobs;
+        Job *job;
+
+        (void)state;
+        assert_int_equal(jobs_init(&jobs), 0);
+        assert_int_equal(jobs_add(&jobs, &info, &job), 0);
+        retire(&jobs, "a", JOB_FINISHED, 100);
+
+        assert_null(jobs_find(&jobs, "a"));
+        view = &jobs.first_finished->view;
+        assert_string_equal(view->info.labels[0].value, "short");
+        assert_int_equal(view->state, JOB_FINISHED);
+        jobs_deinit(&jobs);
+}
+
+static void ended_jobs_are_forgotten_by_age_and_by_number(void **state) {
+        Jobs jobs;
+
+        (void)state;
+        assert_int_equal(jobs_init(&jobs), 0);
+        add(&jobs, "a", 0);
+        add(&jobs, "b", 0);
+        add(&jobs, "c", 0);
+        retire(&jobs, "b", JOB_FINISHED, 100);
+        retire(&jobs, "a", JOB_INTERRUPTED, 200);
+        retire(&jobs, "c", JOB_FINISHED, 300);
+        assert_int_equal(jobs.n_ended, 2);
+        assert_int_equal(jobs.n_interrupted, 1);
+
+        jobs_forget_finished(&jobs, 150, 10);
+        assert_int_equal(jobs.n_finished, 2);
+        assert_string_equal(jobs.first_finished->view.info.id, "a");
+        jobs_forget_finished(&jobs, 0, 1);
+        assert_string_equal(jobs.first_finished->view.info.id, "c");
+        jobs_forget_finished(&jobs, UINT64_MAX, 10);
+        assert_int_equal(jobs.n_finished, 0);
+        assert_null(jobs.last_finished);
+        jobs_deinit(&jobs);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(thousands_of_jobs_are_each_found_and_removed),
+                cmocka_unit_test(an_ended_job_keeps_its_labels_for_exposition),
+                cmocka_unit_test(ended_jobs_are_forgotten_by_age_and_by_number),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,241 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "util/arena.h"
+#include "util/buffer.h"
+#include "util/clock.h"
+#include "util/file.h"
+#include "util/json.h"
+#include "util/log.h"
+#include "util/parse.h"
+
+static void an_arena_refuses_when_full_and_serves_again_after_reset(void **state) {
+        Arena arena = {};
+
+        (void)state;
+        assert_int_equal(arena_init(&arena, 4096), 0);
+        assert_non_null(arena_alloc(&arena, 4000));
+        assert_null(arena_alloc(&arena, 200));
+        assert_null(arena_alloc(&arena, SIZE_MAX));
+        assert_null(arena_strndup(&arena, "x", SIZE_MAX));
+        arena_reset(&arena);
+        assert_string_equal(arena_strndup(&arena, "hello world", 5), "hello");
+        arena_deinit(&arena);
+}
+
+static void arena_memory_is_zero_and_aligned_even_when_used_before(void **state) {
+        Arena arena = {};
+
+        (void)state;
+        assert_int_equal(arena_init(&arena, 1 << 20), 0);
+        memset(arena_alloc(&arena, 1 << 20), 0xff, 1 << 20);
+        arena_reset(&arena);
+        for (size_t n = 1; n < 100; n++) {
+                const char *p = arena_alloc(&arena, n);
+
+                assert_true((uintptr_t)p % 16 == 0);
+                for (size_t i = 0; i < n; i++)
+                        assert_int_equal(p[i], 0);
+        }
+        arena_deinit(&arena);
+}
+
+static void doubles_are_written_short_and_read_back_the_same(void **state) {
+        static const double values[] = { 0.1, 1.0 / 3, 1e300, 5e-324, 123456789012345678.0, -2.5, 1e15, 99.95, 0.30000000000000004 };
+        Buffer b = {};
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(values); i++) {
+                buffer_clear(&b);
+                buffer_put_double(&b, values[i]);
+                assert_true(strtod(b.text, NULL) == values[i]);
+        }
+
+        buffer_clear(&b);
+        buffer_put_double(&b, 0.1);
+        buffer_putc(&b, ' ');
+        buffer_put_double(&b, -17);
+        buffer_putc(&b, ' ');
+        buffer_put_double(&b, NAN);
+        buffer_putc(&b, ' ');
+        buffer_put_double(&b, -INFINITY);
+        assert_string_equal(b.text, "0.1 -17 NaN -Inf");
+        buffer_deinit(&b);
+}
+
+static void json_is_separated_escaped_and_typed(void **state) {
+        Buffer b = {};
+        Json json;
+
+        (void)state;
+        json_init(&json, &b);
+        json_object_begin(&json);
+        json_put_string(&json, "a\"b", "line\n\x01 \xc3\xa9");
+        json_put_int(&json, "min", INT64_MIN);
+        json_put_double(&json, "whole", 2);
+        json_put_double(&json, "negative_zero", -0.0);
+        json_put_double(&json, "nan", NAN);
+        json_key(&json, "list");
+        json_array_begin(&json);
+        json_bool(&json, true);
+        json_array_begin(&json);
+        json_array_end(&json);
+        json_null(&json);
+        json_array_end(&json);
+        json_object_end(&json);
+
+        assert_string_equal(b.text, "{\"a\\\"b\":\"line\\n\\u0001 \xc3\xa9\",\"min\":-9223372036854775808,\"whole\":2.0,"
+                                    "\"negative_zero\":-0.0,\"nan\":null,\"list\":[true,[],null]}");
+        buffer_deinit(&b);
+}
+
+static void json_replaces_what_is_no_utf8(void **state) {
+        static const char *const broken[] = { "\xff", "\xc3", "\xed\xa0\x80", "\xc0\xaf", "\xf5\x80\x80\x80" };
+        Buffer b = {};
+        Json json;
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(broken); i++) {
+                buffer_clear(&b);
+                json_init(&json, &b);
+                json_string(&json, broken[i]);
+                assert_memory_equal(b.text, "\"\xef\xbf\xbd", 4);
+        }
+        buffer_deinit(&b);
+}
+
+static void numbers_in_kernel_files_do_not_overflow_silently(void **state) {
+        uint64_t v;
+
+        (void)state;
+        assert_string_equal(scan_u64("  18446744073709551615 x", &v), " x");
+        assert_true(v == UINT64_MAX);
+        assert_null(scan_u64("18446744073709551616", &v));
+        assert_null(scan_u64("-1", &v));
+        assert_null(scan_u64("", &v));
+}
+
+static void durations_and_sizes_are_read_as_people_write_them(void **state) {
+        uint64_t v;
+
+        (void)state;
+        assert_int_equal(parse_duration_ns("250ms", &v), 0);
+        assert_int_equal(v, 250000000);
+        assert_int_equal(parse_duration_ns("1.5 s", &v), 0);
+        assert_int_equal(v, 1500000000);
+        assert_int_equal(parse_duration_ns("90d", &v), 0);
+        assert_true(v == UINT64_C(7776000) * NS_PER_S);
+        assert_int_equal(parse_duration_ns("7", &v), 0);
+        assert_int_equal(v, 7 * NS_PER_S);
+        assert_int_equal(parse_size("64K", &v), 0);
+        assert_int_equal(v, 65536);
+        assert_int_equal(parse_size("1.5GiB", &v), 0);
+        assert_true(v == UINT64_C(1610612736));
+
+        assert_int_equal(parse_duration_ns("", &v), PARSE_MALFORMED);
+        assert_int_equal(parse_duration_ns("5 parsecs", &v), PARSE_MALFORMED);
+        assert_int_equal(parse_duration_ns("-1s", &v), PARSE_MALFORMED);
+        assert_int_equal(parse_duration_ns("1..5s", &v), PARSE_MALFORMED);
+        assert_int_equal(parse_duration_ns("999999999999999d", &v), PARSE_OUT_OF_RANGE);
+        assert_int_equal(parse_size("12Q", &v), PARSE_MALFORMED);
+}
+
+static void words_that_are_not_numbers_are_refused(void **state) {
+        uint64_t u;
+        double d;
+        bool b;
+
+        (void)state;
+        assert_int_equal(parse_u64("12x", &u), PARSE_MALFORMED);
+        assert_int_equal(parse_u64(" 12", &u), PARSE_MALFORMED);
+        assert_int_equal(parse_u64("99999999999999999999", &u), PARSE_OUT_OF_RANGE);
+        assert_int_equal(parse_double("0x10", &d), PARSE_MALFORMED);
+        assert_int_equal(parse_double("inf", &d), PARSE_MALFORMED);
+        assert_int_equal(parse_double("1e999", &d), PARSE_OUT_OF_RANGE);
+        assert_int_equal(parse_bool("maybe", &b), PARSE_MALFORMED);
+        assert_int_equal(parse_bool("On", &b), 0);
+        assert_true(b);
+}
+
+static void a_replaced_file_is_whole_and_leaves_nothing_beside_it(void **state) {
+        char directory[] = "/tmp/perfd-test-XXXXXX", path[64], deep[96];
+        scoped(freep) char *text = NULL;
+        struct stat st;
+
+        (void)state;
+        assert_non_null(mkdtemp(directory));
+        (void)snprintf(path, sizeof(path), "%s/f", directory);
+        assert_int_equal(file_replace(path, "first", 5, 0600, true), 0);
+        assert_int_equal(file_replace(path, "second", 6, 0600, false), 0);
+        assert_int_equal(file_read_at(AT_FDCWD, path, 100, &text, NULL), 0);
+        assert_string_equal(text, "second");
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0600);
+        assert_int_equal(unlink(path), 0);
+
+        (void)snprintf(deep, sizeof(deep), "%s/a/b", directory);
+        assert_int_equal(file_make_dirs(deep, 0755), 0);
+        assert_int_equal(file_make_dirs(deep, 0755), 0);
+        assert_int_equal(rmdir(deep), 0);
+        *strrchr(deep, '/') = '\0';
+        assert_int_equal(rmdir(deep), 0);
+        assert_int_equal(rmdir(directory), 0);
+}
+
+static void a_file_beyond_the_limit_is_refused(void **state) {
+        scoped(freep) char *text = NULL;
+
+        (void)state;
+        assert_int_equal(file_read_at(AT_FDCWD, "/proc/self/smaps", 10, &text, NULL), -EFBIG);
+        assert_null(text);
+        assert_int_equal(file_read_at(AT_FDCWD, "/nonexistent", 10, &text, NULL), -ENOENT);
+}
+
+static void times_are_written_in_utc(void **state) {
+        char text[CLOCK_TEXT_MAX];
+
+        (void)state;
+        clock_format_utc(UINT64_C(1700000000123) * NS_PER_MS, text);
+        assert_string_equal(text, "2023-11-14T22:13:20.123Z");
+}
+
+static void a_log_limit_holds_back_and_counts(void **state) {
+        LogLimit limit = {};
+        unsigned n = 0;
+
+        (void)state;
+        for (unsigned i = 0; i < 10; i++)
+                n += (unsigned)log_limit_pass(&limit, 100 + i, 1000, 3);
+        assert_int_equal(n, 3);
+        assert_int_equal(limit.n_held, 7);
+        assert_int_equal(log_limit_pass(&limit, 1200, 1000, 3), 1);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(an_arena_refuses_when_full_and_serves_again_after_reset),
+                cmocka_unit_test(arena_memory_is_zero_and_aligned_even_when_used_before),
+                cmocka_unit_test(doubles_are_written_short_and_read_back_the_same),
+                cmocka_unit_test(json_is_separated_escaped_and_typed),
+                cmocka_unit_test(json_replaces_what_is_no_utf8),
+                cmocka_unit_test(numbers_in_kernel_files_do_not_overflow_silently),
+                cmocka_unit_test(durations_and_sizes_are_read_as_people_write_them),
+                cmocka_unit_test(words_that_are_not_numbers_are_refused),
+                cmocka_unit_test(a_replaced_file_is_whole_and_leaves_nothing_beside_it),
+                cmocka_unit_test(a_file_beyond_the_limit_is_refused),
+                cmocka_unit_test(times_are_written_in_utc),
+                cmocka_unit_test(a_log_limit_holds_back_and_counts),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
