@@ -266,6 +266,7 @@ static void checkpoint_if_due(Writer *writer) {
 }
 
 static void remove_some(Writer *writer) {
+        bool was_removing = writer->has_more_to_remove;
         int r;
 
         if (!writer->has_more_to_remove && clock_boottime_ns() < writer->next_removal_ns)
@@ -280,7 +281,11 @@ static void remove_some(Writer *writer) {
         catalog_forget(writer->catalog);
         writer->is_settled &= !writer->has_more_to_remove;
         writer->next_removal_ns = clock_boottime_ns() + REMOVAL_INTERVAL_NS;
-        checkpoint_if_due(writer);
+        /* What is given back is cut off the file by a checkpoint. */
+        if (was_removing && !writer->has_more_to_remove)
+                checkpoint(writer, SQLITE_CHECKPOINT_PASSIVE);
+        else
+                checkpoint_if_due(writer);
         note_size(writer);
 }
 
