@@ -105,6 +105,9 @@ $(B)/%.o: %.c | $(PROTO_H)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
+# Has these files in it.
+$(B)/daemon/http/assets.o: web/index.html web/openapi.json
+
 # Generated code is held to the generator's standards, not ours.
 $(B)/%.o: $(B)/%.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -w -c -o $@ $<
