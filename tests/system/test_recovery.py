@@ -19,8 +19,8 @@ class Recovery(harness.TestCase):
         return daemon.get(f"/api/v1/jobs/{name}").json
 
     def job_metrics(self, daemon, name):
-        """{key: (value, quality)} in MLflow's units."""
-        return {m["key"]: m for m in daemon.get(f"/api/v1/jobs/{name}/metrics").json["metrics"]}
+        """{key: its value, in MLflow's unit, and quality}"""
+        return {m["key"]: m for m in self.job(daemon, name)["metrics"]}
 
     def wait_checkpoint(self, daemon):
         """The next commit after now: with nothing else to store, it is a checkpoint's."""
@@ -140,7 +140,7 @@ class Recovery(harness.TestCase):
             wait_for(lambda: self.job(daemon, "late")["state"] == "interrupted", "the interruption")
             self.assert_status(client.end("late", 137, signal_number=9), "OK")
         job = self.job(daemon, "late")
-        self.assertEqual((job["state"], job["exit_status"]), ("interrupted", 137))
+        self.assertEqual((job["state"], job["exit"]), ("interrupted", {"status": 137, "signal": 9}))
 
     def test_a_corrupt_database_is_put_aside(self):
         daemon = self.daemon()
