@@ -114,11 +114,11 @@ $(B)/%.o: $(B)/%.c
 
 $(B)/tests/unit/%: tests/unit/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS) $(DAEMON_LIBS) -lcmocka
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS) -lcmocka
 
 $(B)/bench/%: bench/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS) $(DAEMON_LIBS)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS)
 
 # --- packages ------------------------------------------------------------------------------------
 

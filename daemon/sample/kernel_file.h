@@ -19,6 +19,7 @@
 
 typedef struct KernelText {
         char *bytes; /* owned; NUL-terminated after a read */
+        size_t n;
         size_t n_allocated;
 } KernelText;
 
