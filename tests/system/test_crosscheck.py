@@ -216,7 +216,7 @@ class NodeExporter(Bracket):
         stir()
         before, now = self.read(), time.time()
         harness.wait_for(lambda: daemon.metrics()["perfd_last_sample_timestamp_seconds"] > now, "a new sample")
-        ours = by_labels(harness.parse_metrics(daemon.get("/metrics?collect[]=percpu").text), "perfd_node_percpu_seconds_total", "cpu", "mode")
+        ours = by_labels(harness.parse_metrics(daemon.get("/metrics?collect[]=percpu").text), "perfd_node_cpu_core_seconds_total", "cpu", "mode")
         after = self.read()
         readings = [by_labels(r, "node_cpu_seconds_total", "cpu", "mode") for r in (before, after)]
         readings = [{key: value for key, value in r.items() if key[1] in ("system", "irq", "softirq", "steal")} for r in readings]
