@@ -102,7 +102,7 @@ static int decode(Exchange *exchange, const char *from, const char *end, const c
 
                 from = decode_char(from, &c);
                 if (!from || from > end)
-                        return exchange_error(exchange, 400, "A %% in path or query must be followed by two hexadecimal digits, and not 00");
+                        return exchange_error(exchange, 400, "A %% in path or query must be followed by two hexadecimal digits, not 00");
 
                 exchange->text[exchange->n_text++] = c;
         }
