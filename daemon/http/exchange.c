@@ -53,7 +53,7 @@ int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
 int exchange_store_error(Exchange *exchange, int outcome) {
         if (outcome == READER_TIMEOUT)
                 return exchange_error(exchange, 503,
-                                      "The question took longer than the limit of %" PRIu64 " ms (setting question_timeout); "
+                                      "The question took longer than the limit of %" PRIu64 " ms (setting query_timeout); "
                                       "ask for less, with limit=, since_ms= or until_ms=",
                                       exchange->question_timeout_ns / NS_PER_MS);
         if (outcome < 0)

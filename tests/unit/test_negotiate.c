@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include "http/negotiate.h"
 
 static void prometheus_gets_openmetrics(void **state) {
