@@ -120,6 +120,11 @@ $(B)/bench/%: bench/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS)
 
+# tests/fuzz/run builds these, with CC=clang and SANITIZE=address,undefined,fuzzer-no-link.
+$(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS)
+
 # --- packages ------------------------------------------------------------------------------------
 
 deps:

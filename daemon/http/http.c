@@ -103,7 +103,8 @@ static void add_headers(struct MHD_Response *response, const Exchange *exchange,
                 (void)MHD_add_response_header(response, "Content-Encoding", "gzip");
         if (exchange->type == CONTENT_HTML)
                 (void)MHD_add_response_header(response, "Content-Security-Policy",
-                                              "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+                                              "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+                                              "form-action 'none'; frame-ancestors 'none'");
         if (exchange->status == 405)
                 (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
         if (exchange->status == 503)
@@ -136,6 +137,10 @@ static enum MHD_Result send_answer(Http *http, struct MHD_Connection *connection
         return result;
 }
 
+static bool is_read(const char *method) {
+        return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+}
+
 /* What the iteration over the query carries. */
 typedef struct Query {
         Exchange *exchange;
@@ -155,7 +160,7 @@ static int read_question(Exchange *exchange, struct MHD_Connection *connection, 
         Query query = { .exchange = exchange };
         int r;
 
-        exchange->is_read = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+        exchange->is_read = is_read(method);
         exchange->wants_openmetrics = negotiate_openmetrics(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept"));
 
         r = exchange_set_path(exchange, path);
@@ -189,15 +194,11 @@ static enum MHD_Result answer(Http *http, struct MHD_Connection *connection, con
         return send_answer(http, connection, worker, &exchange);
 }
 
-/* Everything is answered when the headers are there; a body, which nobody asked for, is not waited for. */
-static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path, const char *method,
-                                  const char *version, const char *upload, size_t *n_upload, void **request) {
+static enum MHD_Result answer_with_worker(Http *http, struct MHD_Connection *connection, const char *method, const char *path) {
         uint64_t begin_ns = clock_thread_cpu_ns();
-        Http *http = userdata;
         Worker *worker = worker_take(http);
         enum MHD_Result result;
 
-        (void)version, (void)upload, (void)n_upload, (void)request;
         if (!worker)
                 return MHD_NO;
 
@@ -205,6 +206,27 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
         worker_give(http, worker);
         atomic_fetch_add(&http->cpu_ns, clock_thread_cpu_ns() - begin_ns);
         return result;
+}
+
+/*
+ * The library calls once when the headers are there, for each piece of a body, and at the end. What is answered
+ * at the first call costs the connection: right for methods that bring a body, wrong for a GET.
+ */
+static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path, const char *method,
+                                  const char *version, const char *upload, size_t *n_upload, void **request) {
+        bool is_first = !*request;
+
+        (void)version, (void)upload;
+        *request = userdata;
+        if (is_first && is_read(method))
+                return MHD_YES;
+
+        if (*n_upload > 0) {
+                *n_upload = 0; /* a body nobody asked for */
+                return MHD_YES;
+        }
+
+        return answer_with_worker(userdata, connection, method, path);
 }
 
 /* The exchange decodes for itself: the library's own way cuts text short at an encoded NUL. */
