@@ -142,11 +142,14 @@ class Psutil(Bracket):
             self.assert_status(client.end("bracketed", 0), "OK")
             b1 = self.read()
 
-        metrics = daemon.metrics()
+        metrics = daemon.wait_tick()
+
         def job(family):
             return metrics[f'perfd_job_{family}{{job="bracketed"}}']
+
         def cpu(reading, *modes):
             return sum(reading["cpu"][mode,] for mode in modes)
+
         def loopback(reading):
             return reading["net"]["lo",].bytes_sent
 

@@ -56,7 +56,7 @@ class Start(harness.TestCase):
         self.assertIn("/nonexistent/perfd.conf: cannot be read: No such file or directory", done.stderr)
 
     def test_a_faulty_file_is_no_start(self):
-        daemon = self.daemon("[sampling]\ninterval = 1\n", wait=False)
+        daemon = self.daemon("[sampling]\ninterval = 61\n", wait=False)
         self.assertEqual(daemon.wait_exit(), 6)
         self.assertIn("perfd.conf:2: ", daemon.log())
 

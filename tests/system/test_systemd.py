@@ -205,7 +205,7 @@ class Units(unittest.TestCase):
         self.assertGreater(n_done, N_RESTARTS)
         self.assertEqual(self.inside("find", "/run/spool", "-type", "f").stdout, "", "no submission should have been put off")
         stored = {i["name"]: i for i in self.ask("/api/v1/indicators").json["indicators"]}
-        self.assertEqual(stored["restarted"]["n_results"], n_done)
+        self.assertEqual(stored["restarted"]["results"], n_done)
 
     def test_a_stop_is_clean_and_leaves_the_sockets(self):
         self.run_inside("systemctl", "stop", "perfd.service")
