@@ -105,17 +105,25 @@ $(B)/%.o: %.c | $(PROTO_H)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
+# Has these files in it.
+$(B)/daemon/http/assets.o: web/index.html web/openapi.json
+
 # Generated code is held to the generator's standards, not ours.
 $(B)/%.o: $(B)/%.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -w -c -o $@ $<
 
 $(B)/tests/unit/%: tests/unit/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS) $(DAEMON_LIBS) -lcmocka
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS) -lcmocka
 
 $(B)/bench/%: bench/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS) $(DAEMON_LIBS)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS)
+
+# tests/fuzz/run builds these, with CC=clang and SANITIZE=address,undefined,fuzzer-no-link.
+$(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS)
 
 # --- packages ------------------------------------------------------------------------------------
 

@@ -436,6 +436,13 @@ int service_tick(Service *service) {
         return 0;
 }
 
+/* One point for the whole interval, with room for its last observation to come late. */
+static void begin_node_point(Service *service) {
+        timeline_deinit(&service->node_point);
+        timeline_init(&service->node_point, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
+                      2 * service->config.checkpoint_interval_ns, 2);
+}
+
 /* The interval of node history that is complete goes to the store, the next one begins. */
 static void put_node_sample(Service *service) {
         uint64_t interval_ns = service->config.checkpoint_interval_ns;
@@ -445,8 +452,7 @@ static void put_node_sample(Service *service) {
                 (void)store_put_node_sample(service->store, service->node_point.begin_realtime_ns / NS_PER_MS,
                                             interval_ns / NS_PER_MS, text);
 
-        timeline_deinit(&service->node_point);
-        timeline_init(&service->node_point, service->node.sample.boottime_ns, service->node.sample.realtime_ns, interval_ns, 2);
+        begin_node_point(service);
 }
 
 static int put_checkpoints(Service *service) {
@@ -558,8 +564,7 @@ int service_start(Service *service) {
         if (r < 0)
                 return r;
 
-        timeline_init(&service->node_point, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
-                      service->config.checkpoint_interval_ns, 2);
+        begin_node_point(service);
         publish(service);
         return 0;
 }

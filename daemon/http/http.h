@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "http/stats.h"
 #include "model/snapshot.h"
 #include "util/scoped.h"
 
@@ -24,13 +25,6 @@ typedef struct HttpConfig {
         const char *store_path;   /* borrowed */
         uint64_t question_timeout_ns;
 } HttpConfig;
-
-typedef struct HttpStats {
-        uint64_t n_requests_by_class[6]; /* [2]: 2xx … [5]: 5xx */
-        uint64_t n_bytes_sent;
-        uint64_t n_connections;
-        uint64_t cpu_ns; /* spent answering */
-} HttpStats;
 
 typedef struct Http Http;
 

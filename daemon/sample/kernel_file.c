@@ -89,6 +89,7 @@ static int read_whole(KernelFile *file, KernelText *text, int *ret_error) {
         }
 
         text->bytes[n] = '\0';
+        text->n = n;
         return 0;
 }
 

@@ -128,6 +128,7 @@ int stat_parse(const char *text, Sample *sample, const char **ret_fault) {
         if (r != 0) {
                 sample->cpu = (CpuTimes){};
                 sample->n_online = 0;
+                sample->context_switches = 0;
                 return r;
         }
 

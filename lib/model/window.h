@@ -11,19 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/compat.h"
 #include "model/meter.h"
 #include "model/metric.h"
-
-/* perf.py's reading, streamed: unweighted over observations, decimation aside. */
-typedef struct Compat {
-        uint64_t n;
-        uint64_t first_end_realtime_ns;
-        double cpu_sum; /* of percentages rounded to 0.1 */
-        uint64_t n_at100, n_over80, n_over40, n_over20;
-        double cpu_max, cpu_min_max, cpu_max_max, memory_max, disk_usage_max; /* percent */
-        double boot_mib_max[6]; /* order of Observation.boot_mib */
-        bool has_cpu, has_memory, has_disk_usage;
-} Compat;
 
 typedef struct Window {
         Totals begin;
@@ -41,21 +31,17 @@ void window_begin(Window *window, const Totals *totals, const Sample *sample);
 /* Takes the peaks of an observation that ended after the begin. */
 void window_observe(Window *window, const Observation *observation, uint64_t realtime_ns);
 
-/* The metrics from begin to `end` (the meter's totals at that instant). n_cpus: online CPUs, for compat's node_cpu_hours. */
+/*
+ * The metrics from begin to `end` (the meter's totals at that instant). n_cpus: online CPUs, for compat's node_cpu_hours.
+ *
+ * Differences of counters are exact when their file was read at both ends, else of an unknown source. Peaks and
+ * shares of time are sampled: peaks go by the observations that ended inside, shares by the time these cover.
+ * Memory and / were looked at at the begin as well, so that the shortest window has theirs. In a lost window
+ * `end` is the last checkpoint, not the end: nothing in it is exact, all is at least so much, hence sampled. Where
+ * `end` is no later reading at all (its clock, of another boot, is before the begin's), everything is lost.
+ */
 void window_metrics(const Window *window, const Totals *end, uint32_t n_cpus, MetricSet *ret);
 
 /* Text form for the store's checkpoints; window_parse() accepts what any earlier version wrote. Caller frees. */
 int window_format(const Window *window, char **ret);
 int window_parse(const char *text, Window *ret); /* 0, or PARSE_MALFORMED */
-
-/* perf.py's twelve-field sample, for the pure form below. Percent and MiB. */
-typedef struct PerfpySample {
-        double cpu_avg, cpu_min, cpu_max, memory, disk_usage;
-        double boot_mib[6]; /* order of Observation.boot_mib */
-        double timestamp_s;
-} PerfpySample;
-
-void compat_add(Compat *compat, const PerfpySample *sample);
-/* The eighteen as perf.py would log them at reporting time; false in ret_has where it would have crashed or had none. */
-void compat_metrics(const Compat *compat, double reporting_time_s, uint32_t n_cpus,
-                    double ret[static N_PERFPY_METRICS], bool ret_has[static N_PERFPY_METRICS]);

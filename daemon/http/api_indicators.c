@@ -1,0 +1,106 @@
+#include "http/answers.h"
+#include "http/page.h"
+#include "model/indicator.h"
+
+void answer_indicators(Exchange *exchange) {
+        bool is_cut = false;
+        IndicatorRow row;
+        Json json;
+        int r;
+
+        json_init(&json, exchange->body);
+        json_object_begin(&json);
+        json_key(&json, "indicators");
+        json_array_begin(&json);
+
+        r = reader_indicators(exchange->reader);
+        while (r == 0 && (r = reader_next_indicator(exchange->reader, &row)) == 0) {
+                is_cut = exchange->body->n >= PAGE_BYTES_MAX;
+                if (is_cut)
+                        break;
+
+                json_object_begin(&json);
+                json_put_string(&json, "name", row.name);
+                json_put_string(&json, "component", row.component);
+                json_put_uint(&json, "results", row.n_results);
+                json_put_uint(&json, "latest_ms", row.latest_ms);
+                json_object_end(&json);
+        }
+        if (r != 0 && r != READER_END) {
+                (void)exchange_store_error(exchange, r);
+                return;
+        }
+
+        json_array_end(&json);
+        json_put_bool(&json, "truncated", is_cut);
+        json_object_end(&json);
+}
+
+static void write_result(Json *json, const ResultRow *row) {
+        char id[2 * sizeof(row->id) + 1];
+
+        for (size_t i = 0; i < sizeof(row->id); i++)
+                (void)snprintf(id + 2 * i, 3, "%02x", row->id[i]);
+
+        json_object_begin(json);
+        json_put_string(json, "id", id);
+        json_put_uint(json, "time_ms", row->time_ms);
+        json_put_string(json, "name", row->name);
+        json_put_string(json, "component", row->component);
+        json_put_string(json, "version", row->version);
+        json_put_string(json, "job", row->job);
+        json_put_uint(json, "uid", row->uid);
+        if (row->has_score)
+                json_put_double(json, "score", row->score);
+        else
+                json_put_string(json, "score", NULL);
+        json_key(json, "document");
+        json_raw(json, row->document);
+        json_object_end(json);
+}
+
+/* 0 or EXCHANGE_ANSWERED. */
+static int write_results(Exchange *exchange, const ResultFilter *filter, Page *page, Json *json) {
+        ResultRow row;
+        int r;
+
+        r = reader_results(exchange->reader, filter);
+        while (r == 0 && (r = reader_next_result(exchange->reader, &row)) == 0) {
+                if (!page_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
+                        break;
+                write_result(json, &row);
+        }
+
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+}
+
+void answer_indicator_results(Exchange *exchange) {
+        ResultFilter filter = {
+                .name = exchange->argument,
+                .component = exchange_parameter(exchange, "component"),
+                .job = exchange_parameter(exchange, "job"),
+        };
+        Page page;
+        Json json;
+
+        if (!name_is_valid(exchange->argument, NAME_MAX_BYTES)) {
+                (void)exchange_error(exchange, 400, "An indicator's name is 1 to %u of A-Z a-z 0-9 _ . : -", NAME_MAX_BYTES);
+                return;
+        }
+
+        if (page_parse(exchange, &page) > 0)
+                return;
+        filter.since_ms = page.since_ms;
+        filter.until_ms = page.until_ms;
+        filter.before = page.before;
+
+        json_init(&json, exchange->body);
+        json_object_begin(&json);
+        json_key(&json, "results");
+        json_array_begin(&json);
+        if (write_results(exchange, &filter, &page, &json) > 0)
+                return;
+        json_array_end(&json);
+        page_write_next(&page, &json);
+        json_object_end(&json);
+}

@@ -1,0 +1,277 @@
+#include <string.h>
+
+#include "http/answers.h"
+#include "http/history.h"
+#include "http/metric_json.h"
+#include "http/page.h"
+#include "model/indicator.h"
+#include "util/clock.h"
+
+#define HISTORY_POINTS 1000U
+
+static const JobView *find_live(const Snapshot *snapshot, const char *id) {
+        for (size_t i = 0; snapshot && i < snapshot->n_jobs; i++)
+                if (strcmp(snapshot->jobs[i].info.id, id) == 0)
+                        return &snapshot->jobs[i];
+        return NULL;
+}
+
+/* What a job's numbers are of: its end, or the last sample. */
+static MetricStamp stamp_of(const Exchange *exchange, const JobView *job) {
+        uint64_t now_ms = exchange->snapshot ? exchange->snapshot->realtime_ns / NS_PER_MS : 0;
+
+        return (MetricStamp){
+                .time_ms = job->end_realtime_ms ?: now_ms ?: job->begin_realtime_ms,
+                .step = job->info.rank > 0 ? job->info.rank : 0,
+        };
+}
+
+static void write_end(Json *json, const JobEnd *end) {
+        json_key(json, "exit");
+        if (end->has_exit_status) {
+                json_object_begin(json);
+                json_put_int(json, "status", end->exit_status);
+                json_put_int(json, "signal", end->signal);
+                json_object_end(json);
+        } else
+                json_null(json);
+
+        json_key(json, "rusage");
+        if (end->has_rusage)
+                job_rusage_write_json(&end->rusage, json);
+        else
+                json_null(json);
+}
+
+/* Everything but the metrics, into the object that is open. */
+static void write_job(Json *json, const JobView *job) {
+        json_put_string(json, "id", job->info.id);
+        json_put_string(json, "name", job->info.name);
+        json_put_string(json, "state", job_state_name(job->state));
+        json_put_string(json, "command", job->info.command);
+        json_put_string(json, "user", job->info.user);
+        json_put_uint(json, "uid", job->info.uid);
+        json_put_uint(json, "gid", job->info.gid);
+        json_put_int(json, "pid", job->info.pid);
+        if (job->info.rank >= 0)
+                json_put_int(json, "rank", job->info.rank);
+        else
+                json_put_string(json, "rank", NULL);
+        json_put_uint(json, "begin_ms", job->begin_realtime_ms);
+        if (job->end_realtime_ms)
+                json_put_uint(json, "end_ms", job->end_realtime_ms);
+        else
+                json_put_string(json, "end_ms", NULL);
+        json_put_string(json, "note", job->note);
+        write_end(json, &job->end);
+        json_key(json, "labels");
+        job_labels_write_json(&job->info, json);
+}
+
+static void write_listed_job(Json *json, const JobView *job, bool has_metrics) {
+        json_object_begin(json);
+        write_job(json, job);
+        json_key(json, "metrics");
+        if (has_metrics)
+                metric_json_write_values(json, &job->metrics);
+        else
+                json_null(json);
+        json_object_end(json);
+}
+
+/*
+ * The store knows first that a job began or ended; the snapshot alone has the numbers of one that runs.
+ * 0 or EXCHANGE_ANSWERED.
+ */
+static int write_jobs(Exchange *exchange, const JobFilter *filter, Page *page, Json *json) {
+        JobRow row;
+        int r;
+
+        r = reader_jobs(exchange->reader, filter);
+        while (r == 0 && (r = reader_next_job(exchange->reader, &row)) == 0) {
+                const JobView *live = row.view.state == JOB_RUNNING ? find_live(exchange->snapshot, row.view.info.id) : NULL;
+
+                if (live && filter->state && strcmp(job_state_name(live->state), filter->state) != 0)
+                        continue;
+                if (!page_admit(page, exchange->body, (PageKey){ row.view.begin_realtime_ms, row.row }))
+                        break;
+                write_listed_job(json, live ?: &row.view, live || row.has_metrics);
+        }
+
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+}
+
+void answer_jobs(Exchange *exchange) {
+        JobFilter filter = {
+                .name = exchange_parameter(exchange, "name"),
+                .user = exchange_parameter(exchange, "user"),
+                .state = exchange_parameter(exchange, "state"),
+        };
+        Page page;
+        Json json;
+
+        if (filter.state && job_state_find(filter.state) < 0) {
+                (void)exchange_error(exchange, 400, "Query parameter 'state' must be running, finished or interrupted, not '%s'",
+                                     filter.state);
+                return;
+        }
+
+        if (page_parse(exchange, &page) > 0)
+                return;
+        filter.since_ms = page.since_ms;
+        filter.until_ms = page.until_ms;
+        filter.before = page.before;
+
+        json_init(&json, exchange->body);
+        json_object_begin(&json);
+        json_key(&json, "jobs");
+        json_array_begin(&json);
+        if (write_jobs(exchange, &filter, &page, &json) > 0)
+                return;
+        json_array_end(&json);
+        page_write_next(&page, &json);
+        json_object_end(&json);
+}
+
+/* A job by its id, as the store and the snapshot together know it. Borrowed from either. */
+typedef struct FoundJob {
+        const JobView *view;
+        bool has_metrics;
+        JobRow row;
+} FoundJob;
+
+/* 0 or EXCHANGE_ANSWERED. The store may be down: what the snapshot has is answered all the same. */
+static int find_job(Exchange *exchange, FoundJob *ret) {
+        const JobView *live;
+        int r;
+
+        if (!name_is_valid(exchange->argument, JOB_ID_MAX - 1))
+                return exchange_error(exchange, 400, "A job's id is 1 to %d of A-Z a-z 0-9 _ . : -", JOB_ID_MAX - 1);
+
+        live = find_live(exchange->snapshot, exchange->argument);
+        r = reader_job(exchange->reader, exchange->argument, &ret->row);
+        if (r == 0 && (!live || ret->row.view.state != JOB_RUNNING)) {
+                ret->view = &ret->row.view;
+                ret->has_metrics = ret->row.has_metrics;
+                return 0;
+        }
+
+        if (r != 0)
+                ret->row = (JobRow){};
+        if (live) {
+                ret->view = live;
+                ret->has_metrics = true;
+                return 0;
+        }
+
+        if (r == READER_END)
+                return exchange_error(exchange, 404, "There is no job '%s' on this node, or not any more", exchange->argument);
+        return exchange_store_error(exchange, r);
+}
+
+/* Of a job whose numbers are not known yet. */
+static void write_no_metrics(Json *json) {
+        static const char *const keys[] = { "metrics", "absent", "compat" };
+
+        for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
+                json_key(json, keys[i]);
+                json_array_begin(json);
+                json_array_end(json);
+        }
+}
+
+void answer_job(Exchange *exchange) {
+        FoundJob job;
+        Json json;
+
+        if (find_job(exchange, &job) > 0)
+                return;
+
+        json_init(&json, exchange->body);
+        json_object_begin(&json);
+        write_job(&json, job.view);
+        if (job.has_metrics)
+                metric_json_write_all(&json, &job.view->metrics, stamp_of(exchange, job.view));
+        else
+                write_no_metrics(&json);
+        json_object_end(&json);
+}
+
+static int choice_parse(Exchange *exchange, MetricChoice *ret) {
+        const char *names = exchange_parameter(exchange, "names");
+        int r;
+
+        *ret = (MetricChoice){ .key = exchange_parameter(exchange, "key") };
+        r = exchange_parameter_bool(exchange, "compat", &ret->is_compat);
+        if (r > 0)
+                return r;
+
+        ret->has_raw_keys = names && strcmp(names, "raw") == 0;
+        if (names && !ret->has_raw_keys && strcmp(names, "sanitised") != 0)
+                return exchange_error(exchange, 400, "Query parameter 'names' must be raw or sanitised, not '%s'", names);
+
+        return 0;
+}
+
+void answer_job_metrics(Exchange *exchange) {
+        MetricChoice choice;
+        FoundJob job;
+        Json json;
+
+        if (choice_parse(exchange, &choice) > 0 || find_job(exchange, &job) > 0)
+                return;
+
+        json_init(&json, exchange->body);
+        json_object_begin(&json);
+        json_key(&json, "metrics");
+        if (job.has_metrics)
+                metric_json_write_list(&json, &job.view->metrics, &choice, stamp_of(exchange, job.view));
+        else {
+                json_array_begin(&json);
+                json_array_end(&json);
+        }
+        json_object_end(&json);
+}
+
+/* The node's history since the job began: what there is of one that runs. */
+static void answer_from_node(Exchange *exchange, uint64_t begin_ms) {
+        scoped(history_deinit) History history;
+        NodeSampleRow row;
+        int r, added = 0;
+
+        history_init(&history, HISTORY_POINTS, true);
+        r = reader_node_samples(exchange->reader, begin_ms, 0);
+        while (added >= 0 && r == 0 && (r = reader_next_node_sample(exchange->reader, &row)) == 0)
+                added = history_add(&history, &row);
+        if (added < 0 || (r != 0 && r != READER_END)) {
+                (void)exchange_store_error(exchange, added < 0 ? added : r);
+                return;
+        }
+
+        if (history.timeline.interval_ns == 0)
+                history.timeline.begin_realtime_ns = begin_ms * NS_PER_MS;
+        timeline_json(&history.timeline, exchange->body);
+}
+
+void answer_job_samples(Exchange *exchange) {
+        scoped(timeline_deinit) Timeline timeline = {};
+        FoundJob job;
+        uint64_t begin_ms;
+
+        if (find_job(exchange, &job) > 0)
+                return;
+
+        begin_ms = job.view->begin_realtime_ms;
+        if (job.row.timeline && timeline_parse(job.row.timeline, &timeline) == 0) {
+                timeline_json(&timeline, exchange->body);
+                return;
+        }
+
+        if (job.view->state == JOB_RUNNING) {
+                answer_from_node(exchange, begin_ms);
+                return;
+        }
+
+        timeline.begin_realtime_ns = begin_ms * NS_PER_MS;
+        timeline_json(&timeline, exchange->body);
+}

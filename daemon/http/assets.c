@@ -1,0 +1,14 @@
+#include "http/assets.h"
+
+/* The assembler reads the files; the path is relative to where make runs. The Makefile knows what this depends on. */
+#define ASSET(name, path)                       \
+        __asm__(".pushsection .rodata\n"        \
+                ".global " #name "\n"           \
+                ".hidden " #name "\n"           \
+                #name ":\n"                     \
+                ".incbin \"" path "\"\n"        \
+                ".byte 0\n"                     \
+                ".popsection\n")
+
+ASSET(asset_index_html, "web/index.html");
+ASSET(asset_openapi_json, "web/openapi.json");

@@ -1,0 +1,6 @@
+#pragma once
+
+/* The files of web/, as they were at build time. NUL-terminated. */
+
+extern const char asset_index_html[];
+extern const char asset_openapi_json[];

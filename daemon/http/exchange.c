@@ -1,0 +1,211 @@
+#include "http/exchange.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "util/clock.h"
+#include "util/json.h"
+#include "util/parse.h"
+
+void exchange_init(Exchange *exchange, Buffer *body) {
+        buffer_clear(body);
+
+        exchange->is_read = true;
+        exchange->wants_openmetrics = false;
+        exchange->n_text = 0;
+        exchange->n_segments = 0;
+        exchange->n_parameters = 0;
+        exchange->argument = NULL;
+        exchange->snapshot = NULL;
+        exchange->reader = NULL;
+        exchange->question_timeout_ns = 0;
+        exchange->is_ready = false;
+        exchange->http = (HttpStats){};
+        exchange->status = 200;
+        exchange->type = CONTENT_JSON;
+        exchange->body = body;
+}
+
+int exchange_error(Exchange *exchange, unsigned status, const char *format, ...) {
+        char message[512];
+        va_list args;
+        Json json;
+
+        va_start(args, format);
+        (void)vsnprintf(message, sizeof(message), format, args);
+        va_end(args);
+
+        exchange->status = status;
+        exchange->type = CONTENT_JSON;
+        buffer_clear(exchange->body);
+        json_init(&json, exchange->body);
+        json_object_begin(&json);
+        json_key(&json, "error");
+        json_object_begin(&json);
+        json_put_uint(&json, "status", status);
+        json_put_string(&json, "message", message);
+        json_object_end(&json);
+        json_object_end(&json);
+        return EXCHANGE_ANSWERED;
+}
+
+int exchange_store_error(Exchange *exchange, int outcome) {
+        if (outcome == READER_TIMEOUT)
+                return exchange_error(exchange, 503,
+                                      "The question took longer than the limit of %" PRIu64 " ms (setting query_timeout); "
+                                      "ask for less, with limit=, since_ms= or until_ms=",
+                                      exchange->question_timeout_ns / NS_PER_MS);
+        if (outcome < 0)
+                return exchange_error(exchange, 503, "Cannot ask the store: %s", strerror(-outcome));
+
+        return exchange_error(exchange, 503, "The store cannot be read at the moment; live numbers still can");
+}
+
+static int hex_digit(char c) {
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        if (c >= 'a' && c <= 'f')
+                return c - 'a' + 10;
+        if (c >= 'A' && c <= 'F')
+                return c - 'A' + 10;
+        return -1;
+}
+
+/* One character and the end of its encoding; NULL when it is a broken escape or NUL, which nothing of ours contains. */
+static const char *decode_char(const char *p, char *ret) {
+        int high, low;
+
+        if (*p != '%') {
+                *ret = *p;
+                return p + 1;
+        }
+
+        high = hex_digit(p[1]);
+        low = high < 0 ? -1 : hex_digit(p[2]);
+        if (low < 0 || (high == 0 && low == 0))
+                return NULL;
+
+        *ret = (char)(high * 16 + low);
+        return p + 3;
+}
+
+/* Decodes [from, end) into the exchange's text. */
+static int decode(Exchange *exchange, const char *from, const char *end, const char **ret) {
+        size_t begin = exchange->n_text;
+
+        while (from < end) {
+                char c;
+
+                if (exchange->n_text + 1 >= sizeof(exchange->text))
+                        return exchange_error(exchange, 414, "Path and query are longer than %u bytes", QUESTION_MAX_BYTES);
+
+                from = decode_char(from, &c);
+                if (!from || from > end)
+                        return exchange_error(exchange, 400, "A %% in path or query must be followed by two hexadecimal digits, not 00");
+
+                exchange->text[exchange->n_text++] = c;
+        }
+
+        if (exchange->n_text >= sizeof(exchange->text))
+                return exchange_error(exchange, 414, "Path and query are longer than %u bytes", QUESTION_MAX_BYTES);
+
+        exchange->text[exchange->n_text++] = '\0';
+        *ret = exchange->text + begin;
+        return 0;
+}
+
+/* A proxy may ask in the absolute form, http://host/path; the host is of no interest. */
+static const char *path_of(const char *target) {
+        const char *rest = NULL;
+
+        if (strncmp(target, "http://", 7) == 0)
+                rest = target + 7;
+        else if (strncmp(target, "https://", 8) == 0)
+                rest = target + 8;
+        if (!rest)
+                return target;
+
+        rest = strchr(rest, '/');
+        return rest ? rest : "/";
+}
+
+int exchange_set_path(Exchange *exchange, const char *path) {
+        path = path_of(path);
+        if (*path != '/')
+                return exchange_error(exchange, 400, "The path must begin with /");
+
+        do {
+                const char *begin = path + 1;
+                int r;
+
+                if (exchange->n_segments == SEGMENTS_MAX)
+                        return exchange_error(exchange, 404, "Nothing here has a path that deep; / lists what there is");
+
+                path = strchrnul(begin, '/');
+                r = decode(exchange, begin, path, &exchange->segments[exchange->n_segments]);
+                if (r > 0)
+                        return r;
+                exchange->n_segments++;
+        } while (*path);
+
+        return 0;
+}
+
+int exchange_add_parameter(Exchange *exchange, const char *name, const char *value) {
+        Parameter parameter;
+        int r;
+
+        if (exchange->n_parameters == PARAMETERS_MAX)
+                return exchange_error(exchange, 400, "More than %u query parameters", PARAMETERS_MAX);
+
+        r = decode(exchange, name, strchr(name, '\0'), &parameter.name);
+        if (r > 0)
+                return r;
+
+        if (!value)
+                return exchange_error(exchange, 400, "Query parameter '%s' needs a value: %s=…", parameter.name, parameter.name);
+
+        r = decode(exchange, value, strchr(value, '\0'), &parameter.value);
+        if (r > 0)
+                return r;
+
+        exchange->parameters[exchange->n_parameters++] = parameter;
+        return 0;
+}
+
+const char *exchange_parameter(const Exchange *exchange, const char *name) {
+        for (size_t i = 0; i < exchange->n_parameters; i++)
+                if (strcmp(exchange->parameters[i].name, name) == 0)
+                        return exchange->parameters[i].value;
+        return NULL;
+}
+
+int exchange_parameter_u64(Exchange *exchange, const char *name, uint64_t min, uint64_t max,
+                           uint64_t fallback, uint64_t *ret) {
+        const char *text = exchange_parameter(exchange, name);
+        uint64_t v;
+
+        if (!text) {
+                *ret = fallback;
+                return 0;
+        }
+
+        if (parse_u64(text, &v) != 0 || v < min || v > max)
+                return exchange_error(exchange, 400,
+                                      "Query parameter '%s' must be a whole number from %" PRIu64 " to %" PRIu64 ", not '%s'",
+                                      name, min, max, text);
+
+        *ret = v;
+        return 0;
+}
+
+int exchange_parameter_bool(Exchange *exchange, const char *name, bool *ret) {
+        const char *text = exchange_parameter(exchange, name);
+
+        *ret = false;
+        if (text && parse_bool(text, ret) != 0)
+                return exchange_error(exchange, 400, "Query parameter '%s' must be 1 or 0, not '%s'", name, text);
+
+        return 0;
+}

@@ -1,0 +1,42 @@
+#pragma once
+
+/*
+ * Codec: protobuf on one side, Request and Answer on the other
+ *
+ * The only file of the daemon that knows the generated code. Everything a request needs is
+ * taken from one arena of fixed size, so no input makes decoding take more memory than was
+ * planned, and nothing of it is malloc'ed.
+ */
+
+#include <stdint.h>
+
+#include "ingest/ingest.h"
+#include "proto/frame.h"
+#include "util/arena.h"
+
+/*
+ * Bytes of arena for one byte of frame. Unpacking {"a":1} takes some 200 bytes of structs for 9 on the
+ * wire, so this is enough for any document people write; the pages are touched only when needed.
+ */
+#define CODEC_ARENA_FACTOR 32U
+
+#define CODEC_ITEMS_MAX 10000U /* indicators in one submission */
+#define CODEC_REPLY_MAX 1024U  /* bytes of one reply with its frame header */
+
+typedef struct Decoded {
+        uint64_t sequence; /* 0 when it could not be read */
+        Request request;   /* in the arena, but for `peer` */
+        Answer refusal;    /* set by CODEC_REFUSED */
+} Decoded;
+
+enum {
+        CODEC_REFUSED = 1, /* a frame of ours, but its request is not valid: `refusal` says why */
+        CODEC_GARBAGE,     /* no perfd request at all; *ret is untouched */
+};
+
+/* Resets the arena; what *ret points to lives until the next call. */
+int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t string_max, Decoded *ret);
+
+/* Both return the number of bytes written, the frame header included. */
+size_t codec_encode_answer(uint64_t sequence, const Answer *answer, uint8_t ret[static CODEC_REPLY_MAX]);
+size_t codec_encode_hello(uint64_t sequence, const IngestConfig *config, uint8_t ret[static CODEC_REPLY_MAX]);

@@ -1,0 +1,646 @@
+#include "ingest/ingest.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+#include "ingest/codec.h"
+#include "ingest/connection.h"
+#include "util/arena.h"
+
+#define ACCEPTS_PER_TURN 64
+#define REQUESTS_PER_TURN 64U
+/* What ingest_next() hands out before it lets the loop turn: a few milliseconds' work, so that the sampler is not late. */
+#define TURN_BYTES_MAX (512U * 1024U)
+#define REQUEST_BYTES 512U /* what a request costs beside its bytes */
+#define BACKOFF_US (1000U * 1000U)
+
+/* A connection in the loop. */
+typedef struct Node {
+        Connection connection;
+        Ingest *ingest;
+        sd_event_source *source; /* owned */
+        uint32_t index;          /* in the table */
+        uint32_t events;         /* that the source waits for; 0: it is off */
+        unsigned n_taken;        /* in this turn */
+        bool is_full;            /* not read until a frame is consumed */
+        bool is_ready, is_unsent, is_waiting; /* is_waiting: for EPOLLOUT */
+        TAILQ_ENTRY(Node) ready, unsent;
+} Node;
+
+/* Slots are used again; the generation tells a ticket of an earlier connection. */
+typedef struct Entry {
+        Node *node; /* owned */
+        uint32_t generation;
+} Entry;
+
+struct Ingest {
+        IngestConfig config;
+        sd_event *event;
+        int listen_fd, reserve_fd;
+        sd_event_source *listen_source, *backoff_source, *wake_source;
+        bool is_draining;
+
+        Entry *table;
+        size_t n_table;
+        TAILQ_HEAD(, Node) ready;  /* may have a request to take */
+        TAILQ_HEAD(, Node) unsent; /* have replies that no send was tried for */
+
+        size_t n_turn_bytes;
+        Arena arena;
+        Decoded decoded;
+        IngestStats stats;
+};
+
+/* --- connections --------------------------------------------------------------------------------- */
+
+static void node_set_ready(Node *node, bool is_ready) {
+        if (node->is_ready == is_ready)
+                return;
+
+        node->is_ready = is_ready;
+        node->n_taken = 0;
+        if (is_ready)
+                TAILQ_INSERT_TAIL(&node->ingest->ready, node, ready);
+        else
+                TAILQ_REMOVE(&node->ingest->ready, node, ready);
+}
+
+static void node_set_unsent(Node *node, bool is_unsent) {
+        if (node->is_unsent == is_unsent)
+                return;
+
+        node->is_unsent = is_unsent;
+        if (is_unsent)
+                TAILQ_INSERT_TAIL(&node->ingest->unsent, node, unsent);
+        else
+                TAILQ_REMOVE(&node->ingest->unsent, node, unsent);
+}
+
+static void node_free(Node *node) {
+        Ingest *ingest = node->ingest;
+
+        node_set_ready(node, false);
+        node_set_unsent(node, false);
+        sd_event_source_disable_unref(node->source);
+
+        ingest->table[node->index].node = NULL;
+        ingest->table[node->index].generation++;
+        ingest->stats.n_connections--;
+        ingest->stats.n_in_flight -= connection_count_unanswered(&node->connection);
+
+        connection_deinit(&node->connection);
+        free(node);
+}
+
+/* An event that is not asked for can still come (EPOLLHUP), again and again: without any, the source is off. */
+static int node_listen(Node *node) {
+        const Connection *connection = &node->connection;
+        bool is_reading = !connection->is_at_end && !connection->is_closing && !node->is_full && !node->ingest->is_draining;
+        uint32_t events = (is_reading ? EPOLLIN : 0) | (node->is_waiting ? EPOLLOUT : 0);
+        int r;
+
+        if (events == node->events)
+                return 0;
+
+        if (events != 0) {
+                r = sd_event_source_set_io_events(node->source, events);
+                if (r < 0)
+                        return r;
+        }
+        if ((events == 0) != (node->events == 0)) {
+                r = sd_event_source_set_enabled(node->source, events ? SD_EVENT_ON : SD_EVENT_OFF);
+                if (r < 0)
+                        return r;
+        }
+
+        node->events = events;
+        return 0;
+}
+
+/* After anything was done with a connection: what it waits for next, or its end. */
+static void node_settle(Node *node) {
+        const IngestConfig *config = &node->ingest->config;
+        Frame unused;
+        int r;
+
+        if (connection_is_over(&node->connection, config->frame_max_bytes) || node_listen(node) < 0) {
+                node_free(node);
+                return;
+        }
+
+        r = connection_peek(&node->connection, config->frame_max_bytes, config->in_flight_max, &unused);
+        node_set_ready(node, r != CONNECTION_NOTHING && r != CONNECTION_BUSY);
+}
+
+static void node_send(Node *node) {
+        node->is_waiting = connection_send(&node->connection) == CONNECTION_PENDING;
+        node_set_unsent(node, false);
+}
+
+static void node_read(Node *node) {
+        int r;
+
+        r = connection_receive(&node->connection, node->ingest->config.frame_max_bytes);
+        if (r < 0)
+                connection_give_up(&node->connection);
+        node->is_full = r == CONNECTION_FULL;
+}
+
+static int on_io(sd_event_source *source, int fd, uint32_t events, void *userdata) {
+        Node *node = userdata;
+
+        (void)source;
+        (void)fd;
+        /* Whether a peer that hung up has left something is for reading to find out, whether it still reads for sending. */
+        if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+                node_send(node);
+        if ((events & ~EPOLLOUT) && (node->events & EPOLLIN))
+                node_read(node);
+
+        node_settle(node);
+        return 0;
+}
+
+/* --- accepting ----------------------------------------------------------------------------------- */
+
+static int ingest_add(Ingest *ingest, int fd, const Peer *peer, uint32_t index) {
+        Node *node;
+        int r;
+
+        node = calloc(1, sizeof(*node));
+        if (!node)
+                return -ENOMEM;
+
+        node->ingest = ingest;
+        node->index = index;
+        node->events = EPOLLIN;
+        r = sd_event_add_io(ingest->event, &node->source, fd, EPOLLIN, on_io, node);
+        if (r < 0) {
+                free(node);
+                return r;
+        }
+
+        (void)sd_event_source_set_description(node->source, "ingest-connection");
+        connection_init(&node->connection, fd, peer);
+        ingest->table[index].node = node;
+        ingest->stats.n_connections++;
+        ingest->stats.n_connections_total++;
+        return 0;
+}
+
+/* Best effort: a fresh socket has room for one reply. */
+static void refuse(Ingest *ingest, int fd, const char *sentence) {
+        Answer answer = { .status = STATUS_QUOTA };
+        uint8_t reply[CODEC_REPLY_MAX];
+        size_t n;
+
+        (void)snprintf(answer.complaint.text, sizeof(answer.complaint.text), "%s", sentence);
+        n = codec_encode_answer(0, &answer, reply);
+        (void)send(fd, reply, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+        ingest->stats.n_connections_refused++;
+}
+
+static int read_peer(int fd, Peer *ret) {
+        struct ucred ucred;
+        socklen_t n = sizeof(ucred);
+
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &ucred, &n) < 0)
+                return -errno;
+
+        *ret = (Peer){ .uid = ucred.uid, .gid = ucred.gid, .pid = ucred.pid };
+        return 0;
+}
+
+static int fit_table(Ingest *ingest) {
+        size_t n = ingest->config.connections_max;
+        Entry *table;
+
+        if (n <= ingest->n_table)
+                return 0;
+
+        table = reallocarray(ingest->table, n, sizeof(*table));
+        if (!table)
+                return -ENOMEM;
+
+        for (size_t i = ingest->n_table; i < n; i++)
+                table[i] = (Entry){ .generation = 1 };
+        ingest->table = table;
+        ingest->n_table = n;
+        return 0;
+}
+
+/* A free place in the table, or -1. */
+static ssize_t find_place(const Ingest *ingest, uint32_t uid, unsigned *ret_n_of_uid) {
+        ssize_t place = -1;
+        unsigned n = 0;
+
+        for (size_t i = 0; i < ingest->n_table; i++) {
+                const Node *node = ingest->table[i].node;
+
+                if (!node && place < 0)
+                        place = (ssize_t)i;
+                n += node && node->connection.peer.uid == uid;
+        }
+
+        *ret_n_of_uid = n;
+        return place;
+}
+
+static void ingest_admit(Ingest *ingest, int fd_owned) {
+        scoped(closep) int fd = fd_owned;
+        unsigned n_of_uid;
+        char sentence[160];
+        ssize_t place;
+        Peer peer;
+
+        if (read_peer(fd, &peer) < 0 || fit_table(ingest) < 0) {
+                refuse(ingest, fd, "perfd cannot take this connection now: try again");
+                return;
+        }
+
+        place = find_place(ingest, peer.uid, &n_of_uid);
+        if (place < 0 || ingest->stats.n_connections >= ingest->config.connections_max) {
+                snprintf(sentence, sizeof(sentence), "perfd has %u connections, the most it takes ([limits] connections)",
+                         ingest->config.connections_max);
+                refuse(ingest, fd, sentence);
+        } else if (n_of_uid >= ingest->config.connections_per_uid_max) {
+                snprintf(sentence, sizeof(sentence), "uid %u has %u connections to perfd, the most it may ([limits] connections_per_uid)",
+                         peer.uid, ingest->config.connections_per_uid_max);
+                refuse(ingest, fd, sentence);
+        } else if (ingest_add(ingest, fd, &peer, (uint32_t)place) < 0)
+                refuse(ingest, fd, "perfd cannot take this connection now: try again");
+        else
+                (void)TAKE_FD(fd);
+}
+
+static int accept_one(const Ingest *ingest) {
+        return accept4(ingest->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+static void open_reserve(Ingest *ingest) {
+        ingest->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* Out of descriptors: the peer that waits is told so with the one kept back for this, and the others wait a while. */
+static void ingest_back_off(Ingest *ingest) {
+        int fd;
+
+        if (ingest->reserve_fd >= 0) {
+                close(TAKE_FD(ingest->reserve_fd));
+                fd = accept_one(ingest);
+                if (fd >= 0) {
+                        refuse(ingest, fd, "perfd has no file descriptors left: try again");
+                        close(fd);
+                }
+        }
+        open_reserve(ingest);
+
+        if (sd_event_source_set_time_relative(ingest->backoff_source, BACKOFF_US) >= 0 &&
+            sd_event_source_set_enabled(ingest->backoff_source, SD_EVENT_ONESHOT) >= 0)
+                (void)sd_event_source_set_enabled(ingest->listen_source, SD_EVENT_OFF);
+}
+
+static int on_backoff_end(sd_event_source *source, uint64_t usec, void *userdata) {
+        Ingest *ingest = userdata;
+
+        (void)source;
+        (void)usec;
+        if (!ingest->is_draining)
+                (void)sd_event_source_set_enabled(ingest->listen_source, SD_EVENT_ON);
+        return 0;
+}
+
+static void ingest_accept(Ingest *ingest) {
+        for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
+                int fd = accept_one(ingest);
+
+                if (fd >= 0)
+                        ingest_admit(ingest, fd);
+                else if (errno == EAGAIN)
+                        return;
+                else if (errno != EINTR && errno != ECONNABORTED) {
+                        ingest_back_off(ingest);
+                        return;
+                }
+        }
+}
+
+static int on_listen(sd_event_source *source, int fd, uint32_t events, void *userdata) {
+        (void)source;
+        (void)fd;
+        (void)events;
+        ingest_accept(userdata);
+        return 0;
+}
+
+/* Nothing to do here: the turn of the loop that it brings lets the parent call ingest_next(). */
+static int on_wake(sd_event_source *source, void *userdata) {
+        (void)source;
+        (void)userdata;
+        return 0;
+}
+
+/* --- building ------------------------------------------------------------------------------------ */
+
+static int ingest_attach(Ingest *ingest) {
+        int r;
+
+        r = sd_event_add_io(ingest->event, &ingest->listen_source, ingest->listen_fd, EPOLLIN, on_listen, ingest);
+        if (r < 0)
+                return r;
+        r = sd_event_add_time_relative(ingest->event, &ingest->backoff_source, CLOCK_MONOTONIC, 0, 0, on_backoff_end, ingest);
+        if (r < 0)
+                return r;
+        r = sd_event_source_set_enabled(ingest->backoff_source, SD_EVENT_OFF);
+        if (r < 0)
+                return r;
+        r = sd_event_add_defer(ingest->event, &ingest->wake_source, on_wake, ingest);
+        if (r < 0)
+                return r;
+        r = sd_event_source_set_enabled(ingest->wake_source, SD_EVENT_OFF);
+        if (r < 0)
+                return r;
+
+        (void)sd_event_source_set_description(ingest->listen_source, "ingest-listen");
+        (void)sd_event_source_set_description(ingest->backoff_source, "ingest-backoff");
+        (void)sd_event_source_set_description(ingest->wake_source, "ingest-wake");
+        return 0;
+}
+
+int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig *config) {
+        scoped(closep) int fd = listen_fd;
+        scoped(ingest_freep) Ingest *ingest = NULL;
+        int flags, r;
+
+        ingest = calloc(1, sizeof(*ingest));
+        if (!ingest)
+                return -ENOMEM;
+
+        ingest->config = *config;
+        ingest->event = sd_event_ref(event);
+        ingest->listen_fd = -1;
+        TAILQ_INIT(&ingest->ready);
+        TAILQ_INIT(&ingest->unsent);
+        open_reserve(ingest);
+
+        r = arena_init(&ingest->arena, config->frame_max_bytes * CODEC_ARENA_FACTOR);
+        if (r < 0)
+                return r;
+
+        flags = fcntl(fd, F_GETFL);
+        if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+                return -errno;
+
+        ingest->listen_fd = TAKE_FD(fd);
+        r = ingest_attach(ingest);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE(ingest);
+        return 0;
+}
+
+Ingest *ingest_free(Ingest *ingest) {
+        if (!ingest)
+                return NULL;
+
+        for (size_t i = 0; i < ingest->n_table; i++)
+                if (ingest->table[i].node)
+                        node_free(ingest->table[i].node);
+
+        sd_event_source_disable_unref(ingest->listen_source);
+        sd_event_source_disable_unref(ingest->backoff_source);
+        sd_event_source_disable_unref(ingest->wake_source);
+        sd_event_unref(ingest->event);
+        closep(&ingest->listen_fd);
+        closep(&ingest->reserve_fd);
+        arena_deinit(&ingest->arena);
+        free(ingest->table);
+        free(ingest);
+        return NULL;
+}
+
+void ingest_configure(Ingest *ingest, const IngestConfig *config) {
+        ingest->config = *config;
+}
+
+/* --- requests in --------------------------------------------------------------------------------- */
+
+/* frame_max_bytes may have grown; not done in ingest_configure(), as the last request may still be looked at. */
+static int fit_arena(Ingest *ingest) {
+        size_t n = ingest->config.frame_max_bytes * CODEC_ARENA_FACTOR;
+        Arena arena;
+        int r;
+
+        if (n <= ingest->arena.n_max)
+                return 0;
+
+        r = arena_init(&arena, n);
+        if (r < 0)
+                return r;
+
+        arena_deinit(&ingest->arena);
+        ingest->arena = arena;
+        return 0;
+}
+
+static void node_put_reply(Node *node, uint64_t number, Status status, const uint8_t *reply, size_t n) {
+        if (connection_reply(&node->connection, number, reply, n) < 0)
+                connection_give_up(&node->connection);
+
+        node->ingest->stats.n_in_flight--;
+        node->ingest->stats.n_answers[status]++;
+        node_set_unsent(node, true);
+}
+
+static void node_put_answer(Node *node, uint64_t number, uint64_t sequence, const Answer *answer) {
+        uint8_t reply[CODEC_REPLY_MAX];
+        size_t n = codec_encode_answer(sequence, answer, reply);
+
+        node_put_reply(node, number, answer->status, reply, n);
+}
+
+static void node_put_hello(Node *node, uint64_t number, uint64_t sequence) {
+        uint8_t reply[CODEC_REPLY_MAX];
+        size_t n = codec_encode_hello(sequence, &node->ingest->config, reply);
+
+        node_put_reply(node, number, STATUS_OK, reply, n);
+}
+
+static int node_expect(Node *node, uint64_t sequence, uint64_t *ret_number) {
+        int r;
+
+        r = connection_expect(&node->connection, sequence, ret_number);
+        if (r < 0) {
+                connection_give_up(&node->connection);
+                return r;
+        }
+
+        node->ingest->stats.n_in_flight++;
+        return 0;
+}
+
+/* What comes after bytes that are no frame means nothing: a last reply, behind those still owed. */
+static void node_put_last_words(Node *node, int outcome) {
+        Ingest *ingest = node->ingest;
+        Answer answer = { .status = STATUS_INVALID };
+        char *text = answer.complaint.text;
+        uint64_t number;
+
+        if (outcome == CONNECTION_TOO_LARGE) {
+                answer.status = STATUS_TOO_LARGE;
+                snprintf(text, sizeof(answer.complaint.text),
+                         "a request may have up to %zu bytes ([limits] frame_size): send less at once",
+                         ingest->config.frame_max_bytes);
+        } else
+                snprintf(text, sizeof(answer.complaint.text),
+                         "not a perfd frame: a request is a varint length and a perfd.v1.Request (perfd-protocol(7))");
+
+        ingest->stats.n_protocol_errors++;
+        if (node_expect(node, 0, &number) == 0)
+                node_put_answer(node, number, 0, &answer);
+        node->connection.is_closing = true;
+}
+
+/* 0: *ret and *ret_ticket are set. NODE_DONE: there was nothing for the parent in this frame. */
+enum {
+        NODE_DONE = 1,
+};
+static int node_take(Node *node, const Frame *frame, Request *ret, Ticket *ret_ticket) {
+        Ingest *ingest = node->ingest;
+        Decoded *decoded = &ingest->decoded;
+        uint64_t number;
+        int r;
+
+        r = codec_decode(&ingest->arena, frame, &node->connection.peer, ingest->config.string_max_bytes, decoded);
+        connection_consume(&node->connection, frame);
+        ingest->n_turn_bytes += frame->n_consumed + REQUEST_BYTES;
+        node->is_full = false;
+        if (r == CODEC_GARBAGE) {
+                node_put_last_words(node, CONNECTION_MALFORMED);
+                return NODE_DONE;
+        }
+
+        if (node_expect(node, decoded->sequence, &number) < 0)
+                return NODE_DONE;
+
+        if (r == CODEC_REFUSED) {
+                node_put_answer(node, number, decoded->sequence, &decoded->refusal);
+                return NODE_DONE;
+        }
+        if (decoded->request.kind == REQUEST_HELLO) {
+                node_put_hello(node, number, decoded->sequence);
+                return NODE_DONE;
+        }
+
+        *ret = decoded->request;
+        *ret_ticket = (Ticket){ node->index, ingest->table[node->index].generation, number };
+        return 0;
+}
+
+static int node_next(Node *node, Request *ret, Ticket *ret_ticket) {
+        const IngestConfig *config = &node->ingest->config;
+        Frame frame;
+        int r;
+
+        r = connection_peek(&node->connection, config->frame_max_bytes, config->in_flight_max, &frame);
+        if (r == 0)
+                r = node_take(node, &frame, ret, ret_ticket);
+        else if (r == CONNECTION_TOO_LARGE || r == CONNECTION_MALFORMED)
+                node_put_last_words(node, r);
+
+        /* Its turn is over: others first. */
+        if (++node->n_taken >= REQUESTS_PER_TURN)
+                node_set_ready(node, false);
+
+        node_settle(node);
+        return r;
+}
+
+int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
+        int r;
+
+        r = fit_arena(ingest);
+        if (r < 0)
+                return r;
+
+        while (!ingest->is_draining && ingest->n_turn_bytes < TURN_BYTES_MAX) {
+                Node *node = TAILQ_FIRST(&ingest->ready);
+
+                if (node && node_next(node, ret, ret_ticket) == 0)
+                        return 0;
+                if (!node && TAILQ_EMPTY(&ingest->unsent))
+                        break;
+                if (!node)
+                        ingest_flush(ingest); /* what waited for room to answer may go on */
+        }
+
+        ingest->n_turn_bytes = 0;
+        ingest_flush(ingest);
+        return INGEST_IDLE;
+}
+
+/* --- answers out --------------------------------------------------------------------------------- */
+
+void ingest_answer(Ingest *ingest, Ticket ticket, const Answer *answer) {
+        const Slot *slot;
+        Node *node;
+
+        if (ticket.connection >= ingest->n_table || ingest->table[ticket.connection].generation != ticket.generation)
+                return;
+
+        node = ingest->table[ticket.connection].node;
+        slot = node ? connection_find(&node->connection, ticket.number) : NULL;
+        if (slot)
+                node_put_answer(node, ticket.number, slot->sequence, answer);
+}
+
+void ingest_flush(Ingest *ingest) {
+        Node *node;
+
+        while ((node = TAILQ_FIRST(&ingest->unsent))) {
+                if (node->is_waiting)
+                        node_set_unsent(node, false); /* the loop says when there is room */
+                else
+                        node_send(node);
+                node_settle(node);
+        }
+
+        /* Requests that waited for these answers may come now, and no descriptor will say so. */
+        if (!TAILQ_EMPTY(&ingest->ready) && !ingest->is_draining)
+                (void)sd_event_source_set_enabled(ingest->wake_source, SD_EVENT_ONESHOT);
+}
+
+/* --- end ----------------------------------------------------------------------------------------- */
+
+void ingest_drain(Ingest *ingest) {
+        ingest->is_draining = true;
+        (void)sd_event_source_set_enabled(ingest->listen_source, SD_EVENT_OFF);
+
+        for (size_t i = 0; i < ingest->n_table; i++)
+                if (ingest->table[i].node)
+                        node_settle(ingest->table[i].node);
+}
+
+bool ingest_is_idle(const Ingest *ingest) {
+        if (ingest->stats.n_in_flight > 0)
+                return false;
+
+        for (size_t i = 0; i < ingest->n_table; i++) {
+                const Node *node = ingest->table[i].node;
+
+                if (node && connection_has_output(&node->connection))
+                        return false;
+        }
+
+        return true;
+}
+
+const IngestStats *ingest_stats(const Ingest *ingest) {
+        return &ingest->stats;
+}

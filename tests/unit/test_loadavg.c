@@ -1,0 +1,66 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sample/loadavg.h"
+#include "sample/text.h"
+#include "tree.h"
+
+static void assert_fault(const char *text) {
+        Sample sample = { .load1 = 42, .n_threads = 42 };
+        const char *fault = NULL;
+
+        assert_int_equal(loadavg_parse(text, &sample, &fault), TEXT_MALFORMED);
+        assert_non_null(fault);
+        assert_true(sample.load1 == 42 && sample.n_threads == 42);
+}
+
+static void loads_and_threads_are_read_without_the_reader(void **state) {
+        scoped(freep) char *text = tree_text("small/proc/loadavg");
+        Sample sample = {};
+        const char *fault;
+
+        (void)state;
+        assert_int_equal(loadavg_parse(text, &sample, &fault), 0);
+        assert_true(sample.load1 == 0.12);
+        assert_true(sample.load5 == 1.05);
+        assert_true(sample.load15 == 10.5);
+        assert_int_equal(sample.n_running, 2);
+        assert_int_equal(sample.n_threads, 417);
+}
+
+static void a_machine_that_ran_nothing_has_not_minus_one_running(void **state) {
+        Sample sample = {};
+        const char *fault;
+
+        (void)state;
+        assert_int_equal(loadavg_parse("0.00 0.00 0.00 0/42 1000\n", &sample, &fault), 0);
+        assert_int_equal(sample.n_running, 0);
+}
+
+static void anything_else_is_malformed_and_nothing_is_filled(void **state) {
+        (void)state;
+        assert_fault("");
+        assert_fault("\n");
+        assert_fault("0,12 1,05 10,50 3/417 8123\n");
+        assert_fault("0.12 1.05 10.5 3/417 8123\n");
+        assert_fault("0. 1.05 10.50 3/417 8123\n");
+        assert_fault("0.12 1.05 10.50 3 417 8123\n");
+        assert_fault("0.12 1.05 10.50 3/417");
+        assert_fault("0.12 1.05 10.50 3/417 8123");
+        assert_fault("0.12 1.05 10.50 3/99999999999 8123\n");
+        assert_fault("-1.00 1.05 10.50 3/417 8123\n");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(loads_and_threads_are_read_without_the_reader),
+                cmocka_unit_test(a_machine_that_ran_nothing_has_not_minus_one_running),
+                cmocka_unit_test(anything_else_is_malformed_and_nothing_is_filled),
+        };
+
+        return cmocka_run_group_tests_name("loadavg", tests, NULL, NULL);
+}

@@ -1,0 +1,84 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sample/meminfo.h"
+#include "sample/text.h"
+#include "tree.h"
+
+#define KIB UINT64_C(1024)
+
+static void assert_fault(const char *text, const char *expected) {
+        SampleMemory memory = { .total_bytes = 42 };
+        const char *fault = NULL;
+
+        assert_int_equal(meminfo_parse(text, &memory, &fault), TEXT_MALFORMED);
+        assert_string_equal(fault, expected);
+        assert_int_equal(memory.total_bytes, 42);
+}
+
+static void kib_become_bytes(void **state) {
+        scoped(freep) char *text = tree_text("small/proc/meminfo");
+        SampleMemory memory;
+        const char *fault;
+
+        (void)state;
+        assert_int_equal(meminfo_parse(text, &memory, &fault), 0);
+        assert_int_equal(memory.total_bytes, 8000000 * KIB);
+        assert_int_equal(memory.free_bytes, 3000000 * KIB);
+        assert_int_equal(memory.available_bytes, 6000000 * KIB);
+        assert_int_equal(memory.buffers_bytes, 20000 * KIB);
+        assert_int_equal(memory.cached_bytes, 2500000 * KIB);
+        assert_int_equal(memory.swap_total_bytes, 1000000 * KIB);
+        assert_int_equal(memory.swap_free_bytes, 900000 * KIB);
+}
+
+static void a_kernel_without_mem_available_is_not_guessed_at(void **state) {
+        scoped(freep) char *text = tree_text("old/proc/meminfo");
+
+        (void)state;
+        assert_fault(text, "no MemAvailable");
+}
+
+static void a_kernel_without_swap_has_none(void **state) {
+        SampleMemory memory = { .swap_total_bytes = 42 };
+        const char *fault;
+
+        (void)state;
+        assert_int_equal(meminfo_parse("MemTotal: 5 kB\nMemFree: 4 kB\nMemAvailable: 3 kB\nBuffers: 2 kB\nCached: 1 kB\n",
+                                       &memory, &fault), 0);
+        assert_int_equal(memory.available_bytes, 3 * KIB);
+        assert_int_equal(memory.swap_total_bytes, 0);
+        assert_int_equal(memory.swap_free_bytes, 0);
+}
+
+static void what_is_wrong_is_said_and_nothing_is_filled(void **state) {
+        (void)state;
+        assert_fault("", "no MemTotal");
+        assert_fault("MemTotal: 5 kB\n", "no MemFree");
+        assert_fault("MemTotal: 5\n", "a line that is not a number of kB");
+        assert_fault("MemTotal: 5 MB\n", "a line that is not a number of kB");
+        assert_fault("MemTotal: -5 kB\n", "a line that is not a number of kB");
+        assert_fault("MemTotal: 5 kB", "a line that is not a number of kB");
+}
+
+static void a_size_beyond_64_bits_is_malformed(void **state) {
+        (void)state;
+        assert_fault("MemTotal: 18014398509481984 kB\n", "a line that is not a number of kB");
+        assert_fault("MemTotal: 99999999999999999999 kB\n", "a line that is not a number of kB");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(kib_become_bytes),
+                cmocka_unit_test(a_kernel_without_mem_available_is_not_guessed_at),
+                cmocka_unit_test(a_kernel_without_swap_has_none),
+                cmocka_unit_test(what_is_wrong_is_said_and_nothing_is_filled),
+                cmocka_unit_test(a_size_beyond_64_bits_is_malformed),
+        };
+
+        return cmocka_run_group_tests_name("meminfo", tests, NULL, NULL);
+}

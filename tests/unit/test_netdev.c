@@ -1,0 +1,198 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sample/netdev.h"
+#include "sample/text.h"
+#include "tree.h"
+
+#define HEADINGS "Inter-|   Receive  |  Transmit\n face |bytes packets errs\n"
+
+typedef struct Nets {
+        DeviceList list;
+        Sample sample;
+} Nets;
+
+static int setup(void **state) {
+        *state = calloc(1, sizeof(Nets));
+        return *state ? 0 : -1;
+}
+
+static int teardown(void **state) {
+        Nets *n = *state;
+
+        device_list_deinit(&n->list);
+        sample_deinit(&n->sample);
+        free(n);
+        return 0;
+}
+
+/* `net`: the directory below TREES that is sys/class/net; NULL: there is none. */
+static void parse(Nets *n, const char *text, const char *net) {
+        scoped(closep) int net_fd = -1;
+        char path[128];
+        const char *fault;
+
+        if (net) {
+                (void)snprintf(path, sizeof(path), TREES "%s", net);
+                net_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+                assert_true(net_fd >= 0);
+        }
+        assert_int_equal(netdev_classify(text, net_fd, &n->list, &fault), 0);
+        assert_int_equal(netdev_parse(text, &n->list, &n->sample, &fault), 0);
+}
+
+static void assert_class(const Nets *n, const char *name, NetClass class) {
+        for (size_t i = 0; i < n->sample.n_nets; i++)
+                if (strcmp(n->sample.nets[i].name, name) == 0) {
+                        if (n->sample.nets[i].class != class)
+                                fail_msg("%s is %s", name, net_class_name(n->sample.nets[i].class));
+                        return;
+                }
+        fail_msg("no %s", name);
+}
+
+static void counters_of_both_directions_are_read(void **state) {
+        scoped(freep) char *text = tree_text("small/proc/net/dev");
+        Nets *n = *state;
+        const SampleNet *net;
+
+        parse(n, text, "small/sys/class/net");
+        assert_int_equal(n->sample.n_nets, 2);
+        net = &n->sample.nets[1];
+        assert_string_equal(net->name, "eth0");
+        assert_int_equal(net->class, NET_PHYSICAL);
+        assert_int_equal(net->received_bytes, 208029766);
+        assert_int_equal(net->received_packets, 138500);
+        assert_int_equal(net->received_errors, 4);
+        assert_int_equal(net->sent_bytes, 161908);
+        assert_int_equal(net->sent_packets, 2061);
+        assert_int_equal(net->sent_errors, 2);
+}
+
+static void traffic_that_is_counted_below_is_virtual(void **state) {
+        scoped(freep) char *text = tree_text("bond/proc/1/net/dev");
+        Nets *n = *state;
+
+        parse(n, text, "bond/sys/class/net");
+        assert_class(n, "enp1s0f0", NET_PHYSICAL);
+        assert_class(n, "enp1s0f1", NET_PHYSICAL);
+        assert_class(n, "bond0", NET_VIRTUAL);
+        assert_class(n, "bond0.100", NET_VIRTUAL);
+        assert_class(n, "br0", NET_VIRTUAL);
+        assert_class(n, "veth12ab34c", NET_VIRTUAL);
+        assert_class(n, "dummy1", NET_VIRTUAL);
+        assert_class(n, "ib0", NET_PHYSICAL);
+}
+
+static void a_fast_path_is_counted_by_its_physical_master(void **state) {
+        scoped(freep) char *text = tree_text("bond/proc/1/net/dev");
+        Nets *n = *state;
+
+        parse(n, text, "bond/sys/class/net");
+        assert_class(n, "eth9", NET_PHYSICAL);
+        assert_class(n, "enP1s9", NET_VIRTUAL);
+}
+
+static void loopback_is_told_by_name_or_type(void **state) {
+        scoped(freep) char *text = tree_text("bond/proc/1/net/dev");
+        Nets *n = *state;
+
+        parse(n, text, "bond/sys/class/net");
+        assert_class(n, "lo", NET_LOOPBACK);
+        assert_class(n, "MyLoopBack0", NET_LOOPBACK);
+        assert_class(n, "loop9", NET_LOOPBACK);
+}
+
+static void an_interface_without_hardware_stays_virtual_even_if_it_is_the_only_one(void **state) {
+        Nets *n = *state;
+
+        parse(n, HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\neth5: 1 1 0 0 0 0 0 0 1 1 0\n", "bond/sys/class/net");
+        assert_class(n, "eth5", NET_VIRTUAL);
+}
+
+static void without_sysfs_everything_but_loopback_is_physical(void **state) {
+        scoped(freep) char *text = tree_text("bond/proc/1/net/dev");
+        Nets *n = *state;
+
+        parse(n, text, NULL);
+        assert_class(n, "lo", NET_LOOPBACK);
+        assert_class(n, "MyLoopBack0", NET_LOOPBACK);
+        assert_class(n, "enp1s0f0", NET_PHYSICAL);
+        assert_class(n, "bond0", NET_PHYSICAL);
+}
+
+static void a_number_right_behind_the_colon_is_read(void **state) {
+        scoped(freep) char *text = tree_text("old/proc/net/dev");
+        Nets *n = *state;
+
+        parse(n, text, NULL);
+        assert_int_equal(n->sample.n_nets, 2);
+        assert_string_equal(n->sample.nets[1].name, "eth0");
+        assert_int_equal(n->sample.nets[1].received_bytes, 4294967295);
+        assert_int_equal(n->sample.nets[1].sent_bytes, 3000);
+        assert_int_equal(n->sample.nets[1].sent_errors, 2);
+}
+
+static void other_names_ask_for_a_new_list(void **state) {
+        static const char *const others[] = {
+                HEADINGS,
+                HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\n",
+                HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\neth1: 1 1 0 0 0 0 0 0 1 1 0\n",
+                HEADINGS "eth0: 1 1 0 0 0 0 0 0 1 1 0\nlo: 1 1 0 0 0 0 0 0 1 1 0\n",
+                HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\neth0: 1 1 0 0 0 0 0 0 1 1 0\neth1: 1 1 0 0 0 0 0 0 1 1 0\n",
+        };
+        Nets *n = *state;
+        const char *fault;
+
+        parse(n, HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\neth0: 1 1 0 0 0 0 0 0 1 1 0\n", NULL);
+        for (size_t i = 0; i < N_ELEMENTS(others); i++) {
+                assert_int_equal(netdev_parse(others[i], &n->list, &n->sample, &fault), TEXT_OTHER_DEVICES);
+                assert_int_equal(n->sample.n_nets, 0);
+        }
+}
+
+static void what_is_wrong_is_said_and_nothing_is_filled(void **state) {
+        static const struct {
+                const char *text, *fault;
+        } bad[] = {
+                { "", "no headings" },
+                { "lo: 1 1 0 0 0 0 0 0 1 1 0\n", "no headings" },
+                { HEADINGS "lo 1 1 0 0 0 0 0 0 1 1 0\n", "a line without an interface" },
+                { HEADINGS "a_name_of_more_than_thirty_one_letters: 1 1 0\n", "a line without an interface" },
+                { HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1\n", "a line that is not counters" },
+                { HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0", "a line that is not counters" },
+                { HEADINGS "lo: 1 1 0 0 0 0 0 0 -1 1 0\n", "a line that is not counters" },
+                { HEADINGS "lo: 99999999999999999999 1 0 0 0 0 0 0 1 1 0\n", "a line that is not counters" },
+        };
+        Nets *n = *state;
+        const char *fault;
+
+        parse(n, HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\n", NULL);
+        for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
+                assert_int_equal(netdev_parse(bad[i].text, &n->list, &n->sample, &fault), TEXT_MALFORMED);
+                assert_string_equal(fault, bad[i].fault);
+                assert_int_equal(n->sample.n_nets, 0);
+        }
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                test(counters_of_both_directions_are_read),
+                test(traffic_that_is_counted_below_is_virtual),
+                test(a_fast_path_is_counted_by_its_physical_master),
+                test(loopback_is_told_by_name_or_type),
+                test(an_interface_without_hardware_stays_virtual_even_if_it_is_the_only_one),
+                test(without_sysfs_everything_but_loopback_is_physical),
+                test(a_number_right_behind_the_colon_is_read),
+                test(other_names_ask_for_a_new_list),
+                test(what_is_wrong_is_said_and_nothing_is_filled),
+        };
+
+        return cmocka_run_group_tests_name("netdev", tests, NULL, NULL);
+}

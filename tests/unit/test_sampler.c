@@ -1,0 +1,464 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <malloc.h>
+#include <sys/statvfs.h>
+
+#include "sample/sampler.h"
+#include "tree.h"
+#include "util/clock.h"
+
+#define ALL_SOURCES ((1U << N_SOURCES) - 1)
+#define HOUR_NS (3600 * NS_PER_S)
+
+typedef struct Fixture {
+        char root[64];
+        Sampler *sampler;
+        Sample sample;
+} Fixture;
+
+static int setup(void **state) {
+        *state = calloc(1, sizeof(Fixture));
+        return *state ? 0 : -1;
+}
+
+static int teardown(void **state) {
+        Fixture *f = *state;
+
+        sampler_free(f->sampler);
+        sample_deinit(&f->sample);
+        if (f->root[0])
+                tree_remove(f->root);
+        free(f);
+        return 0;
+}
+
+/* A sampler of a copy of the tree. */
+static void start(Fixture *f, const char *tree) {
+        tree_copy(tree, f->root);
+        assert_int_equal(sampler_new(&f->sampler, f->root, HOUR_NS), 0);
+}
+
+static void read_at(Fixture *f, uint64_t boottime_ns) {
+        assert_int_equal(sampler_read(f->sampler, boottime_ns, 5 * NS_PER_S, &f->sample), 0);
+}
+
+static void assert_error(const Fixture *f, Source source, const char *expected, uint64_t n_failures) {
+        const SamplerStats *stats = sampler_stats(f->sampler);
+
+        assert_string_equal(stats->error[source], expected);
+        assert_int_equal(stats->n_failures[source], n_failures);
+        assert_int_equal(sample_has(&f->sample, source), expected[0] == '\0');
+}
+
+/* --- trees -------------------------------------------------------------------------------------- */
+
+static void every_source_of_a_tree_is_read(void **state) {
+        Fixture *f = *state;
+
+        start(f, "small");
+        read_at(f, 7 * NS_PER_S);
+        assert_int_equal(f->sample.have, ALL_SOURCES);
+        assert_int_equal(f->sample.boottime_ns, 7 * NS_PER_S);
+        assert_int_equal(f->sample.realtime_ns, 5 * NS_PER_S);
+        assert_int_equal(f->sample.n_online, 2);
+        assert_int_equal(f->sample.memory.total_bytes, UINT64_C(8000000) * 1024);
+        assert_int_equal(f->sample.oom_kill, 3);
+        assert_int_equal(f->sample.n_disks, 1);
+        assert_string_equal(f->sample.disks[0].name, "vda");
+        assert_int_equal(f->sample.n_nets, 2);
+        assert_int_equal(f->sample.nets[0].class, NET_LOOPBACK);
+        assert_int_equal(f->sample.nets[1].class, NET_PHYSICAL);
+        assert_int_equal(f->sample.n_threads, 417);
+        assert_int_equal(f->sample.psi_cpu.some_us, 6456667);
+        assert_int_equal(f->sample.psi_cpu.full_us, 0);
+        assert_int_equal(f->sample.psi_memory.full_us, 2910994);
+        assert_int_equal(f->sample.psi_io.some_us, 5000001);
+        assert_non_null(sample_root_filesystem(&f->sample));
+        for (Source s = 0; s < N_SOURCES; s++)
+                assert_error(f, s, "", 0);
+}
+
+static void an_old_kernel_gives_what_it_has(void **state) {
+        Fixture *f = *state;
+
+        start(f, "old");
+        read_at(f, 1);
+        assert_error(f, SOURCE_STAT, "", 0);
+        assert_error(f, SOURCE_VMSTAT, "", 0);
+        assert_error(f, SOURCE_LOADAVG, "", 0);
+        assert_error(f, SOURCE_DISKSTATS, "", 0);
+        assert_error(f, SOURCE_NETDEV, "", 0);
+        assert_error(f, SOURCE_MEMINFO, "proc/meminfo: no MemAvailable", 1);
+        assert_error(f, SOURCE_FILESYSTEMS, "proc/self/mountinfo: No such file or directory", 1);
+        assert_error(f, SOURCE_PSI_CPU, "proc/pressure/cpu: No such file or directory", 1);
+        assert_error(f, SOURCE_PSI_IO, "proc/pressure/io: No such file or directory", 1);
+        assert_int_equal(f->sample.n_disks, 4);
+        assert_int_equal(f->sample.nets[1].class, NET_PHYSICAL);
+}
+
+static void a_file_larger_than_the_first_buffer_is_read_whole(void **state) {
+        Fixture *f = *state;
+
+        start(f, "big");
+        read_at(f, 1);
+        assert_error(f, SOURCE_STAT, "", 0);
+        assert_int_equal(f->sample.n_cpus, 128);
+        assert_int_equal(f->sample.n_online, 127);
+        assert_int_equal(f->sample.context_switches, UINT64_C(987654321012));
+}
+
+static void a_cpu_goes_and_comes_between_two_ticks(void **state) {
+        scoped(freep) char *with = tree_text("hotplug/proc/stat"), *without = tree_text("hotplug-3/proc/stat");
+        Fixture *f = *state;
+
+        start(f, "hotplug");
+        read_at(f, 1);
+        assert_int_equal(f->sample.n_online, 4);
+        tree_write(f->root, "proc/stat", without);
+        read_at(f, 2);
+        assert_int_equal(f->sample.n_online, 3);
+        tree_write(f->root, "proc/stat", with);
+        read_at(f, 3);
+        assert_int_equal(f->sample.n_online, 4);
+        assert_true(f->sample.cpus[3].online);
+}
+
+static void devices_that_come_and_go_are_classified(void **state) {
+        Fixture *f = *state;
+
+        start(f, "disks");
+        tree_write(f->root, "proc/diskstats", "8 0 sda 1 0 2 3 4 0 5 6 0 7 8\n");
+        read_at(f, 1);
+        assert_int_equal(f->sample.n_disks, 1);
+
+        tree_write(f->root, "proc/diskstats",
+                   "253 0 dm-0 1 0 2 3 4 0 5 6 0 7 8\n8 0 sda 1 0 2 3 4 0 5 6 0 7 8\n8 1 sda1 1 0 2 3 4 0 5 6 0 7 8\n");
+        read_at(f, 2);
+        assert_int_equal(f->sample.n_disks, 2);
+        assert_string_equal(f->sample.disks[0].name, "dm-0");
+        assert_int_equal(f->sample.disks[0].class, DISK_VIRTUAL);
+        assert_string_equal(f->sample.disks[1].name, "sda");
+        assert_int_equal(f->sample.disks[1].class, DISK_PHYSICAL);
+
+        tree_write(f->root, "proc/diskstats", "");
+        read_at(f, 3);
+        assert_int_equal(f->sample.n_disks, 0);
+        assert_error(f, SOURCE_DISKSTATS, "", 0);
+}
+
+/* --- failures ----------------------------------------------------------------------------------- */
+
+static void a_file_that_is_cut_off_costs_the_sample_its_part_only(void **state) {
+        static const Source cut[] = {
+                SOURCE_STAT, SOURCE_MEMINFO, SOURCE_VMSTAT, SOURCE_DISKSTATS, SOURCE_NETDEV,
+                SOURCE_FILESYSTEMS, SOURCE_LOADAVG, SOURCE_PSI_CPU, SOURCE_PSI_MEMORY, SOURCE_PSI_IO,
+        };
+        Fixture *f = *state;
+
+        for (size_t i = 0; i < N_ELEMENTS(cut); i++) {
+                scoped(freep) char *text = NULL;
+                char path[96], expected[96];
+
+                start(f, "small");
+                read_at(f, 1);
+
+                (void)snprintf(path, sizeof(path), "cut/%s", source_path(cut[i]));
+                text = tree_text(path);
+                tree_write(f->root, source_path(cut[i]), text);
+                read_at(f, 1 + HOUR_NS);
+                assert_int_equal(f->sample.have, ALL_SOURCES & ~(1U << cut[i]));
+                (void)snprintf(expected, sizeof(expected), "%s: cut off in the middle of a line", source_path(cut[i]));
+                assert_error(f, cut[i], expected, 1);
+
+                f->sampler = sampler_free(f->sampler);
+                tree_remove(f->root);
+                f->root[0] = '\0';
+        }
+}
+
+static void garbage_is_refused_source_by_source(void **state) {
+        Fixture *f = *state;
+
+        start(f, "garbage");
+        read_at(f, 1);
+        read_at(f, 2);
+        assert_int_equal(f->sample.have, 0);
+        assert_error(f, SOURCE_STAT, "proc/stat: a cpu line that is not numbers", 2);
+        assert_error(f, SOURCE_MEMINFO, "proc/meminfo: a line that is not a number of kB", 2);
+        assert_error(f, SOURCE_VMSTAT, "proc/vmstat: no pgmajfault", 2);
+        assert_error(f, SOURCE_DISKSTATS, "proc/diskstats: a line that is not eleven counters", 2);
+        assert_error(f, SOURCE_NETDEV, "proc/net/dev: no headings", 2);
+        assert_error(f, SOURCE_FILESYSTEMS, "proc/self/mountinfo: a line that is not a mount", 2);
+        assert_error(f, SOURCE_LOADAVG, "proc/loadavg: a load that is not a number", 2);
+        assert_error(f, SOURCE_PSI_CPU, "proc/pressure/cpu: no some line", 2);
+        assert_error(f, SOURCE_PSI_MEMORY, "proc/pressure/memory: a some line without a total", 2);
+        assert_error(f, SOURCE_PSI_IO, "proc/pressure/io: a full line without a total", 2);
+}
+
+static void nothing_of_the_tick_before_stays_when_a_source_fails(void **state) {
+        Fixture *f = *state;
+
+        start(f, "small");
+        read_at(f, 1);
+        tree_write(f->root, "proc/stat", "");
+        tree_write(f->root, "proc/meminfo", "");
+        tree_write(f->root, "proc/net/dev", "");
+        tree_write(f->root, "proc/pressure/cpu", "");
+        read_at(f, 2);
+        assert_int_equal(f->sample.n_cpus, 0);
+        assert_int_equal(f->sample.n_online, 0);
+        assert_int_equal(f->sample.context_switches, 0);
+        assert_int_equal(f->sample.memory.total_bytes, 0);
+        assert_int_equal(f->sample.n_nets, 0);
+        assert_int_equal(f->sample.psi_cpu.some_us, 0);
+        assert_int_equal(f->sample.n_disks, 1);
+}
+
+static void a_source_that_recovers_is_read_again_and_its_error_is_gone(void **state) {
+        scoped(freep) char *good = tree_text("small/proc/loadavg");
+        Fixture *f = *state;
+
+        start(f, "small");
+        tree_write(f->root, "proc/loadavg", "what?\n");
+        read_at(f, 1);
+        assert_error(f, SOURCE_LOADAVG, "proc/loadavg: a load that is not a number", 1);
+        tree_write(f->root, "proc/loadavg", good);
+        read_at(f, 2);
+        assert_error(f, SOURCE_LOADAVG, "", 1);
+}
+
+static void a_missing_file_is_looked_for_once_a_minute(void **state) {
+        Fixture *f = *state;
+
+        start(f, "old");
+        read_at(f, NS_PER_S);
+        read_at(f, 2 * NS_PER_S);
+        read_at(f, 60 * NS_PER_S);
+        assert_error(f, SOURCE_PSI_CPU, "proc/pressure/cpu: No such file or directory", 1);
+        read_at(f, 61 * NS_PER_S);
+        assert_error(f, SOURCE_PSI_CPU, "proc/pressure/cpu: No such file or directory", 2);
+}
+
+static void a_root_that_is_no_directory_is_refused(void **state) {
+        Sampler *sampler = NULL;
+
+        (void)state;
+        assert_true(sampler_new(&sampler, TREES "no-such-tree", HOUR_NS) < 0);
+        assert_true(sampler_new(&sampler, TREES "README", HOUR_NS) < 0);
+        assert_null(sampler);
+}
+
+/* --- file systems ------------------------------------------------------------------------------- */
+
+static void file_systems_are_asked_below_the_root(void **state) {
+        Fixture *f = *state;
+        char command[256];
+        struct statvfs st;
+
+        start(f, "mounts");
+        (void)snprintf(command, sizeof(command), "mkdir -p %s/boot/efi %s/home/scratch \"%s/with blank\\\\and\t%s\"", f->root,
+                       f->root, f->root, "tab");
+        assert_int_equal(system(command), 0);
+        assert_int_equal(statvfs(f->root, &st), 0);
+
+        read_at(f, 9);
+        assert_int_equal(f->sample.n_filesystems, 4); /* /srv and /srvx are not there */
+        assert_string_equal(f->sample.filesystems[0].mount_point, "/");
+        assert_string_equal(f->sample.filesystems[0].type, "ext4");
+        assert_int_equal(f->sample.filesystems[0].size_bytes, (uint64_t)st.f_blocks * st.f_frsize);
+        assert_true(f->sample.filesystems[0].available_bytes <= f->sample.filesystems[0].size_bytes);
+        assert_string_equal(f->sample.filesystems[1].mount_point, "/with blank\\and\ttab");
+        assert_string_equal(f->sample.filesystems[1].type, "btrfs");
+        assert_string_equal(f->sample.filesystems[2].mount_point, "/boot");
+        assert_string_equal(f->sample.filesystems[3].mount_point, "/boot/efi");
+        assert_int_equal(f->sample.filesystems_boottime_ns, 9);
+}
+
+static void file_systems_are_asked_again_when_they_are_too_old(void **state) {
+        Sample second = {};
+        Fixture *f = *state;
+
+        start(f, "small");
+        read_at(f, 10);
+        tree_write(f->root, "proc/self/mountinfo", "1 0 8:1 / /proc rw - ext4 /dev/sda rw\n");
+
+        assert_int_equal(sampler_read(f->sampler, 9 + HOUR_NS, 5, &second), 0);
+        assert_true(sample_has(&second, SOURCE_FILESYSTEMS));
+        assert_int_equal(second.n_filesystems, 1);
+        assert_string_equal(second.filesystems[0].mount_point, "/");
+        assert_int_equal(second.filesystems_boottime_ns, 10);
+
+        assert_int_equal(sampler_read(f->sampler, 10 + HOUR_NS, 5, &second), 0);
+        assert_int_equal(second.n_filesystems, 1);
+        assert_string_equal(second.filesystems[0].mount_point, "/proc");
+        assert_int_equal(second.filesystems_boottime_ns, 10 + HOUR_NS);
+        sample_deinit(&second);
+}
+
+/* --- once in a while ---------------------------------------------------------------------------- */
+
+static void the_boot_id_is_one_word_or_nothing(void **state) {
+        Fixture *f = *state;
+        char id[BOOT_ID_MAX];
+
+        start(f, "small");
+        sampler_boot_id(f->sampler, id);
+        assert_string_equal(id, "2f1c8a0e-5b7d-4c3e-9a64-0d9e8b7c6f51");
+        tree_write(f->root, "proc/sys/kernel/random/boot_id", "no hexadecimal\n");
+        sampler_boot_id(f->sampler, id);
+        assert_string_equal(id, "");
+        tree_write(f->root, "proc/sys/kernel/random/boot_id", "2f1c8a0e-5b7d-4c3e-9a64-0d9e8b7c6f510\n");
+        sampler_boot_id(f->sampler, id);
+        assert_string_equal(id, "");
+}
+
+static void a_tree_without_boot_id_has_none(void **state) {
+        Fixture *f = *state;
+        char id[BOOT_ID_MAX] = "x";
+
+        start(f, "old");
+        sampler_boot_id(f->sampler, id);
+        assert_string_equal(id, "");
+}
+
+static void a_process_may_be_called_anything(void **state) {
+        Fixture *f = *state;
+        uint64_t ticks = 0;
+        uint32_t uid = 42;
+
+        start(f, "small");
+        assert_int_equal(sampler_process_start(f->sampler, 4242, &ticks, &uid), 0); /* "(train) S 1) R 1 4242 …" */
+        assert_int_equal(ticks, 123456);
+        assert_int_equal(uid, getuid());
+        assert_int_equal(sampler_process_start(f->sampler, 1, &ticks, &uid), 0);
+        assert_int_equal(ticks, 4);
+}
+
+static void a_process_that_is_not_there_has_no_start(void **state) {
+        Fixture *f = *state;
+        uint64_t ticks = 42;
+        uint32_t uid = 42;
+
+        start(f, "small");
+        assert_int_equal(sampler_process_start(f->sampler, 99, &ticks, &uid), -ESRCH);
+        assert_int_equal(sampler_process_start(f->sampler, -1, &ticks, &uid), -ESRCH);
+        tree_write(f->root, "proc/1/stat", "1 (init) S 0 1 1 0 -1\n");
+        assert_int_equal(sampler_process_start(f->sampler, 1, &ticks, &uid), -ESRCH);
+        assert_int_equal(ticks, 42);
+        assert_int_equal(uid, 42);
+}
+
+/* --- this machine ------------------------------------------------------------------------------- */
+
+static void start_here(Fixture *f) {
+        assert_int_equal(sampler_new(&f->sampler, "/", HOUR_NS), 0);
+}
+
+static void this_machine_makes_sense(void **state) {
+        Fixture *f = *state;
+        const Sample *s = &f->sample;
+
+        start_here(f);
+        read_at(f, clock_boottime_ns());
+        assert_true(sample_has(s, SOURCE_STAT) && sample_has(s, SOURCE_MEMINFO) && sample_has(s, SOURCE_VMSTAT));
+        assert_true(sample_has(s, SOURCE_NETDEV) && sample_has(s, SOURCE_LOADAVG) && sample_has(s, SOURCE_DISKSTATS));
+        assert_true(s->n_online >= 1 && s->n_online <= s->n_cpus);
+        assert_true(s->n_online == (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
+        assert_true(s->memory.total_bytes > s->memory.free_bytes && s->memory.total_bytes < UINT64_C(1) << 50);
+        assert_true(s->n_threads >= 1);
+        assert_true(s->n_nets >= 1);
+}
+
+/* Counts on until the kernel has charged at least one tick to this thread. */
+static void use_cpu(uint64_t thread_ns) {
+        uint64_t end_ns = clock_thread_cpu_ns() + thread_ns;
+
+        while (clock_thread_cpu_ns() < end_ns)
+                ;
+}
+
+static void counters_of_this_machine_go_on(void **state) {
+        Fixture *f = *state;
+        Sample second = {};
+
+        start_here(f);
+        read_at(f, clock_boottime_ns());
+        use_cpu(100 * NS_PER_MS);
+        assert_int_equal(sampler_read(f->sampler, clock_boottime_ns(), clock_realtime_ns(), &second), 0);
+
+        assert_true(cpu_times_busy(&second.cpu) > cpu_times_busy(&f->sample.cpu));
+        assert_true(cpu_times_total(&second.cpu) > cpu_times_total(&f->sample.cpu));
+        assert_true(cpu_times_total(&second.cpu) - cpu_times_total(&f->sample.cpu) < 6000ULL * second.n_cpus);
+        assert_true(second.context_switches >= f->sample.context_switches);
+        assert_int_equal(second.memory.total_bytes, f->sample.memory.total_bytes);
+        sample_deinit(&second);
+}
+
+static void the_steady_state_allocates_nothing(void **state) {
+        Fixture *f = *state;
+        struct mallinfo2 before, after;
+
+        start_here(f);
+        for (size_t i = 0; i < 3; i++)
+                read_at(f, clock_boottime_ns());
+
+        before = mallinfo2();
+        for (size_t i = 0; i < 200; i++)
+                read_at(f, clock_boottime_ns());
+        after = mallinfo2();
+        assert_int_equal(after.uordblks, before.uordblks);
+        assert_int_equal(after.fordblks, before.fordblks);
+        assert_int_equal(after.hblkhd, before.hblkhd);
+}
+
+static void this_process_has_started_and_is_ours(void **state) {
+        Fixture *f = *state;
+        uint64_t ticks, ppid_ticks;
+        uint32_t uid;
+        char id[BOOT_ID_MAX];
+
+        start_here(f);
+        assert_int_equal(sampler_process_start(f->sampler, getpid(), &ticks, &uid), 0);
+        assert_int_equal(uid, geteuid());
+        assert_true(ticks <= clock_boottime_ns() / (NS_PER_S / TICKS_PER_S));
+        if (getppid() > 0 && sampler_process_start(f->sampler, getppid(), &ppid_ticks, &uid) == 0)
+                assert_true(ppid_ticks <= ticks);
+        sampler_boot_id(f->sampler, id);
+        assert_int_equal(strlen(id), BOOT_ID_MAX - 1);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                test(every_source_of_a_tree_is_read),
+                test(an_old_kernel_gives_what_it_has),
+                test(a_file_larger_than_the_first_buffer_is_read_whole),
+                test(a_cpu_goes_and_comes_between_two_ticks),
+                test(devices_that_come_and_go_are_classified),
+                test(a_file_that_is_cut_off_costs_the_sample_its_part_only),
+                test(garbage_is_refused_source_by_source),
+                test(nothing_of_the_tick_before_stays_when_a_source_fails),
+                test(a_source_that_recovers_is_read_again_and_its_error_is_gone),
+                test(a_missing_file_is_looked_for_once_a_minute),
+                test(a_root_that_is_no_directory_is_refused),
+                test(file_systems_are_asked_below_the_root),
+                test(file_systems_are_asked_again_when_they_are_too_old),
+                test(the_boot_id_is_one_word_or_nothing),
+                test(a_tree_without_boot_id_has_none),
+                test(a_process_may_be_called_anything),
+                test(a_process_that_is_not_there_has_no_start),
+                test(this_machine_makes_sense),
+                test(counters_of_this_machine_go_on),
+                test(the_steady_state_allocates_nothing),
+                test(this_process_has_started_and_is_ours),
+        };
+
+        return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);
+}

@@ -1,0 +1,53 @@
+#pragma once
+
+/*
+ * Trees: what the tests of the sampler share
+ *
+ * The trees of tests/data/trees, and a copy of one that a test may change. Files that a sampler keeps
+ * open are changed in place, as the kernel does it.
+ */
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/file.h"
+
+#define TREES "tests/data/trees/"
+
+/* The text of a file below TREES; caller frees. */
+static inline char *tree_text(const char *path) {
+        char full[256], *text = NULL;
+
+        (void)snprintf(full, sizeof(full), TREES "%s", path);
+        assert_int_equal(file_read_at(AT_FDCWD, full, 1 << 20, &text, NULL), 0);
+        return text;
+}
+
+/* A copy of a tree in a directory of its own. */
+static inline void tree_copy(const char *tree, char ret_root[static 64]) {
+        char command[256];
+
+        (void)snprintf(ret_root, 64, "/tmp/perfd-test-XXXXXX");
+        assert_non_null(mkdtemp(ret_root));
+        (void)snprintf(command, sizeof(command), "cp -a " TREES "%s/. %s/", tree, ret_root);
+        assert_int_equal(system(command), 0);
+}
+
+static inline void tree_remove(const char *root) {
+        char command[256];
+
+        (void)snprintf(command, sizeof(command), "rm -r %s", root);
+        assert_int_equal(system(command), 0);
+}
+
+/* Gives a file of the copy another content, in place. */
+static inline void tree_write(const char *root, const char *path, const char *text) {
+        scoped(closep) int fd = -1;
+        char full[256];
+
+        (void)snprintf(full, sizeof(full), "%s/%s", root, path);
+        fd = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        assert_true(fd >= 0);
+        assert_int_equal(file_write_all(fd, text, strlen(text)), 0);
+}

@@ -1,0 +1,135 @@
+#pragma once
+
+/*
+ * The wire, written by hand: tests must also be able to get it wrong
+ *
+ * Messages are Buffers of encoded fields. put_message() moves a finished one into the
+ * message around it.
+ */
+
+#include <stdint.h>
+#include <string.h>
+
+#include "proto/frame.h"
+#include "util/buffer.h"
+
+static inline void put_varint(Buffer *out, uint64_t v) {
+        while (v >= 0x80) {
+                buffer_putc(out, (char)(v | 0x80));
+                v >>= 7;
+        }
+        buffer_putc(out, (char)v);
+}
+
+static inline void put_number(Buffer *out, unsigned field, uint64_t v) {
+        put_varint(out, field << 3);
+        put_varint(out, v);
+}
+
+static inline void put_double(Buffer *out, unsigned field, double v) {
+        put_varint(out, field << 3 | 1);
+        buffer_put(out, &v, sizeof(v));
+}
+
+static inline void put_bytes(Buffer *out, unsigned field, const void *bytes, size_t n) {
+        put_varint(out, field << 3 | 2);
+        put_varint(out, n);
+        buffer_put(out, bytes, n);
+}
+
+static inline void put_text(Buffer *out, unsigned field, const char *text) {
+        put_bytes(out, field, text, strlen(text));
+}
+
+static inline void put_message(Buffer *out, unsigned field, Buffer *message) {
+        put_bytes(out, field, message->text, message->n);
+        buffer_deinit(message);
+}
+
+/* --- perfd.proto --------------------------------------------------------------------------------- */
+
+enum {
+        FIELD_SEQUENCE = 1, FIELD_HELLO = 2, FIELD_JOB_BEGIN = 3, FIELD_JOB_END = 4, FIELD_SUBMIT = 5,
+        FIELD_BOOLEAN = 2, FIELD_INTEGER = 3, FIELD_DOUBLE = 4, FIELD_STRING = 5, FIELD_LIST = 6, FIELD_OBJECT = 7,
+};
+
+/* A Member whose value is the encoded Value. */
+static inline void put_member(Buffer *object, const char *key, Buffer *value) {
+        Buffer member = {};
+
+        put_text(&member, 1, key);
+        put_message(&member, 2, value);
+        put_message(object, 1, &member);
+}
+
+static inline void put_member_string(Buffer *object, const char *key, const char *text) {
+        Buffer value = {};
+
+        put_text(&value, FIELD_STRING, text);
+        put_member(object, key, &value);
+}
+
+static inline void put_member_int(Buffer *object, const char *key, int64_t v) {
+        Buffer value = {};
+
+        put_number(&value, FIELD_INTEGER, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
+        put_member(object, key, &value);
+}
+
+static inline void put_member_double(Buffer *object, const char *key, double v) {
+        Buffer value = {};
+
+        put_double(&value, FIELD_DOUBLE, v);
+        put_member(object, key, &value);
+}
+
+static inline void put_member_object(Buffer *object, const char *key, Buffer *members) {
+        Buffer value = {};
+
+        put_message(&value, FIELD_OBJECT, members);
+        put_member(object, key, &value);
+}
+
+/* What scripts print, small. `result` is moved in; NULL: {"rate": 7.5}. */
+static inline Buffer make_document(Buffer *result) {
+        Buffer document = {}, parameters = {}, rate = {};
+
+        put_member_int(&parameters, "reps", 30);
+        put_member_string(&parameters, "dtype", "float32");
+        put_member_double(&rate, "rate", 7.5);
+        put_member_object(&document, "@parameters", &parameters);
+        put_member_object(&document, "@result", result ? result : &rate);
+        put_member_string(&document, "name", "PiMatmul");
+        put_member_string(&document, "component", "tensorflow");
+        buffer_deinit(&rate);
+        return document;
+}
+
+/* An Indicator. id: the byte its id is made of. */
+static inline Buffer make_indicator(unsigned char id, Buffer *document) {
+        Buffer indicator = {};
+        char bytes[16];
+
+        memset(bytes, id, sizeof(bytes));
+        put_bytes(&indicator, 1, bytes, sizeof(bytes));
+        put_message(&indicator, 4, document);
+        return indicator;
+}
+
+static inline Buffer make_submit(uint64_t sequence, Buffer *document) {
+        Buffer request = {}, submit = {}, indicator = make_indicator(1, document);
+
+        put_message(&submit, 1, &indicator);
+        put_number(&request, FIELD_SEQUENCE, sequence);
+        put_message(&request, FIELD_SUBMIT, &submit);
+        return request;
+}
+
+/* The request, moved behind its length. */
+static inline void put_frame(Buffer *stream, Buffer *request) {
+        uint8_t header[FRAME_HEADER_MAX];
+
+        buffer_put(stream, header, frame_write_header(header, (uint32_t)request->n));
+        buffer_put(stream, request->text, request->n);
+        buffer_deinit(request);
+}
