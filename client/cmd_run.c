@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 

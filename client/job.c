@@ -1,10 +1,10 @@
 #include "client/job.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <string.h>
 
 #include "client/id.h"
+#include "client/user.h"
 #include "util/buffer.h"
 #include "util/clock.h"
 #include "util/parse.h"
@@ -99,14 +99,6 @@ static int fill_labels(JobInfo *info, const Options *options) {
         return 0;
 }
 
-static void fill_user(JobInfo *info) {
-        char text[1024];
-        struct passwd entry, *found = NULL;
-
-        if (getpwuid_r(geteuid(), &entry, text, sizeof(text), &found) == 0 && found)
-                utf8_copy(info->user, sizeof(info->user), found->pw_name);
-}
-
 int job_info_fill(JobInfo *info, const Options *options, char *const *command) {
         char id[JOB_ID_TEXT_MAX];
         int r;
@@ -122,6 +114,6 @@ int job_info_fill(JobInfo *info, const Options *options, char *const *command) {
         utf8_copy(info->name, sizeof(info->name), options->name ? options->name : "");
         if (command)
                 job_command_format(command, info->command);
-        fill_user(info);
+        user_name_find(info->user, sizeof(info->user));
         return fill_labels(info, options);
 }

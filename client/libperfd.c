@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
@@ -18,6 +17,7 @@
 #include "client/codec.h"
 #include "client/id.h"
 #include "client/json.h"
+#include "client/user.h"
 #include "client/wire.h"
 #include "util/clock.h"
 #include "util/scoped.h"
@@ -187,14 +187,6 @@ static void copy_command(char *to, size_t n_to, const char *from) {
         strcat(to, dots);
 }
 
-static void look_up_user(char *to, size_t n_to) {
-        char text[1024];
-        struct passwd entry, *found = NULL;
-
-        if (getpwuid_r(geteuid(), &entry, text, sizeof(text), &found) == 0 && found)
-                (void)copy_text(to, n_to, found->pw_name);
-}
-
 static int set_label(PerfdClient *client, JobLabel *label, const char *text) {
         const char *equals = strchr(text, '=');
         size_t n = equals ? (size_t)(equals - text) : 0;
@@ -235,7 +227,7 @@ static int set_info(PerfdClient *client, JobInfo *info, const char *id, const Pe
         if (!id || copy_text(info->id, sizeof(info->id), id) < 0 || !name_is_valid(id, JOB_ID_MAX - 1))
                 return fail(client, PERFD_INVALID, "job: expected 1…%u characters of [A-Za-z0-9_.:-]", JOB_ID_MAX - 1);
 
-        look_up_user(info->user, sizeof(info->user));
+        user_name_find(info->user, sizeof(info->user));
         info->rank = -1;
         if (!job)
                 return 0;

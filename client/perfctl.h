@@ -3,7 +3,7 @@
 /*
  * perfctl: what jobs and people type
  *
- * Each command is one function in a file of its own, called with its options checked; it prints
+ * Each command is one function, called with its options checked; it prints
  * and returns the exit status. Data goes to standard output, messages to standard error.
  */
 

@@ -47,13 +47,13 @@ static unsigned find_width(int fd) {
 
 void screen_init(Screen *screen, Buffer *out, int fd, bool no_color) {
         const char *term = getenv("TERM");
-        bool is_terminal = isatty(fd) == 1;
+        bool can_move = isatty(fd) == 1 && term && *term && strcmp(term, "dumb") != 0;
 
         *screen = (Screen){
                 .out = out,
                 .width = find_width(fd),
-                .is_terminal = is_terminal,
-                .has_color = is_terminal && !no_color && !is_set("NO_COLOR") && term && *term && strcmp(term, "dumb") != 0,
+                .can_move = can_move,
+                .has_color = can_move && !no_color && !is_set("NO_COLOR"),
                 .has_unicode = locale_is_utf8(),
         };
 }

@@ -29,7 +29,7 @@ typedef struct Screen {
         unsigned width; /* columns */
         bool has_color;
         bool has_unicode;
-        bool is_terminal;
+        bool can_move; /* it is a terminal that knows more than lines */
 } Screen;
 
 /* For the terminal, file or pipe `fd`. Looks at TERM, NO_COLOR, COLUMNS and the locale's variables. */
