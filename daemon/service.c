@@ -117,7 +117,7 @@ static bool refuse_pid(Service *service, const Request *request, Ticket ticket) 
         if (info->pid == 0)
                 return false;
 
-        r = sampler_process_start(service->node.sampler, info->pid, &info->pid_start_ticks, &uid);
+        r = node_process_start(&service->node, info->pid, &info->pid_start_ticks, &uid);
         if (r == 0 && (uid == request->peer.uid || request->peer.uid == 0))
                 return false;
 
@@ -490,7 +490,7 @@ static bool process_is_gone(Service *service, const Job *job) {
         uint64_t start_ticks;
         uint32_t uid;
 
-        return job->info.pid > 0 && (sampler_process_start(service->node.sampler, job->info.pid, &start_ticks, &uid) != 0 ||
+        return job->info.pid > 0 && (node_process_start(&service->node, job->info.pid, &start_ticks, &uid) != 0 ||
                                      start_ticks != job->info.pid_start_ticks);
 }
 
