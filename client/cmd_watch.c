@@ -76,7 +76,7 @@ static void write_screen(Screen *screen, const Value *node) {
 
         write_title(screen, node);
 
-        snprintf(text, sizeof(text), "%.0f … %.0f %% of a CPU", 100 * number_get(cpu, "min"), 100 * number_get(cpu, "max"));
+        snprintf(text, sizeof(text), "%.0f to %.0f %% of a CPU", 100 * number_get(cpu, "min"), 100 * number_get(cpu, "max"));
         write_bar(screen, "CPUs", number_get(cpu, "mean"), text);
         text_mib((number_get(memory, "total_bytes") - number_get(memory, "available_bytes")) / 1048576, used);
         text_mib(number_get(memory, "total_bytes") / 1048576, total);

@@ -115,9 +115,14 @@ bool metric_value_get(const Value *from, const char *key, MetricValue *ret) {
 
 void metric_value_format(const MetricValue *value, char ret[static TEXT_MAX]) {
         char number[TEXT_MAX];
+        bool is_plain = strcmp(value->unit, "1") == 0;
 
         if (strcmp(value->unit, "MiB") == 0) {
                 text_mib(value->value, ret);
+                return;
+        }
+        if (strcmp(value->unit, "h") == 0 && value->value >= 0) {
+                text_duration((uint64_t)(value->value * 3600 * (double)NS_PER_S), ret);
                 return;
         }
         if (strcmp(value->unit, "%") == 0) {
@@ -126,7 +131,7 @@ void metric_value_format(const MetricValue *value, char ret[static TEXT_MAX]) {
         }
 
         text_number(value->value, number);
-        snprintf(ret, TEXT_MAX, "%s%s%.8s", number, strcmp(value->unit, "1") == 0 ? "" : " ", strcmp(value->unit, "1") == 0 ? "" : value->unit);
+        snprintf(ret, TEXT_MAX, "%.40s%s%.16s", number, is_plain ? "" : " ", is_plain ? "" : value->unit);
 }
 
 double number_get(const Value *from, const char *key) {

@@ -44,7 +44,7 @@ typedef struct MetricValue {
 
 /* From the list `metrics` of a job or the node. False: absent. */
 bool metric_value_get(const Value *from, const char *key, MetricValue *ret);
-/* "43.1 %", "12.3 MiB", "1.83 h" */
+/* "43.1 %", "12.3 MiB"; hours as "1 h 50 min" */
 void metric_value_format(const MetricValue *value, char ret[static TEXT_MAX]);
 
 /* 0 where it is not a number. */

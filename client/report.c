@@ -248,8 +248,25 @@ static bool write_bar_line(Screen *screen, const Value *job, const Line *line) {
         return is_marked;
 }
 
+/* A job shorter than the interval has none of these: then one line says so. */
+static bool are_all_absent(const Value *job, const Line *lines, size_t n) {
+        MetricValue value;
+
+        for (size_t i = 0; i < n; i++)
+                if (metric_value_get(job, lines[i].key, &value) || strcmp(absence(job, lines[i].key), absence(job, lines[0].key)) != 0)
+                        return false;
+        return true;
+}
+
 static bool write_bar_lines(Screen *screen, const Value *job, const Line *lines, size_t n) {
         bool is_marked = false;
+
+        if (are_all_absent(job, lines, n)) {
+                buffer_puts(screen->out, "  ");
+                screen_styled(screen, STYLE_DIM, absence(job, lines[0].key));
+                buffer_putc(screen->out, '\n');
+                return false;
+        }
 
         for (size_t i = 0; i < n; i++)
                 is_marked |= write_bar_line(screen, job, &lines[i]);

@@ -192,7 +192,9 @@ void text_duration(uint64_t ns, char ret[static TEXT_MAX]) {
         uint64_t s = ns / NS_PER_S;
 
         if (ns < NS_PER_S)
-                snprintf(ret, TEXT_MAX, "%ju ms", (uintmax_t)(ns / NS_PER_MS));
+                snprintf(ret, TEXT_MAX, "%ju ms", (uintmax_t)((ns + NS_PER_MS / 2) / NS_PER_MS));
+        else if (s < 60 && ns % NS_PER_S < NS_PER_MS)
+                snprintf(ret, TEXT_MAX, "%ju s", (uintmax_t)s);
         else if (s < 60)
                 snprintf(ret, TEXT_MAX, "%.*f s", s < 10 ? 2 : 1, (double)(ns / NS_PER_MS) / 1e3);
         else if (s < 3600)
