@@ -481,11 +481,12 @@ class Machine:
         cpu = f"{n(self.user_ticks)} 0 {n(self.system_ticks)} {n(self.idle_ticks)} 0 0 0 0 0 0"
         self.set("proc/stat", f"cpu  {cpu}\ncpu0 {cpu}\nintr 0\nctxt {n(self.switches)}\nbtime 0\nprocesses 1\n"
                               "procs_running 1\nprocs_blocked 0\n")
-        self.set("proc/diskstats", f"   8       0 sda 10 0 {n(self.sectors_read)} 10 10 0 {n(self.sectors_written)} 10 0 10 20 0 0 0 0 0 0\n")
+        disk = f"10 0 {n(self.sectors_read)} 10 10 0 {n(self.sectors_written)} 10 0 10 20 0 0 0 0 0 0"
+        self.set("proc/diskstats", f"   8       0 sda {disk}\n")
         interface = f"{n(self.received)} 10 0 0 0 0 0 0 {n(self.sent)} 10 0 0 0 0 0 0"
         self.set("proc/net/dev", f"Inter-|   Receive  |  Transmit\n face |bytes packets|bytes packets\n  eth0: {interface}\n")
-        self.set("proc/meminfo", "MemTotal: 1000000 kB\nMemFree: 500000 kB\nMemAvailable: 750000 kB\nBuffers: 1000 kB\nCached: 200000 kB\n"
-                                 "SwapTotal: 0 kB\nSwapFree: 0 kB\n")
+        self.set("proc/meminfo", "MemTotal: 1000000 kB\nMemFree: 500000 kB\nMemAvailable: 750000 kB\nBuffers: 1000 kB\n"
+                                 "Cached: 200000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n")
         self.set("proc/loadavg", "0.10 0.20 0.30 1/100 1000\n")
 
 

@@ -98,7 +98,8 @@ class Psutil(Bracket):
 
     def test_context_switches_agree(self):
         before, ours, after, _ = self.bracket(self.read)
-        self.between("context switches", {0: before["switches"]}, {0: ours["perfd_node_context_switches_total"]}, {0: after["switches"]})
+        self.between("context switches", {0: before["switches"]}, {0: ours["perfd_node_context_switches_total"]},
+                     {0: after["switches"]})
 
     def test_memory_agrees(self):
         before, ours, after, _ = self.bracket(self.read)
@@ -111,9 +112,11 @@ class Psutil(Bracket):
 
     def test_disks_agree(self):
         before, ours, after, _ = self.bracket(self.read)
-        for family, field in (("read_bytes", "read_bytes"), ("written_bytes", "write_bytes"), ("reads", "read_count"), ("writes", "write_count")):
+        for family, field in (("read_bytes", "read_bytes"), ("written_bytes", "write_bytes"),
+                              ("reads", "read_count"), ("writes", "write_count")):
             found = by_labels(ours, f"perfd_node_disk_{family}_total", "device")
-            theirs = [{key: getattr(disk, field) for key, disk in reading["disk"].items() if key in found} for reading in (before, after)]
+            theirs = [{key: getattr(disk, field) for key, disk in reading["disk"].items() if key in found}
+                      for reading in (before, after)]
             self.between(f"disk {family}", theirs[0], found, theirs[1])
 
     def test_network_interfaces_agree(self):
@@ -189,13 +192,12 @@ class NodeExporter(Bracket):
         return harness.parse_metrics(harness.http_get(self.port, "/metrics").text)
 
     def test_counters_agree(self):
-        before, ours, after, daemon = self.bracket(self.read)
-        for mine, theirs, label in (("disk_read_bytes", "disk_read_bytes", "device"), ("disk_written_bytes", "disk_written_bytes", "device"),
-                                    ("disk_reads", "disk_reads_completed", "device"), ("disk_writes", "disk_writes_completed", "device"),
-                                    ("network_received_bytes", "network_receive_bytes", "device"),
-                                    ("network_sent_bytes", "network_transmit_bytes", "device")):
-            found = by_labels(ours, f"perfd_node_{mine}_total", label)
-            readings = [by_labels(r, f"node_{theirs}_total", label) for r in (before, after)]
+        before, ours, after, _ = self.bracket(self.read)
+        for mine, theirs in (("disk_read_bytes", "disk_read_bytes"), ("disk_written_bytes", "disk_written_bytes"),
+                             ("disk_reads", "disk_reads_completed"), ("disk_writes", "disk_writes_completed"),
+                             ("network_received_bytes", "network_receive_bytes"), ("network_sent_bytes", "network_transmit_bytes")):
+            found = by_labels(ours, f"perfd_node_{mine}_total", "device")
+            readings = [by_labels(r, f"node_{theirs}_total", "device") for r in (before, after)]
             readings = [{key: value for key, value in r.items() if key in found} for r in readings]
             self.assertTrue(readings[0], f"nothing in common in {mine}")
             self.between(mine, readings[0], found, readings[1])
@@ -212,14 +214,16 @@ class NodeExporter(Bracket):
         for mine, theirs in (("cpu_waiting", "cpu_waiting"), ("memory_waiting", "memory_waiting"), ("io_stalled", "io_stalled")):
             name = f"node_pressure_{theirs}_seconds_total"
             if name in before:
-                self.between(name, {0: before[name]}, {0: ours[f"perfd_node_pressure_{mine}_seconds_total"]}, {0: after[name]}, 1e-6)
+                found = {0: ours[f"perfd_node_pressure_{mine}_seconds_total"]}
+                self.between(name, {0: before[name]}, found, {0: after[name]}, 1e-6)
 
     def test_each_cpu_agrees(self):
         daemon = self.daemon(CONFIG)
         stir()
         before, now = self.read(), time.time()
         harness.wait_for(lambda: daemon.metrics()["perfd_last_sample_timestamp_seconds"] > now, "a new sample")
-        ours = by_labels(harness.parse_metrics(daemon.get("/metrics?collect[]=percpu").text), "perfd_node_cpu_core_seconds_total", "cpu", "mode")
+        ours = harness.parse_metrics(daemon.get("/metrics?collect[]=percpu").text)
+        ours = by_labels(ours, "perfd_node_cpu_core_seconds_total", "cpu", "mode")
         after = self.read()
         readings = [by_labels(r, "node_cpu_seconds_total", "cpu", "mode") for r in (before, after)]
         readings = [{key: value for key, value in r.items() if key[1] in ("system", "irq", "softirq", "steal")} for r in readings]

@@ -25,6 +25,11 @@ class Recovery(harness.TestCase):
         n = daemon.metrics()["perfd_store_commits_total"]
         wait_for(lambda: daemon.metrics()["perfd_store_commits_total"] > n + 1, "two checkpoints")
 
+    def run_perfd(self, *words):
+        """One that is expected to end by itself."""
+        return subprocess.run([harness.PERFD, "--config", "/dev/null", "--http", "off", *words], capture_output=True, text=True,
+                              timeout=harness.TIMEOUT_S)
+
     def test_what_was_acknowledged_survives_a_kill(self):
         daemon = self.daemon()
         ids = [uuid.uuid4().bytes for _ in range(100)]
@@ -122,8 +127,8 @@ class Recovery(harness.TestCase):
         machine.reboot()
         machine.update(user_ticks=7)
         daemon.start()
-        job, metrics = self.job(daemon, "rebooted"), self.job_metrics(daemon, "rebooted")
-        self.assertEqual(job["state"], "interrupted")
+        job = wait_for(lambda: (j := self.job(daemon, "rebooted"))["state"] == "interrupted" and j, "the end of the job")
+        metrics = self.job_metrics(daemon, "rebooted")
         self.assertIn("rebooted", job["note"])
         self.assertAlmostEqual(metrics["cpu_user_seconds"]["value"], 2.5, 9)
         self.assertEqual(daemon.wait_tick()['perfd_node_cpu_seconds_total{mode="user"}'], 0.07)
@@ -154,15 +159,13 @@ class Recovery(harness.TestCase):
 
     def test_two_do_not_share_a_state_directory(self):
         daemon = self.daemon()
-        second = subprocess.run([harness.PERFD, "--socket", daemon.directory / "other" / "perfd.sock", "--http", "off",
-                                 "--state", daemon.state, "--config", daemon.config], capture_output=True, text=True, timeout=harness.TIMEOUT_S)
+        second = self.run_perfd("--socket", daemon.directory / "other" / "perfd.sock", "--state", daemon.state)
         self.assertEqual(second.returncode, 1)
         self.assertIn(str(daemon.state), second.stderr)
 
     def test_two_do_not_share_a_socket(self):
         daemon = self.daemon()
-        second = subprocess.run([harness.PERFD, "--socket", daemon.socket, "--http", "off", "--state", daemon.directory / "other",
-                                 "--config", daemon.config], capture_output=True, text=True, timeout=harness.TIMEOUT_S)
+        second = self.run_perfd("--socket", daemon.socket, "--state", daemon.directory / "other")
         self.assertEqual(second.returncode, 1)
         self.assertIn("another perfd listens there", second.stderr)
 

@@ -118,10 +118,11 @@ class Units(unittest.TestCase):
             text = harness.http_get(f"/proc/{self.enter[2]}/root{socket}", "/metrics").text
             return re.findall(r'^perfd_node_filesystem_size_bytes\{.*?mountpoint="([^"]*)"', text, re.M)
 
-        outside = subprocess.Popen([*self.enter, "perfd", "--socket", "/run/outside/perfd.sock", "--state", "/run/outside", "--http", "off"],
-                                   stderr=subprocess.DEVNULL)
+        outside = subprocess.Popen([*self.enter, "perfd", "--socket", "/run/outside/perfd.sock", "--state", "/run/outside",
+                                    "--http", "off"], stderr=subprocess.DEVNULL)
         try:
-            wait_for(lambda: self.inside("perfctl", "--socket", "/run/outside/perfd.sock", "status").returncode == 0, "perfd without a sandbox")
+            wait_for(lambda: self.inside("perfctl", "--socket", "/run/outside/perfd.sock", "status").returncode == 0,
+                     "perfd without a sandbox")
             expected = mount_points("/run/outside/http.sock")
         finally:
             outside.terminate()
