@@ -266,7 +266,7 @@ static struct MHD_Daemon *start(Http *http, const HttpConfig *config, int fd, un
 
         (void)sigfillset(&all);
         (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-        daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, on_request, http,
+        daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL, on_request, http,
                                   MHD_OPTION_LISTEN_SOCKET, fd,
                                   MHD_OPTION_THREAD_POOL_SIZE, n_threads > 1 ? n_threads : 0U,
                                   MHD_OPTION_CONNECTION_LIMIT, connections_max,
@@ -361,15 +361,26 @@ static void workers_free(Http *http) {
         free(http->workers);
 }
 
+/*
+ * The library shuts its listening socket down when it ends, for every process that has it: what the service manager keeps
+ * for the next perfd would be dead. So the socket is taken back first.
+ */
+static void stop(struct MHD_Daemon *daemon) {
+        scoped(closep) int fd = -1;
+
+        if (!daemon)
+                return;
+
+        fd = MHD_quiesce_daemon(daemon);
+        MHD_stop_daemon(daemon);
+}
+
 Http *http_free(Http *http) {
         if (!http)
                 return NULL;
 
-        if (http->tcp)
-                MHD_stop_daemon(http->tcp);
-        if (http->local)
-                MHD_stop_daemon(http->local);
-
+        stop(http->tcp);
+        stop(http->local);
         workers_free(http);
         guests_free(http->guests);
         slots_free(http->slots);
