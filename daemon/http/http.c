@@ -331,7 +331,7 @@ int http_new(Http **ret, const HttpConfig *config) {
         if (r < 0)
                 return r;
 
-        r = guests_new(&http->guests, 2 * (size_t)config->connections_max + n_threads);
+        r = guests_new(&http->guests, 2 * (size_t)config->connections_max + n_threads, config->connections_per_ip_max);
         if (r < 0)
                 return r;
 

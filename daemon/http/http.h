@@ -20,7 +20,7 @@ typedef struct HttpConfig {
         int unix_fd; /* listening Unix socket, taken over; -1: none */
         unsigned n_threads;
         unsigned connections_max; /* in all, per listener */
-        unsigned connections_per_ip_max;
+        unsigned connections_per_ip_max; /* and per user on the Unix socket */
         unsigned timeout_s;       /* idle connections are closed */
         const char *store_path;   /* borrowed */
         uint64_t question_timeout_ns;
