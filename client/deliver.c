@@ -11,6 +11,7 @@
 
 /* Up to this every perfd takes a frame, so that it needs not be asked. */
 #define SMALL_BYTES 65536U
+#define ITEMS_MAX 10000U /* in one request, of any perfd */
 
 #define BACKOFF_FIRST_NS (10 * NS_PER_MS)
 #define BACKOFF_MAX_NS (500 * NS_PER_MS)
@@ -91,7 +92,7 @@ static int choose_part(Courier *courier, const Batch *batch, Delivery *delivery,
         size_t first = delivery->n_acked, n = 0, n_max = SMALL_BYTES, n_bytes = CODEC_SUBMIT_OVERHEAD, size;
         int r;
 
-        for (; first + n < batch->n_items; n++, n_bytes += size) {
+        for (; first + n < batch->n_items && n < ITEMS_MAX; n++, n_bytes += size) {
                 r = codec_submission_size(&batch->items[first + n], &size);
                 if (r < 0)
                         return r;
