@@ -1,0 +1,240 @@
+#include "store/database.h"
+
+#include <errno.h>
+
+#include "util/scoped.h"
+
+/* Waits for a person's sqlite3 shell, should one hold the lock; nobody else writes. */
+#define BUSY_MS 2000
+
+static const char *const sql[N_STATEMENTS] = {
+        [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
+        [STATEMENT_COMMIT] = "COMMIT",
+        [STATEMENT_ROLLBACK] = "ROLLBACK",
+        [STATEMENT_PAGE_COUNT] = "PRAGMA page_count",
+        [STATEMENT_FREE_PAGES] = "PRAGMA freelist_count",
+
+        [STATEMENT_RESULT_INSERT] =
+                "INSERT INTO result (id, time_ms, name, component, uid, score, job, version, document)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING",
+        [STATEMENT_TERM_FIND] = "SELECT id FROM term WHERE text = ?1",
+        [STATEMENT_TERM_INSERT] = "INSERT INTO term (text) VALUES (?1) RETURNING id",
+        [STATEMENT_INDICATOR_ADD] =
+                "INSERT INTO indicator (name, component, n_results, latest_ms) VALUES (?1, ?2, ?3, ?4)"
+                " ON CONFLICT (name, component) DO UPDATE SET n_results = n_results + excluded.n_results,"
+                " latest_ms = max(latest_ms, excluded.latest_ms)",
+
+        [STATEMENT_JOB_INSERT] =
+                "INSERT INTO job (id, name, user, command, labels, uid, gid, pid, pid_start_ticks, rank,"
+                " state, begin_ms, checkpoint_ms, boot_id, window)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'running', ?11, ?11, ?12, ?13)"
+                " ON CONFLICT (id) DO NOTHING",
+        [STATEMENT_JOB_END] =
+                "UPDATE job SET state = ?2, end_ms = ?3, exit_status = ?4, signal = ?5, rusage = ?6, note = ?7,"
+                " layout = ?8, metrics = ?9, timeline = ?10, window = NULL WHERE id = ?1",
+        [STATEMENT_JOB_FIND] = "SELECT state, uid FROM job WHERE id = ?1",
+        [STATEMENT_JOB_AMEND] =
+                "UPDATE job SET state = 'finished', exit_status = ?2, signal = ?3, rusage = ?4 WHERE id = ?1",
+        [STATEMENT_JOB_CHECKPOINT] =
+                "UPDATE job SET window = ?2, boot_id = ?3, checkpoint_ms = ?4 WHERE id = ?1 AND state = 'running'",
+        [STATEMENT_LAYOUT_FIND] = "SELECT id FROM layout WHERE keys = ?1",
+        [STATEMENT_LAYOUT_INSERT] = "INSERT INTO layout (keys) VALUES (?1) RETURNING id",
+        [STATEMENT_METER_PUT] =
+                "INSERT INTO meter (only, account, boot_id, time_ms) VALUES (1, ?1, ?2, ?3)"
+                " ON CONFLICT (only) DO UPDATE SET account = excluded.account, boot_id = excluded.boot_id,"
+                " time_ms = excluded.time_ms",
+        [STATEMENT_NODE_SAMPLE_PUT] =
+                "INSERT INTO node_sample (begin_ms, interval_ms, timeline) VALUES (?1, ?2, ?3)"
+                " ON CONFLICT (begin_ms) DO UPDATE SET interval_ms = excluded.interval_ms,"
+                " timeline = excluded.timeline",
+
+        /* Removing: ?1 rows at most, the oldest; expiring: and older than ?2. */
+        [STATEMENT_SAMPLES_REMOVE] =
+                "DELETE FROM node_sample WHERE begin_ms IN (SELECT begin_ms FROM node_sample ORDER BY begin_ms LIMIT ?1)",
+        [STATEMENT_RESULTS_REMOVE] =
+                "DELETE FROM result WHERE row IN (SELECT row FROM result ORDER BY row LIMIT ?1)"
+                " RETURNING name, component",
+        [STATEMENT_JOBS_REMOVE] =
+                "DELETE FROM job WHERE row IN (SELECT row FROM job WHERE state <> 'running' ORDER BY row LIMIT ?1)",
+        [STATEMENT_SAMPLES_EXPIRE] =
+                "DELETE FROM node_sample WHERE begin_ms IN"
+                " (SELECT begin_ms FROM node_sample WHERE begin_ms < ?2 ORDER BY begin_ms LIMIT ?1)",
+        [STATEMENT_RESULTS_EXPIRE] =
+                "DELETE FROM result WHERE row IN"
+                " (SELECT row FROM result INDEXED BY result_by_time WHERE time_ms < ?2 ORDER BY time_ms LIMIT ?1)"
+                " RETURNING name, component",
+        [STATEMENT_JOBS_EXPIRE] =
+                "DELETE FROM job WHERE row IN"
+                " (SELECT row FROM job INDEXED BY job_by_begin WHERE begin_ms < ?2 AND end_ms < ?2"
+                " AND state <> 'running' ORDER BY begin_ms LIMIT ?1)",
+        [STATEMENT_INDICATOR_SUBTRACT] =
+                "UPDATE indicator SET n_results = n_results - ?3 WHERE name = ?1 AND component = ?2",
+        [STATEMENT_INDICATORS_TIDY] = "DELETE FROM indicator WHERE n_results <= 0",
+        [STATEMENT_TERMS_TIDY] =
+                "DELETE FROM term WHERE id NOT IN (SELECT name FROM indicator UNION SELECT component FROM indicator)",
+        [STATEMENT_VACUUM] = "PRAGMA incremental_vacuum(256)",
+};
+
+static int from_errno(sqlite3 *db) {
+        int e = sqlite3_system_errno(db);
+
+        return e == ENOSPC || e == EDQUOT ? DATABASE_FULL : e > 0 ? -e : -EIO;
+}
+
+int database_outcome(sqlite3 *db, int code) {
+        switch (code & 0xff) {
+        case SQLITE_OK:
+        case SQLITE_DONE:
+                return 0;
+        case SQLITE_ROW:
+                return DATABASE_ROW;
+        case SQLITE_TOOBIG:
+        case SQLITE_CONSTRAINT:
+        case SQLITE_MISMATCH:
+                return DATABASE_REFUSED;
+        case SQLITE_FULL:
+                return DATABASE_FULL;
+        case SQLITE_CORRUPT:
+        case SQLITE_NOTADB:
+        case SQLITE_ERROR: /* our SQL is constant: it fails on a schema that is not ours */
+                return DATABASE_CORRUPT;
+        case SQLITE_NOMEM:
+                return -ENOMEM;
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+                return -EBUSY;
+        case SQLITE_READONLY:
+                return -EROFS;
+        case SQLITE_PERM:
+        case SQLITE_AUTH:
+                return -EACCES;
+        case SQLITE_INTERRUPT:
+                return -EINTR;
+        case SQLITE_IOERR:
+        case SQLITE_CANTOPEN:
+                return from_errno(db);
+        default:
+                return -EIO;
+        }
+}
+
+static int on_wal(void *userdata, sqlite3 *db, const char *name, int n_pages) {
+        Database *database = userdata;
+
+        (void)db;
+        (void)name;
+        database->n_wal_pages = n_pages;
+        return SQLITE_OK;
+}
+
+int database_open(Database *database, const char *path) {
+        int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+        int code;
+
+        *database = (Database){};
+        code = sqlite3_open_v2(path, &database->db, flags, NULL);
+        if (code != SQLITE_OK)
+                return database->db ? database_outcome(database->db, code) : -ENOMEM;
+
+        sqlite3_extended_result_codes(database->db, 1);
+        sqlite3_busy_timeout(database->db, BUSY_MS);
+        return 0;
+}
+
+void database_watch(Database *database) {
+        sqlite3_wal_hook(database->db, on_wal, database);
+}
+
+void database_close(Database *database) {
+        for (size_t i = 0; i < N_STATEMENTS; i++)
+                sqlite3_finalize(database->statements[i]);
+        sqlite3_close(database->db);
+        *database = (Database){};
+}
+
+int database_exec(Database *database, const char *text) {
+        return database_outcome(database->db, sqlite3_exec(database->db, text, NULL, NULL, NULL));
+}
+
+static void finalizep(sqlite3_stmt **statement) {
+        sqlite3_finalize(*statement);
+}
+
+int database_ask(Database *database, const char *text, int64_t *ret) {
+        scoped(finalizep) sqlite3_stmt *statement = NULL;
+        int code;
+
+        code = sqlite3_prepare_v2(database->db, text, -1, &statement, NULL);
+        if (code == SQLITE_OK)
+                code = sqlite3_step(statement);
+        if (code == SQLITE_ROW)
+                *ret = sqlite3_column_int64(statement, 0);
+        else if (code == SQLITE_DONE)
+                *ret = 0;
+        else
+                return database_outcome(database->db, code);
+
+        return 0;
+}
+
+int database_prepare(Database *database) {
+        for (size_t i = 0; i < N_STATEMENTS; i++) {
+                int code = sqlite3_prepare_v3(database->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                              &database->statements[i], NULL);
+
+                if (code != SQLITE_OK)
+                        return database_outcome(database->db, code);
+        }
+        return 0;
+}
+
+const char *database_error(Database *database) {
+        return sqlite3_errmsg(database->db);
+}
+
+void bind_text(sqlite3_stmt *statement, int i, Text text) {
+        sqlite3_bind_text(statement, i, text.text, text.n, SQLITE_STATIC);
+}
+
+void bind_u64(sqlite3_stmt *statement, int i, uint64_t v) {
+        sqlite3_bind_int64(statement, i, v > INT64_MAX ? INT64_MAX : (sqlite3_int64)v);
+}
+
+int database_step(Database *database, Statement which) {
+        sqlite3_stmt *statement = database->statements[which];
+        int code;
+
+        code = sqlite3_step(statement);
+        if (code != SQLITE_ROW)
+                sqlite3_reset(statement);
+        return database_outcome(database->db, code);
+}
+
+int database_run(Database *database, Statement which) {
+        int r;
+
+        do
+                r = database_step(database, which);
+        while (r == DATABASE_ROW);
+        return r;
+}
+
+int database_get(Database *database, Statement which, int64_t *ret) {
+        int r;
+
+        r = database_step(database, which);
+        if (r != DATABASE_ROW)
+                return r;
+
+        *ret = sqlite3_column_int64(database->statements[which], 0);
+        return database_run(database, which);
+}
+
+void database_rollback(Database *database) {
+        if (!sqlite3_get_autocommit(database->db))
+                (void)database_run(database, STATEMENT_ROLLBACK);
+}
+
+int64_t database_changes(const Database *database) {
+        return sqlite3_changes(database->db);
+}

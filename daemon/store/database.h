@@ -1,0 +1,101 @@
+#pragma once
+
+/*
+ * Database: one SQLite connection that writes
+ *
+ * Opens the file, holds every statement the writer runs, and turns SQLite's codes into
+ * ours. One thread uses it at a time.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include "store/pack.h"
+
+/* Every statement there is; what each says is in database.c. */
+typedef enum Statement {
+        STATEMENT_BEGIN,
+        STATEMENT_COMMIT,
+        STATEMENT_ROLLBACK,
+        STATEMENT_PAGE_COUNT,
+        STATEMENT_FREE_PAGES,
+
+        STATEMENT_RESULT_INSERT,
+        STATEMENT_TERM_FIND,
+        STATEMENT_TERM_INSERT,
+        STATEMENT_INDICATOR_ADD,
+
+        STATEMENT_JOB_INSERT,
+        STATEMENT_JOB_END,
+        STATEMENT_JOB_FIND,
+        STATEMENT_JOB_AMEND,
+        STATEMENT_JOB_CHECKPOINT,
+        STATEMENT_LAYOUT_FIND,
+        STATEMENT_LAYOUT_INSERT,
+        STATEMENT_METER_PUT,
+        STATEMENT_NODE_SAMPLE_PUT,
+
+        STATEMENT_SAMPLES_REMOVE,
+        STATEMENT_RESULTS_REMOVE,
+        STATEMENT_JOBS_REMOVE,
+        STATEMENT_SAMPLES_EXPIRE,
+        STATEMENT_RESULTS_EXPIRE,
+        STATEMENT_JOBS_EXPIRE,
+        STATEMENT_INDICATOR_SUBTRACT,
+        STATEMENT_INDICATORS_TIDY,
+        STATEMENT_TERMS_TIDY,
+        STATEMENT_VACUUM,
+        N_STATEMENTS,
+} Statement;
+
+typedef struct Database {
+        sqlite3 *db;
+        sqlite3_stmt *statements[N_STATEMENTS];
+        int n_wal_pages; /* in the write-ahead log after the last commit */
+} Database;
+
+/* Outcomes of everything that runs SQL. */
+enum {
+        DATABASE_ROW = 1, /* a row is there to be read */
+        DATABASE_REFUSED, /* this row cannot be stored, whatever happens: too big, breaks a constraint */
+        DATABASE_FULL,    /* the disk, or the limit set by PRAGMA max_page_count */
+        DATABASE_CORRUPT, /* not a database, or a damaged one */
+};
+
+/* An SQLite result code as 0, an outcome, or a negative errno. */
+int database_outcome(sqlite3 *db, int code);
+
+/* Opens or creates the file and no more: nothing is read or written yet. 0 or an error. */
+int database_open(Database *database, const char *path);
+void database_close(Database *database);
+/* Keeps n_wal_pages from here on; the struct must stay where it is. */
+void database_watch(Database *database);
+/* Runs SQL that takes no values and whose rows nobody wants. */
+int database_exec(Database *database, const char *sql);
+/* The first column of the first row. */
+int database_ask(Database *database, const char *sql, int64_t *ret);
+int database_prepare(Database *database);
+/* What the last failure was, in SQLite's words. Borrowed until the next call. */
+const char *database_error(Database *database);
+
+/* Binding by position, from 1. What is bound must stay until the statement ran. */
+static inline sqlite3_stmt *database_statement(Database *database, Statement statement) {
+        return database->statements[statement];
+}
+void bind_text(sqlite3_stmt *statement, int i, Text text);
+/* SQLite's integers have 63 bits and a sign: what is larger becomes the largest. */
+void bind_u64(sqlite3_stmt *statement, int i, uint64_t v);
+
+/* Runs a statement to its end and makes it ready for the next time. */
+int database_run(Database *database, Statement statement);
+/* One row at a time: DATABASE_ROW, then 0 at the end (or another outcome), when it is reset. */
+int database_step(Database *database, Statement statement);
+/* The first column of the first row; *ret stays as it is when there is none. */
+int database_get(Database *database, Statement statement, int64_t *ret);
+/* Ends a transaction that failed, whether or not SQLite has done so already. */
+void database_rollback(Database *database);
+/* Rows the last insert, update or delete changed. */
+int64_t database_changes(const Database *database);

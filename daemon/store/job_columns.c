@@ -1,0 +1,53 @@
+#include "store/job_columns.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "store/job_text.h"
+
+static const char *text_at(sqlite3_stmt *statement, int i) {
+        const char *text = (const char *)sqlite3_column_text(statement, i);
+
+        return text ? text : "";
+}
+
+/* Everything was short enough when it was stored. */
+#define COPY_TEXT(field, text) (void)snprintf((field), sizeof(field), "%s", (text))
+
+static void read_end(sqlite3_stmt *statement, JobEnd *ret) {
+        ret->has_exit_status = sqlite3_column_type(statement, 14) != SQLITE_NULL;
+        ret->exit_status = sqlite3_column_int(statement, 14);
+        ret->signal = sqlite3_column_int(statement, 15);
+        ret->has_rusage = rusage_parse(text_at(statement, 16), &ret->rusage) == 0;
+}
+
+int job_columns_read(sqlite3_stmt *statement, JobView *ret) {
+        JobInfo *info = &ret->info;
+        int state;
+
+        *ret = (JobView){};
+        COPY_TEXT(info->id, text_at(statement, 1));
+        COPY_TEXT(info->name, text_at(statement, 2));
+        COPY_TEXT(info->user, text_at(statement, 3));
+        COPY_TEXT(info->command, text_at(statement, 4));
+        info->uid = (uint32_t)sqlite3_column_int64(statement, 6);
+        info->gid = (uint32_t)sqlite3_column_int64(statement, 7);
+        info->pid = sqlite3_column_int(statement, 8);
+        info->pid_start_ticks = (uint64_t)sqlite3_column_int64(statement, 9);
+        info->rank = sqlite3_column_int64(statement, 10);
+
+        /* A state of a later version is one we know nothing good of. */
+        state = job_state_find(text_at(statement, 11));
+        ret->state = state < 0 ? JOB_INTERRUPTED : (JobState)state;
+        ret->begin_realtime_ms = (uint64_t)sqlite3_column_int64(statement, 12);
+        ret->end_realtime_ms = (uint64_t)sqlite3_column_int64(statement, 13);
+        read_end(statement, &ret->end);
+        COPY_TEXT(ret->note, text_at(statement, 17));
+
+        /* Malformed labels stop at the last good one. */
+        if (labels_parse(text_at(statement, 5), info) < 0) {
+                job_view_deinit(ret);
+                return -ENOMEM;
+        }
+        return 0;
+}

@@ -1,0 +1,297 @@
+#include "store/job_rows.h"
+
+#include <string.h>
+
+#include "store/job_text.h"
+
+/* --- in the caller's thread ---------------------------------------------------------------------- */
+
+static void pack_labels(Buffer *buffer, const JobInfo *info) {
+        size_t begin = pack_text_begin(buffer);
+
+        labels_write(info, buffer);
+        pack_text_end(buffer, begin);
+}
+
+int job_begin_pack(const JobBeginRow *row, StoreCookie cookie, RowSet **ret) {
+        scoped(buffer_deinit) Buffer buffer = {};
+        const JobInfo *info = row->info;
+
+        rowset_begin(&buffer);
+        pack_text(&buffer, info->id);
+        pack_text(&buffer, info->name);
+        pack_text(&buffer, info->user);
+        pack_text(&buffer, info->command);
+        pack_labels(&buffer, info);
+        pack_u64(&buffer, info->uid);
+        pack_u64(&buffer, info->gid);
+        pack_u64(&buffer, (uint64_t)info->pid);
+        pack_u64(&buffer, info->pid_start_ticks);
+        pack_u64(&buffer, (uint64_t)info->rank);
+        pack_u64(&buffer, row->begin_ms);
+        pack_text(&buffer, row->boot_id);
+        pack_text(&buffer, row->window);
+        pack_text(&buffer, row->meter);
+        return rowset_finish(&buffer, ROW_JOB_BEGIN, 1, cookie, ret);
+}
+
+static void pack_rusage(Buffer *buffer, const JobEnd *end) {
+        size_t begin;
+
+        if (!end->has_rusage) {
+                pack_text(buffer, NULL);
+                return;
+        }
+
+        begin = pack_text_begin(buffer);
+        rusage_write(&end->rusage, buffer);
+        pack_text_end(buffer, begin);
+}
+
+static void pack_end(Buffer *buffer, const JobEnd *end) {
+        pack_u64(buffer, end->has_exit_status);
+        pack_u64(buffer, (uint64_t)end->exit_status);
+        pack_u64(buffer, (uint64_t)end->signal);
+        pack_rusage(buffer, end);
+}
+
+static void pack_metrics(Buffer *buffer, const MetricSet *metrics) {
+        size_t begin;
+
+        if (!metrics) {
+                pack_text(buffer, NULL);
+                return;
+        }
+
+        begin = pack_text_begin(buffer);
+        metrics_write(metrics, buffer);
+        pack_text_end(buffer, begin);
+}
+
+int job_end_pack(const JobEndRow *row, StoreCookie cookie, RowSet **ret) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_text(&buffer, row->job);
+        pack_text(&buffer, job_state_name(row->state));
+        pack_u64(&buffer, row->end_ms);
+        pack_end(&buffer, row->end);
+        pack_text(&buffer, row->note && row->note[0] ? row->note : NULL);
+        pack_metrics(&buffer, row->metrics);
+        pack_text(&buffer, row->timeline);
+        return rowset_finish(&buffer, ROW_JOB_END, 1, cookie, ret);
+}
+
+int job_amend_pack(const char *job, uint32_t uid, const JobEnd *end, StoreCookie cookie, RowSet **ret) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_text(&buffer, job);
+        pack_u64(&buffer, uid);
+        pack_end(&buffer, end);
+        return rowset_finish(&buffer, ROW_JOB_AMEND, 1, cookie, ret);
+}
+
+int checkpoints_pack(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,
+                     uint64_t time_ms, RowSet **ret) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_u64(&buffer, time_ms);
+        pack_text(&buffer, boot_id);
+        pack_text(&buffer, meter);
+        pack_u64(&buffer, n_items);
+        for (size_t i = 0; i < n_items; i++) {
+                pack_text(&buffer, items[i].job);
+                pack_text(&buffer, items[i].window);
+        }
+        /* The meter is a row, too. */
+        return rowset_finish(&buffer, ROW_CHECKPOINTS, n_items + 1, (StoreCookie){}, ret);
+}
+
+/* --- in the writer's ----------------------------------------------------------------------------- */
+
+static int put_meter(Database *database, Text meter, Text boot_id, uint64_t time_ms) {
+        sqlite3_stmt *put = database_statement(database, STATEMENT_METER_PUT);
+
+        if (!meter.text)
+                return 0;
+
+        bind_text(put, 1, meter);
+        bind_text(put, 2, boot_id);
+        bind_u64(put, 3, time_ms);
+        return database_run(database, STATEMENT_METER_PUT);
+}
+
+static int apply_begin(RowSet *set, Database *database) {
+        sqlite3_stmt *insert = database_statement(database, STATEMENT_JOB_INSERT);
+        Unpack from = rowset_unpack(set);
+        uint64_t begin_ms;
+        Text boot_id;
+        int r;
+
+        for (int i = 1; i <= 5; i++) /* id, name, user, command, labels */
+                bind_text(insert, i, unpack_text(&from));
+        for (int i = 6; i <= 10; i++) /* uid, gid, pid, its start, rank: which may be negative */
+                sqlite3_bind_int64(insert, i, (sqlite3_int64)unpack_u64(&from));
+        begin_ms = unpack_u64(&from);
+        boot_id = unpack_text(&from);
+        bind_u64(insert, 11, begin_ms);
+        bind_text(insert, 12, boot_id);
+        bind_text(insert, 13, unpack_text(&from));
+        r = database_run(database, STATEMENT_JOB_INSERT);
+        if (r != 0)
+                return r;
+
+        if (database_changes(database) == 0) {
+                set->outcome = STORE_CONFLICT;
+                return 0;
+        }
+        set->outcome = STORE_DONE;
+        return put_meter(database, unpack_text(&from), boot_id, begin_ms);
+}
+
+/* Exit status, signal and rusage from place i on. */
+static void bind_end(sqlite3_stmt *statement, int i, Unpack *from) {
+        bool has_exit_status = unpack_u64(from);
+        int64_t exit_status = (int64_t)unpack_u64(from);
+
+        if (has_exit_status)
+                sqlite3_bind_int64(statement, i, exit_status);
+        else
+                sqlite3_bind_null(statement, i);
+        sqlite3_bind_int64(statement, i + 1, (sqlite3_int64)unpack_u64(from));
+        bind_text(statement, i + 2, unpack_text(from));
+}
+
+/* The number of this program's layout. */
+static int find_layout(Database *database, int64_t *ret) {
+        scoped(buffer_deinit) Buffer keys = {};
+        int64_t number = 0;
+        Text text;
+        int r;
+
+        layout_write(&keys);
+        r = buffer_error(&keys);
+        if (r < 0)
+                return r;
+
+        text = (Text){ keys.text, (int)keys.n };
+        bind_text(database_statement(database, STATEMENT_LAYOUT_FIND), 1, text);
+        r = database_get(database, STATEMENT_LAYOUT_FIND, &number);
+        if (r == 0 && number == 0) {
+                bind_text(database_statement(database, STATEMENT_LAYOUT_INSERT), 1, text);
+                r = database_get(database, STATEMENT_LAYOUT_INSERT, &number);
+        }
+        if (r != 0)
+                return r;
+
+        *ret = number;
+        return 0;
+}
+
+static int apply_end(RowSet *set, Database *database) {
+        sqlite3_stmt *update = database_statement(database, STATEMENT_JOB_END);
+        Unpack from = rowset_unpack(set);
+        int64_t layout;
+        int r;
+
+        r = find_layout(database, &layout);
+        if (r != 0)
+                return r;
+
+        bind_text(update, 1, unpack_text(&from));
+        bind_text(update, 2, unpack_text(&from));
+        bind_u64(update, 3, unpack_u64(&from));
+        bind_end(update, 4, &from);
+        bind_text(update, 7, unpack_text(&from));
+        sqlite3_bind_int64(update, 8, layout);
+        bind_text(update, 9, unpack_text(&from));
+        bind_text(update, 10, unpack_text(&from));
+        r = database_run(database, STATEMENT_JOB_END);
+        if (r != 0)
+                return r;
+
+        set->outcome = database_changes(database) > 0 ? STORE_DONE : STORE_MISSING;
+        return 0;
+}
+
+/* STORE_DONE: it may be amended by that user. */
+static int judge_amend(Database *database, Text job, uint32_t uid, StoreOutcome *ret) {
+        sqlite3_stmt *find = database_statement(database, STATEMENT_JOB_FIND);
+        StoreOutcome outcome = STORE_MISSING;
+        int r;
+
+        bind_text(find, 1, job);
+        r = database_step(database, STATEMENT_JOB_FIND);
+        if (r == DATABASE_ROW) {
+                const char *state = (const char *)sqlite3_column_text(find, 0);
+
+                if (uid != 0 && sqlite3_column_int64(find, 1) != uid)
+                        outcome = STORE_DENIED;
+                else if (state && strcmp(state, job_state_name(JOB_FINISHED)) == 0)
+                        outcome = STORE_DUPLICATE;
+                else
+                        outcome = STORE_DONE;
+                r = database_run(database, STATEMENT_JOB_FIND);
+        }
+        if (r != 0)
+                return r;
+
+        *ret = outcome;
+        return 0;
+}
+
+static int apply_amend(RowSet *set, Database *database) {
+        sqlite3_stmt *amend = database_statement(database, STATEMENT_JOB_AMEND);
+        Unpack from = rowset_unpack(set);
+        Text job = unpack_text(&from);
+        uint32_t uid = (uint32_t)unpack_u64(&from);
+        int r;
+
+        r = judge_amend(database, job, uid, &set->outcome);
+        if (r != 0 || set->outcome != STORE_DONE)
+                return r;
+
+        bind_text(amend, 1, job);
+        bind_end(amend, 2, &from);
+        return database_run(database, STATEMENT_JOB_AMEND);
+}
+
+static int apply_checkpoints(RowSet *set, Database *database) {
+        sqlite3_stmt *update = database_statement(database, STATEMENT_JOB_CHECKPOINT);
+        Unpack from = rowset_unpack(set);
+        uint64_t time_ms = unpack_u64(&from), n_items;
+        Text boot_id = unpack_text(&from);
+        int r;
+
+        r = put_meter(database, unpack_text(&from), boot_id, time_ms);
+        n_items = unpack_u64(&from);
+        for (uint64_t i = 0; r == 0 && i < n_items; i++) {
+                bind_text(update, 1, unpack_text(&from));
+                bind_text(update, 2, unpack_text(&from));
+                bind_text(update, 3, boot_id);
+                bind_u64(update, 4, time_ms);
+                r = database_run(database, STATEMENT_JOB_CHECKPOINT);
+        }
+
+        set->outcome = STORE_DONE;
+        return r;
+}
+
+int job_rows_apply(RowSet *set, Database *database) {
+        switch (set->kind) {
+        case ROW_JOB_BEGIN:
+                return apply_begin(set, database);
+        case ROW_JOB_END:
+                return apply_end(set, database);
+        case ROW_JOB_AMEND:
+                return apply_amend(set, database);
+        case ROW_CHECKPOINTS:
+                return apply_checkpoints(set, database);
+        case ROW_RESULTS:
+        case ROW_NODE_SAMPLE:
+                break;
+        }
+        return DATABASE_REFUSED;
+}

@@ -1,0 +1,52 @@
+#include "store/questions.h"
+
+#include <stdio.h>
+
+#include "store/job_columns.h"
+
+static void write_results_sql(unsigned by, char *ret) {
+        const char *index = by & RESULTS_BY_JOB ? "job" : by & RESULTS_BY_NAME ? "name" : "time";
+
+        /* CROSS JOIN keeps the order: result by its index, then the two texts of each row. */
+        (void)snprintf(ret, QUESTION_SQL_MAX,
+                       "SELECT r.row, r.id, n.text, c.text, r.version, r.job, r.uid, r.time_ms, r.score, r.document"
+                       " FROM result AS r INDEXED BY result_by_%s"
+                       " CROSS JOIN term AS n ON n.id = r.name CROSS JOIN term AS c ON c.id = r.component"
+                       " WHERE r.time_ms >= ?4 AND (r.time_ms, r.row) < (?5, ?6)%s%s%s"
+                       " ORDER BY r.time_ms DESC, r.row DESC",
+                       index, by & RESULTS_BY_NAME ? " AND r.name = (SELECT id FROM term WHERE text = ?1)" : "",
+                       by & RESULTS_BY_COMPONENT ? " AND r.component = (SELECT id FROM term WHERE text = ?2)" : "",
+                       by & RESULTS_BY_JOB ? " AND r.job = ?3" : "");
+}
+
+static void write_jobs_sql(unsigned by, char *ret) {
+        const char *index = by & JOBS_BY_NAME ? "name" : by & JOBS_BY_USER ? "user" : by & JOBS_BY_STATE ? "state" : "begin";
+
+        (void)snprintf(ret, QUESTION_SQL_MAX,
+                       "SELECT " JOB_COLUMNS ", layout, metrics FROM job INDEXED BY job_by_%s"
+                       " WHERE begin_ms >= ?4 AND (begin_ms, row) < (?5, ?6)%s%s%s"
+                       " ORDER BY begin_ms DESC, row DESC",
+                       index, by & JOBS_BY_NAME ? " AND name = ?1" : "", by & JOBS_BY_USER ? " AND user = ?2" : "",
+                       by & JOBS_BY_STATE ? " AND state = ?3" : "");
+}
+
+void question_write_sql(unsigned question, char ret[static QUESTION_SQL_MAX]) {
+        static const char *const others[N_QUESTIONS] = {
+                [QUESTION_JOB] = "SELECT " JOB_COLUMNS ", layout, metrics, timeline FROM job WHERE id = ?1",
+                [QUESTION_INDICATORS] =
+                        "SELECT n.text, c.text, i.n_results, i.latest_ms FROM indicator AS i"
+                        " CROSS JOIN term AS n ON n.id = i.name CROSS JOIN term AS c ON c.id = i.component"
+                        " WHERE i.n_results > 0 ORDER BY n.text, c.text",
+                [QUESTION_NODE_SAMPLES] =
+                        "SELECT begin_ms, interval_ms, timeline FROM node_sample"
+                        " WHERE begin_ms >= ?4 AND begin_ms < ?5 ORDER BY begin_ms",
+                [QUESTION_LAYOUT] = "SELECT keys FROM layout WHERE id = ?1",
+        };
+
+        if (question < QUESTION_JOBS)
+                write_results_sql(question - QUESTION_RESULTS, ret);
+        else if (question < QUESTION_JOB)
+                write_jobs_sql(question - QUESTION_JOBS, ret);
+        else
+                (void)snprintf(ret, QUESTION_SQL_MAX, "%s", others[question]);
+}

@@ -1,0 +1,192 @@
+#include "store/queue.h"
+
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+
+static void unlockp(pthread_mutex_t **mutex) {
+        pthread_mutex_unlock(*mutex);
+}
+
+/* Holds the mutex to the end of the scope. */
+#define LOCKED(queue)                                                                      \
+        scoped(unlockp) __attribute__((unused)) pthread_mutex_t *locked_ = &(queue)->mutex; \
+        pthread_mutex_lock(locked_)
+
+int queue_init(Queue *queue) {
+        pthread_condattr_t attributes;
+
+        *queue = (Queue){ .done_fd = -1 };
+        queue->tail = &queue->head;
+        queue->done_tail = &queue->done;
+
+        queue->done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+        if (queue->done_fd < 0)
+                return -errno;
+
+        pthread_mutex_init(&queue->mutex, NULL);
+        pthread_condattr_init(&attributes);
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        pthread_cond_init(&queue->filled, &attributes);
+        pthread_condattr_destroy(&attributes);
+        queue->is_initialised = true;
+        return 0;
+}
+
+void queue_deinit(Queue *queue) {
+        rowset_free(queue->head);
+        rowset_free(queue->done);
+        rowset_free(queue->ready);
+        if (queue->is_initialised) {
+                pthread_cond_destroy(&queue->filled);
+                pthread_mutex_destroy(&queue->mutex);
+                close(queue->done_fd);
+        }
+        *queue = (Queue){ .done_fd = -1 };
+}
+
+void queue_configure(Queue *queue, size_t n_rows_max, size_t n_bytes_max) {
+        LOCKED(queue);
+
+        queue->n_rows_max = n_rows_max;
+        queue->n_bytes_max = n_bytes_max;
+}
+
+static bool fits(const Queue *queue, size_t n_rows, size_t n_bytes) {
+        if (queue->n_rows == 0)
+                return true;
+        return queue->n_rows + n_rows <= queue->n_rows_max && queue->n_bytes + n_bytes <= queue->n_bytes_max;
+}
+
+bool queue_has_room(Queue *queue, size_t n_rows) {
+        LOCKED(queue);
+
+        return fits(queue, n_rows, 0);
+}
+
+int queue_push(Queue *queue, RowSet *set) {
+        LOCKED(queue);
+
+        if (!fits(queue, set->n_rows, set->n_bytes))
+                return QUEUE_FULL;
+
+        queue->n_rows += set->n_rows;
+        queue->n_bytes += set->n_bytes;
+        *queue->tail = set;
+        queue->tail = &set->next;
+        pthread_cond_signal(&queue->filled);
+        return 0;
+}
+
+static struct timespec monotonic_after(uint64_t wait_ns) {
+        struct timespec t;
+        uint64_t ns;
+
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        ns = (uint64_t)t.tv_nsec + wait_ns % NS_PER_S;
+        t.tv_sec += (time_t)(wait_ns / NS_PER_S + ns / NS_PER_S);
+        t.tv_nsec = (long)(ns % NS_PER_S);
+        return t;
+}
+
+RowSet *queue_take(Queue *queue, uint64_t wait_ns, bool *ret_is_stopping) {
+        struct timespec until = monotonic_after(wait_ns);
+        RowSet *sets;
+
+        LOCKED(queue);
+
+        while (!queue->head && !queue->is_stopping && !queue->is_poked)
+                if (pthread_cond_timedwait(&queue->filled, &queue->mutex, &until) != 0)
+                        break;
+
+        sets = queue->head;
+        queue->head = NULL;
+        queue->tail = &queue->head;
+        queue->is_poked = false;
+        *ret_is_stopping = queue->is_stopping;
+        return sets;
+}
+
+void queue_done(Queue *queue, RowSet *sets) {
+        scoped(rowset_freep) RowSet *unawaited = NULL;
+        bool is_new = false;
+
+        LOCKED(queue);
+
+        while (sets) {
+                RowSet *set = sets;
+
+                sets = set->next;
+                queue->n_rows -= set->n_rows;
+                queue->n_bytes -= set->n_bytes;
+                if (rowset_is_awaited(set)) {
+                        set->next = NULL;
+                        *queue->done_tail = set;
+                        queue->done_tail = &set->next;
+                        is_new = true;
+                } else {
+                        set->next = unawaited;
+                        unawaited = set;
+                }
+        }
+
+        /* Under the mutex, so that the one who empties the list resets the descriptor after this, not before. */
+        if (is_new)
+                (void)eventfd_write(queue->done_fd, 1);
+}
+
+void queue_poke(Queue *queue) {
+        LOCKED(queue);
+
+        queue->is_poked = true;
+        pthread_cond_signal(&queue->filled);
+}
+
+void queue_stop(Queue *queue) {
+        LOCKED(queue);
+
+        queue->is_stopping = true;
+        pthread_cond_signal(&queue->filled);
+}
+
+static RowSet *take_done(Queue *queue) {
+        RowSet *sets;
+        eventfd_t n;
+
+        LOCKED(queue);
+
+        /* Stays readable until somebody looked and found nothing, so that a list may be taken up in parts. */
+        if (!queue->done)
+                (void)eventfd_read(queue->done_fd, &n);
+
+        sets = queue->done;
+        queue->done = NULL;
+        queue->done_tail = &queue->done;
+        return sets;
+}
+
+RowSet *queue_next_done(Queue *queue) {
+        RowSet *set;
+
+        if (!queue->ready)
+                queue->ready = take_done(queue);
+
+        set = queue->ready;
+        if (!set)
+                return NULL;
+
+        queue->ready = set->next;
+        set->next = NULL;
+        return set;
+}
+
+void queue_count(Queue *queue, size_t *ret_rows, size_t *ret_bytes, size_t *ret_rows_max) {
+        LOCKED(queue);
+
+        *ret_rows = queue->n_rows;
+        *ret_bytes = queue->n_bytes;
+        *ret_rows_max = queue->n_rows_max;
+}

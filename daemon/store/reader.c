@@ -1,0 +1,416 @@
+#include "store/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
+#include "store/job_columns.h"
+#include "store/job_text.h"
+#include "store/questions.h"
+#include "util/clock.h"
+
+#define STEPS_BETWEEN_LOOKS 1000 /* of SQLite's machine, at the clock */
+#define BUSY_MS 200
+
+struct Reader {
+        char *path; /* owned */
+        uint64_t timeout_ns;
+        sqlite3 *db; /* owned; NULL until the first question, and again after a failure */
+        sqlite3_stmt *statements[N_QUESTIONS];
+
+        sqlite3_stmt *current; /* the question that is being answered, or NULL */
+        uint64_t deadline_ns;
+
+        JobView job;    /* owned: what the last JobRow shows */
+        char *timeline; /* owned */
+        Layout layout;
+        int64_t layout_number; /* of `layout`; 0: none yet */
+};
+
+/* --- connection ---------------------------------------------------------------------------------- */
+
+int reader_new(Reader **ret, const char *path, uint64_t timeout_ns) {
+        scoped(reader_freep) Reader *reader = calloc(1, sizeof(*reader));
+
+        if (!reader)
+                return -ENOMEM;
+
+        reader->timeout_ns = timeout_ns;
+        reader->path = strdup(path);
+        if (!reader->path)
+                return -ENOMEM;
+
+        *ret = TAKE(reader);
+        return 0;
+}
+
+static void disconnect(Reader *reader) {
+        for (size_t i = 0; i < N_QUESTIONS; i++) {
+                sqlite3_finalize(reader->statements[i]);
+                reader->statements[i] = NULL;
+        }
+        sqlite3_close(reader->db);
+        reader->db = NULL;
+        reader->current = NULL;
+        reader->layout_number = 0;
+}
+
+Reader *reader_free(Reader *reader) {
+        if (!reader)
+                return NULL;
+
+        disconnect(reader);
+        job_view_deinit(&reader->job);
+        free(reader->timeline);
+        free(reader->path);
+        free(reader);
+        return NULL;
+}
+
+/* Every so often while a statement runs: not zero interrupts it. */
+static int on_progress(void *userdata) {
+        Reader *reader = userdata;
+
+        return clock_boottime_ns() >= reader->deadline_ns;
+}
+
+static int connect_to_store(Reader *reader) {
+        int code;
+
+        if (reader->db)
+                return SQLITE_OK;
+
+        code = sqlite3_open_v2(reader->path, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+        if (code != SQLITE_OK)
+                return code;
+
+        sqlite3_busy_timeout(reader->db, BUSY_MS);
+        sqlite3_progress_handler(reader->db, STEPS_BETWEEN_LOOKS, on_progress, reader);
+        return sqlite3_exec(reader->db,
+                            "PRAGMA query_only = ON; PRAGMA cache_size = -256; PRAGMA mmap_size = 0;"
+                            "PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF",
+                            NULL, NULL, NULL);
+}
+
+/* --- one question at a time ---------------------------------------------------------------------- */
+
+/* Ends the read transaction as well: the next question sees what was committed by then. */
+void reader_reset(Reader *reader) {
+        if (reader->current)
+                sqlite3_reset(reader->current);
+        reader->current = NULL;
+}
+
+/* What an SQLite code means to who asked. A connection that failed is not used again. */
+static int give_up(Reader *reader, int code) {
+        switch (code & 0xff) {
+        case SQLITE_INTERRUPT:
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+                reader_reset(reader);
+                return READER_TIMEOUT;
+        case SQLITE_NOMEM:
+                disconnect(reader);
+                return -ENOMEM;
+        default:
+                disconnect(reader);
+                return READER_BROKEN;
+        }
+}
+
+static int prepare(Reader *reader, unsigned question) {
+        char sql[QUESTION_SQL_MAX];
+
+        if (reader->statements[question])
+                return SQLITE_OK;
+
+        question_write_sql(question, sql);
+        return sqlite3_prepare_v3(reader->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &reader->statements[question], NULL);
+}
+
+/* Makes a statement ready for its values. The clock starts here. */
+static int ask(Reader *reader, unsigned question) {
+        int code;
+
+        reader_reset(reader);
+        reader->deadline_ns = clock_boottime_ns() + reader->timeout_ns;
+        if (reader->deadline_ns < reader->timeout_ns)
+                reader->deadline_ns = UINT64_MAX;
+
+        code = connect_to_store(reader);
+        if (code == SQLITE_OK)
+                code = prepare(reader, question);
+        if (code != SQLITE_OK)
+                return give_up(reader, code);
+
+        reader->current = reader->statements[question];
+        sqlite3_clear_bindings(reader->current);
+        return 0;
+}
+
+/* 0: at a row. */
+static int step(Reader *reader) {
+        int code;
+
+        if (!reader->current)
+                return READER_END;
+
+        code = clock_boottime_ns() >= reader->deadline_ns ? SQLITE_INTERRUPT : sqlite3_step(reader->current);
+        if (code == SQLITE_ROW)
+                return 0;
+        if (code == SQLITE_DONE) {
+                reader_reset(reader);
+                return READER_END;
+        }
+        return give_up(reader, code);
+}
+
+/* --- values in and out --------------------------------------------------------------------------- */
+
+/* Copied: the filter need not outlive the call. Left out where the statement has no such place. */
+static void bind_filter(Reader *reader, int i, const char *text) {
+        if (text)
+                sqlite3_bind_text(reader->current, i, text, -1, SQLITE_TRANSIENT);
+}
+
+static sqlite3_int64 as_integer(uint64_t v) {
+        return v > INT64_MAX ? INT64_MAX : (sqlite3_int64)v;
+}
+
+/* Rows of [since, until) before a key. `until` is a key as well: the one before all rows of that time. */
+static void bind_page(Reader *reader, uint64_t since_ms, uint64_t until_ms, const PageKey *before) {
+        sqlite3_int64 time_ms = INT64_MAX, row = INT64_MAX;
+
+        if (before->time_ms != 0 || before->row != 0) {
+                time_ms = as_integer(before->time_ms);
+                row = before->row;
+        }
+        if (until_ms != 0 && as_integer(until_ms) <= time_ms) {
+                time_ms = as_integer(until_ms);
+                row = INT64_MIN;
+        }
+
+        sqlite3_bind_int64(reader->current, 4, as_integer(since_ms));
+        sqlite3_bind_int64(reader->current, 5, time_ms);
+        sqlite3_bind_int64(reader->current, 6, row);
+}
+
+static const char *text_at(const Reader *reader, int i) {
+        return (const char *)sqlite3_column_text(reader->current, i);
+}
+
+static uint64_t u64_at(const Reader *reader, int i) {
+        return (uint64_t)sqlite3_column_int64(reader->current, i);
+}
+
+/* --- results ------------------------------------------------------------------------------------- */
+
+int reader_results(Reader *reader, const ResultFilter *filter) {
+        unsigned by = (filter->name ? RESULTS_BY_NAME : 0U) | (filter->component ? RESULTS_BY_COMPONENT : 0U) |
+                      (filter->job ? RESULTS_BY_JOB : 0U);
+        int r;
+
+        r = ask(reader, QUESTION_RESULTS + by);
+        if (r != 0)
+                return r;
+
+        bind_filter(reader, 1, filter->name);
+        bind_filter(reader, 2, filter->component);
+        bind_filter(reader, 3, filter->job);
+        bind_page(reader, filter->since_ms, filter->until_ms, &filter->before);
+        return 0;
+}
+
+int reader_next_result(Reader *reader, ResultRow *ret) {
+        const void *id;
+        int r;
+
+        r = step(reader);
+        if (r != 0)
+                return r;
+
+        *ret = (ResultRow){
+                .row = sqlite3_column_int64(reader->current, 0),
+                .name = text_at(reader, 2),
+                .component = text_at(reader, 3),
+                .version = text_at(reader, 4),
+                .job = text_at(reader, 5),
+                .uid = (uint32_t)u64_at(reader, 6),
+                .time_ms = u64_at(reader, 7),
+                .has_score = sqlite3_column_type(reader->current, 8) != SQLITE_NULL,
+                .score = sqlite3_column_double(reader->current, 8),
+                .document = text_at(reader, 9),
+        };
+        id = sqlite3_column_blob(reader->current, 1);
+        if (id && sqlite3_column_bytes(reader->current, 1) == sizeof(ret->id))
+                memcpy(ret->id, id, sizeof(ret->id));
+
+        /* SQLite says "out of memory" by NULL where the schema has none. */
+        return ret->name && ret->component && ret->document ? 0 : give_up(reader, SQLITE_NOMEM);
+}
+
+int reader_indicators(Reader *reader) {
+        return ask(reader, QUESTION_INDICATORS);
+}
+
+int reader_next_indicator(Reader *reader, IndicatorRow *ret) {
+        int r;
+
+        r = step(reader);
+        if (r != 0)
+                return r;
+
+        *ret = (IndicatorRow){
+                .name = text_at(reader, 0),
+                .component = text_at(reader, 1),
+                .n_results = u64_at(reader, 2),
+                .latest_ms = u64_at(reader, 3),
+        };
+        return ret->name && ret->component ? 0 : give_up(reader, SQLITE_NOMEM);
+}
+
+/* --- jobs ---------------------------------------------------------------------------------------- */
+
+/* Beside the question that is being answered, within its time. */
+static int load_layout(Reader *reader, int64_t number) {
+        sqlite3_stmt *statement;
+        const char *keys;
+        int code;
+
+        if (number == reader->layout_number)
+                return 0;
+
+        code = prepare(reader, QUESTION_LAYOUT);
+        if (code != SQLITE_OK)
+                return give_up(reader, code);
+
+        statement = reader->statements[QUESTION_LAYOUT];
+        sqlite3_bind_int64(statement, 1, number);
+        code = sqlite3_step(statement);
+        keys = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+        reader->layout_number = keys && layout_parse(keys, &reader->layout) == 0 ? number : 0;
+        sqlite3_reset(statement);
+        if (reader->layout_number == 0)
+                return give_up(reader, code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_CORRUPT : code);
+        return 0;
+}
+
+static int read_metrics(Reader *reader, bool *ret_has_metrics) {
+        const char *text = text_at(reader, N_JOB_COLUMNS + 1);
+        int r;
+
+        *ret_has_metrics = false;
+        if (!text)
+                return 0;
+
+        r = load_layout(reader, sqlite3_column_int64(reader->current, N_JOB_COLUMNS));
+        if (r != 0)
+                return r;
+        if (metrics_parse(text, &reader->layout, &reader->job.metrics) != 0)
+                return give_up(reader, SQLITE_CORRUPT);
+
+        *ret_has_metrics = true;
+        return 0;
+}
+
+/* The row the statement is at. */
+static int read_job(Reader *reader, JobRow *ret) {
+        JobRow row = { .row = sqlite3_column_int64(reader->current, 0) };
+        int r;
+
+        job_view_deinit(&reader->job);
+        reader->job = (JobView){};
+        r = job_columns_read(reader->current, &reader->job);
+        if (r < 0)
+                return give_up(reader, SQLITE_NOMEM);
+
+        r = read_metrics(reader, &row.has_metrics);
+        if (r != 0)
+                return r;
+
+        row.view = reader->job;
+        *ret = row;
+        return 0;
+}
+
+int reader_jobs(Reader *reader, const JobFilter *filter) {
+        unsigned by = (filter->name ? JOBS_BY_NAME : 0U) | (filter->user ? JOBS_BY_USER : 0U) |
+                      (filter->state ? JOBS_BY_STATE : 0U);
+        int r;
+
+        r = ask(reader, QUESTION_JOBS + by);
+        if (r != 0)
+                return r;
+
+        bind_filter(reader, 1, filter->name);
+        bind_filter(reader, 2, filter->user);
+        bind_filter(reader, 3, filter->state);
+        bind_page(reader, filter->since_ms, filter->until_ms, &filter->before);
+        return 0;
+}
+
+int reader_next_job(Reader *reader, JobRow *ret) {
+        int r;
+
+        r = step(reader);
+        return r != 0 ? r : read_job(reader, ret);
+}
+
+int reader_job(Reader *reader, const char *id, JobRow *ret) {
+        const char *timeline;
+        int r;
+
+        r = ask(reader, QUESTION_JOB);
+        if (r != 0)
+                return r;
+
+        bind_filter(reader, 1, id);
+        r = step(reader);
+        if (r == 0)
+                r = read_job(reader, ret);
+        if (r != 0)
+                return r;
+
+        /* Kept, so that the question can end here and with it its hold on the write-ahead log. */
+        free(TAKE(reader->timeline));
+        timeline = text_at(reader, N_JOB_COLUMNS + 2);
+        if (timeline) {
+                reader->timeline = strdup(timeline);
+                if (!reader->timeline)
+                        return give_up(reader, SQLITE_NOMEM);
+        }
+        ret->timeline = reader->timeline;
+        reader_reset(reader);
+        return 0;
+}
+
+/* --- the node's history -------------------------------------------------------------------------- */
+
+int reader_node_samples(Reader *reader, uint64_t since_ms, uint64_t until_ms) {
+        int r;
+
+        r = ask(reader, QUESTION_NODE_SAMPLES);
+        if (r != 0)
+                return r;
+
+        sqlite3_bind_int64(reader->current, 4, as_integer(since_ms));
+        sqlite3_bind_int64(reader->current, 5, until_ms ? as_integer(until_ms) : INT64_MAX);
+        return 0;
+}
+
+int reader_next_node_sample(Reader *reader, NodeSampleRow *ret) {
+        int r;
+
+        r = step(reader);
+        if (r != 0)
+                return r;
+
+        *ret = (NodeSampleRow){
+                .begin_ms = u64_at(reader, 0),
+                .interval_ms = u64_at(reader, 1),
+                .timeline = text_at(reader, 2),
+        };
+        return ret->timeline ? 0 : give_up(reader, SQLITE_NOMEM);
+}

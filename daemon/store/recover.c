@@ -1,0 +1,146 @@
+/* What a start needs, read over a connection of its own: the writer's is the writer's. */
+
+#include <errno.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
+#include "store/database.h"
+#include "store/job_columns.h"
+#include "store/store.h"
+
+typedef struct Connection {
+        sqlite3 *db;
+        sqlite3_stmt *statement;
+} Connection;
+
+static void connection_closep(Connection *connection) {
+        sqlite3_finalize(connection->statement);
+        sqlite3_close(connection->db);
+}
+
+static int failed(Connection *connection, int code) {
+        int r = connection->db ? database_outcome(connection->db, code) : -ENOMEM;
+
+        return r < 0 ? r : -EIO;
+}
+
+static int connect_to(Connection *connection, const char *path, const char *sql) {
+        int code;
+
+        code = sqlite3_open_v2(path, &connection->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+        if (code == SQLITE_OK)
+                code = sqlite3_prepare_v2(connection->db, sql, -1, &connection->statement, NULL);
+        return code == SQLITE_OK ? 0 : failed(connection, code);
+}
+
+/* A copy for the caller; NULL stays NULL. */
+static int copy_text(sqlite3_stmt *statement, int i, char **ret) {
+        const char *text = (const char *)sqlite3_column_text(statement, i);
+        char *copy;
+
+        if (!text)
+                return 0;
+
+        copy = strdup(text);
+        if (!copy)
+                return -ENOMEM;
+
+        *ret = copy;
+        return 0;
+}
+
+static int recover_meter(const char *path, StoreRecovery *recovery) {
+        scoped(connection_closep) Connection connection = {};
+        int code, r;
+
+        r = connect_to(&connection, path, "SELECT account, boot_id, time_ms FROM meter");
+        if (r < 0)
+                return r;
+
+        code = sqlite3_step(connection.statement);
+        if (code == SQLITE_DONE)
+                return 0;
+        if (code != SQLITE_ROW)
+                return failed(&connection, code);
+
+        recovery->meter_realtime_ms = (uint64_t)sqlite3_column_int64(connection.statement, 2);
+        r = copy_text(connection.statement, 0, &recovery->meter);
+        return r < 0 ? r : copy_text(connection.statement, 1, &recovery->boot_id);
+}
+
+static int add_job(sqlite3_stmt *statement, StoreRecovery *recovery) {
+        StoreRecoveredJob *job, *jobs;
+        JobView view;
+        int r;
+
+        jobs = reallocarray(recovery->jobs, recovery->n_jobs + 1, sizeof(*jobs));
+        if (!jobs)
+                return -ENOMEM;
+        recovery->jobs = jobs;
+
+        r = job_columns_read(statement, &view);
+        if (r < 0)
+                return r;
+
+        job = &jobs[recovery->n_jobs++];
+        *job = (StoreRecoveredJob){
+                .info = view.info,
+                .begin_realtime_ms = view.begin_realtime_ms,
+                .checkpoint_realtime_ms = (uint64_t)sqlite3_column_int64(statement, N_JOB_COLUMNS),
+        };
+        r = copy_text(statement, N_JOB_COLUMNS + 1, &job->boot_id);
+        return r < 0 ? r : copy_text(statement, N_JOB_COLUMNS + 2, &job->window);
+}
+
+static int recover_jobs(const char *path, StoreRecovery *recovery) {
+        scoped(connection_closep) Connection connection = {};
+        int code, r;
+
+        r = connect_to(&connection, path,
+                       "SELECT " JOB_COLUMNS ", checkpoint_ms, boot_id, window FROM job INDEXED BY job_by_state"
+                       " WHERE state = 'running' ORDER BY begin_ms, row");
+        if (r < 0)
+                return r;
+
+        while ((code = sqlite3_step(connection.statement)) == SQLITE_ROW) {
+                r = add_job(connection.statement, recovery);
+                if (r < 0)
+                        return r;
+        }
+        return code == SQLITE_DONE ? 0 : failed(&connection, code);
+}
+
+int store_recover(Store *store, StoreRecovery **ret) {
+        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        int r;
+
+        recovery = calloc(1, sizeof(*recovery));
+        if (!recovery)
+                return -ENOMEM;
+
+        r = recover_meter(store_path(store), recovery);
+        if (r == 0)
+                r = recover_jobs(store_path(store), recovery);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE(recovery);
+        return 0;
+}
+
+StoreRecovery *store_recovery_free(StoreRecovery *recovery) {
+        if (!recovery)
+                return NULL;
+
+        for (size_t i = 0; i < recovery->n_jobs; i++) {
+                job_info_deinit(&recovery->jobs[i].info);
+                free(recovery->jobs[i].window);
+                free(recovery->jobs[i].boot_id);
+        }
+        free(recovery->jobs);
+        free(recovery->meter);
+        free(recovery->boot_id);
+        free(recovery);
+        return NULL;
+}

@@ -1,0 +1,181 @@
+#include "store/schema.h"
+
+#include <stdio.h>
+
+#include "util/scoped.h"
+
+/* PRAGMA application_id of our files, "prfd": file(1) and we tell them by it. */
+#define APPLICATION_ID 0x70726664
+
+/*
+ * row is the rowid by name, so that indices can hold it where paging wants it: newest
+ * first, then by row. The last column of an index spares a look at the table for rows
+ * that a filter drops. Names and components repeat, so they are numbers into term.
+ * Long texts come last: SQLite reads a row from its begin.
+ */
+static const char first[] =
+        "CREATE TABLE term (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;"
+        "CREATE TABLE indicator ("
+        " name INTEGER NOT NULL, component INTEGER NOT NULL, n_results INTEGER NOT NULL, latest_ms INTEGER NOT NULL,"
+        " PRIMARY KEY (name, component)) STRICT, WITHOUT ROWID;"
+        "CREATE TABLE result ("
+        " row INTEGER PRIMARY KEY, id BLOB NOT NULL, time_ms INTEGER NOT NULL,"
+        " name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL, score REAL,"
+        " job TEXT, version TEXT, document TEXT NOT NULL) STRICT;"
+        "CREATE UNIQUE INDEX result_by_id ON result (id);"
+        "CREATE INDEX result_by_name ON result (name, time_ms, row, component);"
+        "CREATE INDEX result_by_time ON result (time_ms, row, component);"
+        "CREATE INDEX result_by_job ON result (job, time_ms) WHERE job IS NOT NULL;"
+
+        "CREATE TABLE job ("
+        " row INTEGER PRIMARY KEY, id TEXT NOT NULL, name TEXT NOT NULL, user TEXT NOT NULL, state TEXT NOT NULL,"
+        " begin_ms INTEGER NOT NULL, end_ms INTEGER NOT NULL DEFAULT 0,"
+        " uid INTEGER NOT NULL, gid INTEGER NOT NULL, pid INTEGER NOT NULL, pid_start_ticks INTEGER NOT NULL,"
+        " rank INTEGER NOT NULL, exit_status INTEGER, signal INTEGER NOT NULL DEFAULT 0, rusage TEXT, note TEXT,"
+        " checkpoint_ms INTEGER NOT NULL, boot_id TEXT NOT NULL, command TEXT NOT NULL, labels TEXT NOT NULL,"
+        " layout INTEGER, metrics TEXT, window TEXT, timeline TEXT) STRICT;"
+        "CREATE UNIQUE INDEX job_by_id ON job (id);"
+        "CREATE INDEX job_by_begin ON job (begin_ms);"
+        "CREATE INDEX job_by_name ON job (name, begin_ms);"
+        "CREATE INDEX job_by_user ON job (user, begin_ms);"
+        "CREATE INDEX job_by_state ON job (state, begin_ms);"
+        "CREATE TABLE layout (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;"
+
+        "CREATE TABLE meter ("
+        " only INTEGER PRIMARY KEY CHECK (only = 1), account TEXT NOT NULL, boot_id TEXT NOT NULL,"
+        " time_ms INTEGER NOT NULL) STRICT;"
+        "CREATE TABLE node_sample ("
+        " begin_ms INTEGER PRIMARY KEY, interval_ms INTEGER NOT NULL, timeline TEXT NOT NULL) STRICT;";
+
+/* The first makes version 1 of version 0, and so on. What was released is never changed; additions go at the end. */
+static const char *const migrations[] = {
+        first,
+};
+
+int schema_version(void) {
+        return (int)N_ELEMENTS(migrations);
+}
+
+/* These must come before the first table of a new file. */
+static int prepare_new_file(Database *database) {
+        return database_exec(database, "PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL");
+}
+
+static int setup_connection(Database *database, bool is_volatile) {
+        int r;
+
+        r = database_exec(database,
+                          "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0;"
+                          "PRAGMA cache_size = -2048; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY;"
+                          "PRAGMA secure_delete = OFF; PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = OFF");
+        if (r != 0)
+                return r;
+        return database_exec(database, is_volatile ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = FULL");
+}
+
+int schema_touch(Database *database) {
+        char text[64];
+
+        (void)snprintf(text, sizeof(text), "PRAGMA user_version = %d", schema_version());
+        return database_exec(database, text);
+}
+
+static int migrate(Database *database, int64_t version) {
+        char text[64];
+        int r = 0;
+
+        for (; r == 0 && version < schema_version(); version++)
+                r = database_exec(database, migrations[version]);
+        if (r != 0)
+                return r;
+
+        (void)snprintf(text, sizeof(text), "PRAGMA application_id = %d", APPLICATION_ID);
+        r = database_exec(database, text);
+        return r != 0 ? r : schema_touch(database);
+}
+
+static int migrate_in_transaction(Database *database, int64_t version) {
+        int r;
+
+        r = database_exec(database, "BEGIN IMMEDIATE");
+        if (r != 0)
+                return r;
+
+        r = migrate(database, version);
+        if (r == 0)
+                r = database_exec(database, "COMMIT");
+        if (r != 0 && !sqlite3_get_autocommit(database->db))
+                (void)database_exec(database, "ROLLBACK");
+        return r;
+}
+
+/*
+ * A cheap look at each table and index, first and last entry, in place of PRAGMA quick_check, which reads
+ * everything. Damage elsewhere shows when it is touched.
+ */
+static int look_around(Database *database) {
+        static const char *const looks[] = {
+                "SELECT count(*) FROM (SELECT * FROM result ORDER BY row LIMIT 1)",
+                "SELECT count(*) FROM (SELECT * FROM result ORDER BY row DESC LIMIT 1)",
+                "SELECT min(id) IS NULL FROM result INDEXED BY result_by_id",
+                "SELECT max(id) IS NULL FROM result INDEXED BY result_by_id",
+                "SELECT max(time_ms) FROM result INDEXED BY result_by_time",
+                "SELECT count(*) FROM (SELECT * FROM job ORDER BY row DESC LIMIT 1)",
+                "SELECT count(*) FROM job INDEXED BY job_by_state WHERE state = 'running'",
+                "SELECT count(*) FROM (SELECT * FROM meter)",
+                "SELECT max(begin_ms) FROM node_sample",
+                "SELECT count(*) FROM indicator",
+        };
+        int64_t unused;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < N_ELEMENTS(looks); i++)
+                r = database_ask(database, looks[i], &unused);
+        return r;
+}
+
+/* A file is ours when it is empty or says so. Anything else is put aside like a corrupt one. */
+static int identify(Database *database, int64_t *ret_version) {
+        int64_t id, n_tables, version;
+        int r;
+
+        r = database_ask(database, "SELECT count(*) FROM sqlite_schema", &n_tables);
+        if (r == 0)
+                r = database_ask(database, "PRAGMA application_id", &id);
+        if (r == 0)
+                r = database_ask(database, "PRAGMA user_version", &version);
+        if (r != 0)
+                return r;
+        if ((n_tables > 0 || version > 0) && id != APPLICATION_ID)
+                return DATABASE_CORRUPT;
+        if (version < 0 || (version > 0 && n_tables == 0))
+                return DATABASE_CORRUPT;
+
+        *ret_version = version;
+        return 0;
+}
+
+int schema_setup(Database *database, bool is_volatile, int64_t *ret_version) {
+        int64_t version = 0;
+        int r;
+
+        /* Until we know that the file is ours to write, closing must not write either. */
+        sqlite3_db_config(database->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        r = identify(database, &version);
+        if (r != 0)
+                return r;
+        *ret_version = version;
+        if (version > schema_version())
+                return SCHEMA_TOO_NEW;
+        sqlite3_db_config(database->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+
+        if (version == 0)
+                r = prepare_new_file(database);
+        if (r == 0)
+                r = setup_connection(database, is_volatile);
+        if (r == 0 && version < schema_version())
+                r = migrate_in_transaction(database, version);
+        if (r == 0)
+                r = look_around(database);
+        return r;
+}

@@ -1,0 +1,45 @@
+#pragma once
+
+/*
+ * Writer: the thread that commits
+ *
+ * Takes what has queued up, one transaction for up to some thousand rows, and hands it
+ * back. What can wait is done after that: checkpoints of the log, retention.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "store/catalog.h"
+#include "store/database.h"
+#include "store/queue.h"
+#include "store/retention.h"
+#include "store/store.h"
+
+typedef struct Writer {
+        Queue *queue;     /* borrowed */
+        const char *path; /* borrowed */
+        Database database;
+        Catalog *catalog;
+        Retention retention;
+        bool is_settled, has_more_to_remove;
+        char failure[160]; /* the last, in words */
+        uint64_t next_removal_ns; /* CLOCK_BOOTTIME */
+        pthread_t thread;
+        bool is_running, is_initialised;
+
+        pthread_mutex_t mutex; /* for what follows */
+        StoreStats stats;      /* without those of the queue */
+        Limits wanted_limits;
+        bool has_wanted_limits;
+} Writer;
+
+/* `database` is set up and handed over. Must not be moved in memory afterwards. 0, a negative errno or an outcome. */
+int writer_init(Writer *writer, Queue *queue, const char *path, Database *database, const Limits *limits);
+int writer_start(Writer *writer);
+/* The queue must have been stopped: everything in it is written, then the thread ends. */
+void writer_deinit(Writer *writer);
+
+/* For any thread. */
+void writer_configure(Writer *writer, const Limits *limits);
+void writer_stats(Writer *writer, StoreStats *ret);
