@@ -38,7 +38,7 @@ DAEMON_PKGS := libsystemd libmicrohttpd sqlite3 inih zlib
 CLIENT_PKGS := jansson
 
 WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wformat=2 -Wconversion \
-            -Wno-sign-conversion -Wpointer-arith -Wundef -Wwrite-strings -Wno-unknown-warning-option
+            -Wno-sign-conversion -Wpointer-arith -Wundef -Wwrite-strings
 CFLAGS   ?= -O2 -g
 override CFLAGS   += -std=gnu17 $(WARNINGS) -fPIC -pthread -fvisibility=hidden -ffunction-sections -fdata-sections \
             $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -57,8 +57,8 @@ PROTO_H := $(B)/proto/perfd.pb-c.h
 CORE_SRC   := $(wildcard lib/*/*.c proto/*.c)
 DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c))
 CLIENT_SRC := $(filter-out client/main.c,$(wildcard client/*.c))
-# What goes into libperfd: the library itself and the two doors it needs.
-LIB_SRC    := $(filter client/libperfd.c client/codec.c client/json.c client/wire.c,$(CLIENT_SRC))
+# What goes into libperfd: the library itself and what it needs, which needs nothing else of the client.
+LIB_SRC    := $(filter client/libperfd.c client/codec.c client/id.c client/json.c client/user.c client/wire.c,$(CLIENT_SRC))
 
 CORE_OBJ   := $(CORE_SRC:%.c=$(B)/%.o) $(PROTO_C:.c=.o)
 DAEMON_OBJ := $(DAEMON_SRC:%.c=$(B)/%.o)
@@ -119,6 +119,11 @@ $(B)/tests/unit/%: tests/unit/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore
 $(B)/bench/%: bench/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS)
+
+# tests/fuzz/run builds these, with CC=clang and SANITIZE=address,undefined,fuzzer-no-link.
+$(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS)
 
 # --- packages ------------------------------------------------------------------------------------
 

@@ -35,7 +35,11 @@ enum {
         PERFD_UNSUPPORTED = 8,
 };
 
-/* socket_path: NULL for $PERFD_SOCKET, else /run/perfd/perfd.sock. timeout_ms: for connecting and for each answer; 0: 5000. */
+/*
+ * A client for the socket: NULL for $PERFD_SOCKET, else /run/perfd/perfd.sock. It connects when it
+ * is first used, and again when the connection was lost. timeout_ms: for all of one call; 0: 5000.
+ * 0, -ENAMETOOLONG or -ENOMEM.
+ */
 PERFD_API int perfd_client_open(PerfdClient **ret, const char *socket_path, unsigned timeout_ms);
 /* Accepts NULL. */
 PERFD_API void perfd_client_close(PerfdClient *client);

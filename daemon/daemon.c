@@ -15,6 +15,7 @@
 
 #include "service.h"
 #include "sockets.h"
+#include "trim.h"
 #include "util/clock.h"
 #include "util/file.h"
 
@@ -96,17 +97,24 @@ static void notify_status(const Daemon *daemon) {
                          service->store_was_writable ? "" : "; the store cannot be written");
 }
 
+/* On the grid of the one before, unless that has passed already: the machine slept, or the interval was changed. */
+static uint64_t next_checkpoint_us(const Daemon *daemon, uint64_t last_us) {
+        uint64_t interval_us = daemon->service.config.checkpoint_interval_ns / NS_PER_US;
+        uint64_t now_us = clock_boottime_ns() / NS_PER_US;
+
+        return last_us + interval_us > now_us ? last_us + interval_us : now_us + interval_us;
+}
+
 static int on_checkpoint(sd_event_source *source, uint64_t usec, void *userdata) {
         Daemon *daemon = userdata;
         int r;
 
-        (void)usec;
         r = service_checkpoint(&daemon->service);
         if (r < 0)
                 return r;
 
         notify_status(daemon);
-        r = sd_event_source_set_time_relative(source, daemon->service.config.checkpoint_interval_ns / NS_PER_US);
+        r = sd_event_source_set_time(source, next_checkpoint_us(daemon, usec));
         if (r < 0)
                 return r;
         return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
@@ -392,6 +400,7 @@ static int daemon_loop(Daemon *daemon) {
         int r;
 
         say_ready(daemon);
+        trim_loaded_objects();
         r = sd_event_loop(daemon->event);
         if (r < 0)
                 log_err("The loop ended, a restart will take up the jobs: %s", strerror(-r));

@@ -9,6 +9,9 @@ int node_init(Node *node, const char *root, uint64_t interval_ns, uint64_t files
         r = sampler_new(&node->sampler, root, filesystems_interval_ns);
         if (r < 0)
                 return r;
+        r = sampler_new(&node->processes, "/", filesystems_interval_ns);
+        if (r < 0)
+                return r;
 
         sampler_boot_id(node->sampler, node->boot_id);
         return meter_new(&node->meter, interval_ns);
@@ -17,6 +20,7 @@ int node_init(Node *node, const char *root, uint64_t interval_ns, uint64_t files
 void node_deinit(Node *node) {
         meter_free(node->meter);
         sampler_free(node->sampler);
+        sampler_free(node->processes);
         sample_deinit(&node->sample);
         *node = (Node){};
 }
@@ -58,6 +62,10 @@ int node_sample(Node *node, uint64_t max_age_ns) {
         node->sample_cpu_ns += node->last_sample_cpu_ns;
         node->n_samples++;
         return r;
+}
+
+int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint32_t *ret_uid) {
+        return sampler_process_start(node->processes, pid, ret_ticks, ret_uid);
 }
 
 uint32_t node_n_cpus(const Node *node) {

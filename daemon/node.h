@@ -14,6 +14,7 @@
 
 typedef struct Node {
         Sampler *sampler;
+        Sampler *processes; /* of the machine's own root: the pids of peers are the kernel's, whatever root is sampled */
         Meter *meter;
         Sample sample;   /* the latest */
         Window window;   /* since perfd started */
@@ -36,6 +37,9 @@ enum {
         NODE_OBSERVED = 1,
 };
 int node_sample(Node *node, uint64_t max_age_ns);
+
+/* As sampler_process_start(), for a process of this machine. */
+int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint32_t *ret_uid);
 
 /* CPUs online in the latest sample, at least 1. */
 uint32_t node_n_cpus(const Node *node);

@@ -14,7 +14,7 @@ static bool is_alive(Service *service, const JobInfo *info) {
         if (info->pid == 0)
                 return true; /* nobody stands for it: it runs until somebody says end */
 
-        return sampler_process_start(service->node.sampler, info->pid, &start_ticks, &uid) == 0 &&
+        return node_process_start(&service->node, info->pid, &start_ticks, &uid) == 0 &&
                start_ticks == info->pid_start_ticks;
 }
 

@@ -117,7 +117,7 @@ static bool refuse_pid(Service *service, const Request *request, Ticket ticket) 
         if (info->pid == 0)
                 return false;
 
-        r = sampler_process_start(service->node.sampler, info->pid, &info->pid_start_ticks, &uid);
+        r = node_process_start(&service->node, info->pid, &info->pid_start_ticks, &uid);
         if (r == 0 && (uid == request->peer.uid || request->peer.uid == 0))
                 return false;
 
@@ -436,6 +436,13 @@ int service_tick(Service *service) {
         return 0;
 }
 
+/* One point for the whole interval, with room for its last observation to come late. */
+static void begin_node_point(Service *service) {
+        timeline_deinit(&service->node_point);
+        timeline_init(&service->node_point, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
+                      2 * service->config.checkpoint_interval_ns, 2);
+}
+
 /* The interval of node history that is complete goes to the store, the next one begins. */
 static void put_node_sample(Service *service) {
         uint64_t interval_ns = service->config.checkpoint_interval_ns;
@@ -445,8 +452,7 @@ static void put_node_sample(Service *service) {
                 (void)store_put_node_sample(service->store, service->node_point.begin_realtime_ns / NS_PER_MS,
                                             interval_ns / NS_PER_MS, text);
 
-        timeline_deinit(&service->node_point);
-        timeline_init(&service->node_point, service->node.sample.boottime_ns, service->node.sample.realtime_ns, interval_ns, 2);
+        begin_node_point(service);
 }
 
 static int put_checkpoints(Service *service) {
@@ -484,7 +490,7 @@ static bool process_is_gone(Service *service, const Job *job) {
         uint64_t start_ticks;
         uint32_t uid;
 
-        return job->info.pid > 0 && (sampler_process_start(service->node.sampler, job->info.pid, &start_ticks, &uid) != 0 ||
+        return job->info.pid > 0 && (node_process_start(&service->node, job->info.pid, &start_ticks, &uid) != 0 ||
                                      start_ticks != job->info.pid_start_ticks);
 }
 
@@ -558,8 +564,7 @@ int service_start(Service *service) {
         if (r < 0)
                 return r;
 
-        timeline_init(&service->node_point, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
-                      service->config.checkpoint_interval_ns, 2);
+        begin_node_point(service);
         publish(service);
         return 0;
 }

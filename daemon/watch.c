@@ -22,7 +22,7 @@ static bool is_same_process(Service *service, const Job *job) {
         uint64_t start_ticks;
         uint32_t uid;
 
-        return sampler_process_start(service->node.sampler, job->info.pid, &start_ticks, &uid) == 0 &&
+        return node_process_start(&service->node, job->info.pid, &start_ticks, &uid) == 0 &&
                start_ticks == job->info.pid_start_ticks;
 }
 

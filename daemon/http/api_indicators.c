@@ -14,7 +14,7 @@ void answer_indicators(Exchange *exchange) {
         json_array_begin(&json);
 
         r = reader_indicators(exchange->reader);
-        for (r = r ?: reader_next_indicator(exchange->reader, &row); r == 0; r = reader_next_indicator(exchange->reader, &row)) {
+        while (r == 0 && (r = reader_next_indicator(exchange->reader, &row)) == 0) {
                 is_cut = exchange->body->n >= PAGE_BYTES_MAX;
                 if (is_cut)
                         break;
@@ -65,7 +65,7 @@ static int write_results(Exchange *exchange, const ResultFilter *filter, Page *p
         int r;
 
         r = reader_results(exchange->reader, filter);
-        for (r = r ?: reader_next_result(exchange->reader, &row); r == 0; r = reader_next_result(exchange->reader, &row)) {
+        while (r == 0 && (r = reader_next_result(exchange->reader, &row)) == 0) {
                 if (!page_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
                         break;
                 write_result(json, &row);

@@ -79,13 +79,16 @@ static void write_listed_job(Json *json, const JobView *job, bool has_metrics) {
         json_object_end(json);
 }
 
-/* The store knows first that a job began or ended; the snapshot alone has the numbers of one that runs. 0 or EXCHANGE_ANSWERED. */
+/*
+ * The store knows first that a job began or ended; the snapshot alone has the numbers of one that runs.
+ * 0 or EXCHANGE_ANSWERED.
+ */
 static int write_jobs(Exchange *exchange, const JobFilter *filter, Page *page, Json *json) {
         JobRow row;
         int r;
 
         r = reader_jobs(exchange->reader, filter);
-        for (r = r ?: reader_next_job(exchange->reader, &row); r == 0; r = reader_next_job(exchange->reader, &row)) {
+        while (r == 0 && (r = reader_next_job(exchange->reader, &row)) == 0) {
                 const JobView *live = row.view.state == JOB_RUNNING ? find_live(exchange->snapshot, row.view.info.id) : NULL;
 
                 if (live && filter->state && strcmp(job_state_name(live->state), filter->state) != 0)
@@ -108,7 +111,8 @@ void answer_jobs(Exchange *exchange) {
         Json json;
 
         if (filter.state && job_state_find(filter.state) < 0) {
-                (void)exchange_error(exchange, 400, "Query parameter 'state' must be running, finished or interrupted, not '%s'", filter.state);
+                (void)exchange_error(exchange, 400, "Query parameter 'state' must be running, finished or interrupted, not '%s'",
+                                     filter.state);
                 return;
         }
 
@@ -237,7 +241,7 @@ static void answer_from_node(Exchange *exchange, uint64_t begin_ms) {
 
         history_init(&history, HISTORY_POINTS, true);
         r = reader_node_samples(exchange->reader, begin_ms, 0);
-        for (r = r ?: reader_next_node_sample(exchange->reader, &row); r == 0 && added >= 0; r = reader_next_node_sample(exchange->reader, &row))
+        while (added >= 0 && r == 0 && (r = reader_next_node_sample(exchange->reader, &row)) == 0)
                 added = history_add(&history, &row);
         if (added < 0 || (r != 0 && r != READER_END)) {
                 (void)exchange_store_error(exchange, added < 0 ? added : r);

@@ -250,7 +250,7 @@ void answer_node_samples(Exchange *exchange) {
 
         history_init(&history, limit, false);
         r = reader_node_samples(exchange->reader, since_ms, until_ms);
-        for (r = r ?: reader_next_node_sample(exchange->reader, &row); r == 0; r = reader_next_node_sample(exchange->reader, &row)) {
+        while (r == 0 && (r = reader_next_node_sample(exchange->reader, &row)) == 0) {
                 added = history_add(&history, &row);
                 if (added == HISTORY_FULL)
                         next_ms = row.begin_ms;

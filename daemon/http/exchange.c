@@ -53,7 +53,7 @@ int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
 int exchange_store_error(Exchange *exchange, int outcome) {
         if (outcome == READER_TIMEOUT)
                 return exchange_error(exchange, 503,
-                                      "The question took longer than the limit of %" PRIu64 " ms (setting question_timeout); "
+                                      "The question took longer than the limit of %" PRIu64 " ms (setting query_timeout); "
                                       "ask for less, with limit=, since_ms= or until_ms=",
                                       exchange->question_timeout_ns / NS_PER_MS);
         if (outcome < 0)
@@ -102,7 +102,7 @@ static int decode(Exchange *exchange, const char *from, const char *end, const c
 
                 from = decode_char(from, &c);
                 if (!from || from > end)
-                        return exchange_error(exchange, 400, "A %% in path or query must be followed by two hexadecimal digits, and not 00");
+                        return exchange_error(exchange, 400, "A %% in path or query must be followed by two hexadecimal digits, not 00");
 
                 exchange->text[exchange->n_text++] = c;
         }

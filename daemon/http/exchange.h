@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "http/http.h"
+#include "http/stats.h"
 #include "model/snapshot.h"
 #include "store/reader.h"
 #include "util/buffer.h"

@@ -4,18 +4,21 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
+#define UID_UNKNOWN ((uid_t)-1)
+
 struct Guest {
         int fd; /* the library's; -1: free place */
+        uid_t uid; /* UID_UNKNOWN over TCP */
         uint64_t since_ns;
 };
 
 struct Guests {
         pthread_mutex_t mutex;
-        size_t n, n_max;
+        size_t n, n_max, n_per_uid_max;
         Guest guests[];
 };
 
-int guests_new(Guests **ret, size_t n_max) {
+int guests_new(Guests **ret, size_t n_max, size_t n_per_uid_max) {
         Guests *guests;
 
         guests = calloc(1, sizeof(*guests) + n_max * sizeof(guests->guests[0]));
@@ -24,6 +27,7 @@ int guests_new(Guests **ret, size_t n_max) {
 
         (void)pthread_mutex_init(&guests->mutex, NULL);
         guests->n_max = n_max;
+        guests->n_per_uid_max = n_per_uid_max;
         for (size_t i = 0; i < n_max; i++)
                 guests->guests[i].fd = -1;
 
@@ -40,22 +44,44 @@ Guests *guests_free(Guests *guests) {
         return NULL;
 }
 
-static Guest *find_place(Guests *guests) {
-        for (size_t i = 0; i < guests->n_max; i++)
-                if (guests->guests[i].fd < 0)
-                        return &guests->guests[i];
-        return NULL;
+static uid_t peer_uid(int fd) {
+        struct ucred peer = { .uid = UID_UNKNOWN };
+        socklen_t n = sizeof(peer);
+
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
+                return UID_UNKNOWN;
+
+        return peer.uid;
+}
+
+/* A free place for one more connection of that user, or NULL. */
+static Guest *find_place(Guests *guests, uid_t uid) {
+        Guest *place = NULL;
+        size_t n_of_uid = 0;
+
+        for (size_t i = 0; i < guests->n_max; i++) {
+                Guest *guest = &guests->guests[i];
+
+                if (guest->fd < 0)
+                        place = guest;
+                else if (uid != UID_UNKNOWN && guest->uid == uid)
+                        n_of_uid++;
+        }
+
+        return n_of_uid < guests->n_per_uid_max ? place : NULL;
 }
 
 Guest *guests_add(Guests *guests, int fd, uint64_t now_ns) {
+        uid_t uid = peer_uid(fd);
         Guest *guest;
 
         pthread_mutex_lock(&guests->mutex);
-        guest = find_place(guests);
+        guest = find_place(guests, uid);
         if (guest) {
-                *guest = (Guest){ .fd = fd, .since_ns = now_ns };
+                *guest = (Guest){ .fd = fd, .uid = uid, .since_ns = now_ns };
                 guests->n++;
-        }
+        } else
+                (void)shutdown(fd, SHUT_RDWR);
         pthread_mutex_unlock(&guests->mutex);
 
         return guest;

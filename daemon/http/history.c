@@ -5,6 +5,8 @@
 
 #include "util/clock.h"
 
+#define TIME_MS_MAX (INT64_MAX / NS_PER_MS)
+
 void history_init(History *history, size_t n_points_max, bool is_merging) {
         *history = (History){ .n_points_max = n_points_max, .is_merging = is_merging };
 }
@@ -77,69 +79,73 @@ static void halve(Timeline *timeline) {
         timeline->interval_ns *= 2;
 }
 
-/* Rows begin a few milliseconds off their place. */
-static size_t place_of(const Timeline *timeline, uint64_t time_ms) {
-        uint64_t begin_ms = timeline->begin_realtime_ns / NS_PER_MS;
+/* Which places of the grid a row takes. */
+typedef struct Places {
+        size_t first, n;
+} Places;
 
-        if (time_ms < begin_ms)
-                return 0;
+/* Rows begin a few milliseconds off their place, and are longer than one when the interval was set shorter before. */
+static Places places_of(const Timeline *timeline, uint64_t begin_ns, uint64_t interval_ns) {
+        uint64_t shorter_ns = interval_ns < timeline->interval_ns ? interval_ns : timeline->interval_ns;
+        uint64_t offset_ns = begin_ns > timeline->begin_realtime_ns ? begin_ns - timeline->begin_realtime_ns : 0;
+        uint64_t n = interval_ns / timeline->interval_ns;
 
-        return (size_t)(((time_ms - begin_ms) * NS_PER_MS + timeline->interval_ns / 2) / timeline->interval_ns);
+        return (Places){
+                .first = (size_t)((offset_ns + shorter_ns / 2) / timeline->interval_ns),
+                .n = (size_t)(n > 1 ? n : 1),
+        };
 }
 
-static int add_merging(Timeline *timeline, size_t n_max, uint64_t begin_ms, uint64_t interval_ms, TimelinePoint *point) {
-        size_t first, n;
+static int add_merging(Timeline *timeline, size_t n_max, uint64_t begin_ns, uint64_t interval_ns, TimelinePoint *point) {
+        Places places = places_of(timeline, begin_ns, interval_ns);
         int r;
 
-        while (place_of(timeline, begin_ms + interval_ms) > n_max)
+        while (places.first + places.n > n_max) {
                 halve(timeline);
-
-        /* A row may be longer than a place, when the interval was set shorter before. */
-        first = place_of(timeline, begin_ms);
-        n = (size_t)(interval_ms * NS_PER_MS / timeline->interval_ns);
-        n = n > 1 ? n : 1;
-        if (first + n > timeline->n) {
-                r = timeline_grow(timeline, first + n);
-                if (r < 0)
-                        return r;
+                places = places_of(timeline, begin_ns, interval_ns);
         }
 
-        point->observed_ns /= n;
-        for (size_t i = first; i < first + n; i++)
+        r = timeline_grow(timeline, places.first + places.n);
+        if (r < 0)
+                return r;
+
+        point->observed_ns /= places.n;
+        for (size_t i = places.first; i < places.first + places.n; i++)
                 merge_point(&timeline->points[i], point);
         return 0;
 }
 
-static int add_in_place(Timeline *timeline, size_t n_max, uint64_t begin_ms, uint64_t interval_ms, const TimelinePoint *point) {
-        size_t i = place_of(timeline, begin_ms);
+static int add_in_place(Timeline *timeline, size_t n_max, uint64_t begin_ns, uint64_t interval_ns, const TimelinePoint *point) {
+        Places places = places_of(timeline, begin_ns, interval_ns);
         int r;
 
-        if (interval_ms * NS_PER_MS != timeline->interval_ns || i >= n_max || i < timeline->n)
+        if (interval_ns != timeline->interval_ns || places.first >= n_max || places.first < timeline->n)
                 return HISTORY_FULL;
 
-        r = timeline_grow(timeline, i + 1);
+        r = timeline_grow(timeline, places.first + 1);
         if (r < 0)
                 return r;
 
-        timeline->points[i] = *point;
+        timeline->points[places.first] = *point;
         return 0;
 }
 
 int history_add(History *history, const NodeSampleRow *row) {
         scoped(timeline_deinit) Timeline piece = {};
         Timeline *timeline = &history->timeline;
+        uint64_t begin_ns = row->begin_ms * NS_PER_MS, interval_ns = row->interval_ms * NS_PER_MS;
 
-        if (row->interval_ms == 0 || row->interval_ms > INT64_MAX / NS_PER_MS || row->begin_ms > INT64_MAX / NS_PER_MS)
+        if (row->interval_ms == 0 || row->interval_ms > TIME_MS_MAX || row->begin_ms > TIME_MS_MAX)
                 return HISTORY_MALFORMED;
         if (timeline_parse(row->timeline, &piece) != 0 || piece.n != 1)
                 return HISTORY_MALFORMED;
 
         if (timeline->interval_ns == 0) {
-                timeline->begin_realtime_ns = row->begin_ms * NS_PER_MS;
-                timeline->interval_ns = row->interval_ms * NS_PER_MS;
+                timeline->begin_realtime_ns = begin_ns;
+                timeline->interval_ns = interval_ns;
         }
 
         if (history->is_merging)
-                return add_merging(timeline, history->n_points_max, row->begin_ms, row->interval_ms, &piece.points[0]);
-        return add_in_place(timeline, history->n_points_max, row->begin_ms, row->interval_ms, &piece.points[0]);
+                return add_merging(timeline, history->n_points_max, begin_ns, interval_ns, &piece.points[0]);
+        return add_in_place(timeline, history->n_points_max, begin_ns, interval_ns, &piece.points[0]);
 }

@@ -103,7 +103,8 @@ static void add_headers(struct MHD_Response *response, const Exchange *exchange,
                 (void)MHD_add_response_header(response, "Content-Encoding", "gzip");
         if (exchange->type == CONTENT_HTML)
                 (void)MHD_add_response_header(response, "Content-Security-Policy",
-                                              "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+                                              "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+                                              "form-action 'none'; frame-ancestors 'none'");
         if (exchange->status == 405)
                 (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
         if (exchange->status == 503)
@@ -136,6 +137,10 @@ static enum MHD_Result send_answer(Http *http, struct MHD_Connection *connection
         return result;
 }
 
+static bool is_read(const char *method) {
+        return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+}
+
 /* What the iteration over the query carries. */
 typedef struct Query {
         Exchange *exchange;
@@ -155,7 +160,7 @@ static int read_question(Exchange *exchange, struct MHD_Connection *connection, 
         Query query = { .exchange = exchange };
         int r;
 
-        exchange->is_read = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+        exchange->is_read = is_read(method);
         exchange->wants_openmetrics = negotiate_openmetrics(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept"));
 
         r = exchange_set_path(exchange, path);
@@ -189,15 +194,11 @@ static enum MHD_Result answer(Http *http, struct MHD_Connection *connection, con
         return send_answer(http, connection, worker, &exchange);
 }
 
-/* Everything is answered when the headers are there; a body, which nobody asked for, is not waited for. */
-static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path, const char *method,
-                                  const char *version, const char *upload, size_t *n_upload, void **request) {
+static enum MHD_Result answer_with_worker(Http *http, struct MHD_Connection *connection, const char *method, const char *path) {
         uint64_t begin_ns = clock_thread_cpu_ns();
-        Http *http = userdata;
         Worker *worker = worker_take(http);
         enum MHD_Result result;
 
-        (void)version, (void)upload, (void)n_upload, (void)request;
         if (!worker)
                 return MHD_NO;
 
@@ -205,6 +206,27 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
         worker_give(http, worker);
         atomic_fetch_add(&http->cpu_ns, clock_thread_cpu_ns() - begin_ns);
         return result;
+}
+
+/*
+ * The library calls once when the headers are there, for each piece of a body, and at the end. What is answered
+ * at the first call costs the connection: right for methods that bring a body, wrong for a GET.
+ */
+static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path, const char *method,
+                                  const char *version, const char *upload, size_t *n_upload, void **request) {
+        bool is_first = !*request;
+
+        (void)version, (void)upload;
+        *request = userdata;
+        if (is_first && is_read(method))
+                return MHD_YES;
+
+        if (*n_upload > 0) {
+                *n_upload = 0; /* a body nobody asked for */
+                return MHD_YES;
+        }
+
+        return answer_with_worker(userdata, connection, method, path);
 }
 
 /* The exchange decodes for itself: the library's own way cuts text short at an encoded NUL. */
@@ -244,7 +266,7 @@ static struct MHD_Daemon *start(Http *http, const HttpConfig *config, int fd, un
 
         (void)sigfillset(&all);
         (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-        daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, on_request, http,
+        daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL, on_request, http,
                                   MHD_OPTION_LISTEN_SOCKET, fd,
                                   MHD_OPTION_THREAD_POOL_SIZE, n_threads > 1 ? n_threads : 0U,
                                   MHD_OPTION_CONNECTION_LIMIT, connections_max,
@@ -309,7 +331,7 @@ int http_new(Http **ret, const HttpConfig *config) {
         if (r < 0)
                 return r;
 
-        r = guests_new(&http->guests, 2 * (size_t)config->connections_max + n_threads);
+        r = guests_new(&http->guests, 2 * (size_t)config->connections_max + n_threads, config->connections_per_ip_max);
         if (r < 0)
                 return r;
 
@@ -339,15 +361,26 @@ static void workers_free(Http *http) {
         free(http->workers);
 }
 
+/*
+ * The library shuts its listening socket down when it ends, for every process that has it: what the service manager keeps
+ * for the next perfd would be dead. So the socket is taken back first.
+ */
+static void stop(struct MHD_Daemon *daemon) {
+        scoped(closep) int fd = -1;
+
+        if (!daemon)
+                return;
+
+        fd = MHD_quiesce_daemon(daemon);
+        MHD_stop_daemon(daemon);
+}
+
 Http *http_free(Http *http) {
         if (!http)
                 return NULL;
 
-        if (http->tcp)
-                MHD_stop_daemon(http->tcp);
-        if (http->local)
-                MHD_stop_daemon(http->local);
-
+        stop(http->tcp);
+        stop(http->local);
         workers_free(http);
         guests_free(http->guests);
         slots_free(http->slots);

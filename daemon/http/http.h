@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "http/stats.h"
 #include "model/snapshot.h"
 #include "util/scoped.h"
 
@@ -19,18 +20,11 @@ typedef struct HttpConfig {
         int unix_fd; /* listening Unix socket, taken over; -1: none */
         unsigned n_threads;
         unsigned connections_max; /* in all, per listener */
-        unsigned connections_per_ip_max;
+        unsigned connections_per_ip_max; /* and per user on the Unix socket */
         unsigned timeout_s;       /* idle connections are closed */
         const char *store_path;   /* borrowed */
         uint64_t question_timeout_ns;
 } HttpConfig;
-
-typedef struct HttpStats {
-        uint64_t n_requests_by_class[6]; /* [2]: 2xx … [5]: 5xx */
-        uint64_t n_bytes_sent;
-        uint64_t n_connections;
-        uint64_t cpu_ns; /* spent answering */
-} HttpStats;
 
 typedef struct Http Http;
 

@@ -12,6 +12,7 @@
 #include "util/clock.h"
 
 #define GIB 1073741824.0
+#define NBSP "\xc2\xa0"
 
 typedef struct Word {
         const char *name;
@@ -57,14 +58,14 @@ static void words_from_sample(Word words[static N_WORDS], const Snapshot *snapsh
         char time[CLOCK_TEXT_MAX];
 
         if (snapshot->observation.end_ns > 0 && snapshot->observation.has_cpu)
-                word_set(&words[WORD_CPU], "%.1f %%", 100 * snapshot->observation.cpu_mean);
+                word_set(&words[WORD_CPU], "%.1f" NBSP "%%", 100 * snapshot->observation.cpu_mean);
         if (sample_has(sample, SOURCE_STAT))
                 word_set(&words[WORD_CPUS], "%" PRIu32, sample->n_online);
         if (sample_has(sample, SOURCE_MEMINFO) && sample->memory.total_bytes > 0)
-                word_set(&words[WORD_MEMORY], "%.1f %% of %.1f GiB", 100 * sample_memory_ratio(sample),
+                word_set(&words[WORD_MEMORY], "%.1f" NBSP "%% of" NBSP "%.1f" NBSP "GiB", 100 * sample_memory_ratio(sample),
                          (double)sample->memory.total_bytes / GIB);
         if (sample_has(sample, SOURCE_FILESYSTEMS) && root)
-                word_set(&words[WORD_ROOT], "%.1f %% of %.1f GiB", 100 * filesystem_used_ratio(root), (double)root->size_bytes / GIB);
+                word_set(&words[WORD_ROOT], "%.1f" NBSP "%% of" NBSP "%.1f" NBSP "GiB", 100 * filesystem_used_ratio(root), (double)root->size_bytes / GIB);
         if (snapshot->realtime_ns > 0) {
                 clock_format_utc(snapshot->realtime_ns, time);
                 word_set(&words[WORD_TIME], "%s", time);
@@ -75,7 +76,7 @@ static void words_from_snapshot(Word words[static N_WORDS], const Snapshot *snap
         word_set(&words[WORD_HOSTNAME], "%s", snapshot->hostname);
         word_set(&words[WORD_KERNEL], "Linux %s, %s", snapshot->kernel, snapshot->machine);
         word_set(&words[WORD_JOBS], "%zu", snapshot->n_jobs_running);
-        word_set(&words[WORD_STORE], "%s, %.1f MiB", snapshot->self.store_writable ? "writable" : "not writable",
+        word_set(&words[WORD_STORE], "%s, %.1f" NBSP "MiB", snapshot->self.store_writable ? "writable" : "not writable",
                  (double)snapshot->self.store_bytes / 1048576.0);
         words_from_sample(words, snapshot);
 }

@@ -15,7 +15,10 @@ typedef struct MetricStamp {
         int64_t step;
 } MetricStamp;
 
-/* Three members of the object that is open: "metrics", each with unit and quality; "absent", each with the reason; "compat", perf.py's own reading. */
+/*
+ * Three members of the object that is open: "metrics", each with unit and quality; "absent", each with the
+ * reason; "compat", perf.py's own reading.
+ */
 void metric_json_write_all(Json *json, const MetricSet *metrics, MetricStamp stamp);
 /* {"key": value, …} of those there are. */
 void metric_json_write_values(Json *json, const MetricSet *metrics);

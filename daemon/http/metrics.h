@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "http/exposition.h"
-#include "http/http.h"
+#include "http/stats.h"
 #include "model/snapshot.h"
 
 /* More devices or file systems of one class than this are counted, not shown. */

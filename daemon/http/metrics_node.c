@@ -7,7 +7,8 @@ _Static_assert(TICKS_PER_S == 100, "a tick is two decimals of a second");
 
 #define MEMBER(member) offsetof(Snapshot, member)
 #define GAUGE(member, scalar, name, unit, help) { MEMBER(member), scalar, 0, FAMILY_GAUGE, name, unit, help }
-#define COUNTER(member, decimals, name, unit, help) { MEMBER(member), SCALAR_U64, decimals, FAMILY_COUNTER, name, unit, help }
+#define COUNTER(member, decimals, name, unit, help) \
+        { MEMBER(member), SCALAR_U64, decimals, FAMILY_COUNTER, name, unit, help }
 
 static const Scalar stat_scalars[] = {
         GAUGE(sample.n_online, SCALAR_U32, "perfd_node_cpus", "", "CPUs online"),
@@ -15,17 +16,25 @@ static const Scalar stat_scalars[] = {
 };
 
 static const Scalar memory_scalars[] = {
-        GAUGE(sample.memory.total_bytes, SCALAR_U64, "perfd_node_memory_total_bytes", "bytes", "Memory there is (MemTotal)"),
-        GAUGE(sample.memory.available_bytes, SCALAR_U64, "perfd_node_memory_available_bytes", "bytes", "Memory to be had without swapping (MemAvailable)"),
-        GAUGE(sample.memory.free_bytes, SCALAR_U64, "perfd_node_memory_free_bytes", "bytes", "Memory nothing is in (MemFree)"),
-        GAUGE(sample.memory.cached_bytes, SCALAR_U64, "perfd_node_memory_cached_bytes", "bytes", "Page cache (Cached)"),
-        GAUGE(sample.memory.buffers_bytes, SCALAR_U64, "perfd_node_memory_buffers_bytes", "bytes", "Buffers of block devices (Buffers)"),
-        GAUGE(sample.memory.swap_total_bytes, SCALAR_U64, "perfd_node_swap_total_bytes", "bytes", "Swap space there is"),
-        GAUGE(sample.memory.swap_free_bytes, SCALAR_U64, "perfd_node_swap_free_bytes", "bytes", "Swap space not used"),
+        GAUGE(sample.memory.total_bytes, SCALAR_U64, "perfd_node_memory_total_bytes", "bytes",
+                "Memory there is (MemTotal)"),
+        GAUGE(sample.memory.available_bytes, SCALAR_U64, "perfd_node_memory_available_bytes", "bytes",
+                "Memory to be had without swapping (MemAvailable)"),
+        GAUGE(sample.memory.free_bytes, SCALAR_U64, "perfd_node_memory_free_bytes", "bytes",
+                "Memory nothing is in (MemFree)"),
+        GAUGE(sample.memory.cached_bytes, SCALAR_U64, "perfd_node_memory_cached_bytes", "bytes",
+                "Page cache (Cached)"),
+        GAUGE(sample.memory.buffers_bytes, SCALAR_U64, "perfd_node_memory_buffers_bytes", "bytes",
+                "Buffers of block devices (Buffers)"),
+        GAUGE(sample.memory.swap_total_bytes, SCALAR_U64, "perfd_node_swap_total_bytes", "bytes",
+                "Swap space there is"),
+        GAUGE(sample.memory.swap_free_bytes, SCALAR_U64, "perfd_node_swap_free_bytes", "bytes",
+                "Swap space not used"),
 };
 
 static const Scalar vmstat_scalars[] = {
-        COUNTER(sample.pgmajfault, 0, "perfd_node_major_page_faults", "", "Page faults that waited for a disk, since boot"),
+        COUNTER(sample.pgmajfault, 0, "perfd_node_major_page_faults", "",
+                "Page faults that waited for a disk, since boot"),
         COUNTER(sample.oom_kill, 0, "perfd_node_oom_kills", "", "Processes killed for lack of memory, since boot"),
         COUNTER(sample.pswpin_pages, 0, "perfd_node_swap_in_pages", "", "Pages read back from swap, since boot"),
         COUNTER(sample.pswpout_pages, 0, "perfd_node_swap_out_pages", "", "Pages written to swap, since boot"),
@@ -35,22 +44,28 @@ static const Scalar loadavg_scalars[] = {
         GAUGE(sample.load1, SCALAR_DOUBLE, "perfd_node_load1", "", "Load average over 1 minute"),
         GAUGE(sample.load5, SCALAR_DOUBLE, "perfd_node_load5", "", "Load average over 5 minutes"),
         GAUGE(sample.load15, SCALAR_DOUBLE, "perfd_node_load15", "", "Load average over 15 minutes"),
-        GAUGE(sample.n_running, SCALAR_U32, "perfd_node_processes_running", "", "Threads that run or could, perfd's own left out"),
+        GAUGE(sample.n_running, SCALAR_U32, "perfd_node_processes_running", "",
+                "Threads that run or could, perfd's own left out"),
         GAUGE(sample.n_threads, SCALAR_U32, "perfd_node_threads", "", "Threads there are"),
 };
 
 static const Scalar psi_cpu_scalars[] = {
-        COUNTER(sample.psi_cpu.some_us, 6, "perfd_node_pressure_cpu_waiting_seconds", "seconds", "Time in which some task waited for a CPU, since boot"),
+        COUNTER(sample.psi_cpu.some_us, 6, "perfd_node_pressure_cpu_waiting_seconds", "seconds",
+                "Time in which some task waited for a CPU, since boot"),
 };
 
 static const Scalar psi_memory_scalars[] = {
-        COUNTER(sample.psi_memory.some_us, 6, "perfd_node_pressure_memory_waiting_seconds", "seconds", "Time in which some task waited for memory, since boot"),
-        COUNTER(sample.psi_memory.full_us, 6, "perfd_node_pressure_memory_stalled_seconds", "seconds", "Time in which all tasks waited for memory, since boot"),
+        COUNTER(sample.psi_memory.some_us, 6, "perfd_node_pressure_memory_waiting_seconds", "seconds",
+                "Time in which some task waited for memory, since boot"),
+        COUNTER(sample.psi_memory.full_us, 6, "perfd_node_pressure_memory_stalled_seconds", "seconds",
+                "Time in which all tasks waited for memory, since boot"),
 };
 
 static const Scalar psi_io_scalars[] = {
-        COUNTER(sample.psi_io.some_us, 6, "perfd_node_pressure_io_waiting_seconds", "seconds", "Time in which some task waited for I/O, since boot"),
-        COUNTER(sample.psi_io.full_us, 6, "perfd_node_pressure_io_stalled_seconds", "seconds", "Time in which all tasks waited for I/O, since boot"),
+        COUNTER(sample.psi_io.some_us, 6, "perfd_node_pressure_io_waiting_seconds", "seconds",
+                "Time in which some task waited for I/O, since boot"),
+        COUNTER(sample.psi_io.full_us, 6, "perfd_node_pressure_io_stalled_seconds", "seconds",
+                "Time in which all tasks waited for I/O, since boot"),
 };
 
 /* A source that could not be read has no families: absent is not zero. */
@@ -69,8 +84,10 @@ static const struct {
 };
 
 static const Scalar meter_scalars[] = {
-        COUNTER(totals.value[TOTAL_OBSERVED_NS], 9, "perfd_node_observed_seconds", "seconds", "Time covered by observations of utilization"),
-        COUNTER(totals.value[TOTAL_UNOBSERVED_NS], 9, "perfd_node_unobserved_seconds", "seconds", "Time without observations: perfd was down, the machine asleep"),
+        COUNTER(totals.value[TOTAL_OBSERVED_NS], 9, "perfd_node_observed_seconds", "seconds",
+                "Time covered by observations of utilization"),
+        COUNTER(totals.value[TOTAL_UNOBSERVED_NS], 9, "perfd_node_unobserved_seconds", "seconds",
+                "Time without observations: perfd was down, the machine asleep"),
 };
 
 static void put_info(Exposition *exposition, const Snapshot *snapshot) {
@@ -283,7 +300,8 @@ static size_t put_filesystem_family(Exposition *exposition, const Sample *sample
 static size_t put_filesystems(Exposition *exposition, const Sample *sample) {
         static const DeviceFamily families[] = {
                 { offsetof(SampleFilesystem, size_bytes), 0, "perfd_node_filesystem_size_bytes", "bytes", "Size of the file system" },
-                { offsetof(SampleFilesystem, available_bytes), 0, "perfd_node_filesystem_available_bytes", "bytes", "Space left for users" },
+                { offsetof(SampleFilesystem, available_bytes), 0, "perfd_node_filesystem_available_bytes", "bytes",
+                  "Space left for users" },
                 { offsetof(SampleFilesystem, free_bytes), 0, "perfd_node_filesystem_free_bytes", "bytes", "Space left for root" },
         };
         size_t n_left_out = 0;

@@ -11,45 +11,60 @@ _Static_assert(N_STATUSES <= STATUS_LABELS_MAX, "each status has its count");
 static const Scalar scalars[] = {
         SECONDS(self.process_cpu_ns, FAMILY_COUNTER, "process_cpu_seconds", "CPU time perfd has used"),
         GAUGE(self.resident_bytes, SCALAR_U64, "process_resident_memory_bytes", "bytes", "Memory perfd has resident"),
-        GAUGE(self.virtual_bytes, SCALAR_U64, "process_virtual_memory_bytes", "bytes", "Address space perfd has mapped"),
+        GAUGE(self.virtual_bytes, SCALAR_U64, "process_virtual_memory_bytes", "bytes",
+                "Address space perfd has mapped"),
         GAUGE(self.n_open_fds, SCALAR_U64, "process_open_fds", "", "Descriptors perfd has open"),
         GAUGE(self.n_fds_max, SCALAR_U64, "process_max_fds", "", "Descriptors perfd may open"),
-        SECONDS(self.started_realtime_ns, FAMILY_GAUGE, "process_start_time_seconds", "When perfd started, Unix time"),
+        SECONDS(self.started_realtime_ns, FAMILY_GAUGE, "process_start_time_seconds",
+                "When perfd started, Unix time"),
 
         SECONDS(interval_ns, FAMILY_GAUGE, "perfd_sample_interval_seconds", "Distance of two samples, as configured"),
         COUNTER(self.n_ticks, "perfd_samples", "", "Samples taken"),
-        COUNTER(self.n_missed_ticks, "perfd_samples_missed", "", "Samples whose time had passed when perfd came to run"),
+        COUNTER(self.n_missed_ticks, "perfd_samples_missed", "",
+                "Samples whose time had passed when perfd came to run"),
         SECONDS(self.sample_cpu_ns, FAMILY_COUNTER, "perfd_sample_cpu_seconds", "CPU time spent on taking samples"),
-        SECONDS(self.lateness_sum_ns, FAMILY_COUNTER, "perfd_sample_lateness_seconds", "How late samples were, added up"),
-        SECONDS(self.lateness_max_ns, FAMILY_GAUGE, "perfd_sample_lateness_max_seconds", "How late the latest sample of all was"),
-        COUNTER(events.n_counter_resets, "perfd_meter_resets", "", "Counters of the kernel that went back and were taken up anew"),
+        SECONDS(self.lateness_sum_ns, FAMILY_COUNTER, "perfd_sample_lateness_seconds",
+                "How late samples were, added up"),
+        SECONDS(self.lateness_max_ns, FAMILY_GAUGE, "perfd_sample_lateness_max_seconds",
+                "How late the latest sample of all was"),
+        COUNTER(events.n_counter_resets, "perfd_meter_resets", "",
+                "Counters of the kernel that went back and were taken up anew"),
         COUNTER(events.n_cpu_changes, "perfd_meter_cpu_changes", "", "CPUs that came or went"),
         COUNTER(events.n_gaps, "perfd_meter_gaps", "", "Times without samples: perfd was down, the machine asleep"),
-        COUNTER(events.n_clock_steps, "perfd_meter_clock_steps", "", "Times the wall clock was set by more than a second"),
+        COUNTER(events.n_clock_steps, "perfd_meter_clock_steps", "",
+                "Times the wall clock was set by more than a second"),
 
         GAUGE(self.n_connections, SCALAR_U64, "perfd_connections_open", "", "Connections to the submission socket"),
         COUNTER(self.n_connections_total, "perfd_connections", "", "Connections accepted on the submission socket"),
         COUNTER(self.n_connections_refused, "perfd_connections_refused", "", "Connections refused for a limit"),
-        COUNTER(self.n_protocol_errors, "perfd_protocol_errors", "", "Connections closed for bytes that are no frame"),
+        COUNTER(self.n_protocol_errors, "perfd_protocol_errors", "",
+                "Connections closed for bytes that are no frame"),
         GAUGE(self.n_in_flight, SCALAR_U64, "perfd_requests_in_flight", "", "Requests not answered yet"),
         COUNTER(self.n_jobs_begun, "perfd_jobs_begun", "", "Jobs begun"),
         COUNTER(self.n_jobs_finished, "perfd_jobs_finished", "", "Jobs ended by those who began them"),
         COUNTER(self.n_jobs_interrupted, "perfd_jobs_interrupted", "", "Jobs whose process went away without an end"),
         COUNTER(self.n_indicators_stored, "perfd_indicators_stored", "", "Results stored"),
 
-        SECONDS(self.commit_ns_sum, FAMILY_COUNTER, "perfd_store_commit_seconds", "Time spent on commits, syncing included"),
+        SECONDS(self.commit_ns_sum, FAMILY_COUNTER, "perfd_store_commit_seconds",
+                "Time spent on commits, syncing included"),
         COUNTER(self.n_commits, "perfd_store_commits", "", "Commits"),
-        COUNTER(self.n_commit_failures, "perfd_store_commit_failures", "", "Commits that failed; nothing of them was acknowledged"),
+        COUNTER(self.n_commit_failures, "perfd_store_commit_failures", "",
+                "Commits that failed; nothing of them was acknowledged"),
         COUNTER(self.n_rows_committed, "perfd_store_rows_committed", "", "Rows committed"),
         COUNTER(self.n_rows_removed, "perfd_store_rows_removed", "", "Rows removed for their age or the size limit"),
         GAUGE(self.queue_rows, SCALAR_U64, "perfd_store_queue_rows", "", "Rows that wait for a commit"),
-        GAUGE(self.queue_bytes, SCALAR_U64, "perfd_store_queue_bytes", "bytes", "Size of the rows that wait for a commit"),
+        GAUGE(self.queue_bytes, SCALAR_U64, "perfd_store_queue_bytes", "bytes",
+                "Size of the rows that wait for a commit"),
         GAUGE(self.store_bytes, SCALAR_U64, "perfd_store_size_bytes", "bytes", "Size of the database"),
-        GAUGE(self.store_bytes_max, SCALAR_U64, "perfd_store_size_limit_bytes", "bytes", "Size at which the oldest rows go"),
-        GAUGE(self.store_writable, SCALAR_BOOL, "perfd_store_writable", "", "Whether rows can be stored at the moment"),
+        GAUGE(self.store_bytes_max, SCALAR_U64, "perfd_store_size_limit_bytes", "bytes",
+                "Size at which the oldest rows go"),
+        GAUGE(self.store_writable, SCALAR_BOOL, "perfd_store_writable", "",
+                "Whether rows can be stored at the moment"),
 
-        GAUGE(self.config_reload_ok, SCALAR_BOOL, "perfd_config_last_reload_successful", "", "Whether the configuration was good when last read"),
-        SECONDS(self.config_reload_realtime_ns, FAMILY_GAUGE, "perfd_config_last_reload_timestamp_seconds", "When the configuration was last read, Unix time"),
+        GAUGE(self.config_reload_ok, SCALAR_BOOL, "perfd_config_last_reload_successful", "",
+                "Whether the configuration was good when last read"),
+        SECONDS(self.config_reload_realtime_ns, FAMILY_GAUGE, "perfd_config_last_reload_timestamp_seconds",
+                "When the configuration was last read, Unix time"),
 };
 
 static void put_build(Exposition *exposition) {
@@ -76,7 +91,8 @@ static void put_sources(Exposition *exposition, const SelfStats *self) {
 }
 
 static void put_requests(Exposition *exposition, const SelfStats *self) {
-        exposition_family(exposition, "perfd_requests", FAMILY_COUNTER, "", "Requests on the submission socket, by the status of their answer");
+        exposition_family(exposition, "perfd_requests", FAMILY_COUNTER, "",
+                          "Requests on the submission socket, by the status of their answer");
         for (Status status = 0; status < N_STATUSES; status++) {
                 exposition_sample(exposition);
                 exposition_label(exposition, "status", status_name(status));

@@ -32,7 +32,8 @@ typedef struct DeviceList {
 
 /* A zeroed list is valid and empty. */
 void device_list_deinit(DeviceList *list);
-/* Appends a copy with nothing but its name; n_name < DEVICE_NAME_MAX. Borrowed until the next. 0 or -ENOMEM. */
+/* Appends a device with nothing but its name, n_name < DEVICE_NAME_MAX. *ret is borrowed until the next.
+ * 0 or -ENOMEM. */
 int device_list_add(DeviceList *list, const char *name, size_t n_name, Device **ret);
 /* The device at this place, or NULL when it is another. */
 const Device *device_list_at(const DeviceList *list, size_t i, const char *name, size_t n_name);

@@ -145,7 +145,8 @@ static void classify_by_sysfs(Device *device, int block_fd) {
         for (size_t i = 0; i < sizeof(name); i++)
                 name[i] = device->name[i] == '/' ? '!' : device->name[i];
 
-        if (fstatat(block_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || device_number(block_fd, name, "hidden") != 0) {
+        if (fstatat(block_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            device_number(block_fd, name, "hidden") != 0) {
                 device->left_out = true;
                 return;
         }
@@ -157,7 +158,8 @@ static void classify_by_sysfs(Device *device, int block_fd) {
         else
                 device->class.disk = DISK_VIRTUAL;
 
-        device->without_medium = device->class.disk == DISK_VIRTUAL && device_number(block_fd, name, "size") == 0;
+        device->without_medium = device->class.disk == DISK_VIRTUAL &&
+                                 device_number(block_fd, name, "size") == 0;
 }
 
 /* --- classification by name --------------------------------------------------------------------- */

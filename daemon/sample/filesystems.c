@@ -65,7 +65,8 @@ int filesystems_update(Filesystems *filesystems, const char *text, const char *r
                 return r;
 
         for (size_t i = 0; i < mounts->n_chosen; i++)
-                filesystems->n += ask(&mounts->items[mounts->chosen[i]], root, &filesystems->items[filesystems->n]);
+                filesystems->n += ask(&mounts->items[mounts->chosen[i]], root,
+                                      &filesystems->items[filesystems->n]);
         filesystems->boottime_ns = boottime_ns;
         return 0;
 }

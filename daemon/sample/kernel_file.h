@@ -3,10 +3,10 @@
 /*
  * Kernel file: a file of proc that stays open
  *
- * Each read is pread(2) from the start into a buffer shared by all files. One call is enough for nearly all of
- * them; the kernel hands out at most a page of lines at a time, so a longer file takes another call, and a
- * buffer that was filled to the brim grows. A file that cannot be opened is left alone for a
- * minute: it usually is one that this kernel does not have.
+ * Each read is a pread(2) from the start into a buffer shared by all files. One call is enough for nearly
+ * all of them; but the kernel hands out most lists a page at a time, so a long one takes more calls, and a
+ * buffer that was filled to the brim grows. A file that cannot be opened is left alone for a minute: it
+ * usually is one that this kernel does not have.
  */
 
 #include <stdbool.h>

@@ -27,7 +27,8 @@ static const char *scan_device(const char *p, Mount *mount) {
         return scan_u64(p + 1, &mount->minor);
 }
 
-/* "36 35 98:0 /root /point options optional… - type source options". Returns the start of the next line, or NULL. */
+/* "36 35 98:0 /root /point options optional… - type source options".
+ * Returns the start of the next line, or NULL. */
 static const char *scan_mount(const char *p, Mount *mount) {
         Word word;
 
@@ -178,7 +179,7 @@ static bool is_safe(const MountList *list, const Mount *mount) {
 
                 if (other == mount || !leads_through(mount->point, other->point))
                         continue;
-                if (!(is_local(other) || is_harmless(other)) || !stands_on(list, mount, other))
+                if (!stands_on(list, mount, other) || !(is_local(other) || is_harmless(other)))
                         return false;
         }
         return true;

@@ -14,9 +14,10 @@
 
 #include "sample/devices.h"
 
-/* Fills nets and n_nets. 0; TEXT_OTHER_DEVICES: the text's names are not those of the list; TEXT_MALFORMED;
- * -ENOMEM. n_nets is 0 unless 0 is returned. */
+/* Fills nets and n_nets, which is 0 unless 0 is returned. 0; TEXT_MALFORMED; TEXT_OTHER_DEVICES when the
+ * text's names are not those of the list; -ENOMEM. */
 int netdev_parse(const char *text, const DeviceList *list, Sample *sample, const char **ret_fault);
 
-/* Builds the list for this text. net_fd: sys/class/net, or -1 when there is none. 0, TEXT_MALFORMED or -ENOMEM. */
+/* Builds the list for this text. net_fd: sys/class/net, or -1 when there is none.
+ * 0, TEXT_MALFORMED or -ENOMEM. */
 int netdev_classify(const char *text, int net_fd, DeviceList *list, const char **ret_fault);

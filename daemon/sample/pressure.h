@@ -10,7 +10,7 @@
 #include "model/sample.h"
 
 typedef enum PressureLines {
-        PRESSURE_SOME,          /* cpu: its full line means nothing for the whole machine, and old kernels have none */
+        PRESSURE_SOME,          /* cpu: its full line is always 0, and old kernels have none */
         PRESSURE_SOME_AND_FULL, /* memory, io */
 } PressureLines;
 

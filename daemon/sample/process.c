@@ -3,7 +3,7 @@
 #include "sample/text.h"
 #include "util/parse.h"
 
-/* Counted as in proc(5). The name, field 2, is in parentheses and may hold anything, blanks and parentheses too. */
+/* Counted as in proc(5). Field 2, the name, is in parentheses and may hold anything, parentheses too. */
 #define FIELD_STATE 3
 #define FIELD_START 22
 

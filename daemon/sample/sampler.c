@@ -38,8 +38,8 @@ struct Sampler {
 /* --- building ----------------------------------------------------------------------------------- */
 
 /*
- * proc/self and proc/net mean the reader's own mounts and network. Under another root, the host's as a container
- * sees them for instance, those of process 1 are meant; a captured tree may have either.
+ * proc/self and proc/net mean the reader's own mounts and network. Under another root, the host's as a
+ * container sees them for instance, those of process 1 are meant; a captured tree may have either.
  */
 static void init_files(Sampler *sampler, bool is_machine) {
         static const char *const of_init[N_SOURCES] = {
@@ -179,7 +179,8 @@ static int parse(Sampler *sampler, Source source, Sample *sample, const char **r
 
 static void note_failure(Sampler *sampler, Source source, const char *why) {
         sampler->stats.n_failures[source]++;
-        snprintf(sampler->stats.error[source], sizeof(sampler->stats.error[source]), "%s: %s", source_path(source), why);
+        snprintf(sampler->stats.error[source], sizeof(sampler->stats.error[source]), "%s: %s",
+                 source_path(source), why);
 }
 
 static void note_success(Sampler *sampler, Source source, Sample *sample) {
@@ -191,7 +192,8 @@ static int read_source(Sampler *sampler, Source source, Sample *sample) {
         const char *fault;
         int r, error;
 
-        r = kernel_file_read(&sampler->files[source], sampler->root_fd, sample->boottime_ns, &sampler->text, &error);
+        r = kernel_file_read(&sampler->files[source], sampler->root_fd, sample->boottime_ns, &sampler->text,
+                             &error);
         if (r < 0)
                 return r;
         if (r == KERNEL_FILE_WAITING)
@@ -246,8 +248,9 @@ int sampler_read(Sampler *sampler, uint64_t boottime_ns, uint64_t realtime_ns, S
         sample->realtime_ns = realtime_ns;
 
         for (Source s = 0; s < N_SOURCES; s++) {
-                int r = s == SOURCE_FILESYSTEMS ? read_filesystems(sampler, sample) : read_source(sampler, s, sample);
+                int r;
 
+                r = s == SOURCE_FILESYSTEMS ? read_filesystems(sampler, sample) : read_source(sampler, s, sample);
                 if (r < 0)
                         return r;
         }
@@ -282,7 +285,7 @@ int sampler_process_start(const Sampler *sampler, int32_t pid, uint64_t *ret_tic
         struct stat st;
         uint64_t ticks;
 
-        /* The directory: its owner is the process's user always, a file's can be root when the process forbade dumps. */
+        /* The directory is owned by the process's user always, its files by root when the process forbids dumps. */
         snprintf(path, sizeof(path), "proc/%d", pid);
         dir_fd = openat(sampler->root_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (dir_fd < 0 || fstat(dir_fd, &st) < 0)

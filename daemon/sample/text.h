@@ -28,5 +28,6 @@ static inline const char *text_next_line(const char *p) {
         return p ? p + 1 : NULL;
 }
 
-/* The literal at p, or NULL. For literals only: their length is known when compiling. */
-#define text_skip(p, literal) (strncmp((p), (literal), sizeof(literal) - 1) == 0 ? (p) + sizeof(literal) - 1 : NULL)
+/* Past the literal at p; NULL when something else is there. */
+#define text_skip(p, literal) \
+        (strncmp((p), (literal), sizeof(literal) - 1) == 0 ? (p) + sizeof(literal) - 1 : NULL)

@@ -5,7 +5,7 @@
 #include "util/scoped.h"
 
 typedef struct Field {
-        const char *key; /* with the newline before: never the end of a longer name, as in "workingset_pgmajfault" */
+        const char *key; /* with the newline before: never the end of a longer name */
         size_t n_key;
         size_t offset; /* in Sample */
         bool optional;

@@ -450,6 +450,46 @@ class Daemon:
         return int(pathlib.Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+class Machine:
+    """A tree for --root: a machine whose counters a test sets, and which it can reboot.
+
+    Counters are written in place and with a fixed width, so that a reader finds the old text or the new one.
+    """
+
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+        self.user_ticks = self.system_ticks = self.idle_ticks = 1000
+        self.sectors_read = self.sectors_written = 1000
+        self.sent = self.received = 1000
+        self.switches = 1000
+        for path in ("proc/sys/kernel/random", "proc/pressure", "proc/net", "sys/block/sda/device", "sys/class/net/eth0/device",
+                     "sys/class/net/lo"):
+            (self.directory / path).mkdir(parents=True)
+        self.reboot()
+
+    def reboot(self):
+        self.set("proc/sys/kernel/random/boot_id", f"{uuid.uuid4()}\n")
+        self.update()
+
+    def set(self, path, text):
+        with open(self.directory / path, "wb" if not (self.directory / path).exists() else "r+b") as f:
+            f.write(text.encode())
+
+    def update(self, **counters):
+        self.__dict__.update(counters)
+        n = "{:012d}".format
+        cpu = f"{n(self.user_ticks)} 0 {n(self.system_ticks)} {n(self.idle_ticks)} 0 0 0 0 0 0"
+        self.set("proc/stat", f"cpu  {cpu}\ncpu0 {cpu}\nintr 0\nctxt {n(self.switches)}\nbtime 0\nprocesses 1\n"
+                              "procs_running 1\nprocs_blocked 0\n")
+        disk = f"10 0 {n(self.sectors_read)} 10 10 0 {n(self.sectors_written)} 10 0 10 20 0 0 0 0 0 0"
+        self.set("proc/diskstats", f"   8       0 sda {disk}\n")
+        interface = f"{n(self.received)} 10 0 0 0 0 0 0 {n(self.sent)} 10 0 0 0 0 0 0"
+        self.set("proc/net/dev", f"Inter-|   Receive  |  Transmit\n face |bytes packets|bytes packets\n  eth0: {interface}\n")
+        self.set("proc/meminfo", "MemTotal: 1000000 kB\nMemFree: 500000 kB\nMemAvailable: 750000 kB\nBuffers: 1000 kB\n"
+                                 "Cached: 200000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n")
+        self.set("proc/loadavg", "0.10 0.20 0.30 1/100 1000\n")
+
+
 class TestCase(unittest.TestCase):
     """Tests that start daemons. A failure shows what each of them logged."""
 

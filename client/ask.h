@@ -1,0 +1,32 @@
+#pragma once
+
+/*
+ * Ask: HTTP over perfd's Unix socket, the door to libcurl
+ *
+ * libcurl is loaded when the first question is asked. Linked, it would bring some forty libraries
+ * into every `perfctl submit` and `perfctl run`, which ask nothing.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/buffer.h"
+#include "util/scoped.h"
+
+typedef struct Asker Asker;
+
+/* Path of the socket: `given`, else $PERFD_HTTP_SOCKET, else http.sock beside `socket`. Caller frees; NULL: out of memory. */
+char *ask_path(const char *given, const char *socket);
+
+/* socket: path, copied. 0, -ENOMEM, or -ENOPKG: there is no libcurl here. */
+int asker_new(Asker **ret, const char *socket, uint64_t timeout_ns);
+Asker *asker_free(Asker *asker);
+DEFINE_SCOPED(Asker, asker_free);
+
+enum {
+        ASK_UNREACHABLE = 1, /* asker_error() says why */
+};
+
+/* GET of a path with its query. 0: *ret_status is HTTP's, the body is appended to `body`. Keeps the connection for the next. */
+int asker_get(Asker *asker, const char *path, unsigned *ret_status, Buffer *body);
+const char *asker_error(const Asker *asker);

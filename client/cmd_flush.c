@@ -1,0 +1,45 @@
+#include <string.h>
+
+#include "client/deliver.h"
+#include "client/perfctl.h"
+#include "client/say.h"
+#include "client/spool.h"
+
+static int print_flush(const Options *options, const Flush *flush) {
+        scoped(buffer_deinit) Buffer out = {};
+
+        if (options_has(options, OPTION_JSON))
+                buffer_printf(&out, "{\"stored\":%zu,\"duplicate\":%zu,\"ended\":%zu,\"rejected\":%zu,\"left\":%zu}\n",
+                              flush->n_stored, flush->n_duplicate, flush->n_ends, flush->n_rejected, flush->n_left);
+        else if (flush->n_stored + flush->n_duplicate + flush->n_ends + flush->n_rejected + flush->n_left == 0)
+                buffer_puts(&out, "the spool is empty\n");
+        else
+                buffer_printf(&out, "%zu stored, %zu already there, %zu ends of jobs, %zu files rejected, %zu files left\n",
+                              flush->n_stored, flush->n_duplicate, flush->n_ends, flush->n_rejected, flush->n_left);
+
+        return print_out(&out);
+}
+
+int cmd_flush(const Options *options) {
+        scoped(courier_deinit) Courier courier;
+        char directory[PATH_MAX] = "";
+        Flush flush;
+        int r;
+
+        courier_init(&courier, options->socket, options->timeout_ns);
+        r = spool_find_directory(options->spool, directory);
+        if (r == 0)
+                r = deliver_spool(&courier, directory, &flush);
+        if (r < 0) {
+                say("Cannot read the spool %s: %s", directory, strerrordesc_np(-r));
+                return EXIT_FAILED;
+        }
+
+        r = print_flush(options, &flush);
+        if (flush.n_rejected > 0)
+                say("What was refused is in %s/rejected: %s", directory, flush.reason);
+        if (flush.n_left > 0)
+                say("%s", flush.reason);
+
+        return flush.n_left > 0 ? EXIT_UNREACHABLE : flush.n_rejected > 0 ? EXIT_FAILED : r;
+}

@@ -1,0 +1,261 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/capture.h"
+#include "client/child.h"
+#include "client/deliver.h"
+#include "client/id.h"
+#include "client/job.h"
+#include "client/json.h"
+#include "client/perfctl.h"
+#include "client/say.h"
+#include "client/spool.h"
+#include "util/clock.h"
+
+/* What perfd may delay a job by, whatever state it is in. */
+#define BEGIN_TIMEOUT_NS (200 * NS_PER_MS)
+#define END_TIMEOUT_NS (1500 * NS_PER_MS)
+#define FLUSH_TIMEOUT_NS (250 * NS_PER_MS)
+
+typedef struct Run {
+        const Options *options;
+        JobInfo info;
+        Courier courier;
+        bool is_begun; /* or may be: perfd has the request */
+        bool is_verbose;
+        Capture capture;
+        ChildEnd end;
+        uint64_t end_realtime_ms;
+} Run;
+
+static void run_deinit(Run *run) {
+        job_info_deinit(&run->info);
+        courier_deinit(&run->courier);
+        capture_deinit(&run->capture);
+}
+
+static int begin(Run *run) {
+        char reason[DELIVERY_TEXT_MAX];
+        Delivery delivery;
+        int r;
+
+        courier_allow(&run->courier, BEGIN_TIMEOUT_NS);
+        run->courier.is_patient = false;
+        r = deliver_begin(&run->courier, &run->info, &delivery);
+        if (r == 0) {
+                run->is_begun = true;
+                return 0;
+        }
+        if (r < 0)
+                return r;
+
+        /* In its socket already: it will take it up before anything that is sent later. */
+        run->is_begun = delivery.error == -ETIMEDOUT && wire_is_connected(&run->courier.wire);
+        delivery_explain(&delivery, &run->courier, reason);
+        if (run->is_begun)
+                say("perfd does not answer: going on without waiting for it");
+        else
+                say("%s. Running without it", reason);
+        return 0;
+}
+
+static void fill_end(const ChildEnd *from, JobEnd *ret) {
+        const struct rusage *rusage = &from->rusage;
+
+        *ret = (JobEnd){ .has_exit_status = true, .exit_status = from->status, .signal = from->signal, .has_rusage = !from->exec_error };
+        ret->rusage.ru_utime = (double)rusage->ru_utime.tv_sec + (double)rusage->ru_utime.tv_usec / 1e6;
+        ret->rusage.ru_stime = (double)rusage->ru_stime.tv_sec + (double)rusage->ru_stime.tv_usec / 1e6;
+#define X(field) ret->rusage.field = rusage->field;
+        RUSAGE_FIELDS(X)
+#undef X
+}
+
+/* --- indicators ----------------------------------------------------------------------------------- */
+
+/* The documents that are indicators, as submissions; the others are spoken of. */
+static int make_items(const Run *run, const Value *const *documents, size_t n, Submission **ret, size_t *ret_n) {
+        Submission *items = calloc(n, sizeof(*items));
+        Complaint complaint;
+        size_t n_items = 0;
+        int r;
+
+        if (!items)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < n; i++) {
+                Submission *item = &items[n_items];
+
+                *item = (Submission){ .job = run->info.id, .time_ms = run->end_realtime_ms };
+                if (indicator_from_value(documents[i], STRING_MAX_BYTES, &item->indicator, &complaint) != 0) {
+                        say("An indicator in the output was not submitted: %s%s%s", complaint.path, complaint.path[0] ? ": " : "",
+                            complaint.text);
+                        continue;
+                }
+                r = result_id_make(item->time_ms, item->id);
+                if (r < 0) {
+                        free(items);
+                        return r;
+                }
+                n_items++;
+        }
+
+        *ret = items;
+        *ret_n = n_items;
+        return 0;
+}
+
+static int find_items(const Run *run, Arena *arena, Submission **ret, size_t *ret_n) {
+        const Value *documents[CAPTURE_DOCUMENTS_MAX];
+        JsonError error;
+        size_t n;
+        int r;
+
+        r = arena_init(arena, json_arena_size(run->capture.text.n));
+        if (r == 0)
+                r = capture_find(&run->capture, arena, documents, &n, &error);
+        if (r < 0)
+                return r;
+
+        if (n == 0 && run->options->indicator == INDICATOR_YES) {
+                if (run->capture.is_too_long)
+                        say("No indicator was submitted: the output is longer than %u KiB", CAPTURE_BYTES_MAX / 1024);
+                else if (error.line > 0)
+                        say("No indicator was submitted: output:%u:%u: %s", error.line, error.column, error.text);
+                else
+                        say("No indicator was submitted: the output has no JSON object with @result");
+        }
+
+        return n == 0 ? 0 : make_items(run, documents, n, ret, ret_n);
+}
+
+/* --- the end -------------------------------------------------------------------------------------- */
+
+static int keep(const Run *run, const Batch *batch, const Delivery *delivery, const char *reason) {
+        Batch rest = *batch;
+        char directory[PATH_MAX] = "", name[SPOOL_NAME_MAX];
+        int r;
+
+        rest.items += delivery->n_acked;
+        rest.n_items -= delivery->n_acked;
+        r = spool_find_directory(run->options->spool, directory);
+        if (r == 0)
+                r = spool_put(directory, &rest, run->end_realtime_ms, name);
+        if (r < 0)
+                say("%s. The job's end and results are lost: they cannot be kept in %s: %s", reason,
+                    directory[0] ? directory : "a spool", strerrordesc_np(-r));
+        else
+                say("%s. The job's end and results are kept in %s/%s", reason, directory, name);
+        return 0;
+}
+
+static int deliver_end(Run *run, const Batch *batch) {
+        char reason[DELIVERY_TEXT_MAX], directory[PATH_MAX];
+        Delivery delivery;
+        Flush flush;
+        int r;
+
+        if (batch->n_items == 0 && !batch->ended_job)
+                return 0;
+
+        courier_allow(&run->courier, END_TIMEOUT_NS);
+        run->courier.is_patient = run->is_begun; /* where it was away before, it is hardly just being restarted */
+        r = deliver(&run->courier, batch, &delivery);
+        if (r < 0)
+                return r;
+        if (r > 0) {
+                delivery_explain(&delivery, &run->courier, reason);
+                if (r == DELIVERY_AWAY)
+                        return keep(run, batch, &delivery, reason);
+                say("The job's end or results were not taken: %s", reason);
+                return 0;
+        }
+
+        if (run->is_verbose && delivery.n_stored > 0)
+                say("%zu indicators stored", delivery.n_stored);
+        courier_allow(&run->courier, FLUSH_TIMEOUT_NS);
+        if (spool_find_directory(run->options->spool, directory) == 0)
+                (void)deliver_spool(&run->courier, directory, &flush);
+        return 0;
+}
+
+static int end(Run *run) {
+        scoped(arena_deinit) Arena arena = {};
+        scoped(freep) Submission *items = NULL;
+        Batch batch = {};
+        int r;
+
+        r = find_items(run, &arena, &items, &batch.n_items);
+        if (r < 0)
+                return r;
+
+        batch.items = items;
+        if (run->is_begun) {
+                batch.ended_job = run->info.id;
+                fill_end(&run->end, &batch.end);
+        }
+
+        return deliver_end(run, &batch);
+}
+
+/* --- all of it ------------------------------------------------------------------------------------ */
+
+static bool wants_capture(const Options *options) {
+        switch (options->indicator) {
+        case INDICATOR_AUTO:
+                /* A program on a terminal behaves differently from one on a pipe. */
+                return isatty(STDOUT_FILENO) == 0;
+        case INDICATOR_YES:
+                return true;
+        case INDICATOR_NO:
+                return false;
+        }
+
+        return false;
+}
+
+static int prepare(Run *run) {
+        const Options *options = run->options;
+        int r;
+
+        r = job_info_fill(&run->info, options, options->arguments);
+        if (r < 0)
+                return r;
+        run->info.pid = (int32_t)getpid();
+
+        /* So that what the command starts finds the job, and the same perfd. */
+        if (setenv("PERFD_JOB", run->info.id, 1) < 0 || setenv("PERFD_SOCKET", run->courier.path, 1) < 0)
+                return -errno;
+        return 0;
+}
+
+/* Nothing of ours may be the command's undoing: trouble is spoken of, and it runs all the same. */
+int cmd_run(const Options *options) {
+        scoped(run_deinit) Run run = { .options = options, .is_verbose = options_has(options, OPTION_VERBOSE) };
+        int r;
+
+        courier_init(&run.courier, options->socket, BEGIN_TIMEOUT_NS);
+        r = prepare(&run);
+        if (r == 0)
+                r = begin(&run);
+        if (r < 0)
+                say("Cannot begin a job: %s. Running without perfd", strerrordesc_np(-r));
+        else if (run.is_begun && run.is_verbose)
+                say("Job %s has begun", run.info.id);
+
+        r = child_run(options->arguments, wants_capture(options) ? &run.capture : NULL, &run.end);
+        if (r < 0) {
+                say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(-r));
+                run.end = (ChildEnd){ .status = 126, .exec_error = -r };
+        } else if (run.end.exec_error)
+                say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(run.end.exec_error));
+
+        run.end_realtime_ms = clock_realtime_ns() / NS_PER_MS;
+        r = end(&run);
+        if (r < 0)
+                say("Cannot tell perfd of the job's end: %s", strerrordesc_np(-r));
+        else if (run.is_begun && (run.is_verbose || isatty(STDERR_FILENO) == 1))
+                say("Job %s has ended; 'perfctl report %s' shows how it went", run.info.id, run.info.id);
+
+        return run.end.status;
+}

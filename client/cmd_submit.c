@@ -1,0 +1,287 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/deliver.h"
+#include "client/id.h"
+#include "client/json.h"
+#include "client/perfctl.h"
+#include "client/say.h"
+#include "client/spool.h"
+#include "util/clock.h"
+
+#define INPUT_BYTES_MAX (64U * 1024U * 1024U)
+#define COMPLAINTS_MAX 20U
+
+/* Documents of all files, checked. */
+typedef struct Intake {
+        const char *job;
+        uint64_t realtime_ms;
+        Submission *items;
+        size_t n_items, n_allocated;
+        Arena *arenas; /* one for each file, in which its documents live */
+        size_t n_arenas;
+        size_t n_complaints;
+} Intake;
+
+static void intake_deinit(Intake *intake) {
+        for (size_t i = 0; i < intake->n_arenas; i++)
+                arena_deinit(&intake->arenas[i]);
+        free(intake->arenas);
+        free(intake->items);
+}
+
+/* --- reading -------------------------------------------------------------------------------------- */
+
+static int read_all(int fd, Buffer *ret) {
+        char chunk[65536];
+        ssize_t k;
+
+        while ((k = read(fd, chunk, sizeof(chunk))) != 0) {
+                if (k < 0 && errno == EINTR)
+                        continue;
+                if (k < 0)
+                        return -errno;
+                if (ret->n + (size_t)k > INPUT_BYTES_MAX)
+                        return -EFBIG;
+                buffer_put(ret, chunk, (size_t)k);
+        }
+
+        return buffer_error(ret);
+}
+
+static int read_input(const char *name, Buffer *ret) {
+        scoped(closep) int fd = -1;
+
+        if (strcmp(name, "-") == 0)
+                return read_all(STDIN_FILENO, ret);
+
+        fd = open(name, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+
+        return read_all(fd, ret);
+}
+
+/* --- checking ------------------------------------------------------------------------------------- */
+
+static int add_item(Intake *intake, const Value *document, Complaint *ret_complaint) {
+        Submission item = { .job = intake->job, .time_ms = intake->realtime_ms };
+        int r;
+
+        r = indicator_from_value(document, STRING_MAX_BYTES, &item.indicator, ret_complaint);
+        if (r == 0)
+                r = result_id_make(intake->realtime_ms, item.id);
+        if (r != 0)
+                return r;
+
+        if (intake->n_items == intake->n_allocated) {
+                size_t n = intake->n_allocated ? 2 * intake->n_allocated : 16;
+                Submission *items = reallocarray(intake->items, n, sizeof(*items));
+
+                if (!items)
+                        return -ENOMEM;
+                intake->items = items;
+                intake->n_allocated = n;
+        }
+
+        intake->items[intake->n_items++] = item;
+        return 0;
+}
+
+/* overall_score points into the Indicator itself, which has moved. */
+static void settle_items(Intake *intake) {
+        for (size_t i = 0; i < intake->n_items; i++)
+                if (intake->items[i].indicator.overall_score)
+                        intake->items[i].indicator.overall_score = &intake->items[i].indicator.score_;
+}
+
+static void complain(Intake *intake, const char *name, size_t number, bool is_only, const Complaint *complaint) {
+        char which[32] = "";
+
+        intake->n_complaints++;
+        if (!is_only)
+                snprintf(which, sizeof(which), "document %zu: ", number);
+        say("%s: %s%s%s%s", name, which, complaint->path, complaint->path[0] ? ": " : "", complaint->text);
+}
+
+static bool is_last(JsonReader *reader) {
+        return strspn(reader->text + reader->at, " \t\r\n") == reader->n - reader->at;
+}
+
+/* 0 also when something was complained about; < 0 only for trouble of our own. */
+static int take_text(Intake *intake, const char *name, const Buffer *text) {
+        Arena *arena = &intake->arenas[intake->n_arenas];
+        const Value *document;
+        Complaint complaint;
+        JsonReader reader;
+        JsonError error;
+        size_t number = 0;
+        int r;
+
+        r = arena_init(arena, json_arena_size(text->n));
+        if (r < 0)
+                return r;
+        intake->n_arenas++;
+
+        json_reader_init(&reader, text->text ? text->text : "", text->n);
+        while (intake->n_complaints < COMPLAINTS_MAX && (r = json_read(&reader, arena, &document, &error)) == 0) {
+                r = add_item(intake, document, &complaint);
+                if (r < 0)
+                        return r;
+                number++;
+                if (r == INDICATOR_INVALID)
+                        complain(intake, name, number, number == 1 && is_last(&reader), &complaint);
+        }
+
+        if (r == JSON_MALFORMED) {
+                say("%s:%u:%u: %s", name, error.line, error.column, error.text);
+                intake->n_complaints++;
+        }
+        if (r == JSON_END && number == 0) {
+                say("%s: holds no document", name);
+                intake->n_complaints++;
+        }
+
+        return r == JSON_TOO_LARGE ? -ENOMEM : r < 0 ? r : 0;
+}
+
+static int take_file(Intake *intake, const char *file) {
+        scoped(buffer_deinit) Buffer text = {};
+        const char *name = strcmp(file, "-") == 0 ? "standard input" : file;
+        int r;
+
+        r = read_input(file, &text);
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0) {
+                say("Cannot read %s: %s", name, strerrordesc_np(-r));
+                intake->n_complaints++;
+                return 0;
+        }
+
+        return take_text(intake, name, &text);
+}
+
+static int take_files(Intake *intake, const Options *options) {
+        char *standard_input[] = { (char[]){ "-" } };
+        char **files = options->n_arguments > 0 ? options->arguments : standard_input;
+        size_t n = options->n_arguments > 0 ? (size_t)options->n_arguments : 1;
+        int r = 0;
+
+        intake->arenas = calloc(n, sizeof(*intake->arenas));
+        if (!intake->arenas)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < n && r == 0 && intake->n_complaints < COMPLAINTS_MAX; i++)
+                r = take_file(intake, files[i]);
+
+        settle_items(intake);
+        return r;
+}
+
+/* --- what became of them -------------------------------------------------------------------------- */
+
+static int print_result(const Options *options, const Delivery *delivery, size_t n_spooled) {
+        scoped(buffer_deinit) Buffer out = {};
+        const char *separator = "";
+
+        if (options_has(options, OPTION_JSON)) {
+                buffer_printf(&out, "{\"stored\":%zu,\"duplicate\":%zu,\"spooled\":%zu}\n",
+                              delivery->n_stored, delivery->n_duplicate, n_spooled);
+                return print_out(&out);
+        }
+
+        if (delivery->n_stored > 0 || n_spooled == 0) {
+                buffer_printf(&out, "%zu stored", delivery->n_stored);
+                separator = ", ";
+        }
+        if (delivery->n_duplicate > 0) {
+                buffer_printf(&out, "%s%zu already there", separator, delivery->n_duplicate);
+                separator = ", ";
+        }
+        if (n_spooled > 0)
+                buffer_printf(&out, "%s%zu kept in the spool", separator, n_spooled);
+        buffer_putc(&out, '\n');
+        return print_out(&out);
+}
+
+static int keep(const Options *options, const Intake *intake, const Delivery *delivery, const char *reason) {
+        Batch rest = { .items = intake->items + delivery->n_acked, .n_items = intake->n_items - delivery->n_acked };
+        char directory[PATH_MAX] = "", name[SPOOL_NAME_MAX];
+        int r;
+
+        say("%s", reason);
+        r = spool_find_directory(options->spool, directory);
+        if (r == 0)
+                r = spool_put(directory, &rest, intake->realtime_ms, name);
+        if (r < 0) {
+                say("Cannot keep the results in %s either: %s", directory[0] ? directory : "a spool", strerrordesc_np(-r));
+                return delivery->error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
+        }
+
+        say("Kept for later in %s/%s; the next submit sends it, or 'perfctl flush'", directory, name);
+        return print_result(options, delivery, rest.n_items);
+}
+
+/* What was kept before goes out in what time is left; trouble with it is none of this invocation's. */
+static void flush_spool(const Options *options, Courier *courier) {
+        char directory[PATH_MAX];
+        Flush flush;
+
+        if (spool_find_directory(options->spool, directory) < 0 || deliver_spool(courier, directory, &flush) < 0)
+                return;
+
+        if (flush.n_stored + flush.n_duplicate + flush.n_ends > 0)
+                say("Sent from the spool as well: %zu results, %zu ends of jobs", flush.n_stored + flush.n_duplicate, flush.n_ends);
+        if (flush.n_rejected > 0)
+                say("%zu files of the spool were refused and moved to %s/rejected: %s", flush.n_rejected, directory, flush.reason);
+}
+
+static int submit(const Options *options, const Intake *intake) {
+        scoped(courier_deinit) Courier courier;
+        char reason[DELIVERY_TEXT_MAX] = "Out of memory";
+        Delivery delivery;
+        int r;
+
+        courier_init(&courier, options->socket, options->timeout_ns);
+        r = deliver(&courier, &(Batch){ .items = intake->items, .n_items = intake->n_items }, &delivery);
+        if (r > 0)
+                delivery_explain(&delivery, &courier, reason);
+        if (delivery.n_requests > 1)
+                say("It took %zu requests: each is stored whole, but not all together", delivery.n_requests);
+        if (r == DELIVERY_AWAY)
+                return keep(options, intake, &delivery, reason);
+        if (r != 0) {
+                say("%s", reason);
+                return r == DELIVERY_HOPELESS ? EXIT_UNREACHABLE : EXIT_FAILED;
+        }
+
+        flush_spool(options, &courier);
+        return print_result(options, &delivery, 0);
+}
+
+int cmd_submit(const Options *options) {
+        scoped(intake_deinit) Intake intake = { .realtime_ms = clock_realtime_ns() / NS_PER_MS };
+        const char *job = options->job ? options->job : getenv("PERFD_JOB");
+        int r;
+
+        intake.job = job ? job : "";
+        if (intake.job[0] && !name_is_valid(intake.job, JOB_ID_MAX - 1)) {
+                say("$PERFD_JOB is '%s': expected 1 to 128 characters of [A-Za-z0-9_.:-]", intake.job);
+                return EXIT_USAGE;
+        }
+
+        r = take_files(&intake, options);
+        if (r < 0) {
+                say("Cannot take the documents in: %s", strerrordesc_np(-r));
+                return EXIT_FAILED;
+        }
+        if (intake.n_complaints > 0) {
+                say("Nothing was sent");
+                return EXIT_FAILED;
+        }
+
+        return submit(options, &intake);
+}

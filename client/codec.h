@@ -1,0 +1,45 @@
+#pragma once
+
+/*
+ * Codec: requests to frames, frames to replies
+ *
+ * The client's only place that knows the generated protobuf types. Past it everything
+ * speaks model/.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/request.h"
+#include "proto/frame.h"
+#include "util/buffer.h"
+
+typedef struct Reply {
+        uint64_t sequence; /* of the request; 0: of the connection itself */
+        Status status;
+        Complaint complaint;
+        uint32_t frame_max_bytes; /* 0: the reply is none to a hello, the rest means nothing */
+        uint32_t in_flight_max;
+        bool durable;
+        char server[65];
+        char node[65];
+} Reply;
+
+enum {
+        CODEC_MALFORMED = 1,
+};
+
+/* Each appends one frame, header included, to `out`. 0 or -ENOMEM. */
+int codec_encode_hello(uint64_t sequence, const char *client, Buffer *out);
+int codec_encode_job_begin(uint64_t sequence, const JobInfo *info, Buffer *out);
+int codec_encode_job_end(uint64_t sequence, const char *job, const JobEnd *end, Buffer *out);
+/* Takes id, job, time_ms and indicator.document of each item. */
+int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_items, Buffer *out);
+
+/* Bytes that one item adds to a submit frame. */
+int codec_submission_size(const Submission *item, size_t *ret);
+/* The most a submit frame takes besides its items. */
+#define CODEC_SUBMIT_OVERHEAD 32U
+
+int codec_decode_reply(const Frame *frame, Reply *ret);

@@ -1,0 +1,226 @@
+#include "client/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/scoped.h"
+
+#define MANY (-1)
+
+const CommandInfo command_info[N_COMMANDS] = {
+        [COMMAND_RUN] = {
+                .name = "run",
+                .synopsis = "[OPTION]… [--] COMMAND [ARGUMENT]…",
+                .summary = "Run a command as a job",
+                .help = "The command keeps its input, output and terminal, gets $PERFD_JOB, and perfctl ends as it did.\n"
+                        "perfd being down, slow or full never fails, delays or ends it. Unless standard output is a\n"
+                        "terminal, indicators that the command prints there are submitted for the job.\n",
+                .examples = {
+                        "perfctl run -- python3 train.py --epochs 3",
+                        "perfctl run --name resnet50 --label batch=256 -- ./train.sh > train.log",
+                        "srun perfctl run --job \"$SLURM_JOB_ID.$SLURM_PROCID\" -- ./solver",
+                },
+                .options = OPTION(JOB) | OPTION(NAME) | OPTION(LABEL) | OPTION(RANK) | OPTION(INDICATOR) | OPTION(SPOOL) | OPTION(VERBOSE),
+                .n_arguments_min = 1,
+                .n_arguments_max = MANY,
+        },
+        [COMMAND_SUBMIT] = {
+                .name = "submit",
+                .synopsis = "[OPTION]… [FILE]…",
+                .summary = "Submit indicators: JSON documents that a script printed",
+                .help = "Reads the files, or standard input for - and for none. A file may hold several documents, one\n"
+                        "after the other. All are checked before the first is sent. What perfd cannot take within the\n"
+                        "timeout is kept in the spool, and sent by the next submit or flush.\n",
+                .examples = {
+                        "./matmul.py | perfctl submit",
+                        "perfctl submit --job train-17 result.json",
+                        "perfctl submit --timeout 30 results/*.json",
+                },
+                .options = OPTION(JOB) | OPTION(TIMEOUT) | OPTION(SPOOL) | OPTION(JSON),
+                .n_arguments_min = 0,
+                .n_arguments_max = MANY,
+        },
+        [COMMAND_REPORT] = {
+                .name = "report",
+                .synopsis = "[OPTION]… JOB",
+                .summary = "Show on one screen how a job went",
+                .help = "What ran, where, how long, how it ended, and its numbers. A number marked with ~ comes from\n"
+                        "observations; the others are exact differences of kernel counters.\n",
+                .examples = { "perfctl report train-17", "perfctl report --json train-17" },
+                .options = OPTION(JSON),
+                .n_arguments_min = 1,
+                .n_arguments_max = 1,
+        },
+        [COMMAND_METRICS] = {
+                .name = "metrics",
+                .synopsis = "[OPTION]…",
+                .summary = "List all numbers of the node or of a job",
+                .help = "One line each: name, value, unit, and whether it is exact or sampled.\n",
+                .examples = { "perfctl metrics", "perfctl metrics --job train-17 | grep cpu", "perfctl metrics --json" },
+                .options = OPTION(JOB) | OPTION(JSON),
+        },
+        [COMMAND_WATCH] = {
+                .name = "watch",
+                .synopsis = "[OPTION]…",
+                .summary = "Watch the node's numbers change",
+                .help = "Redraws on a terminal, else prints one line for each update. Ctrl-C ends it.\n",
+                .examples = { "perfctl watch", "perfctl watch --interval 5 --count 12 > minute.txt" },
+                .options = OPTION(INTERVAL) | OPTION(COUNT) | OPTION(JSON),
+        },
+        [COMMAND_JOB_LIST] = {
+                .name = "job list",
+                .synopsis = "[OPTION]…",
+                .summary = "List jobs, the newest first",
+                .help = "",
+                .examples = { "perfctl job list", "perfctl job list --state running", "perfctl job list --limit 3 --json" },
+                .options = OPTION(STATE) | OPTION(LIMIT) | OPTION(JSON),
+        },
+        [COMMAND_JOB_SHOW] = {
+                .name = "job show",
+                .synopsis = "[OPTION]… JOB",
+                .summary = "Show what is known of a job besides its numbers",
+                .help = "",
+                .examples = { "perfctl job show train-17" },
+                .options = OPTION(JSON),
+                .n_arguments_min = 1,
+                .n_arguments_max = 1,
+        },
+        [COMMAND_JOB_BEGIN] = {
+                .name = "job begin",
+                .synopsis = "[OPTION]… JOB",
+                .summary = "Begin a job, as from a scheduler's prolog",
+                .help = "Beginning a running job of one's own again changes nothing and is no error. With --pid the job\n"
+                        "counts as interrupted when that process goes away before `job end`.\n",
+                .examples = { "perfctl job begin --name train --pid $$ train-17" },
+                .options = OPTION(NAME) | OPTION(LABEL) | OPTION(RANK) | OPTION(PID) | OPTION(TIMEOUT) | OPTION(JSON),
+                .n_arguments_min = 1,
+                .n_arguments_max = 1,
+        },
+        [COMMAND_JOB_END] = {
+                .name = "job end",
+                .synopsis = "[OPTION]… JOB",
+                .summary = "End a job, as from a scheduler's epilog",
+                .help = "Ending a job that has ended changes nothing and is no error.\n",
+                .examples = { "perfctl job end --exit-status $? train-17" },
+                .options = OPTION(EXIT_STATUS) | OPTION(TIMEOUT) | OPTION(JSON),
+                .n_arguments_min = 1,
+                .n_arguments_max = 1,
+        },
+        [COMMAND_STATUS] = {
+                .name = "status",
+                .synopsis = "[OPTION]…",
+                .summary = "Tell whether perfd is there and well",
+                .help = "Asks both sockets. Ends with 3 when perfd cannot be reached, with 1 when it is not ready.\n",
+                .examples = { "perfctl status", "perfctl status --json" },
+                .options = OPTION(JSON) | OPTION(SPOOL),
+        },
+        [COMMAND_FLUSH] = {
+                .name = "flush",
+                .synopsis = "[OPTION]…",
+                .summary = "Send what is kept in the spool",
+                .help = "What perfd refuses for good is moved to rejected/ in the spool, with the reason beside it.\n",
+                .examples = { "perfctl flush", "perfctl flush --timeout 60" },
+                .options = OPTION(TIMEOUT) | OPTION(SPOOL) | OPTION(JSON),
+        },
+};
+
+/* A group and its commands are two words. */
+static int match(const char *name, char *const *words, int n_words) {
+        const char *space = strchr(name, ' ');
+        size_t n = space ? (size_t)(space - name) : strlen(name);
+
+        if (n_words < 1 || strlen(words[0]) != n || strncmp(words[0], name, n) != 0)
+                return 0;
+        if (!space)
+                return 1;
+
+        return n_words >= 2 && strcmp(words[1], space + 1) == 0 ? 2 : 0;
+}
+
+static const char *find_nearest(char *const *words, int n_words) {
+        const char *names[N_COMMANDS];
+        char both[80];
+
+        for (unsigned id = 0; id < N_COMMANDS; id++)
+                names[id] = command_info[id].name;
+
+        if (n_words >= 2) {
+                const char *nearest;
+
+                snprintf(both, sizeof(both), "%.30s %.30s", words[0], words[1]);
+                nearest = words_nearest(both, names, N_COMMANDS);
+                if (nearest && strchr(nearest, ' '))
+                        return nearest;
+        }
+
+        return words_nearest(words[0], names, N_COMMANDS);
+}
+
+int command_find(char *const *words, int n_words, int *ret_n_words, const char **ret_nearest) {
+        for (unsigned id = 0; id < N_COMMANDS; id++) {
+                int n = match(command_info[id].name, words, n_words);
+
+                if (n == 0)
+                        continue;
+                *ret_n_words = n;
+                return (int)id;
+        }
+
+        *ret_nearest = n_words > 0 ? find_nearest(words, n_words) : NULL;
+        return -1;
+}
+
+static void write_options(Screen *screen, uint32_t options) {
+        for (unsigned id = 0; id < N_OPTIONS; id++) {
+                const OptionInfo *info = &option_info[id];
+                size_t n_before = screen->out->n;
+
+                if (!(options & UINT32_C(1) << id))
+                        continue;
+                if (info->letter)
+                        buffer_printf(screen->out, "  -%c, --%s", info->letter, info->name);
+                else
+                        buffer_printf(screen->out, "      --%s", info->name);
+                if (info->argument)
+                        buffer_printf(screen->out, " %s", info->argument);
+                screen_pad(screen, screen->out->n - n_before, 28);
+                buffer_printf(screen->out, " %s\n", info->help);
+        }
+}
+
+void command_write_overview(Screen *screen) {
+        screen_heading(screen, "Examples");
+        buffer_puts(screen->out,
+                    "  perfctl run -- python3 train.py     run a command as a job\n"
+                    "  perfctl report JOB                  see how it went\n"
+                    "  ./matmul.py | perfctl submit        keep what a benchmark printed\n"
+                    "  perfctl watch                       see what the node does now\n");
+
+        screen_heading(screen, "Commands");
+        for (unsigned id = 0; id < N_COMMANDS; id++)
+                buffer_printf(screen->out, "  %-12s %s\n", command_info[id].name, command_info[id].summary);
+
+        screen_heading(screen, "Options");
+        write_options(screen, OPTIONS_GLOBAL | OPTION(VERSION));
+        buffer_puts(screen->out,
+                    "\n`perfctl COMMAND --help` has the options of a command and examples, perfctl(1) everything.\n"
+                    "Exit status: 0 done, 1 failed, 2 wrong usage, 3 perfd cannot be reached; `run` ends as its command.\n");
+}
+
+void command_write_help(Screen *screen, CommandId id) {
+        const CommandInfo *info = &command_info[id];
+
+        buffer_printf(screen->out, "%s\n\n", info->summary);
+        buffer_printf(screen->out, "  perfctl %s %s\n", info->name, info->synopsis);
+
+        screen_heading(screen, "Examples");
+        for (size_t i = 0; i < COMMAND_EXAMPLES_MAX && info->examples[i]; i++)
+                buffer_printf(screen->out, "  %s\n", info->examples[i]);
+
+        if (info->help[0])
+                buffer_printf(screen->out, "\n%s", info->help);
+
+        screen_heading(screen, "Options");
+        write_options(screen, info->options);
+        write_options(screen, OPTIONS_GLOBAL);
+}

@@ -1,0 +1,57 @@
+#pragma once
+
+/*
+ * The commands of perfctl: their names, options and help
+ */
+
+#include <stdint.h>
+
+#include "client/options.h"
+#include "client/screen.h"
+
+/* What perfctl ends with, but for `run`, which ends as its command did. */
+enum {
+        EXIT_DONE = 0,
+        EXIT_FAILED = 1,
+        EXIT_USAGE = 2,
+        EXIT_UNREACHABLE = 3,
+};
+
+typedef enum CommandId {
+        COMMAND_RUN,
+        COMMAND_SUBMIT,
+        COMMAND_REPORT,
+        COMMAND_METRICS,
+        COMMAND_WATCH,
+        COMMAND_JOB_LIST,
+        COMMAND_JOB_SHOW,
+        COMMAND_JOB_BEGIN,
+        COMMAND_JOB_END,
+        COMMAND_STATUS,
+        COMMAND_FLUSH,
+        N_COMMANDS,
+} CommandId;
+
+#define COMMAND_EXAMPLES_MAX 4
+
+typedef struct CommandInfo {
+        const char *name;
+        const char *synopsis; /* after the name */
+        const char *summary;  /* one line */
+        const char *help;     /* what one must know */
+        const char *examples[COMMAND_EXAMPLES_MAX];
+        uint32_t options;     /* besides the global ones */
+        int n_arguments_min;
+        int n_arguments_max;  /* -1: any number */
+} CommandInfo;
+
+extern const CommandInfo command_info[N_COMMANDS];
+
+/*
+ * The command that words[0] (and words[1]) name; *ret_n_words is how many it took. -1 when there is none, and then
+ * *ret_nearest is the name that was probably meant, or NULL.
+ */
+int command_find(char *const *words, int n_words, int *ret_n_words, const char **ret_nearest);
+
+void command_write_overview(Screen *screen);
+void command_write_help(Screen *screen, CommandId id);

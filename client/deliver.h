@@ -1,0 +1,62 @@
+#pragma once
+
+/*
+ * Delivery: batches to perfd, before a deadline
+ *
+ * One request for all results, unless that is more than perfd takes in one; one for the end.
+ * While perfd is away or says that it cannot take more now, a patient courier tries again and
+ * again. What was acknowledged is not sent again.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/batch.h"
+#include "client/wire.h"
+
+typedef struct Courier {
+        Wire wire;
+        const char *path;     /* borrowed */
+        uint64_t deadline_ns; /* CLOCK_BOOTTIME */
+        bool is_patient;
+} Courier;
+
+/* path: as given by --socket, or NULL. */
+void courier_init(Courier *courier, const char *path, uint64_t timeout_ns);
+void courier_deinit(Courier *courier);
+/* A new deadline, so long from now; the connection stays. */
+void courier_allow(Courier *courier, uint64_t timeout_ns);
+
+typedef struct Delivery {
+        size_t n_stored, n_duplicate;
+        size_t n_requests; /* the results were sent in so many */
+        size_t n_acked;    /* results that need not be sent again */
+        int error;         /* negative errno of the last try that reached nobody, else 0 */
+        Reply reply;       /* else what perfd said: of the request that was not taken */
+} Delivery;
+
+enum {
+        DELIVERY_AWAY = 1, /* not before the deadline; later may work */
+        DELIVERY_REFUSED,  /* perfd will not take it: `reply` */
+        DELIVERY_HOPELESS, /* nobody can be reached this way, ever: `error` */
+};
+
+/* 0, an outcome, or -ENOMEM. *ret is set in any case. */
+int deliver(Courier *courier, const Batch *batch, Delivery *ret);
+/* The begin of a job. It is never kept for later: a job cannot begin in the past. */
+int deliver_begin(Courier *courier, const JobInfo *info, Delivery *ret);
+
+#define DELIVERY_TEXT_MAX (COMPLAINT_PATH_MAX + COMPLAINT_TEXT_MAX + 128U)
+/* Why it was not taken. */
+void delivery_explain(const Delivery *delivery, const Courier *courier, char ret[static DELIVERY_TEXT_MAX]);
+
+/* What the spool held. */
+typedef struct Flush {
+        size_t n_stored, n_duplicate, n_ends;
+        size_t n_rejected, n_left; /* files */
+        char reason[DELIVERY_TEXT_MAX]; /* of the last file that was rejected or left */
+} Flush;
+
+/* Oldest first; stops at the first file that perfd cannot take now. 0, or < 0 when the spool cannot be read. */
+int deliver_spool(Courier *courier, const char *directory, Flush *ret);

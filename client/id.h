@@ -1,0 +1,25 @@
+#pragma once
+
+/*
+ * Ids made by the client
+ *
+ * Both begin with the time in milliseconds, so that they sort as they were made, and end in
+ * random bits of the kernel's.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/request.h"
+
+/* A UUIDv7: 48 bits of time, version, random. 0 or a negative errno. */
+int result_id_make(uint64_t realtime_ms, uint8_t ret[static RESULT_ID_BYTES]);
+
+#define RESULT_ID_TEXT_MAX (2U * RESULT_ID_BYTES + 1U)
+/* Thirty-two hexadecimal digits, and back. */
+void result_id_format(const uint8_t id[static RESULT_ID_BYTES], char ret[static RESULT_ID_TEXT_MAX]);
+bool result_id_parse(const char *text, uint8_t ret[static RESULT_ID_BYTES]);
+
+#define JOB_ID_TEXT_MAX 17U
+/* "j01kb8z6m3qx7v2p4": j, ten digits of time and five random ones, in base 32 without i, l, o and u. */
+int job_id_make(uint64_t realtime_ms, char ret[static JOB_ID_TEXT_MAX]);

@@ -1,0 +1,175 @@
+#include "client/json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Two of jansson's constructors, which nobody here calls, have the names of our writer's functions. */
+#define json_string jansson_json_string
+#define json_null jansson_json_null
+#include <jansson.h>
+#undef json_string
+#undef json_null
+
+void json_reader_init(JsonReader *reader, const char *text, size_t n) {
+        *reader = (JsonReader){ .text = text, .n = n, .line = 1, .column = 1 };
+}
+
+/* The densest texts, "0 0 …" and [[[[""]]]], make 32 bytes out of two. */
+size_t json_arena_size(size_t n) {
+        return 65536 + 16 * n;
+}
+
+static void reader_advance(JsonReader *reader, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                unsigned char c = (unsigned char)reader->text[reader->at + i];
+
+                if (c == '\n') {
+                        reader->line++;
+                        reader->column = 1;
+                } else if ((c & 0xc0) != 0x80)
+                        reader->column++;
+        }
+
+        reader->at += n;
+}
+
+static void reader_skip_blanks(JsonReader *reader) {
+        while (reader->at < reader->n && memchr(" \t\r\n", reader->text[reader->at], 4))
+                reader_advance(reader, 1);
+}
+
+static int from_json(json_t *json, unsigned depth, Arena *arena, Value *ret);
+
+static int list_from_json(json_t *json, unsigned depth, Arena *arena, Value *ret) {
+        size_t n = json_array_size(json);
+        Value *items;
+        int r;
+
+        items = arena_alloc(arena, n * sizeof(*items));
+        if (!items)
+                return JSON_TOO_LARGE;
+
+        for (size_t i = 0; i < n; i++) {
+                r = from_json(json_array_get(json, i), depth + 1, arena, &items[i]);
+                if (r != 0)
+                        return r;
+        }
+
+        *ret = (Value){ .type = VALUE_LIST, .items = items, .n_items = n };
+        return 0;
+}
+
+static int object_from_json(json_t *json, unsigned depth, Arena *arena, Value *ret) {
+        size_t n = json_object_size(json), i = 0;
+        Member *members;
+        int r;
+
+        members = arena_alloc(arena, n * sizeof(*members));
+        if (!members)
+                return JSON_TOO_LARGE;
+
+        for (void *at = json_object_iter(json); at; at = json_object_iter_next(json, at), i++) {
+                const char *key = json_object_iter_key(at);
+
+                members[i].key = arena_strndup(arena, key, strlen(key));
+                if (!members[i].key)
+                        return JSON_TOO_LARGE;
+                r = from_json(json_object_iter_value(at), depth + 1, arena, &members[i].value);
+                if (r != 0)
+                        return r;
+        }
+
+        *ret = (Value){ .type = VALUE_OBJECT, .members = members, .n_members = n };
+        return 0;
+}
+
+static int string_from_json(json_t *json, Arena *arena, Value *ret) {
+        const char *text = arena_strndup(arena, json_string_value(json), json_string_length(json));
+
+        if (!text)
+                return JSON_TOO_LARGE;
+
+        *ret = (Value){ .type = VALUE_STRING, .string = text };
+        return 0;
+}
+
+static int from_json(json_t *json, unsigned depth, Arena *arena, Value *ret) {
+        if (depth > VALUE_DEPTH_MAX)
+                return JSON_MALFORMED;
+
+        switch (json_typeof(json)) {
+        case JSON_OBJECT:
+                return object_from_json(json, depth, arena, ret);
+        case JSON_ARRAY:
+                return list_from_json(json, depth, arena, ret);
+        case JSON_STRING:
+                return string_from_json(json, arena, ret);
+        case JSON_INTEGER:
+                *ret = (Value){ .type = VALUE_INT, .integer = json_integer_value(json) };
+                return 0;
+        case JSON_REAL:
+                *ret = (Value){ .type = VALUE_DOUBLE, .number = json_real_value(json) };
+                return 0;
+        case JSON_TRUE:
+        case JSON_FALSE:
+                *ret = (Value){ .type = VALUE_BOOL, .boolean = json_is_true(json) };
+                return 0;
+        case JSON_NULL:
+                *ret = (Value){ .type = VALUE_NULL };
+                return 0;
+        }
+
+        return JSON_MALFORMED;
+}
+
+/* jansson counts from where it was given the text; its column is that of the last character it looked at. */
+static void error_set(const JsonReader *reader, const json_error_t *error, JsonError *ret) {
+        unsigned line = error->line > 0 ? (unsigned)error->line : 1;
+        unsigned column = error->column > 0 ? (unsigned)error->column : 1;
+        const char *hint = "";
+
+        if (strstr(error->text, "NaN") || strstr(error->text, "Infinity"))
+                hint = ": JSON has no such number, print null instead";
+
+        ret->at = reader->at + (size_t)error->position;
+        ret->line = reader->line + line - 1;
+        ret->column = line == 1 ? reader->column + column - 1 : column;
+        snprintf(ret->text, sizeof(ret->text), "%s%s", error->text, hint);
+}
+
+int json_read(JsonReader *reader, Arena *arena, const Value **ret, JsonError *ret_error) {
+        scoped(json_decrefp) json_t *json = NULL;
+        json_error_t error;
+        Value *value;
+        int r;
+
+        reader_skip_blanks(reader);
+        if (reader->at == reader->n)
+                return JSON_END;
+
+        json = json_loadb(reader->text + reader->at, reader->n - reader->at,
+                          JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &error);
+        if (!json && json_error_code(&error) == json_error_out_of_memory)
+                return -ENOMEM;
+        if (!json) {
+                error_set(reader, &error, ret_error);
+                return JSON_MALFORMED;
+        }
+
+        value = arena_alloc(arena, sizeof(*value));
+        if (!value)
+                return JSON_TOO_LARGE;
+
+        r = from_json(json, 0, arena, value);
+        if (r == JSON_MALFORMED) {
+                *ret_error = (JsonError){ .line = reader->line, .column = reader->column, .at = reader->at };
+                snprintf(ret_error->text, sizeof(ret_error->text), "nested deeper than %u levels", VALUE_DEPTH_MAX);
+        }
+        if (r != 0)
+                return r;
+
+        reader_advance(reader, (size_t)error.position);
+        *ret = value;
+        return 0;
+}

@@ -1,0 +1,320 @@
+/*
+ * libperfd
+ *
+ * A client is a mutex, a connection and the last sentence. Every call is one request and its
+ * reply; all requests can be sent twice without harm (a job's id, a result's id), and that is
+ * why a lost connection needs no more than another try.
+ */
+
+#include "client/perfd.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "client/codec.h"
+#include "client/id.h"
+#include "client/json.h"
+#include "client/user.h"
+#include "client/wire.h"
+#include "util/clock.h"
+#include "util/scoped.h"
+#include "util/utf8.h"
+
+#define TIMEOUT_MS_DEFAULT 5000U
+
+struct PerfdClient {
+        pthread_mutex_t lock;
+        char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+        uint64_t timeout_ns;
+        pid_t pid; /* who connected: a forked child must not talk into its parent's connection */
+        Wire wire;
+        char error[COMPLAINT_PATH_MAX + COMPLAINT_TEXT_MAX + 64];
+};
+
+static void unlockp(pthread_mutex_t **lock) {
+        (void)pthread_mutex_unlock(*lock);
+}
+
+#define locked(client)                                                         \
+        scoped(unlockp) pthread_mutex_t *lock_ = &(client)->lock;              \
+        (void)pthread_mutex_lock(lock_)
+
+static void unrefp(PerfdClient **client) {
+        perfd_client_close(*client);
+}
+
+int perfd_client_open(PerfdClient **ret, const char *socket_path, unsigned timeout_ms) {
+        scoped(unrefp) PerfdClient *client = NULL;
+        const char *path = wire_path(socket_path);
+
+        if (strlen(path) >= sizeof(client->path))
+                return -ENAMETOOLONG;
+
+        client = calloc(1, sizeof(*client));
+        if (!client)
+                return -ENOMEM;
+
+        pthread_mutex_init(&client->lock, NULL);
+        strcpy(client->path, path);
+        client->timeout_ns = (timeout_ms ? timeout_ms : TIMEOUT_MS_DEFAULT) * NS_PER_MS;
+        wire_init(&client->wire);
+
+        *ret = TAKE(client);
+        return 0;
+}
+
+void perfd_client_close(PerfdClient *client) {
+        if (!client)
+                return;
+
+        wire_deinit(&client->wire);
+        pthread_mutex_destroy(&client->lock);
+        free(client);
+}
+
+const char *perfd_client_error(const PerfdClient *client) {
+        return client->error;
+}
+
+const char *perfd_version(void) {
+        return PERFD_VERSION;
+}
+
+__attribute__((format(printf, 3, 4)))
+static int fail(PerfdClient *client, int status, const char *format, ...) {
+        va_list args;
+
+        va_start(args, format);
+        vsnprintf(client->error, sizeof(client->error), format, args);
+        va_end(args);
+        return status;
+}
+
+static int complain(PerfdClient *client, int status, const Complaint *complaint) {
+        if (complaint->path[0])
+                return fail(client, status, "%s: %s", complaint->path, complaint->text);
+
+        return fail(client, status, "%s", complaint->text[0] ? complaint->text : status_name((Status)status));
+}
+
+/* What one call asks for; encoded anew for each connection, whose requests are numbered from 1. */
+typedef struct Ask {
+        RequestKind kind;
+        const JobInfo *begin;
+        const char *ended;
+        const JobEnd *end;
+        const Submission *item;
+} Ask;
+
+static int ask_encode(const Ask *ask, uint64_t sequence, Buffer *out) {
+        switch (ask->kind) {
+        case REQUEST_JOB_BEGIN:
+                return codec_encode_job_begin(sequence, ask->begin, out);
+        case REQUEST_JOB_END:
+                return codec_encode_job_end(sequence, ask->ended, ask->end, out);
+        case REQUEST_SUBMIT:
+                return codec_encode_submit(sequence, ask->item, 1, out);
+        case REQUEST_HELLO:
+                break;
+        }
+
+        return -EINVAL;
+}
+
+static int ask_once(PerfdClient *client, const Ask *ask, uint64_t deadline_ns, Reply *ret) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence;
+        int r;
+
+        if (!wire_is_connected(&client->wire)) {
+                r = wire_connect(&client->wire, client->path, deadline_ns);
+                if (r < 0)
+                        return r;
+                client->pid = getpid();
+        }
+
+        sequence = wire_next_sequence(&client->wire);
+        r = ask_encode(ask, sequence, &frame);
+        if (r == 0)
+                r = wire_exchange(&client->wire, &frame, sequence, deadline_ns, ret);
+        return r;
+}
+
+/* Called with the lock held. */
+static int ask_perfd(PerfdClient *client, const Ask *ask) {
+        uint64_t deadline_ns = clock_boottime_ns() + client->timeout_ns;
+        bool is_fresh;
+        Reply reply;
+        int r;
+
+        if (client->pid != getpid())
+                wire_deinit(&client->wire);
+
+        is_fresh = !wire_is_connected(&client->wire);
+        r = ask_once(client, ask, deadline_ns, &reply);
+        if ((r == -EPIPE || r == -ECONNRESET) && !is_fresh)
+                r = ask_once(client, ask, deadline_ns, &reply);
+
+        if (r < 0)
+                return fail(client, r, "perfd could not be asked at %s: %s", client->path, strerrordesc_np(-r));
+        if (reply.status != STATUS_OK)
+                return complain(client, (int)reply.status, &reply.complaint);
+
+        return 0;
+}
+
+static int copy_text(char *to, size_t n_to, const char *from) {
+        size_t n = from ? strlen(from) : 0;
+
+        if (n >= n_to)
+                return -EMSGSIZE;
+
+        memcpy(to, from ? from : "", n + 1);
+        return 0;
+}
+
+/* A command is for people: what is too long is cut, between two characters. */
+static void copy_command(char *to, size_t n_to, const char *from) {
+        static const char dots[] = "…";
+
+        if (copy_text(to, n_to, from) == 0)
+                return;
+
+        utf8_copy(to, n_to - (sizeof(dots) - 1), from);
+        strcat(to, dots);
+}
+
+static int set_label(PerfdClient *client, JobLabel *label, const char *text) {
+        const char *equals = strchr(text, '=');
+        size_t n = equals ? (size_t)(equals - text) : 0;
+
+        if (n == 0 || n >= sizeof(label->key))
+                return fail(client, PERFD_INVALID, "labels: expected key=value with a key of 1…%zu bytes",
+                            sizeof(label->key) - 1);
+        memcpy(label->key, text, n);
+
+        if (copy_text(label->value, sizeof(label->value), equals + 1) < 0)
+                return fail(client, PERFD_INVALID, "labels: the value of '%s' is longer than %zu bytes", label->key,
+                            sizeof(label->value) - 1);
+        return 0;
+}
+
+static int set_labels(PerfdClient *client, JobInfo *info, const char *const *labels) {
+        int r;
+
+        if (!labels || !labels[0])
+                return 0;
+
+        info->labels = calloc(JOB_LABELS_MAX, sizeof(*info->labels));
+        if (!info->labels)
+                return fail(client, -ENOMEM, "out of memory");
+
+        for (; labels[info->n_labels]; info->n_labels++) {
+                if (info->n_labels == JOB_LABELS_MAX)
+                        return fail(client, PERFD_INVALID, "labels: a job can have %u", JOB_LABELS_MAX);
+                r = set_label(client, &info->labels[info->n_labels], labels[info->n_labels]);
+                if (r != 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+static int set_info(PerfdClient *client, JobInfo *info, const char *id, const PerfdJob *job) {
+        if (!id || copy_text(info->id, sizeof(info->id), id) < 0 || !name_is_valid(id, JOB_ID_MAX - 1))
+                return fail(client, PERFD_INVALID, "job: expected 1…%u characters of [A-Za-z0-9_.:-]", JOB_ID_MAX - 1);
+
+        user_name_find(info->user, sizeof(info->user));
+        info->rank = -1;
+        if (!job)
+                return 0;
+
+        if (copy_text(info->name, sizeof(info->name), job->name) < 0)
+                return fail(client, PERFD_INVALID, "name: longer than %zu bytes", sizeof(info->name) - 1);
+        if (job->has_rank && job->rank < 0)
+                return fail(client, PERFD_INVALID, "rank: expected 0 or more");
+
+        copy_command(info->command, sizeof(info->command), job->command);
+        info->pid = job->pid;
+        info->rank = job->has_rank ? job->rank : -1;
+        return set_labels(client, info, job->labels);
+}
+
+int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJob *job) {
+        scoped(job_info_deinit) JobInfo info = {};
+        int r;
+
+        locked(client);
+
+        r = set_info(client, &info, id, job);
+        if (r != 0)
+                return r;
+
+        return ask_perfd(client, &(Ask){ .kind = REQUEST_JOB_BEGIN, .begin = &info });
+}
+
+int perfd_job_end(PerfdClient *client, const char *id, int exit_status) {
+        JobEnd end = { .has_exit_status = exit_status >= 0, .exit_status = exit_status >= 0 ? exit_status : 0 };
+
+        locked(client);
+
+        if (!id || !name_is_valid(id, JOB_ID_MAX - 1))
+                return fail(client, PERFD_INVALID, "job: expected 1…%u characters of [A-Za-z0-9_.:-]", JOB_ID_MAX - 1);
+        if (exit_status > 255)
+                return fail(client, PERFD_INVALID, "exit_status: expected -1…255, not %d", exit_status);
+
+        return ask_perfd(client, &(Ask){ .kind = REQUEST_JOB_END, .ended = id, .end = &end });
+}
+
+/* One document and nothing after it. */
+static int read_document(PerfdClient *client, const char *json, Arena *arena, const Value **ret) {
+        JsonReader reader;
+        JsonError error;
+        const Value *rest;
+        int r;
+
+        json_reader_init(&reader, json, strlen(json));
+        r = json_read(&reader, arena, ret, &error);
+        if (r == 0) {
+                r = json_read(&reader, arena, &rest, &error);
+                if (r == 0)
+                        return fail(client, PERFD_INVALID, "expected one JSON document, not several");
+                if (r == JSON_END)
+                        return 0;
+        }
+
+        if (r == JSON_END)
+                return fail(client, PERFD_INVALID, "expected a JSON object, not an empty text");
+        if (r == JSON_MALFORMED)
+                return fail(client, PERFD_INVALID, "%u:%u: %s", error.line, error.column, error.text);
+
+        return fail(client, -ENOMEM, "out of memory");
+}
+
+int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
+        scoped(arena_deinit) Arena arena = {};
+        Submission item = { .job = job ? job : "", .time_ms = clock_realtime_ns() / NS_PER_MS };
+        Complaint complaint;
+        const Value *document;
+        int r;
+
+        locked(client);
+
+        r = arena_init(&arena, json_arena_size(strlen(json)));
+        if (r == 0)
+                r = result_id_make(item.time_ms, item.id);
+        if (r < 0)
+                return fail(client, r, "%s", strerrordesc_np(-r));
+
+        r = read_document(client, json, &arena, &document);
+        if (r != 0)
+                return r;
+
+        if (indicator_from_value(document, STRING_MAX_BYTES, &item.indicator, &complaint) != 0)
+                return complain(client, PERFD_INVALID, &complaint);
+
+        return ask_perfd(client, &(Ask){ .kind = REQUEST_SUBMIT, .item = &item });
+}

@@ -1,0 +1,386 @@
+#include "client/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/indicator.h"
+#include "util/clock.h"
+#include "util/parse.h"
+#include "util/scoped.h"
+
+const OptionInfo option_info[N_OPTIONS] = {
+        [OPTION_HELP] = { "help", NULL, "Show this help", 'h' },
+        [OPTION_VERSION] = { "version", NULL, "Show the version", 0 },
+        [OPTION_JSON] = { "json", NULL, "Print JSON instead of text", 0 },
+        [OPTION_NO_COLOR] = { "no-color", NULL, "Print no colours, as with NO_COLOR=1", 0 },
+        [OPTION_SOCKET] = { "socket", "PATH", "perfd's socket ($PERFD_SOCKET, /run/perfd/perfd.sock)", 0 },
+        [OPTION_HTTP_SOCKET] = { "http-socket", "PATH", "Its HTTP socket ($PERFD_HTTP_SOCKET, http.sock beside the other)", 0 },
+        [OPTION_JOB] = { "job", "ID", "The job it belongs to", 'j' },
+        [OPTION_TIMEOUT] = { "timeout", "SECONDS", "How long to try before it is kept in the spool (5)", 't' },
+        [OPTION_SPOOL] = { "spool", "DIRECTORY", "Where to keep what perfd cannot take now", 0 },
+        [OPTION_NAME] = { "name", "NAME", "Name of the job, for people", 'n' },
+        [OPTION_LABEL] = { "label", "KEY=VALUE", "A label of the job; may be repeated", 'l' },
+        [OPTION_RANK] = { "rank", "N", "Rank of the job's process in a parallel run", 'r' },
+        [OPTION_PID] = { "pid", "PID", "Process that stands for the job: the job ends when it does", 0 },
+        [OPTION_INDICATOR] = { "indicator", "WHEN", "Submit indicators found in its output: auto, yes or no", 'i' },
+        [OPTION_VERBOSE] = { "verbose", NULL, "Say on stderr what is done", 'v' },
+        [OPTION_EXIT_STATUS] = { "exit-status", "N", "How it ended, 0 to 255", 0 },
+        [OPTION_STATE] = { "state", "STATE", "Only jobs that are running, finished or interrupted", 0 },
+        [OPTION_LIMIT] = { "limit", "N", "At most so many, newest first (50)", 0 },
+        [OPTION_INTERVAL] = { "interval", "SECONDS", "Time between two updates (1)", 0 },
+        [OPTION_COUNT] = { "count", "N", "End after so many updates", 'c' },
+};
+
+void options_init(Options *options) {
+        *options = (Options){
+                .rank = -1,
+                .state = -1,
+                .limit = 50,
+                .timeout_ns = 5 * NS_PER_S,
+                .interval_ns = NS_PER_S,
+        };
+}
+
+/* --- what was probably meant ---------------------------------------------------------------------- */
+
+#define WORD_MAX 32U
+
+static unsigned min3(unsigned a, unsigned b, unsigned c) {
+        unsigned m = a < b ? a : b;
+
+        return m < c ? m : c;
+}
+
+/* Damerau-Levenshtein distance, neighbours swapped once (optimal string alignment). */
+unsigned words_distance(const char *a, const char *b) {
+        unsigned cost[WORD_MAX + 1][WORD_MAX + 1];
+        size_t n_a = strlen(a), n_b = strlen(b);
+
+        if (n_a > WORD_MAX || n_b > WORD_MAX)
+                return WORD_MAX;
+
+        for (unsigned i = 0; i <= n_a; i++) {
+                for (unsigned k = 0; k <= n_b; k++) {
+                        if (i == 0 || k == 0) {
+                                cost[i][k] = i + k;
+                                continue;
+                        }
+                        cost[i][k] = min3(cost[i - 1][k] + 1, cost[i][k - 1] + 1, cost[i - 1][k - 1] + (a[i - 1] != b[k - 1]));
+                        if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] && cost[i - 2][k - 2] + 1 < cost[i][k])
+                                cost[i][k] = cost[i - 2][k - 2] + 1;
+                }
+        }
+
+        return cost[n_a][n_b];
+}
+
+const char *words_nearest(const char *word, const char *const *words, size_t n) {
+        const char *nearest = NULL;
+        unsigned best = strlen(word) < 4 ? 2 : 3; /* one below is still a typo */
+
+        for (size_t i = 0; i < n; i++) {
+                unsigned distance = words_distance(word, words[i]);
+
+                if (distance >= best)
+                        continue;
+                best = distance;
+                nearest = words[i];
+        }
+
+        return nearest;
+}
+
+/* --- values --------------------------------------------------------------------------------------- */
+
+static int wrong(Options *options, OptionId id, const char *value, const char *expected) {
+        snprintf(options->error, sizeof(options->error), "--%s expects %s, not '%.80s'", option_info[id].name, expected, value);
+        return OPTIONS_WRONG;
+}
+
+static int parse_number(Options *options, OptionId id, const char *value, uint64_t min, uint64_t max, uint64_t *ret) {
+        char expected[64];
+        uint64_t v;
+
+        if (parse_u64(value, &v) == 0 && v >= min && v <= max) {
+                *ret = v;
+                return 0;
+        }
+
+        if (max == INT64_MAX)
+                snprintf(expected, sizeof(expected), "a number from %ju", (uintmax_t)min);
+        else
+                snprintf(expected, sizeof(expected), "a number from %ju to %ju", (uintmax_t)min, (uintmax_t)max);
+        return wrong(options, id, value, expected);
+}
+
+static int parse_time(Options *options, OptionId id, const char *value, uint64_t min_ns, uint64_t *ret) {
+        uint64_t ns;
+
+        if (parse_duration_ns(value, &ns) != 0 || ns < min_ns)
+                return wrong(options, id, value, min_ns > 0 ? "a time of at least 100ms such as 5, 0.5 or 250ms" :
+                                                              "a time such as 5, 0.5 or 250ms");
+
+        *ret = ns;
+        return 0;
+}
+
+static int parse_indicator_mode(Options *options, const char *value) {
+        static const char *const words[] = { "auto", "yes", "no" };
+
+        for (unsigned i = 0; i < N_ELEMENTS(words); i++) {
+                if (strcmp(value, words[i]) == 0) {
+                        options->indicator = (IndicatorMode)i;
+                        return 0;
+                }
+        }
+
+        return wrong(options, OPTION_INDICATOR, value, "auto, yes or no");
+}
+
+static int parse_state(Options *options, const char *value) {
+        int state = job_state_find(value);
+
+        if (state < 0)
+                return wrong(options, OPTION_STATE, value, "running, finished or interrupted");
+
+        options->state = state;
+        return 0;
+}
+
+static int parse_text(Options *options, OptionId id, const char *value, size_t n_max, const char **ret) {
+        if (strlen(value) >= n_max) {
+                snprintf(options->error, sizeof(options->error), "--%s is longer than %zu bytes", option_info[id].name, n_max - 1);
+                return OPTIONS_WRONG;
+        }
+
+        *ret = value;
+        return 0;
+}
+
+static int parse_job(Options *options, const char *value) {
+        if (!name_is_valid(value, JOB_ID_MAX - 1))
+                return wrong(options, OPTION_JOB, value, "1 to 128 characters of [A-Za-z0-9_.:-]");
+
+        options->job = value;
+        return 0;
+}
+
+static int parse_label(Options *options, const char *value) {
+        const JobLabel *limits = NULL;
+        const char *equals = strchr(value, '=');
+        char key[sizeof(limits->key)];
+        size_t n = equals ? (size_t)(equals - value) : 0;
+
+        if (n == 0 || n >= sizeof(key) || strlen(equals + 1) >= sizeof(limits->value))
+                return wrong(options, OPTION_LABEL, value, "KEY=VALUE with up to 64 and 256 bytes");
+
+        memcpy(key, value, n);
+        key[n] = '\0';
+        if (!name_is_valid(key, sizeof(key) - 1))
+                return wrong(options, OPTION_LABEL, value, "a KEY of [A-Za-z0-9_.:-]");
+        if (options->n_labels == JOB_LABELS_MAX) {
+                snprintf(options->error, sizeof(options->error), "A job can have %u labels", JOB_LABELS_MAX);
+                return OPTIONS_WRONG;
+        }
+
+        options->labels[options->n_labels++] = value;
+        return 0;
+}
+
+static int parse_i32(Options *options, OptionId id, const char *value, uint64_t min, uint64_t max, int32_t *ret) {
+        uint64_t v;
+        int r;
+
+        r = parse_number(options, id, value, min, max, &v);
+        if (r == 0)
+                *ret = (int32_t)v;
+        return r;
+}
+
+static int parse_rank(Options *options, const char *value) {
+        uint64_t v;
+        int r;
+
+        r = parse_number(options, OPTION_RANK, value, 0, INT64_MAX, &v);
+        if (r == 0)
+                options->rank = (int64_t)v;
+        return r;
+}
+
+static int take_value(Options *options, OptionId id, const char *value) {
+        switch (id) {
+        case OPTION_SOCKET:
+                options->socket = value;
+                return 0;
+        case OPTION_HTTP_SOCKET:
+                options->http_socket = value;
+                return 0;
+        case OPTION_JOB:
+                return parse_job(options, value);
+        case OPTION_TIMEOUT:
+                return parse_time(options, id, value, 0, &options->timeout_ns);
+        case OPTION_SPOOL:
+                options->spool = value;
+                return 0;
+        case OPTION_NAME:
+                return parse_text(options, id, value, JOB_TEXT_MAX, &options->name);
+        case OPTION_LABEL:
+                return parse_label(options, value);
+        case OPTION_RANK:
+                return parse_rank(options, value);
+        case OPTION_PID:
+                return parse_i32(options, id, value, 1, INT32_MAX, &options->pid);
+        case OPTION_INDICATOR:
+                return parse_indicator_mode(options, value);
+        case OPTION_EXIT_STATUS:
+                return parse_i32(options, id, value, 0, 255, &options->exit_status);
+        case OPTION_STATE:
+                return parse_state(options, value);
+        case OPTION_LIMIT:
+                return parse_number(options, id, value, 1, 1000, &options->limit);
+        case OPTION_INTERVAL:
+                return parse_time(options, id, value, 100 * NS_PER_MS, &options->interval_ns);
+        case OPTION_COUNT:
+                return parse_number(options, id, value, 1, INT64_MAX, &options->count);
+        case OPTION_HELP:
+        case OPTION_VERSION:
+        case OPTION_JSON:
+        case OPTION_NO_COLOR:
+        case OPTION_VERBOSE:
+        case N_OPTIONS:
+                return 0;
+        }
+
+        return 0;
+}
+
+/* --- words ---------------------------------------------------------------------------------------- */
+
+/*
+ * Not getopt_long(3): it takes any unambiguous beginning for an option, and does not tell which word
+ * it disliked.
+ */
+typedef struct Words {
+        char **words;
+        int n, at;
+        uint32_t accepted;
+} Words;
+
+static int find_long(uint32_t accepted, const char *name, size_t n) {
+        for (unsigned id = 0; id < N_OPTIONS; id++)
+                if (accepted & UINT32_C(1) << id && strlen(option_info[id].name) == n && strncmp(name, option_info[id].name, n) == 0)
+                        return (int)id;
+
+        return -1;
+}
+
+static int find_letter(uint32_t accepted, char letter) {
+        for (unsigned id = 0; id < N_OPTIONS; id++)
+                if (accepted & UINT32_C(1) << id && option_info[id].letter == letter)
+                        return (int)id;
+
+        return -1;
+}
+
+static int unknown(Options *options, uint32_t accepted, const char *word, size_t n_word) {
+        const char *names[N_OPTIONS], *nearest = NULL;
+        char name[WORD_MAX + 1] = "";
+        size_t n = 0;
+
+        for (unsigned id = 0; id < N_OPTIONS; id++)
+                if (accepted & UINT32_C(1) << id)
+                        names[n++] = option_info[id].name;
+
+        if (n_word > 2 && n_word - 2 < sizeof(name)) {
+                memcpy(name, word + 2, n_word - 2);
+                nearest = words_nearest(name, names, n);
+        }
+
+        snprintf(options->error, sizeof(options->error), "There is no option '%.*s' here%s%s%s", n_word < 60 ? (int)n_word : 60, word,
+                 nearest ? ". Did you mean '--" : "", nearest ? nearest : "", nearest ? "'?" : "");
+        return OPTIONS_WRONG;
+}
+
+/* `value`: what was glued to the option, or NULL for the next word. */
+static int take_one(Options *options, Words *words, OptionId id, const char *value) {
+        const OptionInfo *info = &option_info[id];
+        int r;
+
+        if (info->argument && !value && words->at < words->n)
+                value = words->words[words->at++];
+        if (info->argument && !value) {
+                snprintf(options->error, sizeof(options->error), "--%s needs an argument: --%s %s", info->name, info->name, info->argument);
+                return OPTIONS_WRONG;
+        }
+        if (!info->argument && value) {
+                snprintf(options->error, sizeof(options->error), "--%s takes no argument", info->name);
+                return OPTIONS_WRONG;
+        }
+
+        r = take_value(options, id, value);
+        if (r == 0)
+                options->given |= UINT32_C(1) << id;
+        return r;
+}
+
+/* --name, --name=value */
+static int take_long(Options *options, Words *words, const char *word) {
+        size_t n = strcspn(word, "=");
+        int id = find_long(words->accepted, word + 2, n - 2);
+
+        if (id < 0)
+                return unknown(options, words->accepted, word, n);
+
+        return take_one(options, words, (OptionId)id, word[n] == '=' ? word + n + 1 : NULL);
+}
+
+/* -x, -xvalue, -xyz */
+static int take_letters(Options *options, Words *words, const char *word) {
+        int id, r;
+
+        for (const char *letter = word + 1; *letter; letter++) {
+                id = find_letter(words->accepted, *letter);
+                if (id < 0)
+                        return unknown(options, words->accepted, (char[]){ '-', *letter, '\0' }, 2);
+                if (option_info[id].argument)
+                        return take_one(options, words, (OptionId)id, letter[1] ? letter + 1 : NULL);
+
+                r = take_one(options, words, (OptionId)id, NULL);
+                if (r != 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+/* What is no option moves to the front of argv, which the options have left free. */
+int options_parse(Options *options, int argc, char **argv, uint32_t accepted, bool stop_early) {
+        Words words = { .words = argv, .n = argc, .at = 1, .accepted = accepted };
+        int n_arguments = 0, r;
+
+        while (words.at < argc) {
+                char *word = argv[words.at++];
+
+                if (strcmp(word, "--") == 0)
+                        break;
+                if (word[0] == '-' && word[1] != '\0') {
+                        r = word[1] == '-' ? take_long(options, &words, word) : take_letters(options, &words, word);
+                        if (r != 0)
+                                return r;
+                        continue;
+                }
+                if (stop_early) {
+                        words.at--;
+                        break;
+                }
+                argv[n_arguments++] = word;
+        }
+
+        while (words.at < argc)
+                argv[n_arguments++] = argv[words.at++];
+
+        argv[n_arguments] = NULL;
+        options->arguments = argv;
+        options->n_arguments = n_arguments;
+        return 0;
+}

@@ -1,0 +1,104 @@
+#pragma once
+
+/*
+ * Options of the command line
+ *
+ * One list of options with one meaning each; a command accepts some of them. Names are never
+ * abbreviated, so that a new option cannot change what an old script says. An error is a
+ * sentence in `error`, with the option that was probably meant.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/job.h"
+
+typedef enum OptionId {
+        OPTION_HELP,
+        OPTION_VERSION,
+        OPTION_JSON,
+        OPTION_NO_COLOR,
+        OPTION_SOCKET,
+        OPTION_HTTP_SOCKET,
+        OPTION_JOB,
+        OPTION_TIMEOUT,
+        OPTION_SPOOL,
+        OPTION_NAME,
+        OPTION_LABEL,
+        OPTION_RANK,
+        OPTION_PID,
+        OPTION_INDICATOR,
+        OPTION_VERBOSE,
+        OPTION_EXIT_STATUS,
+        OPTION_STATE,
+        OPTION_LIMIT,
+        OPTION_INTERVAL,
+        OPTION_COUNT,
+        N_OPTIONS,
+} OptionId;
+
+#define OPTION(id) (UINT32_C(1) << OPTION_##id)
+/* What every command accepts, before its name as well. */
+#define OPTIONS_GLOBAL (OPTION(HELP) | OPTION(NO_COLOR) | OPTION(SOCKET) | OPTION(HTTP_SOCKET))
+
+typedef struct OptionInfo {
+        const char *name;
+        const char *argument; /* "SECONDS"; NULL: takes none */
+        const char *help;
+        char letter; /* 0: none */
+} OptionInfo;
+
+extern const OptionInfo option_info[N_OPTIONS];
+
+typedef enum IndicatorMode {
+        INDICATOR_AUTO,
+        INDICATOR_YES,
+        INDICATOR_NO,
+} IndicatorMode;
+
+/* Strings are borrowed from the arguments. */
+typedef struct Options {
+        uint32_t given; /* bit for each OptionId */
+        const char *socket;
+        const char *http_socket;
+        const char *job;
+        const char *spool;
+        const char *name;
+        const char *labels[JOB_LABELS_MAX]; /* key=value, checked */
+        size_t n_labels;
+        int64_t rank;
+        int32_t pid;
+        int32_t exit_status;
+        IndicatorMode indicator;
+        int state; /* JobState; -1: all */
+        uint64_t limit;
+        uint64_t count;
+        uint64_t timeout_ns;
+        uint64_t interval_ns;
+        char **arguments; /* what is no option */
+        int n_arguments;
+        char error[256];
+} Options;
+
+static inline bool options_has(const Options *options, OptionId id) {
+        return options->given & (UINT32_C(1) << id);
+}
+
+enum {
+        OPTIONS_WRONG = 1, /* `error` says how */
+};
+
+void options_init(Options *options);
+
+/*
+ * Takes argv[1…] in, on top of what is there. accepted: bit for each OptionId. With stop_early the first word
+ * that is no option ends them, else they may stand anywhere before `--`. What is left over is moved to the front of
+ * argv (argv[0] is overwritten) and ends with NULL.
+ */
+int options_parse(Options *options, int argc, char **argv, uint32_t accepted, bool stop_early);
+
+/* Like strcmp() in what it returns 0 for: insertions, deletions, replacements and swaps between two words. */
+unsigned words_distance(const char *a, const char *b);
+/* The word of n that was probably meant, or NULL. */
+const char *words_nearest(const char *word, const char *const *words, size_t n);

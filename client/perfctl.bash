@@ -1,0 +1,82 @@
+# bash completion for perfctl(1)
+
+_perfctl_jobs() {
+        # Ids only; without perfd, or in a hurry, there is nothing to offer.
+        timeout 1 perfctl job list --limit 200 --no-color 2>/dev/null | awk 'NR > 1 { print $1 }'
+}
+
+_perfctl() {
+        local cur prev command='' word i options
+        local globals='--help --socket --http-socket --no-color'
+        local commands='run submit report metrics watch job status flush help'
+
+        COMPREPLY=()
+        cur=${COMP_WORDS[COMP_CWORD]}
+        prev=${COMP_WORDS[COMP_CWORD-1]}
+
+        for ((i = 1; i < COMP_CWORD; i++)); do
+                word=${COMP_WORDS[i]}
+                case $word in
+                --socket|--http-socket) ((i++)) ;;
+                -*) ;;
+                job) [[ $i -lt $((COMP_CWORD - 1)) ]] && command="job ${COMP_WORDS[i+1]}" || command=job; break ;;
+                *) command=$word; break ;;
+                esac
+        done
+
+        # What follows the command of `run` is completed as if it stood alone.
+        if [[ $command == run ]]; then
+                for ((i++; i < COMP_CWORD; i++)); do
+                        case ${COMP_WORDS[i]} in
+                        --) ((i++)); break ;;
+                        --job|--name|--label|--rank|--indicator|--spool|-j|-n|-l|-r|-i|--socket|--http-socket) ((i++)) ;;
+                        -*) ;;
+                        *) break ;;
+                        esac
+                done
+                if ((i <= COMP_CWORD)) && [[ ${COMP_WORDS[i-1]} == -- || (i -lt COMP_CWORD) ]] && declare -F _command_offset >/dev/null; then
+                        _command_offset "$i"
+                        return
+                fi
+        fi
+
+        case $prev in
+        --socket|--http-socket) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+        --spool) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
+        --job|-j) mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur"); return ;;
+        --indicator|-i) mapfile -t COMPREPLY < <(compgen -W 'auto yes no' -- "$cur"); return ;;
+        --state) mapfile -t COMPREPLY < <(compgen -W 'running finished interrupted' -- "$cur"); return ;;
+        --pid) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur"); return ;;
+        --timeout|-t|--name|-n|--label|-l|--rank|-r|--exit-status|--limit|--interval|--count|-c) return ;;
+        esac
+
+        case $command in
+        '')            options="$globals --version" ;;
+        run)           options="$globals --job --name --label --rank --indicator --spool --verbose --" ;;
+        submit)        options="$globals --job --timeout --spool --json" ;;
+        report|'job show') options="$globals --json" ;;
+        metrics)       options="$globals --job --json" ;;
+        watch)         options="$globals --interval --count --json" ;;
+        'job list')    options="$globals --state --limit --json" ;;
+        'job begin')   options="$globals --name --label --rank --pid --timeout --json" ;;
+        'job end')     options="$globals --exit-status --timeout --json" ;;
+        status)        options="$globals --spool --json" ;;
+        flush)         options="$globals --timeout --spool --json" ;;
+        *)             options=$globals ;;
+        esac
+
+        if [[ $cur == -* ]]; then
+                mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
+                return
+        fi
+
+        case $command in
+        ''|help)       mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur") ;;
+        job)           mapfile -t COMPREPLY < <(compgen -W 'list show begin end' -- "$cur") ;;
+        report|'job show'|'job end') mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur") ;;
+        submit)        mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+        run)           mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
+        esac
+}
+
+complete -F _perfctl -o filenames perfctl

@@ -1,0 +1,26 @@
+#pragma once
+
+/*
+ * perfctl: what jobs and people type
+ *
+ * Each command is one function, called with its options checked; it prints
+ * and returns the exit status. Data goes to standard output, messages to standard error.
+ */
+
+#include "client/command.h"
+#include "client/options.h"
+#include "util/buffer.h"
+
+int perfctl_main(int argc, char **argv);
+
+int cmd_submit(const Options *options);
+int cmd_run(const Options *options);
+int cmd_job_begin(const Options *options);
+int cmd_job_end(const Options *options);
+int cmd_job_list(const Options *options);
+int cmd_job_show(const Options *options);
+int cmd_metrics(const Options *options);
+int cmd_report(const Options *options);
+int cmd_watch(const Options *options);
+int cmd_status(const Options *options);
+int cmd_flush(const Options *options);

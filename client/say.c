@@ -1,0 +1,40 @@
+#include "client/say.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "client/command.h"
+#include "client/screen.h"
+#include "util/file.h"
+
+void say(const char *format, ...) {
+        scoped(buffer_deinit) Buffer text = {}, line = {};
+        Screen screen = { .out = &line };
+        va_list args;
+
+        va_start(args, format);
+        buffer_vprintf(&text, format, args);
+        va_end(args);
+
+        buffer_puts(&line, "perfctl: ");
+        (void)screen_text(&screen, text.text ? text.text : format);
+        buffer_putc(&line, '\n');
+
+        /* In one piece, so that ranks that share a terminal do not mix their lines. */
+        if (buffer_error(&line) == 0)
+                (void)file_write_all(STDERR_FILENO, line.text, line.n);
+}
+
+int print_out(const Buffer *out) {
+        int r;
+
+        r = buffer_error(out);
+        if (r == 0)
+                r = file_write_all(STDOUT_FILENO, out->text, out->n);
+        if (r == 0)
+                return EXIT_DONE;
+
+        say("Cannot write to standard output: %s", strerrordesc_np(-r));
+        return EXIT_FAILED;
+}

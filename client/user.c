@@ -1,0 +1,25 @@
+#include "client/user.h"
+
+#include <pwd.h>
+#include <string.h>
+
+#include "util/scoped.h"
+#include "util/utf8.h"
+
+void user_name_find(char *ret, size_t n_ret) {
+        scoped(fclosep) FILE *file = fopen("/etc/passwd", "re");
+        const char *name = getenv("USER");
+        struct passwd entry, *found = NULL;
+        char text[1024];
+
+        while (file && fgetpwent_r(file, &entry, text, sizeof(text), &found) == 0) {
+                if (entry.pw_uid != geteuid())
+                        continue;
+                name = entry.pw_name;
+                break;
+        }
+
+        if (!name || !utf8_is_valid(name, strlen(name)))
+                name = "";
+        utf8_copy(ret, n_ret, name);
+}

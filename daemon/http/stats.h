@@ -1,0 +1,12 @@
+#pragma once
+
+/* What answering has come to since the start. */
+
+#include <stdint.h>
+
+typedef struct HttpStats {
+        uint64_t n_requests_by_class[6]; /* [2]: 2xx … [5]: 5xx */
+        uint64_t n_bytes_sent;
+        uint64_t n_connections; /* open */
+        uint64_t cpu_ns; /* spent answering */
+} HttpStats;

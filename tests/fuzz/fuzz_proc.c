@@ -1,0 +1,117 @@
+/*
+ * Fuzz target: every parser of daemon/sample on any text
+ *
+ * Memory errors are the sanitizers' business; what is asserted here is that a parser keeps the promises of its
+ * header whatever it is given.
+ */
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "sample/diskstats.h"
+#include "sample/loadavg.h"
+#include "sample/meminfo.h"
+#include "sample/mounts.h"
+#include "sample/netdev.h"
+#include "sample/pressure.h"
+#include "sample/process.h"
+#include "sample/stat.h"
+#include "sample/text.h"
+#include "sample/vmstat.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int r, const char *fault) {
+        assert(r == 0 || (r == TEXT_MALFORMED && fault && *fault));
+}
+
+static void fuzz_stat(const char *text, Sample *sample) {
+        const char *fault = NULL;
+        int r = stat_parse(text, sample, &fault);
+        size_t n_online = 0;
+
+        check(r, fault);
+        for (size_t i = 0; i < sample->n_cpus; i++)
+                n_online += sample->cpus[i].online;
+        assert(n_online == sample->n_online);
+        assert((r == 0) == (n_online > 0));
+}
+
+static void fuzz_disks(const char *text, Sample *sample) {
+        const char *fault = NULL;
+        DeviceList list = {};
+        int r;
+
+        r = diskstats_classify(text, -1, &list, &fault);
+        check(r, fault);
+        if (r == 0) {
+                r = diskstats_parse(text, &list, sample, &fault);
+                check(r, fault);
+                assert(r == 0 || sample->n_disks == 0);
+                assert(sample->n_disks <= list.n);
+        }
+        device_list_deinit(&list);
+}
+
+static void fuzz_nets(const char *text, Sample *sample) {
+        const char *fault = NULL;
+        DeviceList list = {};
+        int r;
+
+        r = netdev_classify(text, -1, &list, &fault);
+        check(r, fault);
+        if (r == 0) {
+                r = netdev_parse(text, &list, sample, &fault);
+                check(r, fault);
+                assert(sample->n_nets == (r == 0 ? list.n : 0));
+        }
+        device_list_deinit(&list);
+}
+
+static void fuzz_mounts(const char *text) {
+        const char *fault = NULL;
+        MountList list = {};
+        char point[32];
+
+        check(mounts_parse(text, &list, &fault), fault);
+        mounts_choose(&list);
+        for (size_t i = 0; i < list.n_chosen; i++) {
+                assert(mounts_unescape(list.items[list.chosen[i]].point, point, sizeof(point)) > 0);
+                assert(strlen(point) < sizeof(point));
+        }
+        mount_list_deinit(&list);
+}
+
+static void fuzz_rest(const char *text, Sample *sample) {
+        const char *fault = NULL;
+        uint64_t ticks;
+
+        check(meminfo_parse(text, &sample->memory, &fault), fault);
+        check(vmstat_parse(text, sample, &fault), fault);
+        check(loadavg_parse(text, sample, &fault), fault);
+        check(pressure_parse(text, PRESSURE_SOME, &sample->psi_cpu, &fault), fault);
+        check(pressure_parse(text, PRESSURE_SOME_AND_FULL, &sample->psi_io, &fault), fault);
+        check(process_stat_parse(text, &ticks), "malformed");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        Sample sample = {};
+        char *text;
+
+        text = malloc(size + 1);
+        if (!text)
+                return 0;
+        memcpy(text, data, size);
+        text[size] = '\0';
+
+        fuzz_stat(text, &sample);
+        fuzz_disks(text, &sample);
+        fuzz_nets(text, &sample);
+        fuzz_mounts(text);
+        fuzz_rest(text, &sample);
+
+        sample_deinit(&sample);
+        free(text);
+        return 0;
+}

@@ -1,0 +1,151 @@
+#!/bin/bash
+# Boots a throwaway, real systemd - PID 1 of its own PID, mount, cgroup, UTS, IPC and network namespaces - over a
+# copy-on-write view of this machine's root, runs a command outside while it lives, and leaves nothing behind.
+#
+#   boot-systemd.sh [--copy SOURCE:DESTINATION]... [--setup SCRIPT] [--journal FILE] -- COMMAND [ARGUMENT]...
+#
+#   --copy     a file or directory to put into the tree
+#   --setup    shell commands to run in the tree (chroot) before the boot
+#   --journal  where to write the whole journal afterwards
+#
+# COMMAND finds in $INSIDE how to run something there: `$INSIDE systemctl status`. Needs root, a cgroup v2
+# mount (hierarchies of version 1 stay as they are) and overlayfs. Exits with COMMAND's status, or 125 when there
+# was no boot.
+set -euo pipefail
+die() { echo "boot-systemd: $*" >&2; exit 125; }
+
+# --- second stage: inside the namespaces, on the way to being PID 1 --------------------------------
+
+if [ "${1-}" = --second-stage ]; then
+        work=$2
+        # shellcheck source=/dev/null # written by the first stage
+        . "$work/plan"
+        mount --make-rprivate /
+        mkdir "$work/t"
+        mount -t tmpfs -o mode=755 tmpfs "$work/t"
+        mkdir "$work"/t/{upper,work,root}
+        root=$work/t/root
+        mount -t overlay -o "lowerdir=/,upperdir=$work/t/upper,workdir=$work/t/work" overlay "$root"
+
+        # The kernel's file systems as a container has them: /sys and /proc/sys cannot be written, so that the
+        # machine's settings are out of reach, /dev is small and private.
+        mount -t proc -o nosuid,nodev,noexec proc "$root/proc"
+        mount --bind "$root/proc/sys" "$root/proc/sys"
+        mount -o remount,bind,ro "$root/proc/sys"
+        [ ! -e "$root/proc/sysrq-trigger" ] || mount --bind /dev/null "$root/proc/sysrq-trigger"
+        mount -t sysfs -o nosuid,nodev,noexec,ro sysfs "$root/sys"
+        mount -t cgroup2 -o nosuid,nodev,noexec cgroup2 "$root/sys/fs/cgroup"
+        mount -t tmpfs -o mode=755,nosuid tmpfs "$root/dev"
+        for node in null:1:3 zero:1:5 full:1:7 random:1:8 urandom:1:9 tty:5:0; do
+                IFS=: read -r name major minor <<<"$node"
+                mknod -m 666 "$root/dev/$name" c "$major" "$minor"
+        done
+        mkdir "$root"/dev/{pts,shm,mqueue}
+        mount -t devpts -o newinstance,mode=620,gid=5,ptmxmode=666 devpts "$root/dev/pts"
+        mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs "$root/dev/shm"
+        ln -s pts/ptmx "$root/dev/ptmx"
+        ln -s /proc/self/fd "$root/dev/fd"
+        mount -t tmpfs -o mode=755,nosuid,nodev tmpfs "$root/run"
+        mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs "$root/tmp"
+
+        # A clean slate: nothing this machine has enabled, mounts or logged.
+        mkdir -p "$root"/etc/systemd/{system,journald.conf.d,system.conf.d}
+        rm -rf "$root"/etc/systemd/system/*.wants "$root"/etc/systemd/system/*.requires "$root/var/log/journal"
+        : >"$root/etc/fstab"
+        tr -d - </proc/sys/kernel/random/uuid >"$root/etc/machine-id"
+        hostname node
+        echo node >"$root/etc/hostname"
+        for unit in dev-hugepages.mount sys-kernel-debug.mount sys-kernel-tracing.mount sys-kernel-config.mount \
+                    sys-fs-fuse-connections.mount systemd-remount-fs.service systemd-modules-load.service \
+                    systemd-update-utmp.service systemd-journald-audit.socket; do
+                ln -sf /dev/null "$root/etc/systemd/system/$unit"
+        done
+        printf '[Journal]\nStorage=volatile\nRateLimitIntervalSec=0\nReadKMsg=no\nAudit=no\n' \
+                >"$root/etc/systemd/journald.conf.d/throwaway.conf"
+        printf '[Manager]\nDefaultTimeoutStartSec=30s\nDefaultTimeoutStopSec=10s\n' \
+                >"$root/etc/systemd/system.conf.d/throwaway.conf"
+        printf '[Unit]\nDescription=Throwaway boot\nRequires=basic.target\nAfter=basic.target\n' \
+                >"$root/etc/systemd/system/throwaway.target"
+        for copy in "${copies[@]}"; do
+                mkdir -p "$(dirname "$root${copy#*:}")"
+                cp -aT "${copy%%:*}" "$root${copy#*:}"
+        done
+        [ -z "$setup" ] || chroot "$root" /bin/sh -euc "$setup"
+
+        mkdir "$root/run/.old"
+        cd "$root"
+        pivot_root . run/.old
+        umount -l /run/.old
+        rmdir /run/.old
+        mount --make-rshared / # what a container's manager owes systemd
+        exec env -i container=throwaway PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+                /lib/systemd/systemd --system --unit=throwaway.target --show-status=no
+fi
+
+# --- first stage: on the machine -------------------------------------------------------------------
+
+copies=() setup='' journal=''
+while [ $# -gt 0 ]; do
+        case $1 in
+        --copy)    copies+=("$(realpath "${2%%:*}"):${2#*:}"); shift 2;;
+        --setup)   setup=$2; shift 2;;
+        --journal) journal=$(realpath "$2"); shift 2;;
+        --)        shift; break;;
+        *)         die "unknown option $1";;
+        esac
+done
+[ $# -gt 0 ] || die "no command"
+[ "$(id -u)" = 0 ] || die "needs root"
+[ -x /lib/systemd/systemd ] || die "systemd is not installed"
+cgroups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+[ -n "$cgroups" ] || die "no cgroup2 mount"
+
+work=$(mktemp -d /tmp/boot-systemd.XXXXXX)
+cgroup=$cgroups/${work##*/}
+mkdir "$cgroup"
+manager='' unshare=''
+cleanup() {
+        [ -z "$unshare" ] || kill -KILL "$unshare" 2>/dev/null || : # --kill-child takes PID 1 along
+        [ -z "$manager" ] || kill -KILL "$manager" 2>/dev/null || :
+        [ ! -e "$cgroup/cgroup.kill" ] || echo 1 >"$cgroup/cgroup.kill" 2>/dev/null || :
+        [ -z "$unshare" ] || wait "$unshare" 2>/dev/null || :
+        for _ in {1..50}; do # a cgroup can be removed a moment after its last process
+                find "$cgroup" -depth -type d -exec rmdir {} + 2>/dev/null || :
+                [ -d "$cgroup" ] || break
+                sleep 0.1
+        done
+        rm -rf --one-file-system "$work"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+
+declare -p copies setup >"$work/plan"
+(
+        echo "$BASHPID" >"$cgroup/cgroup.procs"
+        exec setpriv --pdeathsig KILL unshare --mount --uts --ipc --pid --cgroup --net --fork --kill-child=KILL \
+                bash "$(realpath "$0")" --second-stage "$work" </dev/null >&2
+) &
+unshare=$!
+
+for ((i = 0; ; i++)); do
+        kill -0 $unshare 2>/dev/null || die "systemd ended during the boot"
+        [ $i -lt 600 ] || die "no boot in 30 s"
+        manager=$(tr -d ' ' </proc/$unshare/task/$unshare/children 2>/dev/null) || :
+        [ -z "$manager" ] || [ ! -S "/proc/$manager/root/run/systemd/private" ] || break
+        sleep 0.05
+done
+export INSIDE="nsenter -t $manager -m -u -i -p -C -n --wd=/ --"
+for ((i = 0; ; i++)); do
+        state=$($INSIDE systemctl is-system-running 2>/dev/null) || :
+        case $state in
+        running) break;;
+        degraded) $INSIDE systemctl --no-pager --no-legend --failed >&2; break;;
+        esac
+        [ $i -lt 600 ] || die "the boot ended as '$state'"
+        sleep 0.05
+done
+
+rc=0
+"$@" || rc=$?
+[ -z "$journal" ] || $INSIDE journalctl --no-pager -o short-precise -b >"$journal" || :
+exit $rc

@@ -1,0 +1,255 @@
+"""Whatever a client does, perfd answers or closes, holds no more than its limits, and goes on."""
+
+import os
+import random
+import socket
+import subprocess
+import unittest
+
+import harness
+from harness import wait_for, wire
+
+SMALL = """
+[sampling]
+interval = 100ms
+[limits]
+frame_size = 8K
+string_size = 1K
+connections = 8
+connections_per_uid = 6
+in_flight = 4
+jobs = 3
+jobs_per_uid = 2
+"""
+NOBODY = 65534
+
+
+class Limits(harness.TestCase):
+    def assert_well(self, daemon):
+        """It still takes what is good."""
+        with daemon.client() as client:
+            self.assert_status(client.submit(harness.indicator()), "OK")
+
+    def test_jobs_of_one_user_have_a_limit(self):
+        daemon = self.daemon(SMALL)
+        with daemon.client() as client:
+            self.assert_status(client.begin("a"), "OK")
+            self.assert_status(client.begin("b"), "OK")
+            reply = client.begin("c")
+            self.assert_status(reply, "QUOTA")
+            self.assertIn("jobs_per_uid", reply.message)
+            self.assert_status(client.end("a", 0), "OK")
+            self.assert_status(client.begin("c"), "OK")
+
+    def test_connections_of_one_user_have_a_limit(self):
+        daemon = self.daemon(SMALL)
+        clients = [daemon.client() for _ in range(6)]
+        try:
+            for client in clients:
+                self.assert_status(client.hello(), "OK")
+            with daemon.client() as one_more:
+                try:
+                    reply = one_more.hello()
+                except BrokenPipeError:
+                    reply = one_more.receive()
+                if reply is not None:
+                    self.assert_status(reply, "QUOTA")
+                    self.assertIn("connections_per_uid", reply.message)
+                    self.assertIsNone(one_more.receive())
+            self.assertGreaterEqual(daemon.wait_tick()["perfd_connections_refused_total"], 1)
+        finally:
+            for client in clients:
+                client.close()
+        wait_for(lambda: daemon.metrics()["perfd_connections_open"] == 0, "the end of the connections")
+        self.assert_well(daemon)
+
+    def test_a_frame_above_the_limit_is_answered_and_the_connection_closed(self):
+        daemon = self.daemon(SMALL)
+        with daemon.client() as client:
+            client.send_bytes(harness.varint(8193))
+            self.assert_status(client.receive(), "TOO_LARGE")
+            self.assertIsNone(client.receive())
+        self.assert_well(daemon)
+
+    def test_a_frame_just_within_the_limit_is_taken(self):
+        daemon = self.daemon(SMALL)
+        with daemon.client() as client:
+            request = client.submit_request(harness.indicator(notes=["x" * 1000] * 7))
+            while len(request.SerializeToString()) < 8192:
+                request.submit.indicators[0].document.members[-1].value.list.items[-1].string += "x"
+                if len(request.submit.indicators[0].document.members[-1].value.list.items[-1].string) == 1024:
+                    harness.to_value("x", request.submit.indicators[0].document.members[-1].value.list.items.add())
+            self.assertEqual(len(request.SerializeToString()), 8192)
+            self.assert_status(client.call(request), "OK")
+
+    def test_a_string_above_the_limit_is_named(self):
+        daemon = self.daemon(SMALL)
+        with daemon.client() as client:
+            reply = client.submit(harness.indicator(), harness.indicator(notes={"long": "x" * 1025}))
+            self.assert_status(reply, "INVALID")
+            self.assertIn("submit.indicators[1]", reply.path)
+            self.assertIn("notes.long", reply.path)
+            self.assertIn("1024", reply.message)
+        self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"], [], "all or nothing")
+
+    def test_bytes_that_are_no_frame_end_the_connection(self):
+        daemon = self.daemon(SMALL)
+        generator = random.Random(1)
+        for data in (b"\xff" * 16, b"GET / HTTP/1.1\r\nHost: perfd\r\n\r\n", b"\x03\xff\xff\xff", b"\x00",
+                     *(generator.randbytes(200) for _ in range(50))):
+            with self.subTest(data[:8]), daemon.client() as client:
+                try:
+                    client.send_bytes(data)
+                    client.socket.shutdown(socket.SHUT_WR)
+                    while (reply := client.receive()) is not None:
+                        self.assertNotEqual(reply.status, wire.OK)
+                except (BrokenPipeError, ConnectionResetError):
+                    pass  # closed already, which is as good
+        self.assert_well(daemon)
+
+    def test_half_a_frame_and_a_farewell_change_nothing(self):
+        daemon = self.daemon(SMALL)
+        whole = harness.frame(wire.Request(sequence=1, hello=wire.Hello(client="x" * 100)))
+        for n in range(0, len(whole), 7):
+            with daemon.client() as client:
+                client.send_bytes(whole[:n])
+        wait_for(lambda: daemon.metrics()["perfd_connections_open"] == 0, "the end of the connections")
+        self.assert_well(daemon)
+
+    def test_a_frame_may_come_byte_by_byte(self):
+        daemon = self.daemon(SMALL)
+        with daemon.client() as client:
+            for byte in harness.frame(client.submit_request(harness.indicator())):
+                client.send_bytes(bytes([byte]))
+            self.assert_status(client.receive(), "OK")
+
+    def test_who_does_not_read_is_not_read_from(self):
+        """Replies pile up unread: perfd stops reading, the kernel's buffers fill, and perfd's memory stays as it was."""
+        daemon = self.daemon(SMALL)
+        with daemon.client() as client:
+            self.assert_status(client.hello(), "OK")
+            before = daemon.resident_bytes()
+            client.socket.setblocking(False)
+            data = harness.frame(wire.Request(sequence=1, hello=wire.Hello(client="x" * 1000))) * 64
+            n_sent, is_full = 0, False
+            while not is_full and n_sent < 64 << 20:
+                try:
+                    n_sent += client.socket.send(data[n_sent % (len(data) // 64):])
+                except BlockingIOError:
+                    # Full twice with time for perfd in between: it does not read on.
+                    n_pending = n_sent
+                    daemon.wait_tick()
+                    try:
+                        n_sent += client.socket.send(data[n_sent % (len(data) // 64):])
+                    except BlockingIOError:
+                        is_full = True
+                    self.assertLess(n_sent - n_pending, 8 << 20)
+            self.assertTrue(is_full, f"{n_sent} bytes were taken without anybody reading the replies")
+            if not harness.IS_SANITIZED:  # which keeps what was freed
+                self.assertLess(daemon.resident_bytes() - before, 4 << 20)
+        self.assert_well(daemon)
+
+    def test_many_requests_in_flight_are_answered_in_order(self):
+        daemon = self.daemon(SMALL)
+        with daemon.client() as client:
+            n = 200
+            client.send_bytes(b"".join(harness.frame(client.submit_request(harness.indicator())) for _ in range(n)))
+            for sequence in range(1, n + 1):
+                reply = client.receive()
+                self.assert_status(reply, "OK")
+                self.assertEqual(reply.sequence, sequence)
+
+    def test_a_small_queue_makes_clients_wait_and_refuses_nobody(self):
+        daemon = self.daemon("[store]\nqueue_rows = 16\nqueue_size = 2M\n")
+        clients = [daemon.client() for _ in range(8)]
+        try:
+            for client in clients:
+                client.send_bytes(b"".join(harness.frame(client.submit_request(harness.indicator())) for _ in range(100)))
+            for client in clients:
+                for _ in range(100):
+                    self.assert_status(client.receive(), "OK")
+        finally:
+            for client in clients:
+                client.close()
+        self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"][0]["results"], 800)
+
+    def test_a_faulty_indicator_is_named_and_stores_nothing(self):
+        daemon = self.daemon()
+        good = harness.indicator()
+        with daemon.client() as client:
+            for document, path in (({}, "@parameters"), ({**good, "@result": {}}, "@result"), ({**good, "name": "a b"}, "name"),
+                                   ({**good, "@result": {"n": 2}}, "@result.n"), ({**good, "overall_score": "high"}, "overall_score"),
+                                   ({**good, "@result": {"rate": float("nan")}}, "@result.rate")):
+                with self.subTest(path):
+                    reply = client.submit(good, document)
+                    self.assert_status(reply, "INVALID")
+                    self.assertEqual(reply.path, f"submit.indicators[1].{path}")
+                    self.assertTrue(reply.message)
+            self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"], [])
+            short = client.submit_request(good, ids=[b"short"])
+            self.assert_status(client.call(short), "INVALID")
+
+    def test_a_request_of_the_future_is_unsupported(self):
+        daemon = self.daemon()
+        with daemon.client() as client:
+            # Field 1000 of a request, a message with one string in it.
+            client.send_bytes(harness.frame(b"\x08\x07" + b"\xc2\x3e\x03\x0a\x01x"))
+            reply = client.receive()
+            self.assert_status(reply, "UNSUPPORTED")
+            self.assertEqual(reply.sequence, 7)
+            self.assert_status(client.submit(harness.indicator()), "OK")
+
+    def test_unknown_fields_of_a_known_request_are_skipped(self):
+        daemon = self.daemon()
+        with daemon.client() as client:
+            body = client.submit_request(harness.indicator()).SerializeToString() + b"\xc0\x3e\x01"
+            client.send_bytes(harness.frame(body))
+            self.assert_status(client.receive(), "OK")
+
+    def test_a_pid_must_be_there(self):
+        daemon = self.daemon()
+        process = subprocess.Popen(["true"])
+        process.wait()
+        with daemon.client() as client:
+            self.assert_status(client.begin("gone", pid=process.pid), "INVALID")
+            self.assert_status(client.begin("negative", pid=-1), "INVALID")
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root to be somebody else")
+class OtherUsers(harness.TestCase):
+    def client_of_nobody(self, daemon):
+        """The kernel notes who connects when it connects."""
+        os.chmod(daemon.directory, 0o755)
+        os.seteuid(NOBODY)
+        try:
+            return daemon.client()
+        finally:
+            os.seteuid(0)
+
+    def test_a_user_cannot_touch_the_job_of_another(self):
+        daemon = self.daemon()
+        with daemon.client() as root, self.client_of_nobody(daemon) as nobody:
+            self.assert_status(root.begin("roots"), "OK")
+            self.assert_status(nobody.end("roots", 0), "DENIED")
+            self.assert_status(nobody.begin("roots"), "DENIED")
+            self.assert_status(nobody.submit(harness.indicator(), job="roots"), "DENIED")
+            self.assert_status(nobody.begin("others", pid=os.getpid()), "DENIED")
+            self.assert_status(nobody.begin("others"), "OK")
+            self.assert_status(root.end("roots", 0), "OK")
+            # Root may end anybody's.
+            self.assert_status(root.end("others", 0), "OK")
+
+    def test_who_it_is_comes_from_the_kernel(self):
+        daemon = self.daemon()
+        with self.client_of_nobody(daemon) as nobody:
+            self.assert_status(nobody.begin("boast", user="root"), "OK")
+        self.assertEqual(daemon.get("/api/v1/jobs/boast").json["uid"], NOBODY)
+
+    def test_a_mode_can_keep_others_out(self):
+        daemon = self.daemon("[socket]\nmode = 0600\n")
+        with self.assertRaises(PermissionError):
+            self.client_of_nobody(daemon)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,122 @@
+"""The manual is true: its examples run, it has every metric and every route, and `make run` shows what it says."""
+
+import os
+import re
+import signal
+import subprocess
+import unittest
+
+import harness
+from harness import BUILD, PERFCTL, PERFD, ROOT
+
+PAGES = sorted((ROOT / "man").glob("*.[1-8]"))
+
+
+def examples(page):
+    """The commands of each display in EXAMPLES: lines after '$ ', and what a here-document or a quote goes on with."""
+    text = page.read_text().partition(".Sh EXAMPLES\n")[2].partition("\n.Sh ")[0]
+    for display in re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", text, re.M | re.S):
+        display = display.replace("\\en", "\\n").replace("\\e", "\\").replace("\\&", "").replace("\\-", "-")
+        if not display.startswith("$ "):
+            continue  # for root, on an installed system
+        yield "".join(line.removeprefix("$ ") for line in display.splitlines(keepends=True))
+
+
+class Examples(harness.TestCase):
+    """One job called train-17 has run and another, train-18, runs, as in the pages' examples."""
+
+    def setUp(self):
+        super().setUp()
+        self.running = self.daemon("[sampling]\ninterval = 100ms\n")
+        with self.running.client() as client:
+            self.assert_status(client.begin("train-17"), "OK")
+            self.assert_status(client.end("train-17", 0), "OK")
+        self.running.wait_tick()
+
+    def run_example(self, script):
+        environment = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", "PERFD_SOCKET": str(self.running.socket),
+                       "PERFD_PROTO": str(ROOT / "proto"), "PERFD_INCLUDE": str(ROOT / "client"), "PERFD_LIB": str(BUILD)}
+        return subprocess.run(["sh", "-euc", script], cwd=self.temporary_directory(), env=environment, text=True, capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=harness.TIMEOUT_S * 2)
+
+    def test_every_example_runs(self):
+        n = 0
+        for page in PAGES:
+            for i, script in enumerate(examples(page), 1):
+                with self.subTest(f"{page.name}, example {i}"):
+                    done = self.run_example(script)
+                    self.assertEqual(done.returncode, 0, f"{script}\n{done.stdout}{done.stderr}")
+                    n += 1
+        self.assertGreater(n, len(PAGES) // 2)
+
+    def test_every_page_has_examples(self):
+        for page in PAGES:
+            with self.subTest(page.name):
+                self.assertIn("\n.Sh EXAMPLES\n", page.read_text())
+
+
+class Completeness(harness.TestCase):
+    def test_every_metric_is_in_the_manual_with_its_type(self):
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n")
+        with daemon.client() as client:
+            self.assert_status(client.begin("running"), "OK")
+            self.assert_status(client.begin("ended", rank=0), "OK")
+            daemon.wait_tick()
+            daemon.wait_tick()
+            self.assert_status(client.end("ended", 0), "OK")
+        daemon.wait_tick()
+        page = (ROOT / "man" / "perfd-metrics.7").read_text()
+        documented = dict(re.findall(r"^\.It Li (\w+) Pq (\w+)", page, re.M))
+        text = daemon.get("/metrics?collect[]=node&collect[]=jobs&collect[]=self&collect[]=percpu").text
+        exposed = dict(re.findall(r"^# TYPE (\w+) (\w+)", text, re.M))
+        self.assertGreater(len(exposed), 100)
+        for name, kind in exposed.items():
+            with self.subTest(name):
+                self.assertEqual(documented.get(name), "info" if name.endswith("_info") else kind)
+
+    def test_every_option_of_perfd_is_in_the_manual(self):
+        usage = subprocess.run([PERFD, "--help"], capture_output=True, text=True).stdout
+        text = (ROOT / "man" / "perfd.8").read_text()
+        for option in sorted(set(re.findall(r"--([a-z][a-z-]+)", usage))):
+            with self.subTest(option):
+                self.assertRegex(text, rf"(?m)^\.It .*Fl -{option}\b")
+
+    def test_every_command_of_perfctl_is_in_a_manual(self):
+        """Commands and options are words of its help; a manual has them as words of its own."""
+        usage = subprocess.run([PERFCTL, "--help"], capture_output=True, text=True).stdout
+        commands = [c for c in re.findall(r"^  ((?:job )?[a-z]+) {2,}", usage, re.M) if c != "perfctl"]
+        self.assertIn("submit", commands)
+        text = "".join(page.read_text() for page in PAGES if page.name.startswith("perfctl"))
+        for command in commands:
+            with self.subTest(command):
+                self.assertRegex(text, rf"\b{command.replace(' ', '[ -]')}\b")
+                words = subprocess.run([PERFCTL, *command.split(), "--help"], capture_output=True, text=True).stdout
+                for option in sorted(set(re.findall(r"--([a-z][a-z-]+)", words))):
+                    self.assertRegex(text, rf"Fl -{option}\b")
+
+
+class Run(harness.TestCase):
+    def test_make_run_shows_a_job_and_ends_with_control_c(self):
+        process = subprocess.Popen([ROOT / "tools" / "run", BUILD], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   start_new_session=True)
+        lines = []
+        try:
+            for line in process.stdout:
+                lines.append(line)
+                if line.rstrip().endswith("watch"):
+                    break
+            os.killpg(process.pid, signal.SIGINT)
+            status = process.wait(harness.TIMEOUT_S)
+        finally:
+            process.stdout.close()
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        text = "".join(lines)
+        self.assertEqual(status, 0, text)
+        self.assertIn("$ perfctl report demo", text)
+        self.assertRegex(text, r"http://127\.0\.0\.1:\d+/")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,211 @@
+"""What a crash leaves: nothing acknowledged is lost, totals of running jobs stay exact, and what ended is said so."""
+
+import pathlib
+import signal
+import subprocess
+import unittest
+import uuid
+
+import harness
+from harness import wait_for
+
+CONFIG = "[sampling]\ninterval = 100ms\n[jobs]\ncheckpoint_interval = 1s\n"
+
+
+class Recovery(harness.TestCase):
+    def job(self, daemon, name):
+        return daemon.get(f"/api/v1/jobs/{name}").json
+
+    def job_metrics(self, daemon, name):
+        """{key: its value, in MLflow's unit, and quality}"""
+        return {m["key"]: m for m in self.job(daemon, name)["metrics"]}
+
+    def wait_checkpoint(self, daemon):
+        """The next commit after now: with nothing else to store, it is a checkpoint's."""
+        n = daemon.metrics()["perfd_store_commits_total"]
+        wait_for(lambda: daemon.metrics()["perfd_store_commits_total"] > n + 1, "two checkpoints")
+
+    def run_perfd(self, *words):
+        """One that is expected to end by itself."""
+        return subprocess.run([harness.PERFD, "--config", "/dev/null", "--http", "off", *words], capture_output=True, text=True,
+                              timeout=harness.TIMEOUT_S)
+
+    def test_what_was_acknowledged_survives_a_kill(self):
+        daemon = self.daemon()
+        ids = [uuid.uuid4().bytes for _ in range(100)]
+        with daemon.client() as client:
+            for i in ids:
+                client.send(client.submit_request(harness.indicator(), ids=[i]))
+            for _ in ids:
+                self.assert_status(client.receive(), "OK")
+            daemon.kill()
+        daemon.start()
+        with daemon.client() as client:
+            for i in ids:
+                self.assert_status(client.submit(harness.indicator(), ids=[i]), "DUPLICATE")
+        self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"][0]["results"], len(ids))
+
+    def test_totals_are_exact_across_a_kill(self):
+        machine = harness.Machine(self.temporary_directory())
+        daemon = self.daemon(CONFIG, root=machine.directory)
+        with daemon.client() as client:
+            self.assert_status(client.begin("exact"), "OK")
+        machine.update(user_ticks=1100, system_ticks=1050, idle_ticks=1500, sectors_read=3048, sent=5000)
+        self.wait_checkpoint(daemon)
+        daemon.kill()
+        machine.update(user_ticks=1400, system_ticks=1060, idle_ticks=2500, sectors_read=5096, sent=9000)
+        daemon.start()
+        with daemon.client() as client:
+            self.assertEqual(self.job(daemon, "exact")["state"], "running")
+            machine.update(user_ticks=1523, system_ticks=1077, idle_ticks=3000, sectors_read=1000 + 2 * 4096, sent=1000 + (3 << 20))
+            self.assert_status(client.end("exact", 0), "OK")
+        job, metrics = self.job(daemon, "exact"), self.job_metrics(daemon, "exact")
+        self.assertEqual(job["state"], "finished")
+        self.assertIn("restarted", job["note"])
+        for key, value in (("cpu_user_seconds", 5.23), ("cpu_system_seconds", 0.77), ("total_disk_io_read_mb", 4.0),
+                           ("total_net_io_ext_sent_mb", 3.0), ("total_disk_io_write_mb", 0.0)):
+            with self.subTest(key):
+                self.assertAlmostEqual(metrics[key]["value"], value, 9)
+                self.assertEqual(metrics[key]["quality"], "exact")
+
+    def test_a_job_goes_on_through_a_clean_restart(self):
+        daemon = self.daemon(CONFIG)
+        with daemon.client() as client:
+            self.assert_status(client.begin("steady", labels={"a": "b"}, rank=3), "OK")
+        begin = self.job(daemon, "steady")
+        daemon.restart()
+        again = self.job(daemon, "steady")
+        for key in ("state", "begin_ms", "labels", "rank"):
+            self.assertEqual(begin[key], again[key])
+        with daemon.client() as client:
+            self.assert_status(client.begin("steady"), "DUPLICATE")
+            self.assert_status(client.end("steady", 0), "OK")
+            self.assert_status(client.end("steady", 0), "DUPLICATE")
+
+    def test_a_job_whose_process_ended_meanwhile_is_interrupted(self):
+        daemon = self.daemon(CONFIG)
+        process = subprocess.Popen(["sleep", "1000"])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        with daemon.client() as client:
+            self.assert_status(client.begin("abandoned", pid=process.pid), "OK")
+        self.wait_checkpoint(daemon)
+        daemon.kill()
+        process.kill()
+        process.wait()
+        daemon.start()
+        job = wait_for(lambda: (j := self.job(daemon, "abandoned"))["state"] != "running" and j, "the end of the job")
+        self.assertEqual(job["state"], "interrupted")
+        self.assertIn("while perfd was down", job["note"])
+        with daemon.client() as client:
+            self.assert_status(client.begin("abandoned"), "INVALID")
+
+    def test_a_job_whose_process_lives_goes_on_being_watched(self):
+        daemon = self.daemon(CONFIG)
+        process = subprocess.Popen(["sleep", "1000"])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        with daemon.client() as client:
+            self.assert_status(client.begin("watched", pid=process.pid), "OK")
+        daemon.kill()
+        daemon.start()
+        self.assertEqual(self.job(daemon, "watched")["state"], "running")
+        process.kill()
+        process.wait()
+        job = wait_for(lambda: (j := self.job(daemon, "watched"))["state"] != "running" and j, "the end of the job")
+        self.assertEqual(job["state"], "interrupted")
+
+    def test_jobs_of_another_boot_are_interrupted_at_their_last_checkpoint(self):
+        machine = harness.Machine(self.temporary_directory())
+        daemon = self.daemon(CONFIG, root=machine.directory)
+        with daemon.client() as client:
+            self.assert_status(client.begin("rebooted"), "OK")
+        machine.update(user_ticks=1250)
+        daemon.wait_tick()
+        self.wait_checkpoint(daemon)
+        daemon.kill()
+        machine.reboot()
+        machine.update(user_ticks=7)
+        daemon.start()
+        job = wait_for(lambda: (j := self.job(daemon, "rebooted"))["state"] == "interrupted" and j, "the end of the job")
+        metrics = self.job_metrics(daemon, "rebooted")
+        self.assertIn("rebooted", job["note"])
+        self.assertAlmostEqual(metrics["cpu_user_seconds"]["value"], 2.5, 9)
+        self.assertEqual(daemon.wait_tick()['perfd_node_cpu_seconds_total{mode="user"}'], 0.07)
+
+    def test_a_late_end_of_an_interrupted_job_makes_it_finished(self):
+        daemon = self.daemon(CONFIG)
+        process = subprocess.Popen(["sleep", "1000"])
+        with daemon.client() as client:
+            self.assert_status(client.begin("late", pid=process.pid), "OK")
+            process.kill()
+            process.wait()
+            wait_for(lambda: self.job(daemon, "late")["state"] == "interrupted", "the interruption")
+            self.assert_status(client.end("late", 137, signal_number=9), "OK")
+        job = self.job(daemon, "late")
+        self.assertEqual((job["state"], job["exit"]), ("finished", {"status": 137, "signal": 9}))
+
+    def test_a_corrupt_database_is_put_aside(self):
+        daemon = self.daemon()
+        self.assertEqual(daemon.stop(), 0)
+        for path in daemon.state.glob("perfd.db*"):
+            path.unlink()
+        (daemon.state / "perfd.db").write_bytes(b"no database at all, but long enough to be one\n" * 100)
+        daemon.start()
+        self.assertIn("perfd.db.corrupt-", daemon.log())
+        self.assertEqual(len(list(daemon.state.glob("perfd.db.corrupt-*"))), 1)
+        with daemon.client() as client:
+            self.assert_status(client.submit(harness.indicator()), "OK")
+
+    def test_two_do_not_share_a_state_directory(self):
+        daemon = self.daemon()
+        second = self.run_perfd("--socket", daemon.directory / "other" / "perfd.sock", "--state", daemon.state)
+        self.assertEqual(second.returncode, 1)
+        self.assertIn(str(daemon.state), second.stderr)
+
+    def test_two_do_not_share_a_socket(self):
+        daemon = self.daemon()
+        second = self.run_perfd("--socket", daemon.socket, "--state", daemon.directory / "other")
+        self.assertEqual(second.returncode, 1)
+        self.assertIn("another perfd listens there", second.stderr)
+
+    def test_a_socket_left_by_a_crash_is_taken_over(self):
+        daemon = self.daemon()
+        daemon.kill()
+        self.assertTrue(daemon.socket.is_socket())
+        daemon.start()
+        with daemon.client() as client:
+            self.assert_status(client.submit(harness.indicator()), "OK")
+
+    def test_a_clean_end_answers_what_it_has_taken(self):
+        """Pipelined requests and SIGTERM at once: each is answered and stored, or was never taken."""
+        daemon = self.daemon()
+        n = 500
+        ids = [uuid.uuid4().bytes for _ in range(n)]
+        with daemon.client() as client:
+            client.send_bytes(b"".join(harness.frame(client.submit_request(harness.indicator(), ids=[i])) for i in ids))
+            client.receive()
+            daemon.signal(signal.SIGTERM)
+            n_acknowledged = 1
+            while (reply := client.receive()) is not None:
+                self.assert_status(reply, "OK")
+                n_acknowledged += 1
+        self.assertEqual(daemon.wait_exit(), 0)
+        daemon.start()
+        with daemon.client() as client:
+            for i in ids[:n_acknowledged]:
+                self.assert_status(client.submit(harness.indicator(), ids=[i]), "DUPLICATE")
+
+    def test_clients_wait_in_an_inherited_socket(self):
+        """As under systemd: the socket outlives the daemon, and what is sent meanwhile is answered by the next one."""
+        daemon = self.daemon(inherit=True)
+        self.assertEqual(daemon.stop(), 0)
+        with daemon.client() as client:
+            client.send(client.submit_request(harness.indicator()))
+            daemon.start()
+            self.assert_status(client.receive(), "OK")
+        self.assertTrue(pathlib.Path(daemon.socket).is_socket(), "an inherited socket is not perfd's to remove")
+
+
+if __name__ == "__main__":
+    unittest.main()

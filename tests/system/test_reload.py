@@ -1,0 +1,158 @@
+"""Configuration: what is wrong is named, what is good is taken up, and a reload with a fault changes nothing."""
+
+import subprocess
+import unittest
+
+import harness
+
+
+class Start(harness.TestCase):
+    def check(self, text, *words):
+        """--check-config of a file with that text."""
+        path = self.temporary_directory() / "perfd.conf"
+        path.write_text(text)
+        return subprocess.run([harness.PERFD, "--check-config", "--config", path, *words], capture_output=True, text=True,
+                              timeout=harness.TIMEOUT_S)
+
+    def test_a_fault_is_named_with_file_line_and_what_was_expected(self):
+        for text, line, expected in (
+                ("[sampling]\ninterval = 50ms\n", 2, "expected a time from 100ms to 60s"),
+                ("[sampling]\ninterval = soon\n", 2, "expected a time from 100ms to 60s"),
+                ("# first\n\n[http]\nthreads = 17\n", 4, "expected a whole number from 1 to 16"),
+                ("[http]\nlisten = everywhere\n", 2, "expected ADDRESS:PORT"),
+                ("[store]\nvolatile = perhaps\n", 2, "expected yes or no"),
+                ("[store]\nmax_size = 15M\n", 2, "expected a size of at least 16M"),
+                ("[socket]\nmode = 0999\n", 2, "expected an octal mode"),
+                ("[socket]\npath = here\n", 2, "expected an absolute path"),
+                ("[jobs]\ntimeline_points = 7\n", None, "expected an even number"),
+                ("[sampling]\nintervall = 1s\n", 2, "expected one of interval"),
+                ("[sample]\ninterval = 1s\n", 2, "expected one of [sampling]"),
+                ("interval = 1s\n", 1, "stands outside a section"),
+                ("[sampling]\ninterval\n", 2, "expected [section], key = value"),
+                ("[sampling]\ninterval = 1s\ninterval = 2s\n", 3, "set twice"),
+                ("[limits]\nframe_size = 64M\n", None, "queue_size must be at least twice")):
+            with self.subTest(text):
+                done = self.check(text)
+                self.assertEqual(done.returncode, 6, done.stderr)
+                self.assertIn(f"perfd.conf:{line}: " if line else "perfd.conf: ", done.stderr)
+                self.assertIn(expected, done.stderr)
+
+    def test_a_good_file_is_good(self):
+        for text in ("", "# nothing\n", "[sampling]\ninterval = 500ms\n\n[http]\nlisten = [::1]:9000\n"):
+            with self.subTest(text):
+                self.assertEqual(self.check(text).returncode, 0)
+
+    def test_the_shipped_file_says_what_is_done_without_it(self):
+        shipped = (harness.ROOT / "conf" / "perfd.conf").read_text()
+        self.assertEqual(self.check(shipped).returncode, 0)
+        # Each setting uncommented is still good.
+        lines = [line[1:] if line.startswith("#") and line[1:2].isalpha() else line for line in shipped.splitlines()]
+        done = self.check("\n".join(lines) + "\n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_missing_file_is_named(self):
+        done = subprocess.run([harness.PERFD, "--check-config", "--config", "/nonexistent/perfd.conf"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 6)
+        self.assertIn("/nonexistent/perfd.conf: cannot be read: No such file or directory", done.stderr)
+
+    def test_a_faulty_file_is_no_start(self):
+        daemon = self.daemon("[sampling]\ninterval = 61\n", wait=False)
+        self.assertEqual(daemon.wait_exit(), 6)
+        self.assertIn("perfd.conf:2: ", daemon.log())
+
+    def test_a_faulty_drop_in_is_named(self):
+        path = self.temporary_directory() / "perfd.conf"
+        path.write_text("")
+        drop_in = path.parent / "perfd.conf.d" / "50-site.conf"
+        drop_in.parent.mkdir()
+        drop_in.write_text("[metrics]\njobs = -1\n")
+        done = subprocess.run([harness.PERFD, "--check-config", "--config", path], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 6)
+        self.assertIn("50-site.conf:2: ", done.stderr)
+
+    def test_wrong_arguments_are_explained(self):
+        for words in (["--intervall"], ["now"], ["--config"]):
+            with self.subTest(words):
+                done = subprocess.run([harness.PERFD, *words], capture_output=True, text=True, timeout=harness.TIMEOUT_S)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn("perfd --help", done.stderr)
+
+    def test_help_and_version_are_no_errors(self):
+        version = (harness.ROOT / "VERSION").read_text().strip()
+        for word, expected in (("--help", "Usage: perfd"), ("--version", f"perfd {version}")):
+            done = subprocess.run([harness.PERFD, word], capture_output=True, text=True, timeout=harness.TIMEOUT_S)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn(expected, done.stdout)
+
+
+class Reload(harness.TestCase):
+    def test_a_reload_takes_up_what_may_change(self):
+        daemon = self.daemon("[sampling]\ninterval = 1s\n", notify=True)
+        self.assertEqual(daemon.metrics()["perfd_sample_interval_seconds"], 1)
+        daemon.configure("[sampling]\ninterval = 200ms\n")
+        lines = daemon.reload()
+        self.assertTrue(any(line.startswith("MONOTONIC_USEC=") for line in lines), lines)
+        harness.wait_for(lambda: daemon.metrics()["perfd_sample_interval_seconds"] == 0.2, "the new interval")
+        self.assertEqual(daemon.metrics()["perfd_config_last_reload_successful"], 1)
+
+    def test_a_drop_in_wins_over_the_file(self):
+        daemon = self.daemon("[sampling]\ninterval = 1s\n", notify=True)
+        daemon.config_d.mkdir()
+        (daemon.config_d / "a.conf").write_text("[sampling]\ninterval = 300ms\n")
+        (daemon.config_d / "b.conf").write_text("[sampling]\ninterval = 400ms\n")
+        (daemon.config_d / "c.conf~").write_text("[sampling]\ninterval = 500ms\n")
+        daemon.reload()
+        harness.wait_for(lambda: daemon.metrics()["perfd_sample_interval_seconds"] == 0.4, "the drop-in's interval")
+
+    def test_a_faulty_reload_changes_nothing(self):
+        daemon = self.daemon("[sampling]\ninterval = 200ms\n", notify=True)
+        pid = daemon.process.pid
+        daemon.configure("[sampling]\ninterval = 500ms\n[limits]\nframe_size = huge\n")
+        daemon.reload()
+        self.assertIn("perfd.conf:4: [limits] frame_size = huge: expected a size from 4K to 64M", daemon.log())
+        metrics = daemon.wait_tick()
+        self.assertEqual((metrics["perfd_sample_interval_seconds"], metrics["perfd_config_last_reload_successful"]), (0.2, 0))
+        self.assertEqual(daemon.process.pid, pid)
+
+        daemon.configure("[sampling]\ninterval = 500ms\n")
+        daemon.reload()
+        harness.wait_for(lambda: daemon.metrics()["perfd_config_last_reload_successful"] == 1, "the mended configuration")
+
+    def test_what_waits_for_a_restart_is_named(self):
+        daemon = self.daemon(notify=True)
+        daemon.configure("[http]\nthreads = 3\n[store]\nvolatile = yes\n")
+        daemon.reload()
+        self.assertIn("http.threads", daemon.log())
+        self.assertIn("store.volatile", daemon.log())
+
+    def test_new_limits_hold_for_connections_that_are_open(self):
+        daemon = self.daemon("[limits]\njobs = 10\n", notify=True)
+        with daemon.client() as client:
+            self.assert_status(client.begin("one"), "OK")
+            daemon.configure("[limits]\njobs = 1\n")
+            daemon.reload()
+            self.assert_status(client.begin("two"), "QUOTA")
+            self.assert_status(client.end("one", 0), "OK")
+            self.assert_status(client.begin("two"), "OK")
+
+    def test_sampling_and_jobs_go_on_through_reloads(self):
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n", notify=True)
+        with daemon.client() as client:
+            self.assert_status(client.begin("steady"), "OK")
+            for _ in range(20):
+                daemon.reload()
+            metrics = daemon.wait_tick()
+            self.assertEqual(metrics["perfd_jobs_running"], 1)
+            self.assertEqual(metrics["perfd_samples_missed_total"], 0)
+            self.assert_status(client.end("steady", 0), "OK")
+
+    def test_the_watchdog_is_fed_and_the_end_announced(self):
+        daemon = self.daemon(notify=True, watchdog_s=1)
+        daemon.wait_notified("WATCHDOG=1")
+        daemon.wait_notified("WATCHDOG=1")
+        self.assertEqual(daemon.stop(), 0)
+        self.assertIn(["STOPPING=1"], daemon.notifications())
+
+
+if __name__ == "__main__":
+    unittest.main()

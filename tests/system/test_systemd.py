@@ -1,0 +1,224 @@
+"""The shipped units under a real systemd: `make install` into a throwaway boot (boot-systemd.sh)."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import harness
+from harness import BUILD, IS_SANITIZED, ROOT, SANITIZER_REPORTS, TIMEOUT_S, wait_for
+
+N_RESTARTS = 20
+# A hang must be noticed within the test's patience; a sanitizer needs to look at itself, and memory.
+DROP_IN = "[Service]\nWatchdogSec=2s\n"
+SANITIZER_DROP_IN = "Environment=ASAN_OPTIONS=detect_leaks=0\nMemoryMax=infinity\nWatchdogSec=10s\n"
+
+
+def why_not():
+    if os.geteuid() != 0:
+        return "needs root"
+    if not os.access("/lib/systemd/systemd", os.X_OK):
+        return "systemd is not there (make interop-deps)"
+    mounts = pathlib.Path("/proc/mounts").read_text()
+    if not re.search(r"^\S+ \S+ cgroup2 rw", mounts, re.M):
+        return "no cgroup v2 that can be written"
+    probe = subprocess.run(["unshare", "--mount", "--uts", "--ipc", "--pid", "--cgroup", "--net", "--fork", "true"], capture_output=True)
+    return "namespaces are not allowed here" if probe.returncode else None
+
+
+@unittest.skipIf(why_not(), why_not())
+class Units(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = pathlib.Path(tempfile.mkdtemp(prefix="perfd-", dir="/tmp"))
+        cls.addClassCleanup(shutil.rmtree, cls.directory, ignore_errors=True)
+        image = cls.directory / "image"
+        image.mkdir(mode=0o755)
+        subprocess.run(["make", "-s", "-C", ROOT, "install", f"DESTDIR={image}", f"B={BUILD.relative_to(ROOT)}"], check=True,
+                       env={k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "SANITIZE", "CC")})
+        drop_in = image / "etc/systemd/system/perfd.service.d/test.conf"
+        drop_in.parent.mkdir(parents=True)
+        drop_in.write_text(DROP_IN + (SANITIZER_DROP_IN if IS_SANITIZED else ""))
+        cls.journal_file = cls.directory / "journal"
+        cls.journal_file.touch()
+        cls.boot = subprocess.Popen(
+            [ROOT / "tests/system/boot-systemd.sh", "--copy", f"{image}:/", "--journal", cls.journal_file,
+             "--setup", "systemd-sysusers && systemd-tmpfiles --create perfd.conf", "--", "sh", "-c", 'echo "$INSIDE"; cat'],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        cls.addClassCleanup(cls.shut_down)
+        cls.enter = cls.boot.stdout.readline().split()
+        assert cls.enter, "no boot, see above"
+        cls.run_inside("systemctl", "enable", "--now", "perfd.socket", "perfd-http.socket")
+        cls.run_inside("systemctl", "start", "perfd.service")
+
+    @classmethod
+    def shut_down(cls):
+        cls.boot.stdin.close()
+        cls.boot.wait(60)
+        cls.boot.stdout.close()
+        journal = cls.journal_file.read_text(errors="replace")
+        for report in SANITIZER_REPORTS:
+            assert report not in journal, journal
+
+    @classmethod
+    def inside(cls, *words, **more):
+        """Runs something in there; nothing is checked."""
+        return subprocess.run([*cls.enter, *words], text=True, capture_output=True, timeout=TIMEOUT_S * 3, **more)
+
+    @classmethod
+    def run_inside(cls, *words, **more):
+        done = cls.inside(*words, **more)
+        if done.returncode:
+            raise AssertionError(f"{' '.join(words)}: {done.returncode}\n{done.stdout}{done.stderr}\n{cls.journal()}")
+        return done.stdout
+
+    @classmethod
+    def journal(cls):
+        return cls.inside("journalctl", "--no-pager", "-u", "perfd.service", "-n", "40").stdout
+
+    @classmethod
+    def show(cls, name, unit="perfd.service"):
+        return cls.run_inside("systemctl", "show", "-P", name, unit).strip()
+
+    def setUp(self):
+        self.run_inside("systemctl", "start", "perfd.service")
+        self.pid = self.show("MainPID")
+
+    def submit(self, name="demo"):
+        return self.inside("perfctl", "submit", "--spool", "/run/spool", input=json.dumps(harness.indicator(name)))
+
+    def ask(self, path):
+        """HTTP over the Unix socket, from this side: the file system of PID 1 there is reachable."""
+        return harness.http_get(f"/proc/{self.enter[2]}/root/run/perfd/http.sock", path)
+
+    def metrics(self):
+        return harness.parse_metrics(self.ask("/metrics").text)
+
+    def test_it_gets_ready_and_says_where_it_stands(self):
+        self.assertEqual(self.show("ActiveState"), "active")
+        self.assertRegex(self.show("StatusText"), r"^\d+ jobs running, \d+ indicators stored since start$")
+
+    def test_it_runs_as_nobody_in_particular(self):
+        uid = self.run_inside("id", "-u", "perfd").strip()
+        status = pathlib.Path(f"/proc/{self.enter[2]}/root/proc/{self.pid}/status").read_text()
+        self.assertNotEqual(uid, "0")
+        self.assertRegex(status, rf"Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n")
+        self.assertRegex(status, r"CapBnd:\t0+\n")
+        self.assertRegex(status, r"NoNewPrivs:\t1\n")
+        self.assertEqual(self.run_inside("stat", "-c", "%U:%a", "/var/lib/perfd").strip(), "perfd:750")
+
+    def test_it_sees_the_file_systems_of_the_machine(self):
+        """The sandbox has mounts of its own; they must neither hide nor double one."""
+        def mount_points(socket):
+            text = harness.http_get(f"/proc/{self.enter[2]}/root{socket}", "/metrics").text
+            return re.findall(r'^perfd_node_filesystem_size_bytes\{.*?mountpoint="([^"]*)"', text, re.M)
+
+        outside = subprocess.Popen([*self.enter, "perfd", "--socket", "/run/outside/perfd.sock", "--state", "/run/outside",
+                                    "--http", "off"], stderr=subprocess.DEVNULL)
+        try:
+            wait_for(lambda: self.inside("perfctl", "--socket", "/run/outside/perfd.sock", "status").returncode == 0,
+                     "perfd without a sandbox")
+            expected = mount_points("/run/outside/http.sock")
+        finally:
+            outside.terminate()
+            outside.wait(TIMEOUT_S)
+        self.assertIn("/", expected)
+        self.assertEqual(mount_points("/run/perfd/http.sock"), expected)
+
+    def test_jobs_reach_it_through_its_socket_unit(self):
+        self.run_inside("systemctl", "stop", "perfd.service")
+        self.assertEqual(self.show("ActiveState", "perfd.socket"), "active")
+        self.assertEqual(self.show("ActiveState"), "inactive")
+        done = self.submit()
+        self.assertEqual((done.returncode, self.show("ActiveState")), (0, "active"), done.stderr)
+
+    def test_questions_start_it_too(self):
+        over_tcp = "import urllib.request as u; u.urlopen('http://127.0.0.1:9847/metrics')"
+        for address, ask in (("/run/perfd/http.sock", lambda: self.ask("/metrics").status == 200),
+                             ("127.0.0.1:9847", lambda: self.inside("/usr/bin/python3", "-c", over_tcp).returncode == 0)):
+            with self.subTest(address):
+                self.run_inside("systemctl", "stop", "perfd.service")
+                ask()
+                self.assertEqual(self.show("ActiveState"), "active")
+                # The very first question may come before the first sample.
+                wait_for(ask, "an answer")
+
+    def test_a_hang_is_noticed_and_ended(self):
+        self.run_inside("perfctl", "job", "begin", "hung")
+        n = int(self.show("NRestarts"))
+        self.run_inside("kill", "-STOP", self.pid)
+        wait_for(lambda: int(self.show("NRestarts")) > n and self.show("ActiveState") == "active", "a restart by the watchdog", 60)
+        self.assertNotEqual(self.show("MainPID"), self.pid)
+        self.run_inside("perfctl", "job", "end", "hung")
+
+    def test_a_reload_takes_what_is_new(self):
+        self.configure("[metrics]\njobs = 0\n")
+        self.addCleanup(self.configure, "")
+        self.run_inside("systemctl", "reload", "perfd.service")
+        self.assertEqual(self.show("MainPID"), self.pid)
+        self.assertEqual(self.metrics()["perfd_config_last_reload_successful"], 1)
+
+    def test_a_faulty_reload_changes_nothing_and_says_so(self):
+        self.configure("[sampling]\ninterval = never\n")
+        self.addCleanup(self.configure, "")
+        self.run_inside("systemctl", "reload", "perfd.service")
+        self.assertEqual(self.show("MainPID"), self.pid)
+        wait_for(lambda: "configuration has an error" in self.show("StatusText"), "a status that speaks of the configuration")
+        wait_for(lambda: self.metrics()["perfd_config_last_reload_successful"] == 0, "the metric of the failed reload")
+        self.assertRegex(self.journal(), r"test\.conf:2: .*interval.*expected")
+
+    def test_a_faulty_configuration_is_not_tried_again_and_again(self):
+        self.configure("[sampling]\ninterval = never\n")
+        n = self.show("NRestarts")
+        done = self.inside("systemctl", "restart", "perfd.service")
+        self.configure("")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual((self.show("ActiveState"), self.show("ExecMainStatus"), self.show("NRestarts")), ("failed", "6", n))
+        self.assertEqual(self.show("ActiveState", "perfd.socket"), "active", "jobs must be able to wait for the mended one")
+
+    def test_no_submission_fails_while_it_is_restarted(self):
+        failed, n_done, is_over = [], 0, threading.Event()
+
+        def load():
+            nonlocal n_done
+            while not is_over.is_set():
+                done = self.submit("restarted")
+                n_done += 1
+                if done.returncode:
+                    failed.append(done.stderr)
+
+        thread = threading.Thread(target=load)
+        thread.start()
+        try:
+            for _ in range(N_RESTARTS):
+                n = n_done
+                self.run_inside("systemctl", "restart", "perfd.service")
+                wait_for(lambda: n_done > n, "a submission after the restart")
+        finally:
+            is_over.set()
+            thread.join()
+        self.assertEqual(failed, [])
+        self.assertGreater(n_done, N_RESTARTS)
+        self.assertEqual(self.inside("find", "/run/spool", "-type", "f").stdout, "", "no submission should have been put off")
+        stored = {i["name"]: i for i in self.ask("/api/v1/indicators").json["indicators"]}
+        self.assertEqual(stored["restarted"]["results"], n_done)
+
+    def test_a_stop_is_clean_and_leaves_the_sockets(self):
+        self.run_inside("systemctl", "stop", "perfd.service")
+        self.assertEqual((self.show("Result"), self.show("ExecMainStatus")), ("success", "0"))
+        self.run_inside("test", "-S", "/run/perfd/perfd.sock", "-a", "-S", "/run/perfd/http.sock")
+
+    def test_the_sandbox_is_scored_well(self):
+        self.run_inside("systemd-analyze", "security", "--offline=true", "--threshold=20", "/usr/lib/systemd/system/perfd.service")
+
+    def configure(self, text):
+        self.run_inside("sh", "-c", 'mkdir -p /etc/perfd/perfd.conf.d && cat >/etc/perfd/perfd.conf.d/test.conf', input=text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,83 @@
+#pragma once
+
+/* A Snapshot made by hand, with as much hardware and as many jobs as asked for. For tests and benchmarks. */
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/snapshot.h"
+#include "util/clock.h"
+
+typedef struct SnapshotSize {
+        size_t n_cpus, n_disks, n_nets, n_filesystems, n_jobs;
+} SnapshotSize;
+
+static inline void fixture_fill_sample(Sample *sample, const SnapshotSize *size) {
+        assert(sample_reserve_cpus(sample, size->n_cpus) == 0 && sample_reserve_disks(sample, size->n_disks) == 0 &&
+               sample_reserve_nets(sample, size->n_nets) == 0 && sample_reserve_filesystems(sample, size->n_filesystems) == 0);
+
+        sample->have = (1U << N_SOURCES) - 1;
+        sample->n_cpus = size->n_cpus;
+        sample->n_online = (uint32_t)size->n_cpus;
+        sample->cpu.ticks[CPU_USER] = 12345;
+        sample->memory = (SampleMemory){ .total_bytes = 64ULL << 30, .available_bytes = 48ULL << 30 };
+        sample->load1 = 0.25;
+        sample->psi_cpu.some_us = 1500000;
+        for (size_t i = 0; i < size->n_cpus; i++)
+                sample->cpus[i] = (SampleCpu){ .online = true, .times.ticks[CPU_USER] = 100 + i };
+
+        sample->n_disks = size->n_disks;
+        for (size_t i = 0; i < size->n_disks; i++) {
+                sample->disks[i] = (SampleDisk){ .class = DISK_PHYSICAL, .read_bytes = 512 * i, .io_ms = 1500 };
+                (void)snprintf(sample->disks[i].name, sizeof(sample->disks[i].name), "disk%zu", i);
+        }
+        sample->n_nets = size->n_nets;
+        for (size_t i = 0; i < size->n_nets; i++) {
+                sample->nets[i] = (SampleNet){ .class = NET_PHYSICAL, .sent_bytes = 1000 * i };
+                (void)snprintf(sample->nets[i].name, sizeof(sample->nets[i].name), "eth%zu", i);
+        }
+        sample->n_filesystems = size->n_filesystems;
+        for (size_t i = 0; i < size->n_filesystems; i++) {
+                sample->filesystems[i] = (SampleFilesystem){ .type = "ext4", .size_bytes = 1000, .free_bytes = 500, .available_bytes = 400 };
+                (void)snprintf(sample->filesystems[i].mount_point, sizeof(sample->filesystems[i].mount_point), i ? "/data%zu" : "/", i);
+        }
+}
+
+static inline void fixture_fill_job(JobView *job, size_t i) {
+        job->state = JOB_RUNNING;
+        job->begin_realtime_ms = 1763676000000;
+        job->info.rank = (int64_t)i;
+        job->info.uid = 1000;
+        (void)snprintf(job->info.id, sizeof(job->info.id), "job-%zu", i);
+        (void)snprintf(job->info.name, sizeof(job->info.name), "training \"%zu\"", i);
+        (void)snprintf(job->info.user, sizeof(job->info.user), "ada");
+        for (Metric metric = 0; metric < N_METRICS; metric++) {
+                job->metrics.quality[metric] = QUALITY_EXACT;
+                job->metrics.value[metric] = 1.0 / 3.0 + (double)metric;
+        }
+        for (Metric metric = 0; metric < N_PERFPY_METRICS; metric++) {
+                job->metrics.has_compat[metric] = true;
+                job->metrics.compat[metric] = 50.5;
+        }
+}
+
+static inline void fixture_fill(Snapshot *snapshot, const SnapshotSize *size) {
+        (void)snprintf(snapshot->hostname, sizeof(snapshot->hostname), "node<7>");
+        (void)snprintf(snapshot->boot_id, sizeof(snapshot->boot_id), "3129b83a-6db0-4f75-ba01-984463177874");
+        (void)snprintf(snapshot->kernel, sizeof(snapshot->kernel), "6.1.0");
+        (void)snprintf(snapshot->machine, sizeof(snapshot->machine), "x86_64");
+        snapshot->interval_ns = NS_PER_S;
+        snapshot->boottime_ns = 100 * NS_PER_S;
+        snapshot->realtime_ns = 1763676000 * NS_PER_S;
+        snapshot->observation = (Observation){ .end_ns = 100 * NS_PER_S, .has_cpu = true, .cpu_mean = 0.5, .cpu_max = 1 };
+        snapshot->totals.value[TOTAL_OBSERVED_NS] = 90 * NS_PER_S;
+        fixture_fill_sample(&snapshot->sample, size);
+
+        assert(snapshot_reserve_jobs(snapshot, size->n_jobs) == 0);
+        snapshot->n_jobs = size->n_jobs;
+        snapshot->n_jobs_running = size->n_jobs;
+        snapshot->metrics_jobs_max = size->n_jobs;
+        for (size_t i = 0; i < size->n_jobs; i++)
+                fixture_fill_job(&snapshot->jobs[i], i);
+}

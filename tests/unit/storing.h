@@ -1,0 +1,192 @@
+#pragma once
+
+/* What the tests of store and reader share: a store in a directory of its own, results to put, waiting for completions. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/reader.h"
+#include "store/store.h"
+#include "util/clock.h"
+
+#define DEADLINE_MS 60000
+
+typedef struct Place {
+        char directory[64];
+        Store *store;   /* NULL: not open */
+        Reader *reader; /* of the same file */
+} Place;
+
+static inline StoreConfig place_config(const Place *place) {
+        return (StoreConfig){
+                .directory = place->directory,
+                .size_max_bytes = UINT64_C(1) << 30,
+                .queue_rows_max = 100000,
+                .queue_bytes_max = 64 << 20,
+        };
+}
+
+static inline void place_make(Place *place) {
+        *place = (Place){ .directory = "/tmp/perfd-store-XXXXXX" };
+        assert_non_null(mkdtemp(place->directory));
+}
+
+static inline void place_open_with(Place *place, const StoreConfig *config) {
+        char *note;
+
+        assert_int_equal(store_open(&place->store, config, &note), 0);
+        assert_null(note);
+        assert_int_equal(reader_new(&place->reader, store_path(place->store), 10 * NS_PER_S), 0);
+}
+
+static inline void place_open(Place *place) {
+        StoreConfig config = place_config(place);
+
+        place_open_with(place, &config);
+}
+
+static inline void place_close(Place *place) {
+        place->reader = reader_free(place->reader);
+        place->store = store_free(place->store);
+}
+
+static inline void place_path(const Place *place, const char *name, char ret[static PATH_MAX]) {
+        (void)snprintf(ret, PATH_MAX, "%s/%s", place->directory, name);
+}
+
+/* The first name in the directory that begins like that. */
+static inline bool place_find(const Place *place, const char *begin, char ret[static PATH_MAX]) {
+        DIR *directory = opendir(place->directory);
+        struct dirent *entry;
+        bool is_found = false;
+
+        assert_non_null(directory);
+        while (!is_found && (entry = readdir(directory)))
+                if (strncmp(entry->d_name, begin, strlen(begin)) == 0) {
+                        place_path(place, entry->d_name, ret);
+                        is_found = true;
+                }
+        closedir(directory);
+        return is_found;
+}
+
+static inline void place_remove(Place *place) {
+        char path[PATH_MAX];
+
+        place_close(place);
+        while (place_find(place, "perfd", path))
+                assert_int_equal(unlink(path), 0);
+        assert_int_equal(rmdir(place->directory), 0);
+}
+
+/* --- results ------------------------------------------------------------------------------------- */
+
+/* A result whose document is {"name":…,"component":…,"@result":{"n":…}}. */
+typedef struct Item {
+        Member result[1], members[3];
+        Value result_value, document;
+        Submission submission;
+} Item;
+
+static inline void item_make(Item *item, const char *name, const char *component, uint64_t n) {
+        *item = (Item){};
+        item->result[0] = (Member){ "n", { .type = VALUE_INT, .integer = (int64_t)n } };
+        item->members[0] = (Member){ "name", { .type = VALUE_STRING, .string = name } };
+        item->members[1] = (Member){ "component", { .type = VALUE_STRING, .string = component } };
+        item->members[2].key = "@result";
+        item->members[2].value.type = VALUE_OBJECT;
+        item->members[2].value.members = item->result;
+        item->members[2].value.n_members = 1;
+        item->document.type = VALUE_OBJECT;
+        item->document.members = item->members;
+        item->document.n_members = 3;
+
+        /* The number is the id. */
+        for (size_t i = 0; i < sizeof(n); i++)
+                item->submission.id[i] = (uint8_t)(n >> (56 - 8 * i));
+        item->submission.job = "";
+        item->submission.indicator = (Indicator){
+                .name = name,
+                .component = component,
+                .result = &item->members[2].value,
+                .document = &item->document,
+        };
+}
+
+static inline uint64_t id_number(const uint8_t id[static 16]) {
+        uint64_t n = 0;
+
+        for (size_t i = 0; i < sizeof(n); i++)
+                n = n << 8 | id[i];
+        return n;
+}
+
+/* --- completions --------------------------------------------------------------------------------- */
+
+/* False when none came within the time. */
+static inline bool wait_done(Store *store, StoreDone *ret, int timeout_ms) {
+        struct pollfd fd = { .fd = store_fd(store), .events = POLLIN };
+
+        while (store_next_done(store, ret) == STORE_NONE)
+                if (poll(&fd, 1, timeout_ms) == 0)
+                        return store_next_done(store, ret) == 0;
+        return true;
+}
+
+static inline StoreOutcome outcome_of(Store *store, uint64_t cookie) {
+        StoreDone done;
+
+        assert_true(wait_done(store, &done, DEADLINE_MS));
+        assert_int_equal(done.cookie.a, cookie);
+        return done.outcome;
+}
+
+static inline StoreOutcome put_one(Store *store, const Submission *submission, uint64_t cookie) {
+        assert_int_equal(store_put_results(store, submission, 1, 1000, 5000, (StoreCookie){ cookie, 1 }), 0);
+        return outcome_of(store, cookie);
+}
+
+static inline StoreOutcome put_number(Store *store, uint64_t n, uint64_t time_ms) {
+        Item item;
+
+        item_make(&item, "PiMatmul", "tensorflow", n);
+        item.submission.time_ms = time_ms;
+        return put_one(store, &item.submission, n);
+}
+
+/* All rows of the filter, over as many questions as there are pages. */
+static inline uint64_t count_results(Reader *reader, const ResultFilter *filter) {
+        uint64_t n = 0;
+        ResultRow row;
+        int r;
+
+        assert_int_equal(reader_results(reader, filter), 0);
+        while ((r = reader_next_result(reader, &row)) == 0)
+                n++;
+        assert_int_equal(r, READER_END);
+        return n;
+}
+
+/* Asks until the condition holds, for what happens in the writer's time. */
+#define EVENTUALLY(condition)                                                              \
+        do {                                                                               \
+                uint64_t give_up_ns_ = clock_boottime_ns() + DEADLINE_MS * NS_PER_MS;      \
+                                                                                           \
+                while (!(condition)) {                                                     \
+                        assert_true(clock_boottime_ns() < give_up_ns_);                    \
+                        (void)poll(NULL, 0, 5);                                            \
+                }                                                                          \
+        } while (0)

@@ -1,0 +1,228 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "http/exchange.h"
+#include "http/page.h"
+
+typedef struct Fixture {
+        Buffer body;
+        Exchange exchange;
+} Fixture;
+
+static int setup(void **state) {
+        Fixture *fixture = calloc(1, sizeof(*fixture));
+
+        assert_non_null(fixture);
+        exchange_init(&fixture->exchange, &fixture->body);
+        *state = fixture;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Fixture *fixture = *state;
+
+        buffer_deinit(&fixture->body);
+        free(fixture);
+        return 0;
+}
+
+/* Asks anew for a path. */
+static int ask(Fixture *fixture, const char *path) {
+        exchange_init(&fixture->exchange, &fixture->body);
+        return exchange_set_path(&fixture->exchange, path);
+}
+
+static void check_refused(Fixture *fixture, int r, unsigned status, const char *words) {
+        assert_int_equal(r, EXCHANGE_ANSWERED);
+        assert_int_equal(fixture->exchange.status, status);
+        assert_non_null(strstr(fixture->body.text, words));
+}
+
+static void a_path_is_cut_into_decoded_segments(void **state) {
+        Fixture *fixture = *state;
+
+        assert_int_equal(ask(fixture, "/api/v1/jobs/a%2Fb%20c%25"), 0);
+        assert_int_equal(fixture->exchange.n_segments, 4);
+        assert_string_equal(fixture->exchange.segments[0], "api");
+        assert_string_equal(fixture->exchange.segments[3], "a/b c%");
+
+        assert_int_equal(ask(fixture, "/"), 0);
+        assert_int_equal(fixture->exchange.n_segments, 1);
+        assert_string_equal(fixture->exchange.segments[0], "");
+
+        assert_int_equal(ask(fixture, "//metrics/"), 0);
+        assert_int_equal(fixture->exchange.n_segments, 3);
+}
+
+static void the_absolute_form_of_a_proxy_is_understood(void **state) {
+        Fixture *fixture = *state;
+
+        assert_int_equal(ask(fixture, "http://node7:9699/metrics"), 0);
+        assert_int_equal(fixture->exchange.n_segments, 1);
+        assert_string_equal(fixture->exchange.segments[0], "metrics");
+        assert_int_equal(ask(fixture, "http://node7"), 0);
+        assert_string_equal(fixture->exchange.segments[0], "");
+}
+
+static void broken_escapes_and_nul_are_refused(void **state) {
+        static const char *const paths[] = { "/%", "/%4", "/%zz", "/a%00b", "/%%41", "/%4/1" };
+        Fixture *fixture = *state;
+
+        for (size_t i = 0; i < N_ELEMENTS(paths); i++)
+                check_refused(fixture, ask(fixture, paths[i]), 400, "hexadecimal");
+        check_refused(fixture, ask(fixture, "*"), 400, "begin with /");
+        check_refused(fixture, ask(fixture, "metrics"), 400, "begin with /");
+}
+
+static void what_is_too_long_or_too_deep_is_refused(void **state) {
+        Fixture *fixture = *state;
+        char path[2 * QUESTION_MAX_BYTES];
+
+        memset(path, 'a', sizeof(path));
+        path[0] = '/';
+        path[sizeof(path) - 1] = '\0';
+        check_refused(fixture, ask(fixture, path), 414, "longer than");
+
+        path[QUESTION_MAX_BYTES] = '\0';
+        assert_int_equal(ask(fixture, path), 0);
+        check_refused(fixture, exchange_add_parameter(&fixture->exchange, "limit", "1"), 414, "longer than");
+
+        check_refused(fixture, ask(fixture, "/a/b/c/d/e/f/g/h/i"), 404, "deep");
+}
+
+static void parameters_are_decoded_and_found(void **state) {
+        Fixture *fixture = *state;
+
+        assert_int_equal(exchange_add_parameter(&fixture->exchange, "collect%5B%5D", "no%64e"), 0);
+        assert_string_equal(exchange_parameter(&fixture->exchange, "collect[]"), "node");
+        assert_null(exchange_parameter(&fixture->exchange, "collect"));
+        check_refused(fixture, exchange_add_parameter(&fixture->exchange, "page", NULL), 400, "'page' needs a value");
+        check_refused(fixture, exchange_add_parameter(&fixture->exchange, "a", "%00"), 400, "hexadecimal");
+}
+
+static void there_is_a_limit_on_parameters(void **state) {
+        Fixture *fixture = *state;
+
+        for (unsigned i = 0; i < PARAMETERS_MAX; i++)
+                assert_int_equal(exchange_add_parameter(&fixture->exchange, "a", "1"), 0);
+        check_refused(fixture, exchange_add_parameter(&fixture->exchange, "a", "1"), 400, "More than");
+}
+
+static void a_number_out_of_range_is_named_with_its_range(void **state) {
+        static const char *const values[] = { "0", "1001", "-1", "1e2", "", " 1", "99999999999999999999", "1x" };
+        Fixture *fixture = *state;
+        uint64_t v = 7;
+
+        for (size_t i = 0; i < N_ELEMENTS(values); i++) {
+                assert_int_equal(ask(fixture, "/"), 0);
+                assert_int_equal(exchange_add_parameter(&fixture->exchange, "limit", values[i]), 0);
+                check_refused(fixture, exchange_parameter_u64(&fixture->exchange, "limit", 1, 1000, 100, &v), 400, "'limit' must be a whole number from 1 to 1000");
+                assert_int_equal(v, 7);
+        }
+
+        assert_int_equal(ask(fixture, "/"), 0);
+        assert_int_equal(exchange_parameter_u64(&fixture->exchange, "limit", 1, 1000, 100, &v), 0);
+        assert_int_equal(v, 100);
+}
+
+static void an_error_replaces_what_was_written(void **state) {
+        Fixture *fixture = *state;
+
+        fixture->exchange.type = CONTENT_HTML;
+        buffer_puts(&fixture->body, "half an answer");
+        check_refused(fixture, exchange_error(&fixture->exchange, 404, "No \"%s\"", "job\x01"), 404, "");
+        assert_string_equal(fixture->body.text, "{\"error\":{\"status\":404,\"message\":\"No \\\"job\\u0001\\\"\"}}");
+        assert_int_equal(fixture->exchange.type, CONTENT_JSON);
+}
+
+static void each_trouble_with_the_store_has_its_sentence(void **state) {
+        Fixture *fixture = *state;
+
+        fixture->exchange.question_timeout_ns = 5000000000;
+        check_refused(fixture, exchange_store_error(&fixture->exchange, READER_TIMEOUT), 503, "5000 ms");
+        check_refused(fixture, exchange_store_error(&fixture->exchange, READER_BROKEN), 503, "cannot be read");
+        check_refused(fixture, exchange_store_error(&fixture->exchange, -12), 503, "memory");
+}
+
+/* The token that ends a page of one row with that key. */
+static void token_after(Fixture *fixture, PageKey key, char ret[static 64]) {
+        Page page = { .limit = 1 };
+        const char *token;
+        Json json;
+
+        buffer_clear(&fixture->body);
+        assert_true(page_admit(&page, &fixture->body, key));
+        assert_false(page_admit(&page, &fixture->body, (PageKey){}));
+        json_init(&json, &fixture->body);
+        json_object_begin(&json);
+        page_write_next(&page, &json);
+        token = strstr(fixture->body.text, ":\"");
+        assert_non_null(token);
+        (void)snprintf(ret, 64, "%.*s", (int)strcspn(token + 2, "\""), token + 2);
+}
+
+static void a_page_goes_on_where_the_one_before_ended(void **state) {
+        static const PageKey keys[] = { { 1, 1 }, { 1763676000123, 987654321 }, { INT64_MAX, INT64_MAX } };
+        Fixture *fixture = *state;
+        char token[64];
+        Page page;
+
+        for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
+                token_after(fixture, keys[i], token);
+                assert_int_equal(ask(fixture, "/"), 0);
+                assert_int_equal(exchange_add_parameter(&fixture->exchange, "page", token), 0);
+                assert_int_equal(page_parse(&fixture->exchange, &page), 0);
+                assert_int_equal(page.before.time_ms, keys[i].time_ms);
+                assert_int_equal(page.before.row, keys[i].row);
+        }
+}
+
+static void a_token_that_is_none_is_refused(void **state) {
+        static const char *const tokens[] = { "", "1", "0000000000000000000000000000000g", "ffffffffffffffff0000000000000001",
+                                              "000000000000000100000000000000011", "+000000000000001 000000000000001" };
+        Fixture *fixture = *state;
+        Page page;
+
+        for (size_t i = 0; i < N_ELEMENTS(tokens); i++) {
+                assert_int_equal(ask(fixture, "/"), 0);
+                assert_int_equal(exchange_add_parameter(&fixture->exchange, "page", tokens[i]), 0);
+                check_refused(fixture, page_parse(&fixture->exchange, &page), 400, "'page'");
+        }
+}
+
+static void a_page_ends_early_when_it_grows_long(void **state) {
+        Fixture *fixture = *state;
+        Page page = { .limit = 10 };
+
+        fixture->body.n = PAGE_BYTES_MAX; /* as if so much had been written */
+        assert_true(page_admit(&page, &fixture->body, (PageKey){ 2, 2 }));
+        assert_false(page_admit(&page, &fixture->body, (PageKey){ 1, 1 }));
+        assert_true(page.has_more);
+        assert_int_equal(page.last.row, 2);
+        fixture->body.n = 0;
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(a_path_is_cut_into_decoded_segments, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_absolute_form_of_a_proxy_is_understood, setup, teardown),
+                cmocka_unit_test_setup_teardown(broken_escapes_and_nul_are_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(what_is_too_long_or_too_deep_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(parameters_are_decoded_and_found, setup, teardown),
+                cmocka_unit_test_setup_teardown(there_is_a_limit_on_parameters, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_number_out_of_range_is_named_with_its_range, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_error_replaces_what_was_written, setup, teardown),
+                cmocka_unit_test_setup_teardown(each_trouble_with_the_store_has_its_sentence, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_page_goes_on_where_the_one_before_ended, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_token_that_is_none_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_page_ends_early_when_it_grows_long, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

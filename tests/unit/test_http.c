@@ -1,0 +1,563 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <zlib.h>
+
+#include "http/http.h"
+#include "snapshot_fixture.h"
+#include "util/buffer.h"
+
+#define DEADLINE_MS 20000
+
+typedef struct Fixture {
+        char directory[32];
+        struct sockaddr_in tcp;
+        struct sockaddr_un local;
+        Http *http;
+} Fixture;
+
+static int listen_tcp(struct sockaddr_in *ret) {
+        socklen_t n = sizeof(*ret);
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        *ret = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        assert_int_equal(bind(fd, (struct sockaddr *)ret, n), 0);
+        assert_int_equal(listen(fd, 128), 0);
+        assert_int_equal(getsockname(fd, (struct sockaddr *)ret, &n), 0);
+        return fd;
+}
+
+static int listen_local(const char *directory, struct sockaddr_un *ret) {
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+        (void)snprintf(ret->sun_path, sizeof(ret->sun_path), "%s/http.sock", directory);
+        assert_int_equal(bind(fd, (struct sockaddr *)ret, sizeof(*ret)), 0);
+        assert_int_equal(listen(fd, 128), 0);
+        return fd;
+}
+
+static void start(Fixture *fixture, unsigned n_per_ip_max, unsigned timeout_s) {
+        const HttpConfig config = {
+                .tcp_fd = listen_tcp(&fixture->tcp),
+                .unix_fd = listen_local(fixture->directory, &fixture->local),
+                .n_threads = 2,
+                .connections_max = 64,
+                .connections_per_ip_max = n_per_ip_max,
+                .timeout_s = timeout_s,
+                .store_path = "/nonexistent/perfd.db",
+                .question_timeout_ns = NS_PER_S,
+        };
+
+        assert_int_equal(http_new(&fixture->http, &config), 0);
+}
+
+static void publish(Fixture *fixture) {
+        const SnapshotSize size = { .n_cpus = 2, .n_disks = 2, .n_nets = 2, .n_filesystems = 2, .n_jobs = 2 };
+        Snapshot *snapshot = http_snapshot_begin(fixture->http);
+
+        assert_non_null(snapshot);
+        fixture_fill(snapshot, &size);
+        http_snapshot_publish(fixture->http, snapshot);
+}
+
+static int setup(void **state) {
+        Fixture *fixture = calloc(1, sizeof(*fixture));
+
+        assert_non_null(fixture);
+        strcpy(fixture->directory, "/tmp/perfd-test-http-XXXXXX");
+        assert_non_null(mkdtemp(fixture->directory));
+        *state = fixture;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Fixture *fixture = *state;
+
+        http_free(fixture->http);
+        (void)unlink(fixture->local.sun_path);
+        (void)rmdir(fixture->directory);
+        free(fixture);
+        return 0;
+}
+
+static int dial_tcp(const Fixture *fixture) {
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        assert_int_equal(connect(fd, (const struct sockaddr *)&fixture->tcp, sizeof(fixture->tcp)), 0);
+        return fd;
+}
+
+static int dial_local(const Fixture *fixture) {
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        assert_int_equal(connect(fd, (const struct sockaddr *)&fixture->local, sizeof(fixture->local)), 0);
+        return fd;
+}
+
+/* False when the other side does not want any more of it. */
+static bool say(int fd, const char *text, size_t n) {
+        while (n > 0) {
+                ssize_t k = send(fd, text, n, MSG_NOSIGNAL);
+
+                if (k <= 0)
+                        return false;
+                text += k;
+                n -= (size_t)k;
+        }
+        return true;
+}
+
+/* Reads on. False at the end of the stream, or when it was reset. */
+static bool hear(int fd, Buffer *out) {
+        struct pollfd poller = { .fd = fd, .events = POLLIN };
+        char piece[4096];
+        ssize_t n;
+
+        if (poll(&poller, 1, DEADLINE_MS) != 1)
+                fail_msg("nothing came within %d ms", DEADLINE_MS);
+
+        n = recv(fd, piece, sizeof(piece), 0);
+        if (n <= 0)
+                return false;
+
+        buffer_put(out, piece, (size_t)n);
+        return true;
+}
+
+/* One answer: head and body apart, both NUL-terminated. */
+typedef struct HttpAnswer {
+        unsigned status;
+        Buffer head, body;
+} HttpAnswer;
+
+static void answer_deinit(HttpAnswer *answer) {
+        buffer_deinit(&answer->head);
+        buffer_deinit(&answer->body);
+}
+
+/* Cuts one answer off the stream; what came after it stays in `stream`. */
+static void read_answer(int fd, Buffer *stream, bool has_body, HttpAnswer *ret) {
+        const char *end, *length;
+        size_t n_head, n_body;
+
+        while (!stream->text || !(end = strstr(stream->text, "\r\n\r\n")))
+                if (!hear(fd, stream))
+                        fail_msg("the connection ended within the head: '%s'", stream->text ?: "");
+
+        n_head = (size_t)(end - stream->text) + 4;
+        buffer_put(&ret->head, stream->text, n_head);
+        assert_int_equal(sscanf(ret->head.text, "HTTP/1.%*c %u ", &ret->status), 1);
+        length = strcasestr(ret->head.text, "\r\ncontent-length: ");
+        n_body = has_body && length ? strtoul(length + 18, NULL, 10) : 0;
+
+        while (stream->n < n_head + n_body)
+                assert_true(hear(fd, stream));
+        buffer_put(&ret->body, stream->text + n_head, n_body);
+        memmove(stream->text, stream->text + n_head + n_body, stream->n - n_head - n_body);
+        stream->n -= n_head + n_body;
+        stream->text[stream->n] = '\0';
+}
+
+/* A question with a connection of its own. */
+static void ask(const Fixture *fixture, const char *request, HttpAnswer *ret) {
+        scoped(buffer_deinit) Buffer stream = {};
+        scoped(closep) int fd = dial_tcp(fixture);
+
+        *ret = (HttpAnswer){};
+        (void)say(fd, request, strlen(request));
+        read_answer(fd, &stream, strncmp(request, "HEAD ", 5) != 0, ret);
+}
+
+static bool has_header(const HttpAnswer *answer, const char *line) {
+        return strcasestr(answer->head.text, line);
+}
+
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: node\r\n"
+#define END "\r\n"
+
+static void both_listeners_answer(void **state) {
+        scoped(buffer_deinit) Buffer stream = {};
+        scoped(answer_deinit) HttpAnswer tcp = {}, local = {};
+        Fixture *fixture = *state;
+        scoped(closep) int fd = -1;
+
+        start(fixture, 32, 10);
+        publish(fixture);
+        ask(fixture, GET("/api/v1/node") END, &tcp);
+        assert_int_equal(tcp.status, 200);
+
+        fd = dial_local(fixture);
+        assert_true(say(fd, GET("/api/v1/node") END, strlen(GET("/api/v1/node") END)));
+        read_answer(fd, &stream, true, &local);
+        assert_string_equal(local.body.text, tcp.body.text);
+}
+
+static void before_the_first_snapshot_the_peer_is_told_to_come_again(void **state) {
+        scoped(answer_deinit) HttpAnswer early = {}, late = {};
+        Fixture *fixture = *state;
+
+        start(fixture, 32, 10);
+        ask(fixture, GET("/metrics") END, &early);
+        assert_int_equal(early.status, 503);
+        assert_true(has_header(&early, "\r\nRetry-After: 1\r\n"));
+        assert_true(has_header(&early, "\r\nContent-Type: application/json\r\n"));
+        publish(fixture);
+        ask(fixture, GET("/metrics") END, &late);
+        assert_int_equal(late.status, 200);
+}
+
+static void readiness_is_what_the_daemon_says(void **state) {
+        scoped(answer_deinit) HttpAnswer before = {}, while_ready = {}, after = {};
+        Fixture *fixture = *state;
+
+        start(fixture, 32, 10);
+        ask(fixture, GET("/-/ready") END, &before);
+        http_set_ready(fixture->http, true);
+        ask(fixture, GET("/-/ready") END, &while_ready);
+        http_set_ready(fixture->http, false);
+        ask(fixture, GET("/-/ready") END, &after);
+        assert_int_equal(before.status, 503);
+        assert_int_equal(while_ready.status, 200);
+        assert_string_equal(while_ready.body.text, "ready\n");
+        assert_int_equal(after.status, 503);
+}
+
+static void requests_on_one_connection_are_answered_in_order(void **state) {
+        static const char requests[] = GET("/-/healthy") END GET("/nothing") END GET("/-/ready") END;
+        scoped(answer_deinit) HttpAnswer first = {}, second = {}, third = {};
+        scoped(buffer_deinit) Buffer stream = {};
+        scoped(closep) int fd = -1;
+        Fixture *fixture = *state;
+
+        start(fixture, 32, 10);
+        http_set_ready(fixture->http, true);
+        fd = dial_tcp(fixture);
+        assert_true(say(fd, requests, strlen(requests)));
+        read_answer(fd, &stream, true, &first);
+        read_answer(fd, &stream, true, &second);
+        read_answer(fd, &stream, true, &third);
+        assert_string_equal(first.body.text, "ok\n");
+        assert_int_equal(second.status, 404);
+        assert_string_equal(third.body.text, "ready\n");
+}
+
+static void head_is_get_without_the_body(void **state) {
+        scoped(answer_deinit) HttpAnswer head = {}, get = {};
+        Fixture *fixture = *state;
+        char length[64];
+
+        start(fixture, 32, 10);
+        publish(fixture);
+        ask(fixture, GET("/api/v1/node") END, &get);
+        ask(fixture, "HEAD /api/v1/node HTTP/1.1\r\nHost: node\r\n\r\n", &head);
+        (void)snprintf(length, sizeof(length), "\r\nContent-Length: %zu\r\n", get.body.n);
+        assert_int_equal(head.status, 200);
+        assert_true(has_header(&head, length));
+}
+
+static void methods_that_change_something_are_refused(void **state) {
+        static const char *const methods[] = { "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT", "BREW", "get" };
+        Fixture *fixture = *state;
+
+        start(fixture, 32, 10);
+        publish(fixture);
+        for (size_t i = 0; i < N_ELEMENTS(methods); i++) {
+                scoped(answer_deinit) HttpAnswer answer = {};
+                char request[128];
+
+                (void)snprintf(request, sizeof(request), "%s /metrics HTTP/1.1\r\nHost: node\r\nContent-Length: 5\r\n\r\nhello", methods[i]);
+                ask(fixture, request, &answer);
+                assert_int_equal(answer.status, 405);
+                assert_true(has_header(&answer, "\r\nAllow: GET, HEAD\r\n"));
+        }
+}
+
+static void a_get_with_a_body_is_answered_all_the_same(void **state) {
+        scoped(answer_deinit) HttpAnswer answer = {};
+        Fixture *fixture = *state;
+
+        start(fixture, 32, 10);
+        ask(fixture, GET("/-/healthy") "Content-Length: 5\r\n\r\nhello", &answer);
+        assert_int_equal(answer.status, 200);
+}
+
+static void answers_carry_the_headers_browsers_need(void **state) {
+        scoped(answer_deinit) HttpAnswer page = {}, metrics = {};
+        Fixture *fixture = *state;
+
+        start(fixture, 32, 10);
+        publish(fixture);
+        ask(fixture, GET("/") END, &page);
+        assert_true(has_header(&page, "\r\nContent-Type: text/html; charset=utf-8\r\n"));
+        assert_true(has_header(&page, "\r\nContent-Security-Policy: default-src 'none'"));
+        assert_true(has_header(&page, "\r\nX-Content-Type-Options: nosniff\r\n"));
+        assert_true(has_header(&page, "\r\nCache-Control: no-store\r\n"));
+        assert_false(has_header(&page, "Access-Control-Allow-Origin"));
+
+        ask(fixture, GET("/metrics") "Accept: application/openmetrics-text\r\n\r\n", &metrics);
+        assert_true(has_header(&metrics, "\r\nContent-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"));
+        assert_true(has_header(&metrics, "\r\nVary: Accept-Encoding, Accept\r\n"));
+        assert_string_equal(metrics.body.text + metrics.body.n - 6, "# EOF\n");
+}
+
+/* The text that was packed. Caller frees. */
+static char *unpack(const Buffer *packed) {
+        z_stream stream = { .next_in = (unsigned char *)packed->text, .avail_in = (unsigned)packed->n };
+        char *text = calloc(1, 1 << 20);
+
+        assert_non_null(text);
+        assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK);
+        stream.next_out = (unsigned char *)text;
+        stream.avail_out = (1 << 20) - 1;
+        assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+        assert_int_equal(inflateEnd(&stream), Z_OK);
+        return text;
+}
+
+static void gzip_is_used_when_asked_for_and_worth_it(void **state) {
+        scoped(answer_deinit) HttpAnswer plain = {}, small = {};
+        Fixture *fixture = *state;
+
+        start(fixture, 32, 10);
+        publish(fixture);
+        ask(fixture, GET("/metrics?collect[]=node") END, &plain);
+        assert_false(has_header(&plain, "Content-Encoding"));
+        ask(fixture, GET("/-/healthy") "Accept-Encoding: gzip\r\n\r\n", &small);
+        assert_false(has_header(&small, "Content-Encoding"));
+
+        for (unsigned i = 0; i < 3; i++) { /* the compressor is used again */
+                scoped(answer_deinit) HttpAnswer packed = {};
+                scoped(freep) char *text = NULL;
+
+                ask(fixture, GET("/metrics?collect[]=node") "Accept-Encoding: deflate, gzip;q=0.5\r\n\r\n", &packed);
+                assert_true(has_header(&packed, "\r\nContent-Encoding: gzip\r\n"));
+                assert_true(packed.body.n < plain.body.n / 2);
+                text = unpack(&packed.body);
+                assert_string_equal(text, plain.body.text);
+        }
+}
+
+static void what_is_too_long_is_refused_and_nobody_else_suffers(void **state) {
+        Fixture *fixture = *state;
+
+        start(fixture, 32, 10);
+        for (unsigned i = 0; i < 3; i++) {
+                scoped(answer_deinit) HttpAnswer answer = {}, other = {};
+                scoped(buffer_deinit) Buffer request = {};
+
+                buffer_puts(&request, i == 0 ? "GET /" : GET("/-/healthy"));
+                for (unsigned k = 0; k < 40000; k++)
+                        buffer_puts(&request, i == 0 ? "a" : i == 1 ? "X-Long: aaaaaaaaaaaaaaaaaaaaaaaaa\r\n" : "X:y\r\n");
+                buffer_puts(&request, i == 0 ? " HTTP/1.1\r\nHost: node\r\n\r\n" : "\r\n");
+                ask(fixture, request.text, &answer);
+                assert_in_range(answer.status, 413, 431);
+                ask(fixture, GET("/-/healthy") END, &other);
+                assert_int_equal(other.status, 200);
+        }
+}
+
+static void bytes_that_are_no_request_end_the_connection(void **state) {
+        static const char *const openings[] = {
+                "\x16\x03\x01\x02", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", " / HTTP/1.1\r\nHost: a\r\n\r\n",
+                "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
+                "GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        };
+        scoped(answer_deinit) HttpAnswer other = {};
+        Fixture *fixture = *state;
+
+        start(fixture, 32, 1);
+        for (size_t i = 0; i < N_ELEMENTS(openings); i++) {
+                scoped(buffer_deinit) Buffer stream = {};
+                scoped(closep) int fd = dial_tcp(fixture);
+
+                (void)say(fd, openings[i], strlen(openings[i]));
+                (void)shutdown(fd, SHUT_WR);
+                while (hear(fd, &stream))
+                        ;
+                if (stream.n > 0)
+                        assert_memory_equal(stream.text, "HTTP/1.1 ", 9);
+        }
+        ask(fixture, GET("/-/healthy") END, &other);
+        assert_int_equal(other.status, 200);
+}
+
+static void an_idle_connection_is_closed(void **state) {
+        scoped(buffer_deinit) Buffer stream = {};
+        scoped(closep) int fd = -1;
+        Fixture *fixture = *state;
+
+        start(fixture, 32, 1);
+        fd = dial_tcp(fixture);
+        assert_true(say(fd, "GET / HT", 8));
+        while (hear(fd, &stream))
+                ;
+}
+
+static void a_peer_that_trickles_is_cut_off(void **state) {
+        scoped(closep) int fd = -1;
+        Fixture *fixture = *state;
+        uint64_t deadline_ns = clock_boottime_ns() + DEADLINE_MS * NS_PER_MS;
+        struct pollfd poller;
+
+        start(fixture, 32, 1);
+        fd = dial_tcp(fixture);
+        poller = (struct pollfd){ .fd = fd, .events = POLLIN | POLLRDHUP };
+        assert_true(say(fd, "GET /", 5));
+
+        /* A byte each 100 ms: never idle for a second. */
+        while (poll(&poller, 1, 100) == 0) {
+                assert_true(clock_boottime_ns() < deadline_ns);
+                (void)say(fd, "a", 1);
+                publish(fixture);
+        }
+}
+
+static void one_address_gets_its_share_of_connections(void **state) {
+        scoped(buffer_deinit) Buffer stream = {};
+        Fixture *fixture = *state;
+        int tcp[3], local[3];
+
+        start(fixture, 2, 10);
+        for (size_t i = 0; i < N_ELEMENTS(tcp); i++) {
+                tcp[i] = dial_tcp(fixture);
+                local[i] = dial_local(fixture);
+        }
+        assert_false(hear(tcp[2], &stream));
+        assert_false(hear(local[2], &stream));
+        for (size_t i = 0; i < N_ELEMENTS(tcp); i++) {
+                close(tcp[i]);
+                close(local[i]);
+        }
+}
+
+static void every_answer_is_counted(void **state) {
+        Fixture *fixture = *state;
+        HttpStats stats;
+
+        start(fixture, 32, 10);
+        publish(fixture);
+        for (unsigned i = 0; i < 10; i++) {
+                scoped(answer_deinit) HttpAnswer good = {}, bad = {};
+
+                ask(fixture, GET("/metrics") END, &good);
+                ask(fixture, GET("/nothing") END, &bad);
+        }
+        http_stats(fixture->http, &stats);
+        assert_int_equal(stats.n_requests_by_class[2], 10);
+        assert_int_equal(stats.n_requests_by_class[4], 10);
+        assert_true(stats.n_bytes_sent > 10000);
+        assert_true(stats.cpu_ns > 0);
+}
+
+typedef struct Asker {
+        const Fixture *fixture;
+        atomic_bool *is_over;
+        atomic_uint n_answers;
+        unsigned n_bad;
+} Asker;
+
+static void *on_asker(void *userdata) {
+        Asker *asker = userdata;
+
+        while (!atomic_load(asker->is_over)) {
+                scoped(answer_deinit) HttpAnswer answer = {};
+
+                ask(asker->fixture, atomic_fetch_add(&asker->n_answers, 1) % 2 ? GET("/metrics") END : GET("/api/v1/node") END, &answer);
+                asker->n_bad += answer.status != 200;
+        }
+        return NULL;
+}
+
+static void answers_stay_whole_while_snapshots_change(void **state) {
+        Asker askers[2] = {};
+        pthread_t threads[N_ELEMENTS(askers)];
+        Fixture *fixture = *state;
+        atomic_bool is_over = false;
+
+        start(fixture, 32, 10);
+        publish(fixture);
+        for (size_t i = 0; i < N_ELEMENTS(askers); i++) {
+                askers[i].fixture = fixture;
+                askers[i].is_over = &is_over;
+                assert_int_equal(pthread_create(&threads[i], NULL, on_asker, &askers[i]), 0);
+        }
+        while (atomic_load(&askers[0].n_answers) < 100 || atomic_load(&askers[1].n_answers) < 100)
+                publish(fixture);
+        atomic_store(&is_over, true);
+        for (size_t i = 0; i < N_ELEMENTS(askers); i++) {
+                pthread_join(threads[i], NULL);
+                assert_int_equal(askers[i].n_bad, 0);
+        }
+}
+
+static void the_end_does_not_wait_for_peers(void **state) {
+        scoped(closep) int idle = -1, half = -1;
+        scoped(buffer_deinit) Buffer stream = {};
+        Fixture *fixture = *state;
+
+        start(fixture, 32, 3600);
+        idle = dial_tcp(fixture);
+        half = dial_local(fixture);
+        assert_true(say(half, "GET /metrics HT", 15));
+        fixture->http = http_free(fixture->http);
+        assert_false(hear(idle, &stream));
+        assert_false(hear(half, &stream));
+}
+
+static void the_threads_leave_signals_to_the_loop(void **state) {
+        scoped(answer_deinit) HttpAnswer answer = {};
+        sigset_t blocked, before, now, pending;
+        Fixture *fixture = *state;
+
+        start(fixture, 32, 10);
+        (void)sigemptyset(&blocked);
+        (void)sigaddset(&blocked, SIGTERM);
+        assert_int_equal(pthread_sigmask(SIG_BLOCK, &blocked, &before), 0);
+        assert_false(sigismember(&before, SIGTERM)); /* starting did not change ours */
+
+        /* With every thread blocking it the signal stays pending instead of ending the process. */
+        assert_int_equal(kill(getpid(), SIGTERM), 0);
+        ask(fixture, GET("/-/healthy") END, &answer);
+        assert_int_equal(answer.status, 200);
+        assert_int_equal(sigpending(&pending), 0);
+        assert_true(sigismember(&pending, SIGTERM));
+        assert_int_equal(sigwaitinfo(&blocked, NULL), SIGTERM);
+        assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, &now), 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(both_listeners_answer, setup, teardown),
+                cmocka_unit_test_setup_teardown(before_the_first_snapshot_the_peer_is_told_to_come_again, setup, teardown),
+                cmocka_unit_test_setup_teardown(readiness_is_what_the_daemon_says, setup, teardown),
+                cmocka_unit_test_setup_teardown(requests_on_one_connection_are_answered_in_order, setup, teardown),
+                cmocka_unit_test_setup_teardown(head_is_get_without_the_body, setup, teardown),
+                cmocka_unit_test_setup_teardown(methods_that_change_something_are_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_get_with_a_body_is_answered_all_the_same, setup, teardown),
+                cmocka_unit_test_setup_teardown(answers_carry_the_headers_browsers_need, setup, teardown),
+                cmocka_unit_test_setup_teardown(gzip_is_used_when_asked_for_and_worth_it, setup, teardown),
+                cmocka_unit_test_setup_teardown(what_is_too_long_is_refused_and_nobody_else_suffers, setup, teardown),
+                cmocka_unit_test_setup_teardown(bytes_that_are_no_request_end_the_connection, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_idle_connection_is_closed, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_peer_that_trickles_is_cut_off, setup, teardown),
+                cmocka_unit_test_setup_teardown(one_address_gets_its_share_of_connections, setup, teardown),
+                cmocka_unit_test_setup_teardown(every_answer_is_counted, setup, teardown),
+                cmocka_unit_test_setup_teardown(answers_stay_whole_while_snapshots_change, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_end_does_not_wait_for_peers, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_threads_leave_signals_to_the_loop, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,225 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "http/metrics.h"
+#include "snapshot_fixture.h"
+
+typedef struct Fixture {
+        Snapshot snapshot;
+        HttpStats http;
+        Buffer out;
+        Exposition exposition;
+} Fixture;
+
+static int setup(void **state) {
+        const SnapshotSize size = { .n_cpus = 4, .n_disks = 2, .n_nets = 2, .n_filesystems = 2, .n_jobs = 2 };
+        Fixture *fixture = calloc(1, sizeof(*fixture));
+
+        assert_non_null(fixture);
+        fixture_fill(&fixture->snapshot, &size);
+        exposition_init(&fixture->exposition, &fixture->out, false);
+        *state = fixture;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Fixture *fixture = *state;
+
+        snapshot_deinit(&fixture->snapshot);
+        buffer_deinit(&fixture->out);
+        free(fixture);
+        return 0;
+}
+
+static bool says(const Fixture *fixture, const char *line) {
+        return fixture->out.text && strstr(fixture->out.text, line);
+}
+
+static size_t count(const Fixture *fixture, const char *word) {
+        size_t n = 0;
+
+        for (const char *p = fixture->out.text; (p = strstr(p, word)); p++)
+                n++;
+        return n;
+}
+
+/* Every family's lines stand together: its TYPE comes once, and each sample is of the family last announced. */
+static void check_contiguous(Fixture *fixture) {
+        char family[128] = "", *rest = fixture->out.text;
+
+        for (char *line; (line = strsep(&rest, "\n")) && *line;) {
+                size_t n = strlen(family);
+
+                if (strncmp(line, "# TYPE ", 7) == 0)
+                        (void)snprintf(family, sizeof(family), "%.*s", (int)strcspn(line + 7, " "), line + 7);
+                else if (*line != '#' && (strncmp(line, family, n) != 0 || !strchr("{ ", line[n])))
+                        fail_msg("'%s' stands under %s", line, family);
+        }
+}
+
+static void counters_of_the_kernel_come_in_base_units(void **state) {
+        Fixture *fixture = *state;
+
+        metrics_node(&fixture->exposition, &fixture->snapshot);
+        assert_true(says(fixture, "\nperfd_node_cpu_seconds_total{mode=\"user\"} 123.45\n"));
+        assert_true(says(fixture, "\nperfd_node_cpu_utilization_ratio{cpus=\"mean\"} 0.5\n"));
+        assert_true(says(fixture, "\nperfd_node_observed_seconds_total 90\n"));
+        assert_true(says(fixture, "\nperfd_node_memory_available_bytes 51539607552\n"));
+        assert_true(says(fixture, "\nperfd_node_load1 0.25\n"));
+        assert_true(says(fixture, "\nperfd_node_pressure_cpu_waiting_seconds_total 1.5\n"));
+        assert_true(says(fixture, "\nperfd_node_disk_read_bytes_total{device=\"disk1\",class=\"physical\"} 512\n"));
+        assert_true(says(fixture, "\nperfd_node_disk_io_seconds_total{device=\"disk0\",class=\"physical\"} 1.5\n"));
+        assert_true(says(fixture, "\nperfd_node_filesystem_available_bytes{mountpoint=\"/\",fstype=\"ext4\"} 400\n"));
+        assert_true(says(fixture, "\nperfd_last_sample_timestamp_seconds 1763676000\n"));
+        assert_int_equal(count(fixture, "# TYPE perfd_node_cpu_seconds_total counter\n"), 1);
+        check_contiguous(fixture);
+}
+
+static void what_was_not_read_is_absent_and_not_zero(void **state) {
+        static const char *const prefixes[] = {
+                "perfd_node_cpu_seconds", "perfd_node_cpus ",           "perfd_node_memory_",     "perfd_node_oom_kills", "perfd_node_disk_",
+                "perfd_node_network_",    "perfd_node_filesystem_",     "perfd_node_load1",       "perfd_node_pressure_", "perfd_node_cpu_utilization",
+        };
+        Fixture *fixture = *state;
+
+        fixture->snapshot.sample.have = 0;
+        fixture->snapshot.observation.has_cpu = false;
+        metrics_node(&fixture->exposition, &fixture->snapshot);
+        metrics_node_percpu(&fixture->exposition, &fixture->snapshot);
+        for (size_t i = 0; i < N_ELEMENTS(prefixes); i++)
+                assert_false(says(fixture, prefixes[i]));
+        assert_true(says(fixture, "\nperfd_node_psi_available{resource=\"io\"} 0\n"));
+}
+
+static void before_the_first_sample_there_is_no_node(void **state) {
+        Fixture *fixture = *state;
+
+        fixture->snapshot.boottime_ns = 0;
+        metrics_node(&fixture->exposition, &fixture->snapshot);
+        assert_int_equal(fixture->out.n, 0);
+}
+
+static void devices_beyond_the_limit_are_counted(void **state) {
+        const SnapshotSize size = { .n_cpus = 1, .n_disks = DEVICES_MAX + 5, .n_nets = DEVICES_MAX, .n_filesystems = DEVICES_MAX + 1 };
+        Fixture *fixture = *state;
+
+        fixture_fill(&fixture->snapshot, &size);
+        fixture->snapshot.sample.disks[DEVICES_MAX + 4].class = DISK_VIRTUAL; /* a class of its own */
+        metrics_node(&fixture->exposition, &fixture->snapshot);
+        assert_int_equal(count(fixture, "\nperfd_node_disk_reads_total{"), DEVICES_MAX + 1);
+        assert_int_equal(count(fixture, "\nperfd_node_network_sent_bytes_total{"), DEVICES_MAX);
+        assert_true(says(fixture, "\nperfd_node_devices_not_exposed{kind=\"disk\"} 4\n"));
+        assert_true(says(fixture, "\nperfd_node_devices_not_exposed{kind=\"network\"} 0\n"));
+        assert_true(says(fixture, "\nperfd_node_devices_not_exposed{kind=\"filesystem\"} 1\n"));
+}
+
+static void of_two_mounts_on_one_place_the_last_is_shown(void **state) {
+        Fixture *fixture = *state;
+        SampleFilesystem *filesystems = fixture->snapshot.sample.filesystems;
+
+        filesystems[1] = filesystems[0];
+        filesystems[1].size_bytes = 2000;
+        metrics_node(&fixture->exposition, &fixture->snapshot);
+        assert_int_equal(count(fixture, "\nperfd_node_filesystem_size_bytes{"), 1);
+        assert_true(says(fixture, "\nperfd_node_filesystem_size_bytes{mountpoint=\"/\",fstype=\"ext4\"} 2000\n"));
+}
+
+static void the_number_of_series_does_not_depend_on_cpus(void **state) {
+        const SnapshotSize size = { .n_cpus = 256, .n_disks = 2, .n_nets = 2, .n_filesystems = 2 };
+        Fixture *fixture = *state;
+        size_t n_lines;
+
+        metrics_node(&fixture->exposition, &fixture->snapshot);
+        n_lines = count(fixture, "\n");
+        buffer_clear(&fixture->out);
+        fixture_fill(&fixture->snapshot, &size);
+        metrics_node(&fixture->exposition, &fixture->snapshot);
+        assert_int_equal(count(fixture, "\n"), n_lines);
+
+        buffer_clear(&fixture->out);
+        fixture->snapshot.sample.cpus[3].online = false;
+        metrics_node_percpu(&fixture->exposition, &fixture->snapshot);
+        assert_int_equal(count(fixture, "\nperfd_node_cpu_core_seconds_total{"), 255 * N_CPU_MODES);
+        assert_false(says(fixture, "cpu=\"3\""));
+}
+
+static void families_of_jobs_stand_together(void **state) {
+        Fixture *fixture = *state;
+
+        metrics_jobs(&fixture->exposition, &fixture->snapshot);
+        assert_true(says(fixture, "\nperfd_job_info{job=\"job-1\",name=\"training \\\"1\\\"\",user=\"ada\",state=\"running\",rank=\"1\"} 1\n"));
+        assert_true(says(fixture, "\nperfd_job_begin_timestamp_seconds{job=\"job-0\"} 1763676000\n"));
+        assert_true(says(fixture, "\nperfd_job_cpu_over_threshold_ratio{job=\"job-1\",cpus=\"any\",threshold=\"0.2\"} "));
+        assert_int_equal(count(fixture, "# TYPE perfd_job_cpu_over_threshold_ratio gauge\n"), 1);
+        assert_int_equal(count(fixture, "perfd_job_cpu_over_threshold_ratio{job=\"job-0\""), 12);
+        assert_int_equal(count(fixture, "# TYPE perfd_job_disk_read_bytes_total counter\n"), 1);
+        assert_int_equal(count(fixture, "{job=\"job-0\""), N_METRICS + 2);
+        check_contiguous(fixture);
+}
+
+static void an_absent_metric_of_a_job_has_no_sample(void **state) {
+        Fixture *fixture = *state;
+
+        fixture->snapshot.jobs[0].metrics.quality[METRIC_DISK_READ] = QUALITY_UNKNOWN_SOURCE;
+        fixture->snapshot.jobs[0].metrics.quality[METRIC_CPU_MAX] = QUALITY_TOO_SHORT;
+        fixture->snapshot.jobs[1].metrics.quality[METRIC_CPU_MAX] = QUALITY_SAMPLED;
+        fixture->snapshot.jobs[0].info.rank = -1;
+        metrics_jobs(&fixture->exposition, &fixture->snapshot);
+        assert_false(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-0\""));
+        assert_true(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-1\"} "));
+        assert_false(says(fixture, "perfd_job_cpu_utilization_peak_ratio{job=\"job-0\",cpus=\"mean\"}"));
+        assert_true(says(fixture, "perfd_job_cpu_utilization_peak_ratio{job=\"job-1\",cpus=\"mean\"}"));
+        assert_false(says(fixture, "rank=\"-1\""));
+}
+
+static void jobs_beyond_the_limit_are_counted(void **state) {
+        Fixture *fixture = *state;
+
+        fixture->snapshot.metrics_jobs_max = 1;
+        fixture->snapshot.n_jobs_not_exposed = 3;
+        metrics_jobs(&fixture->exposition, &fixture->snapshot);
+        assert_false(says(fixture, "job=\"job-1\""));
+        assert_true(says(fixture, "\nperfd_jobs_not_exposed 4\n"));
+        assert_true(says(fixture, "\nperfd_jobs_running 2\n"));
+}
+
+static void perfd_tells_of_itself(void **state) {
+        Fixture *fixture = *state;
+
+        fixture->snapshot.self.process_cpu_ns = 1250000000;
+        fixture->snapshot.self.sources_absent = 1U << SOURCE_PSI_IO;
+        fixture->snapshot.self.n_source_failures[SOURCE_PSI_IO] = 7;
+        fixture->snapshot.self.n_requests[1] = 9;
+        fixture->http.n_requests_by_class[4] = 5;
+        metrics_self(&fixture->exposition, &fixture->snapshot, &fixture->http);
+        assert_true(says(fixture, "\nperfd_build_info{version=\"" PERFD_VERSION "\"} 1\n"));
+        assert_true(says(fixture, "\nprocess_cpu_seconds_total 1.25\n"));
+        assert_true(says(fixture, "\nperfd_source_up{source=\"stat\"} 1\n"));
+        assert_int_equal(count(fixture, "\nperfd_source_up{"), N_SOURCES);
+        assert_int_equal(count(fixture, "} 7\n"), 1);
+        assert_true(says(fixture, "\nperfd_requests_total{status=\"DUPLICATE\"} 9\n"));
+        assert_true(says(fixture, "\nperfd_http_requests_total{class=\"4xx\"} 5\n"));
+        assert_true(says(fixture, "\nperfd_store_writable 0\n"));
+        check_contiguous(fixture);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(counters_of_the_kernel_come_in_base_units, setup, teardown),
+                cmocka_unit_test_setup_teardown(what_was_not_read_is_absent_and_not_zero, setup, teardown),
+                cmocka_unit_test_setup_teardown(before_the_first_sample_there_is_no_node, setup, teardown),
+                cmocka_unit_test_setup_teardown(devices_beyond_the_limit_are_counted, setup, teardown),
+                cmocka_unit_test_setup_teardown(of_two_mounts_on_one_place_the_last_is_shown, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_number_of_series_does_not_depend_on_cpus, setup, teardown),
+                cmocka_unit_test_setup_teardown(families_of_jobs_stand_together, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_absent_metric_of_a_job_has_no_sample, setup, teardown),
+                cmocka_unit_test_setup_teardown(jobs_beyond_the_limit_are_counted, setup, teardown),
+                cmocka_unit_test_setup_teardown(perfd_tells_of_itself, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,282 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "http/assets.h"
+#include "http/routes.h"
+#include "snapshot_fixture.h"
+
+typedef struct Fixture {
+        Snapshot snapshot;
+        Reader *reader; /* of a database that is not there */
+        Buffer body;
+        Exchange exchange;
+} Fixture;
+
+static int setup(void **state) {
+        const SnapshotSize size = { .n_cpus = 2, .n_disks = 1, .n_nets = 1, .n_filesystems = 1, .n_jobs = 2 };
+        Fixture *fixture = calloc(1, sizeof(*fixture));
+
+        assert_non_null(fixture);
+        fixture_fill(&fixture->snapshot, &size);
+        assert_int_equal(reader_new(&fixture->reader, "/nonexistent/perfd.db", NS_PER_S), 0);
+        *state = fixture;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Fixture *fixture = *state;
+
+        snapshot_deinit(&fixture->snapshot);
+        reader_free(fixture->reader);
+        buffer_deinit(&fixture->body);
+        free(fixture);
+        return 0;
+}
+
+/* "/path?a=b&c=d" to its answer. Returns the status. */
+static unsigned ask(Fixture *fixture, const char *question, bool has_snapshot) {
+        scoped(freep) char *text = strdup(question);
+        char *query = text, *path = strsep(&query, "?");
+        int r;
+
+        exchange_init(&fixture->exchange, &fixture->body);
+        fixture->exchange.snapshot = has_snapshot ? &fixture->snapshot : NULL;
+        fixture->exchange.reader = fixture->reader;
+        r = exchange_set_path(&fixture->exchange, path);
+        for (char *parameter; r == 0 && (parameter = strsep(&query, "&"));) {
+                char *value = parameter, *name = strsep(&value, "=");
+
+                r = exchange_add_parameter(&fixture->exchange, name, value);
+        }
+        if (r == 0)
+                routes_answer(&fixture->exchange);
+        return fixture->exchange.status;
+}
+
+static bool says(const Fixture *fixture, const char *words) {
+        return strstr(fixture->body.text, words);
+}
+
+static void every_route_is_described_with_its_parameters(void **state) {
+        const Route *routes;
+        size_t n;
+
+        (void)state;
+        routes = routes_table(&n);
+        for (size_t i = 0; i < n; i++) {
+                scoped(freep) char *parameters = strdup(routes[i].parameters);
+                char path[96], *rest = parameters;
+                const char *begin, *end;
+
+                (void)snprintf(path, sizeof(path), "\n    \"%s\": {", routes[i].path);
+                begin = strstr(asset_openapi_json, path);
+                if (!begin)
+                        fail_msg("%s is not in openapi.json", routes[i].path);
+                end = strstr(begin, "\n    }");
+                assert_non_null(end);
+
+                for (char *name; (name = strsep(&rest, " ")) && *name;) {
+                        char reference[96], definition[96];
+                        const char *at;
+
+                        (void)snprintf(reference, sizeof(reference), "#/components/parameters/%s\"", name);
+                        (void)snprintf(definition, sizeof(definition), "\"name\": \"%s\"", name);
+                        at = strstr(begin, reference) && strstr(begin, reference) < end ? begin : strstr(begin, definition);
+                        if (!at || at >= end)
+                                fail_msg("%s's parameter %s is not in openapi.json", routes[i].path, name);
+                }
+        }
+}
+
+static void every_described_path_is_a_route(void **state) {
+        const Route *routes;
+        const char *p = strstr(asset_openapi_json, "\"paths\": {");
+        size_t n, n_described = 0;
+
+        (void)state;
+        routes = routes_table(&n);
+        assert_non_null(p);
+        while ((p = strstr(p, "\n    \"/"))) {
+                const char *path = p + 6;
+                bool is_found = false;
+
+                for (size_t i = 0; i < n; i++)
+                        is_found = is_found || (strncmp(path, routes[i].path, strlen(routes[i].path)) == 0 && path[strlen(routes[i].path)] == '"');
+                if (!is_found)
+                        fail_msg("openapi.json has a path that is no route: %.40s", path);
+                n_described++;
+                p = path;
+        }
+        assert_int_equal(n_described, n);
+}
+
+static void before_the_first_snapshot_live_numbers_are_unavailable(void **state) {
+        Fixture *fixture = *state;
+
+        assert_int_equal(ask(fixture, "/metrics", false), 503);
+        assert_true(says(fixture, "no sample yet"));
+        assert_int_equal(ask(fixture, "/api/v1/node", false), 503);
+        assert_int_equal(ask(fixture, "/", false), 200);
+        assert_int_equal(ask(fixture, "/-/healthy", false), 200);
+        assert_int_equal(ask(fixture, "/-/ready", false), 503);
+        assert_int_equal(ask(fixture, "/api/v1/openapi.json", false), 200);
+}
+
+static void paths_that_are_none_are_not_found(void **state) {
+        static const char *const paths[] = {
+                "/metrics/", "//metrics", "/Metrics", "/api", "/api/v1", "/api/v1/", "/api/v1/jobs/", "/api/v1/jobs/a/", "/api/v1/jobs//metrics",
+                "/api/v1/jobs/a/metrics/b", "/index.html", "/-/", "/-/ready/now", "/..", "/%2e%2e/etc/passwd", "/api%2Fv1%2Fnode", "/ ",
+        };
+        Fixture *fixture = *state;
+
+        for (size_t i = 0; i < N_ELEMENTS(paths); i++)
+                if (ask(fixture, paths[i], true) != 404)
+                        fail_msg("%s is answered with %u", paths[i], fixture->exchange.status);
+}
+
+static void names_with_odd_characters_are_refused(void **state) {
+        static const char *const paths[] = {
+                "/api/v1/jobs/%20", "/api/v1/jobs/a%2Fb", "/api/v1/jobs/%27%3B--/metrics", "/api/v1/jobs/%ff/samples", "/api/v1/jobs/%0a",
+                "/api/v1/indicators/a%20b/results", "/api/v1/indicators/%25/results", "/api/v1/jobs/a%00b", "/api/v1/jobs/%c3%bc",
+        };
+        Fixture *fixture = *state;
+
+        for (size_t i = 0; i < N_ELEMENTS(paths); i++)
+                if (ask(fixture, paths[i], true) != 400)
+                        fail_msg("%s is answered with %u", paths[i], fixture->exchange.status);
+}
+
+static void unknown_and_repeated_parameters_are_named(void **state) {
+        Fixture *fixture = *state;
+
+        assert_int_equal(ask(fixture, "/api/v1/jobs?limt=5", true), 400);
+        assert_true(says(fixture, "'limt'"));
+        assert_true(says(fixture, "limit"));
+        assert_int_equal(ask(fixture, "/api/v1/node?x=1", true), 400);
+        assert_true(says(fixture, "it has: none"));
+        assert_int_equal(ask(fixture, "/api/v1/jobs?limit=5&limit=6", true), 400);
+        assert_true(says(fixture, "'limit' is given more than once"));
+        assert_int_equal(ask(fixture, "/metrics?collect=node", true), 400);
+        assert_int_equal(ask(fixture, "/api/v1/jobs?=5", true), 400);
+}
+
+static void bad_values_are_named_with_what_was_expected(void **state) {
+        static const struct {
+                const char *question, *words;
+        } cases[] = {
+                { "/metrics?collect[]=cpu", "node, jobs, self or percpu, not 'cpu'" },
+                { "/api/v1/jobs?limit=1001", "from 1 to 1000" },
+                { "/api/v1/jobs?since_ms=yesterday", "'since_ms'" },
+                { "/api/v1/jobs?state=done", "running, finished or interrupted" },
+                { "/api/v1/jobs?page=2", "'next'" },
+                { "/api/v1/node/samples?until_ms=-1", "'until_ms'" },
+                { "/api/v1/node/samples?limit=0", "'limit'" },
+                { "/api/v1/jobs/a/metrics?compat=maybe", "'compat'" },
+                { "/api/v1/jobs/a/metrics?names=pretty", "raw or sanitised" },
+                { "/api/v1/indicators/a/results?page=zz", "'page'" },
+        };
+        Fixture *fixture = *state;
+
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                if (ask(fixture, cases[i].question, true) != 400 || !says(fixture, cases[i].words))
+                        fail_msg("%s is answered with %s", cases[i].question, fixture->body.text);
+        }
+}
+
+static void what_needs_the_store_says_when_it_cannot_be_read(void **state) {
+        static const char *const questions[] = {
+                "/api/v1/jobs", "/api/v1/indicators", "/api/v1/indicators/a/results", "/api/v1/node/samples", "/api/v1/jobs/unknown",
+                "/api/v1/jobs/job-0/samples",
+        };
+        Fixture *fixture = *state;
+
+        for (size_t i = 0; i < N_ELEMENTS(questions); i++)
+                if (ask(fixture, questions[i], true) != 503 || !says(fixture, "store"))
+                        fail_msg("%s is answered with %s", questions[i], fixture->body.text);
+}
+
+static void a_running_job_is_answered_without_the_store(void **state) {
+        Fixture *fixture = *state;
+
+        assert_int_equal(ask(fixture, "/api/v1/jobs/job-1", true), 200);
+        assert_true(says(fixture, "\"id\":\"job-1\""));
+        assert_true(says(fixture, "\"state\":\"running\""));
+        assert_true(says(fixture, "\"end_ms\":null"));
+        assert_true(says(fixture, "\"quality\":\"exact\""));
+
+        assert_int_equal(ask(fixture, "/api/v1/jobs/job-1/metrics?key=max_t_mem_percent", true), 200);
+        assert_string_equal(fixture->body.text, "{\"metrics\":[{\"key\":\"max_t_mem_percent\",\"value\":1033.3333333333335,"
+                                                "\"timestamp\":1763676000000,\"step\":1}]}");
+}
+
+static void metrics_come_under_either_spelling(void **state) {
+        Fixture *fixture = *state;
+
+        assert_int_equal(ask(fixture, "/api/v1/jobs/job-0/metrics?compat=1&names=raw", true), 200);
+        assert_true(says(fixture, "\"key\":\"max_t_(mem_percent)\",\"value\":50.5"));
+        assert_false(says(fixture, "duration_seconds"));
+        assert_int_equal(ask(fixture, "/api/v1/jobs/job-0/metrics?compat=1&names=sanitised&key=max_t_(mem_percent)", true), 200);
+        assert_true(says(fixture, "[{\"key\":\"max_t_mem_percent\",\"value\":50.5,"));
+        assert_int_equal(ask(fixture, "/api/v1/jobs/job-0/metrics?key=nothing", true), 200);
+        assert_string_equal(fixture->body.text, "{\"metrics\":[]}");
+}
+
+static void absent_metrics_of_the_node_come_with_a_reason(void **state) {
+        Fixture *fixture = *state;
+
+        fixture->snapshot.sample.have &= ~(1U << SOURCE_LOADAVG);
+        fixture->snapshot.self.sources_absent = 1U << SOURCE_LOADAVG;
+        (void)snprintf(fixture->snapshot.self.source_error[SOURCE_LOADAVG], sizeof(fixture->snapshot.self.source_error[0]), "%s",
+                       "proc/loadavg: Permission denied");
+        assert_int_equal(ask(fixture, "/api/v1/node", true), 200);
+        assert_true(says(fixture, "\"absent\":[{\"key\":\"max_t_cpu_pct_per_cpu_avg\",\"reason\":\""));
+        assert_true(says(fixture, "\"load\":null"));
+        assert_true(says(fixture, "\"up\":false,\"failures\":0,\"error\":\"proc/loadavg: Permission denied\""));
+}
+
+static void only_chosen_collectors_answer(void **state) {
+        Fixture *fixture = *state;
+
+        assert_int_equal(ask(fixture, "/metrics", true), 200);
+        assert_true(says(fixture, "perfd_node_load1") && says(fixture, "perfd_job_info") && says(fixture, "perfd_build_info"));
+        assert_false(says(fixture, "perfd_node_cpu_core_seconds"));
+        assert_int_equal(ask(fixture, "/metrics?collect[]=percpu&collect%5B%5D=self", true), 200);
+        assert_false(says(fixture, "perfd_node_load1") || says(fixture, "perfd_job_info"));
+        assert_true(says(fixture, "perfd_node_cpu_core_seconds") && says(fixture, "perfd_build_info"));
+}
+
+static void the_landing_page_escapes_what_the_node_says(void **state) {
+        Fixture *fixture = *state;
+
+        assert_int_equal(ask(fixture, "/", true), 200);
+        assert_int_equal(fixture->exchange.type, CONTENT_HTML);
+        assert_true(says(fixture, "<title>perfd on node&lt;7></title>"));
+        assert_true(says(fixture, "25.0"));
+        assert_false(says(fixture, "{{"));
+        assert_int_equal(ask(fixture, "/", false), 200);
+        assert_false(says(fixture, "{{"));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(every_route_is_described_with_its_parameters, setup, teardown),
+                cmocka_unit_test_setup_teardown(every_described_path_is_a_route, setup, teardown),
+                cmocka_unit_test_setup_teardown(before_the_first_snapshot_live_numbers_are_unavailable, setup, teardown),
+                cmocka_unit_test_setup_teardown(paths_that_are_none_are_not_found, setup, teardown),
+                cmocka_unit_test_setup_teardown(names_with_odd_characters_are_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(unknown_and_repeated_parameters_are_named, setup, teardown),
+                cmocka_unit_test_setup_teardown(bad_values_are_named_with_what_was_expected, setup, teardown),
+                cmocka_unit_test_setup_teardown(what_needs_the_store_says_when_it_cannot_be_read, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_running_job_is_answered_without_the_store, setup, teardown),
+                cmocka_unit_test_setup_teardown(metrics_come_under_either_spelling, setup, teardown),
+                cmocka_unit_test_setup_teardown(absent_metrics_of_the_node_come_with_a_reason, setup, teardown),
+                cmocka_unit_test_setup_teardown(only_chosen_collectors_answer, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_landing_page_escapes_what_the_node_says, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,136 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "http/slots.h"
+
+#define N_READERS 3U
+#define N_PUBLICATIONS 200000U
+
+static void nothing_is_there_before_the_first_publication(void **state) {
+        scoped(slots_freep) Slots *slots = NULL;
+
+        (void)state;
+        assert_int_equal(slots_new(&slots, 1), 0);
+        assert_null(slots_acquire(slots));
+        slots_release(slots, NULL);
+        assert_non_null(slots_begin(slots));
+        assert_null(slots_acquire(slots));
+}
+
+static void a_slot_in_use_is_left_alone(void **state) {
+        scoped(slots_freep) Slots *slots = NULL;
+        const Snapshot *read;
+
+        (void)state;
+        assert_int_equal(slots_new(&slots, 1), 0);
+        slots_publish(slots, slots_begin(slots));
+        read = slots_acquire(slots);
+        assert_non_null(read);
+
+        for (unsigned i = 0; i < 10; i++) {
+                Snapshot *filling = slots_begin(slots);
+
+                assert_non_null(filling);
+                assert_ptr_not_equal(filling, read);
+                slots_publish(slots, filling);
+        }
+
+        slots_release(slots, read);
+        assert_ptr_equal(slots_begin(slots), read);
+}
+
+static void with_every_slot_in_use_there_is_none_to_fill(void **state) {
+        scoped(slots_freep) Slots *slots = NULL;
+        const Snapshot *held[4];
+
+        (void)state;
+        assert_int_equal(slots_new(&slots, 1), 0);
+        for (size_t i = 0; i < N_ELEMENTS(held); i++) {
+                Snapshot *filling = slots_begin(slots);
+
+                assert_non_null(filling);
+                slots_publish(slots, filling);
+                held[i] = slots_acquire(slots);
+        }
+
+        assert_null(slots_begin(slots));
+        for (size_t i = 0; i < N_ELEMENTS(held); i++)
+                slots_release(slots, held[i]);
+        assert_non_null(slots_begin(slots));
+}
+
+typedef struct Race {
+        Slots *slots;
+        atomic_bool is_over;
+        atomic_uint n_torn, n_backwards, n_read;
+} Race;
+
+/* Every member that the writer sets says the same number, and the number never goes back. */
+static void *on_reader(void *userdata) {
+        Race *race = userdata;
+        uint64_t last = 0;
+
+        while (!atomic_load(&race->is_over)) {
+                const Snapshot *snapshot = slots_acquire(race->slots);
+                uint64_t v;
+
+                if (!snapshot)
+                        continue;
+                v = snapshot->realtime_ns;
+                if (snapshot->boottime_ns != v || snapshot->self.n_fds_max != v)
+                        atomic_fetch_add(&race->n_torn, 1);
+                if (v < last)
+                        atomic_fetch_add(&race->n_backwards, 1);
+                last = v;
+                slots_release(race->slots, snapshot);
+                atomic_fetch_add(&race->n_read, 1);
+        }
+
+        return NULL;
+}
+
+static void readers_see_whole_snapshots_in_order(void **state) {
+        scoped(slots_freep) Slots *slots = NULL;
+        pthread_t readers[N_READERS];
+        Race race = {};
+
+        (void)state;
+        assert_int_equal(slots_new(&slots, N_READERS), 0);
+        race.slots = slots;
+        for (size_t i = 0; i < N_READERS; i++)
+                assert_int_equal(pthread_create(&readers[i], NULL, on_reader, &race), 0);
+
+        for (uint64_t v = 1; v <= N_PUBLICATIONS || atomic_load(&race.n_read) == 0; v++) {
+                Snapshot *snapshot = slots_begin(slots);
+
+                assert_non_null(snapshot);
+                snapshot->realtime_ns = v;
+                snapshot->boottime_ns = v;
+                snapshot->self.n_fds_max = v;
+                slots_publish(slots, snapshot);
+        }
+
+        atomic_store(&race.is_over, true);
+        for (size_t i = 0; i < N_READERS; i++)
+                pthread_join(readers[i], NULL);
+        assert_int_equal(atomic_load(&race.n_torn), 0);
+        assert_int_equal(atomic_load(&race.n_backwards), 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(nothing_is_there_before_the_first_publication),
+                cmocka_unit_test(a_slot_in_use_is_left_alone),
+                cmocka_unit_test(with_every_slot_in_use_there_is_none_to_fill),
+                cmocka_unit_test(readers_see_whole_snapshots_in_order),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,630 @@
+/* The store as its users see it: rows in, outcomes back, rows still there afterwards. */
+
+#include "storing.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+static int setup(void **state) {
+        Place *place = calloc(1, sizeof(*place));
+
+        assert_non_null(place);
+        place_make(place);
+        place_open(place);
+        *state = place;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Place *place = *state;
+
+        place_remove(place);
+        free(place);
+        return 0;
+}
+
+/* --- results ------------------------------------------------------------------------------------- */
+
+static void what_was_done_is_seen_by_the_next_question(void **state) {
+        Place *place = *state;
+        double score = 0.1;
+        ResultRow row;
+        Item item;
+
+        item_make(&item, "PiMatmul", "tensorflow", 7);
+        item.submission.job = "job-1";
+        item.submission.time_ms = 1234;
+        item.submission.indicator.version = "v1";
+        item.submission.indicator.overall_score = &score;
+        assert_int_equal(put_one(place->store, &item.submission, 1), STORE_DONE);
+
+        assert_int_equal(reader_results(place->reader, &(ResultFilter){}), 0);
+        assert_int_equal(reader_next_result(place->reader, &row), 0);
+        assert_memory_equal(row.id, item.submission.id, 16);
+        assert_string_equal(row.name, "PiMatmul");
+        assert_string_equal(row.component, "tensorflow");
+        assert_string_equal(row.version, "v1");
+        assert_string_equal(row.job, "job-1");
+        assert_int_equal(row.uid, 1000);
+        assert_int_equal(row.time_ms, 1234);
+        assert_true(row.has_score);
+        assert_true(row.score == 0.1);
+        assert_string_equal(row.document, "{\"name\":\"PiMatmul\",\"component\":\"tensorflow\",\"@result\":{\"n\":7}}");
+        assert_int_equal(reader_next_result(place->reader, &row), READER_END);
+}
+
+static void what_was_not_given_is_null_and_the_time_is_that_of_arrival(void **state) {
+        Place *place = *state;
+        ResultRow row;
+
+        assert_int_equal(put_number(place->store, 1, 0), STORE_DONE);
+        assert_int_equal(reader_results(place->reader, &(ResultFilter){}), 0);
+        assert_int_equal(reader_next_result(place->reader, &row), 0);
+        assert_null(row.version);
+        assert_null(row.job);
+        assert_false(row.has_score);
+        assert_int_equal(row.time_ms, 5000);
+}
+
+static void an_id_sent_again_is_a_duplicate_and_changes_nothing(void **state) {
+        Place *place = *state;
+        ResultRow row;
+
+        assert_int_equal(put_number(place->store, 1, 100), STORE_DONE);
+        assert_int_equal(put_number(place->store, 1, 200), STORE_DUPLICATE);
+        assert_int_equal(reader_results(place->reader, &(ResultFilter){}), 0);
+        assert_int_equal(reader_next_result(place->reader, &row), 0);
+        assert_int_equal(row.time_ms, 100);
+        assert_int_equal(reader_next_result(place->reader, &row), READER_END);
+}
+
+static void of_a_submission_half_new_the_new_half_is_stored(void **state) {
+        Place *place = *state;
+        Submission both[2];
+        Item items[2];
+
+        assert_int_equal(put_number(place->store, 1, 100), STORE_DONE);
+        for (size_t i = 0; i < 2; i++) {
+                item_make(&items[i], "PiMatmul", "tensorflow", i + 1);
+                both[i] = items[i].submission;
+        }
+        assert_int_equal(store_put_results(place->store, both, 2, 0, 1, (StoreCookie){ 9, 0 }), 0);
+        assert_int_equal(outcome_of(place->store, 9), STORE_DONE);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 2);
+
+        assert_int_equal(store_put_results(place->store, both, 2, 0, 1, (StoreCookie){ 10, 0 }), 0);
+        assert_int_equal(outcome_of(place->store, 10), STORE_DUPLICATE);
+}
+
+static void completions_come_in_the_order_of_the_puts(void **state) {
+        Place *place = *state;
+
+        for (uint64_t n = 1; n <= 2000; n++) {
+                Item item;
+
+                item_make(&item, "PiMatmul", n % 2 ? "tensorflow" : "pytorch", n);
+                assert_int_equal(store_put_results(place->store, &item.submission, 1, 0, n, (StoreCookie){ n, 0 }), 0);
+        }
+        for (uint64_t n = 1; n <= 2000; n++)
+                assert_int_equal(outcome_of(place->store, n), STORE_DONE);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 2000);
+}
+
+static void nobody_is_told_of_rows_without_a_cookie(void **state) {
+        Place *place = *state;
+        StoreDone done;
+        Item item;
+
+        item_make(&item, "PiMatmul", "tensorflow", 1);
+        assert_int_equal(store_put_results(place->store, &item.submission, 1, 0, 1, (StoreCookie){}), 0);
+        assert_int_equal(put_number(place->store, 2, 1), STORE_DONE);
+        assert_int_equal(store_next_done(place->store, &done), STORE_NONE);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 2);
+}
+
+static void sql_in_a_name_is_data(void **state) {
+        static const char *const hostile[] = {
+                "'; DROP TABLE result; --", "\" OR 1=1", "?1", "%s%n", "Größe · 速度 · 🚀", "a\nb\\c=d", "",
+        };
+        Place *place = *state;
+
+        for (size_t i = 0; i < N_ELEMENTS(hostile); i++) {
+                ResultFilter filter = { .name = hostile[i], .component = hostile[i], .job = i < 6 ? hostile[i] : NULL };
+                ResultRow row;
+                Item item;
+
+                item_make(&item, hostile[i], hostile[i], i + 1);
+                item.submission.job = hostile[i];
+                assert_int_equal(put_one(place->store, &item.submission, i + 1), STORE_DONE);
+
+                assert_int_equal(reader_results(place->reader, &filter), 0);
+                assert_int_equal(reader_next_result(place->reader, &row), 0);
+                assert_int_equal(id_number(row.id), i + 1);
+                assert_string_equal(row.name, hostile[i]);
+                assert_string_equal(row.component, hostile[i]);
+                assert_int_equal(reader_next_result(place->reader, &row), READER_END);
+        }
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), N_ELEMENTS(hostile));
+}
+
+static void names_longer_than_any_rule_are_kept_apart(void **state) {
+        Place *place = *state;
+        char a[600], b[600];
+        Item item;
+
+        memset(a, 'a', sizeof(a));
+        memset(b, 'a', sizeof(b));
+        a[599] = b[599] = '\0';
+        b[598] = 'b';
+        for (uint64_t n = 1; n <= 6; n++) {
+                item_make(&item, n % 2 ? a : b, n % 2 ? a : b, n);
+                assert_int_equal(put_one(place->store, &item.submission, n), STORE_DONE);
+        }
+        assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = a }), 3);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){ .component = b }), 3);
+}
+
+static void times_past_what_sqlite_counts_are_the_last_ones(void **state) {
+        Place *place = *state;
+        ResultRow row;
+
+        assert_int_equal(put_number(place->store, 1, UINT64_MAX), STORE_DONE);
+        assert_int_equal(put_number(place->store, 2, 10), STORE_DONE);
+        assert_int_equal(reader_results(place->reader, &(ResultFilter){}), 0);
+        assert_int_equal(reader_next_result(place->reader, &row), 0);
+        assert_int_equal(row.time_ms, INT64_MAX);
+}
+
+/* --- the queue ----------------------------------------------------------------------------------- */
+
+static void a_full_queue_takes_nothing_and_has_room_again_later(void **state) {
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+        uint64_t n_put = 0, n_full = 0;
+        StoreDone done;
+
+        config.queue_rows_max = 8;
+        store_configure(place->store, &config);
+        while (n_put < 1000) {
+                Item item;
+                int r;
+
+                item_make(&item, "PiMatmul", "tensorflow", n_put + 1);
+                r = store_put_results(place->store, &item.submission, 1, 0, 1, (StoreCookie){ n_put + 1, 0 });
+                if (r == 0) {
+                        n_put++;
+                        continue;
+                }
+                assert_int_equal(r, STORE_QUEUE_FULL);
+                n_full++;
+                assert_true(wait_done(place->store, &done, DEADLINE_MS));
+                assert_int_equal(done.outcome, STORE_DONE);
+        }
+        assert_true(n_full > 0);
+        EVENTUALLY(count_results(place->reader, &(ResultFilter){}) == 1000);
+}
+
+static void a_row_set_larger_than_the_queue_passes_alone(void **state) {
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+        Submission submissions[100];
+        Item items[100];
+
+        config.queue_rows_max = 10;
+        config.queue_bytes_max = 1000;
+        store_configure(place->store, &config);
+        for (size_t i = 0; i < 100; i++) {
+                item_make(&items[i], "PiMatmul", "tensorflow", i + 1);
+                submissions[i] = items[i].submission;
+        }
+        assert_int_equal(store_put_results(place->store, submissions, 100, 0, 1, (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 100);
+}
+
+static void the_descriptor_stays_readable_until_all_is_taken(void **state) {
+        Place *place = *state;
+        struct pollfd fd = { .fd = store_fd(place->store), .events = POLLIN };
+        StoreDone done;
+        StoreStats stats;
+
+        for (uint64_t n = 1; n <= 2; n++) {
+                Item item;
+
+                item_make(&item, "PiMatmul", "tensorflow", n);
+                assert_int_equal(store_put_results(place->store, &item.submission, 1, 0, 1, (StoreCookie){ n, 0 }), 0);
+        }
+        EVENTUALLY((store_stats(place->store, &stats), stats.queue_rows == 0));
+        assert_int_equal(poll(&fd, 1, DEADLINE_MS), 1);
+        assert_int_equal(store_next_done(place->store, &done), 0);
+        assert_int_equal(poll(&fd, 1, 0), 1);
+        assert_int_equal(store_next_done(place->store, &done), 0);
+        assert_int_equal(store_next_done(place->store, &done), STORE_NONE);
+        assert_int_equal(poll(&fd, 1, 0), 0);
+}
+
+typedef struct Putter {
+        pthread_t thread;
+        Store *store;
+        uint64_t first;
+} Putter;
+
+#define PUTS_PER_THREAD 2000
+
+static void *on_putter_start(void *userdata) {
+        Putter *putter = userdata;
+
+        for (uint64_t n = 0; n < PUTS_PER_THREAD; n++) {
+                Item item;
+
+                item_make(&item, "PiMatmul", "tensorflow", putter->first + n);
+                if (store_put_results(putter->store, &item.submission, 1, 0, 1, (StoreCookie){ putter->first + n, 0 }) != 0)
+                        return putter;
+        }
+        return NULL;
+}
+
+static void several_threads_may_put(void **state) {
+        Place *place = *state;
+        Putter putters[3];
+
+        for (size_t i = 0; i < 3; i++) {
+                putters[i] = (Putter){ .store = place->store, .first = 1 + i * PUTS_PER_THREAD };
+                assert_int_equal(pthread_create(&putters[i].thread, NULL, on_putter_start, &putters[i]), 0);
+        }
+        for (size_t i = 0; i < 3; i++) {
+                void *failure;
+
+                assert_int_equal(pthread_join(putters[i].thread, &failure), 0);
+                assert_null(failure);
+        }
+        for (size_t i = 0; i < 3 * PUTS_PER_THREAD; i++) {
+                StoreDone done;
+
+                assert_true(wait_done(place->store, &done, DEADLINE_MS));
+                assert_int_equal(done.outcome, STORE_DONE);
+        }
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 3 * PUTS_PER_THREAD);
+}
+
+static void closing_writes_out_what_is_queued(void **state) {
+        Place *place = *state;
+
+        for (uint64_t n = 1; n <= 5000; n++) {
+                Item item;
+
+                item_make(&item, "PiMatmul", "tensorflow", n);
+                assert_int_equal(store_put_results(place->store, &item.submission, 1, 0, 1, (StoreCookie){}), 0);
+        }
+        place_close(place);
+        place_open(place);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 5000);
+}
+
+static void statistics_count_what_happened(void **state) {
+        Place *place = *state;
+        StoreStats stats;
+
+        for (uint64_t n = 1; n <= 10; n++)
+                assert_int_equal(put_number(place->store, n, 1), STORE_DONE);
+        store_stats(place->store, &stats);
+        assert_int_equal(stats.n_commits, 10);
+        assert_int_equal(stats.n_rows_committed, 10);
+        assert_int_equal(stats.n_commit_failures, 0);
+        assert_true(stats.commit_ns_sum >= stats.commit_ns_last && stats.commit_ns_last > 0);
+        assert_true(stats.is_writable);
+        assert_string_equal(stats.error, "");
+        assert_int_equal(stats.queue_rows, 0);
+        assert_int_equal(stats.queue_bytes, 0);
+        assert_int_equal(stats.queue_rows_max, 100000);
+        assert_int_equal(stats.size_max_bytes, UINT64_C(1) << 30);
+        assert_true(stats.size_bytes > 0);
+}
+
+/* --- jobs ---------------------------------------------------------------------------------------- */
+
+static JobInfo make_job(const char *id, JobLabel *labels, size_t n_labels) {
+        JobInfo info = {
+                .name = "train", .command = "python3 train.py", .user = "ada", .uid = 1000, .gid = 100,
+                .pid = 4711, .pid_start_ticks = 123456789, .rank = -1, .n_labels = n_labels, .labels = labels,
+        };
+
+        (void)snprintf(info.id, sizeof(info.id), "%s", id);
+        return info;
+}
+
+static StoreOutcome begin_job(Store *store, const char *id, uint64_t begin_ms) {
+        JobInfo info = make_job(id, NULL, 0);
+
+        assert_int_equal(store_put_job_begin(store, &info, begin_ms, "boot-1", "window-1", "meter-1", (StoreCookie){ 1, 2 }), 0);
+        return outcome_of(store, 1);
+}
+
+static StoreOutcome end_job(Store *store, const char *id, JobState job_state, const JobEnd *end, const MetricSet *metrics) {
+        assert_int_equal(store_put_job_end(store, id, job_state, 2000, end, "a note", metrics, "a timeline", (StoreCookie){ 2, 0 }), 0);
+        return outcome_of(store, 2);
+}
+
+static StoreOutcome amend_job(Store *store, const char *id, uint32_t uid) {
+        JobEnd end = { .has_exit_status = true, .exit_status = 3, .has_rusage = true, .rusage = { .ru_utime = 1.25 } };
+
+        assert_int_equal(store_put_job_amend(store, id, uid, &end, (StoreCookie){ 3, 0 }), 0);
+        return outcome_of(store, 3);
+}
+
+static void a_job_comes_back_as_it_was_put(void **state) {
+        Place *place = *state;
+        JobLabel labels[] = { { "queue", "gpu=a100\nline\\two" }, { "k=1", "" } };
+        JobInfo info = make_job("job-1", labels, 2);
+        JobEnd end = {
+                .has_exit_status = true, .exit_status = 143, .signal = 15, .has_rusage = true,
+                .rusage = { .ru_utime = 0.1, .ru_stime = 1e-6, .ru_maxrss = INT64_MAX, .ru_nivcsw = -1 },
+        };
+        MetricSet metrics = {};
+        JobRow row;
+
+        for (size_t i = 0; i < N_METRICS; i++) {
+                metrics.quality[i] = (uint8_t)(i % N_QUALITIES);
+                metrics.value[i] = quality_is_present(metrics.quality[i]) ? (double)i / 3 : 0;
+        }
+        for (size_t i = 0; i < N_PERFPY_METRICS; i += 2) {
+                metrics.has_compat[i] = true;
+                metrics.compat[i] = 1e9 / (double)(i + 7);
+        }
+
+        assert_int_equal(store_put_job_begin(place->store, &info, 1000, "boot-1", "w", "m", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
+        assert_int_equal(end_job(place->store, "job-1", JOB_FINISHED, &end, &metrics), STORE_DONE);
+
+        assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
+        assert_string_equal(row.view.info.id, "job-1");
+        assert_string_equal(row.view.info.name, "train");
+        assert_string_equal(row.view.info.command, "python3 train.py");
+        assert_string_equal(row.view.info.user, "ada");
+        assert_int_equal(row.view.info.uid, 1000);
+        assert_int_equal(row.view.info.gid, 100);
+        assert_int_equal(row.view.info.pid, 4711);
+        assert_int_equal(row.view.info.pid_start_ticks, 123456789);
+        assert_int_equal(row.view.info.rank, -1);
+        assert_int_equal(row.view.info.n_labels, 2);
+        for (size_t i = 0; i < 2; i++) {
+                assert_string_equal(row.view.info.labels[i].key, labels[i].key);
+                assert_string_equal(row.view.info.labels[i].value, labels[i].value);
+        }
+        assert_int_equal(row.view.state, JOB_FINISHED);
+        assert_int_equal(row.view.begin_realtime_ms, 1000);
+        assert_int_equal(row.view.end_realtime_ms, 2000);
+        assert_string_equal(row.view.note, "a note");
+        assert_memory_equal(&row.view.end.rusage, &end.rusage, sizeof(end.rusage));
+        assert_int_equal(row.view.end.exit_status, 143);
+        assert_int_equal(row.view.end.signal, 15);
+        assert_true(row.has_metrics);
+        assert_memory_equal(&row.view.metrics, &metrics, sizeof(metrics));
+        assert_string_equal(row.timeline, "a timeline");
+}
+
+static void a_job_id_is_taken_once_whoever_asks(void **state) {
+        Place *place = *state;
+
+        assert_int_equal(begin_job(place->store, "job-1", 1), STORE_DONE);
+        assert_int_equal(begin_job(place->store, "job-1", 2), STORE_CONFLICT);
+        assert_int_equal(end_job(place->store, "job-1", JOB_FINISHED, &(JobEnd){}, NULL), STORE_DONE);
+        assert_int_equal(begin_job(place->store, "job-1", 3), STORE_CONFLICT);
+}
+
+static void the_end_of_a_job_never_begun_is_missing(void **state) {
+        Place *place = *state;
+
+        assert_int_equal(end_job(place->store, "nobody", JOB_FINISHED, &(JobEnd){}, NULL), STORE_MISSING);
+        assert_int_equal(amend_job(place->store, "nobody", 0), STORE_MISSING);
+}
+
+static void a_late_end_makes_an_interrupted_job_finished_and_keeps_its_numbers(void **state) {
+        Place *place = *state;
+        MetricSet metrics = {};
+        JobRow row;
+
+        metrics.quality[METRIC_DURATION] = QUALITY_EXACT;
+        metrics.value[METRIC_DURATION] = 12.5;
+        assert_int_equal(begin_job(place->store, "job-1", 1), STORE_DONE);
+        assert_int_equal(end_job(place->store, "job-1", JOB_INTERRUPTED, &(JobEnd){}, &metrics), STORE_DONE);
+
+        assert_int_equal(amend_job(place->store, "job-1", 1001), STORE_DENIED);
+        assert_int_equal(amend_job(place->store, "job-1", 1000), STORE_DONE);
+        assert_int_equal(amend_job(place->store, "job-1", 1000), STORE_DUPLICATE);
+
+        assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
+        assert_int_equal(row.view.state, JOB_FINISHED);
+        assert_true(row.view.end.has_exit_status);
+        assert_int_equal(row.view.end.exit_status, 3);
+        assert_true(row.view.end.rusage.ru_utime == 1.25);
+        assert_true(row.view.metrics.value[METRIC_DURATION] == 12.5);
+        assert_string_equal(row.view.note, "a note");
+        assert_int_equal(row.view.end_realtime_ms, 2000);
+}
+
+static void root_may_amend_any_job(void **state) {
+        Place *place = *state;
+
+        assert_int_equal(begin_job(place->store, "job-1", 1), STORE_DONE);
+        assert_int_equal(end_job(place->store, "job-1", JOB_INTERRUPTED, &(JobEnd){}, NULL), STORE_DONE);
+        assert_int_equal(amend_job(place->store, "job-1", 0), STORE_DONE);
+}
+
+/* --- starting again ------------------------------------------------------------------------------ */
+
+static void a_new_store_has_nothing_to_recover(void **state) {
+        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        Place *place = *state;
+
+        assert_int_equal(store_recover(place->store, &recovery), 0);
+        assert_null(recovery->meter);
+        assert_int_equal(recovery->n_jobs, 0);
+}
+
+static void running_jobs_are_recovered_with_their_last_checkpoint(void **state) {
+        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        Place *place = *state;
+        StoreCheckpoint checkpoint = { "job-2", "window-2" };
+
+        assert_int_equal(begin_job(place->store, "job-1", 10), STORE_DONE);
+        assert_int_equal(begin_job(place->store, "job-2", 20), STORE_DONE);
+        assert_int_equal(begin_job(place->store, "job-3", 30), STORE_DONE);
+        assert_int_equal(end_job(place->store, "job-3", JOB_FINISHED, &(JobEnd){}, NULL), STORE_DONE);
+        assert_int_equal(store_put_checkpoints(place->store, &checkpoint, 1, "boot-2", "meter-2", 99), 0);
+        place_close(place);
+        place_open(place);
+
+        assert_int_equal(store_recover(place->store, &recovery), 0);
+        assert_string_equal(recovery->meter, "meter-2");
+        assert_string_equal(recovery->boot_id, "boot-2");
+        assert_int_equal(recovery->meter_realtime_ms, 99);
+        assert_int_equal(recovery->n_jobs, 2);
+        assert_string_equal(recovery->jobs[0].info.id, "job-1");
+        assert_int_equal(recovery->jobs[0].begin_realtime_ms, 10);
+        assert_int_equal(recovery->jobs[0].checkpoint_realtime_ms, 10);
+        assert_string_equal(recovery->jobs[0].window, "window-1");
+        assert_string_equal(recovery->jobs[0].boot_id, "boot-1");
+        assert_string_equal(recovery->jobs[1].info.id, "job-2");
+        assert_int_equal(recovery->jobs[1].info.pid_start_ticks, 123456789);
+        assert_string_equal(recovery->jobs[1].window, "window-2");
+        assert_string_equal(recovery->jobs[1].boot_id, "boot-2");
+        assert_int_equal(recovery->jobs[1].checkpoint_realtime_ms, 99);
+}
+
+static void a_begin_in_conflict_leaves_the_meter_alone(void **state) {
+        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        Place *place = *state;
+        JobInfo info = make_job("job-1", NULL, 0);
+
+        assert_int_equal(begin_job(place->store, "job-1", 10), STORE_DONE);
+        assert_int_equal(store_put_job_begin(place->store, &info, 50, "boot-9", "w", "meter-9", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(outcome_of(place->store, 1), STORE_CONFLICT);
+        assert_int_equal(store_recover(place->store, &recovery), 0);
+        assert_string_equal(recovery->meter, "meter-1");
+        assert_string_equal(recovery->jobs[0].window, "window-1");
+}
+
+/* Puts until it is killed; the number of each completion it saw goes through the pipe. */
+static void put_for_ever(const Place *place, int fd) {
+        StoreConfig config = place_config(place);
+        uint64_t n_put = 0;
+        Store *store;
+        char *note;
+
+        if (store_open(&store, &config, &note) != 0)
+                _exit(1);
+        for (;;) {
+                StoreDone done;
+
+                for (size_t i = 0; i < 64; i++) {
+                        Item item;
+
+                        item_make(&item, "PiMatmul", "tensorflow", ++n_put);
+                        if (store_put_results(store, &item.submission, 1, 0, 1, (StoreCookie){ n_put, 0 }) != 0)
+                                _exit(1);
+                }
+                while (wait_done(store, &done, 0))
+                        if (done.outcome != STORE_DONE || write(fd, &done.cookie.a, sizeof(done.cookie.a)) != sizeof(done.cookie.a))
+                                _exit(1);
+        }
+}
+
+/* Kills a process that is putting after it has seen so many completions; the last it told of. */
+static uint64_t run_and_kill(const Place *place, uint64_t n_seen) {
+        uint64_t n = 0, number = 0;
+        int fds[2], status;
+        pid_t pid;
+
+        assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0)
+                put_for_ever(place, fds[1]);
+        close(fds[1]);
+
+        while (n < n_seen && read(fds[0], &number, sizeof(number)) == sizeof(number))
+                n++;
+        assert_int_equal(n, n_seen);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status));
+        while (read(fds[0], &number, sizeof(number)) == sizeof(number))
+                ;
+        close(fds[0]);
+        return number;
+}
+
+static void what_was_done_survives_a_kill_and_nothing_is_there_twice(void **state) {
+        Place *place = *state;
+        size_t n_rounds = 4;
+
+        for (size_t round = 0; round < n_rounds; round++) {
+                uint64_t last, n_below = 0;
+                ResultRow row;
+                char path[PATH_MAX];
+
+                place_close(place);
+                while (place_find(place, "perfd", path))
+                        assert_int_equal(unlink(path), 0);
+                last = run_and_kill(place, 100 + 700 * round);
+
+                place_open(place);
+                assert_int_equal(reader_results(place->reader, &(ResultFilter){}), 0);
+                while (reader_next_result(place->reader, &row) == 0)
+                        n_below += id_number(row.id) <= last;
+                assert_int_equal(n_below, last);
+
+                /* All of them sent again: none is new. */
+                assert_int_equal(put_number(place->store, 1, 1), STORE_DUPLICATE);
+                assert_int_equal(put_number(place->store, last, 1), STORE_DUPLICATE);
+        }
+}
+
+static void a_volatile_store_survives_its_process(void **state) {
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+
+        place_close(place);
+        config.is_volatile = true;
+        place_open_with(place, &config);
+        assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
+        place_close(place);
+        place_open_with(place, &config);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 1);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+                TEST(what_was_done_is_seen_by_the_next_question),
+                TEST(what_was_not_given_is_null_and_the_time_is_that_of_arrival),
+                TEST(an_id_sent_again_is_a_duplicate_and_changes_nothing),
+                TEST(of_a_submission_half_new_the_new_half_is_stored),
+                TEST(completions_come_in_the_order_of_the_puts),
+                TEST(nobody_is_told_of_rows_without_a_cookie),
+                TEST(sql_in_a_name_is_data),
+                TEST(names_longer_than_any_rule_are_kept_apart),
+                TEST(times_past_what_sqlite_counts_are_the_last_ones),
+                TEST(a_full_queue_takes_nothing_and_has_room_again_later),
+                TEST(a_row_set_larger_than_the_queue_passes_alone),
+                TEST(the_descriptor_stays_readable_until_all_is_taken),
+                TEST(several_threads_may_put),
+                TEST(closing_writes_out_what_is_queued),
+                TEST(statistics_count_what_happened),
+                TEST(a_job_comes_back_as_it_was_put),
+                TEST(a_job_id_is_taken_once_whoever_asks),
+                TEST(the_end_of_a_job_never_begun_is_missing),
+                TEST(a_late_end_makes_an_interrupted_job_finished_and_keeps_its_numbers),
+                TEST(root_may_amend_any_job),
+                TEST(a_new_store_has_nothing_to_recover),
+                TEST(running_jobs_are_recovered_with_their_last_checkpoint),
+                TEST(a_begin_in_conflict_leaves_the_meter_alone),
+                TEST(what_was_done_survives_a_kill_and_nothing_is_there_twice),
+                TEST(a_volatile_store_survives_its_process),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
