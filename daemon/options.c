@@ -101,7 +101,7 @@ static int options_finish(Options *options, int argc, char *argv[]) {
         return 0;
 }
 
-int options_parse(Options *ret, int argc, char *argv[]) {
+int options_from_arguments(Options *ret, int argc, char *argv[]) {
         static const struct option longs[] = {
                 { "config", required_argument, NULL, OPT_CONFIG },   { "check-config", no_argument, NULL, OPT_CHECK },
                 { "socket", required_argument, NULL, OPT_SOCKET },   { "http", required_argument, NULL, OPT_HTTP },

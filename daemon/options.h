@@ -17,7 +17,7 @@ enum {
         OPTIONS_DONE = 1,
         OPTIONS_USAGE,
 };
-int options_parse(Options *ret, int argc, char *argv[]);
+int options_from_arguments(Options *ret, int argc, char *argv[]);
 
 /* Lays the command line over a configuration. 0 or CONFIG_INVALID. */
 int options_apply(const Options *options, Config *config, ConfigError *ret_error);

@@ -508,7 +508,7 @@ size_t codec_encode_answer(uint64_t sequence, const Answer *answer, uint8_t ret[
         return encode(&reply, ret);
 }
 
-size_t codec_encode_hello(uint64_t sequence, const IngestConfig *config, uint8_t ret[static CODEC_REPLY_MAX]) {
+size_t codec_encode_hello_reply(uint64_t sequence, const IngestConfig *config, uint8_t ret[static CODEC_REPLY_MAX]) {
         Perfd__V1__Reply reply = PERFD__V1__REPLY__INIT;
         Perfd__V1__HelloReply hello = PERFD__V1__HELLO_REPLY__INIT;
         char server[128], node[256];

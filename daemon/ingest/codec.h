@@ -39,4 +39,4 @@ int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t stri
 
 /* Both return the number of bytes written, the frame header included. */
 size_t codec_encode_answer(uint64_t sequence, const Answer *answer, uint8_t ret[static CODEC_REPLY_MAX]);
-size_t codec_encode_hello(uint64_t sequence, const IngestConfig *config, uint8_t ret[static CODEC_REPLY_MAX]);
+size_t codec_encode_hello_reply(uint64_t sequence, const IngestConfig *config, uint8_t ret[static CODEC_REPLY_MAX]);

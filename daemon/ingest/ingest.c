@@ -467,7 +467,7 @@ static void node_put_answer(Node *node, uint64_t number, uint64_t sequence, cons
 
 static void node_put_hello(Node *node, uint64_t number, uint64_t sequence) {
         uint8_t reply[CODEC_REPLY_MAX];
-        size_t n = codec_encode_hello(sequence, &node->ingest->config, reply);
+        size_t n = codec_encode_hello_reply(sequence, &node->ingest->config, reply);
 
         node_put_reply(node, number, STATUS_OK, reply, n);
 }

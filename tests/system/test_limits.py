@@ -145,7 +145,8 @@ class Limits(harness.TestCase):
                         is_full = True
                     self.assertLess(n_sent - n_pending, 8 << 20)
             self.assertTrue(is_full, f"{n_sent} bytes were taken without anybody reading the replies")
-            self.assertLess(daemon.resident_bytes() - before, 4 << 20)
+            if not harness.IS_SANITIZED:  # which keeps what was freed
+                self.assertLess(daemon.resident_bytes() - before, 4 << 20)
         self.assert_well(daemon)
 
     def test_many_requests_in_flight_are_answered_in_order(self):

@@ -605,7 +605,7 @@ static void hello_names_the_limits_whatever_the_length_of_the_names(void **state
         memset(server, 's', sizeof(server));
         memset(node, 'n', sizeof(node));
         server[499] = node[499] = '\0';
-        n = codec_encode_hello(1, &config, reply);
+        n = codec_encode_hello_reply(1, &config, reply);
         assert_int_equal(frame_read(reply, n, CODEC_REPLY_MAX, &frame, NULL), 0);
         assert_int_equal(frame.n_consumed, n);
         assert_non_null(memmem(reply, n, "\x10\x80\x80\x40\x18\x80\x08\x20\x01", 9));
