@@ -84,7 +84,8 @@ class Answers(harness.TestCase):
         """Two jobs, one of them ended, and three results."""
         daemon = self.daemon(CONFIG)
         with daemon.client() as client:
-            self.assert_status(client.begin("ended", rank=3, name="train", user="ada", command="python3 train.py", labels={"queue": "short"}), "OK")
+            self.assert_status(client.begin("ended", rank=3, name="train", user="ada", command="python3 train.py",
+                                            labels={"queue": "short"}), "OK")
             self.assert_status(client.begin("running", name="tune"), "OK")
             daemon.wait_tick()
             daemon.wait_tick()
@@ -216,7 +217,8 @@ class Answers(harness.TestCase):
 
     def test_results_come_as_they_were_sent(self):
         daemon = self.daemon(CONFIG)
-        document = harness.indicator("matmul", rate=1.5, overallScore=0.75, note="grün \"\\\n\u0001 \U0001F600", big=2**63 - 1, small=1e-300,
+        document = harness.indicator("matmul", rate=1.5, overallScore=0.75,
+                                     note="grün \"\\\n\u0001 \U0001F600", big=2**63 - 1, small=1e-300,
                                      nothing=None, flags=[True, False], nested={"b": 1, "a": {"c": []}})
         ids = [uuid.uuid4().bytes for _ in range(12)]
         with daemon.client() as client:
@@ -243,7 +245,8 @@ class Answers(harness.TestCase):
         first = daemon.get("/api/v1/indicators/long/results?limit=1000")
         self.assertLess(len(first.json["results"]), 12)
         self.assertLess(len(first.body), 2 << 20)
-        self.assertEqual([r["time_ms"] for r in self.pages(daemon, "/api/v1/indicators/long/results", "results", limit=1000)], list(range(12, 0, -1)))
+        results = self.pages(daemon, "/api/v1/indicators/long/results", "results", limit=1000)
+        self.assertEqual([r["time_ms"] for r in results], list(range(12, 0, -1)))
 
     def test_the_nodes_history_is_paged_by_time(self):
         daemon = self.daemon(CONFIG)
