@@ -264,6 +264,10 @@ static int reject(const char *directory, const char *name, Flush *flush) {
         return r;
 }
 
+static bool is_unknown_end(const Batch *batch, const Delivery *delivery) {
+        return batch->ended_job && delivery->n_acked == batch->n_items && delivery->reply.status == STATUS_NOT_FOUND;
+}
+
 static int flush_file(Courier *courier, const char *directory, const char *name, Flush *flush) {
         scoped(spool_close) SpoolFile file = { .fd = -1 };
         scoped(arena_deinit) Arena arena = {};
@@ -290,6 +294,11 @@ static int flush_file(Courier *courier, const char *directory, const char *name,
         flush->n_duplicate += delivery.n_duplicate;
         if (r == 0) {
                 flush->n_ends += batch.ended_job != NULL;
+                return spool_remove(directory, name);
+        }
+
+        if (r == DELIVERY_REFUSED && is_unknown_end(&batch, &delivery)) {
+                flush->n_unknown++;
                 return spool_remove(directory, name);
         }
 
