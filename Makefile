@@ -38,7 +38,7 @@ DAEMON_PKGS := libsystemd libmicrohttpd sqlite3 inih zlib
 CLIENT_PKGS := jansson
 
 WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wformat=2 -Wconversion \
-            -Wno-sign-conversion -Wpointer-arith -Wundef -Wwrite-strings -Wno-unknown-warning-option
+            -Wno-sign-conversion -Wpointer-arith -Wundef -Wwrite-strings
 CFLAGS   ?= -O2 -g
 override CFLAGS   += -std=gnu17 $(WARNINGS) -fPIC -pthread -fvisibility=hidden -ffunction-sections -fdata-sections \
             $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)

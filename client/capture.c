@@ -44,7 +44,8 @@ static bool seek_object(JsonReader *reader) {
         return false;
 }
 
-int capture_find(const Capture *capture, Arena *arena, const Value *ret[static CAPTURE_DOCUMENTS_MAX], size_t *ret_n, JsonError *ret_error) {
+int capture_find(const Capture *capture, Arena *arena, const Value *ret[static CAPTURE_DOCUMENTS_MAX], size_t *ret_n,
+                 JsonError *ret_error) {
         JsonReader reader;
         size_t n = 0, n_wasted = 0;
         int r;

@@ -30,4 +30,5 @@ void capture_add(Capture *capture, const void *bytes, size_t n);
  * whatever is printed around them. At most CAPTURE_DOCUMENTS_MAX. They live in the arena, of at least
  * json_arena_size(text.n). ret_error (line and text): why the last thing that looked like one is none; line 0: nothing did.
  */
-int capture_find(const Capture *capture, Arena *arena, const Value *ret[static CAPTURE_DOCUMENTS_MAX], size_t *ret_n, JsonError *ret_error);
+int capture_find(const Capture *capture, Arena *arena, const Value *ret[static CAPTURE_DOCUMENTS_MAX], size_t *ret_n,
+                 JsonError *ret_error);

@@ -19,7 +19,8 @@ static int conclude(const Options *options, const Courier *courier, const Delive
 
         is_duplicate = delivery->reply.status == STATUS_DUPLICATE;
         if (options_has(options, OPTION_JSON))
-                buffer_printf(&out, "{\"job\":\"%s\",\"%s\":true,\"duplicate\":%s}\n", options->arguments[0], done, is_duplicate ? "true" : "false");
+                buffer_printf(&out, "{\"job\":\"%s\",\"%s\":true,\"duplicate\":%s}\n", options->arguments[0], done,
+                              is_duplicate ? "true" : "false");
         else
                 buffer_printf(&out, "%s %s%s\n", options->arguments[0], is_duplicate ? "had already " : "has ", done);
         return print_out(&out);

@@ -88,7 +88,8 @@ static int make_items(const Run *run, const Value *const *documents, size_t n, S
 
                 *item = (Submission){ .job = run->info.id, .time_ms = run->end_realtime_ms };
                 if (indicator_from_value(documents[i], STRING_MAX_BYTES, &item->indicator, &complaint) != 0) {
-                        say("An indicator in the output was not submitted: %s%s%s", complaint.path, complaint.path[0] ? ": " : "", complaint.text);
+                        say("An indicator in the output was not submitted: %s%s%s", complaint.path, complaint.path[0] ? ": " : "",
+                            complaint.text);
                         continue;
                 }
                 r = result_id_make(item->time_ms, item->id);

@@ -106,14 +106,16 @@ static void write_title(Screen *screen, const Health *health) {
 }
 
 static void write_sockets(Screen *screen, const Health *health, const Question *question) {
-        char text[PATH_MAX + 160], duration[TEXT_MAX];
+        char text[PATH_MAX + 320], duration[TEXT_MAX];
+        const char *http;
 
         snprintf(duration, sizeof(duration), "%.1f ms", (double)health->hello_ns / 1e6);
         snprintf(text, sizeof(text), "%s: %s%s", health->path, health->error == 0 ? "answers in " : strerrordesc_np(-health->error),
                  health->error == 0 ? duration : "");
         screen_field(screen, "socket", text);
 
-        snprintf(text, sizeof(text), "%s: %s", question->socket, health->node ? "answers" : health->is_http_reachable ? "not ready" : asker_error(question->asker));
+        http = health->node ? "answers" : health->is_http_reachable ? "not ready" : asker_error(question->asker);
+        snprintf(text, sizeof(text), "%s: %s", question->socket, http);
         screen_field(screen, "http", text);
 }
 

@@ -188,7 +188,8 @@ static int print_result(const Options *options, const Delivery *delivery, size_t
         const char *separator = "";
 
         if (options_has(options, OPTION_JSON)) {
-                buffer_printf(&out, "{\"stored\":%zu,\"duplicate\":%zu,\"spooled\":%zu}\n", delivery->n_stored, delivery->n_duplicate, n_spooled);
+                buffer_printf(&out, "{\"stored\":%zu,\"duplicate\":%zu,\"spooled\":%zu}\n",
+                              delivery->n_stored, delivery->n_duplicate, n_spooled);
                 return print_out(&out);
         }
 

@@ -51,12 +51,24 @@ static void format_rate(double bytes_per_s, char ret[static TEXT_MAX]) {
         snprintf(ret, TEXT_MAX, "%.40s/s", text);
 }
 
-static void write_rates(Screen *screen, const char *label, const char *words[2], const Value *latest, const char *keys[2]) {
+typedef struct RateLine {
+        const char *label;
+        const char *words[2];
+        const char *keys[2];
+} RateLine;
+
+static const RateLine rate_lines[] = {
+        { "disks", { "read", "written" }, { "disk_read_bytes_per_second", "disk_written_bytes_per_second" } },
+        { "network", { "received", "sent" }, { "network_received_bytes_per_second", "network_sent_bytes_per_second" } },
+};
+
+static void write_rates(Screen *screen, const RateLine *line, const Value *latest) {
         char first[TEXT_MAX], second[TEXT_MAX];
 
-        format_rate(number_get(latest, keys[0]), first);
-        format_rate(number_get(latest, keys[1]), second);
-        buffer_printf(screen->out, "  %-*s%12s %-9s %12s %s\n", (int)LABEL_COLUMNS, label, first, words[0], second, words[1]);
+        format_rate(number_get(latest, line->keys[0]), first);
+        format_rate(number_get(latest, line->keys[1]), second);
+        buffer_printf(screen->out, "  %-*s%12s %-9s %12s %s\n", (int)LABEL_COLUMNS, line->label, first, line->words[0],
+                      second, line->words[1]);
 }
 
 static void write_title(Screen *screen, const Value *node) {
@@ -66,12 +78,13 @@ static void write_title(Screen *screen, const Value *node) {
         screen_style_begin(screen, STYLE_BOLD);
         (void)screen_text(screen, text_get(node, "hostname"));
         screen_style_end(screen);
-        buffer_printf(screen->out, "  %ju CPUs  %ju jobs  %s\n\n", (uintmax_t)time_get(node, "cpus"), (uintmax_t)time_get(node, "jobs_running"), time);
+        buffer_printf(screen->out, "  %ju CPUs  %ju jobs  %s\n\n", (uintmax_t)time_get(node, "cpus"),
+                      (uintmax_t)time_get(node, "jobs_running"), time);
 }
 
 static void write_screen(Screen *screen, const Value *node) {
-        const Value *latest = value_get(node, "latest"), *cpu = value_get(latest, "cpu_utilization"), *load = value_get(latest, "load");
-        const Value *memory = value_get(latest, "memory");
+        const Value *latest = value_get(node, "latest"), *cpu = value_get(latest, "cpu_utilization");
+        const Value *memory = value_get(latest, "memory"), *load = value_get(latest, "load");
         char used[TEXT_MAX], total[TEXT_MAX], text[3 * TEXT_MAX];
 
         write_title(screen, node);
@@ -85,26 +98,28 @@ static void write_screen(Screen *screen, const Value *node) {
         write_bar(screen, "/", number_get(latest, "root_filesystem_used_ratio"), "");
 
         buffer_putc(screen->out, '\n');
-        write_rates(screen, "disks", (const char *[2]){ "read", "written" }, latest, (const char *[2]){ "disk_read_bytes_per_second", "disk_written_bytes_per_second" });
-        write_rates(screen, "network", (const char *[2]){ "received", "sent" }, latest, (const char *[2]){ "network_received_bytes_per_second", "network_sent_bytes_per_second" });
+        for (size_t i = 0; i < N_ELEMENTS(rate_lines); i++)
+                write_rates(screen, &rate_lines[i], latest);
         buffer_printf(screen->out, "  %-*s%12.2f 1 min  %8.2f 5 min  %8.2f 15 min\n", (int)LABEL_COLUMNS, "load",
                       number_get(load, "load1"), number_get(load, "load5"), number_get(load, "load15"));
 }
 
 static void write_line(Screen *screen, const Value *node, bool is_first) {
         const Value *latest = value_get(node, "latest");
-        char time[TEXT_MAX], rates[4][TEXT_MAX];
+        char text[TEXT_MAX];
 
         if (is_first)
-                buffer_printf(screen->out, "%-19s %6s %6s %14s %14s %14s %14s %5s\n", "time", "cpu %", "mem %", "read", "written", "received", "sent", "jobs");
+                buffer_printf(screen->out, "%-19s %6s %6s %14s %14s %14s %14s %5s\n",
+                              "time", "cpu %", "mem %", "read", "written", "received", "sent", "jobs");
 
-        text_time(time_get(node, "time_ms"), time);
-        format_rate(number_get(latest, "disk_read_bytes_per_second"), rates[0]);
-        format_rate(number_get(latest, "disk_written_bytes_per_second"), rates[1]);
-        format_rate(number_get(latest, "network_received_bytes_per_second"), rates[2]);
-        format_rate(number_get(latest, "network_sent_bytes_per_second"), rates[3]);
-        buffer_printf(screen->out, "%-19s %6.1f %6.1f %14s %14s %14s %14s %5ju\n", time, 100 * number_get(value_get(latest, "cpu_utilization"), "mean"),
-                      100 * number_get(latest, "memory_used_ratio"), rates[0], rates[1], rates[2], rates[3], (uintmax_t)time_get(node, "jobs_running"));
+        text_time(time_get(node, "time_ms"), text);
+        buffer_printf(screen->out, "%-19s %6.1f %6.1f", text, 100 * number_get(value_get(latest, "cpu_utilization"), "mean"),
+                      100 * number_get(latest, "memory_used_ratio"));
+        for (size_t i = 0; i < 2 * N_ELEMENTS(rate_lines); i++) {
+                format_rate(number_get(latest, rate_lines[i / 2].keys[i % 2]), text);
+                buffer_printf(screen->out, " %14s", text);
+        }
+        buffer_printf(screen->out, " %5ju\n", (uintmax_t)time_get(node, "jobs_running"));
 }
 
 /* One document a line: when, and the latest of all. */
@@ -149,7 +164,8 @@ static int update(Watch *watch) {
         r = watch->n_updates == 0 ? question_ask(&watch->question, "/api/v1/node") : question_try(&watch->question, "/api/v1/node");
         if (r == EXIT_UNREACHABLE && watch->n_updates > 0) {
                 if (!watch->was_away)
-                        say("perfd cannot be reached at %s: %s. Waiting for it", watch->question.socket, asker_error(watch->question.asker));
+                        say("perfd cannot be reached at %s: %s. Waiting for it", watch->question.socket,
+                            asker_error(watch->question.asker));
                 watch->was_away = true;
                 return EXIT_DONE;
         }

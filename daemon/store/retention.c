@@ -37,9 +37,10 @@ int retention_configure(Retention *retention, Database *database, const Limits *
         retention->limits = *limits;
         retention->n_pages_max = (int64_t)clamp(n_pages, PAGES_MIN, INT32_MAX / 2);
         retention->n_wal_pages_max = (int)(reserve / 4 / PAGE_BYTES);
+        retention->n_wal_bytes_max = reserve / 2;
         retention->n_batch_bytes_max = (size_t)clamp(reserve / 16, 64 * KIB, 2 * MIB);
 
-        (void)snprintf(text, sizeof(text), "PRAGMA journal_size_limit = %llu", (unsigned long long)(reserve / 2));
+        (void)snprintf(text, sizeof(text), "PRAGMA journal_size_limit = %llu", (unsigned long long)retention->n_wal_bytes_max);
         r = database_exec(database, text);
         return r != 0 ? r : cap_pages(retention, database);
 }

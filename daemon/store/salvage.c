@@ -9,8 +9,10 @@
 #include "util/clock.h"
 #include "util/scoped.h"
 
-static int mark_path(const char *path, char ret[static PATH_MAX]) {
-        int n = snprintf(ret, PATH_MAX, "%s.damaged", path);
+#define MARK ".damaged"
+
+static int path_with(const char *path, const char *suffix, char ret[static PATH_MAX]) {
+        int n = snprintf(ret, PATH_MAX, "%s%s", path, suffix);
 
         return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
@@ -20,7 +22,7 @@ int salvage_mark(const char *path) {
         char mark[PATH_MAX];
         int r;
 
-        r = mark_path(path, mark);
+        r = path_with(path, MARK, mark);
         if (r < 0)
                 return r;
 
@@ -31,21 +33,33 @@ int salvage_mark(const char *path) {
 bool salvage_is_marked(const char *path) {
         char mark[PATH_MAX];
 
-        return mark_path(path, mark) == 0 && access(mark, F_OK) == 0;
+        return path_with(path, MARK, mark) == 0 && access(mark, F_OK) == 0;
 }
 
 static int rename_with(const char *path, const char *target, const char *suffix) {
         char from[PATH_MAX], to[PATH_MAX];
+        int r;
 
-        if (snprintf(from, sizeof(from), "%s%s", path, suffix) >= (int)sizeof(from) ||
-            snprintf(to, sizeof(to), "%s%s", target, suffix) >= (int)sizeof(to))
-                return -ENAMETOOLONG;
-
+        r = path_with(path, suffix, from);
+        if (r == 0)
+                r = path_with(target, suffix, to);
+        if (r < 0)
+                return r;
         return rename(from, to) < 0 && errno != ENOENT ? -errno : 0;
 }
 
+static int remove_with(const char *path, const char *suffix) {
+        char file[PATH_MAX];
+        int r;
+
+        r = path_with(path, suffix, file);
+        if (r < 0)
+                return r;
+        return unlink(file) < 0 && errno != ENOENT ? -errno : 0;
+}
+
 int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *reason, char **ret_note) {
-        char when[CLOCK_TEXT_MAX], target[PATH_MAX], mark[PATH_MAX];
+        char when[CLOCK_TEXT_MAX], target[PATH_MAX];
         int r;
 
         clock_format_utc(now_realtime_ns, when);
@@ -55,14 +69,13 @@ int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *re
         /* The log first: left behind alone it would be taken for the new file's. */
         r = rename_with(path, target, "-wal");
         if (r == 0)
-                r = rename_with(path, target, "-shm");
-        if (r == 0)
                 r = rename_with(path, target, "");
         if (r == 0)
-                r = mark_path(path, mark);
+                r = remove_with(path, "-shm");
+        if (r == 0)
+                r = remove_with(path, MARK);
         if (r < 0)
                 return r;
-        (void)unlink(mark);
 
         if (asprintf(ret_note, "%s was damaged (%s): kept as %s, begun anew", path, reason, target) < 0)
                 return -ENOMEM;

@@ -23,17 +23,20 @@
 
 /* --- what others may ask ------------------------------------------------------------------------- */
 
-/* Size on disk: what the limit is about. */
-static uint64_t disk_bytes(const char *path) {
+static uint64_t wal_bytes(const char *path) {
         char wal[PATH_MAX];
-        uint64_t n = 0;
         struct stat st;
 
-        if (stat(path, &st) == 0)
-                n += (uint64_t)st.st_size;
-        if (snprintf(wal, sizeof(wal), "%s-wal", path) < (int)sizeof(wal) && stat(wal, &st) == 0)
-                n += (uint64_t)st.st_size;
-        return n;
+        if (snprintf(wal, sizeof(wal), "%s-wal", path) >= (int)sizeof(wal) || stat(wal, &st) < 0)
+                return 0;
+        return (uint64_t)st.st_size;
+}
+
+/* Size on disk: what the limit is about. */
+static uint64_t disk_bytes(const char *path) {
+        struct stat st;
+
+        return (stat(path, &st) == 0 ? (uint64_t)st.st_size : 0) + wal_bytes(path);
 }
 
 static void note_size(Writer *writer) {
@@ -263,6 +266,7 @@ static void checkpoint_if_due(Writer *writer) {
 }
 
 static void remove_some(Writer *writer) {
+        bool was_removing = writer->has_more_to_remove;
         int r;
 
         if (!writer->has_more_to_remove && clock_boottime_ns() < writer->next_removal_ns)
@@ -275,7 +279,13 @@ static void remove_some(Writer *writer) {
                 note_failure(writer, r);
         }
         catalog_forget(writer->catalog);
+        writer->is_settled &= !writer->has_more_to_remove;
         writer->next_removal_ns = clock_boottime_ns() + REMOVAL_INTERVAL_NS;
+        /* What is given back is cut off the file by a checkpoint. */
+        if (was_removing && !writer->has_more_to_remove)
+                checkpoint(writer, SQLITE_CHECKPOINT_PASSIVE);
+        else
+                checkpoint_if_due(writer);
         note_size(writer);
 }
 
@@ -292,8 +302,9 @@ static void settle(Writer *writer) {
         if (!is_writable(writer) && commit_batch(writer, NULL, 0) == 0)
                 note_commit(writer, 0, 0, true);
 
-        if (writer->database.n_wal_pages > 0)
-                checkpoint(writer, SQLITE_CHECKPOINT_PASSIVE);
+        /* A log that grew, behind a reader or while space was given back, is cut when nobody waits for it. */
+        if (wal_bytes(writer->path) > writer->retention.n_wal_bytes_max)
+                checkpoint(writer, SQLITE_CHECKPOINT_TRUNCATE);
         (void)sqlite3_db_release_memory(writer->database.db);
         note_size(writer);
         writer->is_settled = is_writable(writer);

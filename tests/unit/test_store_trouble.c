@@ -1,0 +1,537 @@
+/* What a store does when something is wrong with its file, its disk or its limits. */
+
+#include "storing.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <sqlite3.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+static int setup(void **state) {
+        Place *place = calloc(1, sizeof(*place));
+
+        assert_non_null(place);
+        place_make(place);
+        *state = place;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Place *place = *state;
+
+        place_remove(place);
+        free(place);
+        return 0;
+}
+
+/* --- opening ------------------------------------------------------------------------------------- */
+
+/* Opening is refused or noted; the note, which the caller frees. */
+static char *open_with_note(Place *place, int expected) {
+        StoreConfig config = place_config(place);
+        char *note = NULL;
+
+        assert_int_equal(store_open(&place->store, &config, &note), expected);
+        assert_non_null(note);
+        if (expected == 0)
+                assert_int_equal(reader_new(&place->reader, store_path(place->store), 10 * NS_PER_S), 0);
+        return note;
+}
+
+static void write_at(const Place *place, off_t offset, const void *bytes, size_t n) {
+        scoped(closep) int fd = -1;
+        char path[PATH_MAX];
+
+        place_path(place, "perfd.db", path);
+        fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        assert_true(fd >= 0);
+        assert_int_equal(pwrite(fd, bytes, n, offset), n);
+}
+
+static void run_sql(const Place *place, const char *sql) {
+        char path[PATH_MAX];
+        sqlite3 *db;
+
+        place_path(place, "perfd.db", path);
+        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static char *file_bytes(const Place *place, size_t *ret_n) {
+        scoped(closep) int fd = -1;
+        char path[PATH_MAX], *bytes;
+        struct stat st;
+
+        place_path(place, "perfd.db", path);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        assert_true(fd >= 0);
+        assert_int_equal(fstat(fd, &st), 0);
+        bytes = malloc((size_t)st.st_size);
+        assert_non_null(bytes);
+        assert_int_equal(read(fd, bytes, (size_t)st.st_size), st.st_size);
+        *ret_n = (size_t)st.st_size;
+        return bytes;
+}
+
+static void a_second_perfd_is_kept_out_until_the_first_is_gone(void **state) {
+        scoped(freep) char *note = NULL;
+        StoreConfig config;
+        Place *place = *state;
+        Store *second = NULL;
+
+        place_open(place);
+        config = place_config(place);
+        assert_int_equal(store_open(&second, &config, &note), STORE_LOCKED);
+        assert_non_null(strstr(note, "perfd.lock"));
+        assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
+        place_close(place);
+
+        place_open(place);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 1);
+}
+
+static void a_directory_that_is_not_there_is_an_error(void **state) {
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+        Store *store = NULL;
+        char *note;
+
+        config.directory = "/nonexistent/perfd";
+        assert_int_equal(store_open(&store, &config, &note), -ENOENT);
+        assert_null(note);
+        assert_null(store);
+}
+
+static void a_file_of_a_later_perfd_is_refused_and_not_touched(void **state) {
+        scoped(freep) char *before = NULL, *after = NULL, *note = NULL;
+        size_t n_before, n_after;
+        Place *place = *state;
+
+        place_open(place);
+        assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
+        place_close(place);
+        run_sql(place, "PRAGMA user_version = 99");
+
+        before = file_bytes(place, &n_before);
+        note = open_with_note(place, STORE_TOO_NEW);
+        assert_non_null(strstr(note, "99"));
+        after = file_bytes(place, &n_after);
+        assert_int_equal(n_before, n_after);
+        assert_memory_equal(before, after, n_before);
+}
+
+static void opening_again_migrates_nothing(void **state) {
+        scoped(freep) char *before = NULL, *after = NULL;
+        size_t n_before, n_after;
+        Place *place = *state;
+
+        place_open(place);
+        assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
+        place_close(place);
+        before = file_bytes(place, &n_before);
+        place_open(place);
+        place_close(place);
+        after = file_bytes(place, &n_after);
+        assert_int_equal(n_before, n_after);
+        assert_memory_equal(before, after, n_before);
+}
+
+/* Opens in spite of it, with the old file beside the new one. */
+static void assert_put_aside(Place *place) {
+        scoped(freep) char *note = open_with_note(place, 0);
+        char path[PATH_MAX];
+
+        assert_true(place_find(place, "perfd.db.corrupt-", path));
+        assert_non_null(strstr(note, "perfd.db.corrupt-"));
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 0);
+        assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 1);
+}
+
+static void a_file_that_is_no_database_is_put_aside(void **state) {
+        Place *place = *state;
+
+        write_at(place, 0, "This is not a database, whatever its name says.\n", 48);
+        assert_put_aside(place);
+}
+
+static void a_database_of_something_else_is_put_aside(void **state) {
+        Place *place = *state;
+
+        run_sql(place, "CREATE TABLE result (x)");
+        assert_put_aside(place);
+}
+
+static void a_damaged_table_is_put_aside(void **state) {
+        Place *place = *state;
+        char zeros[4096] = {};
+
+        place_open(place);
+        for (uint64_t n = 1; n <= 2000; n++)
+                assert_int_equal(put_number(place->store, n, n), STORE_DONE);
+        place_close(place);
+        for (off_t page = 3; page < 40; page++)
+                write_at(place, page * 4096, zeros, sizeof(zeros));
+        assert_put_aside(place);
+}
+
+static void a_file_cut_short_is_put_aside(void **state) {
+        Place *place = *state;
+        char path[PATH_MAX];
+
+        place_open(place);
+        for (uint64_t n = 1; n <= 2000; n++)
+                assert_int_equal(put_number(place->store, n, n), STORE_DONE);
+        place_close(place);
+        place_path(place, "perfd.db", path);
+        assert_int_equal(truncate(path, 5 * 4096), 0);
+        assert_put_aside(place);
+}
+
+static void an_empty_file_is_a_new_store(void **state) {
+        Place *place = *state;
+
+        write_at(place, 0, "", 0);
+        place_open(place);
+        assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
+}
+
+static off_t root_page(const Place *place, const char *name) {
+        sqlite3_stmt *statement;
+        char path[PATH_MAX];
+        sqlite3 *db;
+        off_t page;
+
+        place_path(place, "perfd.db", path);
+        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_prepare_v2(db, "SELECT rootpage FROM sqlite_schema WHERE name = ?1", -1, &statement, NULL), SQLITE_OK);
+        sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+        page = sqlite3_column_int(statement, 0);
+        sqlite3_finalize(statement);
+        sqlite3_close(db);
+        return page;
+}
+
+static void damage_found_while_writing_stops_writing_and_is_put_aside_at_the_next_start(void **state) {
+        Place *place = *state;
+        uint8_t junk[4096];
+        StoreStats stats;
+        char path[PATH_MAX];
+
+        /* An index that is not looked at when opening, and touched by the first job. */
+        place_open(place);
+        place_close(place);
+        memset(junk, 0x5a, sizeof(junk));
+        write_at(place, (root_page(place, "job_by_user") - 1) * 4096, junk, sizeof(junk));
+
+        place_open(place);
+        assert_int_equal(store_put_job_begin(place->store, &(JobInfo){ .id = "a" }, 1, "b", "w", "m", (StoreCookie){ 5, 0 }), 0);
+        assert_int_equal(outcome_of(place->store, 5), STORE_FAILED);
+        store_stats(place->store, &stats);
+        assert_false(stats.is_writable);
+        assert_string_not_equal(stats.error, "");
+        assert_int_equal(stats.n_commits, 0);
+        place_close(place);
+
+        assert_put_aside(place);
+        assert_false(place_find(place, "perfd.db.damaged", path));
+}
+
+/* --- limits -------------------------------------------------------------------------------------- */
+
+static void reopen_with(Place *place, const StoreConfig *config) {
+        place_close(place);
+        place_open_with(place, config);
+}
+
+/* Results with this many bytes of document, one submission each. */
+static uint64_t put_large(Store *store, uint64_t first, uint64_t n, size_t n_bytes) {
+        char *text = malloc(n_bytes + 1);
+        uint64_t n_done = 0;
+
+        assert_non_null(text);
+        memset(text, 'x', n_bytes);
+        text[n_bytes] = '\0';
+        for (uint64_t i = first; i < first + n; i++) {
+                Item item;
+
+                item_make(&item, "PiMatmul", "tensorflow", i);
+                item.result[0].value = (Value){ .type = VALUE_STRING, .string = text };
+                item.submission.time_ms = i;
+                n_done += put_one(store, &item.submission, i) == STORE_DONE;
+        }
+        free(text);
+        return n_done;
+}
+
+static void at_the_size_limit_the_oldest_results_go(void **state) {
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+        StoreStats stats;
+        ResultRow row;
+        uint64_t n;
+
+        config.size_max_bytes = 4 * MIB;
+        reopen_with(place, &config);
+        assert_int_equal(put_large(place->store, 1, 8000, 2000), 8000);
+
+        store_stats(place->store, &stats);
+        assert_true(stats.size_bytes <= 4 * MIB);
+        assert_true(stats.n_rows_removed > 4000);
+        assert_int_equal(stats.n_commit_failures, 0);
+
+        n = count_results(place->reader, &(ResultFilter){});
+        assert_int_equal(n, 8000 - stats.n_rows_removed);
+        assert_true(n > 500);
+        assert_int_equal(reader_results(place->reader, &(ResultFilter){}), 0);
+        for (uint64_t i = 0; i < n; i++) {
+                assert_int_equal(reader_next_result(place->reader, &row), 0);
+                assert_int_equal(id_number(row.id), 8000 - i);
+        }
+}
+
+static void put_sample(Store *store, uint64_t begin_ms) {
+        assert_int_equal(store_put_node_sample(store, begin_ms, 1000, "one point"), 0);
+}
+
+static uint64_t count_samples(Reader *reader) {
+        NodeSampleRow row;
+        uint64_t n = 0;
+
+        assert_int_equal(reader_node_samples(reader, 0, 0), 0);
+        while (reader_next_node_sample(reader, &row) == 0)
+                n++;
+        return n;
+}
+
+static uint64_t count_jobs(Reader *reader, const char *job_state) {
+        JobRow row;
+        uint64_t n = 0;
+
+        assert_int_equal(reader_jobs(reader, &(JobFilter){ .state = job_state }), 0);
+        while (reader_next_job(reader, &row) == 0)
+                n++;
+        return n;
+}
+
+static void put_job(Store *store, const char *id, uint64_t begin_ms, bool is_over) {
+        JobInfo info = {};
+
+        (void)snprintf(info.id, sizeof(info.id), "%s", id);
+        assert_int_equal(store_put_job_begin(store, &info, begin_ms, "b", "w", "m", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(outcome_of(store, 1), STORE_DONE);
+        if (!is_over)
+                return;
+        assert_int_equal(store_put_job_end(store, id, JOB_FINISHED, begin_ms + 1, &(JobEnd){}, "", NULL, NULL, (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(outcome_of(store, 2), STORE_DONE);
+}
+
+static void samples_go_before_results_and_running_jobs_stay(void **state) {
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+
+        config.size_max_bytes = 4 * MIB;
+        reopen_with(place, &config);
+        put_job(place->store, "running", 1, false);
+        put_job(place->store, "over", 2, true);
+        for (uint64_t i = 1; i <= 1000; i++)
+                put_sample(place->store, i);
+        assert_int_equal(put_large(place->store, 1, 4000, 2000), 4000);
+
+        assert_int_equal(count_samples(place->reader), 0);
+        assert_int_equal(count_jobs(place->reader, "running"), 1);
+        assert_int_equal(count_jobs(place->reader, "finished"), 1);
+}
+
+static void a_row_larger_than_the_store_fails_and_says_why(void **state) {
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+        StoreStats stats;
+
+        config.size_max_bytes = 2 * MIB;
+        reopen_with(place, &config);
+        assert_int_equal(put_large(place->store, 1, 1, 1000), 1);
+        assert_int_equal(put_large(place->store, 2, 1, 3 << 20), 0);
+        store_stats(place->store, &stats);
+        assert_false(stats.is_writable);
+        assert_string_equal(stats.error, "store is full: limit [store] max_size reached");
+        assert_int_equal(stats.n_commit_failures, 1);
+
+        assert_int_equal(put_large(place->store, 3, 1, 1000), 1);
+        store_stats(place->store, &stats);
+        assert_true(stats.is_writable);
+        assert_string_equal(stats.error, "");
+}
+
+static void a_lowered_limit_gives_space_back(void **state) {
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+        StoreStats stats;
+
+        config.size_max_bytes = 64 * MIB;
+        reopen_with(place, &config);
+        assert_int_equal(put_large(place->store, 1, 8000, 2000), 8000);
+        store_stats(place->store, &stats);
+        assert_true(stats.size_bytes > 16 * MIB);
+
+        config.size_max_bytes = 4 * MIB;
+        store_configure(place->store, &config);
+        EVENTUALLY((store_stats(place->store, &stats), stats.size_bytes <= 4 * MIB));
+        assert_true(count_results(place->reader, &(ResultFilter){}) > 500);
+        assert_int_equal(put_large(place->store, 9000, 100, 2000), 100);
+}
+
+static uint64_t now_ms(void) {
+        return clock_realtime_ns() / NS_PER_MS;
+}
+
+static void rows_expire_by_kind(void **state) {
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+        uint64_t old_ms = now_ms() - 3600 * 1000, new_ms = now_ms();
+        IndicatorRow indicator;
+        Item item;
+
+        place_open(place);
+        for (uint64_t n = 1; n <= 1500; n++)
+                assert_int_equal(put_number(place->store, n, old_ms), STORE_DONE);
+        item_make(&item, "PiConv2D", "pytorch", 5000);
+        item.submission.time_ms = new_ms;
+        assert_int_equal(put_one(place->store, &item.submission, 1), STORE_DONE);
+        put_job(place->store, "old", old_ms, true);
+        put_job(place->store, "old-running", old_ms, false);
+        put_job(place->store, "new", new_ms, true);
+        for (uint64_t i = 0; i < 700; i++)
+                put_sample(place->store, old_ms + i);
+        put_sample(place->store, new_ms);
+
+        config.keep_results_ns = 60 * NS_PER_S;
+        config.keep_samples_ns = 60 * NS_PER_S;
+        store_configure(place->store, &config);
+        EVENTUALLY(count_results(place->reader, &(ResultFilter){}) == 1 && count_samples(place->reader) == 1);
+        assert_int_equal(count_jobs(place->reader, NULL), 3);
+
+        config.keep_jobs_ns = 60 * NS_PER_S;
+        store_configure(place->store, &config);
+        EVENTUALLY(count_jobs(place->reader, NULL) == 2);
+        assert_int_equal(count_jobs(place->reader, "running"), 1);
+
+        /* A name without results is gone, the other's count is right. */
+        assert_int_equal(reader_indicators(place->reader), 0);
+        assert_int_equal(reader_next_indicator(place->reader, &indicator), 0);
+        assert_string_equal(indicator.name, "PiConv2D");
+        assert_int_equal(indicator.n_results, 1);
+        assert_int_equal(reader_next_indicator(place->reader, &indicator), READER_END);
+
+        /* And may come back. */
+        assert_int_equal(put_number(place->store, 1, new_ms), STORE_DONE);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = "PiMatmul" }), 1);
+}
+
+static void the_log_does_not_grow_while_rows_come(void **state) {
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+        char path[PATH_MAX];
+        struct stat st;
+
+        config.size_max_bytes = 16 * MIB;
+        reopen_with(place, &config);
+        assert_int_equal(put_large(place->store, 1, 10000, 1000), 10000);
+        place_path(place, "perfd.db-wal", path);
+        assert_int_equal(stat(path, &st), 0);
+        assert_true((uint64_t)st.st_size <= 4 * MIB);
+}
+
+/* --- a full disk --------------------------------------------------------------------------------- */
+
+/* Fills what is left of the file system; the file's descriptor. */
+static int fill_disk(const Place *place) {
+        static const char block[4096];
+        char path[PATH_MAX];
+        int fd;
+
+        place_path(place, "perfd-filler", path);
+        fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        assert_true(fd >= 0);
+        while (write(fd, block, sizeof(block)) > 0)
+                ;
+        assert_int_equal(errno, ENOSPC);
+        return fd;
+}
+
+static void a_full_disk_fails_puts_keeps_what_is_stored_and_heals(void **state) {
+        Place *place = *state;
+        uint64_t n_done = 0, n_failed = 0;
+        scoped(closep) int fd = -1;
+        StoreStats stats;
+
+        /* A small file system that nobody else sees and that goes with the process. */
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            mount("none", place->directory, "tmpfs", 0, "size=8m") < 0)
+                skip();
+
+        place_open(place);
+        assert_int_equal(put_large(place->store, 1, 100, 1000), 100);
+        fd = fill_disk(place);
+        for (uint64_t n = 101; n_failed < 20; n++) {
+                uint64_t n_new = put_large(place->store, n, 1, 1000);
+
+                n_done += n_new;
+                n_failed += 1 - n_new;
+                assert_true(n < 5000);
+        }
+        store_stats(place->store, &stats);
+        assert_false(stats.is_writable);
+        assert_string_not_equal(stats.error, "");
+        assert_null(strstr(stats.error, "max_size"));
+        assert_int_equal(stats.n_commit_failures, n_failed);
+        assert_int_equal(stats.n_rows_removed, 0);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 100 + n_done);
+
+        /* Without anybody putting, too: who is told that nothing can be stored does not try. */
+        assert_int_equal(ftruncate(fd, 0), 0);
+        EVENTUALLY((store_stats(place->store, &stats), stats.is_writable));
+        assert_string_equal(stats.error, "");
+        assert_int_equal(put_large(place->store, 10000, 100, 1000), 100);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 200 + n_done);
+
+        place_close(place);
+        place_open(place);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 200 + n_done);
+        closep(&fd);
+        fd = -1;
+        place_close(place);
+        assert_int_equal(umount(place->directory), 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+                TEST(a_second_perfd_is_kept_out_until_the_first_is_gone),
+                TEST(a_directory_that_is_not_there_is_an_error),
+                TEST(a_file_of_a_later_perfd_is_refused_and_not_touched),
+                TEST(opening_again_migrates_nothing),
+                TEST(a_file_that_is_no_database_is_put_aside),
+                TEST(a_database_of_something_else_is_put_aside),
+                TEST(a_damaged_table_is_put_aside),
+                TEST(a_file_cut_short_is_put_aside),
+                TEST(an_empty_file_is_a_new_store),
+                TEST(damage_found_while_writing_stops_writing_and_is_put_aside_at_the_next_start),
+                TEST(at_the_size_limit_the_oldest_results_go),
+                TEST(samples_go_before_results_and_running_jobs_stay),
+                TEST(a_row_larger_than_the_store_fails_and_says_why),
+                TEST(a_lowered_limit_gives_space_back),
+                TEST(rows_expire_by_kind),
+                TEST(the_log_does_not_grow_while_rows_come),
+                TEST(a_full_disk_fails_puts_keeps_what_is_stored_and_heals),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
