@@ -188,17 +188,17 @@ static void observe_boot_counters(const Sample *sample, Observation *ret) {
 
 /* Time spent at or over each threshold, by the mean, by all and by any of the CPUs. */
 static void count_thresholds(Totals *totals, const Observation *observation) {
-        /* Shares are quotients of small integers; what is equal on paper must count as reached. */
-        static const double thresholds[] = { METER_AT100_RATIO, 0.8 - 1e-9, 0.4 - 1e-9, 0.2 - 1e-9 };
+        static const double thresholds[] = { METER_AT100_RATIO, 0.8, 0.4, 0.2 };
+        const double hair = 1e-9; /* a mean of shares that is equal on paper must count as reached */
         uint64_t elapsed_ns = observation->end_ns - observation->begin_ns;
 
         totals->value[TOTAL_OBSERVED_NS] += elapsed_ns;
         for (size_t i = 0; i < N_ELEMENTS(thresholds); i++) {
-                if (observation->cpu_mean >= thresholds[i])
+                if (observation->cpu_mean + hair >= thresholds[i])
                         totals->value[TOTAL_MEAN_AT100_NS + i] += elapsed_ns;
-                if (observation->cpu_min >= thresholds[i])
+                if (observation->cpu_min + hair >= thresholds[i])
                         totals->value[TOTAL_ALL_AT100_NS + i] += elapsed_ns;
-                if (observation->cpu_max >= thresholds[i])
+                if (observation->cpu_max + hair >= thresholds[i])
                         totals->value[TOTAL_ANY_AT100_NS + i] += elapsed_ns;
         }
 }

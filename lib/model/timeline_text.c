@@ -3,19 +3,23 @@
  *
  *   timeline boottime_ns=… realtime_ns=… interval_ns=… n=120
  *   observed shares=…               left out where every point was observed in full
- *   cpu levels=1000 lo=0.01 hi=0.98 range=…
- *   memory levels=4000 lo=0.3 hi=0.31 mean=…
+ *   cpu lo=0.01 hi=0.98 levels=1000 about=…
+ *   memory lo=0.3 hi=0.31 levels=4000 range=…
+ *   disk_read hi=2.1e+08 levels=4000 mean=…
+ *   disk_write lo=4096              the same everywhere
+ *   net_sent                        0 everywhere
  *   end
  *
  * A plot needs no more digits than it has pixels, and a finished job's row has no room for more:
  * values become steps between the lowest and the highest of their series (of their logarithm,
  * for rates), and steps become printable characters. Neighbours are alike, so a mean is
- * the step from the mean before, min and max are the steps from it, and small numbers take one
- * character, larger ones two. `mean`: min and max are the same everywhere, and left out. Of what
- * gets too long in all, the longest series is told in coarser steps until it fits.
+ * the step from the mean before, and small numbers take one character, larger ones two. Min and max
+ * are distances from the mean: left out where there are none (`mean`), exact (`range`), or with
+ * min in one character, within 4 % of its distance (`about`). Of what gets too long in all, the longest
+ * series is told more coarsely, until it fits.
  *
- * Characters: 90 digits, then '}' for a value that is unknown, and '~' with a digit for so many points
- * more which are all like the mean before.
+ * Characters: the digits of digits.h, '}' for a value that is unknown, and '~' with a digit for so many
+ * points more (and one) which are all like the mean before.
  */
 
 #include "model/timeline.h"
@@ -24,129 +28,49 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/digits.h"
+#include "model/scale.h"
 #include "model/words.h"
 #include "util/parse.h"
 
 #define TEXT_MAGIC "timeline"
 #define TEXT_END "end"
 
-/* Printable ASCII without '"', '\\' (for JSON and shells), and the two that are not digits. */
-static const char digits[] = "!#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|";
-#define BASE 90U
-#define UNKNOWN '}'
-#define RUN '~'
-_Static_assert(sizeof(digits) - 1 == BASE, "one character for each digit");
-
-/* From fine to coarse: how many different values a series may have. */
-static const unsigned levels_steps[] = { 4000, 2000, 1000, 500, 250, 120, 60 };
+/* From fine to coarse: how many different values a series may have, and whether min is exact. */
+static const struct {
+        unsigned levels;
+        bool is_about;
+} precisions[] = { { 4000, false }, { 1000, false }, { 1000, true }, { 500, true }, { 300, true } };
 #define LEVELS_MAX 4000U
 #define POINTS_MAX 10000U
+#define VALUE_MAX 1e30 /* a float holds it */
 
-/* 2.5 KiB for 120 points. */
+/* 2.5 KiB for 120 points. Pure noise takes 3.5, however coarsely told. */
 #define TEXT_TARGET(n) (240 + 19 * (n))
-
-/* --- numbers as characters ------------------------------------------------------------------ */
-
-/* How many of the digits stand for themselves when n numbers must be told apart in two characters at most. */
-static unsigned n_single(unsigned n) {
-        return n <= BASE ? BASE : (BASE * BASE - n) / (BASE - 1);
-}
-
-static void put_number(Buffer *out, unsigned v, unsigned n) {
-        unsigned single = n_single(n);
-
-        if (v >= single) {
-                buffer_putc(out, digits[single + (v - single) / BASE]);
-                v = (v - single) % BASE;
-        }
-        buffer_putc(out, digits[v]);
-}
-
-/* Small numbers of either sign: 0, -1, 1, -2, … */
-static void put_signed(Buffer *out, int v, unsigned n) {
-        put_number(out, v < 0 ? (unsigned)(-v) * 2 - 1 : (unsigned)v * 2, 2 * n - 1);
-}
-
-/* What is left to read. */
-typedef struct Cursor {
-        const char *p, *end;
-} Cursor;
-
-static int get_digit(Cursor *cursor, unsigned *ret) {
-        const char *at = cursor->p < cursor->end && *cursor->p ? strchr(digits, *cursor->p) : NULL;
-
-        if (!at)
-                return PARSE_MALFORMED;
-
-        cursor->p++;
-        *ret = (unsigned)(at - digits);
-        return 0;
-}
-
-static int get_number(Cursor *cursor, unsigned n, unsigned *ret) {
-        unsigned single = n_single(n), v, low;
-
-        if (get_digit(cursor, &v) != 0)
-                return PARSE_MALFORMED;
-        if (v >= single) {
-                if (get_digit(cursor, &low) != 0)
-                        return PARSE_MALFORMED;
-                v = single + (v - single) * BASE + low;
-        }
-        if (v >= n)
-                return PARSE_MALFORMED;
-
-        *ret = v;
-        return 0;
-}
-
-static int get_signed(Cursor *cursor, unsigned n, int *ret) {
-        unsigned v;
-
-        if (get_number(cursor, 2 * n - 1, &v) != 0)
-                return PARSE_MALFORMED;
-
-        *ret = v % 2 ? -(int)(v / 2) - 1 : (int)(v / 2);
-        return 0;
-}
 
 /* --- values as steps ------------------------------------------------------------------------ */
 
-typedef struct Scale {
-        bool is_logarithmic;
-        double lo, hi; /* as printed */
-        unsigned levels;
-} Scale;
+typedef enum Detail {
+        DETAIL_MEAN,
+        DETAIL_ABOUT,
+        DETAIL_RANGE,
+} Detail;
+
+static const char *const details[] = {
+        [DETAIL_MEAN] = "mean",
+        [DETAIL_ABOUT] = "about",
+        [DETAIL_RANGE] = "range",
+};
+
+/* How one series is told. */
+typedef struct Coding {
+        Scale scale;
+        Detail detail;
+} Coding;
 
 typedef struct Steps {
         int mean, min, max;
 } Steps;
-
-/* log1p: a rate of 0 is frequent, and 1 byte/s is as good as 0. */
-static double bend(const Scale *scale, double v) {
-        return scale->is_logarithmic ? log1p(v) : v;
-}
-
-static int step_of(const Scale *scale, double v) {
-        double lo = bend(scale, scale->lo), hi = bend(scale, scale->hi), at;
-
-        if (!(hi > lo))
-                return 0;
-
-        /* The ends were rounded when they were printed, so a value can be a little outside. */
-        at = (bend(scale, v) - lo) / (hi - lo) * (scale->levels - 1);
-        return (int)lrint(fmin(fmax(at, 0), scale->levels - 1));
-}
-
-static float value_of(const Scale *scale, int step) {
-        double lo = bend(scale, scale->lo), hi = bend(scale, scale->hi), v;
-
-        if (step == 0)
-                return (float)scale->lo;
-
-        v = lo + (hi - lo) * step / (scale->levels - 1);
-        return (float)(scale->is_logarithmic ? expm1(v) : v);
-}
 
 static double with_six_digits(double v) {
         char text[32];
@@ -180,9 +104,9 @@ static Scale scale_of(const Timeline *timeline, Series series, unsigned levels) 
 
 static Steps steps_of(const Scale *scale, const TimelineValue *value) {
         return (Steps){
-                .mean = step_of(scale, value->mean),
-                .min = step_of(scale, value->min),
-                .max = step_of(scale, value->max),
+                .mean = scale_step(scale, value->mean),
+                .min = scale_step(scale, value->min),
+                .max = scale_step(scale, value->max),
         };
 }
 
@@ -192,7 +116,7 @@ static bool is_flat(const Steps *steps) {
         return steps->min == steps->mean && steps->max == steps->mean;
 }
 
-static bool is_mean_only(const Timeline *timeline, Series series, const Scale *scale) {
+static bool has_only_means(const Timeline *timeline, Series series, const Scale *scale) {
         for (size_t i = 0; i < timeline->n; i++) {
                 const TimelineValue *v = &timeline->points[i].series[series];
                 Steps steps;
@@ -207,23 +131,37 @@ static bool is_mean_only(const Timeline *timeline, Series series, const Scale *s
         return true;
 }
 
+/* The same value everywhere, and no point unknown. */
+static bool is_constant(const Timeline *timeline, Series series, const Scale *scale) {
+        for (size_t i = 0; i < timeline->n; i++)
+                if (timeline->points[i].observed_ns > 0 && isnan(timeline->points[i].series[series].mean))
+                        return false;
+        return scale->lo == scale->hi;
+}
+
 static void put_run(Buffer *out, unsigned *n) {
         if (*n > 0) {
-                buffer_putc(out, RUN);
-                buffer_putc(out, digits[*n - 1]);
+                buffer_putc(out, DIGIT_RUN);
+                digit_put(out, *n - 1);
         }
         *n = 0;
 }
 
-static void put_point(const Scale *scale, const Steps *steps, int before, bool mean_only, Buffer *out) {
-        put_signed(out, steps->mean - before, scale->levels);
-        if (mean_only)
+static void put_point(const Coding *coding, const Steps *steps, int before, Buffer *out) {
+        unsigned below = (unsigned)(steps->mean - steps->min), above = (unsigned)(steps->max - steps->mean);
+
+        digits_put_signed(out, steps->mean - before, coding->scale.levels);
+        if (coding->detail == DETAIL_MEAN)
                 return;
-        put_number(out, (unsigned)(steps->mean - steps->min), scale->levels);
-        put_number(out, (unsigned)(steps->max - steps->mean), scale->levels);
+
+        if (coding->detail == DETAIL_ABOUT)
+                digit_put(out, scale_about(&coding->scale, below));
+        else
+                digits_put(out, below, coding->scale.levels);
+        digits_put(out, above, coding->scale.levels);
 }
 
-static void put_codes(const Timeline *timeline, Series series, const Scale *scale, bool mean_only, Buffer *out) {
+static void put_codes(const Timeline *timeline, Series series, const Coding *coding, Buffer *out) {
         unsigned n_run = 0;
         int before = 0;
 
@@ -235,40 +173,60 @@ static void put_codes(const Timeline *timeline, Series series, const Scale *scal
                         continue;
                 if (isnan(v->mean)) {
                         put_run(out, &n_run);
-                        buffer_putc(out, UNKNOWN);
+                        buffer_putc(out, DIGIT_UNKNOWN);
                         continue;
                 }
 
-                steps = steps_of(scale, v);
+                steps = steps_of(&coding->scale, v);
                 if (steps.mean == before && is_flat(&steps)) {
-                        if (++n_run == BASE)
+                        if (++n_run == DIGITS_BASE)
                                 put_run(out, &n_run);
                         continue;
                 }
 
                 put_run(out, &n_run);
-                put_point(scale, &steps, before, mean_only, out);
+                put_point(coding, &steps, before, out);
                 before = steps.mean;
         }
 
         put_run(out, &n_run);
 }
 
-static void put_series(const Timeline *timeline, Series series, unsigned levels, Buffer *out) {
-        Scale scale = scale_of(timeline, series, levels);
-        bool mean_only = is_mean_only(timeline, series, &scale);
+static void put_series(const Timeline *timeline, Series series, size_t precision, Buffer *out) {
+        Coding coding = { .scale = scale_of(timeline, series, precisions[precision].levels) };
 
         buffer_puts(out, series_name(series));
-        words_put_u64(out, "levels", levels);
-        words_put_double(out, "lo", scale.lo);
-        words_put_double(out, "hi", scale.hi);
-        buffer_puts(out, mean_only ? " mean=" : " range=");
-        put_codes(timeline, series, &scale, mean_only, out);
+        words_put_double(out, "lo", coding.scale.lo);
+        if (is_constant(timeline, series, &coding.scale)) {
+                buffer_putc(out, '\n');
+                return;
+        }
+
+        if (!has_only_means(timeline, series, &coding.scale))
+                coding.detail = precisions[precision].is_about ? DETAIL_ABOUT : DETAIL_RANGE;
+        if (coding.detail == DETAIL_ABOUT)
+                scale_fill_about(&coding.scale);
+
+        words_put_double(out, "hi", coding.scale.hi);
+        words_put_u64(out, "levels", coding.scale.levels);
+        buffer_putc(out, ' ');
+        buffer_puts(out, details[coding.detail]);
+        buffer_putc(out, '=');
+        put_codes(timeline, series, &coding, out);
         buffer_putc(out, '\n');
 }
 
-/* How much of each point was observed, in BASE - 1 steps; what was observed at all is at least one. */
+/* How much of a point was observed, in DIGITS_BASE - 1 steps; what was observed at all is at least one. */
+static unsigned share_of(const Timeline *timeline, size_t at) {
+        uint64_t observed_ns = timeline->points[at].observed_ns;
+        double share = fmin((double)observed_ns / (double)timeline->interval_ns, 1);
+        unsigned step = (unsigned)lrint(share * (DIGITS_BASE - 1));
+
+        return observed_ns > 0 && step == 0 ? 1 : step;
+}
+
 static void put_observed(const Timeline *timeline, Buffer *out) {
+        unsigned before = DIGITS_BASE - 1, n_run = 0;
         bool has_all = true;
 
         for (size_t i = 0; i < timeline->n; i++)
@@ -278,26 +236,32 @@ static void put_observed(const Timeline *timeline, Buffer *out) {
 
         buffer_puts(out, "observed shares=");
         for (size_t i = 0; i < timeline->n; i++) {
-                uint64_t observed_ns = timeline->points[i].observed_ns;
-                double share = fmin((double)observed_ns / (double)timeline->interval_ns, 1);
-                unsigned step = (unsigned)lrint(share * (BASE - 1));
+                unsigned share = share_of(timeline, i);
 
-                buffer_putc(out, digits[observed_ns > 0 && step == 0 ? 1 : step]);
+                if (share == before) {
+                        if (++n_run == DIGITS_BASE)
+                                put_run(out, &n_run);
+                        continue;
+                }
+                put_run(out, &n_run);
+                digit_put(out, share);
+                before = share;
         }
+        put_run(out, &n_run);
         buffer_putc(out, '\n');
 }
 
 typedef struct CodedSeries {
-        size_t level;
+        size_t precision;
         Buffer text;
 } CodedSeries;
 
-/* The longest one that can still be told in coarser steps; NULL when there is none. */
+/* The longest one that can still be told more coarsely; NULL when there is none. */
 static CodedSeries *find_longest(CodedSeries coded[static N_SERIES]) {
         CodedSeries *longest = NULL;
 
         for (Series series = 0; series < N_SERIES; series++)
-                if (coded[series].level + 1 < N_ELEMENTS(levels_steps) &&
+                if (coded[series].precision + 1 < N_ELEMENTS(precisions) &&
                     (!longest || coded[series].text.n > longest->text.n))
                         longest = &coded[series];
         return longest;
@@ -307,7 +271,7 @@ static void put_all_series(const Timeline *timeline, CodedSeries coded[static N_
         size_t n = 0;
 
         for (Series series = 0; series < N_SERIES; series++) {
-                put_series(timeline, series, levels_steps[0], &coded[series].text);
+                put_series(timeline, series, 0, &coded[series].text);
                 n += coded[series].text.n;
         }
 
@@ -318,7 +282,7 @@ static void put_all_series(const Timeline *timeline, CodedSeries coded[static N_
                         break;
                 n -= longest->text.n;
                 buffer_clear(&longest->text);
-                put_series(timeline, (Series)(longest - coded), levels_steps[++longest->level], &longest->text);
+                put_series(timeline, (Series)(longest - coded), ++longest->precision, &longest->text);
                 n += longest->text.n;
         }
 
@@ -390,54 +354,73 @@ static int parse_begin(const char *text, Timeline *timeline) {
         return 0;
 }
 
-static int parse_observed(const char *text, Timeline *timeline) {
-        Cursor cursor;
-        Word word;
-
-        if (!words_next(&text, &word) || !word_is(&word, "shares"))
-                return PARSE_MALFORMED;
-
-        cursor = (Cursor){ word.value, word.value + word.n_value };
-        for (size_t i = 0; i < timeline->n; i++) {
-                unsigned step;
-
-                if (get_digit(&cursor, &step) != 0)
-                        return PARSE_MALFORMED;
-                timeline->points[i].observed_ns =
-                        (uint64_t)((double)timeline->interval_ns * step / (BASE - 1));
-        }
-
-        return cursor.p == cursor.end ? 0 : PARSE_MALFORMED;
-}
-
-static int get_run(Cursor *cursor, unsigned *ret) {
-        if (cursor->p == cursor->end || *cursor->p != RUN)
+/* A run of points like the one before: how many, or 0. */
+static int get_run(DigitReader *reader, unsigned *ret) {
+        if (!digit_take(reader, DIGIT_RUN))
                 return 0;
-
-        cursor->p++;
-        if (get_digit(cursor, ret) != 0)
+        if (digit_get(reader, ret) != 0)
                 return PARSE_MALFORMED;
         (*ret)++;
         return 0;
 }
 
-static int get_point(Cursor *cursor, const Scale *scale, bool mean_only, Steps *steps) {
-        unsigned below = 0, above = 0;
-        int step;
+static int parse_observed(const char *text, Timeline *timeline) {
+        unsigned share = DIGITS_BASE - 1, n_run = 0;
+        DigitReader reader;
+        Word word;
 
-        if (get_signed(cursor, scale->levels, &step) != 0)
+        if (!words_next(&text, &word) || !word_is(&word, "shares"))
                 return PARSE_MALFORMED;
-        if (!mean_only && (get_number(cursor, scale->levels, &below) != 0 ||
-                           get_number(cursor, scale->levels, &above) != 0))
+
+        reader = (DigitReader){ word.value, word.value + word.n_value };
+        for (size_t i = 0; i < timeline->n; i++) {
+                if (n_run == 0 && get_run(&reader, &n_run) != 0)
+                        return PARSE_MALFORMED;
+                if (n_run > 0)
+                        n_run--;
+                else if (digit_get(&reader, &share) != 0)
+                        return PARSE_MALFORMED;
+                timeline->points[i].observed_ns = (uint64_t)((double)timeline->interval_ns * share / (DIGITS_BASE - 1));
+        }
+
+        return n_run == 0 && reader.p == reader.end ? 0 : PARSE_MALFORMED;
+}
+
+static int get_distances(DigitReader *reader, const Coding *coding, unsigned *ret_below, unsigned *ret_above) {
+        unsigned digit;
+
+        *ret_below = *ret_above = 0;
+        if (coding->detail == DETAIL_MEAN)
+                return 0;
+
+        if (coding->detail == DETAIL_ABOUT) {
+                if (digit_get(reader, &digit) != 0)
+                        return PARSE_MALFORMED;
+                *ret_below = coding->scale.about[digit];
+        } else if (digits_get(reader, coding->scale.levels, ret_below) != 0)
+                return PARSE_MALFORMED;
+
+        return digits_get(reader, coding->scale.levels, ret_above);
+}
+
+static int get_point(DigitReader *reader, const Coding *coding, Steps *steps) {
+        int highest = (int)coding->scale.levels - 1, step;
+        unsigned below, above;
+
+        if (digits_get_signed(reader, coding->scale.levels, &step) != 0 || get_distances(reader, coding, &below, &above) != 0)
                 return PARSE_MALFORMED;
 
         steps->mean += step;
-        steps->min = steps->mean - (int)below;
+        if (steps->mean < 0 || steps->mean > highest)
+                return PARSE_MALFORMED;
+
+        /* What is about right can be a little below the lowest. */
+        steps->min = (int)below < steps->mean ? steps->mean - (int)below : 0;
         steps->max = steps->mean + (int)above;
-        return steps->min >= 0 && steps->max < (int)scale->levels ? 0 : PARSE_MALFORMED;
+        return steps->max <= highest ? 0 : PARSE_MALFORMED;
 }
 
-static int get_codes(Cursor *cursor, const Scale *scale, bool mean_only, Series series, Timeline *timeline) {
+static int get_codes(DigitReader *reader, const Coding *coding, Series series, Timeline *timeline) {
         Steps steps = {};
         unsigned n_run = 0;
 
@@ -446,54 +429,79 @@ static int get_codes(Cursor *cursor, const Scale *scale, bool mean_only, Series 
 
                 if (timeline->points[i].observed_ns == 0)
                         continue;
-                if (n_run == 0 && cursor->p < cursor->end && *cursor->p == UNKNOWN) {
-                        cursor->p++;
+                if (n_run == 0 && digit_take(reader, DIGIT_UNKNOWN))
                         continue;
-                }
-
-                if (n_run == 0 && get_run(cursor, &n_run) != 0)
+                if (n_run == 0 && get_run(reader, &n_run) != 0)
                         return PARSE_MALFORMED;
                 if (n_run > 0) {
                         n_run--;
                         steps.min = steps.max = steps.mean;
-                } else if (get_point(cursor, scale, mean_only, &steps) != 0)
+                } else if (get_point(reader, coding, &steps) != 0)
                         return PARSE_MALFORMED;
 
-                v->mean = value_of(scale, steps.mean);
-                v->min = value_of(scale, steps.min);
-                v->max = value_of(scale, steps.max);
+                *v = (TimelineValue){
+                        .mean = scale_value(&coding->scale, steps.mean),
+                        .min = scale_value(&coding->scale, steps.min),
+                        .max = scale_value(&coding->scale, steps.max),
+                };
         }
 
-        return n_run == 0 && cursor->p == cursor->end ? 0 : PARSE_MALFORMED;
+        return n_run == 0 && reader->p == reader->end ? 0 : PARSE_MALFORMED;
+}
+
+static int parse_series_word(const Word *word, Coding *coding, DigitReader *reader) {
+        uint64_t levels;
+
+        if (word_is(word, "lo"))
+                return word_double(word, &coding->scale.lo);
+        if (word_is(word, "hi"))
+                return word_double(word, &coding->scale.hi);
+        if (word_is(word, "levels")) {
+                if (word_u64(word, &levels) != 0 || levels < 2 || levels > LEVELS_MAX)
+                        return PARSE_MALFORMED;
+                coding->scale.levels = (unsigned)levels;
+                return 0;
+        }
+
+        for (size_t i = 0; i < N_ELEMENTS(details); i++) {
+                if (!word_is(word, details[i]))
+                        continue;
+                coding->detail = (Detail)i;
+                *reader = (DigitReader){ word->value, word->value + word->n_value };
+        }
+
+        return 0;
+}
+
+static void set_constant(Timeline *timeline, Series series, float v) {
+        for (size_t i = 0; i < timeline->n; i++)
+                if (timeline->points[i].observed_ns > 0)
+                        timeline->points[i].series[series] = (TimelineValue){ v, v, v };
 }
 
 static int parse_series(const char *text, Series series, Timeline *timeline) {
-        Scale scale = { .is_logarithmic = is_logarithmic(series) };
-        Cursor cursor = {};
-        bool mean_only = false;
-        uint64_t levels = 0;
+        Coding coding = { .scale = { .is_logarithmic = is_logarithmic(series) } };
+        Scale *scale = &coding.scale;
+        DigitReader reader = {};
         Word word;
-        int r = 0;
 
-        while (r == 0 && words_next(&text, &word)) {
-                if (word_is(&word, "levels"))
-                        r = word_u64(&word, &levels);
-                else if (word_is(&word, "lo"))
-                        r = word_double(&word, &scale.lo);
-                else if (word_is(&word, "hi"))
-                        r = word_double(&word, &scale.hi);
-                else if (word_is(&word, "mean") || word_is(&word, "range")) {
-                        mean_only = word_is(&word, "mean");
-                        cursor = (Cursor){ word.value, word.value + word.n_value };
-                }
+        while (words_next(&text, &word))
+                if (parse_series_word(&word, &coding, &reader) != 0)
+                        return PARSE_MALFORMED;
+
+        if (scale->lo < 0 || scale->lo > VALUE_MAX)
+                return PARSE_MALFORMED;
+        if (!reader.p) {
+                set_constant(timeline, series, (float)scale->lo);
+                return 0;
         }
 
-        if (r != 0 || !cursor.p || levels < 2 || levels > LEVELS_MAX || scale.lo < 0 || scale.hi < scale.lo ||
-            scale.hi > 1e30)
+        if (scale->levels == 0 || scale->hi < scale->lo || scale->hi > VALUE_MAX)
                 return PARSE_MALFORMED;
 
-        scale.levels = (unsigned)levels;
-        return get_codes(&cursor, &scale, mean_only, series, timeline);
+        if (coding.detail == DETAIL_ABOUT)
+                scale_fill_about(scale);
+        return get_codes(&reader, &coding, series, timeline);
 }
 
 /* Which series a line is of, or N_SERIES. */

@@ -1,0 +1,490 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "fake_meter.h"
+
+/* --- counters ------------------------------------------------------------------------------- */
+
+static void the_first_sample_is_a_beginning_and_adds_nothing(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 2);
+        assert_int_equal(meter_totals(b.meter)->boottime_ns, 0);
+        fake_work(&b.now, 500, 500);
+        fake_disk(&b.now, "sda", DISK_PHYSICAL)->read_bytes = 5 * GIB;
+        assert_int_equal(look(&b), 0);
+        for (Total t = 0; t < N_TOTALS; t++)
+                assert_int_equal(total(&b, t), 0);
+        assert_int_equal(meter_totals(b.meter)->boottime_ns, 100 * SECOND);
+        assert_int_equal(meter_totals(b.meter)->have, ALL_SOURCES);
+        bench_end(&b);
+}
+
+static void every_counter_lands_in_its_total(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_disk(&b.now, "sda", DISK_PHYSICAL);
+        fake_disk(&b.now, "dm-0", DISK_VIRTUAL);
+        fake_net(&b.now, "lo", NET_LOOPBACK);
+        fake_net(&b.now, "eth0", NET_PHYSICAL);
+        fake_net(&b.now, "docker0", NET_VIRTUAL);
+        look(&b);
+
+        for (CpuMode mode = 0; mode < N_CPU_MODES; mode++)
+                fake_cpu(&b.now, 0, mode, 1 + mode);
+        b.now.disks[0] = (SampleDisk){ .name = "sda", .read_bytes = 11, .write_bytes = 12, .reads = 13, .writes = 14 };
+        b.now.disks[1].read_bytes = 21;
+        b.now.disks[1].write_bytes = 22;
+        b.now.disks[1].reads = 99; /* not kept of virtual ones */
+        b.now.nets[0].sent_bytes = 31;
+        b.now.nets[0].received_bytes = 32;
+        b.now.nets[1].sent_bytes = 33;
+        b.now.nets[1].received_bytes = 34;
+        b.now.nets[2].sent_bytes = 35;
+        b.now.nets[2].received_bytes = 36;
+        b.now.context_switches = 41;
+        b.now.pgmajfault = 42;
+        b.now.oom_kill = 43;
+        b.now.pswpin_pages = 44;
+        b.now.pswpout_pages = 45;
+        b.now.psi_cpu.some_us = 51;
+        b.now.psi_memory = (SamplePsi){ 52, 53 };
+        b.now.psi_io = (SamplePsi){ 54, 55 };
+        assert_int_equal(look_later(&b), METER_OBSERVED);
+
+        for (CpuMode mode = 0; mode < N_CPU_MODES; mode++)
+                assert_int_equal(total(&b, (Total)(TOTAL_CPU_USER + mode)), 1 + mode);
+        assert_int_equal(total(&b, TOTAL_CAPACITY_NS), SECOND);
+        assert_int_equal(total(&b, TOTAL_DISK_READ_BYTES), 11);
+        assert_int_equal(total(&b, TOTAL_DISK_WRITE_BYTES), 12);
+        assert_int_equal(total(&b, TOTAL_DISK_READS), 13);
+        assert_int_equal(total(&b, TOTAL_DISK_WRITES), 14);
+        assert_int_equal(total(&b, TOTAL_VIRT_DISK_READ_BYTES), 21);
+        assert_int_equal(total(&b, TOTAL_VIRT_DISK_WRITE_BYTES), 22);
+        assert_int_equal(total(&b, TOTAL_NET_LO_SENT_BYTES), 31);
+        assert_int_equal(total(&b, TOTAL_NET_LO_RECV_BYTES), 32);
+        assert_int_equal(total(&b, TOTAL_NET_SENT_BYTES), 33);
+        assert_int_equal(total(&b, TOTAL_NET_RECV_BYTES), 34);
+        assert_int_equal(total(&b, TOTAL_NET_VIRT_SENT_BYTES), 35);
+        assert_int_equal(total(&b, TOTAL_NET_VIRT_RECV_BYTES), 36);
+        assert_int_equal(total(&b, TOTAL_CONTEXT_SWITCHES), 41);
+        assert_int_equal(total(&b, TOTAL_MAJOR_FAULTS), 42);
+        assert_int_equal(total(&b, TOTAL_OOM_KILLS), 43);
+        assert_int_equal(total(&b, TOTAL_SWAP_IN), 44);
+        assert_int_equal(total(&b, TOTAL_SWAP_OUT), 45);
+        assert_int_equal(total(&b, TOTAL_PSI_CPU_SOME_US), 51);
+        assert_int_equal(total(&b, TOTAL_PSI_MEMORY_SOME_US), 52);
+        assert_int_equal(total(&b, TOTAL_PSI_MEMORY_FULL_US), 53);
+        assert_int_equal(total(&b, TOTAL_PSI_IO_SOME_US), 54);
+        assert_int_equal(total(&b, TOTAL_PSI_IO_FULL_US), 55);
+        assert_int_equal(total(&b, TOTAL_OBSERVED_NS), SECOND);
+        assert_int_equal(total(&b, TOTAL_UNOBSERVED_NS), 0);
+        bench_end(&b);
+}
+
+static void a_sample_that_is_not_newer_is_ignored(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        look(&b);
+        fake_work(&b.now, 10, 90);
+        assert_int_equal(look(&b), 0);
+        b.now.boottime_ns -= SECOND;
+        assert_int_equal(look(&b), 0);
+        assert_int_equal(total(&b, TOTAL_CPU_USER), 0);
+        b.now.boottime_ns += 2 * SECOND;
+        assert_int_equal(look(&b), METER_OBSERVED);
+        assert_int_equal(total(&b, TOTAL_CPU_USER), 10);
+        bench_end(&b);
+}
+
+static void cpu_time_that_goes_back_a_little_waits_until_it_is_passed(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_cpu(&b.now, 0, CPU_IOWAIT, 1000);
+        look(&b);
+        b.now.cpu.ticks[CPU_IOWAIT] = 1010;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_CPU_IOWAIT), 10);
+        b.now.cpu.ticks[CPU_IOWAIT] = 990;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_CPU_IOWAIT), 10);
+        b.now.cpu.ticks[CPU_IOWAIT] = 1015; /* 15 over where it began, not 25 */
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_CPU_IOWAIT), 15);
+        assert_int_equal(meter_events(b.meter)->n_counter_resets, 0);
+        bench_end(&b);
+}
+
+static void idle_that_goes_back_three_seconds_is_taken_up_anew(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_cpu(&b.now, 0, CPU_IDLE, 10000);
+        look(&b);
+        b.now.cpu.ticks[CPU_IDLE] = 9700;
+        b.now.cpu.ticks[CPU_USER] = 100;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_CPU_IDLE), 0);
+        assert_int_equal(total(&b, TOTAL_CPU_USER), 100);
+        assert_int_equal(meter_events(b.meter)->n_counter_resets, 1);
+        b.now.cpu.ticks[CPU_IDLE] = 9750;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_CPU_IDLE), 50);
+        bench_end(&b);
+}
+
+static void a_plain_counter_that_goes_back_adds_nothing_and_goes_on(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        b.now.pgmajfault = 1000;
+        look(&b);
+        b.now.pgmajfault = 7;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_MAJOR_FAULTS), 0);
+        assert_int_equal(meter_events(b.meter)->n_counter_resets, 1);
+        b.now.pgmajfault = 9;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_MAJOR_FAULTS), 2);
+        bench_end(&b);
+}
+
+/* --- devices -------------------------------------------------------------------------------- */
+
+static void an_interface_of_32_bits_goes_round(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_net(&b.now, "eth0", NET_PHYSICAL)->received_bytes = 4294967000; /* 2^32 - 296 */
+        look(&b);
+        b.now.nets[0].received_bytes = 1000;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_NET_RECV_BYTES), 1296);
+        assert_int_equal(meter_events(b.meter)->n_counter_resets, 0);
+        bench_end(&b);
+}
+
+static void a_disk_of_32_bits_goes_round_in_sectors(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_disk(&b.now, "sda", DISK_PHYSICAL)->read_bytes = (UINT64_C(4294967296) - 10) * 512;
+        b.now.disks[0].reads = UINT32_MAX;
+        look(&b);
+        b.now.disks[0].read_bytes = 20 * 512;
+        b.now.disks[0].reads = 4;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_DISK_READ_BYTES), 30 * 512);
+        assert_int_equal(total(&b, TOTAL_DISK_READS), 5);
+        assert_int_equal(meter_events(b.meter)->n_counter_resets, 0);
+        bench_end(&b);
+}
+
+static void what_would_have_gone_round_too_fast_began_anew(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        /* From 3 GB round to 100 KB within 100 ms would be 13 GB/s, on an interface with 32 bits. */
+        fake_net(&b.now, "eth0", NET_PHYSICAL)->received_bytes = 3000000000;
+        look(&b);
+        b.now.nets[0].received_bytes = 100000;
+        fake_pass(&b.now, 100 * MS);
+        look(&b);
+        assert_int_equal(total(&b, TOTAL_NET_RECV_BYTES), 100000);
+        assert_int_equal(meter_events(b.meter)->n_counter_resets, 1);
+        bench_end(&b);
+}
+
+static void a_device_that_began_anew_counts_from_zero_with_all_its_counters(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_disk(&b.now, "sda", DISK_PHYSICAL)->read_bytes = 100 * MIB;
+        b.now.disks[0].write_bytes = 1 * MIB;
+        look(&b);
+        b.now.disks[0].read_bytes = 3 * MIB;
+        b.now.disks[0].write_bytes = 2 * MIB; /* higher than before, but not by 1 MiB */
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_DISK_READ_BYTES), 3 * MIB);
+        assert_int_equal(total(&b, TOTAL_DISK_WRITE_BYTES), 2 * MIB);
+        assert_int_equal(meter_events(b.meter)->n_counter_resets, 1);
+        bench_end(&b);
+}
+
+static void a_driver_whose_sum_jitters_adds_no_phantom(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_net(&b.now, "eth0", NET_PHYSICAL)->sent_bytes = GIB;
+        look(&b);
+        b.now.nets[0].sent_bytes = GIB - 100;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_NET_SENT_BYTES), 0);
+        b.now.nets[0].sent_bytes = GIB + 50;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_NET_SENT_BYTES), 50);
+        assert_int_equal(meter_events(b.meter)->n_counter_resets, 0);
+        bench_end(&b);
+}
+
+static void devices_are_known_by_name_whatever_their_order(void **state) {
+        Bench b;
+        SampleDisk swapped;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_disk(&b.now, "sda", DISK_PHYSICAL)->read_bytes = 1000;
+        fake_disk(&b.now, "sdb", DISK_PHYSICAL)->read_bytes = 9000;
+        look(&b);
+        b.now.disks[0].read_bytes += 1;
+        b.now.disks[1].read_bytes += 2;
+        swapped = b.now.disks[0];
+        b.now.disks[0] = b.now.disks[1];
+        b.now.disks[1] = swapped;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_DISK_READ_BYTES), 3);
+        bench_end(&b);
+}
+
+static void a_device_plugged_in_brings_all_it_counted(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        look(&b);
+        fake_disk(&b.now, "sdb", DISK_PHYSICAL)->write_bytes = 5 * MIB;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_DISK_WRITE_BYTES), 5 * MIB);
+        bench_end(&b);
+}
+
+static void a_device_that_may_have_been_there_brings_nothing(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        look(&b);
+        b.now.have &= ~(1U << SOURCE_DISKSTATS);
+        look_later(&b);
+        b.now.have = ALL_SOURCES;
+        fake_disk(&b.now, "sdb", DISK_PHYSICAL)->write_bytes = 5 * MIB;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_DISK_WRITE_BYTES), 0);
+        b.now.disks[0].write_bytes += 7;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_DISK_WRITE_BYTES), 7);
+        bench_end(&b);
+}
+
+static void an_interface_that_comes_with_terabytes_was_elsewhere_before(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        look(&b);
+        fake_net(&b.now, "mlx0", NET_PHYSICAL)->received_bytes = 5000 * GIB;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_NET_RECV_BYTES), 0);
+        b.now.nets[0].received_bytes += GIB;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_NET_RECV_BYTES), GIB);
+        bench_end(&b);
+}
+
+static void a_device_that_vanishes_takes_nothing_along(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_disk(&b.now, "sda", DISK_PHYSICAL);
+        fake_disk(&b.now, "sdb", DISK_PHYSICAL);
+        look(&b);
+        b.now.disks[0].read_bytes = 100;
+        b.now.disks[1].read_bytes = 200;
+        look_later(&b);
+        fake_unplug_disk(&b.now, "sda");
+        b.now.disks[0].read_bytes += 5;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_DISK_READ_BYTES), 305);
+        bench_end(&b);
+}
+
+static void a_physical_device_comes_back_with_its_counters_and_a_virtual_one_is_new(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_net(&b.now, "eth1", NET_PHYSICAL)->sent_bytes = 1000;
+        fake_net(&b.now, "veth7", NET_VIRTUAL)->sent_bytes = 1000;
+        look(&b);
+        fake_unplug_net(&b.now, "eth1");
+        fake_unplug_net(&b.now, "veth7");
+        look_later(&b);
+        fake_net(&b.now, "eth1", NET_PHYSICAL)->sent_bytes = 1500;
+        fake_net(&b.now, "veth7", NET_VIRTUAL)->sent_bytes = 1500;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_NET_SENT_BYTES), 500);
+        assert_int_equal(total(&b, TOTAL_NET_VIRT_SENT_BYTES), 1500);
+        bench_end(&b);
+}
+
+static void a_device_under_another_class_starts_at_what_it_shows(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_net(&b.now, "eth0", NET_PHYSICAL)->sent_bytes = 1000;
+        look(&b);
+        b.now.nets[0].class = NET_VIRTUAL;
+        b.now.nets[0].sent_bytes = 2000;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_NET_SENT_BYTES), 0);
+        assert_int_equal(total(&b, TOTAL_NET_VIRT_SENT_BYTES), 0);
+        b.now.nets[0].sent_bytes = 2010;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_NET_VIRT_SENT_BYTES), 10);
+        bench_end(&b);
+}
+
+static void devices_may_come_and_go_for_ever(void **state) {
+        Bench b;
+        char name[DEVICE_NAME_MAX];
+
+        (void)state;
+        bench_begin(&b, 1);
+        look(&b);
+        for (unsigned i = 0; i < 2000; i++) {
+                (void)snprintf(name, sizeof(name), "eth%u", i);
+                fake_net(&b.now, name, NET_PHYSICAL)->sent_bytes = 3;
+                look_later(&b);
+                fake_unplug_net(&b.now, name);
+        }
+        assert_int_equal(total(&b, TOTAL_NET_SENT_BYTES), 6000);
+        bench_end(&b);
+}
+
+/* --- whatever happens ----------------------------------------------------------------------- */
+
+/* A fixed sequence that looks random (Numerical Recipes' generator). */
+static uint32_t draw(uint32_t *seed, uint32_t n) {
+        *seed = *seed * 1664525U + 1013904223U;
+        return (uint32_t)(((uint64_t)*seed * n) >> 32);
+}
+
+static void shake_devices(Sample *s, uint32_t *seed) {
+        static const char *const names[] = { "a", "b", "c", "d", "e" };
+        const char *name = names[draw(seed, 5)];
+
+        switch (draw(seed, 6)) {
+        case 0:
+                fake_disk(s, name, draw(seed, 4) ? DISK_PHYSICAL : DISK_VIRTUAL)->read_bytes = draw(seed, 1000);
+                break;
+        case 1:
+                fake_net(s, name, (NetClass)draw(seed, N_NET_CLASSES))->sent_bytes = draw(seed, 2) ? 4294967290U : 12;
+                break;
+        case 2:
+                fake_disk(s, name, DISK_PHYSICAL);
+                fake_unplug_disk(s, name);
+                break;
+        case 3:
+                fake_net(s, name, NET_VIRTUAL);
+                fake_unplug_net(s, name);
+                break;
+        default:
+                fake_disk(s, name, DISK_PHYSICAL)->read_bytes += draw(seed, 100000);
+                fake_net(s, name, NET_PHYSICAL)->sent_bytes += draw(seed, 100000);
+        }
+}
+
+static void shake(Sample *s, uint32_t *seed) {
+        static const uint64_t waits[] = { 1 * MS, 50 * MS, 200 * MS, SECOND, SECOND, SECOND, 2 * SECOND, 100 * SECOND };
+
+        fake_pass(s, waits[draw(seed, 8)]);
+        fake_work(s, draw(seed, 100), draw(seed, 100));
+        s->context_switches += draw(seed, 1000);
+        s->have = draw(seed, 5) ? ALL_SOURCES : draw(seed, ALL_SOURCES + 1);
+        if (draw(seed, 10) == 0)
+                s->cpu.ticks[draw(seed, N_CPU_MODES)] = draw(seed, 2000);
+        if (draw(seed, 20) == 0)
+                s->context_switches = 0;
+        if (draw(seed, 10) == 0)
+                s->cpus[draw(seed, (uint32_t)s->n_cpus)].online ^= true;
+        shake_devices(s, seed);
+}
+
+static void totals_never_go_back_and_no_share_leaves_its_range(void **state) {
+        (void)state;
+        for (uint32_t run = 0; run < 20; run++) {
+                uint32_t seed = run;
+                Totals before = {};
+                Bench b;
+
+                bench_begin(&b, 3);
+                for (unsigned i = 0; i < 300; i++) {
+                        int r;
+
+                        shake(&b.now, &seed);
+                        if (draw(&seed, 40) == 0)
+                                assert_int_equal(restart(&b, BOOT, BOOT), 0);
+                        r = look(&b);
+                        assert_true(r >= 0);
+                        for (Total t = 0; t < N_TOTALS; t++)
+                                assert_true(total(&b, t) >= before.value[t]);
+                        if (r == METER_OBSERVED && b.observation.has_cpu)
+                                assert_true(b.observation.cpu_min >= 0 && b.observation.cpu_min <= b.observation.cpu_mean + 1e-12 &&
+                                            b.observation.cpu_mean <= b.observation.cpu_max + 1e-12 && b.observation.cpu_max <= 1);
+                        before = *meter_totals(b.meter);
+                }
+                /* 5 devices of 100 kB a step, and what a plug or a wrap may bring. */
+                assert_true(total(&b, TOTAL_DISK_READ_BYTES) < 300 * 200000);
+                bench_end(&b);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(the_first_sample_is_a_beginning_and_adds_nothing),
+                cmocka_unit_test(every_counter_lands_in_its_total),
+                cmocka_unit_test(a_sample_that_is_not_newer_is_ignored),
+                cmocka_unit_test(cpu_time_that_goes_back_a_little_waits_until_it_is_passed),
+                cmocka_unit_test(idle_that_goes_back_three_seconds_is_taken_up_anew),
+                cmocka_unit_test(a_plain_counter_that_goes_back_adds_nothing_and_goes_on),
+                cmocka_unit_test(an_interface_of_32_bits_goes_round),
+                cmocka_unit_test(a_disk_of_32_bits_goes_round_in_sectors),
+                cmocka_unit_test(what_would_have_gone_round_too_fast_began_anew),
+                cmocka_unit_test(a_device_that_began_anew_counts_from_zero_with_all_its_counters),
+                cmocka_unit_test(a_driver_whose_sum_jitters_adds_no_phantom),
+                cmocka_unit_test(devices_are_known_by_name_whatever_their_order),
+                cmocka_unit_test(a_device_plugged_in_brings_all_it_counted),
+                cmocka_unit_test(a_device_that_may_have_been_there_brings_nothing),
+                cmocka_unit_test(an_interface_that_comes_with_terabytes_was_elsewhere_before),
+                cmocka_unit_test(a_device_that_vanishes_takes_nothing_along),
+                cmocka_unit_test(a_physical_device_comes_back_with_its_counters_and_a_virtual_one_is_new),
+                cmocka_unit_test(a_device_under_another_class_starts_at_what_it_shows),
+                cmocka_unit_test(devices_may_come_and_go_for_ever),
+                cmocka_unit_test(totals_never_go_back_and_no_share_leaves_its_range),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

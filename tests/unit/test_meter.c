@@ -1,0 +1,412 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <malloc.h>
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "fake_meter.h"
+
+/* --- holes, gaps, clocks -------------------------------------------------------------------- */
+
+static void what_was_counted_while_a_file_could_not_be_read_is_added_later(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_disk(&b.now, "sda", DISK_PHYSICAL);
+        look(&b);
+
+        fake_work(&b.now, 30, 70);
+        b.now.disks[0].read_bytes = 100;
+        b.now.psi_io.some_us = 10;
+        b.now.have = 0;
+        assert_int_equal(look_later(&b), METER_OBSERVED);
+        assert_false(b.observation.has_cpu || b.observation.has_memory || b.observation.has_root_filesystem);
+        assert_true(isnan(b.observation.disk_read_rate) && isnan(b.observation.boot_mib[0]));
+        assert_int_equal(total(&b, TOTAL_CPU_USER), 0);
+        assert_int_equal(total(&b, TOTAL_CAPACITY_NS), SECOND);
+        assert_int_equal(total(&b, TOTAL_OBSERVED_NS), 0);
+        assert_int_equal(meter_totals(b.meter)->have, 0);
+
+        fake_work(&b.now, 30, 70);
+        b.now.disks[0].read_bytes = 150;
+        b.now.psi_io.some_us = 25;
+        b.now.have = ALL_SOURCES;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_CPU_USER), 60);
+        assert_int_equal(total(&b, TOTAL_DISK_READ_BYTES), 150);
+        assert_int_equal(total(&b, TOTAL_PSI_IO_SOME_US), 25);
+        bench_end(&b);
+}
+
+static void a_source_that_appears_late_starts_at_what_it_shows(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        b.now.have &= ~(1U << SOURCE_VMSTAT);
+        look(&b);
+        b.now.have = ALL_SOURCES;
+        b.now.pgmajfault = 1000;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_MAJOR_FAULTS), 0);
+        b.now.pgmajfault = 1001;
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_MAJOR_FAULTS), 1);
+        bench_end(&b);
+}
+
+static void a_suspended_machine_has_totals_but_was_not_observed(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 2);
+        look(&b);
+        fake_second(&b.now, 100);
+        assert_int_equal(look(&b), METER_OBSERVED);
+
+        /* An hour asleep: the clock went on, the ticks did not. */
+        fake_work(&b.now, 50, 50);
+        fake_pass(&b.now, 3600 * SECOND);
+        assert_int_equal(look(&b), 0);
+        assert_int_equal(total(&b, TOTAL_CPU_USER), 300);
+        assert_int_equal(total(&b, TOTAL_UNOBSERVED_NS), 3600 * SECOND);
+        assert_int_equal(total(&b, TOTAL_OBSERVED_NS), SECOND);
+        assert_int_equal(total(&b, TOTAL_MEAN_AT100_NS), SECOND);
+        assert_int_equal(meter_events(b.meter)->n_gaps, 1);
+
+        /* What is observed next begins after it. */
+        fake_second(&b.now, 20);
+        assert_int_equal(look(&b), METER_OBSERVED);
+        assert_int_equal(b.observation.begin_ns, b.now.boottime_ns - SECOND);
+        assert_true(b.observation.cpu_mean == 0.2);
+        bench_end(&b);
+}
+
+static void three_intervals_are_late_and_more_are_a_gap(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        look(&b);
+        fake_work(&b.now, 1, 1);
+        fake_pass(&b.now, 3 * SECOND);
+        assert_int_equal(look(&b), METER_OBSERVED);
+        fake_pass(&b.now, 3 * SECOND + 1);
+        assert_int_equal(look(&b), 0);
+        assert_int_equal(meter_events(b.meter)->n_gaps, 1);
+        meter_set_interval(b.meter, 10 * SECOND);
+        fake_pass(&b.now, 30 * SECOND);
+        assert_int_equal(look(&b), METER_OBSERVED);
+        bench_end(&b);
+}
+
+static void a_clock_that_is_set_is_noticed_and_one_that_slews_is_not(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        look(&b);
+        for (unsigned i = 0; i < 10; i++) {
+                b.now.realtime_ns += 500 * MS;
+                look_later(&b);
+        }
+        assert_int_equal(meter_events(b.meter)->n_clock_steps, 0);
+        b.now.realtime_ns -= 3600 * SECOND;
+        look_later(&b);
+        assert_int_equal(meter_events(b.meter)->n_clock_steps, 1);
+        b.now.realtime_ns += 3600 * SECOND;
+        look_later(&b);
+        assert_int_equal(meter_events(b.meter)->n_clock_steps, 2);
+        assert_int_equal(total(&b, TOTAL_CAPACITY_NS), 12 * SECOND);
+        bench_end(&b);
+}
+
+/* --- observations --------------------------------------------------------------------------- */
+
+static void utilization_is_the_mean_the_least_and_the_most_of_the_cpus(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 4);
+        look(&b);
+        fake_cpu(&b.now, 0, CPU_USER, 100); /* 100 % */
+        fake_cpu(&b.now, 1, CPU_SYSTEM, 30);
+        fake_cpu(&b.now, 1, CPU_IDLE, 60);
+        fake_cpu(&b.now, 1, CPU_IOWAIT, 10); /* 30 %: waiting for I/O is idle */
+        fake_cpu(&b.now, 2, CPU_GUEST, 25);
+        fake_cpu(&b.now, 2, CPU_STEAL, 25);
+        fake_cpu(&b.now, 2, CPU_IDLE, 50); /* 50 % */
+        fake_cpu(&b.now, 3, CPU_IDLE, 100); /* 0 % */
+        assert_int_equal(look_later(&b), METER_OBSERVED);
+        assert_true(b.observation.has_cpu);
+        assert_true(fabs(b.observation.cpu_mean - 0.45) < 1e-12);
+        assert_true(fabs(b.observation.cpu_min - 0) < 1e-12);
+        assert_true(fabs(b.observation.cpu_max - 1) < 1e-12);
+        assert_true(b.observation.has_memory && b.observation.has_root_filesystem);
+        assert_true(fabs(b.observation.memory - 0.4) < 1e-12);
+        assert_true(fabs(b.observation.root_filesystem - 0.5) < 1e-12);
+
+        /* Mean at 40 and 20, all at nothing, any at everything. */
+        assert_int_equal(total(&b, TOTAL_MEAN_OVER80_NS), 0);
+        assert_int_equal(total(&b, TOTAL_MEAN_OVER40_NS), SECOND);
+        assert_int_equal(total(&b, TOTAL_MEAN_OVER20_NS), SECOND);
+        assert_int_equal(total(&b, TOTAL_ALL_OVER20_NS), 0);
+        assert_int_equal(total(&b, TOTAL_ANY_AT100_NS), SECOND);
+        assert_int_equal(total(&b, TOTAL_ANY_OVER20_NS), SECOND);
+        bench_end(&b);
+}
+
+static void a_threshold_is_reached_by_what_equals_it(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 3);
+        look(&b);
+        fake_second(&b.now, 80);
+        look(&b);
+        fake_second(&b.now, 40);
+        look(&b);
+        fake_second(&b.now, 20);
+        look(&b);
+        fake_work(&b.now, 9995, 5); /* 99.95 % */
+        look_later(&b);
+        fake_work(&b.now, 9994, 6);
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_OBSERVED_NS), 5 * SECOND);
+        assert_int_equal(total(&b, TOTAL_MEAN_AT100_NS), SECOND);
+        assert_int_equal(total(&b, TOTAL_MEAN_OVER80_NS), 3 * SECOND);
+        assert_int_equal(total(&b, TOTAL_MEAN_OVER40_NS), 4 * SECOND);
+        assert_int_equal(total(&b, TOTAL_MEAN_OVER20_NS), 5 * SECOND);
+        assert_int_equal(total(&b, TOTAL_ALL_OVER80_NS), 3 * SECOND);
+        bench_end(&b);
+}
+
+static void threshold_time_is_weighed_by_time(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        look(&b);
+        fake_work(&b.now, 200, 0);
+        fake_pass(&b.now, 2 * SECOND);
+        look(&b);
+        fake_work(&b.now, 0, 50);
+        fake_pass(&b.now, 500 * MS);
+        look(&b);
+        assert_int_equal(total(&b, TOTAL_MEAN_AT100_NS), 2 * SECOND);
+        assert_int_equal(total(&b, TOTAL_OBSERVED_NS), 2500 * MS);
+        bench_end(&b);
+}
+
+static void an_interval_too_short_is_joined_to_the_next(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        look(&b);
+        fake_work(&b.now, 5, 0);
+        fake_pass(&b.now, 50 * MS);
+        assert_int_equal(look(&b), 0);
+        assert_int_equal(total(&b, TOTAL_CPU_USER), 5); /* totals do not wait */
+        fake_work(&b.now, 0, 4);
+        fake_pass(&b.now, 44 * MS);
+        assert_int_equal(look(&b), 0);
+        fake_work(&b.now, 0, 1);
+        fake_pass(&b.now, 1 * MS);
+        assert_int_equal(look(&b), METER_OBSERVED);
+        assert_int_equal(b.observation.end_ns - b.observation.begin_ns, 95 * MS);
+        assert_true(b.observation.cpu_mean == 0.5);
+        assert_int_equal(total(&b, TOTAL_OBSERVED_NS), 95 * MS);
+        bench_end(&b);
+}
+
+static void observed_and_unobserved_time_is_all_the_time(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        look(&b);
+        fake_second(&b.now, 10);
+        look(&b);
+        fake_pass(&b.now, 60 * MS); /* waits for the next … */
+        look(&b);
+        fake_pass(&b.now, 100 * SECOND); /* … which never comes */
+        look(&b);
+        fake_second(&b.now, 10);
+        look(&b);
+        assert_int_equal(total(&b, TOTAL_OBSERVED_NS), 2 * SECOND);
+        assert_int_equal(total(&b, TOTAL_UNOBSERVED_NS), 100 * SECOND + 60 * MS);
+        bench_end(&b);
+}
+
+static void only_cpus_online_at_both_ends_are_looked_at(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 4);
+        b.now.cpus[3].online = false;
+        b.now.n_online = 3;
+        look(&b);
+        fake_second(&b.now, 50);
+        b.now.cpus[1].online = false; /* left */
+        b.now.cpus[3].online = true;  /* came, with old counters */
+        fake_cpu(&b.now, 3, CPU_USER, 5000);
+        fake_cpu(&b.now, 0, CPU_IDLE, 300); /* 50 of 400 */
+        assert_int_equal(look(&b), METER_OBSERVED);
+        assert_true(fabs(b.observation.cpu_mean - (0.125 + 0.5) / 2) < 1e-12);
+        assert_true(fabs(b.observation.cpu_max - 0.5) < 1e-12);
+        assert_int_equal(meter_events(b.meter)->n_cpu_changes, 2);
+        bench_end(&b);
+}
+
+static void a_cpu_that_stood_still_or_began_anew_is_left_out(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 3);
+        fake_work(&b.now, 0, 1000);
+        look(&b);
+        fake_cpu(&b.now, 0, CPU_USER, 25);
+        fake_cpu(&b.now, 0, CPU_IDLE, 75);
+        /* CPU 1: nothing at all. CPU 2 was off and on again. */
+        b.now.cpus[2].times.ticks[CPU_IDLE] = 10;
+        b.now.cpus[2].times.ticks[CPU_USER] = 90;
+        assert_int_equal(look_later(&b), METER_OBSERVED);
+        assert_true(b.observation.has_cpu);
+        assert_true(b.observation.cpu_mean == 0.25 && b.observation.cpu_min == 0.25 && b.observation.cpu_max == 0.25);
+
+        assert_int_equal(look_later(&b), METER_OBSERVED); /* all stand still */
+        assert_false(b.observation.has_cpu);
+        assert_int_equal(total(&b, TOTAL_OBSERVED_NS), SECOND);
+        bench_end(&b);
+}
+
+static void capacity_follows_the_cpus_that_are_online(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 4);
+        look(&b);
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_CAPACITY_NS), 4 * SECOND);
+        b.now.n_online = 3; /* the mean of both ends: 3.5 */
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_CAPACITY_NS), 7500 * MS);
+        look_later(&b);
+        assert_int_equal(total(&b, TOTAL_CAPACITY_NS), 10500 * MS);
+        bench_end(&b);
+}
+
+static void rates_are_per_second_and_boot_counters_as_they_stand(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_disk(&b.now, "sda", DISK_PHYSICAL)->read_bytes = 100 * MIB;
+        fake_disk(&b.now, "dm-0", DISK_VIRTUAL)->read_bytes = 50 * MIB;
+        fake_net(&b.now, "lo", NET_LOOPBACK)->sent_bytes = 7 * MIB;
+        fake_net(&b.now, "eth0", NET_PHYSICAL)->sent_bytes = 20 * MIB;
+        fake_net(&b.now, "veth0", NET_VIRTUAL)->received_bytes = 3 * MIB;
+        look(&b);
+        b.now.disks[0].read_bytes += 10 * MIB;
+        b.now.disks[1].read_bytes += 10 * MIB;
+        b.now.nets[1].sent_bytes += 4 * MIB;
+        fake_pass(&b.now, 2 * SECOND);
+        assert_int_equal(look(&b), METER_OBSERVED);
+        assert_true(b.observation.disk_read_rate == 5.0 * MIB);
+        assert_true(b.observation.disk_write_rate == 0);
+        assert_true(b.observation.net_sent_rate == 2.0 * MIB);
+        assert_true(b.observation.boot_mib[0] == 170);
+        assert_true(b.observation.boot_mib[2] == 7 && b.observation.boot_mib[3] == 0);
+        assert_true(b.observation.boot_mib[4] == 24 && b.observation.boot_mib[5] == 3);
+        bench_end(&b);
+}
+
+/* --- steady state --------------------------------------------------------------------------- */
+
+static void fill_big_machine(Bench *b) {
+        char name[DEVICE_NAME_MAX];
+
+        bench_begin(b, 128);
+        for (unsigned i = 0; i < 20; i++) {
+                (void)snprintf(name, sizeof(name), "nvme%un1", i);
+                fake_disk(&b->now, name, DISK_PHYSICAL);
+                (void)snprintf(name, sizeof(name), "eth%u", i);
+                fake_net(&b->now, name, NET_PHYSICAL);
+        }
+}
+
+static void nothing_is_allocated_while_devices_stay_the_same(void **state) {
+        Bench b;
+        struct mallinfo2 before, after;
+
+        (void)state;
+        fill_big_machine(&b);
+        look(&b);
+        fake_second(&b.now, 30);
+        look(&b);
+        before = mallinfo2();
+        for (unsigned i = 0; i < 100; i++) {
+                fake_second(&b.now, i);
+                look(&b);
+        }
+        after = mallinfo2();
+        assert_int_equal(after.uordblks, before.uordblks);
+        assert_int_equal(total(&b, TOTAL_OBSERVED_NS), 101 * SECOND);
+        bench_end(&b);
+}
+
+static uint64_t cpu_time_ns(void) {
+        struct timespec t;
+
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
+
+/* A hundred times what it takes, so that a slow machine or an instrumented build passes and O(n²) does not. */
+static void a_sample_of_128_cpus_is_taken_in_microseconds(void **state) {
+        Bench b;
+        uint64_t began;
+
+        (void)state;
+        fill_big_machine(&b);
+        look(&b);
+        began = cpu_time_ns();
+        for (unsigned i = 0; i < 1000; i++) {
+                fake_pass(&b.now, SECOND);
+                fake_cpu(&b.now, i % 128, CPU_USER, 10);
+                look(&b);
+        }
+        assert_true((cpu_time_ns() - began) / 1000 < 1 * MS);
+        bench_end(&b);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(what_was_counted_while_a_file_could_not_be_read_is_added_later),
+                cmocka_unit_test(a_source_that_appears_late_starts_at_what_it_shows),
+                cmocka_unit_test(a_suspended_machine_has_totals_but_was_not_observed),
+                cmocka_unit_test(three_intervals_are_late_and_more_are_a_gap),
+                cmocka_unit_test(a_clock_that_is_set_is_noticed_and_one_that_slews_is_not),
+                cmocka_unit_test(utilization_is_the_mean_the_least_and_the_most_of_the_cpus),
+                cmocka_unit_test(a_threshold_is_reached_by_what_equals_it),
+                cmocka_unit_test(threshold_time_is_weighed_by_time),
+                cmocka_unit_test(an_interval_too_short_is_joined_to_the_next),
+                cmocka_unit_test(observed_and_unobserved_time_is_all_the_time),
+                cmocka_unit_test(only_cpus_online_at_both_ends_are_looked_at),
+                cmocka_unit_test(a_cpu_that_stood_still_or_began_anew_is_left_out),
+                cmocka_unit_test(capacity_follows_the_cpus_that_are_online),
+                cmocka_unit_test(rates_are_per_second_and_boot_counters_as_they_stand),
+                cmocka_unit_test(nothing_is_allocated_while_devices_stay_the_same),
+                cmocka_unit_test(a_sample_of_128_cpus_is_taken_in_microseconds),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,585 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/timeline.h"
+#include "util/parse.h"
+
+#define MS UINT64_C(1000000)
+#define SECOND (1000 * MS)
+#define BEGIN (100 * SECOND)
+#define REALTIME (UINT64_C(1700000000123) * MS)
+
+/* From and to in milliseconds since the begin. */
+static Observation span(uint64_t from_ms, uint64_t to_ms, double cpu) {
+        return (Observation){
+                .begin_ns = BEGIN + from_ms * MS,
+                .end_ns = BEGIN + to_ms * MS,
+                .has_cpu = true,
+                .has_memory = true,
+                .cpu_mean = cpu,
+                .memory = 0.25,
+                .disk_read_rate = cpu * 1e9,
+                .net_sent_rate = 1234567,
+        };
+}
+
+static void add(Timeline *timeline, uint64_t from_ms, uint64_t to_ms, double cpu) {
+        Observation o = span(from_ms, to_ms, cpu);
+
+        assert_int_equal(timeline_add(timeline, &o), 0);
+}
+
+static void assert_near(double got, double wanted, double relative) {
+        assert_true(fabs(got - wanted) <= relative * fabs(wanted) + 1e-6 * relative);
+}
+
+static void assert_cpu(const Timeline *timeline, size_t at, double mean, double min, double max) {
+        const TimelineValue *v = &timeline->points[at].series[SERIES_CPU];
+
+        assert_true(at < timeline->n);
+        assert_near(v->mean, mean, 1e-6);
+        assert_near(v->min, min, 1e-6);
+        assert_near(v->max, max, 1e-6);
+}
+
+static void each_observation_lands_in_its_interval(void **state) {
+        Timeline t;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
+        assert_null(t.points);
+        add(&t, 0, 1000, 0.5);
+        add(&t, 1000, 2000, 0.7);
+        assert_int_equal(t.n, 2);
+        assert_cpu(&t, 0, 0.5, 0.5, 0.5);
+        assert_cpu(&t, 1, 0.7, 0.7, 0.7);
+        assert_near(t.points[1].series[SERIES_DISK_READ].mean, 0.7e9, 1e-6);
+        assert_near(t.points[1].series[SERIES_NET_SENT].max, 1234567, 1e-6);
+        assert_int_equal(t.points[0].observed_ns, SECOND);
+        timeline_deinit(&t);
+}
+
+static void means_within_a_point_are_weighed_by_time(void **state) {
+        Timeline t;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
+        add(&t, 0, 200, 1.0);
+        add(&t, 200, 1000, 0.5);
+        assert_int_equal(t.n, 1);
+        assert_cpu(&t, 0, 0.6, 0.5, 1.0);
+        timeline_deinit(&t);
+}
+
+static void an_observation_over_several_intervals_is_spread(void **state) {
+        Timeline t;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
+        add(&t, 0, 500, 0.1);
+        add(&t, 500, 3250, 0.9);
+        assert_int_equal(t.n, 4);
+        assert_cpu(&t, 0, 0.5, 0.1, 0.9);
+        assert_cpu(&t, 2, 0.9, 0.9, 0.9);
+        assert_int_equal(t.points[0].observed_ns, SECOND);
+        assert_int_equal(t.points[2].observed_ns, SECOND);
+        assert_int_equal(t.points[3].observed_ns, 250 * MS);
+        timeline_deinit(&t);
+}
+
+static void what_was_not_observed_is_a_hole(void **state) {
+        Timeline t;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
+        add(&t, 0, 1000, 0.5);
+        add(&t, 3000, 4000, 0.6);
+        assert_int_equal(t.n, 4);
+        assert_int_equal(t.points[1].observed_ns, 0);
+        assert_true(isnan(t.points[2].series[SERIES_CPU].mean) && isnan(t.points[2].series[SERIES_NET_SENT].max));
+        assert_cpu(&t, 3, 0.6, 0.6, 0.6);
+        timeline_deinit(&t);
+}
+
+static void a_series_without_a_source_is_unknown_beside_the_others(void **state) {
+        Timeline t;
+        Observation o = span(0, 1000, 0.5);
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
+        o.has_memory = false;
+        o.disk_read_rate = NAN;
+        assert_int_equal(timeline_add(&t, &o), 0);
+        assert_true(isnan(t.points[0].series[SERIES_MEMORY].mean) && isnan(t.points[0].series[SERIES_DISK_READ].mean));
+        assert_cpu(&t, 0, 0.5, 0.5, 0.5);
+        timeline_deinit(&t);
+}
+
+static void when_full_neighbours_merge_and_the_interval_doubles(void **state) {
+        Timeline t;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 4);
+        for (unsigned i = 0; i < 4; i++)
+                add(&t, i * 1000, i * 1000 + 1000, 0.1 * (i + 1));
+        assert_int_equal(t.interval_ns, SECOND);
+        add(&t, 4000, 5000, 0.9);
+        assert_int_equal(t.interval_ns, 2 * SECOND);
+        assert_int_equal(t.n, 3);
+        assert_cpu(&t, 0, 0.15, 0.1, 0.2);
+        assert_cpu(&t, 1, 0.35, 0.3, 0.4);
+        assert_cpu(&t, 2, 0.9, 0.9, 0.9);
+        add(&t, 5000, 6000, 0.1);
+        assert_cpu(&t, 2, 0.5, 0.1, 0.9);
+        timeline_deinit(&t);
+}
+
+static void a_merge_weighs_by_what_was_observed(void **state) {
+        Timeline t;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 2);
+        add(&t, 0, 250, 1.0);
+        add(&t, 1000, 1750, 0.2);
+        add(&t, 3000, 3500, 0.5); /* points 2 and 3: a hole and a half */
+        assert_int_equal(t.interval_ns, 2 * SECOND);
+        assert_cpu(&t, 0, 0.4, 0.2, 1.0);
+        assert_cpu(&t, 1, 0.5, 0.5, 0.5);
+        assert_int_equal(t.points[0].observed_ns, SECOND);
+        assert_int_equal(t.points[1].observed_ns, 500 * MS);
+        timeline_deinit(&t);
+}
+
+static void a_long_job_keeps_its_mean_and_its_peaks(void **state) {
+        Timeline t;
+        double sum = 0, weight = 0, max = 0;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 120);
+        for (unsigned i = 0; i < 100000; i++)
+                add(&t, i * 1000ULL, i * 1000ULL + 1000, i == 77777 ? 1.0 : (i % 100) / 1000.0);
+        assert_true(t.n <= 120 && t.n > 60);
+        assert_int_equal(t.interval_ns, 1024 * SECOND);
+        for (size_t i = 0; i < t.n; i++) {
+                sum += (double)t.points[i].series[SERIES_CPU].mean * (double)t.points[i].observed_ns;
+                weight += (double)t.points[i].observed_ns;
+                max = fmax(max, (double)t.points[i].series[SERIES_CPU].max);
+        }
+        assert_near(sum / weight, 0.0495 + (1 - 0.077) / 100000, 1e-4);
+        assert_true(max == 1);
+        assert_true(weight == 1e5 * (double)SECOND);
+        timeline_deinit(&t);
+}
+
+static void memory_grows_with_the_job(void **state) {
+        Timeline t;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 100);
+        add(&t, 0, 1000, 0.5);
+        assert_int_equal(t.n_allocated, 8);
+        add(&t, 8000, 9000, 0.5);
+        assert_int_equal(t.n_allocated, 16);
+        add(&t, 90000, 91000, 0.5);
+        assert_int_equal(t.n_allocated, 100);
+        timeline_deinit(&t);
+}
+
+static void what_lies_outside_is_clipped_or_ignored(void **state) {
+        Timeline t;
+        Observation before = { .begin_ns = BEGIN - 2 * SECOND, .end_ns = BEGIN, .has_cpu = true };
+        Observation across = { .begin_ns = BEGIN - SECOND, .end_ns = BEGIN + 500 * MS, .has_cpu = true, .cpu_mean = 0.5 };
+        Observation backwards = { .begin_ns = BEGIN + 2 * SECOND, .end_ns = BEGIN + SECOND, .has_cpu = true };
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
+        assert_int_equal(timeline_add(&t, &before), 0);
+        assert_int_equal(timeline_add(&t, &backwards), 0);
+        assert_int_equal(t.n, 0);
+        assert_int_equal(timeline_add(&t, &across), 0);
+        assert_int_equal(t.n, 1);
+        assert_int_equal(t.points[0].observed_ns, 500 * MS);
+        timeline_deinit(&t);
+}
+
+static void an_end_far_away_is_reached_by_doubling(void **state) {
+        Timeline t;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 2);
+        add(&t, 0, 1000, 0.5);
+        add(&t, 1000ULL * 86400 * 3650, 1000ULL * 86400 * 3650 + 1000, 0.7);
+        assert_int_equal(t.n, 2);
+        assert_cpu(&t, 0, 0.5, 0.5, 0.5);
+        assert_cpu(&t, 1, 0.7, 0.7, 0.7);
+        timeline_deinit(&t);
+}
+
+/* --- text ----------------------------------------------------------------------------------- */
+
+static Timeline through_text(const Timeline *t, size_t *ret_n) {
+        Timeline again;
+        char *text = NULL;
+
+        assert_int_equal(timeline_format(t, &text), 0);
+        assert_int_equal(timeline_parse(text, &again), 0);
+        *ret_n = strlen(text);
+        free(text);
+        return again;
+}
+
+static void an_empty_timeline_goes_through_text(void **state) {
+        Timeline t, again;
+        size_t n;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
+        again = through_text(&t, &n);
+        assert_int_equal(again.n, 0);
+        assert_int_equal(again.begin_boottime_ns, BEGIN);
+        assert_int_equal(again.begin_realtime_ns, REALTIME);
+        assert_int_equal(again.interval_ns, SECOND);
+        timeline_deinit(&again);
+        timeline_deinit(&t);
+}
+
+static void one_point_is_small_and_keeps_six_digits(void **state) {
+        Timeline t, again;
+        size_t n;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, 10 * SECOND, 2);
+        add(&t, 0, 10000, 0.592875);
+        again = through_text(&t, &n);
+        assert_true(n <= 230);
+        assert_int_equal(again.n, 1);
+        assert_near(again.points[0].series[SERIES_CPU].mean, 0.592875, 1e-6);
+        assert_near(again.points[0].series[SERIES_MEMORY].min, 0.25, 1e-6);
+        assert_near(again.points[0].series[SERIES_DISK_READ].max, 592875000, 1e-6);
+        assert_true(again.points[0].series[SERIES_DISK_WRITE].mean == 0);
+        assert_int_equal(again.points[0].observed_ns, 10 * SECOND);
+        timeline_deinit(&again);
+        timeline_deinit(&t);
+}
+
+static void holes_unknown_series_and_part_points_go_through_text(void **state) {
+        Timeline t, again;
+        Observation o = span(5000, 6000, 0.75);
+        size_t n;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
+        add(&t, 0, 1000, 0.5);
+        add(&t, 3000, 3001, 0.25); /* a thousandth of a point is something */
+        add(&t, 4000, 4500, 0.25);
+        o.has_memory = false;
+        assert_int_equal(timeline_add(&t, &o), 0);
+        again = through_text(&t, &n);
+
+        assert_int_equal(again.n, 6);
+        assert_int_equal(again.points[1].observed_ns, 0);
+        assert_true(isnan(again.points[2].series[SERIES_CPU].mean));
+        assert_true(again.points[3].observed_ns > 0);
+        assert_near((double)again.points[4].observed_ns, 0.5 * SECOND, 0.02);
+        assert_near(again.points[5].series[SERIES_CPU].mean, 0.75, 1e-5);
+        assert_near(again.points[4].series[SERIES_CPU].mean, 0.25, 1e-5);
+        assert_true(isnan(again.points[5].series[SERIES_MEMORY].mean));
+        assert_near(again.points[4].series[SERIES_MEMORY].mean, 0.25, 1e-5);
+        timeline_deinit(&again);
+        timeline_deinit(&t);
+}
+
+/* A fixed sequence that looks random, 0…1. */
+static double draw(uint32_t *seed) {
+        *seed = *seed * 1664525U + 1013904223U;
+        return (*seed >> 8) / 16777216.0;
+}
+
+/* Training: steps with a dip every minute, memory that creeps up, data read at the begin, checkpoints, steady traffic. */
+static void fill_training(Timeline *t, unsigned n, uint32_t seed) {
+        for (unsigned i = 0; i < n; i++) {
+                Observation o = span(i * 1000ULL, i * 1000ULL + 1000, 0);
+
+                o.cpu_mean = i % 60 < 4 ? 0.1 + 0.1 * draw(&seed) : 0.8 + 0.05 * draw(&seed);
+                o.memory = 0.3 + 0.1 * i / n + 0.002 * draw(&seed);
+                o.disk_read_rate = i * 20 < n ? 5e8 * draw(&seed) : 0;
+                o.disk_write_rate = i % 300 == 0 ? 2e9 : 4096 * floor(4 * draw(&seed));
+                o.net_sent_rate = 1e5 * (1 + 0.2 * draw(&seed));
+                o.net_received_rate = 1e7 * (1 + 0.5 * draw(&seed));
+                assert_int_equal(timeline_add(t, &o), 0);
+        }
+}
+
+/* Shares to a part of the whole, rates to a part of themselves (a byte/s more or less). */
+static bool is_like(Series series, float got, float wanted, double tolerance) {
+        bool is_ratio = strcmp(series_unit(series), "ratio") == 0;
+
+        return fabs(got - (double)wanted) <= tolerance * (is_ratio ? 1 : (double)wanted + 1);
+}
+
+/* A min may be off by 4 % of its distance, which is a logarithm's for rates. */
+static bool is_min_like(Series series, const TimelineValue *got, const TimelineValue *wanted, double tolerance) {
+        bool is_ratio = strcmp(series_unit(series), "ratio") == 0;
+        double a = is_ratio ? (double)got->min : log1p(got->min), b = is_ratio ? (double)wanted->min : log1p(wanted->min);
+        double mean = is_ratio ? (double)wanted->mean : log1p(wanted->mean);
+
+        return fabs(a - b) <= tolerance + 0.045 * (mean - b);
+}
+
+static void assert_like(const Timeline *got, const Timeline *wanted, double tolerance) {
+        assert_int_equal(got->n, wanted->n);
+        for (size_t i = 0; i < wanted->n; i++)
+                for (Series s = 0; s < N_SERIES; s++) {
+                        const TimelineValue *a = &got->points[i].series[s], *b = &wanted->points[i].series[s];
+
+                        assert_true(is_like(s, a->mean, b->mean, tolerance));
+                        assert_true(is_like(s, a->max, b->max, tolerance));
+                        assert_true(is_min_like(s, a, b, tolerance));
+                        assert_true(a->min <= a->mean && a->mean <= a->max);
+                }
+}
+
+static void a_typical_job_takes_two_and_a_half_kib(void **state) {
+        Timeline t, again;
+        size_t n;
+
+        (void)state;
+        for (unsigned length = 100; length <= 100000; length *= 10) {
+                timeline_init(&t, BEGIN, REALTIME, SECOND, 120);
+                fill_training(&t, length, length);
+                again = through_text(&t, &n);
+                assert_true(n <= 2560);
+                assert_like(&again, &t, 0.04);
+                assert_true(again.interval_ns == t.interval_ns);
+                timeline_deinit(&again);
+                timeline_deinit(&t);
+        }
+}
+
+static void pure_noise_is_told_in_coarser_steps_and_fits_too(void **state) {
+        Timeline t, again;
+        uint32_t seed = 1;
+        size_t n;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 120);
+        for (unsigned i = 0; i < 120 * 4; i++) {
+                Observation o = span(i * 1000ULL, i * 1000ULL + 1000, draw(&seed));
+
+                o.memory = draw(&seed);
+                o.disk_read_rate = exp(25 * draw(&seed));
+                o.disk_write_rate = exp(25 * draw(&seed));
+                o.net_sent_rate = exp(25 * draw(&seed));
+                o.net_received_rate = exp(25 * draw(&seed));
+                assert_int_equal(timeline_add(&t, &o), 0);
+        }
+        again = through_text(&t, &n);
+        assert_true(n <= 3584);
+        assert_like(&again, &t, 0.3);
+        timeline_deinit(&again);
+        timeline_deinit(&t);
+}
+
+static void a_thousand_points_go_through_text(void **state) {
+        Timeline t, again;
+        size_t n;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 1000);
+        fill_training(&t, 10000, 3);
+        again = through_text(&t, &n);
+        assert_true(n <= 22000);
+        assert_like(&again, &t, 0.04);
+        timeline_deinit(&again);
+        timeline_deinit(&t);
+}
+
+static void text_read_back_and_written_again_is_the_same_plot(void **state) {
+        Timeline t, once, twice;
+        size_t n;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 120);
+        fill_training(&t, 1000, 9);
+        once = through_text(&t, &n);
+        twice = through_text(&once, &n);
+        assert_like(&twice, &once, 0.01);
+        timeline_deinit(&twice);
+        timeline_deinit(&once);
+        timeline_deinit(&t);
+}
+
+static void what_is_no_timeline_is_refused(void **state) {
+        static const char *const texts[] = {
+                "",
+                "end\n",
+                "perfd-window\nend\n",
+                "timeline n=1 interval_ns=1000\n",                                      /* no end */
+                "timeline n=1\nend\n",                                                  /* no interval */
+                "timeline n=10001 interval_ns=1000\nend\n",
+                "timeline n=99999999999999 interval_ns=1000\nend\n",
+                "timeline n=-1 interval_ns=1000\nend\n",
+                "timeline n=2 interval_ns=18446744073709551615\nend\n",
+                "timeline n=2 interval_ns=1000 boottime_ns=18446744073709551615\nend\n",
+                "timeline n=2 interval_ns=1000\nobserved shares=!\nend\n",              /* too few */
+                "timeline n=2 interval_ns=1000\nobserved shares=!!!\nend\n",            /* too many */
+                "timeline n=2 interval_ns=1000\nobserved shares=!~\nend\n",
+                "timeline n=2 interval_ns=1000\nobserved\nend\n",
+                "timeline n=2 interval_ns=1000\ncpu levels=60 hi=1 mean=!\nend\n",      /* too few */
+                "timeline n=2 interval_ns=1000\ncpu levels=60 hi=1 mean=!!!\nend\n",    /* too many */
+                "timeline n=2 interval_ns=1000\ncpu levels=60 hi=1 mean=##\nend\n",     /* below the lowest */
+                "timeline n=2 interval_ns=1000\ncpu levels=60 hi=1 range=!#!!!!!\nend\n",
+                "timeline n=2 interval_ns=1000\ncpu levels=60 hi=1 range=!!\nend\n",
+                "timeline n=2 interval_ns=1000\ncpu levels=60 hi=1 mean=~|\nend\n",     /* 90 points in a run */
+                "timeline n=2 interval_ns=1000\ncpu levels=60 hi=1 mean=!~\nend\n",
+                "timeline n=2 interval_ns=1000\ncpu levels=60 hi=1 mean=\"\"\nend\n",
+                "timeline n=2 interval_ns=1000\ncpu levels=60 hi=1 mean=\xff\xff\nend\n",
+                "timeline n=2 interval_ns=1000\ncpu levels=1 hi=1 mean=!!\nend\n",
+                "timeline n=2 interval_ns=1000\ncpu levels=4001 hi=1 mean=!!\nend\n",
+                "timeline n=2 interval_ns=1000\ncpu hi=1 mean=!!\nend\n",
+                "timeline n=2 interval_ns=1000\ncpu levels=60 lo=2 hi=1 mean=!!\nend\n",
+                "timeline n=2 interval_ns=1000\ncpu levels=60 lo=-1 hi=1 mean=!!\nend\n",
+                "timeline n=2 interval_ns=1000\ncpu levels=60 hi=1e99 mean=!!\nend\n",
+                "timeline n=2 interval_ns=1000\ncpu levels=60 hi=nan mean=!!\nend\n",
+                "timeline n=2 interval_ns=1000\ncpu lo=-1\nend\n",
+                "timeline n=2 interval_ns=1000\ncpu lo=1e31\nend\n",
+                "timeline n=2 interval_ns=1000\ncpu levels=60 hi=1 mean=!!\ncpu levels=60 hi=1 mean=!!\nend\n",
+                "timeline n=2 interval_ns=1000\ncpu levels=60 hi=1 mean=!!\nobserved shares=!!\nend\n",
+        };
+        Timeline t = { .n = 42 };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+                assert_int_equal(timeline_parse(texts[i], &t), PARSE_MALFORMED);
+        assert_int_equal(t.n, 42);
+}
+
+static void a_timeline_of_a_later_version_is_read(void **state) {
+        Timeline t;
+
+        (void)state;
+        assert_int_equal(timeline_parse("timeline n=2 interval_ns=1000 zone=UTC\n"
+                                        "gpu levels=5 mean=???\n"
+                                        "cpu levels=3 hi=1 shape=round mean=&%\nend\n", &t), 0);
+        assert_int_equal(t.n, 2);
+        assert_true(t.points[0].series[SERIES_CPU].mean == 1); /* step 2 of 0…2 */
+        assert_true(t.points[1].series[SERIES_CPU].mean == 0); /* 2 down */
+        assert_true(isnan(t.points[0].series[SERIES_MEMORY].mean));
+        timeline_deinit(&t);
+}
+
+static void a_text_cut_or_changed_anywhere_does_no_harm(void **state) {
+        Timeline t, again;
+        char *text = NULL, *copy;
+        uint32_t seed = 5;
+        size_t n;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 16);
+        fill_training(&t, 50, 1);
+        add(&t, 60000, 60500, 0.5);
+        assert_int_equal(timeline_format(&t, &text), 0);
+        n = strlen(text);
+        copy = malloc(n + 1);
+        assert_non_null(copy);
+
+        for (size_t cut = 0; cut + 1 < n; cut++) {
+                memcpy(copy, text, cut);
+                copy[cut] = '\0';
+                assert_int_equal(timeline_parse(copy, &again), PARSE_MALFORMED);
+        }
+
+        for (unsigned i = 0; i < 5000; i++) {
+                memcpy(copy, text, n + 1);
+                copy[(size_t)(draw(&seed) * (double)n)] = (char)(1 + draw(&seed) * 254);
+                if (timeline_parse(copy, &again) != 0)
+                        continue;
+                for (size_t k = 0; k < again.n; k++)
+                        for (Series s = 0; s < N_SERIES; s++) {
+                                const TimelineValue *v = &again.points[k].series[s];
+
+                                assert_true(isnan(v->mean) || (v->min <= v->mean && v->mean <= v->max));
+                        }
+                timeline_deinit(&again);
+        }
+        free(copy);
+        free(text);
+        timeline_deinit(&t);
+}
+
+/* --- JSON ----------------------------------------------------------------------------------- */
+
+static void json_has_every_series_and_null_for_holes(void **state) {
+        Timeline t;
+        Buffer text = {};
+        json_t *root, *series;
+
+        (void)state;
+        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
+        add(&t, 0, 500, 0.25);
+        add(&t, 500, 1000, 0.75);
+        add(&t, 2000, 3000, 1);
+        timeline_json(&t, &text);
+        assert_int_equal(buffer_error(&text), 0);
+
+        root = json_loads(text.text, 0, NULL);
+        assert_non_null(root);
+        assert_int_equal(json_integer_value(json_object_get(root, "begin_ms")), 1700000000123);
+        assert_int_equal(json_integer_value(json_object_get(root, "interval_ms")), 1000);
+        series = json_object_get(root, "series");
+        assert_int_equal(json_object_size(series), N_SERIES);
+        for (Series s = 0; s < N_SERIES; s++) {
+                json_t *one = json_object_get(series, series_name(s));
+
+                assert_string_equal(json_string_value(json_object_get(one, "unit")), series_unit(s));
+                assert_int_equal(json_array_size(json_object_get(one, "mean")), 3);
+                assert_int_equal(json_array_size(json_object_get(one, "min")), 3);
+                assert_true(json_is_null(json_array_get(json_object_get(one, "max"), 1)));
+        }
+        series = json_object_get(series, "cpu");
+        assert_true(json_number_value(json_array_get(json_object_get(series, "mean"), 0)) == 0.5);
+        assert_true(json_number_value(json_array_get(json_object_get(series, "min"), 0)) == 0.25);
+        assert_true(json_number_value(json_array_get(json_object_get(series, "max"), 0)) == 0.75);
+        json_decref(root);
+        buffer_deinit(&text);
+        timeline_deinit(&t);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(each_observation_lands_in_its_interval),
+                cmocka_unit_test(means_within_a_point_are_weighed_by_time),
+                cmocka_unit_test(an_observation_over_several_intervals_is_spread),
+                cmocka_unit_test(what_was_not_observed_is_a_hole),
+                cmocka_unit_test(a_series_without_a_source_is_unknown_beside_the_others),
+                cmocka_unit_test(when_full_neighbours_merge_and_the_interval_doubles),
+                cmocka_unit_test(a_merge_weighs_by_what_was_observed),
+                cmocka_unit_test(a_long_job_keeps_its_mean_and_its_peaks),
+                cmocka_unit_test(memory_grows_with_the_job),
+                cmocka_unit_test(what_lies_outside_is_clipped_or_ignored),
+                cmocka_unit_test(an_end_far_away_is_reached_by_doubling),
+                cmocka_unit_test(an_empty_timeline_goes_through_text),
+                cmocka_unit_test(one_point_is_small_and_keeps_six_digits),
+                cmocka_unit_test(holes_unknown_series_and_part_points_go_through_text),
+                cmocka_unit_test(a_typical_job_takes_two_and_a_half_kib),
+                cmocka_unit_test(pure_noise_is_told_in_coarser_steps_and_fits_too),
+                cmocka_unit_test(a_thousand_points_go_through_text),
+                cmocka_unit_test(text_read_back_and_written_again_is_the_same_plot),
+                cmocka_unit_test(what_is_no_timeline_is_refused),
+                cmocka_unit_test(a_timeline_of_a_later_version_is_read),
+                cmocka_unit_test(a_text_cut_or_changed_anywhere_does_no_harm),
+                cmocka_unit_test(json_has_every_series_and_null_for_holes),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,497 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fake_sample.h"
+#include "model/window.h"
+#include "util/parse.h"
+
+/* A machine, the meter that looks at it, and a window that watches. */
+typedef struct Bench {
+        Sample now;
+        Meter *meter;
+        Window window;
+        MetricSet metrics;
+} Bench;
+
+static void bench_begin(Bench *bench, size_t n_cpus) {
+        *bench = (Bench){};
+        fake_init(&bench->now, n_cpus);
+        assert_int_equal(meter_new(&bench->meter, SECOND), 0);
+}
+
+static void bench_end(Bench *bench) {
+        sample_deinit(&bench->now);
+        meter_free(bench->meter);
+}
+
+/* As the daemon does it: the meter first, then every window. */
+static void look(Bench *bench) {
+        Observation observation;
+
+        if (meter_advance(bench->meter, &bench->now, &observation) == METER_OBSERVED)
+                window_observe(&bench->window, &observation, bench->now.realtime_ns);
+}
+
+static void begin(Bench *bench) {
+        look(bench);
+        window_begin(&bench->window, meter_totals(bench->meter), &bench->now);
+}
+
+static void measure(Bench *bench) {
+        window_metrics(&bench->window, meter_totals(bench->meter), bench->now.n_online, &bench->metrics);
+}
+
+static void assert_metric(const Bench *bench, Metric metric, double value, Quality quality) {
+        assert_int_equal(bench->metrics.quality[metric], quality);
+        assert_true(fabs(bench->metrics.value[metric] - value) < 1e-9);
+}
+
+static void assert_absent(const Bench *bench, Metric metric, Quality why) {
+        assert_int_equal(bench->metrics.quality[metric], why);
+}
+
+/* Three seconds of two CPUs: 100 %, 50 %, 0 %. */
+static void run_three_seconds(Bench *b) {
+        fake_second(&b->now, 100);
+        look(b);
+        fake_second(&b->now, 50);
+        look(b);
+        fake_second(&b->now, 0);
+        look(b);
+}
+
+static void a_window_reports_what_happened_in_it_and_nothing_before(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 2);
+        fake_disk(&b.now, "sda", DISK_PHYSICAL)->read_bytes = 77 * GIB;
+        fake_disk(&b.now, "dm-0", DISK_VIRTUAL);
+        fake_net(&b.now, "lo", NET_LOOPBACK);
+        fake_net(&b.now, "eth0", NET_PHYSICAL)->sent_bytes = 88 * GIB;
+        look(&b);
+        fake_second(&b.now, 100); /* before the window */
+        begin(&b);
+
+        b.now.disks[0].read_bytes += 10 * MIB;
+        b.now.disks[0].write_bytes += 20 * MIB;
+        b.now.disks[0].reads += 3;
+        b.now.disks[0].writes += 4;
+        b.now.disks[1].write_bytes += 20 * MIB;
+        b.now.nets[0].sent_bytes += MIB;
+        b.now.nets[0].received_bytes += MIB;
+        b.now.nets[1].sent_bytes += 30 * MIB;
+        b.now.nets[1].received_bytes += 40 * MIB;
+        b.now.pgmajfault += 5;
+        b.now.psi_memory.full_us += 1500000;
+        fake_cpu(&b.now, 0, CPU_GUEST, 100);
+        fake_cpu(&b.now, 0, CPU_SOFTIRQ, 50);
+        fake_cpu(&b.now, 1, CPU_IOWAIT, 150);
+        run_three_seconds(&b);
+        measure(&b);
+
+        /* 150 ticks user on each CPU, 100 guest, 50 softirq; idle 150 each and 150 iowait: 450 of 900. */
+        assert_metric(&b, METRIC_DURATION, 3, QUALITY_EXACT);
+        assert_metric(&b, METRIC_CPU_USER, 4, QUALITY_EXACT);
+        assert_metric(&b, METRIC_CPU_SYSTEM, 0.5, QUALITY_EXACT);
+        assert_metric(&b, METRIC_CPU_IOWAIT, 1.5, QUALITY_EXACT);
+        assert_metric(&b, METRIC_CPU_STEAL, 0, QUALITY_EXACT);
+        assert_metric(&b, METRIC_CPU_MEAN, 0.5, QUALITY_EXACT);
+        assert_metric(&b, METRIC_CPU_HOURS, 6, QUALITY_EXACT);
+        assert_metric(&b, METRIC_CPU_UNUSED_HOURS, 3, QUALITY_EXACT);
+        assert_metric(&b, METRIC_DISK_READ, 10.0 * MIB, QUALITY_EXACT);
+        assert_metric(&b, METRIC_DISK_WRITE, 20.0 * MIB, QUALITY_EXACT);
+        assert_metric(&b, METRIC_DISK_READS, 3, QUALITY_EXACT);
+        assert_metric(&b, METRIC_DISK_WRITES, 4, QUALITY_EXACT);
+        assert_metric(&b, METRIC_VIRT_DISK_READ, 0, QUALITY_EXACT);
+        assert_metric(&b, METRIC_VIRT_DISK_WRITE, 20.0 * MIB, QUALITY_EXACT);
+        assert_metric(&b, METRIC_NET_LO_SENT, 1.0 * MIB, QUALITY_EXACT);
+        assert_metric(&b, METRIC_NET_LO_RECV, 1.0 * MIB, QUALITY_EXACT);
+        assert_metric(&b, METRIC_NET_EXT_SENT, 30.0 * MIB, QUALITY_EXACT);
+        assert_metric(&b, METRIC_NET_EXT_RECV, 40.0 * MIB, QUALITY_EXACT);
+        assert_metric(&b, METRIC_MAJOR_FAULTS, 5, QUALITY_EXACT);
+        assert_metric(&b, METRIC_PSI_MEMORY_FULL, 1.5, QUALITY_EXACT);
+        assert_metric(&b, METRIC_UNOBSERVED, 0, QUALITY_EXACT);
+        bench_end(&b);
+}
+
+static void peaks_and_shares_of_time_come_from_observations(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 2);
+        begin(&b);
+        fake_cpu(&b.now, 0, CPU_USER, 100);
+        fake_cpu(&b.now, 1, CPU_USER, 50);
+        fake_cpu(&b.now, 1, CPU_IDLE, 50);
+        b.now.memory.available_bytes = 1 * GIB; /* of 10 */
+        fake_pass(&b.now, SECOND);
+        look(&b);
+        fake_work(&b.now, 60, 240); /* 20 % for three seconds */
+        fake_pass(&b.now, 3 * SECOND);
+        b.now.memory.available_bytes = 9 * GIB;
+        look(&b);
+        measure(&b);
+
+        assert_metric(&b, METRIC_CPU_MAX, 0.75, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_CPU_MIN_MAX, 0.5, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_CPU_MAX_MAX, 1, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_MEM_MAX, 0.9, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_DISK_USAGE_MAX, 0.5, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_CPU_AT100, 0, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_CPU_OVER80, 0, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_CPU_OVER40, 0.25, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_CPU_OVER20, 1, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_ALL_OVER40, 0.25, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_ALL_OVER80, 0, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_ANY_AT100, 0.25, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_ANY_OVER20, 1, QUALITY_SAMPLED);
+
+        /* perf.py counts samples: one of two, and 47.5 where time says 33.75. */
+        assert_true(b.metrics.has_compat[METRIC_CPU_OVER40]);
+        assert_true(fabs(b.metrics.compat[METRIC_CPU_OVER40] - 50) < 1e-9);
+        assert_true(fabs(b.metrics.compat[METRIC_CPU_MEAN] - 47.5) < 1e-9);
+        assert_metric(&b, METRIC_CPU_MEAN, 0.3375, QUALITY_EXACT);
+        bench_end(&b);
+}
+
+static void a_window_of_no_length_divides_by_nothing(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 2);
+        begin(&b);
+        measure(&b);
+        assert_metric(&b, METRIC_DURATION, 0, QUALITY_EXACT);
+        assert_metric(&b, METRIC_CPU_HOURS, 0, QUALITY_EXACT);
+        assert_metric(&b, METRIC_DISK_READ, 0, QUALITY_EXACT);
+        assert_absent(&b, METRIC_CPU_MEAN, QUALITY_TOO_SHORT);
+        assert_absent(&b, METRIC_CPU_UNUSED_HOURS, QUALITY_TOO_SHORT);
+        assert_absent(&b, METRIC_CPU_MAX, QUALITY_TOO_SHORT);
+        assert_absent(&b, METRIC_CPU_OVER20, QUALITY_TOO_SHORT);
+        assert_metric(&b, METRIC_MEM_MAX, 0.4, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_DISK_USAGE_MAX, 0.5, QUALITY_SAMPLED);
+        for (size_t i = 0; i < N_PERFPY_METRICS; i++)
+                assert_false(b.metrics.has_compat[i]);
+        for (Metric m = 0; m < N_METRICS; m++)
+                assert_true(isfinite(b.metrics.value[m]));
+        bench_end(&b);
+}
+
+static void a_window_too_short_to_observe_still_has_exact_totals(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_disk(&b.now, "sda", DISK_PHYSICAL);
+        begin(&b);
+        fake_work(&b.now, 3, 2);
+        b.now.disks[0].write_bytes = 4096;
+        fake_pass(&b.now, 50 * MS);
+        look(&b);
+        measure(&b);
+        assert_metric(&b, METRIC_DURATION, 0.05, QUALITY_EXACT);
+        assert_metric(&b, METRIC_DISK_WRITE, 4096, QUALITY_EXACT);
+        assert_metric(&b, METRIC_CPU_MEAN, 0.6, QUALITY_EXACT);
+        assert_absent(&b, METRIC_CPU_MAX, QUALITY_TOO_SHORT);
+        assert_absent(&b, METRIC_ANY_AT100, QUALITY_TOO_SHORT);
+        bench_end(&b);
+}
+
+static void a_source_missing_at_either_end_is_unknown(void **state) {
+        Bench b;
+
+        (void)state;
+        for (int at_end = 0; at_end < 2; at_end++) {
+                bench_begin(&b, 1);
+                b.now.have = at_end ? ALL_SOURCES : ALL_SOURCES & ~(1U << SOURCE_DISKSTATS | 1U << SOURCE_PSI_IO);
+                begin(&b);
+                b.now.have = ALL_SOURCES;
+                fake_second(&b.now, 50);
+                look(&b);
+                b.now.have = at_end ? ALL_SOURCES & ~(1U << SOURCE_DISKSTATS | 1U << SOURCE_PSI_IO) : ALL_SOURCES;
+                fake_second(&b.now, 50);
+                look(&b);
+                measure(&b);
+                assert_absent(&b, METRIC_DISK_READ, QUALITY_UNKNOWN_SOURCE);
+                assert_absent(&b, METRIC_DISK_WRITES, QUALITY_UNKNOWN_SOURCE);
+                assert_absent(&b, METRIC_PSI_IO_FULL, QUALITY_UNKNOWN_SOURCE);
+                assert_metric(&b, METRIC_NET_EXT_SENT, 0, QUALITY_EXACT);
+                assert_metric(&b, METRIC_CPU_MEAN, 0.5, QUALITY_EXACT);
+                bench_end(&b);
+        }
+}
+
+static void a_source_missing_in_between_loses_nothing(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_disk(&b.now, "sda", DISK_PHYSICAL);
+        begin(&b);
+        b.now.have = 0;
+        b.now.disks[0].read_bytes = 100;
+        fake_second(&b.now, 100);
+        look(&b);
+        b.now.have = ALL_SOURCES;
+        b.now.disks[0].read_bytes = 300;
+        fake_second(&b.now, 0);
+        look(&b);
+        measure(&b);
+        assert_metric(&b, METRIC_DISK_READ, 300, QUALITY_EXACT);
+        assert_metric(&b, METRIC_CPU_MEAN, 0.5, QUALITY_EXACT);
+        /* No observation had CPU times at both ends. */
+        assert_absent(&b, METRIC_CPU_MAX, QUALITY_UNKNOWN_SOURCE);
+        bench_end(&b);
+}
+
+static void without_any_source_only_time_is_known(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        b.now.have = 0;
+        begin(&b);
+        fake_second(&b.now, 50);
+        look(&b);
+        measure(&b);
+        for (Metric m = 0; m < N_METRICS; m++) {
+                if (m == METRIC_DURATION || m == METRIC_UNOBSERVED)
+                        assert_int_equal(b.metrics.quality[m], QUALITY_EXACT);
+                else
+                        assert_absent(&b, m, QUALITY_UNKNOWN_SOURCE);
+        }
+        bench_end(&b);
+}
+
+static void a_gap_is_in_the_totals_and_not_in_the_shares(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        begin(&b);
+        fake_second(&b.now, 100);
+        look(&b);
+        fake_work(&b.now, 0, 6000);
+        fake_pass(&b.now, 60 * SECOND);
+        look(&b);
+        fake_second(&b.now, 100);
+        look(&b);
+        measure(&b);
+        assert_metric(&b, METRIC_UNOBSERVED, 60, QUALITY_EXACT);
+        assert_metric(&b, METRIC_DURATION, 62, QUALITY_EXACT);
+        assert_metric(&b, METRIC_CPU_AT100, 1, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_CPU_MEAN, 200.0 / 6200, QUALITY_EXACT);
+        bench_end(&b);
+}
+
+static void an_observation_that_ended_before_the_window_is_not_its(void **state) {
+        Bench b;
+        Observation old = { .begin_ns = 1, .end_ns = 100 * SECOND, .has_cpu = true, .cpu_mean = 1, .cpu_max = 1 };
+
+        (void)state;
+        bench_begin(&b, 1);
+        begin(&b);
+        window_observe(&b.window, &old, b.now.realtime_ns);
+        measure(&b);
+        assert_absent(&b, METRIC_CPU_MAX, QUALITY_TOO_SHORT);
+        bench_end(&b);
+}
+
+static void nothing_in_a_lost_window_is_exact(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        begin(&b);
+        run_three_seconds(&b);
+        b.window.lost = true;
+        measure(&b);
+        assert_metric(&b, METRIC_DURATION, 3, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_CPU_USER, 1.5, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_CPU_MAX, 1, QUALITY_SAMPLED);
+        for (Metric m = 0; m < N_METRICS; m++)
+                assert_int_not_equal(b.metrics.quality[m], QUALITY_EXACT);
+        bench_end(&b);
+}
+
+static void an_end_by_another_boots_clock_loses_everything(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        begin(&b);
+        run_three_seconds(&b);
+        b.window.begin.boottime_ns = 4000 * SECOND;
+        measure(&b);
+        for (Metric m = 0; m < N_METRICS; m++) {
+                assert_absent(&b, m, QUALITY_LOST);
+                assert_true(b.metrics.value[m] == 0);
+        }
+        bench_end(&b);
+}
+
+static void a_window_goes_through_text(void **state) {
+        Bench b;
+        Window again;
+        MetricSet before;
+        char *text = NULL, *text_again = NULL;
+
+        (void)state;
+        bench_begin(&b, 3);
+        fake_disk(&b.now, "sda", DISK_PHYSICAL)->read_bytes = 12345;
+        begin(&b);
+        fake_work(&b.now, 1, 2); /* thirds */
+        fake_pass(&b.now, SECOND);
+        look(&b);
+        run_three_seconds(&b);
+        b.window.lost = true;
+        measure(&b);
+        before = b.metrics;
+
+        assert_int_equal(window_format(&b.window, &text), 0);
+        assert_int_equal(window_parse(text, &again), 0);
+        assert_int_equal(window_format(&again, &text_again), 0);
+        assert_string_equal(text_again, text);
+        b.window = again;
+        measure(&b);
+        for (Metric m = 0; m < N_METRICS; m++)
+                assert_metric(&b, m, before.value[m], before.quality[m]);
+        for (size_t i = 0; i < N_PERFPY_METRICS; i++)
+                assert_true(b.metrics.compat[i] == before.compat[i] && b.metrics.has_compat[i] == before.has_compat[i]);
+        free(text);
+        free(text_again);
+        bench_end(&b);
+}
+
+static void a_window_of_another_version_is_read(void **state) {
+        Window window;
+
+        (void)state;
+        assert_int_equal(window_parse("perfd-window\nseen mood=good n_observations=3 has_cpu=1 cpu_max=0.5\nfuture x\nend\n", &window), 0);
+        assert_int_equal(window.n_observations, 3);
+        assert_true(window.has_cpu && window.cpu_max == 0.5);
+        assert_int_equal(window.begin.boottime_ns, 0);
+}
+
+static void what_is_no_window_is_refused(void **state) {
+        static const char *const texts[] = {
+                "",
+                "end",
+                "perfd-meter\nend\n",
+                "perfd-window",
+                "perfd-window\nseen has_cpu=1\n",
+                "perfd-window\nseen cpu_max=inf\nend\n",
+                "perfd-window\nseen cpu_max=0x10\nend\n",
+                "perfd-window\nseen cpu_max\nend\n",
+                "perfd-window\nseen n_observations=-3\nend\n",
+                "perfd-window\nbegin CPU_IDLE=99999999999999999999\nend\n",
+        };
+        Window window = { .n_observations = 42 };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+                assert_int_equal(window_parse(texts[i], &window), PARSE_MALFORMED);
+        assert_int_equal(window.n_observations, 42);
+}
+
+/* A day of one-second samples with one second of work in it: perf.py keeps every 128th by then. */
+static void a_single_busy_second_of_a_day_is_not_lost(void **state) {
+        Bench b;
+        const unsigned day = 86400;
+
+        (void)state;
+        bench_begin(&b, 1);
+        begin(&b);
+        for (unsigned i = 0; i < day; i++) {
+                fake_second(&b.now, i == 54321 ? 100 : 0);
+                look(&b);
+        }
+        measure(&b);
+        assert_metric(&b, METRIC_CPU_MAX, 1, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_CPU_AT100, 1.0 / day, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_CPU_MEAN, 1.0 / day, QUALITY_EXACT);
+        assert_int_equal(b.window.compat.n, day);
+        bench_end(&b);
+}
+
+/* Adjacent windows, whatever happens, add up to the one over all of them. */
+static void adjacent_windows_add_up(void **state) {
+        static const Metric additive[] = {
+                METRIC_DURATION, METRIC_UNOBSERVED, METRIC_CPU_USER, METRIC_CPU_SYSTEM, METRIC_CPU_HOURS,
+                METRIC_DISK_READ, METRIC_NET_EXT_SENT, METRIC_CONTEXT_SWITCHES,
+        };
+        uint32_t seed = 7;
+        Bench b;
+        Window whole;
+        MetricSet all;
+        double sums[sizeof(additive) / sizeof(additive[0])] = {};
+        uint64_t total_sum[N_TOTALS] = {};
+
+        (void)state;
+        bench_begin(&b, 2);
+        fake_disk(&b.now, "sda", DISK_PHYSICAL);
+        fake_net(&b.now, "eth0", NET_PHYSICAL);
+        begin(&b);
+        whole = b.window;
+        for (unsigned i = 0; i < 500; i++) {
+                seed = seed * 1664525U + 1013904223U;
+                fake_work(&b.now, seed >> 28, seed >> 27 & 15);
+                fake_pass(&b.now, (seed >> 16 & 3) * SECOND + (seed >> 20) * 1000);
+                b.now.context_switches += seed >> 20;
+                b.now.disks[0].read_bytes = seed >> 30 ? b.now.disks[0].read_bytes + (seed >> 12) : 0;
+                b.now.nets[0].sent_bytes = (b.now.nets[0].sent_bytes + (seed >> 4)) % (UINT64_C(1) << 32);
+                fake_pass(&b.now, i % 50 ? 0 : 20 * SECOND);
+                look(&b);
+
+                if (i % 7 == 6) {
+                        measure(&b);
+                        for (size_t k = 0; k < sizeof(additive) / sizeof(additive[0]); k++)
+                                sums[k] += b.metrics.value[additive[k]];
+                        for (Total t = 0; t < N_TOTALS; t++)
+                                total_sum[t] += meter_totals(b.meter)->value[t] - b.window.begin.value[t];
+                        window_begin(&b.window, meter_totals(b.meter), &b.now);
+                }
+                if (i == 496)
+                        break;
+        }
+
+        window_metrics(&whole, meter_totals(b.meter), 2, &all);
+        for (size_t k = 0; k < sizeof(additive) / sizeof(additive[0]); k++)
+                assert_true(fabs(sums[k] - all.value[additive[k]]) <= 1e-9 * all.value[additive[k]]);
+        for (Total t = 0; t < N_TOTALS; t++)
+                assert_int_equal(total_sum[t], meter_totals(b.meter)->value[t] - whole.begin.value[t]);
+        assert_true(all.value[METRIC_UNOBSERVED] > 200 && all.value[METRIC_DISK_READ] > 0);
+        bench_end(&b);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_window_reports_what_happened_in_it_and_nothing_before),
+                cmocka_unit_test(peaks_and_shares_of_time_come_from_observations),
+                cmocka_unit_test(a_window_of_no_length_divides_by_nothing),
+                cmocka_unit_test(a_window_too_short_to_observe_still_has_exact_totals),
+                cmocka_unit_test(a_source_missing_at_either_end_is_unknown),
+                cmocka_unit_test(a_source_missing_in_between_loses_nothing),
+                cmocka_unit_test(without_any_source_only_time_is_known),
+                cmocka_unit_test(a_gap_is_in_the_totals_and_not_in_the_shares),
+                cmocka_unit_test(an_observation_that_ended_before_the_window_is_not_its),
+                cmocka_unit_test(nothing_in_a_lost_window_is_exact),
+                cmocka_unit_test(an_end_by_another_boots_clock_loses_everything),
+                cmocka_unit_test(a_window_goes_through_text),
+                cmocka_unit_test(a_window_of_another_version_is_read),
+                cmocka_unit_test(what_is_no_window_is_refused),
+                cmocka_unit_test(a_single_busy_second_of_a_day_is_not_lost),
+                cmocka_unit_test(adjacent_windows_add_up),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
