@@ -246,9 +246,13 @@ static void damage_found_while_writing_stops_writing_and_is_put_aside_at_the_nex
 
 /* --- limits -------------------------------------------------------------------------------------- */
 
-static void reopen_with(Place *place, const StoreConfig *config) {
-        place_close(place);
-        place_open_with(place, config);
+/* A store that may have so many bytes. It does not sync, which is not what these are about. */
+static void open_limited(Place *place, uint64_t size_max_bytes) {
+        StoreConfig config = place_config(place);
+
+        config.size_max_bytes = size_max_bytes;
+        config.is_volatile = true;
+        place_open_with(place, &config);
 }
 
 /* Results with this many bytes of document, one submission each. */
@@ -273,13 +277,11 @@ static uint64_t put_large(Store *store, uint64_t first, uint64_t n, size_t n_byt
 
 static void at_the_size_limit_the_oldest_results_go(void **state) {
         Place *place = *state;
-        StoreConfig config = place_config(place);
         StoreStats stats;
         ResultRow row;
         uint64_t n;
 
-        config.size_max_bytes = 4 * MIB;
-        reopen_with(place, &config);
+        open_limited(place, 4 * MIB);
         assert_int_equal(put_large(place->store, 1, 8000, 2000), 8000);
 
         store_stats(place->store, &stats);
@@ -335,10 +337,8 @@ static void put_job(Store *store, const char *id, uint64_t begin_ms, bool is_ove
 
 static void samples_go_before_results_and_running_jobs_stay(void **state) {
         Place *place = *state;
-        StoreConfig config = place_config(place);
 
-        config.size_max_bytes = 4 * MIB;
-        reopen_with(place, &config);
+        open_limited(place, 4 * MIB);
         put_job(place->store, "running", 1, false);
         put_job(place->store, "over", 2, true);
         for (uint64_t i = 1; i <= 1000; i++)
@@ -352,11 +352,9 @@ static void samples_go_before_results_and_running_jobs_stay(void **state) {
 
 static void a_row_larger_than_the_store_fails_and_says_why(void **state) {
         Place *place = *state;
-        StoreConfig config = place_config(place);
         StoreStats stats;
 
-        config.size_max_bytes = 2 * MIB;
-        reopen_with(place, &config);
+        open_limited(place, 2 * MIB);
         assert_int_equal(put_large(place->store, 1, 1, 1000), 1);
         assert_int_equal(put_large(place->store, 2, 1, 3 << 20), 0);
         store_stats(place->store, &stats);
@@ -375,8 +373,7 @@ static void a_lowered_limit_gives_space_back(void **state) {
         StoreConfig config = place_config(place);
         StoreStats stats;
 
-        config.size_max_bytes = 64 * MIB;
-        reopen_with(place, &config);
+        open_limited(place, 64 * MIB);
         assert_int_equal(put_large(place->store, 1, 8000, 2000), 8000);
         store_stats(place->store, &stats);
         assert_true(stats.size_bytes > 16 * MIB);
@@ -399,7 +396,7 @@ static void rows_expire_by_kind(void **state) {
         IndicatorRow indicator;
         Item item;
 
-        place_open(place);
+        open_limited(place, config.size_max_bytes);
         for (uint64_t n = 1; n <= 1500; n++)
                 assert_int_equal(put_number(place->store, n, old_ms), STORE_DONE);
         item_make(&item, "PiConv2D", "pytorch", 5000);
@@ -437,12 +434,10 @@ static void rows_expire_by_kind(void **state) {
 
 static void the_log_does_not_grow_while_rows_come(void **state) {
         Place *place = *state;
-        StoreConfig config = place_config(place);
         char path[PATH_MAX];
         struct stat st;
 
-        config.size_max_bytes = 16 * MIB;
-        reopen_with(place, &config);
+        open_limited(place, 16 * MIB);
         assert_int_equal(put_large(place->store, 1, 10000, 1000), 10000);
         place_path(place, "perfd.db-wal", path);
         assert_int_equal(stat(path, &st), 0);
