@@ -262,8 +262,8 @@ static int add_timers(Daemon *daemon) {
         if (r < 0)
                 return r;
 
-        r = sd_event_add_time_relative(daemon->event, &daemon->checkpoint, CLOCK_BOOTTIME, config->checkpoint_interval_ns / NS_PER_US, 0,
-                                       on_checkpoint, daemon);
+        r = sd_event_add_time_relative(daemon->event, &daemon->checkpoint, CLOCK_BOOTTIME,
+                                       config->checkpoint_interval_ns / NS_PER_US, 0, on_checkpoint, daemon);
         if (r < 0)
                 return r;
         return sd_event_source_set_exit_on_failure(daemon->checkpoint, true);
@@ -317,7 +317,8 @@ static int open_store(Service *service) {
 
         r = file_make_dirs(config.directory, 0750);
         if (r < 0) {
-                log_err("Cannot make the state directory %s: %s; run as root, or name another with --state", config.directory, strerror(-r));
+                log_err("Cannot make the state directory %s: %s; run as root, or name another with --state", config.directory,
+                        strerror(-r));
                 return exit_code_of(r);
         }
 
