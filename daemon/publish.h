@@ -2,6 +2,6 @@
 
 /* Publish: fills a snapshot with the loop's live state and hands it to HTTP. */
 
-#include "service.h"
+#include "state.h"
 
 void publish(Service *service);

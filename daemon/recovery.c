@@ -3,20 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lifecycle.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "watch.h"
-
-static bool is_alive(Service *service, const JobInfo *info) {
-        uint64_t start_ticks;
-        uint32_t uid;
-
-        if (info->pid == 0)
-                return true; /* nobody stands for it: it runs until somebody says end */
-
-        return node_process_start(&service->node, info->pid, &start_ticks, &uid) == 0 &&
-               start_ticks == info->pid_start_ticks;
-}
 
 /* Closes a job with what the last checkpoint knew. Nothing later can be said of it. */
 static int close_lost(Service *service, const StoreRecoveredJob *recovered, const Window *window, uint64_t end_ms, const char *note) {
@@ -51,7 +41,8 @@ static int go_on(Service *service, const StoreRecoveredJob *recovered, const Win
         timeline_init(&job->timeline, clock_boottime_ns(), now_ns, service->config.interval_ns, service->config.timeline_points);
         (void)snprintf(job->note, sizeof(job->note),
                        "perfd restarted: totals are exact, but peaks, threshold times and the timeline miss %.1f s", (double)gap_ms / 1e3);
-        return watch_job(service, job) < 0 ? -ENOMEM : 0;
+        r = lifecycle_watch(service, job);
+        return r < 0 ? r : 0; /* gone in this very moment: the first sweep closes it */
 }
 
 static int recover_job(Service *service, const StoreRecovery *recovery, const StoreRecoveredJob *recovered, bool same_boot) {
@@ -65,7 +56,7 @@ static int recover_job(Service *service, const StoreRecovery *recovery, const St
         if (!same_boot)
                 return close_lost(service, recovered, &window, recovery->meter_realtime_ms,
                                   "the machine was rebooted: totals end at the last checkpoint before");
-        if (!is_alive(service, &recovered->info))
+        if (!watch_is_alive(&service->node, &recovered->info))
                 return close_lost(service, recovered, &window, recovery->meter_realtime_ms,
                                   "its process ended while perfd was down: totals end at the last checkpoint before");
         return go_on(service, recovered, &window);

@@ -7,6 +7,6 @@
  * their totals stay exact. The others are closed as interrupted with the numbers of the last checkpoint.
  */
 
-#include "service.h"
+#include "state.h"
 
 int recovery_run(Service *service);

@@ -1,15 +1,21 @@
 #pragma once
 
 /*
- * Watch: notices that a job's process is gone
+ * Watch: a process, unmistakably
  *
- * Through a pidfd, so that a reused pid is never mistaken for the job's.
+ * By a pidfd and the process's start time, so that a reused pid is never taken for the one meant.
  */
 
-#include "service.h"
+#include <stdbool.h>
 
-/* Starts watching job->info.pid. 0, WATCH_GONE when there is no such process (any more), or a negative errno. */
+#include "model/job.h"
+#include "node.h"
+
+/* A descriptor that becomes readable when info->pid is gone. 0, WATCH_GONE when it is already, or < 0. Caller closes. */
 enum {
         WATCH_GONE = 1,
 };
-int watch_job(Service *service, Job *job);
+int watch_open(const Node *node, const JobInfo *info, int *ret_fd);
+
+/* True when nobody stands for the job, or the process that does is still there. */
+bool watch_is_alive(const Node *node, const JobInfo *info);

@@ -137,7 +137,7 @@ int history_add(History *history, const NodeSampleRow *row) {
 
         if (row->interval_ms == 0 || row->interval_ms > TIME_MS_MAX || row->begin_ms > TIME_MS_MAX)
                 return HISTORY_MALFORMED;
-        if (timeline_parse(row->timeline, &piece) != 0 || piece.n != 1)
+        if (timeline_parse(row->timeline, &piece) != 0 || piece.n == 0)
                 return HISTORY_MALFORMED;
 
         if (timeline->interval_ns == 0) {

@@ -65,7 +65,8 @@ static void words_from_sample(Word words[static N_WORDS], const Snapshot *snapsh
                 word_set(&words[WORD_MEMORY], "%.1f" NBSP "%% of" NBSP "%.1f" NBSP "GiB", 100 * sample_memory_ratio(sample),
                          (double)sample->memory.total_bytes / GIB);
         if (sample_has(sample, SOURCE_FILESYSTEMS) && root)
-                word_set(&words[WORD_ROOT], "%.1f" NBSP "%% of" NBSP "%.1f" NBSP "GiB", 100 * filesystem_used_ratio(root), (double)root->size_bytes / GIB);
+                word_set(&words[WORD_ROOT], "%.1f" NBSP "%% of" NBSP "%.1f" NBSP "GiB", 100 * filesystem_used_ratio(root),
+                         (double)root->size_bytes / GIB);
         if (snapshot->realtime_ns > 0) {
                 clock_format_utc(snapshot->realtime_ns, time);
                 word_set(&words[WORD_TIME], "%s", time);

@@ -74,7 +74,7 @@ void metrics_jobs(Exposition *exposition, const Snapshot *snapshot) {
         exposition_single(exposition, "perfd_jobs_running", FAMILY_GAUGE, "Jobs that run now", snapshot->n_jobs_running);
         exposition_single(exposition, "perfd_jobs_not_exposed", FAMILY_GAUGE,
                           "Jobs left out here for the limit on their number; the JSON API has them",
-                          snapshot->n_jobs - n_exposed(snapshot) + snapshot->n_jobs_not_exposed);
+                          snapshot->n_jobs_not_exposed);
 
         put_info(exposition, snapshot);
         put_begin(exposition, snapshot);

@@ -2,8 +2,10 @@
 
 /* Jobs, their checkpoints and the meter's account: row-sets, and from there to the tables. */
 
+#include "model/job.h"
 #include "store/database.h"
 #include "store/rowset.h"
+#include "store/types.h"
 
 typedef struct JobBeginRow {
         const JobInfo *info;

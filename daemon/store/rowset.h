@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "store/pack.h"
-#include "store/store.h"
+#include "store/types.h"
 #include "util/buffer.h"
 #include "util/scoped.h"
 

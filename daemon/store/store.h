@@ -17,6 +17,7 @@
 
 #include "model/job.h"
 #include "model/request.h"
+#include "store/types.h"
 #include "util/scoped.h"
 
 typedef struct StoreConfig {
@@ -51,66 +52,41 @@ void store_configure(Store *store, const StoreConfig *config);
 const char *store_path(const Store *store);
 
 /*
- * Rows in. `cookie` comes back in StoreDone; 0 means nobody waits and no StoreDone is made.
- * 0: queued. STORE_QUEUE_FULL: nothing was taken, try after the next StoreDone.
+ * Rows in, from any thread. `cookie` comes back in StoreDone; 0 means nobody waits and no StoreDone is made.
+ * 0: queued. STORE_QUEUE_FULL: nothing was taken, try after the next StoreDone. -ENOMEM.
  */
 enum {
         STORE_QUEUE_FULL = 1,
 };
-typedef struct StoreCookie {
-        uint64_t a, b;
-} StoreCookie;
 
 /* All items of one submission in one row-set: all stored or none. uid: of the sender. arrived_ms: time for items without one. */
-int store_put_results(Store *store, const Submission *items, size_t n_items, uint32_t uid, uint64_t arrived_ms, StoreCookie cookie);
+int store_put_results(Store *store, const Submission *items, size_t n_items, uint32_t uid, uint64_t arrived_ms,
+                      StoreCookie cookie);
 /* The job's begin, with the window it starts from (window_format) and the meter's account (meter_save), in one row-set. */
 int store_put_job_begin(Store *store, const JobInfo *info, uint64_t begin_realtime_ms, const char *boot_id,
                         const char *window, const char *meter, StoreCookie cookie);
-/* Final state of a job. timeline: timeline_format() text or NULL. A job not begun here before is an error only in our own code. */
-int store_put_job_end(Store *store, const char *job, JobState state, uint64_t end_realtime_ms, const JobEnd *end, const char *note,
-                      const MetricSet *metrics, const char *timeline, StoreCookie cookie);
+/* Final state of a job. note, metrics, timeline (timeline_format() text): or NULL. A job never begun here: STORE_MISSING. */
+int store_put_job_end(Store *store, const char *job, JobState state, uint64_t end_realtime_ms, const JobEnd *end,
+                      const char *note, const MetricSet *metrics, const char *timeline, StoreCookie cookie);
 /*
  * An end that arrives for a job already closed as interrupted: adds exit status and rusage, makes it finished, keeps
  * numbers and note. uid: of the sender; must be the job's, or 0. A job that is finished already: STORE_DUPLICATE.
  */
 int store_put_job_amend(Store *store, const char *job, uint32_t uid, const JobEnd *end, StoreCookie cookie);
 /* All windows at one instant with the meter's account: checkpoint of every running job, one row-set. */
-typedef struct StoreCheckpoint {
-        const char *job;
-        const char *window;
-} StoreCheckpoint;
 int store_put_checkpoints(Store *store, const StoreCheckpoint *items, size_t n_items, const char *boot_id,
                           const char *meter, uint64_t realtime_ms);
 /* One interval of the node's history; text is a one-point timeline_format(). */
 int store_put_node_sample(Store *store, uint64_t begin_realtime_ms, uint64_t interval_ms, const char *timeline);
 
-/* Readable when a StoreDone waits. */
+/* Completions, for one thread. Readable when a StoreDone waits. */
 int store_fd(const Store *store);
-typedef enum StoreOutcome {
-        STORE_DONE,      /* on disk */
-        STORE_DUPLICATE, /* every id of the submission was there already: nothing changed. Part new, part old: the new ones are stored, STORE_DONE */
-        STORE_CONFLICT,  /* job begin: the id is taken by another job */
-        STORE_MISSING,   /* job amend: there is no such job */
-        STORE_DENIED,    /* job amend: it belongs to another uid */
-        STORE_FAILED,    /* disk full, I/O error: nothing of it was kept; see store_stats().error */
-} StoreOutcome;
-typedef struct StoreDone {
-        StoreCookie cookie;
-        StoreOutcome outcome;
-} StoreDone;
 /* 0 with the next completion, STORE_NONE when there is none (and the descriptor is reset). */
 enum {
         STORE_NONE = 1,
 };
 int store_next_done(Store *store, StoreDone *ret);
 
-typedef struct StoreStats {
-        uint64_t queue_rows, queue_bytes, queue_rows_max;
-        uint64_t n_commits, n_commit_failures, commit_ns_sum, commit_ns_last, n_rows_committed, n_rows_removed;
-        uint64_t size_bytes, size_max_bytes;
-        bool is_writable;
-        char error[160];
-} StoreStats;
 void store_stats(Store *store, StoreStats *ret);
 
 /*

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -221,6 +222,7 @@ static void write_batch(Writer *writer, RowSet *batch, size_t n_rows, size_t n_b
                 note_commit(writer, clock_boottime_ns() - begin_ns, n_rows, is_clean);
         note_size(writer);
         queue_done(writer->queue, batch);
+        writer->n_bytes_unsettled += n_bytes;
         writer->is_settled = false;
 }
 
@@ -296,6 +298,14 @@ static bool is_writable(Writer *writer) {
         return stats.is_writable;
 }
 
+/* After a burst the allocator keeps what the queue had. Trimming takes its locks, so not for a trickle. */
+static void release_memory(Writer *writer) {
+        (void)sqlite3_db_release_memory(writer->database.db);
+        if (writer->n_bytes_unsettled > UINT64_C(1) << 20)
+                (void)malloc_trim(0);
+        writer->n_bytes_unsettled = 0;
+}
+
 /* Nothing came for a while. */
 static void settle(Writer *writer) {
         /* While it is said that nothing can be stored, nobody may try: so we do. */
@@ -305,7 +315,7 @@ static void settle(Writer *writer) {
         /* A log that grew, behind a reader or while space was given back, is cut when nobody waits for it. */
         if (wal_bytes(writer->path) > writer->retention.n_wal_bytes_max)
                 checkpoint(writer, SQLITE_CHECKPOINT_TRUNCATE);
-        (void)sqlite3_db_release_memory(writer->database.db);
+        release_memory(writer);
         note_size(writer);
         writer->is_settled = is_writable(writer);
 }

@@ -14,7 +14,7 @@
 #include "store/database.h"
 #include "store/queue.h"
 #include "store/retention.h"
-#include "store/store.h"
+#include "store/types.h"
 
 typedef struct Writer {
         Queue *queue;     /* borrowed */
@@ -25,6 +25,7 @@ typedef struct Writer {
         bool is_settled, has_more_to_remove;
         char failure[160]; /* the last, in words */
         uint64_t next_removal_ns; /* CLOCK_BOOTTIME */
+        uint64_t n_bytes_unsettled; /* row-sets written since things were quiet */
         pthread_t thread;
         bool is_running, is_initialised;
 

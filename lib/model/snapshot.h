@@ -64,8 +64,8 @@ typedef struct Snapshot {
 
         JobView *jobs; /* owned: running ones first, then those that ended within the exposition time */
         size_t n_jobs, n_jobs_running, n_jobs_allocated;
-        size_t n_jobs_not_exposed; /* left out of `jobs` for the cap: finished ones only */
-        size_t metrics_jobs_max;   /* how many of them /metrics shows */
+        size_t metrics_jobs_max;   /* how many of them /metrics shows: the first */
+        size_t n_jobs_not_exposed; /* how many it does not show for that limit */
 
         SelfStats self;
 } Snapshot;

@@ -48,7 +48,7 @@ bool utf8_is_valid(const char *text, size_t n) {
                         }
                 }
 
-                k = utf8_length(text + i, n - i);
+                k = (unsigned char)text[i] < 0x80 ? 1 : utf8_length(text + i, n - i);
                 if (k == 0)
                         return false;
                 i += k;

@@ -122,7 +122,8 @@ static void a_number_out_of_range_is_named_with_its_range(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(values); i++) {
                 assert_int_equal(ask(fixture, "/"), 0);
                 assert_int_equal(exchange_add_parameter(&fixture->exchange, "limit", values[i]), 0);
-                check_refused(fixture, exchange_parameter_u64(&fixture->exchange, "limit", 1, 1000, 100, &v), 400, "'limit' must be a whole number from 1 to 1000");
+                check_refused(fixture, exchange_parameter_u64(&fixture->exchange, "limit", 1, 1000, 100, &v), 400,
+                              "'limit' must be a whole number from 1 to 1000");
                 assert_int_equal(v, 7);
         }
 

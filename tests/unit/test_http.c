@@ -277,7 +277,8 @@ static void methods_that_change_something_are_refused(void **state) {
                 scoped(answer_deinit) HttpAnswer answer = {};
                 char request[128];
 
-                (void)snprintf(request, sizeof(request), "%s /metrics HTTP/1.1\r\nHost: node\r\nContent-Length: 5\r\n\r\nhello", methods[i]);
+                (void)snprintf(request, sizeof(request), "%s /metrics HTTP/1.1\r\nHost: node\r\nContent-Length: 5\r\n\r\nhello",
+                               methods[i]);
                 ask(fixture, request, &answer);
                 assert_int_equal(answer.status, 405);
                 assert_true(has_header(&answer, "\r\nAllow: GET, HEAD\r\n"));
@@ -371,7 +372,8 @@ static void what_is_too_long_is_refused_and_nobody_else_suffers(void **state) {
 static void bytes_that_are_no_request_end_the_connection(void **state) {
         static const char *const openings[] = {
                 "\x16\x03\x01\x02", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", " / HTTP/1.1\r\nHost: a\r\n\r\n",
-                "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
+                "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n",
+                "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
                 "GET / HTTP/1.1\r\nno colon\r\n\r\n",
         };
         scoped(answer_deinit) HttpAnswer other = {};

@@ -11,7 +11,8 @@
 
 static void prometheus_gets_openmetrics(void **state) {
         (void)state;
-        assert_true(negotiate_openmetrics("application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,"
+        assert_true(negotiate_openmetrics("application/openmetrics-text;version=1.0.0;q=0.5,"
+                                          "application/openmetrics-text;version=0.0.1;q=0.4,"
                                           "text/plain;version=1.0.0;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1"));
         assert_true(negotiate_openmetrics("application/openmetrics-text; version=1.0.0; escaping=allow-utf-8; q=0.6, text/plain;q=0.5"));
 }

@@ -104,8 +104,11 @@ static void every_described_path_is_a_route(void **state) {
                 const char *path = p + 6;
                 bool is_found = false;
 
-                for (size_t i = 0; i < n; i++)
-                        is_found = is_found || (strncmp(path, routes[i].path, strlen(routes[i].path)) == 0 && path[strlen(routes[i].path)] == '"');
+                for (size_t i = 0; i < n; i++) {
+                        size_t n_path = strlen(routes[i].path);
+
+                        is_found = is_found || (strncmp(path, routes[i].path, n_path) == 0 && path[n_path] == '"');
+                }
                 if (!is_found)
                         fail_msg("openapi.json has a path that is no route: %.40s", path);
                 n_described++;
@@ -128,7 +131,8 @@ static void before_the_first_snapshot_live_numbers_are_unavailable(void **state)
 
 static void paths_that_are_none_are_not_found(void **state) {
         static const char *const paths[] = {
-                "/metrics/", "//metrics", "/Metrics", "/api", "/api/v1", "/api/v1/", "/api/v1/jobs/", "/api/v1/jobs/a/", "/api/v1/jobs//metrics",
+                "/metrics/", "//metrics", "/Metrics", "/api", "/api/v1", "/api/v1/", "/api/v1/jobs/",
+                "/api/v1/jobs/a/", "/api/v1/jobs//metrics",
                 "/api/v1/jobs/a/metrics/b", "/index.html", "/-/", "/-/ready/now", "/..", "/%2e%2e/etc/passwd", "/api%2Fv1%2Fnode", "/ ",
         };
         Fixture *fixture = *state;

@@ -202,21 +202,20 @@ static void an_empty_file_is_a_new_store(void **state) {
         assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
 }
 
-static off_t root_page(const Place *place, const char *name) {
+static int64_t ask_sql(const Place *place, const char *sql) {
         sqlite3_stmt *statement;
         char path[PATH_MAX];
         sqlite3 *db;
-        off_t page;
+        int64_t v;
 
         place_path(place, "perfd.db", path);
         assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-        assert_int_equal(sqlite3_prepare_v2(db, "SELECT rootpage FROM sqlite_schema WHERE name = ?1", -1, &statement, NULL), SQLITE_OK);
-        sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+        assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
         assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-        page = sqlite3_column_int(statement, 0);
+        v = sqlite3_column_int64(statement, 0);
         sqlite3_finalize(statement);
         sqlite3_close(db);
-        return page;
+        return v;
 }
 
 static void damage_found_while_writing_stops_writing_and_is_put_aside_at_the_next_start(void **state) {
@@ -224,12 +223,14 @@ static void damage_found_while_writing_stops_writing_and_is_put_aside_at_the_nex
         uint8_t junk[4096];
         StoreStats stats;
         char path[PATH_MAX];
+        off_t page;
 
         /* An index that is not looked at when opening, and touched by the first job. */
         place_open(place);
         place_close(place);
         memset(junk, 0x5a, sizeof(junk));
-        write_at(place, (root_page(place, "job_by_user") - 1) * 4096, junk, sizeof(junk));
+        page = ask_sql(place, "SELECT rootpage FROM sqlite_schema WHERE name = 'job_by_user'");
+        write_at(place, (page - 1) * 4096, junk, sizeof(junk));
 
         place_open(place);
         assert_int_equal(store_put_job_begin(place->store, &(JobInfo){ .id = "a" }, 1, "b", "w", "m", (StoreCookie){ 5, 0 }), 0);
@@ -246,9 +247,13 @@ static void damage_found_while_writing_stops_writing_and_is_put_aside_at_the_nex
 
 /* --- limits -------------------------------------------------------------------------------------- */
 
-static void reopen_with(Place *place, const StoreConfig *config) {
-        place_close(place);
-        place_open_with(place, config);
+/* A store that may have so many bytes. It does not sync, which is not what these are about. */
+static void open_limited(Place *place, uint64_t size_max_bytes) {
+        StoreConfig config = place_config(place);
+
+        config.size_max_bytes = size_max_bytes;
+        config.is_volatile = true;
+        place_open_with(place, &config);
 }
 
 /* Results with this many bytes of document, one submission each. */
@@ -273,13 +278,11 @@ static uint64_t put_large(Store *store, uint64_t first, uint64_t n, size_t n_byt
 
 static void at_the_size_limit_the_oldest_results_go(void **state) {
         Place *place = *state;
-        StoreConfig config = place_config(place);
         StoreStats stats;
         ResultRow row;
         uint64_t n;
 
-        config.size_max_bytes = 4 * MIB;
-        reopen_with(place, &config);
+        open_limited(place, 4 * MIB);
         assert_int_equal(put_large(place->store, 1, 8000, 2000), 8000);
 
         store_stats(place->store, &stats);
@@ -329,16 +332,14 @@ static void put_job(Store *store, const char *id, uint64_t begin_ms, bool is_ove
         assert_int_equal(outcome_of(store, 1), STORE_DONE);
         if (!is_over)
                 return;
-        assert_int_equal(store_put_job_end(store, id, JOB_FINISHED, begin_ms + 1, &(JobEnd){}, "", NULL, NULL, (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(store_put_job_end(store, id, JOB_FINISHED, begin_ms + 1, &(JobEnd){}, "", NULL, "points", (StoreCookie){ 2, 0 }), 0);
         assert_int_equal(outcome_of(store, 2), STORE_DONE);
 }
 
 static void samples_go_before_results_and_running_jobs_stay(void **state) {
         Place *place = *state;
-        StoreConfig config = place_config(place);
 
-        config.size_max_bytes = 4 * MIB;
-        reopen_with(place, &config);
+        open_limited(place, 4 * MIB);
         put_job(place->store, "running", 1, false);
         put_job(place->store, "over", 2, true);
         for (uint64_t i = 1; i <= 1000; i++)
@@ -352,11 +353,9 @@ static void samples_go_before_results_and_running_jobs_stay(void **state) {
 
 static void a_row_larger_than_the_store_fails_and_says_why(void **state) {
         Place *place = *state;
-        StoreConfig config = place_config(place);
         StoreStats stats;
 
-        config.size_max_bytes = 2 * MIB;
-        reopen_with(place, &config);
+        open_limited(place, 2 * MIB);
         assert_int_equal(put_large(place->store, 1, 1, 1000), 1);
         assert_int_equal(put_large(place->store, 2, 1, 3 << 20), 0);
         store_stats(place->store, &stats);
@@ -375,8 +374,7 @@ static void a_lowered_limit_gives_space_back(void **state) {
         StoreConfig config = place_config(place);
         StoreStats stats;
 
-        config.size_max_bytes = 64 * MIB;
-        reopen_with(place, &config);
+        open_limited(place, 64 * MIB);
         assert_int_equal(put_large(place->store, 1, 8000, 2000), 8000);
         store_stats(place->store, &stats);
         assert_true(stats.size_bytes > 16 * MIB);
@@ -399,7 +397,7 @@ static void rows_expire_by_kind(void **state) {
         IndicatorRow indicator;
         Item item;
 
-        place_open(place);
+        open_limited(place, config.size_max_bytes);
         for (uint64_t n = 1; n <= 1500; n++)
                 assert_int_equal(put_number(place->store, n, old_ms), STORE_DONE);
         item_make(&item, "PiConv2D", "pytorch", 5000);
@@ -433,16 +431,18 @@ static void rows_expire_by_kind(void **state) {
         /* And may come back. */
         assert_int_equal(put_number(place->store, 1, new_ms), STORE_DONE);
         assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = "PiMatmul" }), 1);
+
+        /* A timeline went with its job. */
+        place_close(place);
+        assert_int_equal(ask_sql(place, "SELECT count(*) FROM timeline"), 1);
 }
 
 static void the_log_does_not_grow_while_rows_come(void **state) {
         Place *place = *state;
-        StoreConfig config = place_config(place);
         char path[PATH_MAX];
         struct stat st;
 
-        config.size_max_bytes = 16 * MIB;
-        reopen_with(place, &config);
+        open_limited(place, 16 * MIB);
         assert_int_equal(put_large(place->store, 1, 10000, 1000), 10000);
         place_path(place, "perfd.db-wal", path);
         assert_int_equal(stat(path, &st), 0);

@@ -1,0 +1,26 @@
+#pragma once
+
+/*
+ * Reply: answers to requests, and what a row of the store must come back with to get one
+ */
+
+#include "state.h"
+
+/* What a completion is for; in the low bits of StoreCookie.b. */
+typedef enum CookieKind {
+        COOKIE_RESULTS, /* carries a ticket */
+        COOKIE_AMEND,   /* likewise */
+        COOKIE_BEGIN,   /* carries a Job, which stays where it is until then */
+        COOKIE_END,     /* likewise */
+} CookieKind;
+
+StoreCookie cookie_of_ticket(Ticket ticket, CookieKind kind);
+StoreCookie cookie_of_job(const Job *job, CookieKind kind);
+CookieKind cookie_kind(StoreCookie cookie);
+Ticket cookie_ticket(StoreCookie cookie);
+Job *cookie_job(StoreCookie cookie);
+
+/* path and text: what to complain of and the fix; "" with STATUS_OK. */
+void reply(Service *service, Ticket ticket, Status status, const char *path, const char *text);
+/* UNAVAILABLE, with the store's own reason. */
+void reply_store_failed(Service *service, Ticket ticket);

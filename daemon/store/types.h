@@ -1,0 +1,39 @@
+#pragma once
+
+/* What callers of the store and its insides both speak. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Tells the caller which of its puts a completion is of. */
+typedef struct StoreCookie {
+        uint64_t a, b;
+} StoreCookie;
+
+typedef enum StoreOutcome {
+        STORE_DONE,      /* on disk */
+        STORE_DUPLICATE, /* every id of the submission was there already: nothing changed. Part new, part old: STORE_DONE,
+                            and the new ones are stored */
+        STORE_CONFLICT,  /* job begin: the id is taken by another job */
+        STORE_MISSING,   /* job end, job amend: there is no such job */
+        STORE_DENIED,    /* job amend: it belongs to another uid */
+        STORE_FAILED,    /* disk full, I/O error: nothing of it was kept; see store_stats().error */
+} StoreOutcome;
+typedef struct StoreDone {
+        StoreCookie cookie;
+        StoreOutcome outcome;
+} StoreDone;
+
+/* A running job at the instant of a checkpoint: its id, and window_format() of its window. */
+typedef struct StoreCheckpoint {
+        const char *job;
+        const char *window;
+} StoreCheckpoint;
+
+typedef struct StoreStats {
+        uint64_t queue_rows, queue_bytes, queue_rows_max;
+        uint64_t n_commits, n_commit_failures, commit_ns_sum, commit_ns_last, n_rows_committed, n_rows_removed;
+        uint64_t size_bytes, size_max_bytes;
+        bool is_writable;
+        char error[160];
+} StoreStats;

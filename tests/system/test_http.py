@@ -1,0 +1,477 @@
+"""What is asked over HTTP is answered as openapi.json says, and nothing that comes over HTTP makes anything else late."""
+
+import http.client
+import json
+import random
+import re
+import socket
+import struct
+import threading
+import unittest
+import urllib.parse
+import uuid
+
+import harness
+from harness import wait_for
+
+# Intervals as short as they get: a second of history is ten samples and one row.
+CONFIG = "[sampling]\ninterval = 100ms\n[jobs]\ncheckpoint_interval = 1s\n"
+QUICK = CONFIG + "[http]\ntimeout = 1s\nconnections = 64\nconnections_per_ip = 24\n"
+TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict}
+
+
+class Schema:
+    """Enough of OpenAPI 3.0 to hold an answer against its description, both ways: what is not described is a complaint too."""
+
+    def __init__(self, document):
+        self.document = document
+
+    def resolve(self, schema):
+        while "$ref" in schema:
+            node = self.document
+            for key in schema["$ref"][2:].split("/"):
+                node = node[key]
+            schema = node
+        return schema
+
+    def flatten(self, schema):
+        """One object in the place of allOf."""
+        schema = self.resolve(schema)
+        if "allOf" not in schema:
+            return schema
+        whole = {"type": "object", "properties": {}, "required": []}
+        for part in map(self.flatten, schema["allOf"]):
+            whole["properties"].update(part.get("properties", {}))
+            whole["required"] += part.get("required", [])
+        return whole
+
+    def complaints(self, value, schema, path="$"):
+        schema = self.flatten(schema)
+        if value is None:
+            return [] if schema.get("nullable") else [f"{path}: null is not described"]
+        kind = schema["type"]
+        if not isinstance(value, TYPES[kind]) or (isinstance(value, bool) and kind != "boolean"):
+            return [f"{path}: {value!r} is no {kind}"]
+        if "enum" in schema and value not in schema["enum"]:
+            return [f"{path}: {value!r} is none of {schema['enum']}"]
+        if "pattern" in schema and not re.fullmatch(schema["pattern"], value):
+            return [f"{path}: {value!r} does not match {schema['pattern']}"]
+        if kind == "array":
+            return [c for i, item in enumerate(value) for c in self.complaints(item, schema["items"], f"{path}[{i}]")]
+        return self.object_complaints(value, schema, path) if kind == "object" else []
+
+    def object_complaints(self, value, schema, path):
+        properties, rest = schema.get("properties"), schema.get("additionalProperties")
+        if properties is None and rest is None:
+            return []
+        found = [f"{path}: {key} is missing" for key in schema.get("required", []) if key not in value]
+        for key, item in value.items():
+            if key in (properties or {}):
+                found += self.complaints(item, properties[key], f"{path}.{key}")
+            elif rest:
+                found += self.complaints(item, rest, f"{path}.{key}")
+            else:
+                found.append(f"{path}.{key} is not described")
+        return found
+
+
+def path_with(path, **query):
+    return f"{path}?{urllib.parse.urlencode(query)}"
+
+
+class Answers(harness.TestCase):
+    def daemon_with_data(self):
+        """Two jobs, one of them ended, and three results."""
+        daemon = self.daemon(CONFIG)
+        with daemon.client() as client:
+            self.assert_status(client.begin("ended", rank=3, name="train", user="ada", command="python3 train.py",
+                                            labels={"queue": "short"}), "OK")
+            self.assert_status(client.begin("running", name="tune"), "OK")
+            daemon.wait_tick()
+            daemon.wait_tick()
+            self.assert_status(client.end("ended", exit_status=3), "OK")
+            for i in range(3):
+                self.assert_status(client.submit(harness.indicator("matmul", rate=i + 0.5), job="running", time_ms=1000 + i), "OK")
+        daemon.wait_tick()
+        return daemon
+
+    def pages(self, daemon, path, key, **query):
+        """Every item of a list, page by page."""
+        items, token = [], None
+        while True:
+            answer = daemon.get(path_with(path, **query, **({"page": token} if token else {})))
+            self.assertEqual(answer.status, 200, answer.text)
+            self.assertLessEqual(len(answer.json[key]), query["limit"])
+            items += answer.json[key]
+            token = answer.json["next"]
+            if not token:
+                return items
+
+    def test_every_path_answers_as_described(self):
+        daemon = self.daemon_with_data()
+        document = daemon.get("/api/v1/openapi.json").json
+        schema = Schema(document)
+        for path, item in document["paths"].items():
+            for job in ("ended", "running") if "{id}" in path else ("",):
+                asked = path.replace("{id}", job).replace("{name}", "matmul")
+                answer = daemon.get(asked)
+                self.assertEqual(answer.status, 200, f"{asked}: {answer.text}")
+                kind = answer.headers["content-type"].split(";")[0]
+                content = item["get"]["responses"]["200"]["content"]
+                self.assertIn(kind, content, asked)
+                if kind == "application/json":
+                    self.assertEqual(schema.complaints(answer.json, content[kind]["schema"]), [], asked)
+
+    def test_errors_are_as_described(self):
+        daemon = self.daemon(CONFIG)
+        document = daemon.get("/api/v1/openapi.json").json
+        schema = Schema(document)
+        for path, item in document["paths"].items():
+            answer = daemon.get(path.replace("{id}", "none").replace("{name}", "none") + "?nonsense=1")
+            self.assertEqual(answer.status, 400, path)
+            self.assertIn("nonsense", answer.json["error"]["message"])
+            described = schema.resolve(item["get"]["responses"]["400"])["content"]["application/json"]["schema"]
+            self.assertEqual(schema.complaints(answer.json, described), [])
+        for path in ("/api/v1/jobs/none", "/api/v1/jobs/none/metrics", "/api/v1/jobs/none/samples"):
+            answer = daemon.get(path)
+            self.assertEqual((answer.status, answer.json["error"]["status"]), (404, 404))
+            self.assertIn("'none'", answer.json["error"]["message"])
+        self.assertEqual(daemon.get("/api/v1/indicators/none/results").json, {"results": [], "next": None})
+
+    def test_a_job_tells_all_that_was_said_of_it(self):
+        daemon = self.daemon_with_data()
+        job = daemon.get("/api/v1/jobs/ended").json
+        self.assertEqual({key: job[key] for key in ("id", "name", "state", "user", "command", "rank", "labels", "exit", "rusage")},
+                         {"id": "ended", "name": "train", "state": "finished", "user": "ada", "command": "python3 train.py", "rank": 3,
+                          "labels": {"queue": "short"}, "exit": {"status": 3, "signal": 0}, "rusage": None})
+        self.assertLess(job["begin_ms"], job["end_ms"])
+        present = {m["key"]: m for m in job["metrics"]}
+        self.assertEqual(present["duration_seconds"]["quality"], "exact")
+        self.assertAlmostEqual(present["duration_seconds"]["value"], (job["end_ms"] - job["begin_ms"]) / 1000, delta=0.1)
+        self.assertEqual({m["step"] for m in job["metrics"]}, {3})
+        self.assertEqual({m["timestamp"] for m in job["metrics"]}, {job["end_ms"]})
+
+    def test_metrics_are_what_mlflow_takes(self):
+        daemon = self.daemon_with_data()
+        metrics = daemon.get("/api/v1/jobs/ended/metrics").json["metrics"]
+        self.assertEqual({tuple(m) for m in metrics}, {("key", "value", "timestamp", "step")})
+        for m in metrics:
+            self.assertRegex(m["key"], r"^[/\w.\- ]{1,250}$")
+            self.assertGreaterEqual(m["timestamp"], 0)
+        compat = daemon.get("/api/v1/jobs/ended/metrics?compat=1&names=raw").json["metrics"]
+        self.assertIn("max_t_(mem_percent)", {m["key"] for m in compat})
+        self.assertLessEqual(len(compat), 18)
+        one = daemon.get("/api/v1/jobs/running/metrics?key=duration_seconds").json["metrics"]
+        self.assertEqual([(m["key"], m["step"]) for m in one], [("duration_seconds", 0)])
+
+    def test_a_running_job_grows(self):
+        daemon = self.daemon_with_data()
+        path = "/api/v1/jobs/running/metrics?key=duration_seconds"
+        before = daemon.get(path).json["metrics"][0]["value"]
+        wait_for(lambda: daemon.get(path).json["metrics"][0]["value"] > before, "a longer duration")
+        samples = wait_for(lambda: (s := daemon.get("/api/v1/jobs/running/samples").json) and len(s["series"]["cpu"]["mean"]) > 1 and s,
+                           "history of the running job")
+        self.assertEqual(samples["interval_ms"], 1000)
+        self.assertTrue(any(v is not None for v in samples["series"]["memory"]["mean"]))
+
+    def test_an_ended_job_keeps_its_timeline(self):
+        daemon = self.daemon_with_data()
+        job, samples = daemon.get("/api/v1/jobs/ended").json, daemon.get("/api/v1/jobs/ended/samples").json
+        self.assertAlmostEqual(samples["begin_ms"], job["begin_ms"], delta=500)
+        lengths = {len(series[kind]) for series in samples["series"].values() for kind in ("mean", "min", "max")}
+        self.assertEqual(len(lengths), 1)
+        self.assertGreater(lengths.pop(), 0)
+
+    def test_a_begin_and_a_result_are_seen_by_the_next_question(self):
+        daemon = self.daemon("[sampling]\ninterval = 60s\n")
+        with daemon.client() as client:
+            for i in range(20):
+                self.assert_status(client.begin(f"job-{i}"), "OK")
+                self.assertEqual(daemon.get(f"/api/v1/jobs/job-{i}").json["state"], "running")
+                self.assert_status(client.end(f"job-{i}"), "OK")
+                self.assertEqual(daemon.get(f"/api/v1/jobs/job-{i}").json["state"], "finished")
+                self.assert_status(client.submit(harness.indicator(f"name-{i}")), "OK")
+                self.assertEqual(len(daemon.get(f"/api/v1/indicators/name-{i}/results").json["results"]), 1)
+
+    def test_jobs_are_paged_while_others_come(self):
+        daemon = self.daemon(CONFIG)
+        with daemon.client() as client:
+            for i in range(25):
+                client.begin(f"job-{i}", name="even" if i % 2 == 0 else "odd", user=f"user{i % 3}")
+            first = daemon.get("/api/v1/jobs?limit=10").json
+            for i in range(25, 30):
+                client.begin(f"job-{i}")
+            ids = [job["id"] for job in first["jobs"]]
+            token = first["next"]
+            while token:
+                page = daemon.get(path_with("/api/v1/jobs", limit=10, page=token)).json
+                ids += [job["id"] for job in page["jobs"]]
+                token = page["next"]
+            self.assertEqual(ids, [f"job-{i}" for i in reversed(range(25))])
+            client.end("job-3")
+        self.assertEqual(len(self.pages(daemon, "/api/v1/jobs", "jobs", limit=7, name="even")), 13)
+        self.assertEqual(len(self.pages(daemon, "/api/v1/jobs", "jobs", limit=3, user="user1")), 8)
+        self.assertEqual([job["id"] for job in self.pages(daemon, "/api/v1/jobs", "jobs", limit=3, state="finished")], ["job-3"])
+        self.assertEqual(len(self.pages(daemon, "/api/v1/jobs", "jobs", limit=1000, state="running")), 29)
+        self.assertEqual(self.pages(daemon, "/api/v1/jobs", "jobs", limit=5, until_ms=1), [])
+
+    def test_results_come_as_they_were_sent(self):
+        daemon = self.daemon(CONFIG)
+        document = harness.indicator("matmul", rate=1.5, overallScore=0.75,
+                                     note="grün \"\\\n\u0001 \U0001F600", big=2**63 - 1, small=1e-300,
+                                     nothing=None, flags=[True, False], nested={"b": 1, "a": {"c": []}})
+        ids = [uuid.uuid4().bytes for _ in range(12)]
+        with daemon.client() as client:
+            for i, id_ in enumerate(ids):
+                self.assert_status(client.submit(document, ids=[id_], job=f"job-{i % 2}", time_ms=1000 + i), "OK")
+        results = self.pages(daemon, "/api/v1/indicators/matmul/results", "results", limit=5)
+        self.assertEqual([r["id"] for r in results], [id_.hex() for id_ in reversed(ids)])
+        self.assertEqual([r["time_ms"] for r in results], list(range(1011, 999, -1)))
+        for r in results:
+            self.assertEqual(r["document"], document)
+            self.assertEqual(list(r["document"]), list(document))
+            self.assertEqual(r["component"], "perfd.test")
+        self.assertEqual(len(self.pages(daemon, "/api/v1/indicators/matmul/results", "results", limit=4, job="job-1")), 6)
+        self.assertEqual(len(self.pages(daemon, "/api/v1/indicators/matmul/results", "results", limit=4, since_ms=1002, until_ms=1005)), 3)
+        self.assertEqual(self.pages(daemon, "/api/v1/indicators/matmul/results", "results", limit=4, component="other"), [])
+        self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"],
+                         [{"name": "matmul", "component": "perfd.test", "results": 12, "latest_ms": 1011}])
+
+    def test_long_documents_end_a_page_early(self):
+        daemon = self.daemon(CONFIG)
+        with daemon.client() as client:
+            for i in range(12):
+                self.assert_status(client.submit(harness.indicator("long", text=["x" * 60000] * 4), time_ms=i + 1), "OK")
+        first = daemon.get("/api/v1/indicators/long/results?limit=1000")
+        self.assertLess(len(first.json["results"]), 12)
+        self.assertLess(len(first.body), 2 << 20)
+        results = self.pages(daemon, "/api/v1/indicators/long/results", "results", limit=1000)
+        self.assertEqual([r["time_ms"] for r in results], list(range(12, 0, -1)))
+
+    def test_the_nodes_history_is_paged_by_time(self):
+        daemon = self.daemon(CONFIG)
+        wait_for(lambda: len(daemon.get("/api/v1/node/samples").json["timeline"]["series"]["cpu"]["mean"]) >= 3, "three rows of history")
+        first = daemon.get("/api/v1/node/samples?limit=2").json
+        self.assertEqual(len(first["timeline"]["series"]["cpu"]["mean"]), 2)
+        second = daemon.get(path_with("/api/v1/node/samples", limit=2, since_ms=first["next"])).json
+        self.assertEqual(second["timeline"]["begin_ms"], first["next"])
+        self.assertAlmostEqual(first["next"] - first["timeline"]["begin_ms"], 2000, delta=300)
+
+    def test_a_question_over_its_limit_is_told_so(self):
+        daemon = self.daemon(CONFIG + "[http]\nquery_timeout = 10ms\n")
+        with daemon.client() as client:
+            a = client.submit_request(*[harness.indicator("many", framework="a")] * 500)
+            b = client.submit_request(*[harness.indicator("many", framework="b")] * 500, job="b")
+
+            def add_results():
+                """Of those there are, none is of component a and of job b: all of them must be looked at."""
+                for request in (a, b) * 20:
+                    request.sequence += 2
+                    for item in request.submit.indicators:
+                        item.id = uuid.uuid4().bytes
+                    client.send(request)
+                for _ in range(40):
+                    self.assert_status(client.receive(), "OK")
+                answer = daemon.get("/api/v1/indicators/many/results?component=a&job=b")
+                return answer.status != 200 and answer
+
+            answer = wait_for(add_results, "more results than can be looked through in that time")
+        self.assertEqual((answer.status, answer.headers["retry-after"]), (503, "1"))
+        self.assertIn("10 ms", answer.json["error"]["message"])
+        self.assertEqual(daemon.get("/metrics").status, 200)
+        self.assertEqual(len(daemon.get("/api/v1/indicators/many/results?limit=1").json["results"]), 1)
+
+
+class Abuse(harness.TestCase):
+    """Peers on TCP misbehave; a job's author on the socket and a scraper on the Unix socket must not notice."""
+
+    def connect(self, daemon):
+        s = socket.create_connection(("127.0.0.1", daemon.port), timeout=harness.TIMEOUT_S)
+        self.addCleanup(s.close)
+        return s
+
+    def assert_unharmed(self, daemon, before):
+        """Samples went on and none was missed; submissions and questions are answered."""
+        with daemon.client() as client:
+            self.assert_status(client.submit(harness.indicator()), "OK")
+        after = daemon.wait_tick()
+        self.assertGreater(after["perfd_samples_total"], before["perfd_samples_total"])
+        self.assertEqual(after["perfd_samples_missed_total"], before["perfd_samples_missed_total"])
+        self.assertEqual(daemon.get("/-/healthy", tcp=True).text, "ok\n")
+
+    def drain(self, s):
+        """All that comes until the end of the stream."""
+        data = b""
+        try:
+            while piece := s.recv(65536):
+                data += piece
+        except ConnectionResetError:
+            pass
+        return data
+
+    def test_slow_lorises_are_cut_off_one_by_one(self):
+        daemon = self.daemon(QUICK, tcp=True)
+        before = daemon.wait_tick()
+        peers = [self.connect(daemon) for _ in range(20)]
+        for s in peers:
+            s.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\nX: ")
+            s.setblocking(False)
+        alive = set(peers)
+
+        def trickle():
+            """A byte on each connection; those that have been cut off leave."""
+            for s in list(alive):
+                try:
+                    s.send(b"a")
+                    if not s.recv(1):
+                        alive.discard(s)
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    alive.discard(s)
+            return not alive
+
+        wait_for(trickle, "the end of all slow connections")
+        self.assert_unharmed(daemon, before)
+
+    def test_connections_beyond_the_limit_wait_or_end_and_then_all_is_well(self):
+        daemon = self.daemon(QUICK, tcp=True)
+        before = daemon.wait_tick()
+        peers = [self.connect(daemon) for _ in range(150)]
+        for s in peers:
+            try:
+                s.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            except OSError:
+                pass
+        answered = sum(b"200 OK" in self.drain(s) for s in peers)
+        self.assertGreaterEqual(answered, 24)
+        self.assert_unharmed(daemon, before)
+
+    def test_huge_heads_are_refused(self):
+        daemon = self.daemon(QUICK, tcp=True)
+        before = daemon.wait_tick()
+        for head in (b"GET /" + b"a" * 1_000_000, b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 1_000_000,
+                     b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 100_000, b"GET /metrics?" + b"collect[]=node&" * 50_000):
+            s = self.connect(daemon)
+            try:
+                s.sendall(head + b" HTTP/1.1\r\n\r\n")
+            except OSError:
+                pass
+            answer = self.drain(s)
+            self.assertTrue(answer == b"" or re.match(rb"HTTP/1\.[01] 4(13|14|31|00) ", answer), answer[:80])
+        self.assert_unharmed(daemon, before)
+
+    def test_a_pipeline_nobody_reads_from_holds_up_nobody(self):
+        daemon = self.daemon(QUICK, tcp=True)
+        before = daemon.wait_tick()
+        peers = [self.connect(daemon) for _ in range(4)]
+        for s in peers:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.setblocking(False)
+            request = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n" * 1000
+            try:
+                for _ in range(100):
+                    s.send(request)
+            except OSError:
+                pass
+        self.assert_unharmed(daemon, before)
+        for s in peers:
+            s.close()
+
+    def test_a_pipeline_is_answered_in_order(self):
+        daemon = self.daemon(CONFIG, tcp=True)
+        paths = ["/-/healthy", "/nothing", "/-/ready", "/metrics/", "/api/v1/indicators"] * 20
+        s = self.connect(daemon)
+        requests = "".join(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n" for path in paths)
+        s.sendall((requests + "GET /-/healthy HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").encode())
+        statuses = [int(m) for m in re.findall(rb"HTTP/1\.1 (\d+) ", self.drain(s))]
+        self.assertEqual(statuses, [200, 404, 200, 404, 200] * 20 + [200])
+
+    def test_methods_that_would_change_something_are_refused(self):
+        daemon = self.daemon(CONFIG, tcp=True)
+        for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "X" * 100):
+            answer = daemon.get("/metrics", method=method, tcp=True)
+            self.assertEqual((answer.status, answer.headers["allow"]), (405, "GET, HEAD"), method)
+            self.assertEqual(answer.json["error"]["status"], 405)
+        s = self.connect(daemon)
+        s.sendall(b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n" + b"x" * 10000)
+        self.assertIn(b"405", self.drain(s))
+
+    def test_broken_requests_end_their_connection_alone(self):
+        daemon = self.daemon(QUICK, tcp=True)
+        before = daemon.wait_tick()
+        good = b"GET /api/v1/jobs?limit=5 HTTP/1.1\r\nHost: a\r\nAccept: */*\r\nConnection: close\r\n\r\n"
+        chance = random.Random(20261120)
+        for _ in range(6):
+            peers = [self.connect(daemon) for _ in range(20)]
+            for s in peers:
+                data = bytearray(good)
+                for _ in range(chance.randint(1, 8)):
+                    data[chance.randrange(len(data))] = chance.randrange(256)
+                s.sendall(bytes(data[:chance.choice((len(data), chance.randrange(len(data))))]))
+                s.shutdown(socket.SHUT_WR)
+            for s in peers:
+                answer = self.drain(s)
+                self.assertTrue(answer == b"" or answer.startswith(b"HTTP/1."), answer[:80])
+                self.assertNotRegex(answer, rb"^HTTP/1\.. 5(?!05)")
+                s.close()
+        self.assert_unharmed(daemon, before)
+
+    def test_resets_in_the_middle_of_an_answer_leave_nothing_behind(self):
+        daemon = self.daemon(QUICK, tcp=True)
+        before = daemon.wait_tick()
+        descriptors = before["process_open_fds"]
+        for _ in range(100):
+            s = self.connect(daemon)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            s.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+            s.close()
+        wait_for(lambda: (m := daemon.wait_tick())["perfd_http_connections"] <= 1 and m["process_open_fds"] <= descriptors + 1,
+                 "the end of all connections")
+        self.assert_unharmed(daemon, before)
+
+    def test_scrapes_and_long_questions_make_no_sample_late(self):
+        daemon = self.daemon(CONFIG, tcp=True)
+        with daemon.client() as client:
+            for i in range(50):
+                client.begin(f"job-{i}")
+            for _ in range(10):
+                self.assert_status(client.submit(*[harness.indicator("many") for _ in range(500)]), "OK")
+        before = daemon.wait_tick()
+        over = threading.Event()
+        bad = []
+
+        def ask(paths):
+            connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=harness.TIMEOUT_S)
+            while not over.is_set():
+                for path in paths:
+                    connection.request("GET", path, headers={"Accept-Encoding": "gzip"})
+                    response = connection.getresponse()
+                    response.read()
+                    if response.status != 200:
+                        bad.append((path, response.status))
+            connection.close()
+
+        askers = [threading.Thread(target=ask, args=(paths,)) for paths in
+                  (["/metrics"], ["/api/v1/jobs?limit=1000"], ["/api/v1/indicators/many/results?limit=1000"], ["/api/v1/node", "/"])]
+        for thread in askers:
+            thread.start()
+        try:
+            n_acks, end = 0, before["perfd_samples_total"] + 20
+            with daemon.client() as client:
+                while daemon.metrics()["perfd_samples_total"] < end:
+                    self.assert_status(client.submit(harness.indicator("during")), "OK")
+                    n_acks += 1
+        finally:
+            over.set()
+            for thread in askers:
+                thread.join()
+        self.assertEqual(bad, [])
+        self.assertGreater(n_acks, 0)
+        after = daemon.wait_tick()
+        self.assertEqual(after["perfd_samples_missed_total"], before["perfd_samples_missed_total"])
+        self.assertEqual(len(daemon.get("/api/v1/indicators/during/results?limit=1000").json["results"]), min(n_acks, 1000))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,471 @@
+/* Questions to the store: filters, pages, time limits, and which index answers. */
+
+#include "storing.h"
+
+#include <sqlite3.h>
+
+#include "store/questions.h"
+
+static int setup(void **state) {
+        Place *place = calloc(1, sizeof(*place));
+        StoreConfig config;
+
+        assert_non_null(place);
+        place_make(place);
+        config = place_config(place);
+        config.is_volatile = true; /* nothing here is about syncing */
+        place_open_with(place, &config);
+        *state = place;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Place *place = *state;
+
+        place_remove(place);
+        free(place);
+        return 0;
+}
+
+/* Puts n results, many to a submission; number i has the time, name, component and job that the four say. */
+typedef struct Pattern {
+        uint64_t times, names, components, jobs; /* how many there are; each result takes the next */
+} Pattern;
+
+static void put_pattern(Store *store, uint64_t n, const Pattern *pattern) {
+        enum { GROUP = 100 };
+        Submission *submissions = calloc(GROUP, sizeof(*submissions));
+        Item *items = calloc(GROUP, sizeof(*items));
+        char names[GROUP][16], components[GROUP][16], jobs[GROUP][16];
+
+        assert_non_null(items);
+        assert_non_null(submissions);
+        for (uint64_t i = 0; i < n; i += GROUP) {
+                for (uint64_t k = 0; k < GROUP; k++) {
+                        (void)snprintf(names[k], sizeof(names[k]), "name-%u", (unsigned)((i + k) % pattern->names));
+                        (void)snprintf(components[k], sizeof(components[k]), "part-%u", (unsigned)((i + k) % pattern->components));
+                        (void)snprintf(jobs[k], sizeof(jobs[k]), "job-%u", (unsigned)((i + k) % pattern->jobs));
+                        item_make(&items[k], names[k], components[k], i + k + 1);
+                        submissions[k] = items[k].submission;
+                        submissions[k].time_ms = 1 + (i + k) % pattern->times;
+                        submissions[k].job = jobs[k];
+                }
+                assert_int_equal(store_put_results(store, submissions, GROUP, 0, 1, (StoreCookie){ i + 1, 0 }), 0);
+                assert_int_equal(outcome_of(store, i + 1), STORE_DONE);
+        }
+        free(items);
+        free(submissions);
+}
+
+/* Walks all pages; each row must be older than the one before, and none may come twice. The number of rows. */
+static uint64_t walk_pages(Reader *reader, ResultFilter filter, size_t n_page, uint8_t *seen) {
+        uint64_t n = 0;
+        size_t n_in_page;
+
+        do {
+                ResultRow row;
+
+                n_in_page = 0;
+                assert_int_equal(reader_results(reader, &filter), 0);
+                while (n_in_page < n_page && reader_next_result(reader, &row) == 0) {
+                        uint64_t number = id_number(row.id);
+
+                        if (n > 0)
+                                assert_true(row.time_ms < filter.before.time_ms ||
+                                            (row.time_ms == filter.before.time_ms && row.row < filter.before.row));
+                        assert_int_equal(seen[number], 0);
+                        seen[number] = 1;
+                        filter.before = (PageKey){ row.time_ms, row.row };
+                        n_in_page++;
+                        n++;
+                }
+        } while (n_in_page == n_page);
+        return n;
+}
+
+static void pages_cover_ten_thousand_results_each_once(void **state) {
+        static const Pattern patterns[] = {
+                { .times = 10000, .names = 1, .components = 1, .jobs = 1 },
+                { .times = 7, .names = 1, .components = 1, .jobs = 1 }, /* many at the same time */
+        };
+
+        for (size_t i = 0; i < N_ELEMENTS(patterns); i++) {
+                const ResultFilter filters[] = { {}, { .name = "name-0" }, { .component = "part-0" }, { .job = "job-0" } };
+                Place *place;
+
+                if (i > 0)
+                        assert_int_equal(teardown(state) + setup(state), 0);
+                place = *state;
+                put_pattern(place->store, 10000, &patterns[i]);
+                for (size_t k = 0; k < N_ELEMENTS(filters); k++) {
+                        uint8_t seen[10001] = {};
+
+                        assert_int_equal(walk_pages(place->reader, filters[k], 97, seen), 10000);
+                }
+        }
+}
+
+static void results_that_come_while_paging_shift_nothing(void **state) {
+        Place *place = *state;
+        ResultFilter filter = {};
+        uint8_t seen[3000] = {};
+        ResultRow row;
+
+        put_pattern(place->store, 1000, &(Pattern){ .times = 1000, .names = 1, .components = 1, .jobs = 1 });
+        assert_int_equal(reader_results(place->reader, &filter), 0);
+        for (size_t i = 0; i < 100; i++) {
+                assert_int_equal(reader_next_result(place->reader, &row), 0);
+                seen[id_number(row.id)] = 1;
+        }
+        filter.before = (PageKey){ row.time_ms, row.row };
+        for (uint64_t n = 2000; n < 2050; n++)
+                assert_int_equal(put_number(place->store, n, 5000), STORE_DONE);
+        assert_int_equal(walk_pages(place->reader, filter, 100, seen), 900);
+}
+
+static void filters_are_met_all_at_once(void **state) {
+        Place *place = *state;
+
+        put_pattern(place->store, 3000, &(Pattern){ .times = 3000, .names = 2, .components = 3, .jobs = 5 });
+        assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = "name-1" }), 1500);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){ .component = "part-2" }), 1000);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){ .job = "job-4" }), 600);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = "name-1", .component = "part-2" }), 500);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = "name-1", .component = "part-2", .job = "job-4" }), 100);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = "name-7" }), 0);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = "part-2" }), 0);
+}
+
+static void times_are_from_since_up_to_but_without_until(void **state) {
+        Place *place = *state;
+        ResultFilter filter = { .since_ms = 10, .until_ms = 20 };
+        ResultRow row;
+
+        put_pattern(place->store, 100, &(Pattern){ .times = 100, .names = 1, .components = 1, .jobs = 1 });
+        assert_int_equal(count_results(place->reader, &filter), 10);
+        assert_int_equal(reader_results(place->reader, &filter), 0);
+        assert_int_equal(reader_next_result(place->reader, &row), 0);
+        assert_int_equal(row.time_ms, 19);
+
+        /* Whichever comes first, the page's key or until, is the end. */
+        filter.before = (PageKey){ 15, INT64_MAX };
+        assert_int_equal(count_results(place->reader, &filter), 6);
+        filter.before = (PageKey){ 50, 1 };
+        assert_int_equal(count_results(place->reader, &filter), 10);
+        filter.name = "name-0";
+        assert_int_equal(count_results(place->reader, &filter), 10);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){ .since_ms = 101 }), 0);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){ .since_ms = UINT64_MAX }), 0);
+}
+
+static void indicators_are_counted_with_their_latest_time(void **state) {
+        static const char *const names[] = { "name-0", "name-0", "name-1", "name-1" };
+        static const char *const components[] = { "part-0", "part-2", "part-1", "part-3" };
+        Place *place = *state;
+        IndicatorRow row;
+
+        put_pattern(place->store, 400, &(Pattern){ .times = 400, .names = 2, .components = 4, .jobs = 1 });
+        assert_int_equal(reader_indicators(place->reader), 0);
+        for (size_t i = 0; i < 4; i++) {
+                assert_int_equal(reader_next_indicator(place->reader, &row), 0);
+                assert_string_equal(row.name, names[i]);
+                assert_string_equal(row.component, components[i]);
+                assert_int_equal(row.n_results, 100);
+        }
+        assert_int_equal(row.latest_ms, 400);
+        assert_int_equal(reader_next_indicator(place->reader, &row), READER_END);
+}
+
+static void many_names_share_the_memory_of_few(void **state) {
+        Place *place = *state;
+        uint64_t n = 0, n_results = 0;
+        IndicatorRow row;
+
+        /* Duplicates count once, however names take turns. */
+        for (size_t round = 0; round < 2; round++)
+                for (uint64_t i = 1; i <= 1500; i++) {
+                        char name[16];
+                        Item item;
+
+                        (void)snprintf(name, sizeof(name), "name-%u", (unsigned)(i % 500));
+                        item_make(&item, name, "part", i);
+                        item.submission.time_ms = i;
+                        assert_int_equal(store_put_results(place->store, &item.submission, 1, 0, 1, (StoreCookie){ i, 0 }), 0);
+                }
+        for (size_t i = 0; i < 3000; i++) {
+                StoreDone done;
+
+                assert_true(wait_done(place->store, &done, DEADLINE_MS));
+                assert_int_equal(done.outcome, i < 1500 ? STORE_DONE : STORE_DUPLICATE);
+        }
+
+        assert_int_equal(reader_indicators(place->reader), 0);
+        while (reader_next_indicator(place->reader, &row) == 0) {
+                n++;
+                n_results += row.n_results;
+                assert_true(row.latest_ms > 1000);
+        }
+        assert_int_equal(n, 500);
+        assert_int_equal(n_results, 1500);
+}
+
+/* --- jobs ---------------------------------------------------------------------------------------- */
+
+static void put_job(Store *store, unsigned n, bool is_over) {
+        JobInfo info = { .uid = n % 3 };
+        MetricSet metrics = {};
+
+        (void)snprintf(info.id, sizeof(info.id), "job-%u", n);
+        (void)snprintf(info.name, sizeof(info.name), "name-%u", n % 2);
+        (void)snprintf(info.user, sizeof(info.user), "user-%u", n % 3);
+        assert_int_equal(store_put_job_begin(store, &info, 100 + n / 4, "b", "w", "m", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(outcome_of(store, 1), STORE_DONE);
+        if (!is_over)
+                return;
+
+        metrics.quality[METRIC_DURATION] = QUALITY_EXACT;
+        metrics.value[METRIC_DURATION] = n;
+        assert_int_equal(store_put_job_end(store, info.id, JOB_FINISHED, 1000 + n, &(JobEnd){}, NULL, &metrics, "t",
+                                           (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(outcome_of(store, 2), STORE_DONE);
+}
+
+static uint64_t count_jobs(Reader *reader, const JobFilter *filter) {
+        uint64_t n = 0;
+        JobRow row;
+        int r;
+
+        assert_int_equal(reader_jobs(reader, filter), 0);
+        while ((r = reader_next_job(reader, &row)) == 0) {
+                assert_null(row.timeline);
+                assert_int_equal(row.has_metrics, row.view.state != JOB_RUNNING);
+                n++;
+        }
+        assert_int_equal(r, READER_END);
+        return n;
+}
+
+static void jobs_are_found_by_name_user_state_and_time(void **state) {
+        Place *place = *state;
+
+        for (unsigned n = 0; n < 120; n++)
+                put_job(place->store, n, n % 5 != 0);
+        assert_int_equal(count_jobs(place->reader, &(JobFilter){}), 120);
+        assert_int_equal(count_jobs(place->reader, &(JobFilter){ .name = "name-1" }), 60);
+        assert_int_equal(count_jobs(place->reader, &(JobFilter){ .user = "user-2" }), 40);
+        assert_int_equal(count_jobs(place->reader, &(JobFilter){ .state = "running" }), 24);
+        assert_int_equal(count_jobs(place->reader, &(JobFilter){ .state = "no such state" }), 0);
+        assert_int_equal(count_jobs(place->reader, &(JobFilter){ .name = "name-1", .user = "user-2" }), 20);
+        assert_int_equal(count_jobs(place->reader, &(JobFilter){ .name = "name-1", .user = "user-2", .state = "running" }), 4);
+        assert_int_equal(count_jobs(place->reader, &(JobFilter){ .since_ms = 110, .until_ms = 112 }), 8);
+}
+
+static void job_pages_cover_each_once_newest_first(void **state) {
+        Place *place = *state;
+        JobFilter filter = { .state = "finished" };
+        bool seen[100] = {};
+        unsigned n = 0, n_in_page;
+
+        for (unsigned i = 0; i < 100; i++)
+                put_job(place->store, i, true);
+        do {
+                JobRow row;
+
+                n_in_page = 0;
+                assert_int_equal(reader_jobs(place->reader, &filter), 0);
+                while (n_in_page < 7 && reader_next_job(place->reader, &row) == 0) {
+                        unsigned number = (unsigned)atoi(row.view.info.id + 4);
+
+                        assert_false(seen[number]);
+                        seen[number] = true;
+                        assert_true(row.view.metrics.value[METRIC_DURATION] == number);
+                        filter.before = (PageKey){ row.view.begin_realtime_ms, row.row };
+                        n_in_page++;
+                        n++;
+                }
+        } while (n_in_page == 7);
+        assert_int_equal(n, 100);
+}
+
+static void a_job_that_is_not_there_is_the_end(void **state) {
+        Place *place = *state;
+        JobRow row;
+
+        assert_int_equal(reader_job(place->reader, "nobody", &row), READER_END);
+        put_job(place->store, 1, false);
+        assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
+        assert_null(row.timeline);
+        assert_false(row.has_metrics);
+}
+
+static void node_samples_come_oldest_first(void **state) {
+        Place *place = *state;
+        NodeSampleRow row;
+
+        for (uint64_t i = 0; i < 50; i++)
+                assert_int_equal(store_put_node_sample(place->store, 1000 - 10 * i, 10, "point"), 0);
+        assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
+
+        assert_int_equal(reader_node_samples(place->reader, 600, 700), 0);
+        for (uint64_t i = 0; i < 10; i++) {
+                assert_int_equal(reader_next_node_sample(place->reader, &row), 0);
+                assert_int_equal(row.begin_ms, 600 + 10 * i);
+                assert_int_equal(row.interval_ms, 10);
+                assert_string_equal(row.timeline, "point");
+        }
+        assert_int_equal(reader_next_node_sample(place->reader, &row), READER_END);
+}
+
+/* --- limits and failures ------------------------------------------------------------------------- */
+
+static void a_question_past_its_time_is_given_up_and_the_next_is_answered(void **state) {
+        Place *place = *state;
+        scoped(reader_freep) Reader *hasty = NULL;
+        ResultRow row;
+        int r;
+
+        put_pattern(place->store, 1000, &(Pattern){ .times = 1000, .names = 1, .components = 1, .jobs = 1 });
+        assert_int_equal(reader_new(&hasty, store_path(place->store), 1), 0);
+        for (size_t i = 0; i < 3; i++) {
+                r = reader_results(hasty, &(ResultFilter){});
+                assert_int_equal(r == 0 ? reader_next_result(hasty, &row) : r, READER_TIMEOUT);
+        }
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 1000);
+}
+
+static void the_limit_holds_inside_one_step_that_finds_nothing(void **state) {
+        Place *place = *state;
+        scoped(reader_freep) Reader *hasty = NULL;
+        ResultRow row;
+        int r = 0;
+
+        /* The whole index is walked for a component that is not among the newest: far more than 100 µs of work. */
+        put_pattern(place->store, 50000, &(Pattern){ .times = 50000, .names = 1, .components = 1, .jobs = 1 });
+        assert_int_equal(put_number(place->store, 60000, 1), STORE_DONE);
+        assert_int_equal(reader_new(&hasty, store_path(place->store), 500 * NS_PER_US), 0);
+        for (size_t i = 0; i < 10 && r != READER_TIMEOUT; i++) {
+                /* The first time it connects, which takes its time, too. */
+                r = reader_results(hasty, &(ResultFilter){ .component = "tensorflow" });
+                r = r == 0 ? reader_next_result(hasty, &row) : r;
+        }
+        assert_int_equal(r, READER_TIMEOUT);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){ .component = "tensorflow" }), 1);
+}
+
+static void a_question_can_be_left_in_the_middle(void **state) {
+        Place *place = *state;
+        ResultRow row;
+
+        put_pattern(place->store, 100, &(Pattern){ .times = 100, .names = 1, .components = 1, .jobs = 1 });
+        assert_int_equal(reader_results(place->reader, &(ResultFilter){}), 0);
+        assert_int_equal(reader_next_result(place->reader, &row), 0);
+        reader_reset(place->reader);
+        assert_int_equal(reader_next_result(place->reader, &row), READER_END);
+
+        /* And does not hold the next one to what was there then. */
+        assert_int_equal(reader_results(place->reader, &(ResultFilter){}), 0);
+        assert_int_equal(reader_next_result(place->reader, &row), 0);
+        assert_int_equal(put_number(place->store, 5000, 5000), STORE_DONE);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 101);
+}
+
+static void a_database_that_cannot_be_read_is_broken_until_it_can(void **state) {
+        Place *place = *state;
+        scoped(reader_freep) Reader *reader = NULL;
+        char path[PATH_MAX], moved[PATH_MAX];
+
+        place_close(place);
+        place_path(place, "perfd.db", path);
+        place_path(place, "perfd.moved", moved);
+        assert_int_equal(rename(path, moved), 0);
+        assert_int_equal(reader_new(&reader, path, NS_PER_S), 0);
+        assert_int_equal(reader_indicators(reader), READER_BROKEN);
+
+        assert_int_equal(rename(moved, path), 0);
+        place_open(place);
+        assert_int_equal(reader_indicators(reader), 0);
+}
+
+/* --- plans --------------------------------------------------------------------------------------- */
+
+/* What SQLite would do for a question, line by line. */
+static void explain(const Place *place, unsigned question, char *ret, size_t n_ret) {
+        char path[PATH_MAX], sql[QUESTION_SQL_MAX], explained[QUESTION_SQL_MAX + 32];
+        sqlite3_stmt *statement;
+        sqlite3 *db;
+        size_t n = 0;
+
+        question_write_sql(question, sql);
+        (void)snprintf(explained, sizeof(explained), "EXPLAIN QUERY PLAN %s", sql);
+        place_path(place, "perfd.db", path);
+        assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_prepare_v2(db, explained, -1, &statement, NULL), SQLITE_OK);
+        while (sqlite3_step(statement) == SQLITE_ROW)
+                n += (size_t)snprintf(ret + n, n_ret - n, "%s\n", (const char *)sqlite3_column_text(statement, 3));
+        sqlite3_finalize(statement);
+        sqlite3_close(db);
+        assert_true(n > 0 && n < n_ret);
+}
+
+static void every_page_comes_from_an_index_in_its_order(void **state) {
+        static const struct {
+                unsigned question;
+                const char *plan;
+        } expected[] = {
+                { QUESTION_RESULTS, "INDEX result_by_time (time_ms>? AND time_ms<?)" },
+                { QUESTION_RESULTS + RESULTS_BY_COMPONENT, "INDEX result_by_time (time_ms>? AND time_ms<?)" },
+                { QUESTION_RESULTS + RESULTS_BY_NAME, "INDEX result_by_name (name=? AND time_ms>? AND time_ms<?)" },
+                { QUESTION_RESULTS + RESULTS_BY_NAME + RESULTS_BY_COMPONENT, "INDEX result_by_name (name=? AND time_ms>? AND time_ms<?)" },
+                { QUESTION_RESULTS + RESULTS_BY_JOB, "INDEX result_by_job (job=? AND time_ms>? AND time_ms<?)" },
+                { QUESTION_RESULTS + RESULTS_BY_JOB + RESULTS_BY_NAME, "INDEX result_by_job (job=? AND time_ms>? AND time_ms<?)" },
+                { QUESTION_JOBS, "INDEX job_by_begin (begin_ms>? AND begin_ms<?)" },
+                { QUESTION_JOBS + JOBS_BY_NAME, "INDEX job_by_name (name=? AND begin_ms>? AND begin_ms<?)" },
+                { QUESTION_JOBS + JOBS_BY_USER, "INDEX job_by_user (user=? AND begin_ms>? AND begin_ms<?)" },
+                { QUESTION_JOBS + JOBS_BY_STATE, "INDEX job_by_state (state=? AND begin_ms>? AND begin_ms<?)" },
+                { QUESTION_JOBS + JOBS_BY_NAME + JOBS_BY_STATE, "INDEX job_by_name (name=? AND begin_ms>? AND begin_ms<?)" },
+                { QUESTION_JOB, "INDEX job_by_id (id=?)" },
+                { QUESTION_NODE_SAMPLES, "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" },
+        };
+
+        for (size_t i = 0; i < N_ELEMENTS(expected); i++) {
+                char plan[2048];
+
+                explain(*state, expected[i].question, plan, sizeof(plan));
+                if (!strstr(plan, expected[i].plan))
+                        fail_msg("%u: %s is not in:\n%s", expected[i].question, expected[i].plan, plan);
+                assert_null(strstr(plan, "TEMP B-TREE"));
+                assert_null(strstr(plan, "SCAN"));
+        }
+}
+
+static void every_combination_of_filters_is_a_statement(void **state) {
+        for (unsigned question = 0; question < N_QUESTIONS; question++) {
+                char plan[2048];
+
+                explain(*state, question, plan, sizeof(plan));
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+                TEST(pages_cover_ten_thousand_results_each_once),
+                TEST(results_that_come_while_paging_shift_nothing),
+                TEST(filters_are_met_all_at_once),
+                TEST(times_are_from_since_up_to_but_without_until),
+                TEST(indicators_are_counted_with_their_latest_time),
+                TEST(many_names_share_the_memory_of_few),
+                TEST(jobs_are_found_by_name_user_state_and_time),
+                TEST(job_pages_cover_each_once_newest_first),
+                TEST(a_job_that_is_not_there_is_the_end),
+                TEST(node_samples_come_oldest_first),
+                TEST(a_question_past_its_time_is_given_up_and_the_next_is_answered),
+                TEST(the_limit_holds_inside_one_step_that_finds_nothing),
+                TEST(a_question_can_be_left_in_the_middle),
+                TEST(a_database_that_cannot_be_read_is_broken_until_it_can),
+                TEST(every_page_comes_from_an_index_in_its_order),
+                TEST(every_combination_of_filters_is_a_statement),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+/* Jobs in the store: begun, ended, amended, and recovered at a start. */
+
+#include "storing.h"
+
+static int setup(void **state) {
+        Place *place = calloc(1, sizeof(*place));
+
+        assert_non_null(place);
+        place_make(place);
+        place_open(place);
+        *state = place;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Place *place = *state;
+
+        place_remove(place);
+        free(place);
+        return 0;
+}
+
+static JobInfo make_job(const char *id, JobLabel *labels, size_t n_labels) {
+        JobInfo info = {
+                .name = "train", .command = "python3 train.py", .user = "ada", .uid = 1000, .gid = 100,
+                .pid = 4711, .pid_start_ticks = 123456789, .rank = -1, .n_labels = n_labels, .labels = labels,
+        };
+
+        (void)snprintf(info.id, sizeof(info.id), "%s", id);
+        return info;
+}
+
+static StoreOutcome begin_job(Store *store, const char *id, uint64_t begin_ms) {
+        JobInfo info = make_job(id, NULL, 0);
+
+        assert_int_equal(store_put_job_begin(store, &info, begin_ms, "boot-1", "window-1", "meter-1", (StoreCookie){ 1, 2 }), 0);
+        return outcome_of(store, 1);
+}
+
+static StoreOutcome end_job(Store *store, const char *id, JobState job_state, const JobEnd *end, const MetricSet *metrics) {
+        assert_int_equal(store_put_job_end(store, id, job_state, 2000, end, "a note", metrics, "a timeline", (StoreCookie){ 2, 0 }), 0);
+        return outcome_of(store, 2);
+}
+
+static StoreOutcome amend_job(Store *store, const char *id, uint32_t uid) {
+        JobEnd end = { .has_exit_status = true, .exit_status = 3, .has_rusage = true, .rusage = { .ru_utime = 1.25 } };
+
+        assert_int_equal(store_put_job_amend(store, id, uid, &end, (StoreCookie){ 3, 0 }), 0);
+        return outcome_of(store, 3);
+}
+
+static void a_job_comes_back_as_it_was_put(void **state) {
+        Place *place = *state;
+        JobLabel labels[] = { { "queue", "gpu=a100\nline\\two" }, { "k=1", "" } };
+        JobInfo info = make_job("job-1", labels, 2);
+        JobEnd end = {
+                .has_exit_status = true, .exit_status = 143, .signal = 15, .has_rusage = true,
+                .rusage = { .ru_utime = 0.1, .ru_stime = 1e-6, .ru_maxrss = INT64_MAX, .ru_nivcsw = -1 },
+        };
+        MetricSet metrics = {};
+        JobRow row;
+
+        for (size_t i = 0; i < N_METRICS; i++) {
+                metrics.quality[i] = (uint8_t)(i % N_QUALITIES);
+                metrics.value[i] = quality_is_present(metrics.quality[i]) ? (double)i / 3 : 0;
+        }
+        for (size_t i = 0; i < N_PERFPY_METRICS; i += 2) {
+                metrics.has_compat[i] = true;
+                metrics.compat[i] = 1e9 / (double)(i + 7);
+        }
+
+        assert_int_equal(store_put_job_begin(place->store, &info, 1000, "boot-1", "w", "m", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
+        assert_int_equal(end_job(place->store, "job-1", JOB_FINISHED, &end, &metrics), STORE_DONE);
+
+        assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
+        assert_string_equal(row.view.info.id, "job-1");
+        assert_string_equal(row.view.info.name, "train");
+        assert_string_equal(row.view.info.command, "python3 train.py");
+        assert_string_equal(row.view.info.user, "ada");
+        assert_int_equal(row.view.info.uid, 1000);
+        assert_int_equal(row.view.info.gid, 100);
+        assert_int_equal(row.view.info.pid, 4711);
+        assert_int_equal(row.view.info.pid_start_ticks, 123456789);
+        assert_int_equal(row.view.info.rank, -1);
+        assert_int_equal(row.view.info.n_labels, 2);
+        for (size_t i = 0; i < 2; i++) {
+                assert_string_equal(row.view.info.labels[i].key, labels[i].key);
+                assert_string_equal(row.view.info.labels[i].value, labels[i].value);
+        }
+        assert_int_equal(row.view.state, JOB_FINISHED);
+        assert_int_equal(row.view.begin_realtime_ms, 1000);
+        assert_int_equal(row.view.end_realtime_ms, 2000);
+        assert_string_equal(row.view.note, "a note");
+        assert_memory_equal(&row.view.end.rusage, &end.rusage, sizeof(end.rusage));
+        assert_int_equal(row.view.end.exit_status, 143);
+        assert_int_equal(row.view.end.signal, 15);
+        assert_true(row.has_metrics);
+        assert_memory_equal(&row.view.metrics, &metrics, sizeof(metrics));
+        assert_string_equal(row.timeline, "a timeline");
+}
+
+static void a_job_id_is_taken_once_whoever_asks(void **state) {
+        Place *place = *state;
+
+        assert_int_equal(begin_job(place->store, "job-1", 1), STORE_DONE);
+        assert_int_equal(begin_job(place->store, "job-1", 2), STORE_CONFLICT);
+        assert_int_equal(end_job(place->store, "job-1", JOB_FINISHED, &(JobEnd){}, NULL), STORE_DONE);
+        assert_int_equal(begin_job(place->store, "job-1", 3), STORE_CONFLICT);
+}
+
+static void the_end_of_a_job_never_begun_is_missing(void **state) {
+        Place *place = *state;
+
+        assert_int_equal(end_job(place->store, "nobody", JOB_FINISHED, &(JobEnd){}, NULL), STORE_MISSING);
+        assert_int_equal(amend_job(place->store, "nobody", 0), STORE_MISSING);
+}
+
+static void a_late_end_makes_an_interrupted_job_finished_and_keeps_its_numbers(void **state) {
+        Place *place = *state;
+        MetricSet metrics = {};
+        JobRow row;
+
+        metrics.quality[METRIC_DURATION] = QUALITY_EXACT;
+        metrics.value[METRIC_DURATION] = 12.5;
+        assert_int_equal(begin_job(place->store, "job-1", 1), STORE_DONE);
+        assert_int_equal(end_job(place->store, "job-1", JOB_INTERRUPTED, &(JobEnd){}, &metrics), STORE_DONE);
+
+        assert_int_equal(amend_job(place->store, "job-1", 1001), STORE_DENIED);
+        assert_int_equal(amend_job(place->store, "job-1", 1000), STORE_DONE);
+        assert_int_equal(amend_job(place->store, "job-1", 1000), STORE_DUPLICATE);
+
+        assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
+        assert_int_equal(row.view.state, JOB_FINISHED);
+        assert_true(row.view.end.has_exit_status);
+        assert_int_equal(row.view.end.exit_status, 3);
+        assert_true(row.view.end.rusage.ru_utime == 1.25);
+        assert_true(row.view.metrics.value[METRIC_DURATION] == 12.5);
+        assert_string_equal(row.view.note, "a note");
+        assert_int_equal(row.view.end_realtime_ms, 2000);
+}
+
+static void root_may_amend_any_job(void **state) {
+        Place *place = *state;
+
+        assert_int_equal(begin_job(place->store, "job-1", 1), STORE_DONE);
+        assert_int_equal(end_job(place->store, "job-1", JOB_INTERRUPTED, &(JobEnd){}, NULL), STORE_DONE);
+        assert_int_equal(amend_job(place->store, "job-1", 0), STORE_DONE);
+}
+
+/* --- starting again ------------------------------------------------------------------------------ */
+
+static void a_new_store_has_nothing_to_recover(void **state) {
+        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        Place *place = *state;
+
+        assert_int_equal(store_recover(place->store, &recovery), 0);
+        assert_null(recovery->meter);
+        assert_int_equal(recovery->n_jobs, 0);
+}
+
+static void running_jobs_are_recovered_with_their_last_checkpoint(void **state) {
+        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        Place *place = *state;
+        StoreCheckpoint checkpoint = { "job-2", "window-2" };
+
+        assert_int_equal(begin_job(place->store, "job-1", 10), STORE_DONE);
+        assert_int_equal(begin_job(place->store, "job-2", 20), STORE_DONE);
+        assert_int_equal(begin_job(place->store, "job-3", 30), STORE_DONE);
+        assert_int_equal(end_job(place->store, "job-3", JOB_FINISHED, &(JobEnd){}, NULL), STORE_DONE);
+        assert_int_equal(store_put_checkpoints(place->store, &checkpoint, 1, "boot-2", "meter-2", 99), 0);
+        place_close(place);
+        place_open(place);
+
+        assert_int_equal(store_recover(place->store, &recovery), 0);
+        assert_string_equal(recovery->meter, "meter-2");
+        assert_string_equal(recovery->boot_id, "boot-2");
+        assert_int_equal(recovery->meter_realtime_ms, 99);
+        assert_int_equal(recovery->n_jobs, 2);
+        assert_string_equal(recovery->jobs[0].info.id, "job-1");
+        assert_int_equal(recovery->jobs[0].begin_realtime_ms, 10);
+        assert_int_equal(recovery->jobs[0].checkpoint_realtime_ms, 10);
+        assert_string_equal(recovery->jobs[0].window, "window-1");
+        assert_string_equal(recovery->jobs[0].boot_id, "boot-1");
+        assert_string_equal(recovery->jobs[1].info.id, "job-2");
+        assert_int_equal(recovery->jobs[1].info.pid_start_ticks, 123456789);
+        assert_string_equal(recovery->jobs[1].window, "window-2");
+        assert_string_equal(recovery->jobs[1].boot_id, "boot-2");
+        assert_int_equal(recovery->jobs[1].checkpoint_realtime_ms, 99);
+}
+
+static void a_begin_in_conflict_leaves_the_meter_alone(void **state) {
+        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        Place *place = *state;
+        JobInfo info = make_job("job-1", NULL, 0);
+
+        assert_int_equal(begin_job(place->store, "job-1", 10), STORE_DONE);
+        assert_int_equal(store_put_job_begin(place->store, &info, 50, "boot-9", "w", "meter-9", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(outcome_of(place->store, 1), STORE_CONFLICT);
+        assert_int_equal(store_recover(place->store, &recovery), 0);
+        assert_string_equal(recovery->meter, "meter-1");
+        assert_string_equal(recovery->jobs[0].window, "window-1");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+                TEST(a_job_comes_back_as_it_was_put),
+                TEST(a_job_id_is_taken_once_whoever_asks),
+                TEST(the_end_of_a_job_never_begun_is_missing),
+                TEST(a_late_end_makes_an_interrupted_job_finished_and_keeps_its_numbers),
+                TEST(root_may_amend_any_job),
+                TEST(a_new_store_has_nothing_to_recover),
+                TEST(running_jobs_are_recovered_with_their_last_checkpoint),
+                TEST(a_begin_in_conflict_leaves_the_meter_alone),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
