@@ -97,7 +97,7 @@ class Completeness(harness.TestCase):
 class Run(harness.TestCase):
     def test_make_run_shows_a_job_and_ends_with_control_c(self):
         process = subprocess.Popen([ROOT / "tools" / "run", BUILD], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                   start_new_session=True)
+                                   env={**os.environ, "PERFD_HTTP": "127.0.0.1:0"}, start_new_session=True)
         lines = []
         try:
             for line in process.stdout:
