@@ -1,15 +1,13 @@
 #include "ingest/ingest.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <string.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/queue.h>
-#include <sys/socket.h>
 
 #include "ingest/codec.h"
 #include "ingest/connection.h"
+#include "ingest/listener.h"
 #include "util/arena.h"
 
 #define ACCEPTS_PER_TURN 64
@@ -41,7 +39,7 @@ typedef struct Entry {
 struct Ingest {
         IngestConfig config;
         sd_event *event;
-        int listen_fd, reserve_fd;
+        Listener listener;
         sd_event_source *listen_source, *backoff_source, *wake_source;
         bool is_draining;
 
@@ -193,29 +191,6 @@ static int ingest_add(Ingest *ingest, int fd, const Peer *peer, uint32_t index) 
         return 0;
 }
 
-/* Best effort: a fresh socket has room for one reply. */
-static void refuse(Ingest *ingest, int fd, const char *sentence) {
-        Answer answer = { .status = STATUS_QUOTA };
-        uint8_t reply[CODEC_REPLY_MAX];
-        size_t n;
-
-        (void)snprintf(answer.complaint.text, sizeof(answer.complaint.text), "%s", sentence);
-        n = codec_encode_answer(0, &answer, reply);
-        (void)send(fd, reply, n, MSG_DONTWAIT | MSG_NOSIGNAL);
-        ingest->stats.n_connections_refused++;
-}
-
-static int read_peer(int fd, Peer *ret) {
-        struct ucred ucred;
-        socklen_t n = sizeof(ucred);
-
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &ucred, &n) < 0)
-                return -errno;
-
-        *ret = (Peer){ .uid = ucred.uid, .gid = ucred.gid, .pid = ucred.pid };
-        return 0;
-}
-
 static int fit_table(Ingest *ingest) {
         size_t n = ingest->config.connections_max;
         Entry *table;
@@ -251,55 +226,38 @@ static ssize_t find_place(const Ingest *ingest, uint32_t uid, unsigned *ret_n_of
         return place;
 }
 
-static void ingest_admit(Ingest *ingest, int fd_owned) {
+/* Adds the connection or refuses it; takes fd over. */
+static void ingest_admit(Ingest *ingest, int fd_owned, const Peer *peer) {
+        const IngestConfig *config = &ingest->config;
         scoped(closep) int fd = fd_owned;
-        unsigned n_of_uid;
-        char sentence[160];
-        ssize_t place;
-        Peer peer;
+        char sentence[COMPLAINT_TEXT_MAX] = "perfd cannot take this connection now: try again";
+        unsigned n_of_uid = 0;
+        ssize_t place = -1;
+        int r;
 
-        if (read_peer(fd, &peer) < 0 || fit_table(ingest) < 0) {
-                refuse(ingest, fd, "perfd cannot take this connection now: try again");
+        r = fit_table(ingest);
+        if (r == 0)
+                place = find_place(ingest, peer->uid, &n_of_uid);
+
+        if (r == 0 && ingest->stats.n_connections >= config->connections_max)
+                snprintf(sentence, sizeof(sentence), "perfd has %u connections, the most it takes ([limits] connections)",
+                         config->connections_max);
+        else if (n_of_uid >= config->connections_per_uid_max)
+                snprintf(sentence, sizeof(sentence),
+                         "uid %u has %u connections to perfd, the most it may ([limits] connections_per_uid)",
+                         peer->uid, config->connections_per_uid_max);
+        else if (place >= 0 && ingest_add(ingest, fd, peer, (uint32_t)place) == 0) {
+                (void)TAKE_FD(fd);
                 return;
         }
 
-        place = find_place(ingest, peer.uid, &n_of_uid);
-        if (place < 0 || ingest->stats.n_connections >= ingest->config.connections_max) {
-                snprintf(sentence, sizeof(sentence), "perfd has %u connections, the most it takes ([limits] connections)",
-                         ingest->config.connections_max);
-                refuse(ingest, fd, sentence);
-        } else if (n_of_uid >= ingest->config.connections_per_uid_max) {
-                snprintf(sentence, sizeof(sentence), "uid %u has %u connections to perfd, the most it may ([limits] connections_per_uid)",
-                         peer.uid, ingest->config.connections_per_uid_max);
-                refuse(ingest, fd, sentence);
-        } else if (ingest_add(ingest, fd, &peer, (uint32_t)place) < 0)
-                refuse(ingest, fd, "perfd cannot take this connection now: try again");
-        else
-                (void)TAKE_FD(fd);
+        listener_refuse(fd, sentence);
+        ingest->stats.n_connections_refused++;
 }
 
-static int accept_one(const Ingest *ingest) {
-        return accept4(ingest->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-}
-
-static void open_reserve(Ingest *ingest) {
-        ingest->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
-
-/* Out of descriptors: the peer that waits is told so with the one kept back for this, and the others wait a while. */
+/* Whoever waits would keep the loop awake. */
 static void ingest_back_off(Ingest *ingest) {
-        int fd;
-
-        if (ingest->reserve_fd >= 0) {
-                close(TAKE_FD(ingest->reserve_fd));
-                fd = accept_one(ingest);
-                if (fd >= 0) {
-                        refuse(ingest, fd, "perfd has no file descriptors left: try again");
-                        close(fd);
-                }
-        }
-        open_reserve(ingest);
-
+        ingest->stats.n_connections_refused++;
         if (sd_event_source_set_time_relative(ingest->backoff_source, BACKOFF_US) >= 0 &&
             sd_event_source_set_enabled(ingest->backoff_source, SD_EVENT_ONESHOT) >= 0)
                 (void)sd_event_source_set_enabled(ingest->listen_source, SD_EVENT_OFF);
@@ -316,17 +274,17 @@ static int on_backoff_end(sd_event_source *source, uint64_t usec, void *userdata
 }
 
 static void ingest_accept(Ingest *ingest) {
-        for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
-                int fd = accept_one(ingest);
+        int r = 0;
 
-                if (fd >= 0)
-                        ingest_admit(ingest, fd);
-                else if (errno == EAGAIN)
-                        return;
-                else if (errno != EINTR && errno != ECONNABORTED) {
+        for (unsigned i = 0; i < ACCEPTS_PER_TURN && r == 0; i++) {
+                Peer peer;
+                int fd;
+
+                r = listener_accept(&ingest->listener, &fd, &peer);
+                if (r == 0)
+                        ingest_admit(ingest, fd, &peer);
+                else if (r == LISTENER_EXHAUSTED)
                         ingest_back_off(ingest);
-                        return;
-                }
         }
 }
 
@@ -350,7 +308,7 @@ static int on_wake(sd_event_source *source, void *userdata) {
 static int ingest_attach(Ingest *ingest) {
         int r;
 
-        r = sd_event_add_io(ingest->event, &ingest->listen_source, ingest->listen_fd, EPOLLIN, on_listen, ingest);
+        r = sd_event_add_io(ingest->event, &ingest->listen_source, ingest->listener.fd, EPOLLIN, on_listen, ingest);
         if (r < 0)
                 return r;
         r = sd_event_add_time_relative(ingest->event, &ingest->backoff_source, CLOCK_MONOTONIC, 0, 0, on_backoff_end, ingest);
@@ -373,30 +331,27 @@ static int ingest_attach(Ingest *ingest) {
 }
 
 int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig *config) {
-        scoped(closep) int fd = listen_fd;
         scoped(ingest_freep) Ingest *ingest = NULL;
-        int flags, r;
+        int r;
 
         ingest = calloc(1, sizeof(*ingest));
-        if (!ingest)
+        if (!ingest) {
+                close(listen_fd);
                 return -ENOMEM;
+        }
 
         ingest->config = *config;
         ingest->event = sd_event_ref(event);
-        ingest->listen_fd = -1;
         TAILQ_INIT(&ingest->ready);
         TAILQ_INIT(&ingest->unsent);
-        open_reserve(ingest);
 
+        r = listener_init(&ingest->listener, listen_fd);
+        if (r < 0)
+                return r;
         r = arena_init(&ingest->arena, config->frame_max_bytes * CODEC_ARENA_FACTOR);
         if (r < 0)
                 return r;
 
-        flags = fcntl(fd, F_GETFL);
-        if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
-                return -errno;
-
-        ingest->listen_fd = TAKE_FD(fd);
         r = ingest_attach(ingest);
         if (r < 0)
                 return r;
@@ -417,8 +372,7 @@ Ingest *ingest_free(Ingest *ingest) {
         sd_event_source_disable_unref(ingest->backoff_source);
         sd_event_source_disable_unref(ingest->wake_source);
         sd_event_unref(ingest->event);
-        closep(&ingest->listen_fd);
-        closep(&ingest->reserve_fd);
+        listener_deinit(&ingest->listener);
         arena_deinit(&ingest->arena);
         free(ingest->table);
         free(ingest);

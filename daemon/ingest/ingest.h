@@ -47,7 +47,7 @@ typedef struct IngestStats {
 
 typedef struct Ingest Ingest;
 
-/* listen_fd: a listening SOCK_STREAM Unix socket, taken over. Config is copied. Caller frees. */
+/* listen_fd: a listening SOCK_STREAM Unix socket, taken over in any case. Config is copied. Caller frees. */
 int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig *config);
 Ingest *ingest_free(Ingest *ingest);
 DEFINE_SCOPED(Ingest, ingest_free);

@@ -31,7 +31,10 @@ static const char *const sql[N_STATEMENTS] = {
                 " ON CONFLICT (id) DO NOTHING",
         [STATEMENT_JOB_END] =
                 "UPDATE job SET state = ?2, end_ms = ?3, exit_status = ?4, signal = ?5, rusage = ?6, note = ?7,"
-                " layout = ?8, metrics = ?9, timeline = ?10, window = NULL WHERE id = ?1",
+                " layout = ?8, metrics = ?9, window = NULL WHERE id = ?1",
+        [STATEMENT_TIMELINE_PUT] =
+                "INSERT INTO timeline (job, points) SELECT row, ?2 FROM job WHERE id = ?1"
+                " ON CONFLICT (job) DO UPDATE SET points = excluded.points",
         [STATEMENT_JOB_FIND] = "SELECT state, uid FROM job WHERE id = ?1",
         [STATEMENT_JOB_AMEND] =
                 "UPDATE job SET state = 'finished', exit_status = ?2, signal = ?3, rusage = ?4 WHERE id = ?1",

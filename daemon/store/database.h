@@ -30,6 +30,7 @@ typedef enum Statement {
 
         STATEMENT_JOB_INSERT,
         STATEMENT_JOB_END,
+        STATEMENT_TIMELINE_PUT,
         STATEMENT_JOB_FIND,
         STATEMENT_JOB_AMEND,
         STATEMENT_JOB_CHECKPOINT,

@@ -190,9 +190,21 @@ static int find_layout(Database *database, int64_t *ret) {
         return 0;
 }
 
+static int put_timeline(Database *database, Text job, Text timeline) {
+        sqlite3_stmt *put = database_statement(database, STATEMENT_TIMELINE_PUT);
+
+        if (!timeline.text)
+                return 0;
+
+        bind_text(put, 1, job);
+        bind_text(put, 2, timeline);
+        return database_run(database, STATEMENT_TIMELINE_PUT);
+}
+
 static int apply_end(RowSet *set, Database *database) {
         sqlite3_stmt *update = database_statement(database, STATEMENT_JOB_END);
         Unpack from = rowset_unpack(set);
+        Text job = unpack_text(&from);
         int64_t layout;
         int r;
 
@@ -200,20 +212,19 @@ static int apply_end(RowSet *set, Database *database) {
         if (r != 0)
                 return r;
 
-        bind_text(update, 1, unpack_text(&from));
+        bind_text(update, 1, job);
         bind_text(update, 2, unpack_text(&from));
         bind_u64(update, 3, unpack_u64(&from));
         bind_end(update, 4, &from);
         bind_text(update, 7, unpack_text(&from));
         sqlite3_bind_int64(update, 8, layout);
         bind_text(update, 9, unpack_text(&from));
-        bind_text(update, 10, unpack_text(&from));
         r = database_run(database, STATEMENT_JOB_END);
         if (r != 0)
                 return r;
 
         set->outcome = database_changes(database) > 0 ? STORE_DONE : STORE_MISSING;
-        return 0;
+        return set->outcome == STORE_DONE ? put_timeline(database, job, unpack_text(&from)) : 0;
 }
 
 /* STORE_DONE: it may be amended by that user. */

@@ -11,7 +11,8 @@
  * row is the rowid by name, so that indices can hold it where paging wants it: newest
  * first, then by row. The last column of an index spares a look at the table for rows
  * that a filter drops. Names and components repeat, so they are numbers into term.
- * Long texts come last: SQLite reads a row from its begin.
+ * Long texts come last: SQLite reads a row from its begin. Timelines are apart, so that
+ * more of the jobs, which are listed without them, fit a page.
  */
 static const char first[] =
         "CREATE TABLE term (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;"
@@ -33,12 +34,14 @@ static const char first[] =
         " uid INTEGER NOT NULL, gid INTEGER NOT NULL, pid INTEGER NOT NULL, pid_start_ticks INTEGER NOT NULL,"
         " rank INTEGER NOT NULL, exit_status INTEGER, signal INTEGER NOT NULL DEFAULT 0, rusage TEXT, note TEXT,"
         " checkpoint_ms INTEGER NOT NULL, boot_id TEXT NOT NULL, command TEXT NOT NULL, labels TEXT NOT NULL,"
-        " layout INTEGER, metrics TEXT, window TEXT, timeline TEXT) STRICT;"
+        " layout INTEGER, metrics TEXT, window TEXT) STRICT;"
         "CREATE UNIQUE INDEX job_by_id ON job (id);"
         "CREATE INDEX job_by_begin ON job (begin_ms);"
         "CREATE INDEX job_by_name ON job (name, begin_ms);"
         "CREATE INDEX job_by_user ON job (user, begin_ms);"
         "CREATE INDEX job_by_state ON job (state, begin_ms);"
+        "CREATE TABLE timeline (job INTEGER PRIMARY KEY, points TEXT NOT NULL) STRICT;"
+        "CREATE TRIGGER job_removed AFTER DELETE ON job BEGIN DELETE FROM timeline WHERE job = old.row; END;"
         "CREATE TABLE layout (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;"
 
         "CREATE TABLE meter ("
@@ -122,6 +125,7 @@ static int look_around(Database *database) {
                 "SELECT max(time_ms) FROM result INDEXED BY result_by_time",
                 "SELECT count(*) FROM (SELECT * FROM job ORDER BY row DESC LIMIT 1)",
                 "SELECT count(*) FROM job INDEXED BY job_by_state WHERE state = 'running'",
+                "SELECT max(job) FROM timeline",
                 "SELECT count(*) FROM (SELECT * FROM meter)",
                 "SELECT max(begin_ms) FROM node_sample",
                 "SELECT count(*) FROM indicator",

@@ -202,21 +202,20 @@ static void an_empty_file_is_a_new_store(void **state) {
         assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
 }
 
-static off_t root_page(const Place *place, const char *name) {
+static int64_t ask_sql(const Place *place, const char *sql) {
         sqlite3_stmt *statement;
         char path[PATH_MAX];
         sqlite3 *db;
-        off_t page;
+        int64_t v;
 
         place_path(place, "perfd.db", path);
         assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-        assert_int_equal(sqlite3_prepare_v2(db, "SELECT rootpage FROM sqlite_schema WHERE name = ?1", -1, &statement, NULL), SQLITE_OK);
-        sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+        assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
         assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-        page = sqlite3_column_int(statement, 0);
+        v = sqlite3_column_int64(statement, 0);
         sqlite3_finalize(statement);
         sqlite3_close(db);
-        return page;
+        return v;
 }
 
 static void damage_found_while_writing_stops_writing_and_is_put_aside_at_the_next_start(void **state) {
@@ -224,12 +223,14 @@ static void damage_found_while_writing_stops_writing_and_is_put_aside_at_the_nex
         uint8_t junk[4096];
         StoreStats stats;
         char path[PATH_MAX];
+        off_t page;
 
         /* An index that is not looked at when opening, and touched by the first job. */
         place_open(place);
         place_close(place);
         memset(junk, 0x5a, sizeof(junk));
-        write_at(place, (root_page(place, "job_by_user") - 1) * 4096, junk, sizeof(junk));
+        page = ask_sql(place, "SELECT rootpage FROM sqlite_schema WHERE name = 'job_by_user'");
+        write_at(place, (page - 1) * 4096, junk, sizeof(junk));
 
         place_open(place);
         assert_int_equal(store_put_job_begin(place->store, &(JobInfo){ .id = "a" }, 1, "b", "w", "m", (StoreCookie){ 5, 0 }), 0);
@@ -331,7 +332,8 @@ static void put_job(Store *store, const char *id, uint64_t begin_ms, bool is_ove
         assert_int_equal(outcome_of(store, 1), STORE_DONE);
         if (!is_over)
                 return;
-        assert_int_equal(store_put_job_end(store, id, JOB_FINISHED, begin_ms + 1, &(JobEnd){}, "", NULL, NULL, (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(store_put_job_end(store, id, JOB_FINISHED, begin_ms + 1, &(JobEnd){}, "", NULL, "points",
+                                           (StoreCookie){ 2, 0 }), 0);
         assert_int_equal(outcome_of(store, 2), STORE_DONE);
 }
 
@@ -430,6 +432,10 @@ static void rows_expire_by_kind(void **state) {
         /* And may come back. */
         assert_int_equal(put_number(place->store, 1, new_ms), STORE_DONE);
         assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = "PiMatmul" }), 1);
+
+        /* A timeline went with its job. */
+        place_close(place);
+        assert_int_equal(ask_sql(place, "SELECT count(*) FROM timeline"), 1);
 }
 
 static void the_log_does_not_grow_while_rows_come(void **state) {

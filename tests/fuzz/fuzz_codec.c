@@ -1,0 +1,132 @@
+/*
+ * Fuzz target: any bytes as a stream of requests
+ *
+ * Memory errors are the sanitizers' business; asserted is what the rest of the daemon builds on: what is accepted
+ * keeps the promises of model/request.h, and what is refused has a reason that a strict decoder can read.
+ */
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "ingest/codec.h"
+#include "util/utf8.h"
+
+#define FRAME_MAX_BYTES 16384U
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_text(const char *text) {
+        assert(utf8_is_valid(text, strlen(text)));
+}
+
+static void check_value(const Value *value, unsigned depth) {
+        assert(depth <= VALUE_DEPTH_MAX + 1);
+
+        switch (value->type) {
+        case VALUE_NULL:
+        case VALUE_BOOL:
+        case VALUE_INT:
+                return;
+        case VALUE_DOUBLE:
+                assert(isfinite(value->number));
+                return;
+        case VALUE_STRING:
+                check_text(value->string);
+                return;
+        case VALUE_LIST:
+                for (size_t i = 0; i < value->n_items; i++)
+                        check_value(&value->items[i], depth + 1);
+                return;
+        case VALUE_OBJECT:
+                for (size_t i = 0; i < value->n_members; i++) {
+                        assert(value->members[i].key[0] != '\0');
+                        check_text(value->members[i].key);
+                        check_value(&value->members[i].value, depth + 1);
+                }
+                return;
+        }
+        assert(!"a type of ours");
+}
+
+static void check_submission(const Submission *item) {
+        assert(item->job[0] == '\0' || name_is_valid(item->job, JOB_ID_MAX - 1));
+        assert(name_is_valid(item->indicator.name, NAME_MAX_BYTES));
+        assert(strlen(item->indicator.component) <= COMPONENT_MAX_BYTES);
+        assert(!item->indicator.overall_score || isfinite(*item->indicator.overall_score));
+        assert(item->indicator.result->n_members > 0);
+        check_value(item->indicator.document, 1);
+}
+
+static void check_job_begin(const JobInfo *info) {
+        assert(name_is_valid(info->id, JOB_ID_MAX - 1));
+        assert(info->rank >= -1 && info->pid >= 0);
+        check_text(info->name);
+        check_text(info->command);
+        check_text(info->user);
+        assert(info->n_labels <= JOB_LABELS_MAX);
+        for (size_t i = 0; i < info->n_labels; i++) {
+                assert(name_is_valid(info->labels[i].key, sizeof(info->labels[i].key) - 1));
+                check_text(info->labels[i].value);
+        }
+}
+
+static void check_request(const Request *request) {
+        assert(request->peer.uid == 1000);
+
+        switch (request->kind) {
+        case REQUEST_HELLO:
+                check_text(request->hello.client);
+                return;
+        case REQUEST_JOB_BEGIN:
+                check_job_begin(request->job_begin.info);
+                return;
+        case REQUEST_JOB_END:
+                assert(name_is_valid(request->job_end.job, JOB_ID_MAX - 1));
+                assert(request->job_end.end.exit_status >= 0 && request->job_end.end.exit_status <= 255);
+                return;
+        case REQUEST_SUBMIT:
+                assert(request->submit.n_items > 0);
+                for (size_t i = 0; i < request->submit.n_items; i++)
+                        check_submission(&request->submit.items[i]);
+                return;
+        }
+        assert(!"a kind of ours");
+}
+
+static void check_refusal(const Decoded *decoded) {
+        uint8_t reply[CODEC_REPLY_MAX];
+        Frame frame;
+        size_t n;
+
+        assert(decoded->refusal.status != STATUS_OK && decoded->refusal.complaint.text[0] != '\0');
+        n = codec_encode_answer(decoded->sequence, &decoded->refusal, reply);
+        assert(n <= sizeof(reply));
+        assert(frame_read(reply, n, sizeof(reply), &frame, NULL) == 0 && frame.n_consumed == n);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        static const Peer peer = { .uid = 1000, .gid = 1000, .pid = 1 };
+        Arena arena = {};
+        Frame frame;
+
+        if (arena_init(&arena, FRAME_MAX_BYTES * CODEC_ARENA_FACTOR) < 0)
+                return 0;
+
+        while (frame_read(data, size, FRAME_MAX_BYTES, &frame, NULL) == 0) {
+                Decoded decoded;
+                int r = codec_decode(&arena, &frame, &peer, 4096, &decoded);
+
+                assert(r == 0 || r == CODEC_REFUSED || r == CODEC_GARBAGE);
+                if (r == 0)
+                        check_request(&decoded.request);
+                else if (r == CODEC_REFUSED)
+                        check_refusal(&decoded);
+
+                data += frame.n_consumed;
+                size -= frame.n_consumed;
+        }
+
+        arena_deinit(&arena);
+        return 0;
+}
