@@ -74,8 +74,10 @@ static void assert_same_json(const Value *a, const Value *b) {
 
 static void a_document_arrives_as_it_was_printed(void **state) {
         Fixture *f = *state;
-        Submission item = make_item(f, "{\"name\":\"M\",\"component\":\"c\",\"@parameters\":{\"z\":1,\"a\":\"\",\"NEG\":-9223372036854775808},"
-                                       "\"@result\":{\"rate\":1.0,\"tiny\":5e-324,\"list\":[],\"deep\":[[{\"x\":[null,true,false,\"ü\"]}]],\"none\":null},"
+        Submission item = make_item(f, "{\"name\":\"M\",\"component\":\"c\","
+                                       "\"@parameters\":{\"z\":1,\"a\":\"\",\"NEG\":-9223372036854775808},"
+                                       "\"@result\":{\"rate\":1.0,\"tiny\":5e-324,\"list\":[],\"none\":null,"
+                                       "\"deep\":[[{\"x\":[null,true,false,\"ü\"]}]]},"
                                        "\"extra\":{}}");
         const Request *request;
 
