@@ -111,7 +111,8 @@ int service_take_completions(Service *service) {
                         lifecycle_complete_end(service, cookie_job(done.cookie), done.outcome);
                         break;
                 case COOKIE_RESULTS:
-                        service->self.n_indicators_stored += done.outcome == STORE_DONE;
+                        if (done.outcome == STORE_DONE)
+                                service->self.n_indicators_stored += done.n_new;
                         complete_for_ticket(service, done);
                         break;
                 case COOKIE_AMEND:
