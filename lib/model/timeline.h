@@ -53,7 +53,10 @@ void timeline_deinit(Timeline *timeline);
 /* 0 or -ENOMEM (then the observation is left out). */
 int timeline_add(Timeline *timeline, const Observation *observation);
 
-/* Compact text for the store (the format: timeline_text.c, of a single point: point_text.h), and back: 0, PARSE_MALFORMED or -ENOMEM. Caller frees *ret / deinits *ret. */
+/*
+ * Compact text for the store (the format: timeline_text.c; of a single point: point_text.h), and back: 0, PARSE_MALFORMED or
+ * -ENOMEM. Caller frees *ret / deinits *ret.
+ */
 int timeline_format(const Timeline *timeline, char **ret);
 int timeline_parse(const char *text, Timeline *ret);
 
