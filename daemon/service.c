@@ -275,7 +275,6 @@ int service_start(Service *service) {
                 return r;
 
         begin_node_point(service);
-        publish(service);
         return 0;
 }
 
