@@ -63,8 +63,8 @@ static void what_a_peer_sent_before_it_went_away_is_still_handed_out(void **stat
 
 static void bytes_that_are_no_request_get_a_reply_and_the_end(void **state) {
         static const char *const texts[] = {
-                "{\"@parameters\": {}, \"@result\": {}, \"name\": \"PiMatmul\", \"component\": \"tensorflow\", "
-                "\"more\": \"much more than a frame of the length that an opening brace announces\"}",
+                ("{\"@parameters\": {}, \"@result\": {}, \"name\": \"PiMatmul\", \"component\": \"tensorflow\", "
+                 "\"more\": \"than the frame that an opening brace announces\"}"),
                 "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: a browser that found the wrong socket\r\n\r\n",
                 "\xff\xff\xff\xff\xff\xff",
         };
