@@ -251,21 +251,10 @@ int lifecycle_complete_begin(Service *service, Job *job, StoreOutcome outcome) {
 
 /* --- end -------------------------------------------------------------------------------------- */
 
-static const FinishedJob *find_finished(const Jobs *jobs, const char *id) {
-        for (const FinishedJob *finished = jobs->first_finished; finished; finished = finished->next)
-                if (strcmp(finished->view.info.id, id) == 0 && finished->view.state == JOB_FINISHED)
-                        return finished;
-        return NULL;
-}
-
 int lifecycle_end(Service *service, const Request *request, Ticket ticket) {
         Job *job = jobs_find(&service->jobs, request->job_end.job);
         int r;
 
-        if (!job && find_finished(&service->jobs, request->job_end.job)) {
-                reply(service, ticket, STATUS_DUPLICATE, "job_end.job", "this job has ended already");
-                return 0;
-        }
         if (!job)
                 return store_put_job_amend(service->store, request->job_end.job, request->peer.uid, &request->job_end.end,
                                            cookie_of_ticket(ticket, COOKIE_AMEND));

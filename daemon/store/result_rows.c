@@ -82,8 +82,8 @@ static int apply_item(Unpack *from, uint32_t uid, Database *database, Catalog *c
 int result_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
         Unpack from = rowset_unpack(set);
         uint32_t uid = (uint32_t)unpack_u64(&from);
-        size_t n_new = 0;
 
+        set->n_new = 0;
         for (size_t i = 0; i < set->n_rows; i++) {
                 bool is_new;
                 int r;
@@ -91,9 +91,9 @@ int result_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
                 r = apply_item(&from, uid, database, catalog, &is_new);
                 if (r != 0)
                         return r;
-                n_new += is_new;
+                set->n_new += is_new;
         }
 
-        set->outcome = n_new > 0 || set->n_rows == 0 ? STORE_DONE : STORE_DUPLICATE;
+        set->outcome = set->n_new > 0 || set->n_rows == 0 ? STORE_DONE : STORE_DUPLICATE;
         return 0;
 }

@@ -291,7 +291,7 @@ int store_next_done(Store *store, StoreDone *ret) {
         if (!set)
                 return STORE_NONE;
 
-        *ret = (StoreDone){ .cookie = set->cookie, .outcome = set->outcome };
+        *ret = (StoreDone){ .cookie = set->cookie, .outcome = set->outcome, .n_new = set->n_new };
         return 0;
 }
 

@@ -22,6 +22,7 @@ typedef enum StoreOutcome {
 typedef struct StoreDone {
         StoreCookie cookie;
         StoreOutcome outcome;
+        size_t n_new; /* results: how many were not there before */
 } StoreDone;
 
 /* A running job at the instant of a checkpoint: its id, and window_format() of its window. */

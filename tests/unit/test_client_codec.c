@@ -190,12 +190,12 @@ static void an_answer_comes_back_with_its_complaint(void **state) {
 }
 
 static void a_hello_brings_the_limits(void **state) {
-        IngestConfig config = { .frame_max_bytes = 1048576, .in_flight_max = 64, .server = "perfd 9", .node = "n1", .durable = true };
+        Greeting greeting = { "perfd 9", "n1", .frame_max_bytes = 1048576, .in_flight_max = 64, .durable = true };
         uint8_t bytes[CODEC_REPLY_MAX];
         Reply reply;
 
         (void)state;
-        reply = decode_reply(bytes, codec_encode_hello_reply(1, &config, bytes));
+        reply = decode_reply(bytes, codec_encode_hello_reply(1, &greeting, bytes));
         assert_int_equal(reply.status, STATUS_OK);
         assert_int_equal(reply.frame_max_bytes, 1048576);
         assert_int_equal(reply.in_flight_max, 64);
