@@ -11,7 +11,9 @@
 #include "client/screen.h"
 #include "util/clock.h"
 
-static const Screen plain = { .width = 80 }, ascii_color = { .width = 80, .has_color = true }, unicode = { .width = 80, .has_unicode = true };
+static const Screen plain = { .width = 80 };
+static const Screen ascii_color = { .width = 80, .has_color = true };
+static const Screen unicode = { .width = 80, .has_unicode = true };
 
 #define assert_written(screen_, expected, call)                                 \
         do {                                                                    \
