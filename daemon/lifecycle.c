@@ -280,6 +280,8 @@ void lifecycle_complete_end(Service *service, Job *job, StoreOutcome outcome) {
         if (outcome == STORE_DONE) {
                 answer_job(service, job, STATUS_OK, "");
                 jobs_retire(&service->jobs, job, clock_boottime_ns());
+                /* Not only at the next tick: thousands may end before it. */
+                jobs_forget_finished(&service->jobs, 0, service->config.metrics_jobs);
                 return;
         }
 

@@ -149,6 +149,17 @@ class Limits(harness.TestCase):
                 self.assertLess(daemon.resident_bytes() - before, 4 << 20)
         self.assert_well(daemon)
 
+    def test_jobs_that_end_between_two_samples_are_not_piled_up(self):
+        daemon = self.daemon("[sampling]\ninterval = 60s\n")
+        with daemon.client() as client:
+            for i in range(8000):
+                self.assert_status(client.begin(f"job-{i}", command="x" * 1000), "OK")
+                self.assert_status(client.end(f"job-{i}", exit_status=0), "OK")
+                if i == 2000:
+                    before = daemon.resident_bytes()
+            if not harness.IS_SANITIZED:  # which keeps what was freed
+                self.assertLess(daemon.resident_bytes() - before, 4 << 20)
+
     def test_many_requests_in_flight_are_answered_in_order(self):
         daemon = self.daemon(SMALL)
         with daemon.client() as client:
