@@ -6,6 +6,7 @@
 
 #include "reply.h"
 #include "util/clock.h"
+#include "util/log.h"
 #include "watch.h"
 
 /* How old the last sample may be for a job's begin or end: many at once share one. */
@@ -37,7 +38,7 @@ static void answer_job(Service *service, Job *job, Status status, const char *te
                 return;
 
         job->has_ticket = false;
-        reply(service, job->ticket, status, status == STATUS_OK ? "" : "job", text);
+        reply(service, job->ticket, status, status == STATUS_OK ? "" : "job_begin.job", text);
 }
 
 static void answer_job_not_stored(Service *service, Job *job) {
@@ -113,8 +114,13 @@ int lifecycle_watch(Service *service, Job *job) {
                 return 0;
 
         r = watch_open(&service->node, &job->info, &fd);
-        if (r != 0)
-                return r < 0 ? r : LIFECYCLE_GONE;
+        if (r < 0) {
+                log_warning("Cannot watch process %d of job '%s', looking for it at every checkpoint instead: %s", job->info.pid,
+                            job->info.id, strerror(-r));
+                return 0;
+        }
+        if (r > 0)
+                return LIFECYCLE_GONE;
 
         r = sd_event_add_io(service->event, &job->process, fd, EPOLLIN, on_process_gone, service);
         if (r < 0)
@@ -179,8 +185,12 @@ static bool refuse_pid(Service *service, const Request *request, Ticket ticket) 
         if (r == 0 && (uid == request->peer.uid || request->peer.uid == 0))
                 return false;
 
-        reply(service, ticket, r == 0 ? STATUS_DENIED : STATUS_INVALID, "job_begin.pid",
-               r == 0 ? "that process belongs to another user" : "there is no such process: leave pid out, or name a running one");
+        if (r == 0)
+                reply(service, ticket, STATUS_DENIED, "job_begin.pid", "that process belongs to another user");
+        else if (r == -ESRCH)
+                reply(service, ticket, STATUS_INVALID, "job_begin.pid", "there is no such process: leave pid out, or name a running one");
+        else
+                reply(service, ticket, STATUS_UNAVAILABLE, "job_begin.pid", "perfd cannot look at that process now: try again");
         return true;
 }
 
