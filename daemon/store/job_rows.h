@@ -7,6 +7,9 @@
 #include "store/rowset.h"
 #include "store/types.h"
 
+/* A timeline is stored squeezed, in parts of the same size: schema.c says why. */
+#define N_TIMELINE_PARTS 3
+
 typedef struct JobBeginRow {
         const JobInfo *info;
         uint64_t begin_ms;

@@ -99,7 +99,7 @@ static int recover_jobs(const char *path, StoreRecovery *recovery) {
 
         r = connect_to(&connection, path,
                        "SELECT " JOB_COLUMNS ", checkpoint_ms, boot_id, window FROM job INDEXED BY job_by_state"
-                       " WHERE state = 'running' ORDER BY begin_ms, row");
+                       " LEFT JOIN running ON running.job = job.row WHERE state = 'running' ORDER BY begin_ms, row");
         if (r < 0)
                 return r;
 
