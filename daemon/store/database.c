@@ -44,6 +44,11 @@ static const char *const sql[N_STATEMENTS] = {
                 "UPDATE running SET window = ?2, boot_id = ?3, checkpoint_ms = ?4"
                 " WHERE job = (SELECT row FROM job WHERE id = ?1)",
         [STATEMENT_RUNNING_REMOVE] = "DELETE FROM running WHERE job = (SELECT row FROM job WHERE id = ?1)",
+        [STATEMENT_JOBS_INTERRUPT] =
+                "UPDATE job SET state = 'interrupted', note = ?1,"
+                " end_ms = ifnull((SELECT checkpoint_ms FROM running WHERE running.job = job.row), begin_ms)"
+                " WHERE state = 'running'",
+        [STATEMENT_RUNNING_CLEAR] = "DELETE FROM running",
         [STATEMENT_LAYOUT_FIND] = "SELECT id FROM layout WHERE keys = ?1",
         [STATEMENT_LAYOUT_INSERT] = "INSERT INTO layout (keys) VALUES (?1) RETURNING id",
         [STATEMENT_METER_PUT] =

@@ -316,6 +316,14 @@ static int apply_checkpoints(RowSet *set, Database *database) {
         return r;
 }
 
+int job_rows_interrupt(Database *database, const char *note) {
+        int r;
+
+        bind_text(database_statement(database, STATEMENT_JOBS_INTERRUPT), 1, (Text){ note, (int)strlen(note) });
+        r = database_run(database, STATEMENT_JOBS_INTERRUPT);
+        return r != 0 ? r : database_run(database, STATEMENT_RUNNING_CLEAR);
+}
+
 int job_rows_apply(RowSet *set, Database *database) {
         switch (set->kind) {
         case ROW_JOB_BEGIN:

@@ -33,5 +33,7 @@ int job_amend_pack(const char *job, uint32_t uid, const JobEnd *end, StoreCookie
 int checkpoints_pack(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,
                      uint64_t time_ms, RowSet **ret);
 
+/* Inside a transaction: closes every job that is running as interrupted, at its last checkpoint. 0 or an outcome of database.h. */
+int job_rows_interrupt(Database *database, const char *note);
 /* Inside a transaction. Sets set->outcome. 0 or an outcome of database.h, then the transaction is to be rolled back. */
 int job_rows_apply(RowSet *set, Database *database);

@@ -119,11 +119,13 @@ int store_recover(Store *store, StoreRecovery **ret) {
         if (!recovery)
                 return -ENOMEM;
 
-        r = recover_meter(store_path(store), recovery);
-        if (r == 0)
-                r = recover_jobs(store_path(store), recovery);
-        if (r < 0)
-                return r;
+        if (!store_is_late(store)) {
+                r = recover_meter(store_path(store), recovery);
+                if (r == 0)
+                        r = recover_jobs(store_path(store), recovery);
+                if (r < 0)
+                        return r;
+        }
 
         *ret = TAKE(recovery);
         return 0;
