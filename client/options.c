@@ -7,6 +7,7 @@
 #include "util/clock.h"
 #include "util/parse.h"
 #include "util/scoped.h"
+#include "util/utf8.h"
 
 const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_HELP] = { "help", NULL, "Show this help", 'h' },
@@ -152,6 +153,8 @@ static int parse_text(Options *options, OptionId id, const char *value, size_t n
                 snprintf(options->error, sizeof(options->error), "--%s is longer than %zu bytes", option_info[id].name, n_max - 1);
                 return OPTIONS_WRONG;
         }
+        if (!utf8_is_line(value))
+                return wrong(options, id, value, "UTF-8 without control characters");
 
         *ret = value;
         return 0;
@@ -178,6 +181,11 @@ static int parse_label(Options *options, const char *value) {
         key[n] = '\0';
         if (!name_is_valid(key, sizeof(key) - 1))
                 return wrong(options, OPTION_LABEL, value, "a KEY of [A-Za-z0-9_.:-]");
+        if (!utf8_is_line(equals + 1))
+                return wrong(options, OPTION_LABEL, value, "a VALUE of UTF-8 without control characters");
+        for (size_t i = 0; i < options->n_labels; i++)
+                if (strncmp(options->labels[i], value, n + 1) == 0)
+                        return wrong(options, OPTION_LABEL, value, "each KEY once");
         if (options->n_labels == JOB_LABELS_MAX) {
                 snprintf(options->error, sizeof(options->error), "A job can have %u labels", JOB_LABELS_MAX);
                 return OPTIONS_WRONG;

@@ -44,7 +44,8 @@ static void complete_for_ticket(Service *service, StoreDone done) {
                 reply(service, ticket, STATUS_NOT_FOUND, "job_end.job", "there is no such job: was it begun on this node?");
                 return;
         case STORE_DENIED:
-                reply(service, ticket, STATUS_DENIED, "job_end.job", "this job belongs to another user");
+                reply(service, ticket, STATUS_DENIED, cookie_kind(done.cookie) == COOKIE_RESULTS ? "submit.indicators[].job" : "job_end.job",
+                      "this job belongs to another user");
                 return;
         case STORE_CONFLICT:
         case STORE_FAILED:
@@ -168,11 +169,13 @@ static void begin_node_point(Service *service) {
 /* The interval of node history that is complete goes to the store, the next one begins. */
 static void put_node_sample(Service *service) {
         uint64_t interval_ns = service->config.checkpoint_interval_ns;
+        uint64_t begin_ms = service->node_point.begin_realtime_ns / NS_PER_MS;
         scoped(freep) char *text = NULL;
 
+        /* When it began is said beside the text, not in it. */
+        service->node_point.begin_boottime_ns = service->node_point.begin_realtime_ns = 0;
         if (service->node_point.n > 0 && timeline_format(&service->node_point, &text) == 0)
-                (void)store_put_node_sample(service->store, service->node_point.begin_realtime_ns / NS_PER_MS,
-                                            interval_ns / NS_PER_MS, text);
+                (void)store_put_node_sample(service->store, begin_ms, interval_ns / NS_PER_MS, text);
 
         begin_node_point(service);
 }
@@ -273,7 +276,6 @@ int service_start(Service *service) {
                 return r;
 
         begin_node_point(service);
-        publish(service);
         return 0;
 }
 

@@ -64,7 +64,10 @@ enum {
         STORE_QUEUE_FULL = 1,
 };
 
-/* All items of one submission in one row-set: all stored or none. uid: of the sender. arrived_ms: time for items without one. */
+/*
+ * All items of one submission in one row-set: all stored or none. arrived_ms: time for items without one.
+ * uid: of the sender; 0, or that of every job they name and that was begun here, else STORE_DENIED.
+ */
 int store_put_results(Store *store, const Submission *items, size_t n_items, uint32_t uid, uint64_t arrived_ms,
                       StoreCookie cookie);
 /* The job's begin, with the window it starts from (window_format) and the meter's account (meter_save), in one row-set. */

@@ -16,7 +16,7 @@ typedef enum StoreOutcome {
                             and the new ones are stored */
         STORE_CONFLICT,  /* job begin: the id is taken by another job */
         STORE_MISSING,   /* job end, job amend: there is no such job */
-        STORE_DENIED,    /* job amend: it belongs to another uid */
+        STORE_DENIED,    /* job amend, results: the job belongs to another uid */
         STORE_FAILED,    /* disk full, I/O error: nothing of it was kept; see store_stats().error */
 } StoreOutcome;
 typedef struct StoreDone {

@@ -221,7 +221,7 @@ class Transparency(RunTestCase):
 
     def test_what_is_ignored_stays_ignored(self):
         process = self.start("sh", "-c", "kill -HUP $$; kill -CHLD $$; echo alive", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                             preexec_fn=lambda: (signal.signal(signal.SIGHUP, signal.SIG_IGN), signal.signal(signal.SIGCHLD, signal.SIG_IGN)))
+                             preexec_fn=lambda: [signal.signal(s, signal.SIG_IGN) for s in (signal.SIGHUP, signal.SIGCHLD)])
         self.assertEqual(process.communicate(timeout=TIMEOUT_S)[0], b"alive\n")
         self.assertEqual(process.returncode, 0)
 
@@ -242,7 +242,8 @@ class Signals(RunTestCase):
 
     def test_a_command_without_handlers_ends_by_the_signal(self):
         for options in ((), ("--indicator", "no")):
-            process = self.start("sh", "-c", "echo ready; exec sleep 1000", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, options=options)
+            process = self.start("sh", "-c", "echo ready; exec sleep 1000", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                 options=options)
             self.assertEqual(process.stdout.readline(), b"ready\n")
             process.terminate()
             self.assertEqual(process.wait(TIMEOUT_S), 128 + signal.SIGTERM)
@@ -290,7 +291,8 @@ class Signals(RunTestCase):
         self.assertEqual(os.waitstatus_to_exitcode(self.wait_status(pid)), 1)
 
     def test_on_a_terminal_the_command_has_the_terminal(self):
-        pid, master = self.on_terminal(PERFCTL, "run", "--spool", self.spool, "--", "sh", "-c", "test -t 0 && test -t 1 && test -t 2 && echo all-three")
+        pid, master = self.on_terminal(PERFCTL, "run", "--spool", self.spool, "--", "sh", "-c",
+                                       "test -t 0 && test -t 1 && test -t 2 && echo all-three")
         data = self.read_until(master, b"all-three")
         self.assertIn(b"all-three", data)
         self.assertEqual(os.waitstatus_to_exitcode(self.wait_status(pid)), 0)
@@ -358,7 +360,8 @@ class Recording(RunTestCase):
 
     def test_rusage_is_that_of_the_command(self):
         daemon = self.daemon()
-        self.perfctl_run("/usr/bin/python3", "-c", "x = bytearray(64 << 20); n = 0\nwhile n < 2000000: n += 1", socket=daemon.socket, options=("--job", "j"))
+        self.perfctl_run("/usr/bin/python3", "-c", "x = bytearray(64 << 20); n = 0\nwhile n < 2000000: n += 1",
+                         socket=daemon.socket, options=("--job", "j"))
         rusage = self.job(daemon)["rusage"]
         self.assertGreater(rusage["ru_maxrss"], 64 << 10)
         self.assertGreater(rusage["ru_utime"], 0.02)
@@ -469,7 +472,8 @@ class Trouble(RunTestCase):
         daemon = self.daemon()
         daemon.signal(signal.SIGSTOP)
         self.addCleanup(daemon.signal, signal.SIGCONT)
-        seconds, status, out, err = self.timed("sh", "-c", f"echo '{json.dumps(indicator('a'))}'; exit 3", socket=daemon.socket, options=("--job", "j"))
+        seconds, status, out, err = self.timed("sh", "-c", f"echo '{json.dumps(indicator('a'))}'; exit 3", socket=daemon.socket,
+                                               options=("--job", "j"))
         self.assertEqual(status, 3)
         self.assertLess(seconds, BOUND_S)
         self.assertIn(b"does not answer", err)
@@ -485,8 +489,8 @@ class Trouble(RunTestCase):
     def test_a_begin_that_perfd_answers_late_counts(self):
         daemon = self.daemon()
         daemon.signal(signal.SIGSTOP)
-        process = self.start("sh", "-c", "echo ready; read line; exit 3", socket=daemon.socket, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             stderr=subprocess.DEVNULL, options=("--job", "j"))
+        process = self.start("sh", "-c", "echo ready; read line; exit 3", socket=daemon.socket, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, options=("--job", "j"))
         self.assertEqual(process.stdout.readline(), b"ready\n")
         daemon.signal(signal.SIGCONT)
         wait_for(lambda: daemon.get("/api/v1/jobs/j").status == 200, "the job")
@@ -497,8 +501,8 @@ class Trouble(RunTestCase):
 
     def test_an_end_finds_a_perfd_that_was_restarted(self):
         daemon = self.daemon()
-        process = self.start("sh", "-c", "echo ready; read line; exit 3", socket=daemon.socket, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, options=("--job", "j"))
+        process = self.start("sh", "-c", "echo ready; read line; exit 3", socket=daemon.socket, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, options=("--job", "j"))
         self.assertEqual(process.stdout.readline(), b"ready\n")
         daemon.restart()
         _, err = process.communicate(b"\n", timeout=TIMEOUT_S)
@@ -507,8 +511,8 @@ class Trouble(RunTestCase):
 
     def test_an_end_that_perfd_misses_is_kept_for_later(self):
         daemon = self.daemon()
-        process = self.start("sh", "-c", "echo ready; read line; exit 3", socket=daemon.socket, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, options=("--job", "j"))
+        process = self.start("sh", "-c", "echo ready; read line; exit 3", socket=daemon.socket, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, options=("--job", "j"))
         self.assertEqual(process.stdout.readline(), b"ready\n")
         daemon.stop()
         _, err = process.communicate(b"\n", timeout=TIMEOUT_S)

@@ -74,8 +74,10 @@ static void assert_same_json(const Value *a, const Value *b) {
 
 static void a_document_arrives_as_it_was_printed(void **state) {
         Fixture *f = *state;
-        Submission item = make_item(f, "{\"name\":\"M\",\"component\":\"c\",\"@parameters\":{\"z\":1,\"a\":\"\",\"NEG\":-9223372036854775808},"
-                                       "\"@result\":{\"rate\":1.0,\"tiny\":5e-324,\"list\":[],\"deep\":[[{\"x\":[null,true,false,\"ü\"]}]],\"none\":null},"
+        Submission item = make_item(f, "{\"name\":\"M\",\"component\":\"c\","
+                                       "\"@parameters\":{\"z\":1,\"a\":\"\",\"NEG\":-9223372036854775808},"
+                                       "\"@result\":{\"rate\":1.0,\"tiny\":5e-324,\"list\":[],\"none\":null,"
+                                       "\"deep\":[[{\"x\":[null,true,false,\"ü\"]}]]},"
                                        "\"extra\":{}}");
         const Request *request;
 
@@ -188,12 +190,12 @@ static void an_answer_comes_back_with_its_complaint(void **state) {
 }
 
 static void a_hello_brings_the_limits(void **state) {
-        IngestConfig config = { .frame_max_bytes = 1048576, .in_flight_max = 64, .server = "perfd 9", .node = "n1", .durable = true };
+        Greeting greeting = { "perfd 9", "n1", .frame_max_bytes = 1048576, .in_flight_max = 64, .durable = true };
         uint8_t bytes[CODEC_REPLY_MAX];
         Reply reply;
 
         (void)state;
-        reply = decode_reply(bytes, codec_encode_hello_reply(1, &config, bytes));
+        reply = decode_reply(bytes, codec_encode_hello_reply(1, &greeting, bytes));
         assert_int_equal(reply.status, STATUS_OK);
         assert_int_equal(reply.frame_max_bytes, 1048576);
         assert_int_equal(reply.in_flight_max, 64);

@@ -153,20 +153,24 @@ static void values_are_checked_in_words(void **state) {
         assert_wrong("--label batch", ALL, "KEY=VALUE");
         assert_wrong("--label =1", ALL, "KEY=VALUE");
         assert_wrong("--label a/b=1", ALL, "[A-Za-z0-9_.:-]");
+        assert_wrong("--label a=1 --label a=2", ALL, "each KEY once");
+        assert_wrong("--label a=\x1b[2J", ALL, "without control characters");
 }
 
 static void labels_add_up_to_their_limit(void **state) {
+        char texts[JOB_LABELS_MAX + 1][6];
         Options options;
 
         (void)state;
         options_init(&options);
         for (unsigned i = 0; i <= JOB_LABELS_MAX; i++) {
-                char *words[] = { (char[]){ "perfctl" }, (char[]){ "--label" }, (char[]){ "a=b=c" }, NULL };
+                char *words[] = { (char[]){ "perfctl" }, (char[]){ "--label" }, texts[i], NULL };
 
+                snprintf(texts[i], sizeof(texts[i]), "%c=b=c", 'a' + i);
                 assert_int_equal(options_parse(&options, 3, words, ALL, false), i < JOB_LABELS_MAX ? 0 : OPTIONS_WRONG);
         }
         assert_int_equal(options.n_labels, JOB_LABELS_MAX);
-        assert_string_equal(options.labels[0], "a=b=c");
+        assert_string_equal(options.labels[1], "b=b=c");
 }
 
 static void distances_count_typos(void **state) {

@@ -11,8 +11,9 @@
 #include "client/report.h"
 
 static const char job_json[] =
-        "{\"id\":\"train-17\",\"name\":\"resnet\\u001b[2J\",\"state\":\"finished\",\"command\":\"python3 train.py\",\"user\":\"alice\",\"uid\":1000,"
-        "\"gid\":100,\"pid\":42,\"rank\":3,\"begin_ms\":1700000000000,\"end_ms\":1700000083000,\"note\":\"%s\","
+        "{\"id\":\"train-17\",\"name\":\"resnet\\u001b[2J\",\"state\":\"finished\","
+        "\"command\":\"python3 train.py\",\"user\":\"alice\",\"uid\":1000,\"gid\":100,\"pid\":42,\"rank\":3,"
+        "\"begin_ms\":1700000000000,\"end_ms\":1700000083000,\"note\":\"%s\","
         "\"exit\":{\"status\":%d,\"signal\":%d},\"rusage\":{\"ru_utime\":12.5,\"ru_stime\":0.25,\"ru_maxrss\":1048576},"
         "\"labels\":{\"batch\":\"256\"},"
         "\"metrics\":[{\"key\":\"cpu_avg_utilization_pct\",\"value\":43.21,\"unit\":\"%%\",\"quality\":\"exact\"},"
