@@ -1,7 +1,6 @@
 """A disk that is full when perfd starts: sampling and scraping go on, and submissions say why they cannot."""
 
 import os
-import re
 import subprocess
 import unittest
 
@@ -36,7 +35,7 @@ class Disk(harness.TestCase):
         self.assertIn("cannot open", daemon.get("/api/v1/node").json["store"]["error"])
         self.assertEqual(daemon.get("/api/v1/indicators").status, 503)
         log = daemon.wait_log("submissions are answered UNAVAILABLE")
-        self.assertRegex(log, re.escape(f"Going on without a store until there is one: cannot open {directory}/perfd.db: No space left on device"))
+        self.assertIn(f"Going on without a store until there is one: cannot open {directory}/perfd.db: No space left on", log)
         with daemon.client() as client:
             for reply in (client.submit(harness.indicator()), client.begin("early")):
                 self.assert_status(reply, "UNAVAILABLE")
