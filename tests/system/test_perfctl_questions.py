@@ -32,7 +32,7 @@ class WithJobs(TestCase):
         self.assertEqual(result.returncode, status, result.stderr)
         return result.stdout
 
-    def on_terminal(self, *words, until=None, environment=None, **size):
+    def on_terminal(self, *words, until=None, environment=None):
         """What a person sees: output on a terminal, up to `until` and then Ctrl-C, or up to the end."""
         pid, master = pty.fork()
         if pid == 0:
@@ -95,6 +95,16 @@ class Questions(WithJobs):
         self.assertEqual(len(json.loads(self.ask("job", "list", "--limit", "1", "--json"))["jobs"]), 1)
         result = self.running.perfctl("job", "list", "--state", "interrupted")
         self.assertEqual((result.returncode, result.stdout), (0, ""))
+
+    def test_the_list_fits_a_terminal_and_is_whole_elsewhere(self):
+        name = "a-name-that-is-longer-than-there-is-room-for " * 3
+        with self.running.client() as client:
+            self.assert_status(client.begin("long", name=name), "OK")
+        self.assertIn(name.strip(), self.ask("job", "list"))
+        for columns in (80, 120):
+            lines = ESCAPES.sub("", self.on_terminal("job", "list", environment={"COLUMNS": str(columns)})[1]).splitlines()
+            self.assertGreater(len(lines), 3)
+            self.assertLessEqual(max(map(len, lines)), columns)
 
     def test_a_job_is_shown(self):
         text = self.ask("job", "show", "done")

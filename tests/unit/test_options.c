@@ -234,6 +234,8 @@ static void every_command_has_help_with_an_example(void **state) {
                 command_write_help(&screen, (CommandId)id);
                 assert_int_equal(buffer_error(&out), 0);
                 assert_true(strstr(out.text, "Examples\n  perfctl ") || strstr(out.text, "| perfctl "));
+                for (const char *line = out.text; *line; line = strchr(line, '\n') + 1)
+                        assert_in_range(strcspn(line, "\n"), 0, 84); /* bytes; … is one column */
                 assert_non_null(strstr(out.text, "--help"));
                 assert_non_null(strstr(out.text, command_info[id].name));
         }

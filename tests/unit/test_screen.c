@@ -134,6 +134,14 @@ static void durations_have_the_unit_of_their_size(void **state) {
         assert_text("2 d 04 h", text_duration(52 * 3600 * NS_PER_S, text));
 }
 
+static void what_is_no_time_is_a_dash(void **state) {
+        (void)state;
+        assert_text("1.50 s", text_seconds(1.5, text));
+        assert_text("-", text_seconds(-1, text));
+        assert_text("-", text_seconds(__builtin_nan(""), text));
+        assert_text("-", text_seconds(1e30, text));
+}
+
 static void numbers_keep_their_leading_digits(void **state) {
         (void)state;
         assert_text("0", text_number(0, text));
@@ -172,6 +180,7 @@ int main(void) {
                 cmocka_unit_test(a_pipe_is_no_terminal_whatever_the_environment_says),
                 cmocka_unit_test(the_locale_decides_about_block_characters),
                 cmocka_unit_test(durations_have_the_unit_of_their_size),
+                cmocka_unit_test(what_is_no_time_is_a_dash),
                 cmocka_unit_test(numbers_keep_their_leading_digits),
                 cmocka_unit_test(bytes_have_the_unit_of_their_size),
                 cmocka_unit_test(json_is_printed_without_the_controls_that_json_allows),
