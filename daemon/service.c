@@ -136,7 +136,7 @@ static void log_store_changes(Service *service) {
 
         service->store_was_writable = stats.is_writable;
         if (stats.is_writable)
-                log_notice("The store can be written again.");
+                log_notice("The store can be written again.%s%s", stats.notice[0] ? " " : "", stats.notice);
         else
                 log_err("The store cannot be written, submissions are answered UNAVAILABLE until it can: %s", stats.error);
 }

@@ -37,4 +37,5 @@ typedef struct StoreStats {
         uint64_t size_bytes, size_max_bytes;
         bool is_writable;
         char error[160];
+        char notice[256]; /* what had to be done to open the database late; "" */
 } StoreStats;
