@@ -100,6 +100,16 @@ class Transparency(RunTestCase):
                 self.assertEqual(out, data)
                 self.assertIn(data[::-1], err)
 
+    def test_a_closed_output_leaves_the_connection_alone(self):
+        daemon = self.daemon()
+        command = [PERFCTL, "run", "--spool", self.spool, "--job", "j", "--", "sh", "-c", "echo into nowhere; exit 7"]
+        done = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', *map(str, command)], env=self.environment(daemon.socket),
+                              stderr=subprocess.PIPE, timeout=TIMEOUT_S)
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn(b"Cannot write to standard output: Bad file descriptor", done.stderr)
+        self.assertEqual(self.job(daemon)["exit"]["status"], 7)
+        self.assertEqual(self.spooled(), [])
+
     def test_a_hundred_megabytes_pass_unchanged(self):
         n = 100_000_000
         program = f"import os, hashlib; d = os.urandom(1 << 20) * 96; d = d[:{n}]; d += b'x' * ({n} - len(d))\n" \
