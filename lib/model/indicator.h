@@ -9,6 +9,7 @@
  * and the daemon (before storing), so both say the same words.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "model/value.h"
