@@ -90,13 +90,6 @@ static int add_item(Intake *intake, const Value *document, Complaint *ret_compla
         return 0;
 }
 
-/* overall_score points into the Indicator itself, which has moved. */
-static void settle_items(Intake *intake) {
-        for (size_t i = 0; i < intake->n_items; i++)
-                if (intake->items[i].indicator.overall_score)
-                        intake->items[i].indicator.overall_score = &intake->items[i].indicator.score_;
-}
-
 static void complain(Intake *intake, const char *name, size_t number, bool is_only, const Complaint *complaint) {
         char which[32] = "";
 
@@ -180,7 +173,6 @@ static int take_files(Intake *intake, const Options *options) {
         for (size_t i = 0; i < n && r == 0 && intake->n_complaints < COMPLAINTS_MAX; i++)
                 r = take_file(intake, files[i]);
 
-        settle_items(intake);
         return r;
 }
 

@@ -9,8 +9,8 @@
 #include "client/spool.h"
 #include "util/clock.h"
 
-/* Up to this every perfd takes a frame, so that it needs not be asked. */
-#define SMALL_BYTES 65536U
+/* Up to this every perfd takes a frame, so that it needs not be asked: [limits] frame_size cannot be less. */
+#define SMALL_BYTES 4096U
 #define ITEMS_MAX 10000U /* in one request, of any perfd */
 
 #define BACKOFF_FIRST_NS (10 * NS_PER_MS)
