@@ -104,7 +104,7 @@ static void pass_on(Child *child, const struct signalfd_siginfo *info) {
                 return;
 
         if (child->has_ended) {
-                child->is_told_to_end = signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM;
+                child->is_told_to_end |= signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM;
                 return;
         }
 

@@ -113,13 +113,6 @@ static int add_item(Intake *intake, const Origin *origin, const Value *document,
         return 0;
 }
 
-/* overall_score points into the Indicator itself, which has moved. */
-static void settle_items(Intake *intake) {
-        for (size_t i = 0; i < intake->n_items; i++)
-                if (intake->items[i].indicator.overall_score)
-                        intake->items[i].indicator.overall_score = &intake->items[i].indicator.score_;
-}
-
 /* The column only where others may begin on the same line. */
 static void complain(const Origin *origin, const Complaint *complaint) {
         char column[16] = "";
@@ -203,7 +196,6 @@ static int take_files(Intake *intake, const Options *options) {
         for (size_t i = 0; i < n && r == 0 && intake->n_complaints < COMPLAINTS_MAX; i++)
                 r = take_file(intake, files[i]);
 
-        settle_items(intake);
         return r;
 }
 

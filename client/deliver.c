@@ -10,7 +10,7 @@
 #include "client/spool.h"
 #include "util/clock.h"
 
-/* Up to this every perfd takes a frame (the least of [limits] frame_size), so that it needs not be asked. */
+/* Up to this every perfd takes a frame, so that it needs not be asked: [limits] frame_size cannot be less. */
 #define SMALL_BYTES 4096U
 #define ITEMS_MAX 10000U /* in one request, of any perfd */
 

@@ -95,6 +95,8 @@ int service_take_requests(Service *service) {
         }
 
         ingest_flush(service->ingest);
+        if (!service->has_held)
+                ingest_wake(service->ingest);
         return 0;
 }
 

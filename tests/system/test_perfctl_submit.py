@@ -143,11 +143,10 @@ class Sending(SubmitTestCase):
         result = self.submit(path, socket=daemon.socket)
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "200 stored\n", ""))
         after = daemon.wait_tick()
-        # One more: what perfd takes at once was asked for.
         ok = 'perfd_requests_total{status="OK"}'
         found = [key for key in after if key.startswith("perfd_requests_total{") and '"ok"' in key.lower()]
         self.assertEqual(len(found), 1, f"{ok} among {[k for k in after if 'requests' in k]}")
-        self.assertEqual(after[found[0]] - before.get(found[0], 0), 2)
+        self.assertEqual(after[found[0]] - before.get(found[0], 0), 2, "the question how large a request may be, and one request")
 
     def test_more_than_a_frame_holds_takes_several_requests_and_says_so(self):
         daemon = self.daemon()
@@ -157,6 +156,12 @@ class Sending(SubmitTestCase):
         self.assertEqual(json.loads(result.stdout)["stored"], 40)
         self.assertRegex(result.stderr, r"It took \d+ requests")
         self.assertEqual(len(self.results(daemon)), 40)
+
+    def test_small_frames_are_found_out_about(self):
+        daemon = self.daemon("[limits]\nframe_size = 4K\nstring_size = 2K\n")
+        result = self.submit(self.file("many", *[indicator(rate=float(i)) for i in range(200)]), "--json", socket=daemon.socket)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(json.loads(result.stdout)["stored"], 200)
 
     def test_a_document_that_no_frame_holds_is_named_before_anything_is_sent(self):
         daemon = self.daemon("[limits]\nframe_size = 64K\n")
