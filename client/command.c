@@ -114,8 +114,8 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .summary = "Tell whether perfd is there and well",
                 .help = "Asks both sockets. Ends with 3 when perfd cannot be reached, and with 1 when it\n"
                         "is not well.\n",
-                .examples = { "perfctl status", "perfctl status --json" },
-                .options = OPTION(JSON) | OPTION(SPOOL),
+                .examples = { "perfctl status", "perfctl status --timeout 1 --json" },
+                .options = OPTION(TIMEOUT) | OPTION(JSON) | OPTION(SPOOL),
         },
         [COMMAND_FLUSH] = {
                 .name = "flush",
