@@ -9,7 +9,8 @@
 #define MIB (UINT64_C(1024) * KIB)
 
 #define STEP_ROWS 256      /* removed by one statement */
-#define STEPS_PER_BATCH 64 /* at most, before a batch goes in */
+#define STEPS_PER_BATCH 64 /* at most, before a batch that needs the room */
+#define STEPS_BETWEEN 4    /* at most, while nobody needs it */
 #define PAGES_MIN 64       /* an empty file has half of these */
 
 static uint64_t clamp(uint64_t v, uint64_t low, uint64_t high) {
@@ -154,8 +155,8 @@ static int64_t pages_for(const Retention *retention, size_t n_bytes) {
         return (int64_t)clamp(n_bytes * 3 / 2 / PAGE_BYTES + 16, 0, (uint64_t)retention->n_pages_max / 2);
 }
 
-static int remove_until(Retention *retention, Database *database, int64_t n_used_max) {
-        for (int i = 0; i < STEPS_PER_BATCH; i++) {
+static int remove_until(Retention *retention, Database *database, int64_t n_used_max, int n_steps_max) {
+        for (int i = 0; i < n_steps_max; i++) {
                 int64_t n_used, n_free, n = 0;
                 int r;
 
@@ -175,7 +176,8 @@ static int remove_until(Retention *retention, Database *database, int64_t n_used
 }
 
 int retention_make_room(Retention *retention, Database *database, size_t n_bytes) {
-        return remove_until(retention, database, retention->n_pages_max - pages_for(retention, n_bytes));
+        return remove_until(retention, database, retention->n_pages_max - pages_for(retention, n_bytes),
+                            STEPS_PER_BATCH);
 }
 
 bool retention_is_at_limit(Database *database, const Retention *retention, size_t n_bytes) {
@@ -220,7 +222,7 @@ static int give_back(Retention *retention, Database *database, bool *ret_has_mor
         int64_t n_used, n_free;
         int r;
 
-        r = remove_until(retention, database, retention->n_pages_max);
+        r = remove_until(retention, database, retention->n_pages_max, STEPS_BETWEEN);
         if (r == 0)
                 r = count_pages(database, &n_used, &n_free);
         if (r != 0)

@@ -344,6 +344,7 @@ int meter_advance(Meter *meter, const Sample *sample, Observation *ret_observati
 
 #define TEXT_MAGIC "perfd-meter"
 #define TEXT_END "end"
+#define TIME_MAX_NS (UINT64_C(1) << 62) /* the year 2116 */
 
 int meter_save(const Meter *meter, const char *boot_id, char **ret) {
         scoped(buffer_deinit) Buffer text = {};
@@ -408,6 +409,14 @@ static int parse_line(const Word *kind, const char *text, Checkpoint *checkpoint
         return 0;
 }
 
+/* Times that can be compared with any other. */
+static bool is_sane(const Checkpoint *checkpoint) {
+        const Totals *totals = &checkpoint->account.totals;
+
+        return checkpoint->base_ns <= totals->boottime_ns && totals->boottime_ns <= TIME_MAX_NS &&
+               totals->realtime_ns <= TIME_MAX_NS;
+}
+
 static int parse_checkpoint(const char *text, Checkpoint *checkpoint) {
         Word kind;
         int r;
@@ -417,7 +426,7 @@ static int parse_checkpoint(const char *text, Checkpoint *checkpoint) {
 
         while (words_next_line(&text, &kind)) {
                 if (word_is(&kind, TEXT_END))
-                        return checkpoint->base_ns <= checkpoint->account.totals.boottime_ns ? 0 : PARSE_MALFORMED;
+                        return is_sane(checkpoint) ? 0 : PARSE_MALFORMED;
 
                 r = parse_line(&kind, text, checkpoint);
                 if (r != 0)

@@ -21,7 +21,7 @@
 #define PER_MIB (1.0 / 1048576.0)
 #define PER_HOUR (1.0 / 3600.0)
 
-#define METRICS(X)                                                                                                                              \
+#define METRICS(X) \
         X(CPU_MAX,            "max_t_cpu_pct_per_cpu_avg",        "%",   100, "cpu_utilization_peak_ratio", "ratio", GAUGE, "cpus=\"mean\"", "Highest utilization, mean over CPUs, of one observation") \
         X(CPU_MEAN,           "cpu_avg_utilization_pct",          "%",   100, "cpu_utilization_ratio", "ratio", GAUGE, "", "Busy share of all CPU time, over the whole window") \
         X(CPU_AT100,          "cpu_avg_utilization_at100_pct",    "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"mean\",threshold=\"1\"", "Share of the time in which utilization was at or over the threshold") \

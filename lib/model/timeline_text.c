@@ -380,7 +380,8 @@ static int parse_observed(const char *text, Timeline *timeline) {
                         n_run--;
                 else if (digit_get(&reader, &share) != 0)
                         return PARSE_MALFORMED;
-                timeline->points[i].observed_ns = (uint64_t)((double)timeline->interval_ns * share / (DIGITS_BASE - 1));
+                /* Rounded up: what was observed at all is no hole. */
+                timeline->points[i].observed_ns = (timeline->interval_ns * share + DIGITS_BASE - 2) / (DIGITS_BASE - 1);
         }
 
         return n_run == 0 && reader.p == reader.end ? 0 : PARSE_MALFORMED;

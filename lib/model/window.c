@@ -208,7 +208,7 @@ void window_metrics(const Window *window, const Totals *end, uint32_t n_cpus, Me
         compat_metrics(&window->compat, (double)end->realtime_ns / (double)NS_PER_S, n_cpus, ret->compat,
                        ret->has_compat);
 
-        if (end->boottime_ns < window->begin.boottime_ns) {
+        if (window->begin.boottime_ns == 0 || end->boottime_ns < window->begin.boottime_ns) {
                 memset(ret->quality, QUALITY_LOST, sizeof(ret->quality));
                 return;
         }

@@ -38,7 +38,8 @@ void window_observe(Window *window, const Observation *observation, uint64_t rea
  * shares of time are sampled: peaks go by the observations that ended inside, shares by the time these cover.
  * Memory and / were looked at at the begin as well, so that the shortest window has theirs. In a lost window
  * `end` is the last checkpoint, not the end: nothing in it is exact, all is at least so much, hence sampled. Where
- * `end` is no later reading at all (its clock, of another boot, is before the begin's), everything is lost.
+ * `end` is no later reading at all (its clock, of another boot, is before the begin's), or the window never
+ * began (its checkpoint could not be read), everything is lost.
  */
 void window_metrics(const Window *window, const Totals *end, uint32_t n_cpus, MetricSet *ret);
 

@@ -60,7 +60,7 @@ class Limits(harness.TestCase):
         finally:
             for client in clients:
                 client.close()
-        wait_for(lambda: daemon.metrics()["perfd_connections_open"] == 0, "the end of the connections")
+        wait_for(lambda: daemon.wait_tick()["perfd_connections_open"] == 0, "the end of the connections")
         self.assert_well(daemon)
 
     def test_a_frame_above_the_limit_is_answered_and_the_connection_closed(self):
@@ -108,13 +108,13 @@ class Limits(harness.TestCase):
         self.assert_well(daemon)
 
     def test_half_a_frame_and_a_farewell_change_nothing(self):
-        daemon = self.daemon(SMALL)
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n")
         whole = harness.frame(wire.Request(sequence=1, hello=wire.Hello(client="x" * 100)))
         for n in range(0, len(whole), 7):
             with daemon.client() as client:
                 client.send_bytes(whole[:n])
-        wait_for(lambda: daemon.metrics()["perfd_connections_open"] == 0, "the end of the connections")
         self.assert_well(daemon)
+        wait_for(lambda: daemon.wait_tick()["perfd_connections_open"] == 0, "the end of the connections")
 
     def test_a_frame_may_come_byte_by_byte(self):
         daemon = self.daemon(SMALL)

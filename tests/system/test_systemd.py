@@ -143,10 +143,9 @@ class Units(unittest.TestCase):
                              ("127.0.0.1:9847", lambda: self.inside("/usr/bin/python3", "-c", over_tcp).returncode == 0)):
             with self.subTest(address):
                 self.run_inside("systemctl", "stop", "perfd.service")
-                ask()
-                self.assertEqual(self.show("ActiveState"), "active")
                 # The very first question may come before the first sample.
                 wait_for(ask, "an answer")
+                wait_for(lambda: self.show("ActiveState") == "active", "its start")
 
     def test_a_hang_is_noticed_and_ended(self):
         self.run_inside("perfctl", "job", "begin", "hung")

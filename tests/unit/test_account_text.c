@@ -168,6 +168,7 @@ static void what_is_no_checkpoint_leaves_the_meter_as_it_was(void **state) {
                 "perfd-meter\ntotals CPU_USER=18446744073709551616\nend\n",
                 "perfd-meter\nraw CPU_USER=\nend\n",
                 "perfd-meter\nmeter base_ns=8\ntotals boottime_ns=7\nend\n",    /* observed in the future */
+                "perfd-meter\ntotals realtime_ns=18446744073709551615\nend\n", /* no such year */
                 "perfd-meter\nknown online=4294967296\nend\n",
                 "perfd-meter\ndisk class=physical\nend\n",                      /* no name */
                 "perfd-meter\ndisk name=a class=imaginary\nend\n",

@@ -332,7 +332,8 @@ static void put_job(Store *store, const char *id, uint64_t begin_ms, bool is_ove
         assert_int_equal(outcome_of(store, 1), STORE_DONE);
         if (!is_over)
                 return;
-        assert_int_equal(store_put_job_end(store, id, JOB_FINISHED, begin_ms + 1, &(JobEnd){}, "", NULL, "points", (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(store_put_job_end(store, id, JOB_FINISHED, begin_ms + 1, &(JobEnd){}, "", NULL, "points",
+                                           (StoreCookie){ 2, 0 }), 0);
         assert_int_equal(outcome_of(store, 2), STORE_DONE);
 }
 

@@ -339,6 +339,20 @@ static void an_end_by_another_boots_clock_loses_everything(void **state) {
         bench_end(&b);
 }
 
+static void a_window_that_never_began_has_no_numbers(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        begin(&b);
+        run_three_seconds(&b);
+        b.window = (Window){ .lost = true };
+        measure(&b);
+        for (Metric m = 0; m < N_METRICS; m++)
+                assert_absent(&b, m, QUALITY_LOST);
+        bench_end(&b);
+}
+
 static void a_window_goes_through_text(void **state) {
         Bench b;
         Window again;
@@ -486,6 +500,7 @@ int main(void) {
                 cmocka_unit_test(an_observation_that_ended_before_the_window_is_not_its),
                 cmocka_unit_test(nothing_in_a_lost_window_is_exact),
                 cmocka_unit_test(an_end_by_another_boots_clock_loses_everything),
+                cmocka_unit_test(a_window_that_never_began_has_no_numbers),
                 cmocka_unit_test(a_window_goes_through_text),
                 cmocka_unit_test(a_window_of_another_version_is_read),
                 cmocka_unit_test(what_is_no_window_is_refused),

@@ -1,0 +1,134 @@
+/*
+ * Fuzz target: what the model reads back from the store, a meter, a window or a timeline
+ *
+ * Each text begins with its own word, so one target serves all three. What is read must be usable like
+ * any other, and must be the same when it is written and read once more.
+ */
+
+#include <assert.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/meter.h"
+#include "model/timeline.h"
+#include "model/window.h"
+#include "util/clock.h"
+#include "util/parse.h"
+
+#define BOOT "boot"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void advance(Meter *meter, uint64_t boottime_ns) {
+        SampleDisk disks[] = { { .name = "sda", .read_bytes = 5 } };
+        SampleNet nets[] = { { .name = "eth0", .class = NET_PHYSICAL, .sent_bytes = 5 } };
+        SampleCpu cpus[] = { { .online = true } };
+        const Sample sample = {
+                .boottime_ns = boottime_ns,
+                .realtime_ns = boottime_ns,
+                .have = (1U << N_SOURCES) - 1,
+                .cpus = cpus,
+                .n_cpus = 1,
+                .n_online = 1,
+                .disks = disks,
+                .n_disks = 1,
+                .nets = nets,
+                .n_nets = 1,
+        };
+        Observation observation;
+
+        assert(meter_advance(meter, &sample, &observation) >= 0);
+}
+
+static void fuzz_meter(const char *text) {
+        scoped(meter_freep) Meter *meter = NULL;
+        scoped(freep) char *once = NULL;
+        scoped(freep) char *twice = NULL;
+        int r;
+
+        assert(meter_new(&meter, NS_PER_S) == 0);
+        r = meter_restore(meter, text, BOOT);
+        assert(r == 0 || r == METER_OTHER_BOOT || r == METER_MALFORMED);
+        if (r == METER_MALFORMED)
+                return;
+
+        assert(meter_save(meter, BOOT, &once) == 0);
+        assert(meter_restore(meter, once, BOOT) == 0);
+        assert(meter_save(meter, BOOT, &twice) == 0);
+        assert(strcmp(once, twice) == 0);
+
+        advance(meter, meter_totals(meter)->boottime_ns + NS_PER_S);
+        advance(meter, meter_totals(meter)->boottime_ns + NS_PER_S);
+}
+
+static void fuzz_window(const char *text) {
+        scoped(freep) char *once = NULL;
+        scoped(freep) char *twice = NULL;
+        const Totals end = { .boottime_ns = UINT64_MAX };
+        Window window;
+        MetricSet metrics;
+        int r;
+
+        r = window_parse(text, &window);
+        assert(r == 0 || r == PARSE_MALFORMED);
+        if (r != 0)
+                return;
+
+        window_metrics(&window, &end, 8, &metrics);
+        assert(window_format(&window, &once) == 0);
+        assert(window_parse(once, &window) == 0);
+        assert(window_format(&window, &twice) == 0);
+        assert(strcmp(once, twice) == 0);
+}
+
+static void check_point(const TimelinePoint *point) {
+        for (Series series = 0; series < N_SERIES; series++) {
+                const TimelineValue *v = &point->series[series];
+
+                if (isnan(v->mean))
+                        continue;
+                assert(point->observed_ns > 0);
+                assert(v->min >= 0 && v->min <= v->mean && v->mean <= v->max && isfinite(v->max));
+        }
+}
+
+static void fuzz_timeline(const char *text) {
+        scoped(timeline_deinit) Timeline timeline = {};
+        scoped(timeline_deinit) Timeline again = {};
+        scoped(buffer_deinit) Buffer json = {};
+        scoped(freep) char *once = NULL;
+        int r;
+
+        r = timeline_parse(text, &timeline);
+        assert(r == 0 || r == PARSE_MALFORMED);
+        if (r != 0)
+                return;
+
+        assert(timeline.n <= timeline.n_max);
+        for (size_t i = 0; i < timeline.n; i++)
+                check_point(&timeline.points[i]);
+        timeline_json(&timeline, &json);
+        assert(buffer_error(&json) == 0);
+
+        assert(timeline_format(&timeline, &once) == 0);
+        assert(timeline_parse(once, &again) == 0);
+        assert(again.n == timeline.n && again.interval_ns == timeline.interval_ns);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        char *text = malloc(size + 1);
+
+        if (!text)
+                return 0;
+        if (size > 0)
+                memcpy(text, data, size);
+        text[size] = '\0';
+
+        fuzz_meter(text);
+        fuzz_window(text);
+        fuzz_timeline(text);
+        free(text);
+        return 0;
+}
