@@ -62,19 +62,28 @@ typedef struct UsageSet {
 } UsageSet;
 
 typedef struct Usage {
-        CgroupSample begin, last;
+        CgroupSample begin;        /* its counters follow those that went back, so that the difference to `last` stays */
+        CgroupSample last;         /* what it lacks is as it was seen before */
         double cpu_max;            /* CPUs, highest between two samples at least METER_OBSERVATION_MIN_NS apart */
         bool has_cpu_max;
-        CgroupSample cpu_base;     /* where the interval of the next such reading began */
+        CgroupSample cpu_base;     /* CPU and time where the interval of the next such reading began, nothing else */
         uint64_t memory_max_bytes; /* highest memory.current seen */
         uint64_t pids_max;
         bool is_fresh;             /* the group was made for the job: memory.peak and events since its making are the job's */
 } Usage;
 
 void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh);
-/* The next sample, in order of time. Counters that went back add nothing and are taken up anew. */
+/* The next sample, in order of time; an older one is ignored. Counters that went back add nothing and are taken up anew. */
 void usage_advance(Usage *usage, const CgroupSample *sample);
-/* n_node_cpus, node_memory_bytes: what the node has; limits above that are none. end_boottime_ns ≥ the last sample's. */
+/*
+ * The metrics from the first sample to the last. n_node_cpus, node_memory_bytes: what the node has; limits at or above
+ * that are none.
+ *
+ * Totals are exact when both samples have the part, else of an unknown source. Memory's peak is the kernel's own where
+ * it can be told to be the job's: the group was made for it, or the kernel's peak rose since. Else it is the highest of the
+ * samples. What is per time is too short in no time at all. A usage that never began, or whose last sample is
+ * of another boot, is lost.
+ */
 void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memory_bytes, UsageSet *ret);
 
 /* For the store's checkpoints; usage_parse() accepts what any earlier version wrote. Caller frees. */
