@@ -36,12 +36,13 @@ CgroupLayout cgroup_tree_layout(const CgroupTree *tree);
 /* Where a process is, by hierarchy. "" where a hierarchy does not exist. */
 typedef struct CgroupPlace {
         char v2[CGROUP_PATH_MAX];
-        char cpu[CGROUP_PATH_MAX], cpuset[CGROUP_PATH_MAX], memory[CGROUP_PATH_MAX], blkio[CGROUP_PATH_MAX], pids[CGROUP_PATH_MAX]; /* v1 */
+        char cpu[CGROUP_PATH_MAX], cpuacct[CGROUP_PATH_MAX], cpuset[CGROUP_PATH_MAX], memory[CGROUP_PATH_MAX],
+                blkio[CGROUP_PATH_MAX], pids[CGROUP_PATH_MAX]; /* v1 */
 } CgroupPlace;
 
 /* Outcomes. */
 enum {
-        CGROUP_GONE = 1,   /* no such process, or no such group (any more) */
+        CGROUP_GONE = 1,   /* no such process, or no such group (any more), or none but the root, which is the node */
         CGROUP_MALFORMED,  /* a path that is not beneath the mount, too long, or through a symbolic link */
 };
 
@@ -49,16 +50,25 @@ enum {
 int cgroup_place_of(const CgroupTree *tree, int32_t pid, CgroupPlace *ret);
 /* The same group in both: not a group of the job's own then. */
 bool cgroup_place_equal(const CgroupPlace *a, const CgroupPlace *b);
+/* Empties the hierarchies in which `place` is in the same group as `other`: those are not the job's own. */
+void cgroup_place_without(CgroupPlace *place, const CgroupPlace *other);
 
-/* Opens the group's files. What a controller does not offer is absent from samples. */
+/*
+ * Opens the group's files. What a controller does not offer is absent from samples, and so are hierarchies in which
+ * the place is "" or the root. Of a place in v2 and, elsewhere, in v1's cpuacct, only one can be the job's own:
+ * it is v2's, unless that is the root or cpuacct's is not at or above it; then nothing of v2 is read.
+ * 0, an outcome, or a negative errno: -EMFILE, -ENFILE, -ENOMEM. The tree must outlive the group.
+ */
 int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place);
 Cgroup *cgroup_free(Cgroup *cgroup);
 DEFINE_SCOPED(Cgroup, cgroup_free);
 
-/* Reads all of it at `boottime_ns`. 0, or CGROUP_GONE when the group was removed (then *ret is untouched). No allocation. */
+/* Reads all of it at `boottime_ns`. 0, or CGROUP_GONE when the group was removed (then *ret is untouched). No allocation
+ * but for a disk never seen before. */
 int cgroup_read(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret);
 
-/* cgroup.events of v2, to be watched for POLLPRI; -1 where there is none. Borrowed. cgroup_is_populated() reads it. */
+/* cgroup.events of v2, to be watched for POLLPRI; -1 where there is none. Borrowed. cgroup_is_populated() reads it, which
+ * is what takes the event; without it, a group counts as populated until it is removed. */
 int cgroup_events_fd(const Cgroup *cgroup);
 bool cgroup_is_populated(const Cgroup *cgroup);
 
