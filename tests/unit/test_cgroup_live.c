@@ -115,7 +115,8 @@ static void assert_used(const CgroupSample *sample, uint64_t used_ns) {
 
         assert_int_equal(sample->have & PART(CPU), PART(CPU));
         assert_in_range(sample->usage_us, used_us - tolerance_us, used_us + tolerance_us);
-        assert_in_range(sample->user_us + sample->system_us, used_us - 2 * tolerance_us, used_us + 2 * tolerance_us);
+        /* v1 has these in whole ticks, each. */
+        assert_in_range(sample->user_us + sample->system_us, used_us - 3 * tolerance_us, used_us + 3 * tolerance_us);
 }
 
 static void assert_empties(const Cgroup *cgroup) {
@@ -128,7 +129,11 @@ static void assert_empties(const Cgroup *cgroup) {
         }
 }
 
-static const char *v2_mount(const CgroupTree *tree) {
+/* skip() leaves a test without its scopes being left: nothing may be owned then. */
+static const char *v2_mount(void) {
+        scoped(cgroup_tree_freep) CgroupTree *tree = NULL;
+
+        assert_int_equal(cgroup_tree_new(&tree, "/"), 0);
         switch (cgroup_tree_layout(tree)) {
         case CGROUP_LAYOUT_V2:
                 return "/sys/fs/cgroup";
@@ -150,10 +155,10 @@ static void usage_of_a_real_group_of_v2_is_what_its_process_used(void **state) {
         Live live;
 
         (void)state;
-        assert_int_equal(cgroup_tree_new(&tree, "/"), 0);
-        if (!v2_mount(tree) || !live_make(&live, v2_mount(tree)))
+        if (!v2_mount() || !live_make(&live, v2_mount()))
                 skip();
 
+        assert_int_equal(cgroup_tree_new(&tree, "/"), 0);
         used_ns = live_wait(&live);
         assert_int_equal(cgroup_place_of(tree, live.pid, &place), 0);
         assert_int_equal(cgroup_place_of(tree, getpid(), &own), 0);
@@ -186,10 +191,10 @@ static void usage_of_a_real_group_of_v1_is_what_its_process_used(void **state) {
         Live live;
 
         (void)state;
-        assert_int_equal(cgroup_tree_new(&tree, "/"), 0);
         if (!live_make(&live, "/sys/fs/cgroup/cpuacct"))
                 skip();
 
+        assert_int_equal(cgroup_tree_new(&tree, "/"), 0);
         used_ns = live_wait(&live);
         assert_true(used_ns >= LIVE_CPU_NS);
         assert_int_equal(cgroup_place_of(tree, live.pid, &place), 0);
@@ -215,10 +220,9 @@ static void a_controller_that_is_switched_off_does_not_end_the_group(void **stat
         CgroupSample sample;
 
         (void)state;
-        assert_int_equal(cgroup_tree_new(&tree, "/"), 0);
-        if (!v2_mount(tree))
+        if (!v2_mount())
                 skip();
-        (void)snprintf(parent, sizeof(parent), "%s/perfd-test-%d", v2_mount(tree), (int)getpid());
+        (void)snprintf(parent, sizeof(parent), "%s/perfd-test-%d", v2_mount(), (int)getpid());
         (void)snprintf(child, sizeof(child), "%s/child", parent);
         if (mkdir(parent, 0755) < 0)
                 skip();
@@ -227,6 +231,7 @@ static void a_controller_that_is_switched_off_does_not_end_the_group(void **stat
                 skip();
         }
 
+        assert_int_equal(cgroup_tree_new(&tree, "/"), 0);
         assert_int_equal(mkdir(child, 0755), 0);
         (void)snprintf(place.v2, sizeof(place.v2), "/perfd-test-%d/child", (int)getpid());
         assert_int_equal(cgroup_open(&cgroup, tree, &place), 0);
