@@ -34,6 +34,12 @@ def cpu_us(pid):
     return time.clock_gettime_ns((~pid << 3) | 2) / 1e3
 
 
+def busy_s():
+    """CPU seconds that all processors together have been busy, with anything."""
+    fields = [int(n) for n in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
+
+
 def memory_kib(pid):
     """VmRSS and its parts, and Pss: shared pages divided by how many share them."""
     fields = {}
@@ -136,6 +142,7 @@ class Daemon:
             "--state", self.state, "--http", "off", *(("--root", root) if root else ()))]
         self.process = None
         self.n_results = 0
+        self.load_cpu_s = 0
 
     def __enter__(self):
         read_ahead(self.command[0])
@@ -187,7 +194,9 @@ class Daemon:
         if done.returncode:
             raise RuntimeError(f"{command} ended with {done.returncode}; perfd's log:\n{self.log()}")
         lines = [dict(pair.split("=") for pair in line.split()) for line in done.stdout.splitlines()]
-        return {key: float(value) for key, value in lines[-1].items()}, [float(line["per_second"]) for line in lines[:-1]]
+        result = {key: float(value) for key, value in lines[-1].items()}
+        self.load_cpu_s += result["client_cpu_seconds"]
+        return result, [float(line["per_second"]) for line in lines[:-1]]
 
 
 def run_program(build, name, *words):

@@ -19,7 +19,7 @@
 #include "util/scoped.h"
 
 #define START_S 2
-#define WATCH_S 10
+#define WATCH_S 5
 
 #define EXPORTED __attribute__((visibility("default")))
 

@@ -35,11 +35,10 @@ typedef struct Child {
         ChildEnd *end;
 } Child;
 
+/* The signals stay blocked: what is still to be done takes little time, and it is not to be cut short. */
 static void child_deinit(Child *child) {
         closep(&child->signal_fd);
         closep(&child->pipe_fd);
-        (void)sigaction(SIGCHLD, &child->inherited.child, NULL);
-        (void)sigprocmask(SIG_SETMASK, &child->inherited.mask, NULL);
 }
 
 /* --- signals -------------------------------------------------------------------------------------- */
@@ -87,6 +86,17 @@ static void reap(Child *child) {
         end->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* By the same signal, since the kernel lets it stop nobody whom no shell could continue. */
+static void stop_as_well(void) {
+        sigset_t mask;
+
+        sigemptyset(&mask);
+        sigaddset(&mask, SIGTSTP);
+        (void)raise(SIGTSTP);
+        (void)sigprocmask(SIG_UNBLOCK, &mask, NULL); /* here it stops */
+        (void)sigprocmask(SIG_BLOCK, &mask, NULL);
+}
+
 static void pass_on(Child *child, const struct signalfd_siginfo *info) {
         int signal = (int)info->ssi_signo;
 
@@ -102,7 +112,7 @@ static void pass_on(Child *child, const struct signalfd_siginfo *info) {
         if (info->ssi_code != SI_KERNEL)
                 (void)kill(child->pid, signal);
         if (signal == SIGTSTP)
-                (void)raise(SIGSTOP);
+                stop_as_well();
 }
 
 static void take_signal_events(Child *child) {

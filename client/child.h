@@ -22,5 +22,8 @@ typedef struct ChildEnd {
         struct rusage rusage;
 } ChildEnd;
 
-/* Returns when it has ended and what it wrote has been written on. 0 or a negative errno: then nothing was run. */
+/*
+ * Returns when it has ended and what it wrote has been written on; the signals stay blocked then. 0 or a negative
+ * errno: then nothing was run.
+ */
 int child_run(char *const *command, Capture *capture, ChildEnd *ret);

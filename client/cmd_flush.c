@@ -5,17 +5,43 @@
 #include "client/say.h"
 #include "client/spool.h"
 
+static bool is_empty(const Flush *flush) {
+        return flush->n_stored + flush->n_duplicate + flush->n_ends + flush->n_unknown + flush->n_rejected + flush->n_left == 0;
+}
+
+static void write_counts(Buffer *out, const Flush *flush) {
+        const struct {
+                size_t n;
+                const char *words;
+        } counts[] = {
+                { flush->n_stored, "stored" },
+                { flush->n_duplicate, "already there" },
+                { flush->n_ends, "ends of jobs" },
+                { flush->n_unknown, "ends of jobs that perfd never knew" },
+                { flush->n_rejected, "files rejected" },
+                { flush->n_left, "files left" },
+        };
+        const char *separator = "";
+
+        for (size_t i = 0; i < N_ELEMENTS(counts); i++) {
+                if (counts[i].n == 0)
+                        continue;
+                buffer_printf(out, "%s%zu %s", separator, counts[i].n, counts[i].words);
+                separator = ", ";
+        }
+        buffer_putc(out, '\n');
+}
+
 static int print_flush(const Options *options, const Flush *flush) {
         scoped(buffer_deinit) Buffer out = {};
 
         if (options_has(options, OPTION_JSON))
-                buffer_printf(&out, "{\"stored\":%zu,\"duplicate\":%zu,\"ended\":%zu,\"rejected\":%zu,\"left\":%zu}\n",
-                              flush->n_stored, flush->n_duplicate, flush->n_ends, flush->n_rejected, flush->n_left);
-        else if (flush->n_stored + flush->n_duplicate + flush->n_ends + flush->n_rejected + flush->n_left == 0)
+                buffer_printf(&out, "{\"stored\":%zu,\"duplicate\":%zu,\"ended\":%zu,\"unknown\":%zu,\"rejected\":%zu,\"left\":%zu}\n",
+                              flush->n_stored, flush->n_duplicate, flush->n_ends, flush->n_unknown, flush->n_rejected, flush->n_left);
+        else if (is_empty(flush))
                 buffer_puts(&out, "the spool is empty\n");
         else
-                buffer_printf(&out, "%zu stored, %zu already there, %zu ends of jobs, %zu files rejected, %zu files left\n",
-                              flush->n_stored, flush->n_duplicate, flush->n_ends, flush->n_rejected, flush->n_left);
+                write_counts(&out, flush);
 
         return print_out(&out);
 }

@@ -131,7 +131,7 @@ static int find_items(const Run *run, Arena *arena, Submission **ret, size_t *re
 
 /* --- the end -------------------------------------------------------------------------------------- */
 
-static int keep(const Run *run, const Batch *batch, const Delivery *delivery, const char *reason) {
+static void keep(const Run *run, const Batch *batch, const Delivery *delivery, const char *reason) {
         Batch rest = *batch;
         char directory[PATH_MAX] = "", name[SPOOL_NAME_MAX];
         int r;
@@ -146,7 +146,6 @@ static int keep(const Run *run, const Batch *batch, const Delivery *delivery, co
                     directory[0] ? directory : "a spool", strerrordesc_np(-r));
         else
                 say("%s. The job's end and results are kept in %s/%s", reason, directory, name);
-        return 0;
 }
 
 static int deliver_end(Run *run, const Batch *batch) {
@@ -166,8 +165,9 @@ static int deliver_end(Run *run, const Batch *batch) {
         if (r > 0) {
                 delivery_explain(&delivery, &run->courier, reason);
                 if (r == DELIVERY_AWAY)
-                        return keep(run, batch, &delivery, reason);
-                say("The job's end or results were not taken: %s", reason);
+                        keep(run, batch, &delivery, reason);
+                else
+                        say("The job's end or results were not taken: %s", reason);
                 return 0;
         }
 

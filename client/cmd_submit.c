@@ -170,6 +170,9 @@ static int take_files(Intake *intake, const Options *options) {
         size_t n = options->n_arguments > 0 ? (size_t)options->n_arguments : 1;
         int r = 0;
 
+        if (options->n_arguments == 0 && isatty(STDIN_FILENO) == 1)
+                say("Reading documents from the terminal; Ctrl-D ends them");
+
         intake->arenas = calloc(n, sizeof(*intake->arenas));
         if (!intake->arenas)
                 return -ENOMEM;

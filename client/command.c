@@ -12,9 +12,10 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .name = "run",
                 .synopsis = "[OPTION]… [--] COMMAND [ARGUMENT]…",
                 .summary = "Run a command as a job",
-                .help = "The command keeps its input, output and terminal, gets $PERFD_JOB, and perfctl ends as it did.\n"
-                        "perfd being down, slow or full never fails, delays or ends it. Unless standard output is a\n"
-                        "terminal, indicators that the command prints there are submitted for the job.\n",
+                .help = "The command keeps its input, output and terminal, gets $PERFD_JOB, and perfctl\n"
+                        "ends as it did. perfd being down, slow or full never fails, delays or ends it.\n"
+                        "Unless standard output is a terminal, indicators that the command prints there\n"
+                        "are submitted for the job.\n",
                 .examples = {
                         "perfctl run -- python3 train.py --epochs 3",
                         "perfctl run --name resnet50 --label batch=256 -- ./train.sh > train.log",
@@ -28,9 +29,10 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .name = "submit",
                 .synopsis = "[OPTION]… [FILE]…",
                 .summary = "Submit indicators: JSON documents that a script printed",
-                .help = "Reads the files, or standard input for - and for none. A file may hold several documents, one\n"
-                        "after the other. All are checked before the first is sent. What perfd cannot take within the\n"
-                        "timeout is kept in the spool, and sent by the next submit or flush.\n",
+                .help = "Reads the files, or standard input for - and for none. A file may hold several\n"
+                        "documents, one after the other. All are checked before the first is sent. What\n"
+                        "perfd cannot take within the timeout is kept in the spool, and sent by the next\n"
+                        "submit or flush.\n",
                 .examples = {
                         "./matmul.py | perfctl submit",
                         "perfctl submit --job train-17 result.json",
@@ -44,8 +46,8 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .name = "report",
                 .synopsis = "[OPTION]… JOB",
                 .summary = "Show on one screen how a job went",
-                .help = "What ran, where, how long, how it ended, and its numbers. A number marked with ~ comes from\n"
-                        "observations; the others are exact differences of kernel counters.\n",
+                .help = "What ran, where, how long, how it ended, and what the node did meanwhile. A\n"
+                        "number marked with ~ comes from samples; the others are exact.\n",
                 .examples = { "perfctl report train-17", "perfctl report --json train-17" },
                 .options = OPTION(JSON),
                 .n_arguments_min = 1,
@@ -89,8 +91,8 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .name = "job begin",
                 .synopsis = "[OPTION]… JOB",
                 .summary = "Begin a job, as from a scheduler's prolog",
-                .help = "Beginning a running job of one's own again changes nothing and is no error. With --pid the job\n"
-                        "counts as interrupted when that process goes away before `job end`.\n",
+                .help = "Beginning a running job of one's own again changes nothing and is no error. With\n"
+                        "--pid the job counts as interrupted when that process ends before `job end`.\n",
                 .examples = { "perfctl job begin --name train --pid $$ train-17" },
                 .options = OPTION(NAME) | OPTION(LABEL) | OPTION(RANK) | OPTION(PID) | OPTION(TIMEOUT) | OPTION(JSON),
                 .n_arguments_min = 1,
@@ -110,7 +112,8 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .name = "status",
                 .synopsis = "[OPTION]…",
                 .summary = "Tell whether perfd is there and well",
-                .help = "Asks both sockets. Ends with 3 when perfd cannot be reached, with 1 when it is not ready.\n",
+                .help = "Asks both sockets. Ends with 3 when perfd cannot be reached, and with 1 when it\n"
+                        "is not well.\n",
                 .examples = { "perfctl status", "perfctl status --json" },
                 .options = OPTION(JSON) | OPTION(SPOOL),
         },
@@ -118,7 +121,7 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .name = "flush",
                 .synopsis = "[OPTION]…",
                 .summary = "Send what is kept in the spool",
-                .help = "What perfd refuses for good is moved to rejected/ in the spool, with the reason beside it.\n",
+                .help = "What perfd refuses for good is moved to rejected/ in the spool, with the reason.\n",
                 .examples = { "perfctl flush", "perfctl flush --timeout 60" },
                 .options = OPTION(TIMEOUT) | OPTION(SPOOL) | OPTION(JSON),
         },
@@ -203,8 +206,8 @@ void command_write_overview(Screen *screen) {
         screen_heading(screen, "Options");
         write_options(screen, OPTIONS_GLOBAL | OPTION(VERSION));
         buffer_puts(screen->out,
-                    "\n`perfctl COMMAND --help` has the options of a command and examples, perfctl(1) everything.\n"
-                    "Exit status: 0 done, 1 failed, 2 wrong usage, 3 perfd cannot be reached; `run` ends as its command.\n");
+                    "\n`perfctl COMMAND --help` has a command's options and examples, perfctl(1) the rest.\n"
+                    "Exit status: 0 done, 1 failed, 2 wrong usage, 3 perfd cannot be reached.\n");
 }
 
 void command_write_help(Screen *screen, CommandId id) {

@@ -11,6 +11,7 @@
 
 /* Up to this every perfd takes a frame, so that it needs not be asked. */
 #define SMALL_BYTES 65536U
+#define ITEMS_MAX 10000U /* in one request, of any perfd */
 
 #define BACKOFF_FIRST_NS (10 * NS_PER_MS)
 #define BACKOFF_MAX_NS (500 * NS_PER_MS)
@@ -91,7 +92,7 @@ static int choose_part(Courier *courier, const Batch *batch, Delivery *delivery,
         size_t first = delivery->n_acked, n = 0, n_max = SMALL_BYTES, n_bytes = CODEC_SUBMIT_OVERHEAD, size;
         int r;
 
-        for (; first + n < batch->n_items; n++, n_bytes += size) {
+        for (; first + n < batch->n_items && n < ITEMS_MAX; n++, n_bytes += size) {
                 r = codec_submission_size(&batch->items[first + n], &size);
                 if (r < 0)
                         return r;
@@ -263,6 +264,10 @@ static int reject(const char *directory, const char *name, Flush *flush) {
         return r;
 }
 
+static bool is_unknown_end(const Batch *batch, const Delivery *delivery) {
+        return batch->ended_job && delivery->n_acked == batch->n_items && delivery->reply.status == STATUS_NOT_FOUND;
+}
+
 static int flush_file(Courier *courier, const char *directory, const char *name, Flush *flush) {
         scoped(spool_close) SpoolFile file = { .fd = -1 };
         scoped(arena_deinit) Arena arena = {};
@@ -289,6 +294,11 @@ static int flush_file(Courier *courier, const char *directory, const char *name,
         flush->n_duplicate += delivery.n_duplicate;
         if (r == 0) {
                 flush->n_ends += batch.ended_job != NULL;
+                return spool_remove(directory, name);
+        }
+
+        if (r == DELIVERY_REFUSED && is_unknown_end(&batch, &delivery)) {
+                flush->n_unknown++;
                 return spool_remove(directory, name);
         }
 

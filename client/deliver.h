@@ -54,6 +54,7 @@ void delivery_explain(const Delivery *delivery, const Courier *courier, char ret
 /* What the spool held. */
 typedef struct Flush {
         size_t n_stored, n_duplicate, n_ends;
+        size_t n_unknown; /* ends of jobs that perfd does not know: it was away when they began */
         size_t n_rejected, n_left; /* files */
         char reason[DELIVERY_TEXT_MAX]; /* of the last file that was rejected or left */
 } Flush;

@@ -20,7 +20,7 @@ typedef struct JsonReader {
         unsigned line, column; /* of `at`, from 1; columns count characters */
 } JsonReader;
 
-#define JSON_ERROR_TEXT_MAX 200
+#define JSON_ERROR_TEXT_MAX 256
 
 typedef struct JsonError {
         unsigned line, column;

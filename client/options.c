@@ -7,25 +7,26 @@
 #include "util/clock.h"
 #include "util/parse.h"
 #include "util/scoped.h"
+#include "util/utf8.h"
 
 const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_HELP] = { "help", NULL, "Show this help", 'h' },
         [OPTION_VERSION] = { "version", NULL, "Show the version", 0 },
         [OPTION_JSON] = { "json", NULL, "Print JSON instead of text", 0 },
         [OPTION_NO_COLOR] = { "no-color", NULL, "Print no colours, as with NO_COLOR=1", 0 },
-        [OPTION_SOCKET] = { "socket", "PATH", "perfd's socket ($PERFD_SOCKET, /run/perfd/perfd.sock)", 0 },
-        [OPTION_HTTP_SOCKET] = { "http-socket", "PATH", "Its HTTP socket ($PERFD_HTTP_SOCKET, http.sock beside the other)", 0 },
-        [OPTION_JOB] = { "job", "ID", "The job it belongs to", 'j' },
-        [OPTION_TIMEOUT] = { "timeout", "SECONDS", "How long to try before it is kept in the spool (5)", 't' },
+        [OPTION_SOCKET] = { "socket", "PATH", "perfd's socket (/run/perfd/perfd.sock)", 0 },
+        [OPTION_HTTP_SOCKET] = { "http-socket", "PATH", "Its HTTP socket (http.sock beside the other)", 0 },
+        [OPTION_JOB] = { "job", "ID", "The job's id", 'j' },
+        [OPTION_TIMEOUT] = { "timeout", "SECONDS", "How long to try (5)", 't' },
         [OPTION_SPOOL] = { "spool", "DIRECTORY", "Where to keep what perfd cannot take now", 0 },
         [OPTION_NAME] = { "name", "NAME", "Name of the job, for people", 'n' },
         [OPTION_LABEL] = { "label", "KEY=VALUE", "A label of the job; may be repeated", 'l' },
-        [OPTION_RANK] = { "rank", "N", "Rank of the job's process in a parallel run", 'r' },
-        [OPTION_PID] = { "pid", "PID", "Process that stands for the job: the job ends when it does", 0 },
-        [OPTION_INDICATOR] = { "indicator", "WHEN", "Submit indicators found in its output: auto, yes or no", 'i' },
+        [OPTION_RANK] = { "rank", "N", "Rank of this process in a parallel run", 'r' },
+        [OPTION_PID] = { "pid", "PID", "Process that stands for the job", 0 },
+        [OPTION_INDICATOR] = { "indicator", "WHEN", "Submit what it measured: auto, yes or no", 'i' },
         [OPTION_VERBOSE] = { "verbose", NULL, "Say on stderr what is done", 'v' },
         [OPTION_EXIT_STATUS] = { "exit-status", "N", "How it ended, 0 to 255", 0 },
-        [OPTION_STATE] = { "state", "STATE", "Only jobs that are running, finished or interrupted", 0 },
+        [OPTION_STATE] = { "state", "STATE", "Only running, finished or interrupted ones", 0 },
         [OPTION_LIMIT] = { "limit", "N", "At most so many, newest first (50)", 0 },
         [OPTION_INTERVAL] = { "interval", "SECONDS", "Time between two updates (1)", 0 },
         [OPTION_COUNT] = { "count", "N", "End after so many updates", 'c' },
@@ -152,6 +153,8 @@ static int parse_text(Options *options, OptionId id, const char *value, size_t n
                 snprintf(options->error, sizeof(options->error), "--%s is longer than %zu bytes", option_info[id].name, n_max - 1);
                 return OPTIONS_WRONG;
         }
+        if (!utf8_is_line(value))
+                return wrong(options, id, value, "UTF-8 without control characters");
 
         *ret = value;
         return 0;
@@ -178,6 +181,11 @@ static int parse_label(Options *options, const char *value) {
         key[n] = '\0';
         if (!name_is_valid(key, sizeof(key) - 1))
                 return wrong(options, OPTION_LABEL, value, "a KEY of [A-Za-z0-9_.:-]");
+        if (!utf8_is_line(equals + 1))
+                return wrong(options, OPTION_LABEL, value, "a VALUE of UTF-8 without control characters");
+        for (size_t i = 0; i < options->n_labels; i++)
+                if (strncmp(options->labels[i], value, n + 1) == 0)
+                        return wrong(options, OPTION_LABEL, value, "each KEY once");
         if (options->n_labels == JOB_LABELS_MAX) {
                 snprintf(options->error, sizeof(options->error), "A job can have %u labels", JOB_LABELS_MAX);
                 return OPTIONS_WRONG;

@@ -1,7 +1,6 @@
 #include "client/question.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -121,8 +120,8 @@ void metric_value_format(const MetricValue *value, char ret[static TEXT_MAX]) {
                 text_mib(value->value, ret);
                 return;
         }
-        if (strcmp(value->unit, "h") == 0 && value->value >= 0) {
-                text_duration((uint64_t)(value->value * 3600 * (double)NS_PER_S), ret);
+        if (strcmp(value->unit, "h") == 0) {
+                text_seconds(value->value * 3600, ret);
                 return;
         }
         if (strcmp(value->unit, "%") == 0) {

@@ -1,6 +1,5 @@
 #include "client/report.h"
 
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -122,8 +121,8 @@ static void write_usage(Screen *screen, const Value *job) {
         if (!rusage || rusage->type != VALUE_OBJECT)
                 return;
 
-        text_duration((uint64_t)(number_get(rusage, "ru_utime") * 1e9), user);
-        text_duration((uint64_t)(number_get(rusage, "ru_stime") * 1e9), system);
+        text_seconds(number_get(rusage, "ru_utime"), user);
+        text_seconds(number_get(rusage, "ru_stime"), system);
         text_mib(number_get(rusage, "ru_maxrss") / 1024, memory);
         field_begin(screen, "itself");
         buffer_printf(screen->out, "CPU %s user, %s system; largest process %s\n", user, system, memory);

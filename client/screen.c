@@ -205,6 +205,13 @@ void text_duration(uint64_t ns, char ret[static TEXT_MAX]) {
                 snprintf(ret, TEXT_MAX, "%ju d %02ju h", (uintmax_t)(s / 86400), (uintmax_t)(s / 3600 % 24));
 }
 
+void text_seconds(double s, char ret[static TEXT_MAX]) {
+        if (s >= 0 && s < 1e9)
+                text_duration((uint64_t)(s * (double)NS_PER_S), ret);
+        else
+                snprintf(ret, TEXT_MAX, "-");
+}
+
 void text_number(double v, char ret[static TEXT_MAX]) {
         double size = fabs(v);
 

@@ -53,6 +53,8 @@ void screen_field(Screen *screen, const char *label, const char *text);
 #define TEXT_MAX 64U
 /* "250 ms", "12.3 s", "4 min 05 s", "3 h 02 min", "2 d 04 h" */
 void text_duration(uint64_t ns, char ret[static TEXT_MAX]);
+/* The same of what somebody else computed: "-" where it is no time. */
+void text_seconds(double s, char ret[static TEXT_MAX]);
 /* Three or four significant digits: "0.0123", "12.3", "1234". */
 void text_number(double v, char ret[static TEXT_MAX]);
 /* Mebibytes as "512 KiB", "12.3 MiB", "1.50 TiB". */

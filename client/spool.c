@@ -23,7 +23,9 @@ int spool_find_directory(const char *given, char ret[static PATH_MAX]) {
 
         (void)gethostname(host, sizeof(host) - 1);
 
-        if (given)
+        if (!given || !*given)
+                given = getenv("PERFD_SPOOL");
+        if (given && *given)
                 k = snprintf(ret, PATH_MAX, "%s", given);
         else if (geteuid() == 0)
                 k = snprintf(ret, PATH_MAX, "/var/spool/perfd");
@@ -333,9 +335,11 @@ int spool_remove(const char *directory, const char *name) {
 
 int spool_reject(const char *directory, const char *name, const char *reason) {
         char from[PATH_MAX], to[PATH_MAX], why[PATH_MAX], rejected[PATH_MAX], why_name[SPOOL_NAME_MAX + 8];
+        scoped(buffer_deinit) Buffer text = {};
         int r;
 
         snprintf(why_name, sizeof(why_name), "%s.reason", name);
+        buffer_printf(&text, "%s\n", reason);
         r = join(directory, "rejected", rejected);
         if (r == 0)
                 r = join(directory, name, from);
@@ -346,7 +350,9 @@ int spool_reject(const char *directory, const char *name, const char *reason) {
         if (r == 0)
                 r = file_make_dirs(rejected, 0700);
         if (r == 0)
-                r = file_replace(why, reason, strlen(reason), 0600, false);
+                r = buffer_error(&text);
+        if (r == 0)
+                r = file_replace(why, text.text, text.n, 0600, false);
         if (r < 0)
                 return r;
 

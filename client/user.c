@@ -1,7 +1,6 @@
 #include "client/user.h"
 
 #include <pwd.h>
-#include <string.h>
 
 #include "util/scoped.h"
 #include "util/utf8.h"
@@ -19,7 +18,7 @@ void user_name_find(char *ret, size_t n_ret) {
                 break;
         }
 
-        if (!name || !utf8_is_valid(name, strlen(name)))
+        if (!name || !utf8_is_line(name))
                 name = "";
         utf8_copy(ret, n_ret, name);
 }

@@ -277,12 +277,22 @@ static int on_setting(void *userdata, const char *section, const char *key, cons
         return 1;
 }
 
+static int cannot_read(const char *path, int e, ConfigError *ret_error) {
+        (void)snprintf(ret_error->file, sizeof(ret_error->file), "%s", path);
+        (void)snprintf(ret_error->text, sizeof(ret_error->text), "cannot be read: %s", strerror(e));
+        ret_error->line = 0;
+        return CONFIG_INVALID;
+}
+
 static int config_read_file(FILE *file, const char *path, Config *config, ConfigError *ret_error) {
         Parse parse = { .file = file, .config = config, .error = ret_error };
         int line;
 
         (void)snprintf(ret_error->file, sizeof(ret_error->file), "%s", path);
+        errno = 0;
         line = ini_parse_stream(on_line, &parse, on_setting, &parse);
+        if (ferror(file)) /* a directory, for one, can be opened */
+                return cannot_read(path, errno, ret_error);
         if (parse.failed)
                 return CONFIG_INVALID;
         if (line < 0)
@@ -302,14 +312,8 @@ static int config_open_and_read(const char *path, bool may_be_absent, Config *co
         file = fopen(path, "re");
         if (!file && errno == ENOENT && may_be_absent)
                 return 0;
-        if (!file) {
-                int e = errno;
-
-                (void)snprintf(ret_error->file, sizeof(ret_error->file), "%s", path);
-                (void)snprintf(ret_error->text, sizeof(ret_error->text), "cannot be read: %s", strerror(e));
-                ret_error->line = 0;
-                return CONFIG_INVALID;
-        }
+        if (!file)
+                return cannot_read(path, errno, ret_error);
 
         return config_read_file(file, path, config, ret_error);
 }

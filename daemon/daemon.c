@@ -14,6 +14,7 @@
 #include <sys/utsname.h>
 #include <systemd/sd-daemon.h>
 
+#include "publish.h"
 #include "service.h"
 #include "sockets.h"
 #include "trim.h"
@@ -348,6 +349,7 @@ static int open_http(Daemon *daemon) {
         return http_new(&daemon->service.http, &http);
 }
 
+/* What the last perfd left is taken up, and the first sample taken, before anybody can ask or submit. */
 static int open_modules(Daemon *daemon) {
         Service *service = &daemon->service;
         IngestConfig ingest = service_ingest_config(service);
@@ -359,6 +361,9 @@ static int open_modules(Daemon *daemon) {
         r = jobs_init(&service->jobs);
         if (r < 0)
                 return r;
+        r = service_start(service);
+        if (r < 0)
+                return r;
         r = ingest_new(&service->ingest, daemon->event, TAKE_FD(daemon->sockets.submit_fd), &ingest);
         if (r < 0)
                 return r;
@@ -367,7 +372,9 @@ static int open_modules(Daemon *daemon) {
                 return r;
 
         service->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-        return service_start(service);
+        count_open_fds(&service->self);
+        publish(service);
+        return 0;
 }
 
 static int daemon_open(Daemon *daemon) {

@@ -6,6 +6,7 @@
 
 #include "reply.h"
 #include "util/clock.h"
+#include "util/log.h"
 #include "watch.h"
 
 /* How old the last sample may be for a job's begin or end: many at once share one. */
@@ -37,7 +38,7 @@ static void answer_job(Service *service, Job *job, Status status, const char *te
                 return;
 
         job->has_ticket = false;
-        reply(service, job->ticket, status, status == STATUS_OK ? "" : "job", text);
+        reply(service, job->ticket, status, status == STATUS_OK ? "" : "job_begin.job", text);
 }
 
 static void answer_job_not_stored(Service *service, Job *job) {
@@ -113,8 +114,13 @@ int lifecycle_watch(Service *service, Job *job) {
                 return 0;
 
         r = watch_open(&service->node, &job->info, &fd);
-        if (r != 0)
-                return r < 0 ? r : LIFECYCLE_GONE;
+        if (r < 0) {
+                log_warning("Cannot watch process %d of job '%s', looking for it at every checkpoint instead: %s", job->info.pid,
+                            job->info.id, strerror(-r));
+                return 0;
+        }
+        if (r > 0)
+                return LIFECYCLE_GONE;
 
         r = sd_event_add_io(service->event, &job->process, fd, EPOLLIN, on_process_gone, service);
         if (r < 0)
@@ -179,8 +185,12 @@ static bool refuse_pid(Service *service, const Request *request, Ticket ticket) 
         if (r == 0 && (uid == request->peer.uid || request->peer.uid == 0))
                 return false;
 
-        reply(service, ticket, r == 0 ? STATUS_DENIED : STATUS_INVALID, "job_begin.pid",
-               r == 0 ? "that process belongs to another user" : "there is no such process: leave pid out, or name a running one");
+        if (r == 0)
+                reply(service, ticket, STATUS_DENIED, "job_begin.pid", "that process belongs to another user");
+        else if (r == -ESRCH)
+                reply(service, ticket, STATUS_INVALID, "job_begin.pid", "there is no such process: leave pid out, or name a running one");
+        else
+                reply(service, ticket, STATUS_UNAVAILABLE, "job_begin.pid", "perfd cannot look at that process now: try again");
         return true;
 }
 
@@ -251,21 +261,10 @@ int lifecycle_complete_begin(Service *service, Job *job, StoreOutcome outcome) {
 
 /* --- end -------------------------------------------------------------------------------------- */
 
-static const FinishedJob *find_finished(const Jobs *jobs, const char *id) {
-        for (const FinishedJob *finished = jobs->first_finished; finished; finished = finished->next)
-                if (strcmp(finished->view.info.id, id) == 0 && finished->view.state == JOB_FINISHED)
-                        return finished;
-        return NULL;
-}
-
 int lifecycle_end(Service *service, const Request *request, Ticket ticket) {
         Job *job = jobs_find(&service->jobs, request->job_end.job);
         int r;
 
-        if (!job && find_finished(&service->jobs, request->job_end.job)) {
-                reply(service, ticket, STATUS_DUPLICATE, "job_end.job", "this job has ended already");
-                return 0;
-        }
         if (!job)
                 return store_put_job_amend(service->store, request->job_end.job, request->peer.uid, &request->job_end.end,
                                            cookie_of_ticket(ticket, COOKIE_AMEND));
@@ -291,6 +290,8 @@ void lifecycle_complete_end(Service *service, Job *job, StoreOutcome outcome) {
         if (outcome == STORE_DONE) {
                 answer_job(service, job, STATUS_OK, "");
                 jobs_retire(&service->jobs, job, clock_boottime_ns());
+                /* Not only at the next tick: thousands may end before it. */
+                jobs_forget_finished(&service->jobs, 0, service->config.metrics_jobs);
                 return;
         }
 

@@ -154,18 +154,16 @@ static void fill_process(const Service *service, SelfStats *self) {
 void publish(Service *service) {
         Snapshot *snapshot = http_snapshot_begin(service->http);
 
-        if (!snapshot)
-                return; /* every slot is being read; the next tick is not far */
+        /* Every slot is being read, or memory is short: the next tick is not far. */
+        if (!snapshot || sample_copy(&service->node.sample, &snapshot->sample) < 0)
+                return;
 
-        if (sample_copy(&service->node.sample, &snapshot->sample) == 0) {
-                fill_node(service, snapshot);
-                fill_jobs(service, snapshot);
-                fill_sampling(service, &service->self);
-                fill_ingest(service, &service->self);
-                fill_store(service, &service->self);
-                fill_process(service, &service->self);
-                snapshot->self = service->self;
-        }
-
+        fill_node(service, snapshot);
+        fill_jobs(service, snapshot);
+        fill_sampling(service, &service->self);
+        fill_ingest(service, &service->self);
+        fill_store(service, &service->self);
+        fill_process(service, &service->self);
+        snapshot->self = service->self;
         http_snapshot_publish(service->http, snapshot);
 }

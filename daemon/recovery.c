@@ -9,11 +9,12 @@
 #include "watch.h"
 
 /* Closes a job with what the last checkpoint knew. Nothing later can be said of it. */
-static int close_lost(Service *service, const StoreRecoveredJob *recovered, const Window *window, uint64_t end_ms, const char *note) {
+static int close_lost(Service *service, const StoreRecoveredJob *recovered, Window *window, uint64_t end_ms, const char *note) {
         const JobEnd end = {};
         MetricSet metrics;
         int r;
 
+        window->lost = true;
         window_metrics(window, meter_totals(service->node.meter), 1, &metrics);
         /* perf.py's own reading cannot be told without the moment it would have reported. */
         memset(metrics.has_compat, 0, sizeof(metrics.has_compat));

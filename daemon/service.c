@@ -44,7 +44,9 @@ static void complete_for_ticket(Service *service, StoreDone done) {
                 reply(service, ticket, STATUS_NOT_FOUND, "job_end.job", "there is no such job: was it begun on this node?");
                 return;
         case STORE_DENIED:
-                reply(service, ticket, STATUS_DENIED, "job_end.job", "this job belongs to another user");
+                reply(service, ticket, STATUS_DENIED,
+                      cookie_kind(done.cookie) == COOKIE_RESULTS ? "submit.indicators[].job" : "job_end.job",
+                      "this job belongs to another user");
                 return;
         case STORE_CONFLICT:
         case STORE_FAILED:
@@ -111,7 +113,8 @@ int service_take_completions(Service *service) {
                         lifecycle_complete_end(service, cookie_job(done.cookie), done.outcome);
                         break;
                 case COOKIE_RESULTS:
-                        service->self.n_indicators_stored += done.outcome == STORE_DONE;
+                        if (done.outcome == STORE_DONE)
+                                service->self.n_indicators_stored += done.n_new;
                         complete_for_ticket(service, done);
                         break;
                 case COOKIE_AMEND:
@@ -132,7 +135,7 @@ static void log_store_changes(Service *service) {
 
         service->store_was_writable = stats.is_writable;
         if (stats.is_writable)
-                log_notice("The store can be written again.");
+                log_notice("The store can be written again.%s%s", stats.notice[0] ? " " : "", stats.notice);
         else
                 log_err("The store cannot be written, submissions are answered UNAVAILABLE until it can: %s", stats.error);
 }
@@ -167,11 +170,13 @@ static void begin_node_point(Service *service) {
 /* The interval of node history that is complete goes to the store, the next one begins. */
 static void put_node_sample(Service *service) {
         uint64_t interval_ns = service->config.checkpoint_interval_ns;
+        uint64_t begin_ms = service->node_point.begin_realtime_ns / NS_PER_MS;
         scoped(freep) char *text = NULL;
 
+        /* When it began is said beside the text, not in it. */
+        service->node_point.begin_boottime_ns = service->node_point.begin_realtime_ns = 0;
         if (service->node_point.n > 0 && timeline_format(&service->node_point, &text) == 0)
-                (void)store_put_node_sample(service->store, service->node_point.begin_realtime_ns / NS_PER_MS,
-                                            interval_ns / NS_PER_MS, text);
+                (void)store_put_node_sample(service->store, begin_ms, interval_ns / NS_PER_MS, text);
 
         begin_node_point(service);
 }
@@ -272,7 +277,6 @@ int service_start(Service *service) {
                 return r;
 
         begin_node_point(service);
-        publish(service);
         return 0;
 }
 

@@ -9,8 +9,8 @@
 
 #include "state.h"
 
-/* Everything is opened by daemon.c and handed over in *service (store, ingest, http); then: */
-int service_start(Service *service); /* recovers jobs, takes the first sample, publishes */
+/* With the store, the node and the table of jobs ready: recovers jobs, takes the first sample. ingest and http are opened after. */
+int service_start(Service *service);
 void service_deinit(Service *service);
 
 /* At each tick: sample, observe, publish. 0 or a negative errno. */

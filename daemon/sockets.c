@@ -26,6 +26,18 @@ static bool somebody_listens(const struct sockaddr_un *address) {
         return fd >= 0 && (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN);
 }
 
+/* What an earlier perfd left behind goes; whatever else has that name is not ours to take away. */
+static int remove_left_over(const char *path) {
+        struct stat st;
+
+        if (lstat(path, &st) < 0)
+                return errno == ENOENT ? 0 : -errno;
+        if (!S_ISSOCK(st.st_mode))
+                return -EEXIST;
+
+        return unlink(path) < 0 ? -errno : 0;
+}
+
 static int make_parent(const char *path) {
         char directory[CONFIG_TEXT_MAX];
         char *slash;
@@ -57,7 +69,12 @@ static int listen_unix(const char *path, mode_t mode, int *ret_fd, char *ret_err
                 errno = EADDRINUSE;
                 return fail(ret_error, "listen on", path, "another perfd listens there");
         }
-        (void)unlink(path);
+
+        r = remove_left_over(path);
+        if (r < 0) {
+                errno = -r;
+                return fail(ret_error, "listen on", path, r == -EEXIST ? "it is no socket: name another place with --socket" : advice);
+        }
 
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)

@@ -7,9 +7,13 @@
 bool watch_is_alive(const Node *node, const JobInfo *info) {
         uint64_t start_ticks;
         uint32_t uid;
+        int r;
 
-        return info->pid == 0 ||
-               (node_process_start(node, info->pid, &start_ticks, &uid) == 0 && start_ticks == info->pid_start_ticks);
+        if (info->pid == 0)
+                return true;
+
+        r = node_process_start(node, info->pid, &start_ticks, &uid);
+        return r == 0 ? start_ticks == info->pid_start_ticks : r != -ESRCH;
 }
 
 int watch_open(const Node *node, const JobInfo *info, int *ret_fd) {

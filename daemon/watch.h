@@ -17,5 +17,5 @@ enum {
 };
 int watch_open(const Node *node, const JobInfo *info, int *ret_fd);
 
-/* True when nobody stands for the job, or the process that does is still there. */
+/* False when the process that stands for the job is gone; one that cannot be looked at is not. */
 bool watch_is_alive(const Node *node, const JobInfo *info);

@@ -508,16 +508,16 @@ size_t codec_encode_answer(uint64_t sequence, const Answer *answer, uint8_t ret[
         return encode(&reply, ret);
 }
 
-size_t codec_encode_hello_reply(uint64_t sequence, const IngestConfig *config, uint8_t ret[static CODEC_REPLY_MAX]) {
+size_t codec_encode_hello_reply(uint64_t sequence, const Greeting *greeting, uint8_t ret[static CODEC_REPLY_MAX]) {
         Perfd__V1__Reply reply = PERFD__V1__REPLY__INIT;
         Perfd__V1__HelloReply hello = PERFD__V1__HELLO_REPLY__INIT;
         char server[128], node[256];
 
-        hello.server = copy_text(server, sizeof(server), config->server);
-        hello.node = copy_text(node, sizeof(node), config->node);
-        hello.frame_max_bytes = (uint32_t)config->frame_max_bytes;
-        hello.in_flight_max = config->in_flight_max;
-        hello.durable = config->durable;
+        hello.server = copy_text(server, sizeof(server), greeting->server);
+        hello.node = copy_text(node, sizeof(node), greeting->node);
+        hello.frame_max_bytes = greeting->frame_max_bytes;
+        hello.in_flight_max = greeting->in_flight_max;
+        hello.durable = greeting->durable;
         reply.sequence = sequence;
         reply.hello = &hello;
 

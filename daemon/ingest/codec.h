@@ -8,9 +8,10 @@
  * planned, and nothing of it is malloc'ed.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "ingest/ingest.h"
+#include "model/request.h"
 #include "proto/frame.h"
 #include "util/arena.h"
 
@@ -37,6 +38,13 @@ enum {
 /* Resets the arena; what *ret points to lives until the next call. */
 int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t string_max, Decoded *ret);
 
+/* What a client learns from hello. */
+typedef struct Greeting {
+        const char *server, *node;
+        uint32_t frame_max_bytes, in_flight_max;
+        bool durable;
+} Greeting;
+
 /* Both return the number of bytes written, the frame header included. */
 size_t codec_encode_answer(uint64_t sequence, const Answer *answer, uint8_t ret[static CODEC_REPLY_MAX]);
-size_t codec_encode_hello_reply(uint64_t sequence, const IngestConfig *config, uint8_t ret[static CODEC_REPLY_MAX]);
+size_t codec_encode_hello_reply(uint64_t sequence, const Greeting *greeting, uint8_t ret[static CODEC_REPLY_MAX]);

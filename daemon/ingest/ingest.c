@@ -8,6 +8,7 @@
 #include "ingest/codec.h"
 #include "ingest/connection.h"
 #include "ingest/listener.h"
+#include "ingest/table.h"
 #include "util/arena.h"
 
 #define ACCEPTS_PER_TURN 64
@@ -22,19 +23,13 @@ typedef struct Node {
         Connection connection;
         Ingest *ingest;
         sd_event_source *source; /* owned */
-        uint32_t index;          /* in the table */
+        uint32_t place;          /* in the table */
         uint32_t events;         /* that the source waits for; 0: it is off */
         unsigned n_taken;        /* in this turn */
         bool is_full;            /* not read until a frame is consumed */
         bool is_ready, is_unsent, is_waiting; /* is_waiting: for EPOLLOUT */
         TAILQ_ENTRY(Node) ready, unsent;
 } Node;
-
-/* Slots are used again; the generation tells a ticket of an earlier connection. */
-typedef struct Entry {
-        Node *node; /* owned */
-        uint32_t generation;
-} Entry;
 
 struct Ingest {
         IngestConfig config;
@@ -43,8 +38,7 @@ struct Ingest {
         sd_event_source *listen_source, *backoff_source, *wake_source;
         bool is_draining;
 
-        Entry *table;
-        size_t n_table;
+        Table table;               /* of owned Nodes */
         TAILQ_HEAD(, Node) ready;  /* may have a request to take */
         TAILQ_HEAD(, Node) unsent; /* have replies that no send was tried for */
 
@@ -86,8 +80,7 @@ static void node_free(Node *node) {
         node_set_unsent(node, false);
         sd_event_source_disable_unref(node->source);
 
-        ingest->table[node->index].node = NULL;
-        ingest->table[node->index].generation++;
+        table_remove(&ingest->table, node->place);
         ingest->stats.n_connections--;
         ingest->stats.n_in_flight -= connection_count_unanswered(&node->connection);
 
@@ -166,8 +159,8 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *userdat
 
 /* --- accepting ----------------------------------------------------------------------------------- */
 
-static int ingest_add(Ingest *ingest, int fd, const Peer *peer, uint32_t index) {
-        Node *node;
+static int ingest_add(Ingest *ingest, int fd, const Peer *peer) {
+        scoped(freep) Node *node = NULL;
         int r;
 
         node = calloc(1, sizeof(*node));
@@ -175,55 +168,23 @@ static int ingest_add(Ingest *ingest, int fd, const Peer *peer, uint32_t index) 
                 return -ENOMEM;
 
         node->ingest = ingest;
-        node->index = index;
         node->events = EPOLLIN;
+        r = table_add(&ingest->table, node, peer->uid, &node->place);
+        if (r != 0)
+                return -ENOMEM; /* the table is as large as connections_max */
+
         r = sd_event_add_io(ingest->event, &node->source, fd, EPOLLIN, on_io, node);
         if (r < 0) {
-                free(node);
+                table_remove(&ingest->table, node->place);
                 return r;
         }
 
         (void)sd_event_source_set_description(node->source, "ingest-connection");
         connection_init(&node->connection, fd, peer);
-        ingest->table[index].node = node;
         ingest->stats.n_connections++;
         ingest->stats.n_connections_total++;
+        (void)TAKE(node);
         return 0;
-}
-
-static int fit_table(Ingest *ingest) {
-        size_t n = ingest->config.connections_max;
-        Entry *table;
-
-        if (n <= ingest->n_table)
-                return 0;
-
-        table = reallocarray(ingest->table, n, sizeof(*table));
-        if (!table)
-                return -ENOMEM;
-
-        for (size_t i = ingest->n_table; i < n; i++)
-                table[i] = (Entry){ .generation = 1 };
-        ingest->table = table;
-        ingest->n_table = n;
-        return 0;
-}
-
-/* A free place in the table, or -1. */
-static ssize_t find_place(const Ingest *ingest, uint32_t uid, unsigned *ret_n_of_uid) {
-        ssize_t place = -1;
-        unsigned n = 0;
-
-        for (size_t i = 0; i < ingest->n_table; i++) {
-                const Node *node = ingest->table[i].node;
-
-                if (!node && place < 0)
-                        place = (ssize_t)i;
-                n += node && node->connection.peer.uid == uid;
-        }
-
-        *ret_n_of_uid = n;
-        return place;
 }
 
 /* Adds the connection or refuses it; takes fd over. */
@@ -231,22 +192,15 @@ static void ingest_admit(Ingest *ingest, int fd_owned, const Peer *peer) {
         const IngestConfig *config = &ingest->config;
         scoped(closep) int fd = fd_owned;
         char sentence[COMPLAINT_TEXT_MAX] = "perfd cannot take this connection now: try again";
-        unsigned n_of_uid = 0;
-        ssize_t place = -1;
-        int r;
 
-        r = fit_table(ingest);
-        if (r == 0)
-                place = find_place(ingest, peer->uid, &n_of_uid);
-
-        if (r == 0 && ingest->stats.n_connections >= config->connections_max)
+        if (ingest->stats.n_connections >= config->connections_max)
                 snprintf(sentence, sizeof(sentence), "perfd has %u connections, the most it takes ([limits] connections)",
                          config->connections_max);
-        else if (n_of_uid >= config->connections_per_uid_max)
+        else if (table_count_uid(&ingest->table, peer->uid) >= config->connections_per_uid_max)
                 snprintf(sentence, sizeof(sentence),
                          "uid %u has %u connections to perfd, the most it may ([limits] connections_per_uid)",
                          peer->uid, config->connections_per_uid_max);
-        else if (place >= 0 && ingest_add(ingest, fd, peer, (uint32_t)place) == 0) {
+        else if (table_fit(&ingest->table, config->connections_max) == 0 && ingest_add(ingest, fd, peer) == 0) {
                 (void)TAKE_FD(fd);
                 return;
         }
@@ -309,18 +263,15 @@ static int ingest_attach(Ingest *ingest) {
         int r;
 
         r = sd_event_add_io(ingest->event, &ingest->listen_source, ingest->listener.fd, EPOLLIN, on_listen, ingest);
-        if (r < 0)
-                return r;
-        r = sd_event_add_time_relative(ingest->event, &ingest->backoff_source, CLOCK_MONOTONIC, 0, 0, on_backoff_end, ingest);
-        if (r < 0)
-                return r;
-        r = sd_event_source_set_enabled(ingest->backoff_source, SD_EVENT_OFF);
-        if (r < 0)
-                return r;
-        r = sd_event_add_defer(ingest->event, &ingest->wake_source, on_wake, ingest);
-        if (r < 0)
-                return r;
-        r = sd_event_source_set_enabled(ingest->wake_source, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_add_time_relative(ingest->event, &ingest->backoff_source, CLOCK_MONOTONIC, 0, 0,
+                                               on_backoff_end, ingest);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(ingest->backoff_source, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_add_defer(ingest->event, &ingest->wake_source, on_wake, ingest);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(ingest->wake_source, SD_EVENT_OFF);
         if (r < 0)
                 return r;
 
@@ -364,9 +315,9 @@ Ingest *ingest_free(Ingest *ingest) {
         if (!ingest)
                 return NULL;
 
-        for (size_t i = 0; i < ingest->n_table; i++)
-                if (ingest->table[i].node)
-                        node_free(ingest->table[i].node);
+        for (size_t i = 0; i < ingest->table.n_places; i++)
+                if (ingest->table.places[i].item)
+                        node_free(ingest->table.places[i].item);
 
         sd_event_source_disable_unref(ingest->listen_source);
         sd_event_source_disable_unref(ingest->backoff_source);
@@ -374,7 +325,7 @@ Ingest *ingest_free(Ingest *ingest) {
         sd_event_unref(ingest->event);
         listener_deinit(&ingest->listener);
         arena_deinit(&ingest->arena);
-        free(ingest->table);
+        table_deinit(&ingest->table);
         free(ingest);
         return NULL;
 }
@@ -420,8 +371,16 @@ static void node_put_answer(Node *node, uint64_t number, uint64_t sequence, cons
 }
 
 static void node_put_hello(Node *node, uint64_t number, uint64_t sequence) {
+        const IngestConfig *config = &node->ingest->config;
+        const Greeting greeting = {
+                .server = config->server,
+                .node = config->node,
+                .frame_max_bytes = (uint32_t)config->frame_max_bytes,
+                .in_flight_max = config->in_flight_max,
+                .durable = config->durable,
+        };
         uint8_t reply[CODEC_REPLY_MAX];
-        size_t n = codec_encode_hello_reply(sequence, &node->ingest->config, reply);
+        size_t n = codec_encode_hello_reply(sequence, &greeting, reply);
 
         node_put_reply(node, number, STATUS_OK, reply, n);
 }
@@ -493,7 +452,7 @@ static int node_take(Node *node, const Frame *frame, Request *ret, Ticket *ret_t
         }
 
         *ret = decoded->request;
-        *ret_ticket = (Ticket){ node->index, ingest->table[node->index].generation, number };
+        *ret_ticket = (Ticket){ node->place, table_generation(&ingest->table, node->place), number };
         return 0;
 }
 
@@ -545,10 +504,7 @@ void ingest_answer(Ingest *ingest, Ticket ticket, const Answer *answer) {
         const Slot *slot;
         Node *node;
 
-        if (ticket.connection >= ingest->n_table || ingest->table[ticket.connection].generation != ticket.generation)
-                return;
-
-        node = ingest->table[ticket.connection].node;
+        node = table_find(&ingest->table, ticket.connection, ticket.generation);
         slot = node ? connection_find(&node->connection, ticket.number) : NULL;
         if (slot)
                 node_put_answer(node, ticket.number, slot->sequence, answer);
@@ -576,17 +532,17 @@ void ingest_drain(Ingest *ingest) {
         ingest->is_draining = true;
         (void)sd_event_source_set_enabled(ingest->listen_source, SD_EVENT_OFF);
 
-        for (size_t i = 0; i < ingest->n_table; i++)
-                if (ingest->table[i].node)
-                        node_settle(ingest->table[i].node);
+        for (size_t i = 0; i < ingest->table.n_places; i++)
+                if (ingest->table.places[i].item)
+                        node_settle(ingest->table.places[i].item);
 }
 
 bool ingest_is_idle(const Ingest *ingest) {
         if (ingest->stats.n_in_flight > 0)
                 return false;
 
-        for (size_t i = 0; i < ingest->n_table; i++) {
-                const Node *node = ingest->table[i].node;
+        for (size_t i = 0; i < ingest->table.n_places; i++) {
+                const Node *node = ingest->table.places[i].item;
 
                 if (node && connection_has_output(&node->connection))
                         return false;

@@ -284,13 +284,17 @@ int sampler_process_start(const Sampler *sampler, int32_t pid, uint64_t *ret_tic
         char path[32];
         struct stat st;
         uint64_t ticks;
+        int r;
 
         /* The directory is owned by the process's user always, its files by root when the process forbids dumps. */
         snprintf(path, sizeof(path), "proc/%d", pid);
         dir_fd = openat(sampler->root_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (dir_fd < 0 || fstat(dir_fd, &st) < 0)
-                return -ESRCH;
-        if (file_read_at(dir_fd, "stat", 4096, &text, NULL) != 0 || process_stat_parse(text, &ticks) != 0)
+                return errno == ENOENT ? -ESRCH : -errno;
+        r = file_read_at(dir_fd, "stat", 4096, &text, NULL);
+        if (r < 0)
+                return r == -ENOENT ? -ESRCH : r;
+        if (process_stat_parse(text, &ticks) != 0)
                 return -ESRCH;
 
         *ret_ticks = ticks;

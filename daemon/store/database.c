@@ -26,20 +26,29 @@ static const char *const sql[N_STATEMENTS] = {
 
         [STATEMENT_JOB_INSERT] =
                 "INSERT INTO job (id, name, user, command, labels, uid, gid, pid, pid_start_ticks, rank,"
-                " state, begin_ms, checkpoint_ms, boot_id, window)"
-                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'running', ?11, ?11, ?12, ?13)"
+                " state, begin_ms)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'running', ?11)"
                 " ON CONFLICT (id) DO NOTHING",
         [STATEMENT_JOB_END] =
                 "UPDATE job SET state = ?2, end_ms = ?3, exit_status = ?4, signal = ?5, rusage = ?6, note = ?7,"
-                " layout = ?8, metrics = ?9, window = NULL WHERE id = ?1",
+                " layout = ?8, metrics = ?9 WHERE id = ?1",
         [STATEMENT_TIMELINE_PUT] =
-                "INSERT INTO timeline (job, points) SELECT row, ?2 FROM job WHERE id = ?1"
-                " ON CONFLICT (job) DO UPDATE SET points = excluded.points",
+                "INSERT INTO timeline (part, bytes) SELECT 3 * row + ?2, ?3 FROM job WHERE id = ?1"
+                " ON CONFLICT (part) DO UPDATE SET bytes = excluded.bytes",
         [STATEMENT_JOB_FIND] = "SELECT state, uid FROM job WHERE id = ?1",
         [STATEMENT_JOB_AMEND] =
                 "UPDATE job SET state = 'finished', exit_status = ?2, signal = ?3, rusage = ?4 WHERE id = ?1",
-        [STATEMENT_JOB_CHECKPOINT] =
-                "UPDATE job SET window = ?2, boot_id = ?3, checkpoint_ms = ?4 WHERE id = ?1 AND state = 'running'",
+        [STATEMENT_RUNNING_PUT] =
+                "INSERT INTO running (job, window, boot_id, checkpoint_ms) SELECT row, ?2, ?3, ?4 FROM job WHERE id = ?1",
+        [STATEMENT_RUNNING_CHECKPOINT] =
+                "UPDATE running SET window = ?2, boot_id = ?3, checkpoint_ms = ?4"
+                " WHERE job = (SELECT row FROM job WHERE id = ?1)",
+        [STATEMENT_RUNNING_REMOVE] = "DELETE FROM running WHERE job = (SELECT row FROM job WHERE id = ?1)",
+        [STATEMENT_JOBS_INTERRUPT] =
+                "UPDATE job SET state = 'interrupted', note = ?1,"
+                " end_ms = ifnull((SELECT checkpoint_ms FROM running WHERE running.job = job.row), begin_ms)"
+                " WHERE state = 'running'",
+        [STATEMENT_RUNNING_CLEAR] = "DELETE FROM running",
         [STATEMENT_LAYOUT_FIND] = "SELECT id FROM layout WHERE keys = ?1",
         [STATEMENT_LAYOUT_INSERT] = "INSERT INTO layout (keys) VALUES (?1) RETURNING id",
         [STATEMENT_METER_PUT] =

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "store/job_text.h"
+#include "store/squeeze.h"
 
 /* --- in the caller's thread ---------------------------------------------------------------------- */
 
@@ -123,22 +124,33 @@ static int put_meter(Database *database, Text meter, Text boot_id, uint64_t time
         return database_run(database, STATEMENT_METER_PUT);
 }
 
+/* Where a running job is: at its begin, or at a checkpoint. */
+static int put_window(Database *database, Statement which, Text job, Text window, Text boot_id, uint64_t time_ms) {
+        sqlite3_stmt *put = database_statement(database, which);
+
+        bind_text(put, 1, job);
+        bind_text(put, 2, window);
+        bind_text(put, 3, boot_id);
+        bind_u64(put, 4, time_ms);
+        return database_run(database, which);
+}
+
 static int apply_begin(RowSet *set, Database *database) {
         sqlite3_stmt *insert = database_statement(database, STATEMENT_JOB_INSERT);
         Unpack from = rowset_unpack(set);
+        Text job = unpack_text(&from), boot_id, window;
         uint64_t begin_ms;
-        Text boot_id;
         int r;
 
-        for (int i = 1; i <= 5; i++) /* id, name, user, command, labels */
+        bind_text(insert, 1, job);
+        for (int i = 2; i <= 5; i++) /* name, user, command, labels */
                 bind_text(insert, i, unpack_text(&from));
         for (int i = 6; i <= 10; i++) /* uid, gid, pid, its start, rank: which may be negative */
                 sqlite3_bind_int64(insert, i, (sqlite3_int64)unpack_u64(&from));
         begin_ms = unpack_u64(&from);
         boot_id = unpack_text(&from);
+        window = unpack_text(&from);
         bind_u64(insert, 11, begin_ms);
-        bind_text(insert, 12, boot_id);
-        bind_text(insert, 13, unpack_text(&from));
         r = database_run(database, STATEMENT_JOB_INSERT);
         if (r != 0)
                 return r;
@@ -148,7 +160,8 @@ static int apply_begin(RowSet *set, Database *database) {
                 return 0;
         }
         set->outcome = STORE_DONE;
-        return put_meter(database, unpack_text(&from), boot_id, begin_ms);
+        r = put_window(database, STATEMENT_RUNNING_PUT, job, window, boot_id, begin_ms);
+        return r != 0 ? r : put_meter(database, unpack_text(&from), boot_id, begin_ms);
 }
 
 /* Exit status, signal and rusage from place i on. */
@@ -192,13 +205,24 @@ static int find_layout(Database *database, int64_t *ret) {
 
 static int put_timeline(Database *database, Text job, Text timeline) {
         sqlite3_stmt *put = database_statement(database, STATEMENT_TIMELINE_PUT);
+        scoped(buffer_deinit) Buffer bytes = {};
+        size_t begin = 0;
+        int r;
 
         if (!timeline.text)
                 return 0;
 
-        bind_text(put, 1, job);
-        bind_text(put, 2, timeline);
-        return database_run(database, STATEMENT_TIMELINE_PUT);
+        r = squeeze(timeline.text, (size_t)timeline.n, &bytes);
+        for (size_t i = 0; r == 0 && i < N_TIMELINE_PARTS; i++) {
+                size_t end = bytes.n * (i + 1) / N_TIMELINE_PARTS;
+
+                bind_text(put, 1, job);
+                sqlite3_bind_int64(put, 2, (sqlite3_int64)i);
+                sqlite3_bind_blob64(put, 3, bytes.text + begin, end - begin, SQLITE_STATIC);
+                r = database_run(database, STATEMENT_TIMELINE_PUT);
+                begin = end;
+        }
+        return r;
 }
 
 static int apply_end(RowSet *set, Database *database) {
@@ -224,7 +248,12 @@ static int apply_end(RowSet *set, Database *database) {
                 return r;
 
         set->outcome = database_changes(database) > 0 ? STORE_DONE : STORE_MISSING;
-        return set->outcome == STORE_DONE ? put_timeline(database, job, unpack_text(&from)) : 0;
+        if (set->outcome == STORE_MISSING)
+                return 0;
+
+        bind_text(database_statement(database, STATEMENT_RUNNING_REMOVE), 1, job);
+        r = database_run(database, STATEMENT_RUNNING_REMOVE);
+        return r != 0 ? r : put_timeline(database, job, unpack_text(&from));
 }
 
 /* STORE_DONE: it may be amended by that user. */
@@ -270,7 +299,6 @@ static int apply_amend(RowSet *set, Database *database) {
 }
 
 static int apply_checkpoints(RowSet *set, Database *database) {
-        sqlite3_stmt *update = database_statement(database, STATEMENT_JOB_CHECKPOINT);
         Unpack from = rowset_unpack(set);
         uint64_t time_ms = unpack_u64(&from), n_items;
         Text boot_id = unpack_text(&from);
@@ -279,15 +307,21 @@ static int apply_checkpoints(RowSet *set, Database *database) {
         r = put_meter(database, unpack_text(&from), boot_id, time_ms);
         n_items = unpack_u64(&from);
         for (uint64_t i = 0; r == 0 && i < n_items; i++) {
-                bind_text(update, 1, unpack_text(&from));
-                bind_text(update, 2, unpack_text(&from));
-                bind_text(update, 3, boot_id);
-                bind_u64(update, 4, time_ms);
-                r = database_run(database, STATEMENT_JOB_CHECKPOINT);
+                Text job = unpack_text(&from), window = unpack_text(&from);
+
+                r = put_window(database, STATEMENT_RUNNING_CHECKPOINT, job, window, boot_id, time_ms);
         }
 
         set->outcome = STORE_DONE;
         return r;
+}
+
+int job_rows_interrupt(Database *database, const char *note) {
+        int r;
+
+        bind_text(database_statement(database, STATEMENT_JOBS_INTERRUPT), 1, (Text){ note, (int)strlen(note) });
+        r = database_run(database, STATEMENT_JOBS_INTERRUPT);
+        return r != 0 ? r : database_run(database, STATEMENT_RUNNING_CLEAR);
 }
 
 int job_rows_apply(RowSet *set, Database *database) {

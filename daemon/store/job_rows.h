@@ -7,6 +7,9 @@
 #include "store/rowset.h"
 #include "store/types.h"
 
+/* A timeline is stored squeezed, in parts of the same size: schema.c says why. */
+#define N_TIMELINE_PARTS 3
+
 typedef struct JobBeginRow {
         const JobInfo *info;
         uint64_t begin_ms;
@@ -30,5 +33,7 @@ int job_amend_pack(const char *job, uint32_t uid, const JobEnd *end, StoreCookie
 int checkpoints_pack(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,
                      uint64_t time_ms, RowSet **ret);
 
+/* Inside a transaction: closes every job that is running as interrupted, at its last checkpoint. 0 or an outcome of database.h. */
+int job_rows_interrupt(Database *database, const char *note);
 /* Inside a transaction. Sets set->outcome. 0 or an outcome of database.h, then the transaction is to be rolled back. */
 int job_rows_apply(RowSet *set, Database *database);

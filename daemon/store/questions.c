@@ -33,7 +33,9 @@ static void write_jobs_sql(unsigned by, char *ret) {
 void question_write_sql(unsigned question, char ret[static QUESTION_SQL_MAX]) {
         static const char *const others[N_QUESTIONS] = {
                 [QUESTION_JOB] = "SELECT " JOB_COLUMNS ", layout, metrics,"
-                                 " (SELECT points FROM timeline WHERE job = job.row) FROM job WHERE id = ?1",
+                                 " (SELECT bytes FROM timeline WHERE part = 3 * row),"
+                                 " (SELECT bytes FROM timeline WHERE part = 3 * row + 1),"
+                                 " (SELECT bytes FROM timeline WHERE part = 3 * row + 2) FROM job WHERE id = ?1",
                 [QUESTION_INDICATORS] =
                         "SELECT n.text, c.text, i.n_results, i.latest_ms FROM indicator AS i"
                         " CROSS JOIN term AS n ON n.id = i.name CROSS JOIN term AS c ON c.id = i.component"

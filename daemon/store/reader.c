@@ -7,8 +7,10 @@
 #include <sqlite3.h>
 
 #include "store/job_columns.h"
+#include "store/job_rows.h"
 #include "store/job_text.h"
 #include "store/questions.h"
+#include "store/squeeze.h"
 #include "util/clock.h"
 
 #define STEPS_BETWEEN_LOOKS 1000 /* of SQLite's machine, at the clock */
@@ -358,8 +360,32 @@ int reader_next_job(Reader *reader, JobRow *ret) {
         return r != 0 ? r : read_job(reader, ret);
 }
 
+/* The parts of the row the statement is at, put together. NULL stays when there are none. */
+static int read_timeline(Reader *reader) {
+        scoped(buffer_deinit) Buffer bytes = {}, text = {};
+        int r;
+
+        for (int i = 0; i < N_TIMELINE_PARTS; i++) {
+                int column = N_JOB_COLUMNS + 2 + i;
+                const void *part = sqlite3_column_blob(reader->current, column);
+
+                if (part)
+                        buffer_put(&bytes, part, (size_t)sqlite3_column_bytes(reader->current, column));
+        }
+
+        r = buffer_error(&bytes);
+        if (r < 0 || bytes.n == 0)
+                return r;
+
+        r = unsqueeze(bytes.text, bytes.n, &text);
+        if (r != 0)
+                return r;
+
+        reader->timeline = buffer_take(&text);
+        return reader->timeline ? 0 : -ENOMEM;
+}
+
 int reader_job(Reader *reader, const char *id, JobRow *ret) {
-        const char *timeline;
         int r;
 
         r = ask(reader, QUESTION_JOB);
@@ -375,12 +401,9 @@ int reader_job(Reader *reader, const char *id, JobRow *ret) {
 
         /* Kept, so that the question can end here and with it its hold on the write-ahead log. */
         free(TAKE(reader->timeline));
-        timeline = text_at(reader, N_JOB_COLUMNS + 2);
-        if (timeline) {
-                reader->timeline = strdup(timeline);
-                if (!reader->timeline)
-                        return give_up(reader, SQLITE_NOMEM);
-        }
+        r = read_timeline(reader);
+        if (r != 0)
+                return give_up(reader, r < 0 ? SQLITE_NOMEM : SQLITE_CORRUPT);
         ret->timeline = reader->timeline;
         reader_reset(reader);
         return 0;

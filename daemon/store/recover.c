@@ -99,7 +99,7 @@ static int recover_jobs(const char *path, StoreRecovery *recovery) {
 
         r = connect_to(&connection, path,
                        "SELECT " JOB_COLUMNS ", checkpoint_ms, boot_id, window FROM job INDEXED BY job_by_state"
-                       " WHERE state = 'running' ORDER BY begin_ms, row");
+                       " LEFT JOIN running ON running.job = job.row WHERE state = 'running' ORDER BY begin_ms, row");
         if (r < 0)
                 return r;
 
@@ -119,11 +119,13 @@ int store_recover(Store *store, StoreRecovery **ret) {
         if (!recovery)
                 return -ENOMEM;
 
-        r = recover_meter(store_path(store), recovery);
-        if (r == 0)
-                r = recover_jobs(store_path(store), recovery);
-        if (r < 0)
-                return r;
+        if (!store_is_late(store)) {
+                r = recover_meter(store_path(store), recovery);
+                if (r == 0)
+                        r = recover_jobs(store_path(store), recovery);
+                if (r < 0)
+                        return r;
+        }
 
         *ret = TAKE(recovery);
         return 0;

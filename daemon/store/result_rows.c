@@ -37,35 +37,53 @@ int result_rows_pack(const Submission *items, size_t n_items, uint32_t uid, uint
         return rowset_finish(&buffer, ROW_RESULTS, n_items, cookie, ret);
 }
 
+/* --- in the writer's ----------------------------------------------------------------------------- */
+
+typedef struct Item {
+        const void *id;
+        uint64_t time_ms;
+        Text name, component, job, version, document;
+        bool has_score;
+        double score;
+} Item;
+
+static Item unpack_item(Unpack *from) {
+        Item item;
+
+        item.id = unpack_bytes(from, RESULT_ID_BYTES);
+        item.time_ms = unpack_u64(from);
+        item.name = unpack_text(from);
+        item.component = unpack_text(from);
+        item.job = unpack_text(from);
+        item.version = unpack_text(from);
+        item.has_score = unpack_u64(from);
+        item.score = unpack_double(from);
+        item.document = unpack_text(from);
+        return item;
+}
+
 /* *ret_is_new: it was not there before. */
-static int apply_item(Unpack *from, uint32_t uid, Database *database, Catalog *catalog, bool *ret_is_new) {
+static int apply_item(const Item *item, uint32_t uid, Database *database, Catalog *catalog, bool *ret_is_new) {
         sqlite3_stmt *insert = database_statement(database, STATEMENT_RESULT_INSERT);
-        const void *id = unpack_bytes(from, RESULT_ID_BYTES);
-        uint64_t time_ms = unpack_u64(from);
-        Text name = unpack_text(from), component = unpack_text(from);
-        Text job = unpack_text(from), version = unpack_text(from);
-        bool has_score = unpack_u64(from);
-        double score = unpack_double(from);
-        Text document = unpack_text(from);
         CatalogEntry *entry;
         int r;
 
-        r = catalog_find(catalog, database, name, component, &entry);
+        r = catalog_find(catalog, database, item->name, item->component, &entry);
         if (r != 0)
                 return r;
 
-        sqlite3_bind_blob(insert, 1, id, RESULT_ID_BYTES, SQLITE_STATIC);
-        bind_u64(insert, 2, time_ms);
+        sqlite3_bind_blob(insert, 1, item->id, RESULT_ID_BYTES, SQLITE_STATIC);
+        bind_u64(insert, 2, item->time_ms);
         sqlite3_bind_int64(insert, 3, entry->name);
         sqlite3_bind_int64(insert, 4, entry->component);
         bind_u64(insert, 5, uid);
-        if (has_score)
-                sqlite3_bind_double(insert, 6, score);
+        if (item->has_score)
+                sqlite3_bind_double(insert, 6, item->score);
         else
                 sqlite3_bind_null(insert, 6);
-        bind_text(insert, 7, job);
-        bind_text(insert, 8, version);
-        bind_text(insert, 9, document);
+        bind_text(insert, 7, item->job);
+        bind_text(insert, 8, item->version);
+        bind_text(insert, 9, item->document);
         r = database_run(database, STATEMENT_RESULT_INSERT);
         if (r != 0)
                 return r;
@@ -73,27 +91,69 @@ static int apply_item(Unpack *from, uint32_t uid, Database *database, Catalog *c
         *ret_is_new = database_changes(database) > 0;
         if (*ret_is_new) {
                 entry->n_added++;
-                if (entry->latest_ms < time_ms)
-                        entry->latest_ms = time_ms;
+                if (entry->latest_ms < item->time_ms)
+                        entry->latest_ms = item->time_ms;
         }
+        return 0;
+}
+
+/* A job that nobody began here belongs to nobody. */
+static int find_owner(Database *database, Text job, uint32_t sender, uint32_t *ret_owner) {
+        sqlite3_stmt *find = database_statement(database, STATEMENT_JOB_FIND);
+        int r;
+
+        *ret_owner = sender;
+        bind_text(find, 1, job);
+        r = database_step(database, STATEMENT_JOB_FIND);
+        if (r != DATABASE_ROW)
+                return r;
+
+        *ret_owner = (uint32_t)sqlite3_column_int64(find, 1);
+        return database_run(database, STATEMENT_JOB_FIND);
+}
+
+/* Before the first row is put: may all of them go to the jobs they name? Neighbours tend to name the same. */
+static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
+        Unpack from = rowset_unpack(set);
+        uint32_t uid = (uint32_t)unpack_u64(&from), owner = uid;
+        Text last = {};
+
+        for (size_t i = 0; i < set->n_rows && uid != 0 && owner == uid; i++) {
+                Text job = unpack_item(&from).job;
+                int r;
+
+                if (!job.text || (last.text && strcmp(job.text, last.text) == 0))
+                        continue;
+                r = find_owner(database, job, uid, &owner);
+                if (r != 0)
+                        return r;
+                last = job;
+        }
+
+        *ret = owner == uid ? STORE_DONE : STORE_DENIED;
         return 0;
 }
 
 int result_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
         Unpack from = rowset_unpack(set);
         uint32_t uid = (uint32_t)unpack_u64(&from);
-        size_t n_new = 0;
+        int r;
+
+        set->n_new = 0;
+        r = judge(set, database, &set->outcome);
+        if (r != 0 || set->outcome != STORE_DONE)
+                return r;
 
         for (size_t i = 0; i < set->n_rows; i++) {
+                Item item = unpack_item(&from);
                 bool is_new;
-                int r;
 
-                r = apply_item(&from, uid, database, catalog, &is_new);
+                r = apply_item(&item, uid, database, catalog, &is_new);
                 if (r != 0)
                         return r;
-                n_new += is_new;
+                set->n_new += is_new;
         }
 
-        set->outcome = n_new > 0 || set->n_rows == 0 ? STORE_DONE : STORE_DUPLICATE;
+        set->outcome = set->n_new > 0 || set->n_rows == 0 ? STORE_DONE : STORE_DUPLICATE;
         return 0;
 }

@@ -33,6 +33,7 @@ struct RowSet {
         RowKind kind;
         bool is_refused; /* by the writer: it would fail again */
         size_t n_rows;
+        size_t n_new;   /* of the rows, not there before; set by the writer */
         size_t n_bytes; /* of the whole allocation */
 };
 

@@ -1,112 +1,25 @@
 #include "store/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/file.h>
 
 #include "store/database.h"
 #include "store/job_rows.h"
+#include "store/opening.h"
 #include "store/queue.h"
 #include "store/result_rows.h"
-#include "store/salvage.h"
 #include "store/sample_rows.h"
-#include "store/schema.h"
 #include "store/writer.h"
-#include "util/clock.h"
 
 struct Store {
-        char *path; /* owned */
-        int lock_fd;
+        Opening opening;
         Queue queue;
         Writer writer;
+        bool is_late; /* there was no database when it was opened */
 };
 
 /* --- opening ------------------------------------------------------------------------------------- */
-
-/* The lock is the kernel's and goes with the process; the file stays. */
-static int take_lock(Store *store, const char *directory, char **ret_note) {
-        scoped(freep) char *path = NULL;
-
-        if (asprintf(&path, "%s/perfd.lock", directory) < 0)
-                return -ENOMEM;
-
-        store->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (store->lock_fd < 0)
-                return -errno;
-        if (flock(store->lock_fd, LOCK_EX | LOCK_NB) == 0)
-                return 0;
-        if (errno != EWOULDBLOCK)
-                return -errno;
-
-        if (asprintf(ret_note, "%s is held by another perfd", path) < 0)
-                return -ENOMEM;
-        return STORE_LOCKED;
-}
-
-/* 0 with the database set up; SCHEMA_TOO_NEW, DATABASE_CORRUPT; other outcomes are errors here. */
-static int open_database(const char *path, bool is_volatile, Database *ret, int64_t *ret_version) {
-        int r;
-
-        r = database_open(ret, path);
-        if (r == 0)
-                r = schema_setup(ret, is_volatile, ret_version);
-        return r;
-}
-
-static int say_too_new(const char *path, int64_t version, char **ret_note) {
-        if (asprintf(ret_note, "%s has format %lld, written by a later perfd; this one knows up to %d", path,
-                     (long long)version, schema_version()) < 0)
-                return -ENOMEM;
-        return STORE_TOO_NEW;
-}
-
-/* An outcome of database.h as a negative errno, where nobody can do anything about it. */
-static int as_error(int r) {
-        switch (r) {
-        case DATABASE_FULL:
-                return -ENOSPC;
-        case DATABASE_CORRUPT:
-                return -EUCLEAN;
-        case DATABASE_REFUSED:
-                return -EINVAL;
-        default:
-                return r;
-        }
-}
-
-static void database_closep(Database *database) {
-        database_close(database);
-}
-
-static int open_or_begin_anew(const StoreConfig *config, const char *path, Database *ret, char **ret_note) {
-        scoped(database_closep) Database database = {};
-        scoped(freep) char *reason = NULL;
-        int64_t version = 0;
-        int r;
-
-        r = salvage_is_marked(path) ? DATABASE_CORRUPT : open_database(path, config->is_volatile, &database, &version);
-        if (r == SCHEMA_TOO_NEW)
-                return say_too_new(path, version, ret_note);
-        if (r == DATABASE_CORRUPT) {
-                reason = strdup(database.db ? database_error(&database) : "found while it was written to");
-                if (!reason)
-                        return -ENOMEM;
-                database_close(&database);
-
-                r = salvage_put_aside(path, clock_realtime_ns(), reason, ret_note);
-                if (r == 0)
-                        r = open_database(path, config->is_volatile, &database, &version);
-        }
-        if (r != 0)
-                return as_error(r);
-
-        *ret = database;
-        database = (Database){};
-        return 0;
-}
 
 static Limits limits_of(const StoreConfig *config) {
         return (Limits){
@@ -117,35 +30,43 @@ static Limits limits_of(const StoreConfig *config) {
         };
 }
 
-static int start(Store *store, const StoreConfig *config, Database *database) {
-        Limits limits = limits_of(config);
-        int r;
+/* The writer goes on trying by itself. */
+static int open_later(Store *store, char **note) {
+        scoped(freep) char *why = TAKE(*note);
 
-        r = queue_init(&store->queue);
-        if (r < 0)
-                return r;
-        queue_configure(&store->queue, config->queue_rows_max, config->queue_bytes_max);
+        store->is_late = true;
+        if (asprintf(note, "Going on without a store until there is one: %s", why) < 0) {
+                *note = NULL;
+                return -ENOMEM;
+        }
+        return 0;
+}
 
-        r = writer_init(&store->writer, &store->queue, store->path, database, &limits);
-        return r != 0 ? as_error(r) : writer_start(&store->writer);
+static int open_database(Store *store, char **ret_note) {
+        int r = writer_open(&store->writer, ret_note);
+
+        if (r == OPENING_LATER)
+                return open_later(store, ret_note);
+        if (r == OPENING_TOO_NEW)
+                return STORE_TOO_NEW;
+        return r == OPENING_LOCKED ? STORE_LOCKED : r;
 }
 
 static int open_in(Store *store, const StoreConfig *config, char **ret_note) {
-        scoped(database_closep) Database database = {};
+        Limits limits = limits_of(config);
         int r;
 
-        if (asprintf(&store->path, "%s/perfd.db", config->directory) < 0)
-                return -ENOMEM;
-
-        r = take_lock(store, config->directory, ret_note);
-        if (r != 0)
+        r = opening_init(&store->opening, config->directory, config->is_volatile);
+        if (r == 0)
+                r = queue_init(&store->queue);
+        if (r == 0)
+                r = writer_init(&store->writer, &store->queue, &store->opening, &limits);
+        if (r < 0)
                 return r;
 
-        r = open_or_begin_anew(config, store->path, &database, ret_note);
-        if (r != 0)
-                return r;
-
-        return start(store, config, &database);
+        queue_configure(&store->queue, config->queue_rows_max, config->queue_bytes_max);
+        r = open_database(store, ret_note);
+        return r != 0 ? r : writer_start(&store->writer);
 }
 
 int store_open(Store **ret, const StoreConfig *config, char **ret_note) {
@@ -156,7 +77,7 @@ int store_open(Store **ret, const StoreConfig *config, char **ret_note) {
         store = calloc(1, sizeof(*store));
         if (!store)
                 return -ENOMEM;
-        store->lock_fd = -1;
+        store->opening.lock_fd = -1;
 
         /* Counting every allocation takes a lock all threads share. Refused once SQLite is in use, which is fine. */
         (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
@@ -180,9 +101,7 @@ Store *store_free(Store *store) {
                 queue_stop(&store->queue);
         writer_deinit(&store->writer);
         queue_deinit(&store->queue);
-        if (store->lock_fd >= 0)
-                close(store->lock_fd);
-        free(store->path);
+        opening_deinit(&store->opening);
         free(store);
         return NULL;
 }
@@ -196,7 +115,11 @@ void store_configure(Store *store, const StoreConfig *config) {
 }
 
 const char *store_path(const Store *store) {
-        return store->path;
+        return store->opening.path;
+}
+
+bool store_is_late(const Store *store) {
+        return store->is_late;
 }
 
 /* --- rows in ------------------------------------------------------------------------------------- */
@@ -291,7 +214,7 @@ int store_next_done(Store *store, StoreDone *ret) {
         if (!set)
                 return STORE_NONE;
 
-        *ret = (StoreDone){ .cookie = set->cookie, .outcome = set->outcome };
+        *ret = (StoreDone){ .cookie = set->cookie, .outcome = set->outcome, .n_new = set->n_new };
         return 0;
 }
 

@@ -34,7 +34,9 @@ typedef struct Store Store;
 /*
  * Opens or creates perfd.db in the directory, migrates it, starts the writer. A corrupt file is
  * moved aside (perfd.db.corrupt-TIME) and a new one begun: *ret_note then says so (caller frees; NULL otherwise).
- * 0, a negative errno, or an outcome: then *ret_note says why.
+ * A full or failing disk does not keep the store from opening: it is not writable then, readers find nothing, puts
+ * fail, *ret_note says why, and the writer tries every 2 s until it has the database.
+ * 0, a negative errno for what an admin must mend, or an outcome: then *ret_note says why.
  */
 enum {
         STORE_TOO_NEW = 1, /* written by a later perfd: not touched */
@@ -51,6 +53,9 @@ void store_configure(Store *store, const StoreConfig *config);
 /* Full path of the database file, for readers. Borrowed. */
 const char *store_path(const Store *store);
 
+/* It was opened without its database. Jobs that it has as running when it gets it are closed there as interrupted. */
+bool store_is_late(const Store *store);
+
 /*
  * Rows in, from any thread. `cookie` comes back in StoreDone; 0 means nobody waits and no StoreDone is made.
  * 0: queued. STORE_QUEUE_FULL: nothing was taken, try after the next StoreDone. -ENOMEM.
@@ -59,7 +64,10 @@ enum {
         STORE_QUEUE_FULL = 1,
 };
 
-/* All items of one submission in one row-set: all stored or none. uid: of the sender. arrived_ms: time for items without one. */
+/*
+ * All items of one submission in one row-set: all stored or none. arrived_ms: time for items without one.
+ * uid: of the sender; 0, or that of every job they name and that was begun here, else STORE_DENIED.
+ */
 int store_put_results(Store *store, const Submission *items, size_t n_items, uint32_t uid, uint64_t arrived_ms,
                       StoreCookie cookie);
 /* The job's begin, with the window it starts from (window_format) and the meter's account (meter_save), in one row-set. */
@@ -91,7 +99,7 @@ void store_stats(Store *store, StoreStats *ret);
 
 /*
  * What a start needs: the meter's account and the jobs that were running, from before the writer starts
- * taking rows. Caller frees with store_recovery_free().
+ * taking rows. Empty when the store is late. Caller frees with store_recovery_free().
  */
 typedef struct StoreRecoveredJob {
         JobInfo info;

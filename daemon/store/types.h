@@ -16,12 +16,13 @@ typedef enum StoreOutcome {
                             and the new ones are stored */
         STORE_CONFLICT,  /* job begin: the id is taken by another job */
         STORE_MISSING,   /* job end, job amend: there is no such job */
-        STORE_DENIED,    /* job amend: it belongs to another uid */
+        STORE_DENIED,    /* job amend, results: the job belongs to another uid */
         STORE_FAILED,    /* disk full, I/O error: nothing of it was kept; see store_stats().error */
 } StoreOutcome;
 typedef struct StoreDone {
         StoreCookie cookie;
         StoreOutcome outcome;
+        size_t n_new; /* results: how many were not there before */
 } StoreDone;
 
 /* A running job at the instant of a checkpoint: its id, and window_format() of its window. */
@@ -36,4 +37,5 @@ typedef struct StoreStats {
         uint64_t size_bytes, size_max_bytes;
         bool is_writable;
         char error[160];
+        char notice[256]; /* what had to be done to open the database late; "" */
 } StoreStats;

@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -14,8 +15,10 @@
 #include "store/sample_rows.h"
 #include "store/schema.h"
 #include "util/clock.h"
+#include "util/scoped.h"
 
 #define BATCH_ROWS_MAX 4096
+#define OPENING_INTERVAL_NS (2 * NS_PER_S)
 #define IDLE_WAIT_NS (2 * NS_PER_S)
 #define SETTLED_WAIT_NS (60 * NS_PER_S)
 #define REMOVAL_INTERVAL_NS (60 * NS_PER_S)
@@ -41,7 +44,7 @@ static uint64_t disk_bytes(const char *path) {
 }
 
 static void note_size(Writer *writer) {
-        uint64_t n = disk_bytes(writer->path);
+        uint64_t n = disk_bytes(writer->opening->path);
 
         pthread_mutex_lock(&writer->mutex);
         writer->stats.size_bytes = n;
@@ -76,7 +79,7 @@ static void word_failure(Writer *writer, int r, const char *explanation) {
 
 static void note_failure(Writer *writer, int r) {
         if (r == DATABASE_CORRUPT)
-                (void)salvage_mark(writer->path);
+                (void)salvage_mark(writer->opening->path);
 
         pthread_mutex_lock(&writer->mutex);
         writer->stats.n_commit_failures++;
@@ -111,10 +114,95 @@ static void take_limits(Writer *writer) {
                 return;
 
         /* Failing to tell the connection leaves the old cap of the file in place; rows are removed by the new one. */
-        (void)retention_configure(&writer->retention, &writer->database, &limits);
+        writer->retention.limits = limits;
+        if (writer->database.db)
+                (void)retention_configure(&writer->retention, &writer->database, &limits);
         writer->next_removal_ns = 0;
         writer->is_settled = false;
         note_size(writer);
+}
+
+/* --- the database -------------------------------------------------------------------------------- */
+
+static void note_closed(Writer *writer, const char *why) {
+        (void)snprintf(writer->failure, sizeof(writer->failure), "%s", why);
+
+        pthread_mutex_lock(&writer->mutex);
+        writer->stats.is_writable = false;
+        memcpy(writer->stats.error, writer->failure, sizeof(writer->stats.error));
+        pthread_mutex_unlock(&writer->mutex);
+}
+
+static void note_open(Writer *writer, const char *notice) {
+        pthread_mutex_lock(&writer->mutex);
+        writer->stats.is_writable = true;
+        writer->stats.error[0] = '\0';
+        (void)snprintf(writer->stats.notice, sizeof(writer->stats.notice), "%s", notice ? notice : "");
+        pthread_mutex_unlock(&writer->mutex);
+        note_size(writer);
+}
+
+static int open_database(Writer *writer, char **ret_note) {
+        int r;
+
+        r = opening_open(writer->opening, &writer->database, ret_note);
+        if (r != 0)
+                return r;
+
+        database_watch(&writer->database);
+        r = retention_configure(&writer->retention, &writer->database, &writer->retention.limits);
+        if (r == 0)
+                return 0;
+
+        free(TAKE(*ret_note));
+        database_close(&writer->database);
+        return r < 0 ? r : -EIO;
+}
+
+int writer_open(Writer *writer, char **ret_note) {
+        int r = open_database(writer, ret_note);
+
+        if (r == 0)
+                note_open(writer, NULL);
+        else
+                note_closed(writer, *ret_note ? *ret_note : strerror(-r));
+        return r;
+}
+
+/*
+ * Nobody could take up the jobs that were running before this start, and none of this start is in the database yet.
+ * Writes in any case, to see whether that works.
+ */
+static int interrupt_jobs(Writer *writer) {
+        int r;
+
+        r = database_run(&writer->database, STATEMENT_BEGIN);
+        if (r == 0)
+                r = job_rows_interrupt(&writer->database, "perfd could not read its store when it started: "
+                                                          "nothing is known of the job after the last checkpoint before");
+        if (r == 0)
+                r = schema_touch(&writer->database);
+        return r != 0 ? r : database_run(&writer->database, STATEMENT_COMMIT);
+}
+
+static void open_if_due(Writer *writer) {
+        scoped(freep) char *note = NULL;
+        int r;
+
+        if (writer->database.db || clock_boottime_ns() < writer->next_opening_ns)
+                return;
+
+        r = open_database(writer, &note);
+        if (r != 0)
+                note_closed(writer, note ? note : strerror(-r));
+        else if (interrupt_jobs(writer) == 0)
+                note_open(writer, note);
+        else {
+                note_closed(writer, database_error(&writer->database));
+                database_rollback(&writer->database);
+                database_close(&writer->database);
+        }
+        writer->next_opening_ns = clock_boottime_ns() + OPENING_INTERVAL_NS;
 }
 
 /* --- a batch ------------------------------------------------------------------------------------- */
@@ -175,6 +263,9 @@ static int commit_all(Writer *writer, RowSet *batch, size_t room_bytes, const ch
 static void checkpoint(Writer *writer, int mode) {
         int n_log = 0, n_done = 0, code;
 
+        if (!writer->database.db)
+                return;
+
         /* A reader may hold it up, a full disk may fail it: the log keeps what it has, and the next one goes on. */
         code = sqlite3_wal_checkpoint_v2(writer->database.db, NULL, mode, &n_log, &n_done);
         if (code == SQLITE_OK && n_log == n_done)
@@ -188,6 +279,11 @@ static void checkpoint(Writer *writer, int mode) {
 static int commit_batch(Writer *writer, RowSet *batch, size_t n_bytes) {
         bool is_at_limit;
         int r;
+
+        if (!writer->database.db) {
+                note_failure(writer, -EIO);
+                return -EIO;
+        }
 
         do {
                 r = commit_all(writer, batch, n_bytes, NULL);
@@ -271,6 +367,8 @@ static void remove_some(Writer *writer) {
         bool was_removing = writer->has_more_to_remove;
         int r;
 
+        if (!writer->database.db)
+                return;
         if (!writer->has_more_to_remove && clock_boottime_ns() < writer->next_removal_ns)
                 return;
 
@@ -308,12 +406,15 @@ static void release_memory(Writer *writer) {
 
 /* Nothing came for a while. */
 static void settle(Writer *writer) {
+        if (!writer->database.db)
+                return;
+
         /* While it is said that nothing can be stored, nobody may try: so we do. */
         if (!is_writable(writer) && commit_batch(writer, NULL, 0) == 0)
                 note_commit(writer, 0, 0, true);
 
         /* A log that grew, behind a reader or while space was given back, is cut when nobody waits for it. */
-        if (wal_bytes(writer->path) > writer->retention.n_wal_bytes_max)
+        if (wal_bytes(writer->opening->path) > writer->retention.n_wal_bytes_max)
                 checkpoint(writer, SQLITE_CHECKPOINT_TRUNCATE);
         release_memory(writer);
         note_size(writer);
@@ -335,6 +436,7 @@ static void *on_start(void *userdata) {
                 RowSet *sets = queue_take(writer->queue, wait_ns(writer), &is_stopping);
 
                 take_limits(writer);
+                open_if_due(writer);
                 if (!sets && !is_stopping && !writer->has_more_to_remove)
                         settle(writer);
                 while (sets) {
@@ -352,28 +454,12 @@ static void *on_start(void *userdata) {
 
 /* --- life ---------------------------------------------------------------------------------------- */
 
-int writer_init(Writer *writer, Queue *queue, const char *path, Database *database, const Limits *limits) {
-        int r;
-
-        *writer = (Writer){ .queue = queue, .path = path };
+int writer_init(Writer *writer, Queue *queue, Opening *opening, const Limits *limits) {
+        *writer = (Writer){ .queue = queue, .opening = opening, .retention.limits = *limits };
         pthread_mutex_init(&writer->mutex, NULL);
         writer->is_initialised = true;
 
-        writer->database = *database;
-        *database = (Database){};
-        database_watch(&writer->database);
-
-        r = catalog_new(&writer->catalog);
-        if (r == 0)
-                r = retention_configure(&writer->retention, &writer->database, limits);
-        if (r == 0)
-                r = database_prepare(&writer->database);
-        if (r != 0)
-                return r;
-
-        writer->stats.is_writable = true;
-        note_size(writer);
-        return 0;
+        return catalog_new(&writer->catalog);
 }
 
 int writer_start(Writer *writer) {
@@ -398,7 +484,7 @@ void writer_deinit(Writer *writer) {
 
         if (writer->is_running)
                 pthread_join(writer->thread, NULL);
-        if (writer->database.db && writer->is_running)
+        if (writer->is_running)
                 checkpoint(writer, SQLITE_CHECKPOINT_TRUNCATE);
         database_close(&writer->database);
         catalog_free(writer->catalog);

@@ -12,14 +12,16 @@
 
 #include "store/catalog.h"
 #include "store/database.h"
+#include "store/opening.h"
 #include "store/queue.h"
 #include "store/retention.h"
 #include "store/types.h"
 
 typedef struct Writer {
-        Queue *queue;     /* borrowed */
-        const char *path; /* borrowed */
-        Database database;
+        Queue *queue;      /* borrowed */
+        Opening *opening;  /* borrowed */
+        Database database; /* without a connection until it could be opened */
+        uint64_t next_opening_ns; /* CLOCK_BOOTTIME */
         Catalog *catalog;
         Retention retention;
         bool is_settled, has_more_to_remove;
@@ -35,8 +37,10 @@ typedef struct Writer {
         bool has_wanted_limits;
 } Writer;
 
-/* `database` is set up and handed over. Must not be moved in memory afterwards. 0, a negative errno or an outcome. */
-int writer_init(Writer *writer, Queue *queue, const char *path, Database *database, const Limits *limits);
+/* Must not be moved in memory afterwards. 0 or -ENOMEM. */
+int writer_init(Writer *writer, Queue *queue, Opening *opening, const Limits *limits);
+/* As opening_open(). A writer that is started without a database tries again by itself, and fails all rows until then. */
+int writer_open(Writer *writer, char **ret_note);
 int writer_start(Writer *writer);
 /* The queue must have been stopped: everything in it is written, then the thread ends. */
 void writer_deinit(Writer *writer);

@@ -15,6 +15,8 @@
 #include "util/buffer.h"
 #include "util/scoped.h"
 
+#define TIMELINE_POINTS_MAX 10000U
+
 typedef enum Series {
         SERIES_CPU,         /* ratio, mean over CPUs */
         SERIES_MEMORY,      /* ratio */
@@ -45,13 +47,16 @@ typedef struct Timeline {
         TimelinePoint *points; /* owned */
 } Timeline;
 
-/* n_max: even, 2…10000. No allocation until the first observation. */
+/* n_max: even, 2…TIMELINE_POINTS_MAX. No allocation until the first observation. */
 void timeline_init(Timeline *timeline, uint64_t begin_boottime_ns, uint64_t begin_realtime_ns, uint64_t interval_ns, size_t n_max);
 void timeline_deinit(Timeline *timeline);
 /* 0 or -ENOMEM (then the observation is left out). */
 int timeline_add(Timeline *timeline, const Observation *observation);
 
-/* Compact text for the store (the format: timeline_text.c), and back: 0, PARSE_MALFORMED or -ENOMEM. Caller frees *ret / deinits *ret. */
+/*
+ * Compact text for the store (the format: timeline_text.c; of a single point: point_text.h), and back: 0, PARSE_MALFORMED or
+ * -ENOMEM. Caller frees *ret / deinits *ret.
+ */
 int timeline_format(const Timeline *timeline, char **ret);
 int timeline_parse(const char *text, Timeline *ret);
 

@@ -10,6 +10,8 @@
  *   net_sent                        0 everywhere
  *   end
  *
+ * A single point has a line of its own kind, see point_text.h.
+ *
  * A plot needs no more digits than it has pixels, and a finished job's row has no room for more:
  * values become steps between the lowest and the highest of their series (of their logarithm,
  * for rates), and steps become printable characters. Neighbours are alike, so a mean is
@@ -29,6 +31,7 @@
 #include <string.h>
 
 #include "model/digits.h"
+#include "model/point_text.h"
 #include "model/scale.h"
 #include "model/words.h"
 #include "util/parse.h"
@@ -42,7 +45,6 @@ static const struct {
         bool is_about;
 } precisions[] = { { 4000, false }, { 1000, false }, { 1000, true }, { 500, true }, { 300, true } };
 #define LEVELS_MAX 4000U
-#define POINTS_MAX 10000U
 #define VALUE_MAX 1e30 /* a float holds it */
 
 /* 2.5 KiB for 120 points. Pure noise takes 3.5, however coarsely told. */
@@ -294,20 +296,28 @@ static void put_all_series(const Timeline *timeline, CodedSeries coded[static N_
         }
 }
 
+static void put_timeline(const Timeline *timeline, Buffer *out) {
+        CodedSeries coded[N_SERIES] = {};
+
+        buffer_puts(out, TEXT_MAGIC);
+        words_put_u64(out, "boottime_ns", timeline->begin_boottime_ns);
+        words_put_u64(out, "realtime_ns", timeline->begin_realtime_ns);
+        words_put_u64(out, "interval_ns", timeline->interval_ns);
+        words_put_u64(out, "n", timeline->n);
+        buffer_putc(out, '\n');
+        put_observed(timeline, out);
+        put_all_series(timeline, coded, out);
+        buffer_puts(out, TEXT_END "\n");
+}
+
 int timeline_format(const Timeline *timeline, char **ret) {
         scoped(buffer_deinit) Buffer text = {};
-        CodedSeries coded[N_SERIES] = {};
         char *taken;
 
-        buffer_puts(&text, TEXT_MAGIC);
-        words_put_u64(&text, "boottime_ns", timeline->begin_boottime_ns);
-        words_put_u64(&text, "realtime_ns", timeline->begin_realtime_ns);
-        words_put_u64(&text, "interval_ns", timeline->interval_ns);
-        words_put_u64(&text, "n", timeline->n);
-        buffer_putc(&text, '\n');
-        put_observed(timeline, &text);
-        put_all_series(timeline, coded, &text);
-        buffer_puts(&text, TEXT_END "\n");
+        if (timeline->n == 1)
+                point_text_put(timeline, &text);
+        else
+                put_timeline(timeline, &text);
 
         taken = buffer_take(&text);
         if (!taken)
@@ -335,7 +345,7 @@ static int parse_begin(const char *text, Timeline *timeline) {
                         r = word_u64(&word, &n);
         }
 
-        if (r != 0 || n > POINTS_MAX || timeline->interval_ns == 0 || timeline->interval_ns > INT64_MAX / POINTS_MAX ||
+        if (r != 0 || n > TIMELINE_POINTS_MAX || timeline->interval_ns == 0 || timeline->interval_ns > INT64_MAX / TIMELINE_POINTS_MAX ||
             timeline->begin_boottime_ns > INT64_MAX || timeline->begin_realtime_ns > INT64_MAX)
                 return PARSE_MALFORMED;
 
@@ -535,7 +545,11 @@ int timeline_parse(const char *text, Timeline *ret) {
         Word kind;
         int r;
 
-        if (!words_next(&text, &kind) || !word_is(&kind, TEXT_MAGIC))
+        if (!words_next(&text, &kind))
+                return PARSE_MALFORMED;
+        if (word_is(&kind, POINT_TEXT_MAGIC))
+                return point_text_parse(text, ret);
+        if (!word_is(&kind, TEXT_MAGIC))
                 return PARSE_MALFORMED;
 
         r = parse_begin(text, &timeline);

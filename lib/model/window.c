@@ -160,10 +160,13 @@ static void put_shares(const Span *span) {
                              observed_ns > 0 ? (double)counted(span, shares[i].total) / (double)observed_ns : 0);
 }
 
+/* Needs the mean: observations are cut at 10 ms ticks, so those of a short window may all lie a little below it. */
 static void put_peaks(const Span *span) {
         const Window *w = span->window;
+        bool has_mean = quality_is_present(span->metrics->quality[METRIC_CPU_MEAN]);
+        double mean = has_mean ? span->metrics->value[METRIC_CPU_MEAN] : 0;
 
-        put_observed(span, METRIC_CPU_MAX, SOURCE_STAT, w->has_cpu, w->cpu_max);
+        put_observed(span, METRIC_CPU_MAX, SOURCE_STAT, w->has_cpu, w->cpu_max > mean ? w->cpu_max : mean);
         put_observed(span, METRIC_CPU_MIN_MAX, SOURCE_STAT, w->has_cpu, w->cpu_min_max);
         put_observed(span, METRIC_CPU_MAX_MAX, SOURCE_STAT, w->has_cpu, w->cpu_max_max);
         put_observed(span, METRIC_MEM_MAX, SOURCE_MEMINFO, w->has_memory, w->memory_max);

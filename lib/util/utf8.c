@@ -57,6 +57,14 @@ bool utf8_is_valid(const char *text, size_t n) {
         return true;
 }
 
+bool utf8_is_line(const char *text) {
+        for (const char *p = text; *p; p++)
+                if ((unsigned char)*p < 0x20 || *p == 0x7f)
+                        return false;
+
+        return utf8_is_valid(text, strlen(text));
+}
+
 size_t utf8_cut(const char *text, size_t n_max) {
         size_t n = strnlen(text, n_max + 1);
 

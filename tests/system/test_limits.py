@@ -2,6 +2,7 @@
 
 import os
 import random
+import resource
 import socket
 import subprocess
 import unittest
@@ -148,6 +149,34 @@ class Limits(harness.TestCase):
             if not harness.IS_SANITIZED:  # which keeps what was freed
                 self.assertLess(daemon.resident_bytes() - before, 4 << 20)
         self.assert_well(daemon)
+
+    def test_without_descriptors_left_running_jobs_go_on(self):
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n[jobs]\ncheckpoint_interval = 1s\n")
+        log = daemon.state / "perfd.db-wal"
+        with daemon.client() as client:
+            self.assert_status(client.begin("job", pid=os.getpid()), "OK")
+            n_open = len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+            limits = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (n_open, limits[1]))
+            self.assert_status(client.begin("another", pid=os.getpid()), "UNAVAILABLE")
+            for _ in range(2):
+                before = log.stat().st_mtime_ns
+                wait_for(lambda: log.stat().st_mtime_ns != before, "a checkpoint")
+            self.assert_status(client.end("job", exit_status=0), "OK")
+            resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, limits)
+            self.assertEqual(daemon.get("/api/v1/jobs/job").json["state"], "finished")
+            self.assert_status(client.begin("another", pid=os.getpid()), "OK")
+
+    def test_jobs_that_end_between_two_samples_are_not_piled_up(self):
+        daemon = self.daemon("[sampling]\ninterval = 60s\n")
+        with daemon.client() as client:
+            for i in range(8000):
+                self.assert_status(client.begin(f"job-{i}", command="x" * 1000), "OK")
+                self.assert_status(client.end(f"job-{i}", exit_status=0), "OK")
+                if i == 2000:
+                    before = daemon.resident_bytes()
+            if not harness.IS_SANITIZED:  # which keeps what was freed
+                self.assertLess(daemon.resident_bytes() - before, 4 << 20)
 
     def test_many_requests_in_flight_are_answered_in_order(self):
         daemon = self.daemon(SMALL)

@@ -339,10 +339,15 @@ static void put_for_ever(const Place *place, int fd) {
 
                 for (size_t i = 0; i < 64; i++) {
                         Item item;
+                        int r;
 
-                        item_make(&item, "PiMatmul", "tensorflow", ++n_put);
-                        if (store_put_results(store, &item.submission, 1, 0, 1, (StoreCookie){ n_put, 0 }) != 0)
+                        item_make(&item, "PiMatmul", "tensorflow", n_put + 1);
+                        r = store_put_results(store, &item.submission, 1, 0, 1, (StoreCookie){ n_put + 1, 0 });
+                        if (r < 0)
                                 _exit(1);
+                        if (r == STORE_QUEUE_FULL)
+                                break; /* the disk is slower than we are */
+                        n_put++;
                 }
                 while (wait_done(store, &done, 0))
                         if (done.outcome != STORE_DONE || write(fd, &done.cookie.a, sizeof(done.cookie.a)) != sizeof(done.cookie.a))

@@ -100,6 +100,39 @@ static void a_job_comes_back_as_it_was_put(void **state) {
         assert_string_equal(row.timeline, "a timeline");
 }
 
+static StoreOutcome put_for_jobs(Store *store, uint64_t n, uint32_t uid, const char *first_job, const char *second_job) {
+        Submission both[2];
+        Item items[2];
+
+        for (size_t i = 0; i < 2; i++) {
+                item_make(&items[i], "PiMatmul", "tensorflow", n + i);
+                both[i] = items[i].submission;
+        }
+        both[0].job = first_job;
+        both[1].job = second_job;
+        assert_int_equal(store_put_results(store, both, 2, uid, 1, (StoreCookie){ n, 0 }), 0);
+        return outcome_of(store, n);
+}
+
+static void results_go_to_jobs_of_ones_own_also_after_their_end(void **state) {
+        Place *place = *state;
+        IndicatorRow row;
+
+        assert_int_equal(begin_job(place->store, "job-1", 1), STORE_DONE);
+        assert_int_equal(end_job(place->store, "job-1", JOB_FINISHED, &(JobEnd){}, NULL), STORE_DONE);
+
+        assert_int_equal(put_for_jobs(place->store, 10, 1001, "job-1", "job-1"), STORE_DENIED);
+        assert_int_equal(put_for_jobs(place->store, 20, 1001, "", "job-1"), STORE_DENIED);
+        assert_int_equal(put_for_jobs(place->store, 30, 1001, "elsewhere", "job-1"), STORE_DENIED);
+        assert_int_equal(put_for_jobs(place->store, 40, 1001, "elsewhere", ""), STORE_DONE);
+        assert_int_equal(put_for_jobs(place->store, 50, 1000, "job-1", "job-1"), STORE_DONE);
+        assert_int_equal(put_for_jobs(place->store, 60, 0, "job-1", "job-1"), STORE_DONE);
+
+        assert_int_equal(reader_indicators(place->reader), 0);
+        assert_int_equal(reader_next_indicator(place->reader, &row), 0);
+        assert_int_equal(row.n_results, 6);
+}
+
 static void a_job_id_is_taken_once_whoever_asks(void **state) {
         Place *place = *state;
 
@@ -206,6 +239,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
                 TEST(a_job_comes_back_as_it_was_put),
+                TEST(results_go_to_jobs_of_ones_own_also_after_their_end),
                 TEST(a_job_id_is_taken_once_whoever_asks),
                 TEST(the_end_of_a_job_never_begun_is_missing),
                 TEST(a_late_end_makes_an_interrupted_job_finished_and_keeps_its_numbers),

@@ -62,7 +62,7 @@ static void a_whole_float_is_an_integer_if_it_fits(void **state) {
 }
 
 static void json_keeps_types_and_order(void **state) {
-        static const Value items[] = { { .type = VALUE_BOOL }, { .type = VALUE_LIST }, object };
+        const Value items[] = { { .type = VALUE_BOOL }, { .type = VALUE_LIST }, object };
         const Value list = { .type = VALUE_LIST, .items = items, .n_items = N_ELEMENTS(items) };
         scoped(buffer_deinit) Buffer out = {};
         Json json;

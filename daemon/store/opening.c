@@ -1,0 +1,162 @@
+#include "store/opening.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "store/salvage.h"
+#include "store/schema.h"
+#include "util/clock.h"
+#include "util/scoped.h"
+
+int opening_init(Opening *opening, const char *directory, bool is_volatile) {
+        *opening = (Opening){ .is_volatile = is_volatile, .lock_fd = -1 };
+
+        if (asprintf(&opening->path, "%s/perfd.db", directory) < 0) {
+                opening->path = NULL;
+                return -ENOMEM;
+        }
+        if (asprintf(&opening->lock_path, "%s/perfd.lock", directory) < 0) {
+                opening->lock_path = NULL;
+                return -ENOMEM;
+        }
+        return 0;
+}
+
+void opening_deinit(Opening *opening) {
+        closep(&opening->lock_fd);
+        free(opening->path);
+        free(opening->lock_path);
+        *opening = (Opening){ .lock_fd = -1 };
+}
+
+/* The lock is the kernel's and goes with the process; the file stays. */
+static int take_lock(Opening *opening, char **ret_note) {
+        scoped(closep) int fd = -1;
+
+        if (opening->lock_fd >= 0)
+                return 0;
+
+        fd = open(opening->lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0)
+                return -errno;
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+                opening->lock_fd = TAKE_FD(fd);
+                return 0;
+        }
+        if (errno != EWOULDBLOCK)
+                return -errno;
+
+        if (asprintf(ret_note, "%s is held by another perfd", opening->lock_path) < 0)
+                return -ENOMEM;
+        return OPENING_LOCKED;
+}
+
+/* 0 with the database set up; SCHEMA_TOO_NEW, other outcomes of database.h, or a negative errno. */
+static int open_database(const Opening *opening, Database *ret, int64_t *ret_version) {
+        int r;
+
+        r = database_open(ret, opening->path);
+        if (r == 0)
+                r = schema_setup(ret, opening->is_volatile, ret_version);
+        if (r == 0)
+                r = database_prepare(ret);
+        return r;
+}
+
+static int say_too_new(const char *path, int64_t version, char **ret_note) {
+        if (asprintf(ret_note, "%s has format %lld, written by a later perfd; this one knows up to %d", path,
+                     (long long)version, schema_version()) < 0)
+                return -ENOMEM;
+        return OPENING_TOO_NEW;
+}
+
+/* An outcome of database.h as a negative errno, where nobody can do anything about it. */
+static int as_error(int r) {
+        switch (r) {
+        case DATABASE_FULL:
+                return -ENOSPC;
+        case DATABASE_CORRUPT:
+                return -EUCLEAN;
+        case DATABASE_REFUSED:
+                return -EINVAL;
+        default:
+                return r;
+        }
+}
+
+static void database_closep(Database *database) {
+        database_close(database);
+}
+
+static int open_or_begin_anew(const Opening *opening, Database *ret, char **ret_note) {
+        scoped(database_closep) Database database = {};
+        scoped(freep) char *reason = NULL;
+        int64_t version = 0;
+        int r;
+
+        r = salvage_is_marked(opening->path) ? DATABASE_CORRUPT : open_database(opening, &database, &version);
+        if (r == SCHEMA_TOO_NEW)
+                return say_too_new(opening->path, version, ret_note);
+        if (r == DATABASE_CORRUPT) {
+                reason = strdup(database.db ? database_error(&database) : "found while it was written to");
+                if (!reason)
+                        return -ENOMEM;
+                database_close(&database);
+
+                r = salvage_put_aside(opening->path, clock_realtime_ns(), reason, ret_note);
+                if (r == 0)
+                        r = open_database(opening, &database, &version);
+        }
+        if (r != 0)
+                return as_error(r);
+
+        *ret = database;
+        database = (Database){};
+        return 0;
+}
+
+/* What a disk does, as against what somebody did. */
+static bool may_pass(int error) {
+        switch (error) {
+        case -ENOSPC:
+        case -EDQUOT:
+        case -EIO:
+        case -EROFS:
+        case -EBUSY:
+        case -EUCLEAN:
+                return true;
+        default:
+                return false;
+        }
+}
+
+/* *note, if there is one, is what was done before; it comes second, as what is too long is cut for StoreStats. */
+static int say_later(const Opening *opening, int error, char **note) {
+        scoped(freep) char *before = TAKE(*note);
+
+        if (asprintf(note, "cannot open %s: %s%s%s", opening->path, strerror(-error), before ? "; " : "",
+                     before ? before : "") < 0) {
+                *note = NULL;
+                return -ENOMEM;
+        }
+        return OPENING_LATER;
+}
+
+int opening_open(Opening *opening, Database *ret, char **ret_note) {
+        int r;
+
+        *ret_note = NULL;
+        r = take_lock(opening, ret_note);
+        if (r == 0)
+                r = open_or_begin_anew(opening, ret, ret_note);
+        if (may_pass(r))
+                return say_later(opening, r, ret_note);
+        if (r < 0)
+                free(TAKE(*ret_note));
+        return r;
+}

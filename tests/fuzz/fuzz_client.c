@@ -1,0 +1,87 @@
+/*
+ * Fuzz target: any bytes as what the client reads from elsewhere
+ *
+ * A command's output, a spool file, a reply of perfd's and an answer to show. Asserted is that nothing found is more
+ * than the documents' rules allow, that a spool file that is accepted says the same when written again, and that no
+ * byte that controls a terminal gets into a report.
+ */
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/capture.h"
+#include "client/codec.h"
+#include "client/report.h"
+#include "client/spool.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void try_output(const uint8_t *data, size_t size) {
+        scoped(capture_deinit) Capture capture = {};
+        scoped(arena_deinit) Arena arena = {};
+        const Value *documents[CAPTURE_DOCUMENTS_MAX];
+        JsonError error;
+        size_t n;
+
+        capture_add(&capture, data, size);
+        if (arena_init(&arena, json_arena_size(capture.text.n)) < 0)
+                abort();
+
+        assert(capture_find(&capture, &arena, documents, &n, &error) == 0);
+        for (size_t i = 0; i < n; i++)
+                assert(value_get(documents[i], "@result"));
+}
+
+static void try_spool_file(const uint8_t *data, size_t size) {
+        scoped(buffer_deinit) Buffer first = {}, second = {};
+        scoped(arena_deinit) Arena arena = {}, again = {};
+        Batch batch;
+
+        if (arena_init(&arena, batch_arena_size(size)) < 0)
+                abort();
+        if (batch_parse((const char *)data, size, &arena, &batch) != 0)
+                return;
+
+        assert(batch_format(&batch, &first) == 0);
+        if (arena_init(&again, batch_arena_size(first.n)) < 0)
+                abort();
+        assert(batch_parse(first.text, first.n, &again, &batch) == 0);
+        assert(batch_format(&batch, &second) == 0);
+        assert(strcmp(first.text, second.text) == 0);
+}
+
+static void try_reply(const uint8_t *data, size_t size) {
+        Frame frame;
+        Reply reply;
+
+        if (frame_read(data, size, size, &frame, NULL) == 0 && codec_decode_reply(&frame, &reply) == 0)
+                assert((unsigned)reply.status < N_STATUSES);
+}
+
+static void try_answer(const uint8_t *data, size_t size) {
+        scoped(buffer_deinit) Buffer out = {};
+        scoped(arena_deinit) Arena arena = {};
+        Screen screen = { .out = &out, .width = 80 };
+        JsonReader reader;
+        JsonError error;
+        const Value *answer;
+
+        if (arena_init(&arena, json_arena_size(size)) < 0)
+                abort();
+        json_reader_init(&reader, (const char *)data, size);
+        if (json_read(&reader, &arena, &answer, &error) != 0)
+                return;
+
+        report_write(&screen, answer, answer);
+        for (size_t i = 0; i < out.n; i++)
+                assert((unsigned char)out.text[i] >= 0x20 || out.text[i] == '\n');
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        try_output(data, size);
+        try_spool_file(data, size);
+        try_reply(data, size);
+        try_answer(data, size);
+        return 0;
+}

@@ -1,0 +1,78 @@
+"""A disk that is full when perfd starts: sampling and scraping go on, and submissions say why they cannot."""
+
+import os
+import subprocess
+import unittest
+
+import harness
+from harness import wait_for
+
+CONFIG = "[sampling]\ninterval = 100ms\n"
+
+
+class Disk(harness.TestCase):
+    def small_disk(self):
+        """A full file system of its own; its directory, and what to delete for space."""
+        directory = self.temporary_directory()
+        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", directory]).returncode != 0:
+            self.skipTest("mounting a tmpfs needs root")
+        self.addCleanup(subprocess.run, ["umount", "--lazy", directory])
+        filler = directory / "filler"
+        with self.assertRaises(OSError), open(filler, "wb", buffering=0) as f:
+            while True:
+                f.write(bytes(4096))
+        return directory, filler
+
+    def daemon_on(self, directory):
+        """The last --state counts."""
+        return self.daemon(CONFIG, args=["--state", directory])
+
+    def test_perfd_starts_on_a_full_disk_and_stores_when_there_is_space(self):
+        directory, filler = self.small_disk()
+        daemon = self.daemon_on(directory)
+
+        self.assertEqual(daemon.wait_tick()["perfd_store_writable"], 0)
+        self.assertIn("cannot open", daemon.get("/api/v1/node").json["store"]["error"])
+        self.assertEqual(daemon.get("/api/v1/indicators").status, 503)
+        log = daemon.wait_log("submissions are answered UNAVAILABLE")
+        self.assertIn(f"Going on without a store until there is one: cannot open {directory}/perfd.db: No space left on", log)
+        with daemon.client() as client:
+            for reply in (client.submit(harness.indicator()), client.begin("early")):
+                self.assert_status(reply, "UNAVAILABLE")
+                self.assertIn("No space left on device", reply.message)
+
+            filler.unlink()
+            reply = wait_for(lambda: (r := client.submit(harness.indicator())).status != harness.wire.UNAVAILABLE and r, "the store")
+            self.assert_status(reply, "OK")
+            self.assert_status(client.begin("early"), "OK")
+            self.assert_status(client.end("early", 0), "OK")
+        daemon.wait_log("The store can be written again")
+        self.assertEqual(daemon.wait_tick()["perfd_store_writable"], 1)
+        self.assertEqual(daemon.get("/api/v1/jobs/early").json["state"], "finished")
+        self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"][0]["results"], 1)
+
+    def test_a_job_from_before_a_start_on_a_full_disk_is_interrupted_and_may_still_end(self):
+        directory, filler = self.small_disk()
+        filler.unlink()
+        daemon = self.daemon_on(directory)
+        with daemon.client() as client:
+            self.assert_status(client.begin("before"), "OK")
+        daemon.stop()
+        with self.assertRaises(OSError), open(filler, "wb", buffering=0) as f:
+            while True:
+                f.write(bytes(4096))
+
+        daemon.start()
+        self.assertEqual(daemon.wait_tick()["perfd_store_writable"], 0)
+        filler.unlink()
+        wait_for(lambda: daemon.metrics()["perfd_store_writable"] == 1, "the store")
+        job = daemon.get("/api/v1/jobs/before").json
+        self.assertEqual(job["state"], "interrupted")
+        self.assertIn("could not read its store", job["note"])
+        with daemon.client() as client:
+            self.assert_status(client.end("before", 3), "OK")
+        self.assertEqual(daemon.get("/api/v1/jobs/before").json["state"], "finished")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,247 @@
+"""libperfd: its manual's program, both ways to link it, and what it does when things go wrong."""
+
+import ctypes
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+from harness import BUILD, IS_SANITIZED, ROOT, TIMEOUT_S, TestCase, indicator, wait_for
+
+SHARED = BUILD / "libperfd.so.0"
+OK, DUPLICATE, INVALID, NOT_FOUND = 0, 1, 2, 7
+
+
+def load_tests(loader, tests, pattern):
+    """An instrumented library cannot be loaded into an interpreter that is none: there, Program alone tests it."""
+    classes = [Program, Symbols] + ([] if IS_SANITIZED else [Behaviour])
+    return unittest.TestSuite(loader.loadTestsFromTestCase(c) for c in classes)
+
+
+def manual_program():
+    text = (ROOT / "man" / "libperfd.3").read_text()
+    code = re.search(r"^\.Bd -literal\n(#include.*?)^\.Ed", text, re.M | re.S)[1]
+    return code.replace("\\en", "\\n").replace('\\e"', '\\"')
+
+
+class Program(TestCase):
+    """The example of libperfd(3), as somebody would paste it."""
+
+    def setUp(self):
+        super().setUp()
+        self.directory = self.temporary_directory()
+        (self.directory / "sum.c").write_text(manual_program())
+        # As installed, with the pkg-config file of the build pointing there.
+        for name in ("include", "lib"):
+            (self.directory / name).mkdir()
+        shutil.copy(ROOT / "client" / "perfd.h", self.directory / "include")
+        pc = (ROOT / "client" / "perfd.pc.in").read_text()
+        for key, value in {"PREFIX": self.directory, "LIB_DIR": self.directory / "lib", "INCLUDE_DIR": self.directory / "include",
+                           "VERSION": (ROOT / "VERSION").read_text().strip()}.items():
+            pc = pc.replace(f"@{key}@", str(value))
+        (self.directory / "lib" / "perfd.pc").write_text(pc)
+
+    def pkg_config(self, *words):
+        return subprocess.run(["pkg-config", *words, "perfd"], check=True, capture_output=True, text=True,
+                              env={**os.environ, "PKG_CONFIG_PATH": str(self.directory / "lib")}).stdout.split()
+
+    def build(self, *flags):
+        sanitize = [f"-fsanitize={BUILD.name.partition('-')[2].replace('-', ',')}"] if IS_SANITIZED else []
+        subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", *sanitize, "-o", self.directory / "sum", self.directory / "sum.c", *flags],
+                       check=True)
+
+    def run_program(self, **environment):
+        return subprocess.run([self.directory / "sum"], capture_output=True, text=True, timeout=TIMEOUT_S,
+                              env={**os.environ, "LD_LIBRARY_PATH": str(self.directory / "lib"), **environment})
+
+    def check(self):
+        daemon = self.daemon()
+        done = self.run_program(PERFD_SOCKET=str(daemon.socket))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "perfctl report sum-1\n", ""))
+        job = daemon.get("/api/v1/jobs/sum-1").json
+        self.assertEqual((job["state"], job["name"], job["labels"]), ("finished", "sum", {"batch": "256"}))
+        self.assertEqual(job["exit"], {"status": 0, "signal": 0})
+        result, = daemon.get("/api/v1/indicators/Sum/results").json["results"]
+        self.assertEqual(result["job"], "sum-1")
+        self.assertGreater(result["document"]["@result"]["cpu_s"], 0)
+
+    def test_with_the_shared_library(self):
+        shutil.copy(BUILD / "libperfd.so.0", self.directory / "lib")
+        (self.directory / "lib" / "libperfd.so").symlink_to("libperfd.so.0")
+        self.build(*self.pkg_config("--cflags", "--libs"))
+        self.check()
+
+    def test_with_the_static_library(self):
+        shutil.copy(BUILD / "libperfd.a", self.directory / "lib")
+        self.build(*self.pkg_config("--cflags", "--libs", "--static"))
+        self.check()
+
+    def test_without_perfd_it_goes_on(self):
+        shutil.copy(BUILD / "libperfd.a", self.directory / "lib")
+        self.build(*self.pkg_config("--cflags", "--libs", "--static"))
+        done = self.run_program(PERFD_SOCKET=str(self.directory / "absent.sock"))
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertIn("No job: perfd could not be asked at", done.stderr)
+        self.assertIn("No such file or directory", done.stderr)
+
+    def test_the_header_is_cplusplus_as_well(self):
+        if not shutil.which("g++"):
+            self.skipTest("g++ is not installed")
+        source = self.directory / "x.cc"
+        source.write_text('#include <perfd.h>\nint main() { return perfd_version()[0] == 0; }\n')
+        subprocess.run(["g++", "-Wall", "-Wextra", "-Werror", "-std=c++11", "-fsyntax-only", "-I", ROOT / "client", source], check=True)
+
+
+class Symbols(unittest.TestCase):
+    def names(self, *flags):
+        lines = subprocess.run(["nm", *flags], capture_output=True, text=True, check=True).stdout.splitlines()
+        return {line.split()[-1].split("@")[0] for line in lines if len(line.split()) >= 3}
+
+    def test_only_the_headers_names_can_be_seen(self):
+        header = (ROOT / "client" / "perfd.h").read_text()
+        declared = set(re.findall(r"^PERFD_API .*?(perfd_\w+)\(", header, re.M))
+        self.assertGreater(len(declared), 5)
+        ours = lambda names: {n for n in names if not n.startswith(("__asan", "__ubsan", "__odr_asan", "__lsan"))}
+        self.assertEqual(ours(self.names("-D", "--defined-only", BUILD / "libperfd.so.0")), declared)
+        self.assertEqual(ours(self.names("-g", "--defined-only", BUILD / "libperfd.a")), declared)
+
+    def test_it_needs_no_libraries_but_its_own(self):
+        needed = subprocess.run(["objdump", "-p", BUILD / "libperfd.so.0"], capture_output=True, text=True, check=True).stdout
+        for name in re.findall(r"NEEDED\s+(\S+)", needed):
+            self.assertRegex(name, r"^lib(jansson|protobuf-c|c|m|asan|ubsan|tsan|pthread|gcc_s)\.so|^ld-linux")
+
+
+class PerfdJob(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("command", ctypes.c_char_p), ("labels", ctypes.POINTER(ctypes.c_char_p)),
+                ("rank", ctypes.c_int64), ("has_rank", ctypes.c_int), ("pid", ctypes.c_int32)]
+
+
+class Behaviour(TestCase):
+    """Called from Python, through ctypes: calls release the interpreter, so that threads are really at once."""
+
+    def setUp(self):
+        super().setUp()
+        self.library = ctypes.CDLL(str(SHARED))
+        self.library.perfd_client_error.restype = ctypes.c_char_p
+        self.library.perfd_version.restype = ctypes.c_char_p
+        for name in ("error", "close"):
+            getattr(self.library, f"perfd_client_{name}").argtypes = [ctypes.c_void_p]
+        self.library.perfd_job_begin.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(PerfdJob)]
+        self.library.perfd_job_end.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
+        self.library.perfd_submit_json.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+
+    def open(self, path, timeout_ms=0):
+        client = ctypes.c_void_p()
+        self.assertEqual(self.library.perfd_client_open(ctypes.byref(client), os.fsencode(path), timeout_ms), 0)
+        self.addCleanup(self.library.perfd_client_close, client)
+        return client
+
+    def error(self, client):
+        return self.library.perfd_client_error(client).decode()
+
+    def submit(self, client, document, job=None):
+        text = document if isinstance(document, bytes) else json.dumps(document).encode()
+        return self.library.perfd_submit_json(client, job, text)
+
+    def count(self, daemon, name="demo"):
+        answer = daemon.get(f"/api/v1/indicators/{name}/results?limit=1000")
+        return len(answer.json["results"]) if answer.status == 200 else 0
+
+    def test_jobs_begin_and_end_once(self):
+        client = self.open(self.daemon().socket)
+        self.assertEqual(self.error(client), "")
+        self.assertEqual(self.library.perfd_job_begin(client, b"j", None), OK)
+        self.assertEqual(self.library.perfd_job_begin(client, b"j", None), DUPLICATE)
+        self.assertEqual(self.library.perfd_job_end(client, b"j", -1), OK)
+        self.assertEqual(self.library.perfd_job_end(client, b"j", -1), DUPLICATE)
+        self.assertEqual(self.library.perfd_job_end(client, b"other", 0), NOT_FOUND)
+        self.assertIn("there is no such job", self.error(client))
+
+    def test_all_that_is_said_of_a_job_arrives(self):
+        daemon = self.daemon()
+        labels = (ctypes.c_char_p * 3)(b"a=1", b"b=x=y", None)
+        job = PerfdJob(b"name", b"x" * 5000, labels, 0, 1, os.getpid())
+        self.assertEqual(self.library.perfd_job_begin(self.open(daemon.socket), b"j", ctypes.byref(job)), OK)
+        got = daemon.get("/api/v1/jobs/j").json
+        self.assertEqual((got["name"], got["rank"], got["pid"], got["labels"]), ("name", 0, os.getpid(), {"a": "1", "b": "x=y"}))
+        self.assertTrue(got["command"].endswith("x…"))
+
+    def test_what_is_not_valid_is_said_in_a_sentence_and_not_sent(self):
+        client = self.open("/nonexistent/perfd.sock")
+        document = indicator()
+        del document["@result"]
+        for text, words in ((b"", "not an empty text"), (b"{", "1:1: "), (b"{}{}", "not several"),
+                            (json.dumps(document).encode(), "@result")):
+            self.assertEqual(self.submit(client, text), INVALID)
+            self.assertIn(words, self.error(client))
+        self.assertEqual(self.library.perfd_submit_json(client, None, None), INVALID)
+        self.assertIn("not NULL", self.error(client))
+        for id in (b"", b"a/b", b"x" * 129, None):
+            self.assertEqual(self.library.perfd_job_begin(client, id, None), INVALID)
+            self.assertIn("1…128 characters", self.error(client))
+        self.assertEqual(self.library.perfd_job_end(client, b"j", 256), INVALID)
+        for job in (PerfdJob(name=b"x" * 257), PerfdJob(labels=(ctypes.c_char_p * 2)(b"nokey", None)), PerfdJob(rank=-1, has_rank=1)):
+            self.assertEqual(self.library.perfd_job_begin(client, b"j", ctypes.byref(job)), INVALID)
+
+    def test_a_perfd_that_comes_later_is_found(self):
+        daemon = self.daemon(wait=False)
+        client = self.open(daemon.socket)
+        wait_for(lambda: self.submit(client, indicator()) == OK, "perfd")
+        self.assertEqual(self.count(daemon), 1)
+
+    def test_a_restart_of_perfd_is_not_noticed(self):
+        daemon = self.daemon()
+        client = self.open(daemon.socket)
+        self.assertEqual(self.submit(client, indicator()), OK)
+        daemon.restart()
+        self.assertEqual(self.submit(client, indicator()), OK)
+        self.assertEqual(self.count(daemon), 2)
+
+    def test_nothing_waits_longer_than_the_timeout(self):
+        daemon = self.daemon()
+        client = self.open(daemon.socket, 300)
+        daemon.signal(signal.SIGSTOP)
+        self.addCleanup(daemon.signal, signal.SIGCONT)
+        begin = time.monotonic()
+        self.assertEqual(self.submit(client, indicator()), -110)  # ETIMEDOUT
+        self.assertLess(time.monotonic() - begin, 5)
+        self.assertIn("timed out", self.error(client))
+        # It is of use again as soon as perfd is, and takes no late reply for the answer to something else.
+        daemon.signal(signal.SIGCONT)
+        wait_for(lambda: self.submit(client, b"{}") == INVALID and self.library.perfd_job_end(client, b"none", 0) == NOT_FOUND, "an answer")
+
+    def test_threads_take_turns(self):
+        daemon = self.daemon()
+        client = self.open(daemon.socket)
+        outcomes = []
+
+        def work():
+            for _ in range(50):
+                outcomes.append(self.submit(client, indicator()))
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(outcomes, [OK] * 200)
+        self.assertEqual(self.count(daemon), 200)
+
+    def test_a_forked_child_has_its_own_connection(self):
+        daemon = self.daemon()
+        client = self.open(daemon.socket)
+        self.assertEqual(self.submit(client, indicator()), OK)
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0 if all(self.submit(client, indicator("child")) == OK for _ in range(20)) else 1)
+        for _ in range(20):
+            self.assertEqual(self.submit(client, indicator("parent")), OK)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        self.assertEqual((self.count(daemon, "child"), self.count(daemon, "parent")), (20, 20))
+
+    def test_the_version_is_the_projects(self):
+        self.assertEqual(self.library.perfd_version().decode(), (ROOT / "VERSION").read_text().strip())

@@ -1,0 +1,288 @@
+"""What perfctl shows of the node and its jobs, and how it behaves at the command line."""
+
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import subprocess
+
+from harness import BUILD, PERFCTL, ROOT, TIMEOUT_S, TestCase, wait_for
+
+COMMANDS = ["run", "submit", "report", "metrics", "watch", "job list", "job show", "job begin", "job end", "status", "flush"]
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class WithJobs(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.running = self.daemon("[sampling]\ninterval = 100ms\n")
+        with self.running.client() as client:
+            self.assert_status(client.begin("done", name="train", command="python3 train.py", user="alice", rank=2,
+                                            labels={"batch": "256"}), "OK")
+            self.running.wait_tick()
+            self.assert_status(client.end("done", 3), "OK")
+            self.assert_status(client.begin("evil", command="a\x1b[2J\x9bb \x07\n\x7f"), "OK")
+        self.running.wait_tick()
+
+    def ask(self, *words, status=0, **more):
+        result = self.running.perfctl(*words, **more)
+        self.assertEqual(result.returncode, status, result.stderr)
+        return result.stdout
+
+    def on_terminal(self, *words, until=None, environment=None):
+        """What a person sees: output on a terminal, up to `until` and then Ctrl-C, or up to the end."""
+        pid, master = pty.fork()
+        if pid == 0:
+            os.environ.pop("NO_COLOR", None)
+            os.environ.update(PERFD_SOCKET=str(self.running.socket), TERM="xterm-256color", LC_ALL="C.UTF-8", **(environment or {}))
+            os.execv(PERFCTL, [str(PERFCTL), *words])
+        data, interrupted = b"", False
+
+        def finished():
+            nonlocal data, interrupted
+            if not select.select([master], [], [], 0)[0]:
+                return False
+            try:
+                chunk = os.read(master, 65536)
+            except OSError:
+                return True
+            data += chunk
+            if until and until in data and not interrupted:
+                interrupted = True
+                os.write(master, b"\x03")
+            return not chunk
+        wait_for(finished, f"the end of perfctl {' '.join(words)}")
+        os.close(master)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), data.decode()
+
+
+class Questions(WithJobs):
+    def test_a_report_has_what_ran_how_long_and_all_eighteen_numbers(self):
+        text = self.ask("report", "done")
+        for words in ("Job done (train)", "exit 3", "python3 train.py", "rank 2", "by alice", "batch=256"):
+            self.assertIn(words, text)
+        numbers = [f" {word}" for word in ("mean", "peak", "busiest CPU", "idlest CPU", "over 20 %", "over 40 %", "over 80 %", "at 100 %",
+                                           "memory, peak", "file system /, peak", "available", "unused", "read", "written")]
+        self.assertEqual([word for word in numbers if word not in text.partition("CPUs of the node")[2]], [])
+        self.assertEqual((text.count(" received"), text.count(" sent")), (2, 2))
+        self.assertLessEqual(len(text.splitlines()), 30)
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+
+    def test_a_report_as_json_is_the_answer_itself(self):
+        self.assertEqual(json.loads(self.ask("report", "done", "--json")), self.running.get("/api/v1/jobs/done").json)
+
+    def test_a_job_that_runs_has_a_report_too(self):
+        self.assertIn("running", self.ask("report", "evil"))
+
+    def test_a_job_that_is_not_there(self):
+        result = self.running.perfctl("report", "absent")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("There is no job 'absent'", result.stderr)
+
+    def test_an_id_that_is_none_is_wrong_usage(self):
+        self.assertEqual(self.running.perfctl("report", "../node").returncode, 2)
+        self.assertEqual(self.running.perfctl("job", "show", "a b").returncode, 2)
+
+    def test_jobs_are_listed(self):
+        lines = self.ask("job", "list").splitlines()
+        self.assertEqual(lines[0].split(), ["JOB", "STATE", "BEGAN", "DURATION", "EXIT", "USER", "NAME"])
+        self.assertRegex(lines[1], r"^evil +running ")
+        self.assertRegex(lines[2], r"^done +finished .* 3 +alice +train$")
+        self.assertEqual(len(self.ask("job", "list", "--state", "running").splitlines()), 2)
+        self.assertEqual(len(json.loads(self.ask("job", "list", "--limit", "1", "--json"))["jobs"]), 1)
+        result = self.running.perfctl("job", "list", "--state", "interrupted")
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
+
+    def test_the_list_fits_a_terminal_and_is_whole_elsewhere(self):
+        name = "a-name-that-is-longer-than-there-is-room-for " * 3
+        with self.running.client() as client:
+            self.assert_status(client.begin("long", name=name), "OK")
+        self.assertIn(name.strip(), self.ask("job", "list"))
+        for columns in (80, 120):
+            lines = ESCAPES.sub("", self.on_terminal("job", "list", environment={"COLUMNS": str(columns)})[1]).splitlines()
+            self.assertGreater(len(lines), 3)
+            self.assertLessEqual(max(map(len, lines)), columns)
+
+    def test_a_job_is_shown(self):
+        text = self.ask("job", "show", "done")
+        self.assertIn("python3 train.py", text)
+        self.assertNotIn("CPUs of the node", text)
+
+    def test_metrics_are_columns_for_other_programs(self):
+        for words in (("metrics",), ("metrics", "--job", "done")):
+            lines = self.ask(*words).splitlines()
+            self.assertGreater(len(lines), 30)
+            rows = {line.split()[0]: line.split()[1:] for line in lines}
+            self.assertEqual(rows["duration_seconds"][1:], ["s", "exact"])
+            self.assertGreater(float(rows["duration_seconds"][0]), 0)
+        self.assertIn("metrics", json.loads(self.ask("metrics", "--json")))
+
+    def test_begin_and_end_may_be_said_again(self):
+        for words, more in ((("begin", "x"), "has begun"), (("begin", "x"), "had already begun"),
+                            (("end", "--exit-status", "4", "x"), "has ended"), (("end", "x"), "had already ended")):
+            self.assertEqual(self.ask("job", *words), f"x {more}\n")
+        self.assertEqual(json.loads(self.ask("report", "x", "--json"))["exit"]["status"], 4)
+        self.assertEqual(json.loads(self.ask("job", "end", "x", "--json")), {"job": "x", "ended": True, "duplicate": True})
+
+    def test_an_end_without_a_job_fails(self):
+        result = self.running.perfctl("job", "end", "absent")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("there is no such job", result.stderr)
+
+    def test_status_when_all_is_well(self):
+        text = self.ask("status")
+        self.assertRegex(text, r"^perfd \S+ on \S+: well\n")
+        for words in (str(self.running.socket), str(self.running.http_socket), "every 100 ms", "1 running", "takes results"):
+            self.assertIn(words, text)
+        answer = json.loads(self.ask("status", "--json"))
+        self.assertEqual((answer["reachable"], answer["well"]), (True, True))
+
+    def test_watch_prints_a_line_for_each_update(self):
+        lines = self.ask("watch", "--count", "3", "--interval", "0.1").splitlines()
+        self.assertEqual(len(lines), 4)
+        self.assertEqual(lines[0].split()[0], "time")
+        documents = [json.loads(line) for line in self.ask("watch", "-c2", "--interval=0.1", "--json").splitlines()]
+        self.assertEqual([sorted(d) for d in documents], [["jobs_running", "latest", "time_ms"]] * 2)
+
+    def test_watch_outlives_a_restart(self):
+        process = subprocess.Popen([str(PERFCTL), "watch", "--interval", "0.1", "--socket", str(self.running.socket)],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertTrue(process.stdout.readline())
+        self.assertTrue(process.stdout.readline())
+        self.running.stop()
+        self.assertIn("Waiting for it", process.stderr.readline())
+        while select.select([process.stdout], [], [], 0)[0]:
+            os.read(process.stdout.fileno(), 65536)
+        self.running.start()
+        self.assertTrue(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(TIMEOUT_S), 0)
+        process.stdout.close()
+        process.stderr.close()
+
+
+class Terminal(WithJobs):
+    def test_colours_on_a_terminal_only_and_only_where_wanted(self):
+        self.assertNotIn("\x1b", self.ask("report", "done", environment={"NO_COLOR": ""}))
+        status, text = self.on_terminal("report", "done")
+        self.assertEqual(status, 0)
+        self.assertIn("\x1b[1m", text)
+        self.assertIn("·", text)
+        for words, environment in ((("--no-color",), {}), ((), {"NO_COLOR": "1"}), ((), {"TERM": "dumb"})):
+            self.assertNotIn("\x1b", self.on_terminal("report", *words, "done", environment=environment)[1])
+
+    def test_nothing_of_a_job_controls_the_terminal(self):
+        for words in (("report", "evil"), ("job", "show", "evil"), ("job", "list"), ("report", "--json", "evil")):
+            text = ESCAPES.sub("", self.on_terminal(*words)[1]) if "--json" not in words else self.on_terminal(*words)[1]
+            for character in ("\x1b", "\x07", "\x9b", "\x7f"):
+                self.assertNotIn(character, text)
+
+    def test_watch_redraws_and_ends_with_ctrl_c(self):
+        status, text = self.on_terminal("watch", "--interval", "0.1", until=b"\x1b[?25l\x1b[2J")
+        self.assertEqual(status, 0)
+        self.assertIn("CPUs", text)
+        self.assertTrue(text.endswith("\x1b[?25h"), "the cursor is left hidden")
+
+
+class Unreachable(TestCase):
+    def perfctl(self, *words, **environment):
+        return subprocess.run([str(PERFCTL), *words], capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL,
+                              env={**os.environ, "PERFD_SOCKET": "/nonexistent/perfd.sock", **environment})
+
+    def test_every_question_ends_with_three(self):
+        for words in (["report", "j"], ["metrics"], ["watch"], ["job", "list"], ["job", "show", "j"], ["status"],
+                      ["job", "begin", "--timeout", "0", "j"], ["job", "end", "--timeout", "0", "j"]):
+            result = self.perfctl(*words)
+            self.assertEqual(result.returncode, 3, words)
+            self.assertIn("No such file or directory", result.stdout + result.stderr)
+        self.assertFalse(json.loads(self.perfctl("status", "--json").stdout)["reachable"])
+
+    def test_a_proxy_in_the_environment_is_not_asked(self):
+        daemon = self.daemon()
+        result = daemon.perfctl("metrics", environment={"http_proxy": "http://192.0.2.1:9", "ALL_PROXY": "http://192.0.2.1:9"})
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_the_http_socket_can_be_given(self):
+        daemon = self.daemon()
+        self.assertEqual(self.perfctl("--http-socket", str(daemon.http_socket), "metrics").returncode, 0)
+        self.assertEqual(self.perfctl("metrics", PERFD_HTTP_SOCKET=str(daemon.http_socket)).returncode, 0)
+
+
+class CommandLine(TestCase):
+    def perfctl(self, *words):
+        return subprocess.run([str(PERFCTL), *words], capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
+
+    def test_help_is_everywhere_with_examples(self):
+        for command in COMMANDS:
+            for words in ([*command.split(), "--help"], [*command.split(), "-h"], ["help", *command.split()]):
+                result = self.perfctl(*words)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                self.assertIn("Examples\n", result.stdout)
+                self.assertIn(f"perfctl {command} ", result.stdout)
+        self.assertEqual(self.perfctl("--help").returncode, 0)
+        self.assertEqual(self.perfctl("job", "--help").stdout, self.perfctl("--help").stdout)
+        self.assertEqual(self.perfctl("job", "-h").returncode, 0)
+        for command in COMMANDS:
+            self.assertIn(f"  {command} ", self.perfctl("--help").stdout)
+
+    def test_nothing_at_all_shows_the_overview_and_fails(self):
+        result = self.perfctl()
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("Commands", result.stderr)
+
+    def test_wrong_usage_is_two_with_a_suggestion(self):
+        for words, text in ((["sumbit"], "Did you mean 'submit'?"), (["job", "lst"], "Did you mean 'job list'?"),
+                            (["job"], "list, show, begin or end"), (["submit", "--tiemout", "3"], "Did you mean '--timeout'?"),
+                            (["report"], "Something is missing"), (["report", "a", "b"], "'b' is one word too many"),
+                            (["--sokcet"], "Did you mean '--socket'?"), (["run"], "Something is missing"),
+                            (["metrics", "--job"], "--job needs an argument")):
+            result = self.perfctl(*words)
+            self.assertEqual((result.returncode, result.stdout), (2, ""), words)
+            self.assertIn(text, result.stderr)
+
+    def test_the_version(self):
+        self.assertEqual(self.perfctl("--version").stdout, f"perfctl {(ROOT / 'VERSION').read_text().strip()}\n")
+
+    def test_an_output_that_is_full_is_a_failure(self):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([str(PERFCTL), "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("No space left on device", result.stderr)
+
+
+class Completion(TestCase):
+    def complete(self, line, **environment):
+        words = line.split(" ")
+        script = f"source {ROOT}/client/perfctl.bash\nCOMP_WORDS=({' '.join(repr(w) for w in words)})\nCOMP_CWORD={len(words) - 1}\n" \
+                 '_perfctl\nprintf "%s\\n" "${COMPREPLY[@]}"'
+        done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, timeout=TIMEOUT_S,
+                              env={**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", **environment})
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_commands_and_options(self):
+        self.assertEqual(self.complete("perfctl su"), ["submit"])
+        self.assertEqual(self.complete("perfctl job b"), ["begin"])
+        self.assertEqual(self.complete("perfctl submit --tim"), ["--timeout"])
+        self.assertEqual(self.complete("perfctl --socket x job end --ex"), ["--exit-status"])
+        self.assertEqual(self.complete("perfctl job list --state r"), ["running"])
+        self.assertEqual(self.complete("perfctl run --indicator y"), ["yes"])
+
+    def test_every_option_of_every_command(self):
+        for command in COMMANDS:
+            usage = subprocess.run([str(PERFCTL), *command.split(), "--help"], capture_output=True, text=True).stdout
+            options = set(re.findall(r"  (--[a-z-]+)", usage))
+            self.assertGreater(len(options), 3)
+            self.assertEqual(options - set(self.complete(f"perfctl {command} --")), set(), command)
+
+    def test_jobs(self):
+        daemon = self.daemon()
+        with daemon.client() as client:
+            self.assert_status(client.begin("job-one"), "OK")
+        self.assertEqual(self.complete("perfctl report job", PERFD_SOCKET=str(daemon.socket)), ["job-one"])
+
+    def test_without_perfd_there_is_nothing_to_offer(self):
+        self.assertEqual(self.complete("perfctl report x", PERFD_SOCKET="/nonexistent"), [])

@@ -1,0 +1,560 @@
+"""perfctl run: what it must not change of a command, and what perfd gets to know of it."""
+
+import fcntl
+import hashlib
+import json
+import os
+import pathlib
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+
+from harness import BUILD, IS_SANITIZED, PERFCTL, TIMEOUT_S, TestCase, indicator, wait_for
+
+# What a job may take longer for perfd's sake is bounded by 0.2 s at its begin and 1.5 + 0.25 s at its end.
+BOUND_S = 2.5 if not IS_SANITIZED else 10
+
+
+class RunTestCase(TestCase):
+    """Each test has a directory, and a spool in it."""
+
+    def setUp(self):
+        super().setUp()
+        self.directory = self.temporary_directory()
+        self.spool = self.directory / "spool"
+        self.absent = self.directory / "absent.sock"
+
+    def environment(self, socket, **more):
+        environment = {**os.environ, "PERFD_SOCKET": str(socket), "NO_COLOR": "1", **more}
+        for name in ("PERFD_JOB", "PERFD_HTTP_SOCKET", "SLURM_PROCID"):
+            if name not in more:
+                environment.pop(name, None)
+        return environment
+
+    def start(self, *command, socket=None, options=(), environment=None, **more):
+        return subprocess.Popen([str(PERFCTL), "run", "--spool", str(self.spool), *options, "--", *map(str, command)],
+                                env=self.environment(socket or self.absent, **(environment or {})), **more)
+
+    def perfctl_run(self, *command, stdin=b"", **more):
+        """(exit status, stdout, stderr), both as bytes."""
+        process = self.start(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+        out, err = process.communicate(stdin, timeout=TIMEOUT_S)
+        return process.returncode, out, err
+
+    def spooled(self):
+        return [json.loads(line) for path in sorted(self.spool.glob("*.jsonl")) for line in path.read_text().splitlines()]
+
+    def job(self, daemon, job="j"):
+        return daemon.get(f"/api/v1/jobs/{job}").json
+
+
+class Transparency(RunTestCase):
+    """With a perfd and without one, a command does what it does alone."""
+
+    def sockets(self):
+        return [self.daemon().socket, self.absent]
+
+    def test_exit_status_is_the_commands(self):
+        for socket in self.sockets():
+            for status in (0, 1, 2, 3, 126, 127, 255):
+                self.assertEqual(self.perfctl_run("sh", "-c", f"exit {status}", socket=socket)[0], status)
+
+    def test_a_signal_counts_as_128_and_its_number(self):
+        for socket in self.sockets():
+            for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGABRT, signal.SIGPIPE):
+                status = self.perfctl_run("sh", "-c", f"ulimit -c 0; kill -{int(number)} $$", socket=socket)[0]
+                self.assertEqual(status, 128 + number)
+
+    def test_a_command_that_is_not_there_is_127(self):
+        for socket in self.sockets():
+            status, out, err = self.perfctl_run("no-such-command-anywhere", socket=socket)
+            self.assertEqual((status, out), (127, b""))
+            self.assertIn(b"Cannot run 'no-such-command-anywhere': No such file or directory", err)
+
+    def test_a_command_that_cannot_be_run_is_126(self):
+        path = self.directory / "data"
+        path.write_text("not a program")
+        path.chmod(0o644)
+        for command in (path, self.directory):
+            status, _, err = self.perfctl_run(command)
+            self.assertEqual(status, 126)
+            self.assertIn(b"Permission denied", err)
+
+    def test_a_script_without_interpreter_line_runs_in_the_shell(self):
+        path = self.directory / "script"
+        path.write_text("exit 7\n")
+        path.chmod(0o755)
+        self.assertEqual(self.perfctl_run(path)[0], 7)
+
+    def test_input_and_outputs_pass_byte_for_byte(self):
+        data = bytes(range(256)) * 1000 + b"no newline at the end"
+        program = "import sys; d = sys.stdin.buffer.read(); sys.stdout.buffer.write(d); sys.stderr.buffer.write(d[::-1])"
+        for socket in self.sockets():
+            for mode in ("auto", "yes", "no"):
+                status, out, err = self.perfctl_run("/usr/bin/python3", "-c", program, stdin=data, socket=socket,
+                                                    options=("--indicator", mode))
+                self.assertEqual(status, 0)
+                self.assertEqual(out, data)
+                self.assertIn(data[::-1], err)
+
+    def test_a_closed_output_leaves_the_connection_alone(self):
+        daemon = self.daemon()
+        command = [PERFCTL, "run", "--spool", self.spool, "--job", "j", "--", "sh", "-c", "echo into nowhere; exit 7"]
+        done = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', *map(str, command)], env=self.environment(daemon.socket),
+                              stderr=subprocess.PIPE, timeout=TIMEOUT_S)
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn(b"Cannot write to standard output: Bad file descriptor", done.stderr)
+        self.assertEqual(self.job(daemon)["exit"]["status"], 7)
+        self.assertEqual(self.spooled(), [])
+
+    def test_a_hundred_megabytes_pass_unchanged(self):
+        n = 100_000_000
+        program = f"import os, hashlib; d = os.urandom(1 << 20) * 96; d = d[:{n}]; d += b'x' * ({n} - len(d))\n" \
+                  "import sys; sys.stdout.buffer.write(d); sys.stderr.write(hashlib.sha256(d).hexdigest())"
+        for target in ("pipe", "file"):
+            with open(self.directory / "out", "w+b") as file:
+                process = self.start("/usr/bin/python3", "-c", program, stderr=subprocess.PIPE,
+                                     stdout=subprocess.PIPE if target == "pipe" else file)
+                digest, length = hashlib.sha256(), 0
+                if target == "pipe":
+                    while chunk := process.stdout.read(1 << 20):
+                        digest.update(chunk)
+                        length += len(chunk)
+                    process.stdout.close()
+                err = process.stderr.read().decode()
+                process.stderr.close()
+                self.assertEqual(process.wait(TIMEOUT_S), 0)
+                if target == "file":
+                    file.seek(0)
+                    digest, length = hashlib.sha256(data := file.read()), len(data)
+                self.assertEqual(length, n)
+                self.assertIn(digest.hexdigest(), err)
+
+    def test_output_is_appended_to_a_file_that_is_appended_to(self):
+        path = self.directory / "log"
+        path.write_bytes(b"before\n")
+        with open(path, "ab") as file:
+            self.assertEqual(self.start("echo", "after", stdout=file, stderr=subprocess.DEVNULL).wait(TIMEOUT_S), 0)
+        self.assertEqual(path.read_bytes(), b"before\nafter\n")
+
+    def test_output_comes_at_once_and_not_at_the_end(self):
+        process = self.start("sh", "-c", "echo first; read line; echo $line", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL)
+        self.assertEqual(process.stdout.readline(), b"first\n")
+        self.assertEqual(process.communicate(b"second\n", timeout=TIMEOUT_S)[0], b"second\n")
+
+    def test_a_reader_that_goes_away_is_the_commands_to_notice(self):
+        for mode in ("auto", "no"):
+            process = self.start("sh", "-c", "while :; do echo line; done", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                 options=("--indicator", mode))
+            self.assertEqual(process.stdout.readline(), b"line\n")
+            process.stdout.close()
+            self.assertEqual(process.wait(TIMEOUT_S), 128 + signal.SIGPIPE)
+
+    def test_a_reader_that_went_away_ends_even_a_command_that_checks_late(self):
+        ready = self.directory / "ready"
+        process = self.start("sh", "-c", f"read line; echo one; touch {ready}; read line; echo two; exit 9", stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        process.stdout.close()
+        process.stdin.write(b"\n")
+        process.stdin.close()
+        self.assertEqual(process.wait(TIMEOUT_S), 128 + signal.SIGPIPE)
+
+    def test_a_slow_reader_does_not_keep_signals_from_the_command(self):
+        process = self.start("sh", "-c", "trap 'exit 5' TERM; while :; do head -c 4096 /dev/zero; done", stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL)
+        self.assertTrue(process.stdout.read(1))
+        # Nobody reads any more: sooner or later all pipes are full.
+        wait_for(lambda: self.is_full(process.stdout.fileno()), "a full pipe")
+        process.terminate()
+        wait_for(lambda: len(self.children(process.pid)) == 0 or process.poll() is not None or self.drain(process), "the command's end")
+        self.drain(process)
+        self.assertEqual(process.wait(TIMEOUT_S), 5)
+        process.stdout.close()
+
+    @staticmethod
+    def is_full(fd):
+        n = bytearray(4)
+        fcntl.ioctl(fd, 0x541B, n)  # FIONREAD
+        return int.from_bytes(n, sys.byteorder) >= 65536 - 4096
+
+    @staticmethod
+    def drain(process):
+        """Reads what is there, without waiting. False, so that a wait_for() goes on."""
+        while select.select([process.stdout], [], [], 0)[0]:
+            if not os.read(process.stdout.fileno(), 1 << 20):
+                break
+        return False
+
+    @staticmethod
+    def children(pid):
+        try:
+            return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        except FileNotFoundError:
+            return []
+
+    def test_what_outlives_the_command_keeps_its_output(self):
+        out = self.directory / "fifo"
+        os.mkfifo(out)
+        reader = os.open(out, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        go = self.directory / "go"
+        with open(out, "wb") as file:
+            process = self.start("sh", "-c", f"(until [ -e {go} ]; do sleep 0.01; done; echo late) & echo early", stdout=file,
+                                 stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+            # The command has ended, and so has perfctl, although its output is still held open.
+            self.assertEqual(process.wait(TIMEOUT_S), 0)
+        go.touch()
+        data = b""
+
+        def read():
+            nonlocal data
+            try:
+                data += os.read(reader, 4096)
+            except BlockingIOError:
+                pass
+            return b"late\n" in data
+        wait_for(read, "what the command left behind has to say")
+        self.assertEqual(data, b"early\nlate\n")
+
+    def test_the_command_finds_its_own_surroundings(self):
+        program = "import os, signal, json; print(json.dumps([sorted(map(int, os.listdir('/proc/self/fd'))), " \
+                  "[l for l in open('/proc/self/status') if l.startswith(('SigBlk', 'SigIgn'))], os.getppid()]))"
+        alone = subprocess.run(["/usr/bin/python3", "-c", program], stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        for socket in self.sockets():
+            status, out, _ = self.perfctl_run("/usr/bin/python3", "-c", program, socket=socket)
+            self.assertEqual(status, 0)
+            self.assertEqual(json.loads(out)[:2], json.loads(alone.stdout)[:2])
+
+    def test_what_is_ignored_stays_ignored(self):
+        process = self.start("sh", "-c", "kill -HUP $$; kill -CHLD $$; echo alive", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                             preexec_fn=lambda: [signal.signal(s, signal.SIG_IGN) for s in (signal.SIGHUP, signal.SIGCHLD)])
+        self.assertEqual(process.communicate(timeout=TIMEOUT_S)[0], b"alive\n")
+        self.assertEqual(process.returncode, 0)
+
+    def test_the_job_is_in_the_environment(self):
+        status, out, _ = self.perfctl_run("sh", "-c", "echo $PERFD_JOB $PERFD_SOCKET", options=("--job", "my-job"))
+        self.assertEqual(out.decode().split(), ["my-job", str(self.absent)])
+
+
+class Signals(RunTestCase):
+    def test_signals_to_perfctl_are_passed_on(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
+            process = self.start("sh", "-c", f"ulimit -c 0; trap 'exit 5' {int(number)}; echo ready; while :; do sleep 0.01; done",
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+            process.send_signal(number)
+            self.assertEqual(process.wait(TIMEOUT_S), 5, number)
+            process.stdout.close()
+
+    def test_a_command_without_handlers_ends_by_the_signal(self):
+        for options in ((), ("--indicator", "no")):
+            process = self.start("sh", "-c", "echo ready; exec sleep 1000", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                 options=options)
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+            process.terminate()
+            self.assertEqual(process.wait(TIMEOUT_S), 128 + signal.SIGTERM)
+            process.stdout.close()
+
+    def on_terminal(self, *command):
+        """A session leader's shell with a terminal, as a person has it. Returns (pid, master)."""
+        pid, master = pty.fork()
+        if pid == 0:
+            os.execvpe(command[0], list(map(str, command)), self.environment(self.absent, TERM="xterm", PS1="$ "))
+        self.addCleanup(os.close, master)
+        return pid, master
+
+    @staticmethod
+    def read_until(master, word):
+        data = b""
+
+        def read():
+            nonlocal data
+            if select.select([master], [], [], 0)[0]:
+                try:
+                    data += os.read(master, 4096)
+                except OSError:
+                    return True
+            return word in data
+        wait_for(read, f"{word!r}")
+        return data
+
+    @staticmethod
+    def wait_status(pid):
+        return wait_for(lambda: (r := os.waitpid(pid, os.WNOHANG))[0] and r, "the end")[1]
+
+    def test_ctrl_c_reaches_the_command_once(self):
+        pid, master = self.on_terminal(PERFCTL, "run", "--spool", self.spool, "--", "/usr/bin/python3", "-c",
+                                       "import signal, time\nn = 0\n"
+                                       "def on(*_):\n  global n; n += 1\n"
+                                       "signal.signal(signal.SIGINT, on)\nsignal.signal(signal.SIGUSR1, lambda *_: exit(n))\n"
+                                       "print('ready', flush=True)\nwhile n == 0: time.sleep(0.01)\n"
+                                       "print('interrupted', flush=True)\nwhile True: time.sleep(0.01)")
+        self.read_until(master, b"ready")
+        os.write(master, b"\x03")
+        self.read_until(master, b"interrupted")
+        # A second INT, had there been one, would have arrived before this.
+        os.kill(pid, signal.SIGUSR1)
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait_status(pid)), 1)
+
+    def test_on_a_terminal_the_command_has_the_terminal(self):
+        pid, master = self.on_terminal(PERFCTL, "run", "--spool", self.spool, "--", "sh", "-c",
+                                       "test -t 0 && test -t 1 && test -t 2 && echo all-three")
+        data = self.read_until(master, b"all-three")
+        self.assertIn(b"all-three", data)
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait_status(pid)), 0)
+
+    def test_with_indicator_yes_its_output_is_taken_even_there(self):
+        pid, master = self.on_terminal(PERFCTL, "run", "--spool", self.spool, "--indicator", "yes", "--", "sh", "-c",
+                                       "test -t 1 || echo a-pipe")
+        self.read_until(master, b"a-pipe")
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait_status(pid)), 0)
+
+    def test_ctrl_z_stops_both_and_fg_continues_both(self):
+        pid, master = self.on_terminal("bash", "--norc", "-i")
+        self.read_until(master, b"$ ")
+        os.write(master, f"{PERFCTL} run --spool {self.spool} -- sh -c 'echo re''ady; read line; echo got-$line'\n".encode())
+        self.read_until(master, b"ready")
+        os.write(master, b"\x1a")
+        self.read_until(master, b"Stopped")
+        os.write(master, b"fg\n")
+        os.write(master, b"word\n")
+        self.read_until(master, b"got-word")
+        os.write(master, b"exit 0\n")
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait_status(pid)), 0)
+
+    def test_stop_and_continue_sent_to_perfctl_alone_reach_the_command(self):
+        # A process group of its own, with its parent outside: else nothing could continue it, and the kernel would not stop it.
+        process = self.start("sh", "-c", "echo $$; exec sleep 1000", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, process_group=0)
+        child = int(process.stdout.readline())
+        state = lambda pid: pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        process.send_signal(signal.SIGTSTP)
+        wait_for(lambda: state(child) == "T" and state(process.pid) == "T", "both to stop")
+        process.send_signal(signal.SIGCONT)
+        wait_for(lambda: state(child) != "T" and state(process.pid) != "T", "both to go on")
+        process.terminate()
+        self.assertEqual(process.wait(TIMEOUT_S), 128 + signal.SIGTERM)
+        process.stdout.close()
+
+
+class Recording(RunTestCase):
+    """What perfd knows afterwards."""
+
+    def test_a_job_with_all_that_is_said_of_it(self):
+        daemon = self.daemon()
+        status, _, err = self.perfctl_run("sh", "-c", "exit 3", socket=daemon.socket,
+                                          options=("--job", "j", "--name", "n", "--label", "a=b", "--label", "c=d=e", "--rank", "4"))
+        self.assertEqual((status, err), (3, b""))
+        job = self.job(daemon)
+        self.assertEqual((job["state"], job["name"], job["command"], job["rank"]), ("finished", "n", "sh -c 'exit 3'", 4))
+        self.assertEqual(job["labels"], {"a": "b", "c": "d=e"})
+        self.assertEqual(job["exit"], {"status": 3, "signal": 0})
+        self.assertEqual(job["uid"], os.getuid())
+        self.assertEqual(len(job["rusage"]), 16)
+        self.assertGreater(job["rusage"]["ru_maxrss"], 100)
+
+    def test_a_signal_is_recorded(self):
+        daemon = self.daemon()
+        self.perfctl_run("sh", "-c", "kill -9 $$", socket=daemon.socket, options=("--job", "j"))
+        self.assertEqual(self.job(daemon)["exit"], {"status": 137, "signal": 9})
+
+    def test_a_command_that_is_not_there_is_recorded(self):
+        daemon = self.daemon()
+        self.perfctl_run("no-such-command-anywhere", socket=daemon.socket, options=("--job", "j"))
+        job = self.job(daemon)
+        self.assertEqual(job["exit"], {"status": 127, "signal": 0})
+        self.assertIsNone(job["rusage"])
+
+    def test_rusage_is_that_of_the_command(self):
+        daemon = self.daemon()
+        self.perfctl_run("/usr/bin/python3", "-c", "x = bytearray(64 << 20); n = 0\nwhile n < 2000000: n += 1",
+                         socket=daemon.socket, options=("--job", "j"))
+        rusage = self.job(daemon)["rusage"]
+        self.assertGreater(rusage["ru_maxrss"], 64 << 10)
+        self.assertGreater(rusage["ru_utime"], 0.02)
+
+    def test_a_short_job_has_exact_totals(self):
+        daemon = self.daemon()
+        begin = time.monotonic()
+        self.perfctl_run("sleep", "0.2", socket=daemon.socket, options=("--job", "j"))
+        self.assertLess(time.monotonic() - begin, 0.2 + BOUND_S)
+        job = self.job(daemon)
+        metrics = {m["key"]: m for m in job["metrics"]}
+        self.assertEqual(metrics["duration_seconds"]["quality"], "exact")
+        self.assertGreater(metrics["duration_seconds"]["value"], 0.19)
+        self.assertLess(metrics["duration_seconds"]["value"], 0.2 + BOUND_S)
+
+    def test_the_rank_comes_from_the_launcher(self):
+        daemon = self.daemon()
+        self.perfctl_run("true", socket=daemon.socket, options=("--job", "j"), environment={"SLURM_PROCID": "12"})
+        self.assertEqual(self.job(daemon)["rank"], 12)
+
+    def test_an_id_is_made_where_none_is_given(self):
+        daemon = self.daemon()
+        _, out, _ = self.perfctl_run("sh", "-c", "echo $PERFD_JOB", socket=daemon.socket)
+        self.assertRegex(out.decode(), r"^j[0-9a-z]{15}\n$")
+        self.assertEqual(self.job(daemon, out.decode().strip())["state"], "finished")
+
+    def test_verbose_says_what_happens_and_quiet_says_nothing(self):
+        daemon = self.daemon()
+        _, _, err = self.perfctl_run("true", socket=daemon.socket, options=("--job", "j"))
+        self.assertEqual(err, b"")
+        _, _, err = self.perfctl_run("true", socket=daemon.socket, options=("--job", "k", "-v"))
+        self.assertIn(b"Job k has begun", err)
+        self.assertIn(b"perfctl report k", err)
+
+    def test_indicators_in_the_output_are_submitted_for_the_job(self):
+        daemon = self.daemon()
+        text = "starting\n" + json.dumps(indicator("a", rate=1.5)) + "\nin between\n" + json.dumps(indicator("b"), indent=1) + "\ndone\n"
+        for job, mode in (("j", "auto"), ("k", "yes")):
+            status, out, err = self.perfctl_run("printf", "%s", text, socket=daemon.socket, options=("--job", job, "--indicator", mode))
+            self.assertEqual((status, out.decode(), err), (0, text, b""))
+        for name in ("a", "b"):
+            results = daemon.get(f"/api/v1/indicators/{name}/results").json["results"]
+            self.assertEqual(sorted(r["job"] for r in results), ["j", "k"])
+
+    def test_indicators_of_a_failed_command_are_kept_too(self):
+        daemon = self.daemon()
+        self.assertEqual(self.perfctl_run("sh", "-c", f"echo '{json.dumps(indicator('a'))}'; exit 4", socket=daemon.socket)[0], 4)
+        self.assertEqual(len(daemon.get("/api/v1/indicators/a/results").json["results"]), 1)
+
+    def test_with_indicator_no_nothing_is_submitted(self):
+        daemon = self.daemon()
+        self.perfctl_run("echo", json.dumps(indicator("a")), socket=daemon.socket, options=("--indicator", "no"))
+        self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"], [])
+
+    def test_with_indicator_yes_its_absence_is_spoken_of_and_changes_nothing(self):
+        daemon = self.daemon()
+        for text, words in (("nothing", b"no JSON object with @result"), ('{"@result": nan}', b"output:1:"),
+                            ('{"@result": {}}', b"was not submitted: "), ("x" * (2 << 20), b"longer than 1024 KiB")):
+            status, out, err = self.perfctl_run("cat", stdin=text.encode(), socket=daemon.socket, options=("--indicator", "yes"))
+            self.assertEqual((status, out), (0, text.encode()))
+            self.assertIn(words, err)
+
+    def test_an_id_that_was_used_before_runs_without_perfd(self):
+        daemon = self.daemon()
+        self.assertEqual(self.perfctl_run("true", socket=daemon.socket, options=("--job", "j"))[0], 0)
+        status, _, err = self.perfctl_run("sh", "-c", "exit 6", socket=daemon.socket, options=("--job", "j"))
+        self.assertEqual(status, 6)
+        self.assertIn(b"every job needs its own", err)
+        self.assertEqual(self.job(daemon)["exit"], {"status": 0, "signal": 0})
+
+    def test_a_killed_perfctl_leaves_an_interrupted_job(self):
+        daemon = self.daemon()
+        process = self.start("sh", "-c", "echo $$; exec sleep 1000", socket=daemon.socket, stdout=subprocess.PIPE, options=("--job", "j"))
+        child = int(process.stdout.readline())
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        wait_for(lambda: self.job(daemon)["state"] == "interrupted", "the interruption")
+
+
+class Trouble(RunTestCase):
+    """perfd is no job's undoing."""
+
+    def timed(self, *command, **more):
+        begin = time.monotonic()
+        result = self.perfctl_run(*command, **more)
+        return (time.monotonic() - begin, *result)
+
+    def test_without_perfd_a_command_runs_at_once(self):
+        seconds, status, out, err = self.timed("sh", "-c", "echo done; exit 3")
+        self.assertLess(seconds, 1 if not IS_SANITIZED else BOUND_S)
+        self.assertEqual((status, out), (3, b"done\n"))
+        self.assertIn(b"Running without it", err)
+
+    def test_without_perfd_indicators_are_kept_for_later(self):
+        status, _, err = self.perfctl_run("echo", json.dumps(indicator("a")), options=("--job", "j"))
+        self.assertEqual(status, 0)
+        self.assertIn(b"are kept in", err)
+        self.assertEqual([(r["kind"], r["job"], r["document"]["name"]) for r in self.spooled()], [("indicator", "j", "a")])
+
+        daemon = self.daemon()
+        self.assertEqual(daemon.perfctl("flush", "--spool", self.spool).returncode, 0)
+        self.assertEqual(daemon.get("/api/v1/indicators/a/results").json["results"][0]["job"], "j")
+        self.assertEqual(self.spooled(), [])
+
+    def test_a_stopped_perfd_does_not_delay_a_job_beyond_the_bound(self):
+        daemon = self.daemon()
+        daemon.signal(signal.SIGSTOP)
+        self.addCleanup(daemon.signal, signal.SIGCONT)
+        seconds, status, out, err = self.timed("sh", "-c", f"echo '{json.dumps(indicator('a'))}'; exit 3", socket=daemon.socket,
+                                               options=("--job", "j"))
+        self.assertEqual(status, 3)
+        self.assertLess(seconds, BOUND_S)
+        self.assertIn(b"does not answer", err)
+        self.assertEqual({r["kind"] for r in self.spooled()}, {"indicator", "job_end"})
+
+        # The result is in its socket as well as in the spool, and stored once. The job was over before perfd could see it.
+        daemon.signal(signal.SIGCONT)
+        flushed = daemon.perfctl("flush", "--spool", self.spool, "--json")
+        self.assertEqual(flushed.returncode, 0, flushed.stderr)
+        self.assertEqual(len(daemon.get("/api/v1/indicators/a/results").json["results"]), 1)
+        self.assertEqual(self.spooled(), [])
+
+    def test_a_begin_that_perfd_answers_late_counts(self):
+        daemon = self.daemon()
+        daemon.signal(signal.SIGSTOP)
+        process = self.start("sh", "-c", "echo ready; read line; exit 3", socket=daemon.socket, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, options=("--job", "j"))
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        daemon.signal(signal.SIGCONT)
+        wait_for(lambda: daemon.get("/api/v1/jobs/j").status == 200, "the job")
+        process.communicate(b"\n", timeout=TIMEOUT_S)
+        self.assertEqual(process.returncode, 3)
+        job = self.job(daemon)
+        self.assertEqual((job["state"], job["exit"]), ("finished", {"status": 3, "signal": 0}))
+
+    def test_an_end_finds_a_perfd_that_was_restarted(self):
+        daemon = self.daemon()
+        process = self.start("sh", "-c", "echo ready; read line; exit 3", socket=daemon.socket, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, options=("--job", "j"))
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        daemon.restart()
+        _, err = process.communicate(b"\n", timeout=TIMEOUT_S)
+        self.assertEqual((process.returncode, err), (3, b""))
+        self.assertEqual(self.job(daemon)["exit"], {"status": 3, "signal": 0})
+
+    def test_an_end_that_perfd_misses_is_kept_for_later(self):
+        daemon = self.daemon()
+        process = self.start("sh", "-c", "echo ready; read line; exit 3", socket=daemon.socket, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, options=("--job", "j"))
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        daemon.stop()
+        _, err = process.communicate(b"\n", timeout=TIMEOUT_S)
+        self.assertEqual(process.returncode, 3)
+        self.assertIn(b"are kept in", err)
+        self.assertEqual([r["exit_status"] for r in self.spooled()], [3])
+
+        daemon.start()
+        self.assertEqual(daemon.perfctl("flush", "--spool", self.spool).returncode, 0)
+        job = self.job(daemon)
+        self.assertEqual((job["state"], job["exit"]), ("finished", {"status": 3, "signal": 0}))
+
+    def test_the_next_run_takes_along_what_was_kept(self):
+        self.perfctl_run("echo", json.dumps(indicator("a")))
+        daemon = self.daemon()
+        self.perfctl_run("true", socket=daemon.socket)
+        self.perfctl_run("echo", json.dumps(indicator("b")), socket=daemon.socket)
+        self.assertEqual({i["name"] for i in daemon.get("/api/v1/indicators").json["indicators"]}, {"a", "b"})
+
+    def test_a_spool_that_cannot_be_written_is_spoken_of(self):
+        self.spool.write_text("a file")
+        status, out, err = self.perfctl_run("echo", json.dumps(indicator("a")))
+        self.assertEqual(status, 0)
+        self.assertIn(b"are lost", err)
+
+    def test_something_else_on_the_socket_is_no_harm(self):
+        import socket
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        path = self.directory / "other.sock"
+        listener.bind(str(path))
+        listener.listen(1)
+        seconds, status, out, _ = self.timed("sh", "-c", "echo done; exit 3", socket=path)
+        self.assertEqual((status, out), (3, b"done\n"))
+        self.assertLess(seconds, BOUND_S)

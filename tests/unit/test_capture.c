@@ -1,0 +1,148 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client/capture.h"
+
+typedef struct Found {
+        Capture capture;
+        Arena arena;
+        const Value *documents[CAPTURE_DOCUMENTS_MAX];
+        size_t n;
+        JsonError error;
+} Found;
+
+static int set_up(void **state) {
+        *state = calloc(1, sizeof(Found));
+        return 0;
+}
+
+static int tear_down(void **state) {
+        Found *f = *state;
+
+        capture_deinit(&f->capture);
+        arena_deinit(&f->arena);
+        free(f);
+        return 0;
+}
+
+static void find(Found *f, const char *output) {
+        capture_deinit(&f->capture);
+        arena_deinit(&f->arena);
+        f->capture = (Capture){};
+        capture_add(&f->capture, output, strlen(output));
+        assert_int_equal(arena_init(&f->arena, json_arena_size(f->capture.text.n)), 0);
+        assert_int_equal(capture_find(&f->capture, &f->arena, f->documents, &f->n, &f->error), 0);
+}
+
+static void output_that_is_one_document_is_found(void **state) {
+        Found *f = *state;
+
+        find(f, "{\"@parameters\":{},\n \"@result\":{\"rate\":1.5}}\n");
+        assert_int_equal(f->n, 1);
+        assert_non_null(value_get(f->documents[0], "@parameters"));
+}
+
+static void documents_are_found_among_other_lines(void **state) {
+        Found *f = *state;
+
+        find(f, "epoch 1\n"
+                "{'loss': 0.5, 'epoch': 1}\n"
+                "{\"level\":\"info\"}\n"
+                "{\"@result\":{\"a\":1}}\n"
+                "some { braces } in a line\n"
+                "{\n  \"@result\": {\"a\": 2}\n}\n"
+                "done\n");
+        assert_int_equal(f->n, 2);
+}
+
+static void what_follows_on_the_same_line_is_no_matter(void **state) {
+        Found *f = *state;
+
+        find(f, "{\"@result\":{\"a\":1}} in 3 s\n{\"@result\":{\"a\":2}}");
+        assert_int_equal(f->n, 2);
+}
+
+static void a_document_in_the_middle_of_a_line_is_none(void **state) {
+        Found *f = *state;
+
+        find(f, "result: {\"@result\":{}}\n");
+        assert_int_equal(f->n, 0);
+        assert_int_equal(f->error.line, 0);
+}
+
+static void a_broken_document_is_named_by_its_line(void **state) {
+        Found *f = *state;
+
+        find(f, "begin\n{\"@result\": {\"rate\": nan}}\n");
+        assert_int_equal(f->n, 0);
+        assert_int_equal(f->error.line, 2);
+}
+
+static void nothing_printed_is_nothing_found(void **state) {
+        Found *f = *state;
+
+        find(f, "");
+        assert_int_equal(f->n, 0);
+        assert_int_equal(f->error.line, 0);
+}
+
+static void output_beyond_the_limit_is_forgotten(void **state) {
+        Found *f = *state;
+        char chunk[65536];
+
+        memset(chunk, ' ', sizeof(chunk));
+        for (size_t i = 0; i < CAPTURE_BYTES_MAX / sizeof(chunk); i++)
+                capture_add(&f->capture, chunk, sizeof(chunk));
+        assert_false(f->capture.is_too_long);
+        assert_int_equal(f->capture.text.n, CAPTURE_BYTES_MAX);
+
+        capture_add(&f->capture, "x", 1);
+        assert_true(f->capture.is_too_long);
+        assert_null(f->capture.text.text);
+}
+
+/* Each of the braces could be the beginning of a document as long as the rest. */
+static void text_that_is_nearly_json_does_not_take_for_ever(void **state) {
+        Found *f = *state;
+        size_t n = CAPTURE_BYTES_MAX;
+
+        for (size_t i = 0; i + 6 <= n; i += 6)
+                capture_add(&f->capture, "{\"a\":\n", 6);
+
+        assert_int_equal(arena_init(&f->arena, json_arena_size(f->capture.text.n)), 0);
+        assert_int_equal(capture_find(&f->capture, &f->arena, f->documents, &f->n, &f->error), 0);
+        assert_int_equal(f->n, 0);
+}
+
+static void only_so_many_documents_are_taken(void **state) {
+        Found *f = *state;
+
+        for (size_t i = 0; i < CAPTURE_DOCUMENTS_MAX + 10; i++)
+                capture_add(&f->capture, "{\"@result\":{}}\n", 15);
+        assert_int_equal(arena_init(&f->arena, json_arena_size(f->capture.text.n)), 0);
+        assert_int_equal(capture_find(&f->capture, &f->arena, f->documents, &f->n, &f->error), 0);
+        assert_int_equal(f->n, CAPTURE_DOCUMENTS_MAX);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(output_that_is_one_document_is_found),
+                TEST(documents_are_found_among_other_lines),
+                TEST(what_follows_on_the_same_line_is_no_matter),
+                TEST(a_document_in_the_middle_of_a_line_is_none),
+                TEST(a_broken_document_is_named_by_its_line),
+                TEST(nothing_printed_is_nothing_found),
+                TEST(output_beyond_the_limit_is_forgotten),
+                TEST(text_that_is_nearly_json_does_not_take_for_ever),
+                TEST(only_so_many_documents_are_taken),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

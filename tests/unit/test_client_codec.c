@@ -1,0 +1,242 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* What the client encodes is read by the daemon, and the reverse: neither knows how the other does it. */
+#include "client/codec.h"
+#include "client/json.h"
+#include "ingest/codec.h"
+
+#define FRAME_MAX_BYTES 1048576U
+
+typedef struct Fixture {
+        Arena arena, documents;
+        Buffer bytes;
+        Decoded decoded;
+} Fixture;
+
+static int set_up(void **state) {
+        Fixture *f = calloc(1, sizeof(*f));
+
+        *state = f;
+        assert_int_equal(arena_init(&f->documents, 16 * 1024 * 1024), 0);
+        return arena_init(&f->arena, FRAME_MAX_BYTES * CODEC_ARENA_FACTOR);
+}
+
+static int tear_down(void **state) {
+        Fixture *f = *state;
+
+        arena_deinit(&f->arena);
+        arena_deinit(&f->documents);
+        buffer_deinit(&f->bytes);
+        free(f);
+        return 0;
+}
+
+static const Request *decode(Fixture *f, uint64_t sequence) {
+        const Peer peer = { .uid = 7, .gid = 8, .pid = 9 };
+        Frame frame;
+
+        assert_int_equal(frame_read((const uint8_t *)f->bytes.text, f->bytes.n, FRAME_MAX_BYTES, &frame, NULL), 0);
+        assert_int_equal(frame.n_consumed, f->bytes.n);
+        assert_int_equal(codec_decode(&f->arena, &frame, &peer, STRING_MAX_BYTES, &f->decoded), 0);
+        assert_int_equal(f->decoded.sequence, sequence);
+        return &f->decoded.request;
+}
+
+static Submission make_item(Fixture *f, const char *json) {
+        Submission item = { .job = "job-1", .time_ms = 1700000000000, .id = "0123456789abcde" };
+        JsonReader reader;
+        JsonError error;
+        Complaint complaint;
+        const Value *document;
+
+        json_reader_init(&reader, json, strlen(json));
+        assert_int_equal(json_read(&reader, &f->documents, &document, &error), 0);
+        assert_int_equal(indicator_from_value(document, STRING_MAX_BYTES, &item.indicator, &complaint), 0);
+        return item;
+}
+
+static void assert_same_json(const Value *a, const Value *b) {
+        scoped(buffer_deinit) Buffer text_a = {}, text_b = {};
+        Json json;
+
+        json_init(&json, &text_a);
+        value_write_json(a, &json);
+        json_init(&json, &text_b);
+        value_write_json(b, &json);
+        assert_string_equal(text_a.text, text_b.text);
+}
+
+static void a_document_arrives_as_it_was_printed(void **state) {
+        Fixture *f = *state;
+        Submission item = make_item(f, "{\"name\":\"M\",\"component\":\"c\","
+                                       "\"@parameters\":{\"z\":1,\"a\":\"\",\"NEG\":-9223372036854775808},"
+                                       "\"@result\":{\"rate\":1.0,\"tiny\":5e-324,\"list\":[],\"none\":null,"
+                                       "\"deep\":[[{\"x\":[null,true,false,\"ü\"]}]]},"
+                                       "\"extra\":{}}");
+        const Request *request;
+
+        assert_int_equal(codec_encode_submit(3, &item, 1, &f->bytes), 0);
+        request = decode(f, 3);
+        assert_int_equal(request->kind, REQUEST_SUBMIT);
+        assert_int_equal(request->submit.n_items, 1);
+        assert_memory_equal(request->submit.items[0].id, item.id, RESULT_ID_BYTES);
+        assert_string_equal(request->submit.items[0].job, "job-1");
+        assert_int_equal(request->submit.items[0].time_ms, 1700000000000);
+        assert_same_json(request->submit.items[0].indicator.document, item.indicator.document);
+}
+
+static void the_size_of_a_submission_bounds_its_share_of_the_frame(void **state) {
+        Fixture *f = *state;
+        Submission items[3];
+        size_t n_bytes = CODEC_SUBMIT_OVERHEAD, size;
+
+        for (size_t i = 0; i < 3; i++) {
+                items[i] = make_item(f, "{\"name\":\"M\",\"component\":\"c\",\"@parameters\":{},\"@result\":{\"rate\":1.0}}");
+                assert_int_equal(codec_submission_size(&items[i], &size), 0);
+                n_bytes += size;
+        }
+        assert_int_equal(codec_encode_submit(UINT64_MAX, items, 3, &f->bytes), 0);
+        assert_in_range(f->bytes.n, n_bytes - CODEC_SUBMIT_OVERHEAD - 3 * FRAME_HEADER_MAX, n_bytes);
+}
+
+static void a_job_begins_with_all_that_was_said_of_it(void **state) {
+        Fixture *f = *state;
+        JobLabel labels[2] = { { "batch", "256" }, { "empty", "" } };
+        JobInfo info = { .id = "job-1", .name = "train", .command = "python3 train.py", .user = "alice", .pid = 42, .rank = 0,
+                         .labels = labels, .n_labels = 2 };
+        const JobInfo *got;
+
+        assert_int_equal(codec_encode_job_begin(1, &info, &f->bytes), 0);
+        got = decode(f, 1)->job_begin.info;
+        assert_int_equal(f->decoded.request.kind, REQUEST_JOB_BEGIN);
+        assert_string_equal(got->id, "job-1");
+        assert_string_equal(got->name, "train");
+        assert_string_equal(got->command, "python3 train.py");
+        assert_string_equal(got->user, "alice");
+        assert_int_equal(got->pid, 42);
+        assert_int_equal(got->rank, 0); /* is not the same as none */
+        assert_int_equal(got->n_labels, 2);
+        assert_string_equal(got->labels[1].key, "empty");
+        assert_string_equal(got->labels[1].value, "");
+}
+
+static void no_rank_is_no_rank(void **state) {
+        Fixture *f = *state;
+        JobInfo info = { .id = "job-1", .rank = -1 };
+
+        assert_int_equal(codec_encode_job_begin(1, &info, &f->bytes), 0);
+        assert_int_equal(decode(f, 1)->job_begin.info->rank, -1);
+}
+
+static void an_end_carries_status_and_all_sixteen_of_rusage(void **state) {
+        Fixture *f = *state;
+        JobEnd end = { .has_exit_status = true, .exit_status = 0, .has_rusage = true }, got;
+        int64_t i = 1;
+
+        end.rusage.ru_utime = 0.5;
+        end.rusage.ru_stime = 0.25;
+#define X(field) end.rusage.field = i++;
+        RUSAGE_FIELDS(X)
+#undef X
+        assert_int_equal(codec_encode_job_end(2, "job-1", &end, &f->bytes), 0);
+        got = decode(f, 2)->job_end.end;
+        assert_string_equal(f->decoded.request.job_end.job, "job-1");
+        assert_true(got.has_exit_status);
+        assert_int_equal(got.exit_status, 0);
+        assert_true(got.has_rusage);
+        assert_true(got.rusage.ru_utime == 0.5 && got.rusage.ru_stime == 0.25);
+#define X(field) assert_int_equal(got.rusage.field, end.rusage.field);
+        RUSAGE_FIELDS(X)
+#undef X
+}
+
+static void an_end_may_say_nothing(void **state) {
+        Fixture *f = *state;
+        const JobEnd *got;
+
+        assert_int_equal(codec_encode_job_end(2, "job-1", &(JobEnd){}, &f->bytes), 0);
+        got = &decode(f, 2)->job_end.end;
+        assert_false(got->has_exit_status);
+        assert_false(got->has_rusage);
+}
+
+static Reply decode_reply(const uint8_t *bytes, size_t n) {
+        Frame frame;
+        Reply reply;
+
+        assert_int_equal(frame_read(bytes, n, CODEC_REPLY_MAX, &frame, NULL), 0);
+        assert_int_equal(codec_decode_reply(&frame, &reply), 0);
+        return reply;
+}
+
+static void an_answer_comes_back_with_its_complaint(void **state) {
+        Answer answer = { .status = STATUS_INVALID, .complaint = { "submit.indicators[3].@result.rate", "expected a number" } };
+        uint8_t bytes[CODEC_REPLY_MAX];
+        Reply reply;
+
+        (void)state;
+        reply = decode_reply(bytes, codec_encode_answer(5, &answer, bytes));
+        assert_int_equal(reply.sequence, 5);
+        assert_int_equal(reply.status, STATUS_INVALID);
+        assert_string_equal(reply.complaint.path, answer.complaint.path);
+        assert_string_equal(reply.complaint.text, answer.complaint.text);
+        assert_int_equal(reply.frame_max_bytes, 0);
+}
+
+static void a_hello_brings_the_limits(void **state) {
+        Greeting greeting = { "perfd 9", "n1", .frame_max_bytes = 1048576, .in_flight_max = 64, .durable = true };
+        uint8_t bytes[CODEC_REPLY_MAX];
+        Reply reply;
+
+        (void)state;
+        reply = decode_reply(bytes, codec_encode_hello_reply(1, &greeting, bytes));
+        assert_int_equal(reply.status, STATUS_OK);
+        assert_int_equal(reply.frame_max_bytes, 1048576);
+        assert_int_equal(reply.in_flight_max, 64);
+        assert_true(reply.durable);
+        assert_string_equal(reply.server, "perfd 9");
+        assert_string_equal(reply.node, "n1");
+}
+
+static void a_status_of_a_newer_perfd_counts_as_unsupported(void **state) {
+        const uint8_t body[] = { 1 << 3, 4, 2 << 3, 99 }; /* sequence 4, status 99 */
+        Reply reply;
+
+        (void)state;
+        assert_int_equal(codec_decode_reply(&(Frame){ .data = body, .n = sizeof(body) }, &reply), 0);
+        assert_int_equal(reply.sequence, 4);
+        assert_int_equal(reply.status, STATUS_UNSUPPORTED);
+}
+
+static void bytes_that_are_no_reply_are_malformed(void **state) {
+        const uint8_t body[] = { 0xff, 0xff, 0xff };
+        Reply reply;
+
+        (void)state;
+        assert_int_equal(codec_decode_reply(&(Frame){ .data = body, .n = sizeof(body) }, &reply), CODEC_MALFORMED);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(a_document_arrives_as_it_was_printed),
+                TEST(the_size_of_a_submission_bounds_its_share_of_the_frame),
+                TEST(a_job_begins_with_all_that_was_said_of_it),
+                TEST(no_rank_is_no_rank),
+                TEST(an_end_carries_status_and_all_sixteen_of_rusage),
+                TEST(an_end_may_say_nothing),
+                TEST(an_answer_comes_back_with_its_complaint),
+                TEST(a_hello_brings_the_limits),
+                TEST(a_status_of_a_newer_perfd_counts_as_unsupported),
+                TEST(bytes_that_are_no_reply_are_malformed),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "ingest_fixture.h"
+
+static void a_half_closed_peer_gets_its_answers_then_the_end(void **state) {
+        Fixture *f = *state;
+        scoped(closep) int fd = join(f);
+        Reply replies[50];
+
+        submit(f, fd, 1, 50); /* more than in_flight_max: some are still in the buffer at the end of the stream */
+        shutdown(fd, SHUT_WR);
+        turn(f);
+        answer_all(f);
+        turn(f);
+        answer_all(f);
+        assert_int_equal(receive(f, fd, replies, 50), 50);
+        assert_closed(f, fd);
+        assert_int_equal(ingest_stats(f->ingest)->n_connections, 0);
+}
+
+static void tickets_of_a_connection_that_is_gone_are_ignored(void **state) {
+        Fixture *f = *state;
+        int fd = join(f);
+        scoped(closep) int other = -1;
+        Reply replies[4];
+
+        submit(f, fd, 1, 3);
+        close(fd);
+        turn(f);
+        answer(f, 1, STATUS_OK);
+        ingest_flush(f->ingest);
+        turn(f);
+
+        other = join(f); /* takes the place of the first in the table */
+        submit(f, other, 7, 1);
+        assert_int_equal(f->n_tickets, 4);
+        answer_all(f);
+        assert_int_equal(receive(f, other, replies, 4), 1);
+        assert_int_equal(replies[0].sequence, 7);
+        assert_int_equal(ingest_stats(f->ingest)->n_connections, 1);
+        assert_int_equal(ingest_stats(f->ingest)->n_in_flight, 0);
+}
+
+static void what_a_peer_sent_before_it_went_away_is_still_handed_out(void **state) {
+        Fixture *f = *state;
+        int fd = join(f);
+        Buffer stream = {};
+
+        for (unsigned i = 0; i < 10; i++)
+                put_submit(&stream, i);
+        assert_int_equal(send(fd, stream.text, stream.n, MSG_NOSIGNAL), stream.n);
+        buffer_deinit(&stream);
+        close(fd);
+        turn(f);
+        assert_int_equal(f->n_tickets, 10);
+        answer_all(f);
+        turn(f);
+        assert_int_equal(ingest_stats(f->ingest)->n_connections, 0);
+        assert_true(ingest_is_idle(f->ingest));
+}
+
+static void bytes_that_are_no_request_get_a_reply_and_the_end(void **state) {
+        static const char *const texts[] = {
+                ("{\"@parameters\": {}, \"@result\": {}, \"name\": \"PiMatmul\", \"component\": \"tensorflow\", "
+                 "\"more\": \"than the frame that an opening brace announces\"}"),
+                "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: a browser that found the wrong socket\r\n\r\n",
+                "\xff\xff\xff\xff\xff\xff",
+        };
+        Fixture *f = *state;
+
+        for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
+                scoped(closep) int fd = join(f);
+                Reply reply;
+
+                assert_int_equal(send(fd, texts[i], strlen(texts[i]), MSG_NOSIGNAL), strlen(texts[i]));
+                assert_int_equal(receive(f, fd, &reply, 1), 1);
+                assert_int_equal(reply.sequence, 0);
+                assert_int_equal(reply.status, STATUS_INVALID);
+                assert_true(says(&reply, "not a perfd frame"));
+                assert_closed(f, fd);
+        }
+        assert_int_equal(ingest_stats(f->ingest)->n_protocol_errors, N_ELEMENTS(texts));
+}
+
+static void garbage_after_requests_does_not_cost_them_their_answers(void **state) {
+        Fixture *f = *state;
+        scoped(closep) int fd = join(f);
+        Buffer stream = {};
+        Reply replies[3];
+
+        put_submit(&stream, 1);
+        put_submit(&stream, 2);
+        buffer_puts(&stream, "\xff\xff\xff\xff\xff\xff");
+        send_stream(f, fd, &stream);
+        turn(f);
+        assert_int_equal(f->n_tickets, 2);
+        answer_all(f);
+        assert_int_equal(receive(f, fd, replies, 3), 3);
+        assert_int_equal(replies[1].sequence, 2);
+        assert_int_equal(replies[2].status, STATUS_INVALID);
+        assert_closed(f, fd);
+}
+
+static void a_frame_over_the_limit_is_refused_by_its_name(void **state) {
+        Fixture *f = *state;
+        scoped(closep) int fd = join(f);
+        uint8_t header[FRAME_HEADER_MAX];
+        size_t n = frame_write_header(header, (uint32_t)f->config.frame_max_bytes + 1);
+        Reply reply;
+
+        assert_int_equal(send(fd, header, n, MSG_NOSIGNAL), n);
+        assert_int_equal(receive(f, fd, &reply, 1), 1);
+        assert_int_equal(reply.status, STATUS_TOO_LARGE);
+        assert_true(says(&reply, "65536"));
+        assert_true(says(&reply, "frame_size"));
+        assert_closed(f, fd);
+}
+
+/* --- limits -------------------------------------------------------------------------------------- */
+
+static void a_connection_over_the_limit_is_told_which(void **state) {
+        Fixture *f = *state;
+        int fds[3];
+        Reply reply;
+
+        f->config.connections_max = 2;
+        ingest_configure(f->ingest, &f->config);
+        for (size_t i = 0; i < 3; i++)
+                fds[i] = join(f);
+        assert_int_equal(receive(f, fds[2], &reply, 1), 1);
+        assert_int_equal(reply.status, STATUS_QUOTA);
+        assert_int_equal(reply.sequence, 0);
+        assert_true(says(&reply, "[limits] connections)"));
+        assert_closed(f, fds[2]);
+        assert_open(f, fds[0]);
+        assert_int_equal(ingest_stats(f->ingest)->n_connections_refused, 1);
+
+        /* A place that is given up is free again. */
+        close(fds[0]);
+        turn(f);
+        close(fds[2]);
+        fds[2] = join(f);
+        assert_open(f, fds[2]);
+        close(fds[1]);
+        close(fds[2]);
+}
+
+static void a_user_has_a_limit_of_its_own(void **state) {
+        Fixture *f = *state;
+        int fds[2];
+        Reply reply;
+
+        f->config.connections_per_uid_max = 1;
+        ingest_configure(f->ingest, &f->config);
+        for (size_t i = 0; i < 2; i++)
+                fds[i] = join(f);
+        assert_int_equal(receive(f, fds[1], &reply, 1), 1);
+        assert_int_equal(reply.status, STATUS_QUOTA);
+        assert_true(says(&reply, "connections_per_uid"));
+        assert_open(f, fds[0]);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+static void without_file_descriptors_a_peer_is_told_and_the_loop_sleeps(void **state) {
+        Fixture *f = *state;
+        scoped(closep) int before = join(f), fd = -1, waiting = -1;
+        struct rlimit limit, tight;
+        Reply replies[1];
+        int highest;
+
+        turn(f);
+        fd = join(f);
+        waiting = join(f);
+        highest = dup(waiting);
+        assert_true(highest >= 0);
+        close(highest);
+
+        /* No descriptor from `highest` on can be had, and those below are in use. */
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+        tight = (struct rlimit){ .rlim_cur = (rlim_t)highest, .rlim_max = limit.rlim_max };
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+        turn(f);
+        assert_int_equal(receive(f, fd, replies, 1), 1);
+        assert_int_equal(replies[0].status, STATUS_QUOTA);
+        assert_true(says(&replies[0], "file descriptors"));
+        assert_closed(f, fd);
+        assert_int_equal(sd_event_run(f->event, 0), 0);
+
+        submit(f, before, 1, 1); /* who is in is served */
+        answer_all(f);
+        assert_int_equal(receive(f, before, replies, 1), 1);
+
+        /* When there are descriptors again, so is who waited. */
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        assert_true(sd_event_run(f->event, DEADLINE_NS / NS_PER_US) > 0);
+        submit(f, waiting, 2, 1);
+        answer_all(f);
+        assert_int_equal(receive(f, waiting, replies, 1), 1);
+        assert_int_equal(replies[0].status, STATUS_OK);
+}
+
+static void new_limits_hold_for_open_connections(void **state) {
+        Fixture *f = *state;
+        scoped(closep) int fd = join(f);
+        Reply replies[1];
+
+        submit(f, fd, 1, 1);
+        answer_all(f);
+        assert_int_equal(receive(f, fd, replies, 1), 1);
+
+        f->config.frame_max_bytes = 64;
+        ingest_configure(f->ingest, &f->config);
+        submit(f, fd, 2, 1);
+        assert_int_equal(receive(f, fd, replies, 1), 1);
+        assert_int_equal(replies[0].status, STATUS_TOO_LARGE);
+}
+
+static void draining_answers_what_was_taken_and_takes_no_more(void **state) {
+        Fixture *f = *state;
+        scoped(closep) int fd = join(f);
+        Reply replies[2];
+
+        submit(f, fd, 1, 1);
+        assert_false(ingest_is_idle(f->ingest));
+        ingest_drain(f->ingest);
+        submit(f, fd, 2, 1);
+        assert_int_equal(f->n_tickets, 1);
+        assert_false(ingest_is_idle(f->ingest));
+        answer_all(f);
+        assert_true(ingest_is_idle(f->ingest));
+        assert_int_equal(receive(f, fd, replies, 2), 1);
+        assert_int_equal(replies[0].sequence, 1);
+}
+
+int main(void) {
+        static const struct CMUnitTest tests[] = {
+                TEST(a_half_closed_peer_gets_its_answers_then_the_end),
+                TEST(tickets_of_a_connection_that_is_gone_are_ignored),
+                TEST(what_a_peer_sent_before_it_went_away_is_still_handed_out),
+                TEST(bytes_that_are_no_request_get_a_reply_and_the_end),
+                TEST(garbage_after_requests_does_not_cost_them_their_answers),
+                TEST(a_frame_over_the_limit_is_refused_by_its_name),
+                TEST(a_connection_over_the_limit_is_told_which),
+                TEST(a_user_has_a_limit_of_its_own),
+                TEST(without_file_descriptors_a_peer_is_told_and_the_loop_sleeps),
+                TEST(new_limits_hold_for_open_connections),
+                TEST(draining_answers_what_was_taken_and_takes_no_more),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,104 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client/job.h"
+#include "util/utf8.h"
+
+#define assert_command(expected, ...)                                           \
+        do {                                                                    \
+                char text[JOB_COMMAND_MAX];                                     \
+                job_command_format((char *[]){ __VA_ARGS__, NULL }, text);      \
+                assert_string_equal(text, expected);                            \
+        } while (0)
+
+static void a_command_reads_as_one_would_type_it(void **state) {
+        (void)state;
+        assert_command("python3 train.py --lr=0.1", (char[]){ "python3" }, (char[]){ "train.py" }, (char[]){ "--lr=0.1" });
+        assert_command("sh -c 'echo $HOME; exit'", (char[]){ "sh" }, (char[]){ "-c" }, (char[]){ "echo $HOME; exit" });
+        assert_command("echo '' 'it'\\''s'", (char[]){ "echo" }, (char[]){ "" }, (char[]){ "it's" });
+}
+
+static void bytes_that_are_no_text_are_replaced(void **state) {
+        (void)state;
+        assert_command("cat 'a" UTF8_REPLACEMENT "b'", (char[]){ "cat" }, (char[]){ "a\xff" "b" });
+}
+
+static void a_long_command_is_cut_between_characters(void **state) {
+        char word[3 * JOB_COMMAND_MAX + 1], text[JOB_COMMAND_MAX];
+
+        (void)state;
+        for (size_t shift = 0; shift < 4; shift++) {
+                memset(word, 'x', shift);
+                for (size_t i = shift; i + 3 < sizeof(word); i += 3)
+                        memcpy(word + i, "世", 3);
+                word[sizeof(word) - 1] = '\0';
+                word[shift + (sizeof(word) - 1 - shift) / 3 * 3] = '\0';
+
+                job_command_format((char *[]){ word, NULL }, text);
+                assert_true(utf8_is_valid(text, strlen(text)));
+                assert_in_range(strlen(text), JOB_COMMAND_MAX - 8, JOB_COMMAND_MAX - 1);
+                assert_string_equal(text + strlen(text) - 3, "…");
+        }
+}
+
+static void unset_ranks(void) {
+        static const char *const names[] = { "SLURM_PROCID", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK" };
+
+        for (size_t i = 0; i < N_ELEMENTS(names); i++)
+                assert_int_equal(unsetenv(names[i]), 0);
+}
+
+static void the_rank_is_what_the_launcher_says(void **state) {
+        (void)state;
+        unset_ranks();
+        assert_int_equal(job_rank_find(), -1);
+        assert_int_equal(setenv("PMIX_RANK", "7", 1), 0);
+        assert_int_equal(job_rank_find(), 7);
+        assert_int_equal(setenv("SLURM_PROCID", "3", 1), 0);
+        assert_int_equal(job_rank_find(), 3);
+        assert_int_equal(setenv("SLURM_PROCID", "none", 1), 0);
+        assert_int_equal(job_rank_find(), 7);
+        unset_ranks();
+}
+
+static void a_job_is_made_of_options_and_surroundings(void **state) {
+        scoped(job_info_deinit) JobInfo info = {};
+        Options options;
+
+        (void)state;
+        unset_ranks();
+        options_init(&options);
+        options.name = "train";
+        options.labels[0] = "batch=256=x";
+        options.labels[1] = "empty=";
+        options.n_labels = 2;
+        options.rank = 5;
+        options.given = OPTION(RANK);
+
+        assert_int_equal(job_info_fill(&info, &options, (char *[]){ (char[]){ "true" }, NULL }), 0);
+        assert_int_equal(info.id[0], 'j');
+        assert_string_equal(info.name, "train");
+        assert_string_equal(info.command, "true");
+        assert_int_equal(info.rank, 5);
+        assert_int_equal(info.n_labels, 2);
+        assert_string_equal(info.labels[0].key, "batch");
+        assert_string_equal(info.labels[0].value, "256=x");
+        assert_string_equal(info.labels[1].value, "");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_command_reads_as_one_would_type_it),
+                cmocka_unit_test(bytes_that_are_no_text_are_replaced),
+                cmocka_unit_test(a_long_command_is_cut_between_characters),
+                cmocka_unit_test(the_rank_is_what_the_launcher_says),
+                cmocka_unit_test(a_job_is_made_of_options_and_surroundings),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

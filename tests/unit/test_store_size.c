@@ -1,0 +1,215 @@
+/* What a finished job costs on disk, with everything kept of it: numbers and timeline from a machine under a noisy load. */
+
+#include "storing.h"
+
+#include <math.h>
+#include <sys/stat.h>
+
+#include "fake_meter.h"
+#include "model/timeline.h"
+#include "model/window.h"
+
+#define N_POINTS 120 /* of a timeline, by default */
+#define N_JOBS 200
+#define N_AT_ONCE 20 /* which run side by side */
+#define JOB_BYTES_MAX 4096.0
+
+static double draw(uint32_t *seed) {
+        *seed = *seed * 1664525U + 1013904223U;
+        return (*seed >> 8) / 16777216.0;
+}
+
+/* A second of a job that computes, reads, writes and talks, none of it evenly. */
+static void pass_busy_second(Sample *now, unsigned second, uint32_t *seed) {
+        double level = second % 60 < 5 ? 0.15 : 0.75;
+        SampleDisk *disk = fake_disk(now, "nvme0n1", DISK_PHYSICAL);
+        SampleNet *net = fake_net(now, "eth0", NET_PHYSICAL);
+
+        for (size_t i = 0; i < now->n_cpus; i++) {
+                uint64_t busy = (uint64_t)(100 * (level + 0.25 * draw(seed)));
+
+                fake_cpu(now, i, CPU_USER, busy);
+                fake_cpu(now, i, CPU_IDLE, 100 - busy);
+        }
+        now->memory.available_bytes = (uint64_t)((6 - 2 * second / 600.0 + 0.2 * draw(seed)) * GIB);
+        if (draw(seed) < 0.7)
+                disk->read_bytes += (uint64_t)exp(12 + 8 * draw(seed)) / 512 * 512;
+        if (draw(seed) < 0.7)
+                disk->write_bytes += (uint64_t)exp(9 + 9 * draw(seed)) / 512 * 512;
+        net->sent_bytes += (uint64_t)exp(6 + 10 * draw(seed));
+        net->received_bytes += (uint64_t)exp(6 + 12 * draw(seed));
+        fake_pass(now, SECOND);
+}
+
+/* Every number of every second is drawn anew: nothing is like its neighbour. */
+static void pass_random_second(Sample *now, unsigned second, uint32_t *seed) {
+        SampleDisk *disk = fake_disk(now, "nvme0n1", DISK_PHYSICAL);
+        SampleNet *net = fake_net(now, "eth0", NET_PHYSICAL);
+
+        (void)second;
+        fake_work(now, (uint64_t)(100 * draw(seed)), 0);
+        for (size_t i = 0; i < now->n_cpus; i++)
+                fake_cpu(now, i, CPU_IDLE, (uint64_t)(100 * draw(seed)));
+        now->memory.available_bytes = (uint64_t)(10 * draw(seed) * GIB);
+        disk->read_bytes += (uint64_t)exp(22 * draw(seed)) / 512 * 512;
+        disk->write_bytes += (uint64_t)exp(22 * draw(seed)) / 512 * 512;
+        net->sent_bytes += (uint64_t)exp(22 * draw(seed));
+        net->received_bytes += (uint64_t)exp(22 * draw(seed));
+        fake_pass(now, SECOND);
+}
+
+typedef void (*Pass)(Sample *now, unsigned second, uint32_t *seed);
+
+static void put_begin(Store *store, const JobInfo *info, const Bench *bench, const Window *window) {
+        char *account, *text;
+
+        assert_int_equal(meter_save(bench->meter, BOOT, &account), 0);
+        assert_int_equal(window_format(window, &text), 0);
+        assert_int_equal(store_put_job_begin(store, info, bench->now.realtime_ns / MS, BOOT, text, account, (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(outcome_of(store, 1), STORE_DONE);
+        free(account);
+        free(text);
+}
+
+static void put_end(Store *store, const JobInfo *info, const Bench *bench, const Window *window, const Timeline *timeline) {
+        JobEnd end = {
+                .has_exit_status = true, .has_rusage = true,
+                .rusage = {
+                        .ru_utime = 1439.284511, .ru_stime = 12.038171, .ru_maxrss = 4183204, .ru_minflt = 1938271, .ru_majflt = 12,
+                        .ru_inblock = 20184728, .ru_oublock = 8172816, .ru_nvcsw = 182731, .ru_nivcsw = 48172,
+                },
+        };
+        MetricSet metrics;
+        char *text;
+
+        window_metrics(window, meter_totals(bench->meter), 4, &metrics);
+        assert_int_equal(timeline_format(timeline, &text), 0);
+        assert_int_equal(store_put_job_end(store, info->id, JOB_FINISHED, bench->now.realtime_ns / MS, &end, "", &metrics, text,
+                                           (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(outcome_of(store, 2), STORE_DONE);
+        free(text);
+}
+
+typedef struct Run {
+        JobInfo info;
+        Window window;
+        Timeline timeline;
+} Run;
+
+static void run_begin(Run *run, Store *store, const Bench *bench, unsigned n) {
+        static JobLabel labels[] = { { "partition", "gpu-long" }, { "account", "climate" } };
+
+        *run = (Run){
+                .info = {
+                        .name = "train-resnet50", .command = "python3 train.py --epochs 90 --batch 256 --data /scratch/imagenet",
+                        .user = "ada", .uid = 1000, .gid = 1000, .pid = 481516, .pid_start_ticks = 2342108, .rank = 3,
+                        .n_labels = N_ELEMENTS(labels), .labels = labels,
+                },
+        };
+        (void)snprintf(run->info.id, sizeof(run->info.id), "slurm-%u.%u", 4711000 + n, n % 4);
+        window_begin(&run->window, meter_totals(bench->meter), &bench->now);
+        timeline_init(&run->timeline, bench->now.boottime_ns, bench->now.realtime_ns, SECOND, N_POINTS);
+        put_begin(store, &run->info, bench, &run->window);
+}
+
+static void run_end(Run *run, Store *store, const Bench *bench) {
+        assert_int_equal(run->timeline.n, N_POINTS);
+        put_end(store, &run->info, bench, &run->window, &run->timeline);
+        timeline_deinit(&run->timeline);
+}
+
+/* As the daemon does once a minute. */
+static void put_checkpoints(Store *store, const Bench *bench, const Run runs[static N_AT_ONCE]) {
+        StoreCheckpoint items[N_AT_ONCE];
+        char *account;
+
+        assert_int_equal(meter_save(bench->meter, BOOT, &account), 0);
+        for (unsigned i = 0; i < N_AT_ONCE; i++) {
+                char *text;
+
+                assert_int_equal(window_format(&runs[i].window, &text), 0);
+                items[i] = (StoreCheckpoint){ .job = runs[i].info.id, .window = text };
+        }
+        assert_int_equal(store_put_checkpoints(store, items, N_AT_ONCE, BOOT, account, bench->now.realtime_ns / MS), 0);
+        for (unsigned i = 0; i < N_AT_ONCE; i++)
+                free((char *)items[i].window);
+        free(account);
+}
+
+/* Eight minutes, four looks for each point of a timeline. */
+static void run_some(Store *store, Bench *bench, unsigned first, Pass pass) {
+        uint32_t seed = first + 1;
+        Run runs[N_AT_ONCE];
+
+        for (unsigned i = 0; i < N_AT_ONCE; i++)
+                run_begin(&runs[i], store, bench, first + i);
+
+        for (unsigned second = 0; second < 4 * N_POINTS; second++) {
+                pass(&bench->now, second, &seed);
+                assert_int_equal(look(bench), METER_OBSERVED);
+                for (unsigned i = 0; i < N_AT_ONCE; i++) {
+                        window_observe(&runs[i].window, &bench->observation, bench->now.realtime_ns);
+                        assert_int_equal(timeline_add(&runs[i].timeline, &bench->observation), 0);
+                }
+                if (second % 60 == 59)
+                        put_checkpoints(store, bench, runs);
+        }
+
+        for (unsigned i = 0; i < N_AT_ONCE; i++)
+                run_end(&runs[i], store, bench);
+}
+
+static double file_bytes(const Place *place) {
+        char path[PATH_MAX];
+        struct stat st;
+
+        place_path(place, "perfd.db", path);
+        assert_int_equal(stat(path, &st), 0);
+        return (double)st.st_size;
+}
+
+/* What the file grows by for each job. A closed store has no write-ahead log. */
+static double bytes_per_job(Pass pass) {
+        double before, bytes;
+        Bench bench;
+        Place place;
+
+        bench_begin(&bench, 4);
+        (void)fake_disk(&bench.now, "nvme0n1", DISK_PHYSICAL);
+        (void)fake_net(&bench.now, "eth0", NET_PHYSICAL);
+        (void)look(&bench);
+        place_make(&place);
+        place_open(&place);
+        place_close(&place);
+        before = file_bytes(&place);
+
+        place_open(&place);
+        for (unsigned n = 0; n < N_JOBS; n += N_AT_ONCE)
+                run_some(place.store, &bench, n, pass);
+        place_close(&place);
+        bytes = (file_bytes(&place) - before) / N_JOBS;
+        print_message("%.0f bytes for each job\n", bytes);
+
+        place_remove(&place);
+        bench_end(&bench);
+        return bytes;
+}
+
+static void a_busy_job_takes_four_kib_with_its_timeline(void **state) {
+        (void)state;
+        assert_true(bytes_per_job(pass_busy_second) <= JOB_BYTES_MAX);
+}
+
+static void pure_noise_takes_four_kib_too(void **state) {
+        (void)state;
+        assert_true(bytes_per_job(pass_random_second) <= JOB_BYTES_MAX);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_busy_job_takes_four_kib_with_its_timeline),
+                cmocka_unit_test(pure_noise_takes_four_kib_too),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
