@@ -219,10 +219,10 @@ static bool is_gone(const Cgroup *cgroup, Hierarchy hierarchy) {
 }
 
 static int parse_file(Cgroup *cgroup, CgroupFile file, CgroupSample *sample) {
-        const char *text = cgroup->tree->text, *fault;
+        const char *text = cgroup_tree_text(cgroup->tree), *fault;
 
         if (files[file].part == CGROUP_IO)
-                return cgroup_devices_sum(&cgroup->tree->devices, file, text, sample);
+                return cgroup_devices_sum(cgroup_tree_devices(cgroup->tree), file, text, sample);
         return cgroup_file_parse(file, text, sample, &fault);
 }
 
@@ -230,7 +230,7 @@ static int parse_file(Cgroup *cgroup, CgroupFile file, CgroupSample *sample) {
 static int read_file(Cgroup *cgroup, CgroupFile file, CgroupSample *sample, uint32_t *lacking) {
         int error, r;
 
-        error = read_text(cgroup->fds[file], cgroup->tree->text, CGROUP_TEXT_MAX);
+        error = read_text(cgroup->fds[file], cgroup_tree_text(cgroup->tree), CGROUP_TEXT_MAX);
         if (error == ENODEV) {
                 if (is_gone(cgroup, files[file].hierarchy))
                         return CGROUP_GONE;

@@ -15,6 +15,18 @@
 /* A path for each of v1's hierarchies. */
 #define PLACE_TEXT_MAX ((size_t)16 << 10)
 
+typedef struct CgroupMount {
+        int fd;                     /* owned; -1: not mounted */
+        char root[CGROUP_PATH_MAX]; /* the group that is seen at the mount: "/" unless a container has a part only */
+} CgroupMount;
+
+struct CgroupTree {
+        int root_fd;
+        CgroupMount mounts[N_HIERARCHIES];
+        CgroupDevices devices;
+        char *text; /* owned; CGROUP_TEXT_MAX bytes, what was read last */
+};
+
 static const struct {
         const char *controller;
         size_t offset; /* of the path in CgroupPlace */
@@ -211,6 +223,14 @@ CgroupLayout cgroup_tree_layout(const CgroupTree *tree) {
         if (has_v2)
                 return has_v1 ? CGROUP_LAYOUT_MIXED : CGROUP_LAYOUT_V2;
         return has_v1 ? CGROUP_LAYOUT_V1 : CGROUP_LAYOUT_NONE;
+}
+
+char *cgroup_tree_text(CgroupTree *tree) {
+        return tree->text;
+}
+
+CgroupDevices *cgroup_tree_devices(CgroupTree *tree) {
+        return &tree->devices;
 }
 
 /* --- places ------------------------------------------------------------------------------------- */

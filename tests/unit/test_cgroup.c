@@ -448,6 +448,17 @@ static void a_line_of_proc_pid_cgroup_that_is_none_makes_the_place_malformed(voi
         tree_remove(root);
 }
 
+static void every_part_has_a_name_and_a_reason(void **state) {
+        (void)state;
+        for (CgroupPart part = 0; part < N_CGROUP_PARTS; part++) {
+                assert_non_null(cgroup_part_name(part));
+                assert_non_null(cgroup_part_reason(part));
+                for (CgroupPart other = 0; other < part; other++)
+                        assert_string_not_equal(cgroup_part_name(part), cgroup_part_name(other));
+        }
+        assert_string_equal(cgroup_part_name(CGROUP_CPU_LIMIT), "cpu_limit");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(v2_has_every_part),
@@ -466,6 +477,7 @@ int main(void) {
                 cmocka_unit_test(a_process_whose_group_was_removed_or_is_the_root_has_none),
                 cmocka_unit_test(the_part_of_a_hierarchy_that_is_mounted_is_taken_off_paths),
                 cmocka_unit_test(a_line_of_proc_pid_cgroup_that_is_none_makes_the_place_malformed),
+                cmocka_unit_test(every_part_has_a_name_and_a_reason),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -571,17 +571,6 @@ static void every_metric_is_found_by_its_key(void **state) {
         assert_int_equal(usage_find(""), -1);
 }
 
-static void every_part_has_a_name_and_a_reason(void **state) {
-        (void)state;
-        for (CgroupPart part = 0; part < N_CGROUP_PARTS; part++) {
-                assert_non_null(cgroup_part_name(part));
-                assert_non_null(cgroup_part_reason(part));
-                for (CgroupPart other = 0; other < part; other++)
-                        assert_string_not_equal(cgroup_part_name(part), cgroup_part_name(other));
-        }
-        assert_string_equal(cgroup_part_name(CGROUP_CPU_LIMIT), "cpu_limit");
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(totals_are_what_was_counted_between_begin_and_end),
@@ -605,7 +594,6 @@ int main(void) {
                 cmocka_unit_test(hostile_text_is_refused_and_leaves_the_usage_alone),
                 cmocka_unit_test(text_cut_anywhere_is_refused),
                 cmocka_unit_test(every_metric_is_found_by_its_key),
-                cmocka_unit_test(every_part_has_a_name_and_a_reason),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
