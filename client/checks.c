@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -137,7 +138,8 @@ static void check_kernel(Checks *checks, int root_fd) {
             (major > KERNEL_MAJOR_MIN || (major == KERNEL_MAJOR_MIN && minor >= KERNEL_MINOR_MIN)))
                 return;
 
-        check_lacks(check, CHECK_MISSING, "what perfd was tested with; before 5.3, the end of a job's process is only looked for now and then");
+        check_lacks(check, CHECK_MISSING,
+                    "what perfd was tested with; before 5.3, the end of a job's process is only looked for now and then");
         check_fix(check, "run a kernel of version %u.%u or later", KERNEL_MAJOR_MIN, KERNEL_MINOR_MIN);
 }
 
@@ -258,10 +260,12 @@ static void check_controllers(Checks *checks, int root_fd, const Groups *groups)
         check_detail(check, "the kernel offers no %s", absent);
         check_lacks(check, CHECK_MISSING, "of a job itself, what these controllers count");
         if (strstr(absent, "memory"))
-                check_fix(check, "boot with cgroup_enable=memory, and without cgroup_disable=memory, on the kernel command line");
+                check_fix(check, "boot with cgroup_enable=memory, without cgroup_disable=memory, on the kernel command line");
         else
                 check_fix(check, "boot without cgroup_disable= and cgroup_no_v1= on the kernel command line");
 }
+
+#define ACCOUNTING "CPUAccounting=yes IOAccounting=yes MemoryAccounting=yes TasksAccounting=yes"
 
 /* Who makes the group decides what is switched on in it. */
 static void fix_group(Check *check, const char *group) {
@@ -274,13 +278,13 @@ static void fix_group(Check *check, const char *group) {
         }
 
         if (strstr(group, "slurm"))
-                check_fix(check, "EnableControllers=yes in Slurm's cgroup.conf, and Delegate=yes in a drop-in for slurmd.service");
+                check_fix(check, "EnableControllers=yes in Slurm's cgroup.conf, and a drop-in for slurmd.service with "
+                                 "[Service] Delegate=yes");
         else if (strncmp(group, "/user.slice", strlen("/user.slice")) == 0)
-                check_fix(check, "a drop-in for user@.service with [Service] Delegate=cpu io memory pids; or systemctl set-property "
-                                 "user.slice CPUAccounting=yes IOAccounting=yes MemoryAccounting=yes TasksAccounting=yes");
+                check_fix(check, "a drop-in for user@.service with [Service] Delegate=cpu io memory pids; or "
+                                 "systemctl set-property user.slice " ACCOUNTING);
         else if (unit && unit[1])
-                check_fix(check, "systemctl set-property %.*s CPUAccounting=yes IOAccounting=yes MemoryAccounting=yes TasksAccounting=yes",
-                          (int)(n - (size_t)(unit - group) - 1), unit + 1);
+                check_fix(check, "systemctl set-property %.*s " ACCOUNTING, (int)(n - (size_t)(unit - group) - 1), unit + 1);
         else
                 check_fix(check, "start jobs in a group of their own: systemd-run --scope perfctl run -- COMMAND");
 }
@@ -345,20 +349,21 @@ static void check_hidden_processes(Checks *checks, const char *mounts) {
         }
 
         if (group[0]) {
-                check_detail(check, "/proc is mounted with hidepid=%s,gid=%s: perfd must be in that group, by SupplementaryGroups= in a "
-                                    "drop-in for perfd.service", hidden, group);
+                check_detail(check, "/proc is mounted with hidepid=%s,gid=%s: perfd must be in that group, by "
+                                    "SupplementaryGroups= in a drop-in for perfd.service", hidden, group);
                 return;
         }
         check_detail(check, "/proc is mounted with hidepid=%s", hidden);
-        check_lacks(check, CHECK_MISSING, "jobs of other users, whose processes perfd cannot see: their begin may be refused, and their end "
-                                          "goes unnoticed");
-        check_fix(check, "mount /proc with gid=GROUP beside hidepid, and a drop-in for perfd.service with [Service] "
-                         "SupplementaryGroups=GROUP");
+        check_lacks(check, CHECK_MISSING, "jobs of other users, whose processes perfd cannot see: their begin may be "
+                                          "refused, and their end goes unnoticed");
+        check_fix(check, "mount /proc with gid=GROUP beside hidepid, and a drop-in for perfd.service with "
+                         "[Service] SupplementaryGroups=GROUP");
 }
 
 static void check_container(Checks *checks, int root_fd) {
-        static const char *const hints[] = { "docker", "kubepods", "containerd", "libpod", "/lxc/", "lxc.payload", "machine.slice" };
-        scoped(freep) char *group = read_text(root_fd, "proc/1/cgroup"), *release = read_text(root_fd, "proc/sys/kernel/osrelease");
+        static const char *const hints[] = { "docker", "kubepods", "containerd", "libpod", "/lxc/", "lxc.payload" };
+        scoped(freep) char *group = read_text(root_fd, "proc/1/cgroup");
+        scoped(freep) char *release = read_text(root_fd, "proc/sys/kernel/osrelease");
         Check *check = checks_add(checks, "machine");
         const char *found = NULL;
 
@@ -387,11 +392,10 @@ static void check_container(Checks *checks, int root_fd) {
 
 static void check_open_files(Checks *checks, int root_fd) {
         scoped(freep) char *text = read_text(root_fd, "proc/sys/fs/file-nr");
-        uint64_t n = 0, n_free = 0, n_max = 0;
-        const char *p = text;
+        uint64_t n, n_max;
         Check *check;
 
-        if (!p || !(p = scan_u64(p, &n)) || !(p = scan_u64(p, &n_free)) || !scan_u64(p, &n_max) || n_max == 0)
+        if (!text || sscanf(text, "%" SCNu64 " %*u %" SCNu64, &n, &n_max) != 2 || n_max == 0)
                 return;
 
         check = checks_add(checks, "open files");
@@ -408,7 +412,12 @@ static void check_open_files(Checks *checks, int root_fd) {
 /* --- systemd -------------------------------------------------------------------------------------- */
 
 static bool is_installed(int root_fd, const char *unit) {
-        static const char *const folders[] = { "etc/systemd/system", "usr/local/lib/systemd/system", "usr/lib/systemd/system", "lib/systemd/system" };
+        static const char *const folders[] = {
+                "etc/systemd/system",
+                "usr/local/lib/systemd/system",
+                "usr/lib/systemd/system",
+                "lib/systemd/system",
+        };
         char path[256];
 
         for (size_t i = 0; i < N_ELEMENTS(folders); i++) {

@@ -138,7 +138,8 @@ static void check_store(Checks *checks, const Value *store) {
         if (!is_true(store, "writable")) {
                 check_detail(check, "takes nothing: %s", text_get(store, "error"));
                 check_lacks(check, CHECK_TROUBLE, "new samples, jobs and results");
-                check_fix(check, "make room on its file system, or set directory= in [store] of perfd.conf; perfd tries again by itself");
+                check_fix(check, "make room on its file system, or set directory= in [store] of perfd.conf; perfd tries "
+                                 "again by itself");
                 return;
         }
 
@@ -183,7 +184,8 @@ static void check_sources(Checks *checks, const Value *sources) {
                 check_detail(check, "all %zu are read", sources && sources->type == VALUE_LIST ? sources->n_items : 0);
                 return;
         }
-        check_lacks(check, is_trouble ? CHECK_TROUBLE : CHECK_MISSING, "the numbers that come from these files (perfd-metrics(7) names them)");
+        check_lacks(check, is_trouble ? CHECK_TROUBLE : CHECK_MISSING,
+                    "the numbers that come from these files (perfd-metrics(7) names them)");
         check_fix(check, is_trouble ? "see what perfd may read: journalctl -u perfd, systemctl cat perfd" :
                                       "a kernel that has them; see the line of pressure");
 }
@@ -214,12 +216,13 @@ static void check_sampling(Checks *checks, const Value *node, const char *metric
         (void)exposition_find(metrics, "perfd_sample_lateness_max_seconds", &lateness_max);
         text_seconds(lateness / n, mean);
         text_seconds(lateness_max, worst);
-        check_detail(check, "every %s, late by %s on average and %s at most, %.0f of %.0f missed", interval, mean, worst, n_missed,
-                     n + n_missed);
+        check_detail(check, "every %s, late by %s on average and %s at most, %.0f of %.0f missed", interval, mean, worst,
+                     n_missed, n + n_missed);
         if (n_missed <= 0.01 * (n + n_missed))
                 return;
         check_lacks(check, CHECK_MISSING, "peaks and threshold times while samples were missed; totals are exact all the same");
-        check_fix(check, "a longer interval= in [sampling] of perfd.conf, or a drop-in for perfd.service with [Service] CPUWeight=1000");
+        check_fix(check, "a longer interval= in [sampling] of perfd.conf, or a drop-in for perfd.service with [Service] "
+                         "CPUWeight=1000");
 }
 
 static void check_descriptors(Checks *checks, const char *metrics) {
