@@ -88,8 +88,10 @@ $(B)/libperfd.a: $(LIB_OBJ) $(CORE_OBJ)
 	objcopy --localize-hidden $(B)/libperfd.o
 	$(AR) rcs $@ $(B)/libperfd.o
 
-$(B)/perfd.pc: client/perfd.pc.in VERSION
-	sed -e 's|@PREFIX@|$(PREFIX)|g; s|@LIB_DIR@|$(LIB_DIR)|g; s|@INCLUDE_DIR@|$(INCLUDE_DIR)|g; s|@VERSION@|$(VERSION)|g' $< > $@
+# Made anew each time: it has PREFIX in it, which may be another for `make install`.
+$(B)/perfd.pc: client/perfd.pc.in VERSION always
+	@mkdir -p $(@D)
+	@sed -e 's|@PREFIX@|$(PREFIX)|g; s|@LIB_DIR@|$(LIB_DIR)|g; s|@INCLUDE_DIR@|$(INCLUDE_DIR)|g; s|@VERSION@|$(VERSION)|g' $< > $@
 
 $(B)/libcore.a: $(CORE_OBJ)
 $(B)/libdaemon.a: $(DAEMON_OBJ)
@@ -182,6 +184,8 @@ install: all
 clean:
 	$(RM) -r build build-* compile_commands.json
 
-.PHONY: all deps test-deps interop-deps run check unit-tests bench benches lint install clean compile_commands.json
+always:
+
+.PHONY: always all deps test-deps interop-deps run check unit-tests bench benches lint install clean compile_commands.json
 .SECONDARY:
 -include $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d)

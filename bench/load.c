@@ -240,7 +240,7 @@ static uint64_t percentile_us(const Load *load, double share) {
         for (size_t i = 0; i < N_BUCKETS; i++) {
                 n += load->histogram[i];
                 if (n > wanted || n == load->n_answered)
-                        return bucket_us(i);
+                        return bucket_us(i) * NS_PER_US < load->latency_max_ns ? bucket_us(i) : load->latency_max_ns / NS_PER_US;
         }
         return 0;
 }

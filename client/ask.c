@@ -94,6 +94,10 @@ Asker *asker_free(Asker *asker) {
         return NULL;
 }
 
+void asker_allow(Asker *asker, uint64_t timeout_ns) {
+        asker->timeout_ns = timeout_ns;
+}
+
 static size_t on_body(char *bytes, size_t size, size_t n, void *userdata) {
         Buffer *body = userdata;
 
@@ -105,6 +109,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *userdata) {
 }
 
 static CURLcode prepare(Asker *asker, const char *url, Buffer *body) {
+        long timeout_ms = (long)(asker->timeout_ns / NS_PER_MS) + 1; /* 0 would mean for ever */
         CURL *easy = asker->easy;
         CURLcode r = CURLE_OK;
 
@@ -112,7 +117,7 @@ static CURLcode prepare(Asker *asker, const char *url, Buffer *body) {
         r = r ? r : asker->set(easy, CURLOPT_UNIX_SOCKET_PATH, asker->socket);
         r = r ? r : asker->set(easy, CURLOPT_NOPROXY, "*"); /* $http_proxy is not for this */
         r = r ? r : asker->set(easy, CURLOPT_NOSIGNAL, 1L);
-        r = r ? r : asker->set(easy, CURLOPT_TIMEOUT_MS, (long)(asker->timeout_ns / NS_PER_MS));
+        r = r ? r : asker->set(easy, CURLOPT_TIMEOUT_MS, timeout_ms);
         r = r ? r : asker->set(easy, CURLOPT_USERAGENT, "perfctl/" PERFD_VERSION);
         r = r ? r : asker->set(easy, CURLOPT_ERRORBUFFER, asker->error);
         r = r ? r : asker->set(easy, CURLOPT_WRITEFUNCTION, on_body);

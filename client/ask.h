@@ -23,6 +23,9 @@ int asker_new(Asker **ret, const char *socket, uint64_t timeout_ns);
 Asker *asker_free(Asker *asker);
 DEFINE_SCOPED(Asker, asker_free);
 
+/* For each question from now on. */
+void asker_allow(Asker *asker, uint64_t timeout_ns);
+
 enum {
         ASK_UNREACHABLE = 1, /* asker_error() says why */
 };

@@ -104,7 +104,7 @@ static void pass_on(Child *child, const struct signalfd_siginfo *info) {
                 return;
 
         if (child->has_ended) {
-                child->is_told_to_end = signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM;
+                child->is_told_to_end |= signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM;
                 return;
         }
 
@@ -187,8 +187,10 @@ static int spawn(Child *child, char *const *command) {
 
 /* error: why nothing can be written any more; then the command shall not be able to either. 0: it has all been. */
 static void stop_reading(Child *child, int error) {
-        if (error && error != EPIPE)
+        if (error && error != EPIPE) {
                 say("Cannot write to standard output: %s", strerrordesc_np(error));
+                child->end->output_error = error;
+        }
 
         closep(&child->pipe_fd);
         child->pipe_fd = -1;
@@ -339,5 +341,7 @@ int child_run(char *const *command, Capture *capture, ChildEnd *ret) {
                 leave_pump_behind(&child);
         if (ret->exec_error)
                 ret->status = ret->exec_error == ENOENT ? 127 : 126;
+        else if (ret->output_error && ret->status == 0)
+                ret->status = 1; /* what most commands would have said, had they written there themselves */
         return 0;
 }

@@ -18,6 +18,7 @@
 typedef struct ChildEnd {
         int status; /* as a shell shows it: 0…255, 126, 127, 128 + signal */
         int signal; /* 0: none */
+        int output_error; /* errno of writing on what it printed; 0 also when its reader just went away */
         int exec_error; /* errno of an exec that failed; then there is no rusage */
         struct rusage rusage;
 } ChildEnd;

@@ -12,19 +12,17 @@
 #include "util/clock.h"
 #include "util/json.h"
 
-#define HELLO_TIMEOUT_NS (3 * NS_PER_S)
-
 /* --- perfd ---------------------------------------------------------------------------------------- */
 
 static const char without_perfd[] = "what perfd knows of itself: its store, sources and sampling were not checked";
 
-static bool ask_hello(Checks *checks, const char *path) {
+static bool ask_hello(Checks *checks, const char *path, uint64_t deadline_ns) {
         Check *check = checks_add(checks, "perfd");
         uint64_t begin_ns = clock_boottime_ns();
         Reply reply;
         int r;
 
-        r = hello_ask(path, HELLO_TIMEOUT_NS, &reply);
+        r = hello_ask(path, deadline_ns, &reply);
         if (r < 0) {
                 check_detail(check, "does not answer: %s", strerrordesc_np(-r));
                 check_lacks(check, CHECK_TROUBLE, "everything: results are kept in the spool, or lost");
@@ -41,9 +39,10 @@ static bool ask_hello(Checks *checks, const char *path) {
 }
 
 /* What it says of itself, when it can be asked. *ret_is_there: it answered, if only that it is not ready. */
-static void ask_node(Checks *checks, const Options *options, bool *ret_is_there) {
+static void ask_node(Checks *checks, const Options *options, uint64_t deadline_ns, bool *ret_is_there) {
         scoped(question_deinit) Question question = {};
         scoped(buffer_deinit) Buffer metrics = {};
+        uint64_t now_ns = clock_boottime_ns();
         unsigned status;
         Check *check;
         int r;
@@ -58,6 +57,7 @@ static void ask_node(Checks *checks, const Options *options, bool *ret_is_there)
         }
 
         check_socket(checks, "http-socket", question.socket, "perfd-http.socket");
+        asker_allow(question.asker, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
         r = question_try(&question, "/api/v1/node");
         check = checks_add(checks, "http");
         if (r != EXIT_DONE) {
@@ -183,6 +183,7 @@ int cmd_doctor(const Options *options) {
         scoped(closep) int root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         bool answers, is_http_there;
         char spool[PATH_MAX];
+        uint64_t now_ns;
         Checks checks = {};
         int r;
 
@@ -195,8 +196,10 @@ int cmd_doctor(const Options *options) {
         check_clock(&checks);
         check_spool(&checks, spool_find_directory(options->spool, spool) == 0 ? spool : NULL);
         check_socket(&checks, "socket", socket, "perfd.socket");
-        answers = ask_hello(&checks, socket);
-        ask_node(&checks, options, &is_http_there);
+        /* One deadline for both sockets: the first has half of the time, the second what is left. */
+        now_ns = clock_boottime_ns();
+        answers = ask_hello(&checks, socket, now_ns + options->timeout_ns / 2);
+        ask_node(&checks, options, now_ns + options->timeout_ns, &is_http_there);
 
         r = options_has(options, OPTION_JSON) ? print_json(&checks) : print_text(&checks, options);
         if (r != EXIT_DONE)

@@ -15,8 +15,8 @@
 
 /* What perfd may delay a job by, whatever state it is in. */
 #define BEGIN_TIMEOUT_NS (200 * NS_PER_MS)
-#define END_TIMEOUT_NS (1500 * NS_PER_MS)
-#define FLUSH_TIMEOUT_NS (250 * NS_PER_MS)
+#define END_TIMEOUT_NS (500 * NS_PER_MS)
+#define FLUSH_TIMEOUT_NS (200 * NS_PER_MS)
 
 typedef struct Run {
         const Options *options;

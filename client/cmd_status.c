@@ -9,8 +9,6 @@
 #include "client/wire.h"
 #include "util/clock.h"
 
-#define STATUS_TIMEOUT_NS (3 * NS_PER_S)
-
 typedef struct Health {
         const char *path; /* of the socket for submissions */
         Reply hello;
@@ -22,10 +20,10 @@ typedef struct Health {
         size_t n_spooled;
 } Health;
 
-static void ask_wire(Health *health) {
+static void ask_wire(Health *health, uint64_t deadline_ns) {
         uint64_t begin_ns = clock_boottime_ns();
 
-        health->error = hello_ask(health->path, STATUS_TIMEOUT_NS, &health->hello);
+        health->error = hello_ask(health->path, deadline_ns, &health->hello);
         health->hello_ns = clock_boottime_ns() - begin_ns;
 }
 
@@ -166,17 +164,21 @@ static int print_text(const Options *options, const Health *health, const Questi
         return print_out(&out) == EXIT_DONE ? judge(health) : EXIT_FAILED;
 }
 
+/* One deadline for both sockets: the first has half of the time, the second what is left. */
 int cmd_status(const Options *options) {
         scoped(question_deinit) Question question = {};
         Health health = { .path = wire_path(options->socket) };
+        uint64_t now_ns = clock_boottime_ns(), deadline_ns = now_ns + options->timeout_ns;
         int r;
 
-        ask_wire(&health);
+        ask_wire(&health, now_ns + options->timeout_ns / 2);
         look_at_spool(options, &health);
 
         r = question_init(&question, options);
         if (r != EXIT_DONE)
                 return r;
+        now_ns = clock_boottime_ns();
+        asker_allow(question.asker, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
         r = question_try(&question, "/api/v1/node");
         health.is_http_reachable = r != EXIT_UNREACHABLE || question.answer;
         health.node = r == EXIT_DONE ? question.answer : NULL;

@@ -14,11 +14,18 @@
 #define INPUT_BYTES_MAX (64U * 1024U * 1024U)
 #define COMPLAINTS_MAX 20U
 
+/* Where a document begins. */
+typedef struct Origin {
+        const char *name; /* of the file */
+        unsigned line, column;
+} Origin;
+
 /* Documents of all files, checked. */
 typedef struct Intake {
         const char *job;
         uint64_t realtime_ms;
         Submission *items;
+        Origin *origins; /* of the items */
         size_t n_items, n_allocated;
         Arena *arenas; /* one for each file, in which its documents live */
         size_t n_arenas;
@@ -30,6 +37,7 @@ static void intake_deinit(Intake *intake) {
                 arena_deinit(&intake->arenas[i]);
         free(intake->arenas);
         free(intake->items);
+        free(intake->origins);
 }
 
 /* --- reading -------------------------------------------------------------------------------------- */
@@ -66,48 +74,52 @@ static int read_input(const char *name, Buffer *ret) {
 
 /* --- checking ------------------------------------------------------------------------------------- */
 
-static int add_item(Intake *intake, const Value *document, Complaint *ret_complaint) {
+static int make_room(Intake *intake) {
+        size_t n = intake->n_allocated ? 2 * intake->n_allocated : 16;
+        Submission *items;
+        Origin *origins;
+
+        if (intake->n_items < intake->n_allocated)
+                return 0;
+
+        items = reallocarray(intake->items, n, sizeof(*items));
+        if (!items)
+                return -ENOMEM;
+        intake->items = items;
+
+        origins = reallocarray(intake->origins, n, sizeof(*origins));
+        if (!origins)
+                return -ENOMEM;
+        intake->origins = origins;
+
+        intake->n_allocated = n;
+        return 0;
+}
+
+static int add_item(Intake *intake, const Origin *origin, const Value *document, Complaint *ret_complaint) {
         Submission item = { .job = intake->job, .time_ms = intake->realtime_ms };
         int r;
 
         r = indicator_from_value(document, STRING_MAX_BYTES, &item.indicator, ret_complaint);
         if (r == 0)
                 r = result_id_make(intake->realtime_ms, item.id);
+        if (r == 0)
+                r = make_room(intake);
         if (r != 0)
                 return r;
 
-        if (intake->n_items == intake->n_allocated) {
-                size_t n = intake->n_allocated ? 2 * intake->n_allocated : 16;
-                Submission *items = reallocarray(intake->items, n, sizeof(*items));
-
-                if (!items)
-                        return -ENOMEM;
-                intake->items = items;
-                intake->n_allocated = n;
-        }
-
+        intake->origins[intake->n_items] = *origin;
         intake->items[intake->n_items++] = item;
         return 0;
 }
 
-/* overall_score points into the Indicator itself, which has moved. */
-static void settle_items(Intake *intake) {
-        for (size_t i = 0; i < intake->n_items; i++)
-                if (intake->items[i].indicator.overall_score)
-                        intake->items[i].indicator.overall_score = &intake->items[i].indicator.score_;
-}
+/* The column only where others may begin on the same line. */
+static void complain(const Origin *origin, const Complaint *complaint) {
+        char column[16] = "";
 
-static void complain(Intake *intake, const char *name, size_t number, bool is_only, const Complaint *complaint) {
-        char which[32] = "";
-
-        intake->n_complaints++;
-        if (!is_only)
-                snprintf(which, sizeof(which), "document %zu: ", number);
-        say("%s: %s%s%s%s", name, which, complaint->path, complaint->path[0] ? ": " : "", complaint->text);
-}
-
-static bool is_last(JsonReader *reader) {
-        return strspn(reader->text + reader->at, " \t\r\n") == reader->n - reader->at;
+        if (origin->column > 1)
+                snprintf(column, sizeof(column), ":%u", origin->column);
+        say("%s:%u%s: %s%s%s", origin->name, origin->line, column, complaint->path, complaint->path[0] ? ": " : "", complaint->text);
 }
 
 /* 0 also when something was complained about; < 0 only for trouble of our own. */
@@ -117,7 +129,7 @@ static int take_text(Intake *intake, const char *name, const Buffer *text) {
         Complaint complaint;
         JsonReader reader;
         JsonError error;
-        size_t number = 0;
+        size_t n_documents = 0;
         int r;
 
         r = arena_init(arena, json_arena_size(text->n));
@@ -127,20 +139,24 @@ static int take_text(Intake *intake, const char *name, const Buffer *text) {
 
         json_reader_init(&reader, text->text ? text->text : "", text->n);
         while (intake->n_complaints < COMPLAINTS_MAX && (r = json_read(&reader, arena, &document, &error)) == 0) {
-                r = add_item(intake, document, &complaint);
+                Origin origin = { .name = name, .line = reader.begin_line, .column = reader.begin_column };
+
+                r = add_item(intake, &origin, document, &complaint);
                 if (r < 0)
                         return r;
-                number++;
-                if (r == INDICATOR_INVALID)
-                        complain(intake, name, number, number == 1 && is_last(&reader), &complaint);
+                n_documents++;
+                if (r == INDICATOR_INVALID) {
+                        complain(&origin, &complaint);
+                        intake->n_complaints++;
+                }
         }
 
         if (r == JSON_MALFORMED) {
                 say("%s:%u:%u: %s", name, error.line, error.column, error.text);
                 intake->n_complaints++;
         }
-        if (r == JSON_END && number == 0) {
-                say("%s: holds no document", name);
+        if (r == JSON_END && n_documents == 0) {
+                say("%s:1: holds no document", name);
                 intake->n_complaints++;
         }
 
@@ -180,7 +196,6 @@ static int take_files(Intake *intake, const Options *options) {
         for (size_t i = 0; i < n && r == 0 && intake->n_complaints < COMPLAINTS_MAX; i++)
                 r = take_file(intake, files[i]);
 
-        settle_items(intake);
         return r;
 }
 
@@ -242,6 +257,19 @@ static void flush_spool(const Options *options, Courier *courier) {
                 say("%zu files of the spool were refused and moved to %s/rejected: %s", flush.n_rejected, directory, flush.reason);
 }
 
+static int refused(const Intake *intake, const Delivery *delivery, const char *reason) {
+        if (delivery->refused < intake->n_items)
+                complain(&intake->origins[delivery->refused], &delivery->reply.complaint);
+        else
+                say("%s", reason);
+
+        if (delivery->n_acked > 0)
+                say("The %zu documents before it are stored", delivery->n_acked);
+        else
+                say("Nothing was stored");
+        return EXIT_FAILED;
+}
+
 static int submit(const Options *options, const Intake *intake) {
         scoped(courier_deinit) Courier courier;
         char reason[DELIVERY_TEXT_MAX] = "Out of memory";
@@ -256,6 +284,8 @@ static int submit(const Options *options, const Intake *intake) {
                 say("It took %zu requests: each is stored whole, but not all together", delivery.n_requests);
         if (r == DELIVERY_AWAY)
                 return keep(options, intake, &delivery, reason);
+        if (r == DELIVERY_REFUSED)
+                return refused(intake, &delivery, reason);
         if (r != 0) {
                 say("%s", reason);
                 return r == DELIVERY_HOPELESS ? EXIT_UNREACHABLE : EXIT_FAILED;

@@ -114,8 +114,8 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .summary = "Tell whether perfd is there and well",
                 .help = "Asks both sockets. Ends with 3 when perfd cannot be reached, and with 1 when it\n"
                         "is not well.\n",
-                .examples = { "perfctl status", "perfctl status --json" },
-                .options = OPTION(JSON) | OPTION(SPOOL),
+                .examples = { "perfctl status", "perfctl status --timeout 1 --json" },
+                .options = OPTION(TIMEOUT) | OPTION(JSON) | OPTION(SPOOL),
         },
         [COMMAND_DOCTOR] = {
                 .name = "doctor",
@@ -125,7 +125,7 @@ const CommandInfo command_info[N_COMMANDS] = {
                         "with 0 when nothing is in trouble, though something may be missing, with 1 when\n"
                         "something is, and with 3 when perfd cannot be reached.\n",
                 .examples = { "perfctl doctor", "perfctl doctor --json", "perfctl doctor --root /mnt/node17" },
-                .options = OPTION(JSON) | OPTION(ROOT) | OPTION(SPOOL),
+                .options = OPTION(ROOT) | OPTION(TIMEOUT) | OPTION(JSON) | OPTION(SPOOL),
         },
         [COMMAND_FLUSH] = {
                 .name = "flush",

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -9,8 +10,8 @@
 #include "client/spool.h"
 #include "util/clock.h"
 
-/* Up to this every perfd takes a frame, so that it needs not be asked. */
-#define SMALL_BYTES 65536U
+/* Up to this every perfd takes a frame, so that it needs not be asked: [limits] frame_size cannot be less. */
+#define SMALL_BYTES 4096U
 #define ITEMS_MAX 10000U /* in one request, of any perfd */
 
 #define BACKOFF_FIRST_NS (10 * NS_PER_MS)
@@ -80,11 +81,51 @@ static int ask_frame_max(Courier *courier, Delivery *delivery, size_t *ret) {
         return r;
 }
 
-static void refuse_large(Delivery *delivery, size_t index, size_t n_bytes, size_t n_max) {
+static int refuse_large(Delivery *delivery, size_t index, size_t n_bytes, size_t n_max) {
         delivery->reply = (Reply){ .status = STATUS_TOO_LARGE };
-        snprintf(delivery->reply.complaint.path, sizeof(delivery->reply.complaint.path), "document %zu", index + 1);
+        delivery->refused = index;
         snprintf(delivery->reply.complaint.text, sizeof(delivery->reply.complaint.text),
-                 "takes %zu bytes, and perfd accepts %zu at once", n_bytes, n_max);
+                 "takes %zu bytes, and perfd accepts %zu at once: make it smaller, or raise [limits] frame_size", n_bytes, n_max);
+        return DELIVERY_REFUSED;
+}
+
+/* All of them before the first is sent, so that nothing is stored of a batch that cannot be stored whole. */
+static int check_sizes(Courier *courier, const Batch *batch, Delivery *delivery) {
+        size_t n_max = SMALL_BYTES, size;
+        bool is_asked = false;
+        int r;
+
+        for (size_t i = delivery->n_acked; i < batch->n_items; i++) {
+                r = codec_submission_size(&batch->items[i], &size);
+                if (r == 0 && CODEC_SUBMIT_OVERHEAD + size > n_max && !is_asked) {
+                        r = ask_frame_max(courier, delivery, &n_max);
+                        is_asked = true;
+                }
+                if (r != 0)
+                        return r;
+                if (CODEC_SUBMIT_OVERHEAD + size > n_max)
+                        return refuse_large(delivery, i, CODEC_SUBMIT_OVERHEAD + size, n_max);
+        }
+
+        return 0;
+}
+
+/* "submit.indicators[3].@result.rate" is the fourth of the request; "@result.rate" remains. */
+static void find_refused(Delivery *delivery) {
+        static const char list[] = "submit.indicators[";
+        char *path = delivery->reply.complaint.path, *end;
+        unsigned long index;
+
+        if (strncmp(path, list, sizeof(list) - 1) != 0)
+                return;
+
+        index = strtoul(path + sizeof(list) - 1, &end, 10);
+        if (*end != ']')
+                return;
+
+        delivery->refused = delivery->n_acked + index;
+        end += end[1] == '.' ? 2 : 1;
+        memmove(path, end, strlen(end) + 1);
 }
 
 /* How many items from `first` on go into one request. */
@@ -108,10 +149,8 @@ static int choose_part(Courier *courier, const Batch *batch, Delivery *delivery,
                         break;
         }
 
-        if (n == 0) {
-                refuse_large(delivery, first, n_bytes + size, n_max);
-                return DELIVERY_REFUSED;
-        }
+        if (n == 0) /* perfd was restarted, and takes less than before */
+                return refuse_large(delivery, first, n_bytes + size, n_max);
 
         *ret = n;
         return 0;
@@ -133,6 +172,8 @@ static int send_part(Courier *courier, const Batch *batch, Delivery *delivery) {
                 r = exchange(courier, &frame, sequence, delivery);
         if (r == 0)
                 r = judge(&delivery->reply);
+        if (r == DELIVERY_REFUSED)
+                find_refused(delivery);
         if (r != 0)
                 return r;
 
@@ -188,7 +229,10 @@ static int connect_once(Courier *courier, Delivery *delivery) {
 static int try_batch(Courier *courier, const Batch *batch, Delivery *delivery) {
         int r;
 
+        delivery->refused = DELIVERY_WHOLE;
         r = connect_once(courier, delivery);
+        if (r == 0)
+                r = check_sizes(courier, batch, delivery);
         while (r == 0 && delivery->n_acked < batch->n_items)
                 r = send_part(courier, batch, delivery);
         if (r == 0 && batch->ended_job)
@@ -200,6 +244,7 @@ static int try_batch(Courier *courier, const Batch *batch, Delivery *delivery) {
 static int try_begin(Courier *courier, const JobInfo *info, Delivery *delivery) {
         int r;
 
+        delivery->refused = DELIVERY_WHOLE;
         r = connect_once(courier, delivery);
         return r == 0 ? send_begin(courier, info, delivery) : r;
 }
@@ -245,11 +290,14 @@ int deliver_begin(Courier *courier, const JobInfo *info, Delivery *ret) {
 
 void delivery_explain(const Delivery *delivery, const Courier *courier, char ret[static DELIVERY_TEXT_MAX]) {
         const Complaint *complaint = &delivery->reply.complaint;
+        char which[40] = "";
 
+        if (delivery->refused != DELIVERY_WHOLE)
+                snprintf(which, sizeof(which), "indicator %zu: ", delivery->refused + 1);
         if (delivery->error < 0)
                 snprintf(ret, DELIVERY_TEXT_MAX, "perfd cannot be reached at %.200s: %s", courier->path, strerrordesc_np(-delivery->error));
         else
-                snprintf(ret, DELIVERY_TEXT_MAX, "%s%s%s", complaint->path, complaint->path[0] ? ": " : "",
+                snprintf(ret, DELIVERY_TEXT_MAX, "%s%s%s%s", which, complaint->path, complaint->path[0] ? ": " : "",
                          complaint->text[0] ? complaint->text : status_name(delivery->reply.status));
 }
 

@@ -4,6 +4,7 @@
  * Delivery: batches to perfd, before a deadline
  *
  * One request for all results, unless that is more than perfd takes in one; one for the end.
+ * A result that is too large for any request is found before the first is sent.
  * While perfd is away or says that it cannot take more now, a patient courier tries again and
  * again. What was acknowledged is not sent again.
  */
@@ -28,10 +29,13 @@ void courier_deinit(Courier *courier);
 /* A new deadline, so long from now; the connection stays. */
 void courier_allow(Courier *courier, uint64_t timeout_ns);
 
+#define DELIVERY_WHOLE SIZE_MAX
+
 typedef struct Delivery {
         size_t n_stored, n_duplicate;
         size_t n_requests; /* the results were sent in so many */
         size_t n_acked;    /* results that need not be sent again */
+        size_t refused;    /* the result that `reply` is about; DELIVERY_WHOLE: none in particular */
         int error;         /* negative errno of the last try that reached nobody, else 0 */
         Reply reply;       /* else what perfd said: of the request that was not taken */
 } Delivery;

@@ -1,12 +1,11 @@
 #include "client/hello.h"
 
 #include "client/wire.h"
-#include "util/clock.h"
 
-int hello_ask(const char *path, uint64_t timeout_ns, Reply *ret) {
+int hello_ask(const char *path, uint64_t deadline_ns, Reply *ret) {
         scoped(wire_deinit) Wire wire;
         scoped(buffer_deinit) Buffer frame = {};
-        uint64_t deadline_ns = clock_boottime_ns() + timeout_ns, sequence;
+        uint64_t sequence;
         int r;
 
         wire_init(&wire);

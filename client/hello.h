@@ -6,5 +6,5 @@
 
 #include "client/codec.h"
 
-/* 0, or a negative errno: then nobody answers at `path`. */
-int hello_ask(const char *path, uint64_t timeout_ns, Reply *ret);
+/* 0, or before the deadline (CLOCK_BOOTTIME) a negative errno: then nobody answers at `path`. */
+int hello_ask(const char *path, uint64_t deadline_ns, Reply *ret);

@@ -1,5 +1,6 @@
 #include "client/json.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -123,23 +124,74 @@ static int from_json(json_t *json, unsigned depth, Arena *arena, Value *ret) {
         return JSON_MALFORMED;
 }
 
+static_assert(VALUE_DEPTH_MAX == 32, "the text names it");
+static const char too_deep[] = "nested deeper than 32 levels: make it flatter";
+
+/* In our words where jansson's speak of itself, or do not say what to do about it. */
+static void error_describe(const json_error_t *error, char ret[static JSON_ERROR_TEXT_MAX]) {
+        const char *text = error->text, *fix = "";
+
+        switch (json_error_code(error)) {
+        case json_error_null_character:
+        case json_error_null_byte_in_key:
+                text = "strings may not contain \\u0000: remove it";
+                break;
+        case json_error_duplicate_key:
+                fix = ": rename or remove one of the two";
+                break;
+        case json_error_invalid_utf8:
+                fix = ": this is not UTF-8, save it as UTF-8";
+                break;
+        case json_error_numeric_overflow:
+                text = strstr(text, "real") ? "a number beyond 1.7976931348623157e308: print it as a string, or null" :
+                                              "an integer beyond 64 bits: print it with a decimal point, or as a string";
+                break;
+        case json_error_stack_overflow:
+                text = too_deep;
+                break;
+        case json_error_invalid_syntax:
+                if (strstr(text, "NaN") || strstr(text, "Infinity"))
+                        fix = ": JSON has no such number, print null instead";
+                break;
+        default: /* jansson's own list, which may grow */
+                break;
+        }
+
+        snprintf(ret, JSON_ERROR_TEXT_MAX, "%s%s", text, fix);
+}
+
 /* jansson counts from where it was given the text; its column is that of the last character it looked at. */
 static void error_set(const JsonReader *reader, const json_error_t *error, JsonError *ret) {
         unsigned line = error->line > 0 ? (unsigned)error->line : 1;
         unsigned column = error->column > 0 ? (unsigned)error->column : 1;
-        const char *hint = "";
-
-        if (strstr(error->text, "NaN") || strstr(error->text, "Infinity"))
-                hint = ": JSON has no such number, print null instead";
-
         ret->at = reader->at + (size_t)error->position;
         ret->line = reader->line + line - 1;
         ret->column = line == 1 ? reader->column + column - 1 : column;
-        snprintf(ret->text, sizeof(ret->text), "%s%s", error->text, hint);
+        error_describe(error, ret->text);
+}
+
+/* What editors of other systems save: no JSON, as RFC 8259 (8.1) has it. */
+static const char *find_wrong_encoding(const JsonReader *reader) {
+        const char *text = reader->text + reader->at;
+        size_t n = reader->n - reader->at;
+
+        if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+                return "begins with a byte order mark: save it as UTF-8 without one";
+        if (n >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0 || !text[0] || !text[1]))
+                return "looks like UTF-16 and is not UTF-8: save it as UTF-8";
+
+        return NULL;
+}
+
+static int refuse(const JsonReader *reader, const char *why, JsonError *ret) {
+        *ret = (JsonError){ .line = reader->line, .column = reader->column, .at = reader->at };
+        snprintf(ret->text, sizeof(ret->text), "%s", why);
+        return JSON_MALFORMED;
 }
 
 int json_read(JsonReader *reader, Arena *arena, const Value **ret, JsonError *ret_error) {
         scoped(json_decrefp) json_t *json = NULL;
+        const char *wrong_encoding;
         json_error_t error;
         Value *value;
         int r;
@@ -147,6 +199,10 @@ int json_read(JsonReader *reader, Arena *arena, const Value **ret, JsonError *re
         reader_skip_blanks(reader);
         if (reader->at == reader->n)
                 return JSON_END;
+
+        wrong_encoding = find_wrong_encoding(reader);
+        if (wrong_encoding)
+                return refuse(reader, wrong_encoding, ret_error);
 
         json = json_loadb(reader->text + reader->at, reader->n - reader->at,
                           JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &error);
@@ -162,13 +218,13 @@ int json_read(JsonReader *reader, Arena *arena, const Value **ret, JsonError *re
                 return JSON_TOO_LARGE;
 
         r = from_json(json, 0, arena, value);
-        if (r == JSON_MALFORMED) {
-                *ret_error = (JsonError){ .line = reader->line, .column = reader->column, .at = reader->at };
-                snprintf(ret_error->text, sizeof(ret_error->text), "nested deeper than %u levels", VALUE_DEPTH_MAX);
-        }
+        if (r == JSON_MALFORMED)
+                return refuse(reader, too_deep, ret_error);
         if (r != 0)
                 return r;
 
+        reader->begin_line = reader->line;
+        reader->begin_column = reader->column;
         reader_advance(reader, (size_t)error.position);
         *ret = value;
         return 0;

@@ -18,6 +18,7 @@ typedef struct JsonReader {
         size_t n;
         size_t at;             /* bytes read so far */
         unsigned line, column; /* of `at`, from 1; columns count characters */
+        unsigned begin_line, begin_column; /* of the document that was read last */
 } JsonReader;
 
 #define JSON_ERROR_TEXT_MAX 256

@@ -303,6 +303,9 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
 
         locked(client);
 
+        if (!json)
+                return fail(client, PERFD_INVALID, "expected a JSON object, not NULL");
+
         r = arena_init(&arena, json_arena_size(strlen(json)));
         if (r == 0)
                 r = result_id_make(item.time_ms, item.id);

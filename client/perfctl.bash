@@ -60,8 +60,8 @@ _perfctl() {
         'job list')    options="$globals --state --limit --json" ;;
         'job begin')   options="$globals --name --label --rank --pid --timeout --json" ;;
         'job end')     options="$globals --exit-status --timeout --json" ;;
-        status)        options="$globals --spool --json" ;;
-        doctor)        options="$globals --root --spool --json" ;;
+        status)        options="$globals --timeout --spool --json" ;;
+        doctor)        options="$globals --root --timeout --spool --json" ;;
         flush)         options="$globals --timeout --spool --json" ;;
         *)             options=$globals ;;
         esac

@@ -68,9 +68,17 @@ static int wrong_usage(const char *command, const char *error) {
         return EXIT_USAGE;
 }
 
-static int wrong_command(char *const *words, int n_words, const char *nearest) {
+static bool is_option(const char *word, const char *brief, const char *name) {
+        return strcmp(word, brief) == 0 || strcmp(word, name) == 0;
+}
+
+static int wrong_command(const Options *options, const char *nearest) {
+        char *const *words = options->arguments;
+        int n_words = options->n_arguments;
         char error[256];
 
+        if (n_words == 2 && strcmp(words[0], "job") == 0 && is_option(words[1], "-h", "--help"))
+                return print_overview(options, false);
         if (n_words == 1 && strcmp(words[0], "job") == 0)
                 return wrong_usage("", "'job' needs another word: list, show, begin or end");
 
@@ -130,7 +138,7 @@ int perfctl_main(int argc, char **argv) {
 
         id = command_find(options.arguments, options.n_arguments, &n_taken, &nearest);
         if (id < 0)
-                return wrong_command(options.arguments, options.n_arguments, nearest);
+                return wrong_command(&options, nearest);
 
         return parse_and_run((CommandId)id, &options, options.n_arguments - (n_taken - 1), options.arguments + (n_taken - 1));
 }

@@ -23,7 +23,9 @@ int spool_find_directory(const char *given, char ret[static PATH_MAX]) {
 
         (void)gethostname(host, sizeof(host) - 1);
 
-        if (given)
+        if (!given || !*given)
+                given = getenv("PERFD_SPOOL");
+        if (given && *given)
                 k = snprintf(ret, PATH_MAX, "%s", given);
         else if (geteuid() == 0)
                 k = snprintf(ret, PATH_MAX, "/var/spool/perfd");

@@ -23,7 +23,7 @@
 #define SPOOL_NAME_MAX 64U
 
 /*
- * `given`, else for root /var/spool/perfd, else $XDG_STATE_HOME/perfd/spool/HOST: home directories are often shared
+ * `given`, else $PERFD_SPOOL, else for root /var/spool/perfd, else $XDG_STATE_HOME/perfd/spool/HOST: home directories are often shared
  * between nodes, and what one node's perfd could not take is not for another's. 0, -ENOENT without $HOME, -ENAMETOOLONG.
  */
 int spool_find_directory(const char *given, char ret[static PATH_MAX]);

@@ -208,8 +208,22 @@ static int daemon_read_config(const Options *options, Config *ret, ConfigError *
         return r;
 }
 
+/* New intervals begin now, not when the old ones, which may be long, are over. */
+static void restart_timers(Daemon *daemon, const Config *before) {
+        const Config *config = &daemon->service.config;
+        uint64_t now_ns = clock_boottime_ns();
+
+        if (config->interval_ns != before->interval_ns) {
+                daemon->tick_deadline_us = (now_ns + config->interval_ns) / NS_PER_US;
+                (void)sd_event_source_set_time(daemon->tick, daemon->tick_deadline_us);
+        }
+        if (config->checkpoint_interval_ns != before->checkpoint_interval_ns)
+                (void)sd_event_source_set_time(daemon->checkpoint, (now_ns + config->checkpoint_interval_ns) / NS_PER_US);
+}
+
 static void daemon_reload(Daemon *daemon) {
         Service *service = &daemon->service;
+        Config before = service->config;
         Buffer restart = {};
         ConfigError error;
         Config fresh;
@@ -224,6 +238,7 @@ static void daemon_reload(Daemon *daemon) {
 
         config_apply(&service->config, &fresh, &restart);
         service_configure(service);
+        restart_timers(daemon, &before);
         if (restart.n > 0)
                 log_warning("Configuration reloaded; these settings wait for a restart: %s", restart.text);
         else
@@ -383,8 +398,9 @@ static int daemon_open(Daemon *daemon) {
 
         r = sockets_open(&daemon->sockets, &daemon->service.config, error);
         if (r != 0) {
+                r = r < 0 ? r : -errno; /* SOCKETS_FAILED leaves the reason there */
                 log_err("%s", error[0] ? error : strerror(-r));
-                return errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_FAILURE;
+                return exit_code_of(r);
         }
 
         r = open_store(&daemon->service);

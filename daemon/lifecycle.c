@@ -115,8 +115,10 @@ int lifecycle_watch(Service *service, Job *job) {
 
         r = watch_open(&service->node, &job->info, &fd);
         if (r < 0) {
-                log_warning("Cannot watch process %d of job '%s', looking for it at every checkpoint instead: %s", job->info.pid,
-                            job->info.id, strerror(-r));
+                /* Clients can bring this about as often as they like. */
+                if (log_limit_pass(&service->log_limit, clock_boottime_ns(), 60 * NS_PER_S, 10))
+                        log_warning("Cannot watch process %d of job '%s', looking for it at every checkpoint instead: %s",
+                                    job->info.pid, job->info.id, strerror(-r));
                 return 0;
         }
         if (r > 0)

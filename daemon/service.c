@@ -44,7 +44,8 @@ static void complete_for_ticket(Service *service, StoreDone done) {
                 reply(service, ticket, STATUS_NOT_FOUND, "job_end.job", "there is no such job: was it begun on this node?");
                 return;
         case STORE_DENIED:
-                reply(service, ticket, STATUS_DENIED, cookie_kind(done.cookie) == COOKIE_RESULTS ? "submit.indicators[].job" : "job_end.job",
+                reply(service, ticket, STATUS_DENIED,
+                      cookie_kind(done.cookie) == COOKIE_RESULTS ? "submit.indicators[].job" : "job_end.job",
                       "this job belongs to another user");
                 return;
         case STORE_CONFLICT:
@@ -94,6 +95,8 @@ int service_take_requests(Service *service) {
         }
 
         ingest_flush(service->ingest);
+        if (!service->has_held)
+                ingest_wake(service->ingest);
         return 0;
 }
 

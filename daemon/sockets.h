@@ -19,7 +19,7 @@ typedef struct Sockets {
 
 #define SOCKETS_ERROR_MAX 400
 
-/* 0, SOCKETS_FAILED with a sentence in ret_error, or a negative errno. */
+/* 0, SOCKETS_FAILED with a sentence in ret_error and its reason in errno, or a negative errno. */
 enum {
         SOCKETS_FAILED = 1,
 };

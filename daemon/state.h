@@ -33,7 +33,7 @@ typedef struct Service {
         bool has_held;
         bool is_draining;
         bool store_was_writable;
-        LogLimit log_limit;
+        LogLimit log_limit; /* of what clients can bring about */
         int statm_fd;
         char hostname[65], machine[65], kernel[65];
 } Service;

@@ -94,13 +94,7 @@ void answer_indicator_results(Exchange *exchange) {
         filter.until_ms = page.until_ms;
         filter.before = page.before;
 
-        json_init(&json, exchange->body);
-        json_object_begin(&json);
-        json_key(&json, "results");
-        json_array_begin(&json);
-        if (write_results(exchange, &filter, &page, &json) > 0)
-                return;
-        json_array_end(&json);
-        page_write_next(&page, &json);
-        json_object_end(&json);
+        page_begin(&json, exchange->body, "results");
+        if (write_results(exchange, &filter, &page, &json) == 0)
+                page_end(&page, &json);
 }

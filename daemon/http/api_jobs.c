@@ -122,15 +122,9 @@ void answer_jobs(Exchange *exchange) {
         filter.until_ms = page.until_ms;
         filter.before = page.before;
 
-        json_init(&json, exchange->body);
-        json_object_begin(&json);
-        json_key(&json, "jobs");
-        json_array_begin(&json);
-        if (write_jobs(exchange, &filter, &page, &json) > 0)
-                return;
-        json_array_end(&json);
-        page_write_next(&page, &json);
-        json_object_end(&json);
+        page_begin(&json, exchange->body, "jobs");
+        if (write_jobs(exchange, &filter, &page, &json) == 0)
+                page_end(&page, &json);
 }
 
 /* A job by its id, as the store and the snapshot together know it. Borrowed from either. */

@@ -61,10 +61,19 @@ bool page_admit(Page *page, const Buffer *body, PageKey key) {
         return true;
 }
 
-void page_write_next(const Page *page, Json *json) {
+void page_begin(Json *json, Buffer *body, const char *key) {
+        json_init(json, body);
+        json_object_begin(json);
+        json_key(json, key);
+        json_array_begin(json);
+}
+
+void page_end(const Page *page, Json *json) {
         char token[TOKEN_LENGTH + 1];
 
+        json_array_end(json);
         if (page->has_more)
                 (void)snprintf(token, sizeof(token), "%016" PRIx64 "%016" PRIx64, page->last.time_ms, (uint64_t)page->last.row);
         json_put_string(json, "next", page->has_more ? token : NULL);
+        json_object_end(json);
 }

@@ -32,5 +32,6 @@ int page_parse_times(Exchange *exchange, uint64_t *ret_since_ms, uint64_t *ret_u
 
 /* Called for each row there is: false when the page is full, which then says so in `next`. */
 bool page_admit(Page *page, const Buffer *body, PageKey key);
-/* "next": the token, or null. */
-void page_write_next(const Page *page, Json *json);
+/* {"KEY":[…],"next":…} around the rows; next is a token, or null. */
+void page_begin(Json *json, Buffer *body, const char *key);
+void page_end(const Page *page, Json *json);

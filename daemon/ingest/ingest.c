@@ -495,6 +495,7 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
 
         ingest->n_turn_bytes = 0;
         ingest_flush(ingest);
+        ingest_wake(ingest);
         return INGEST_IDLE;
 }
 
@@ -520,8 +521,9 @@ void ingest_flush(Ingest *ingest) {
                         node_send(node);
                 node_settle(node);
         }
+}
 
-        /* Requests that waited for these answers may come now, and no descriptor will say so. */
+void ingest_wake(Ingest *ingest) {
         if (!TAILQ_EMPTY(&ingest->ready) && !ingest->is_draining)
                 (void)sd_event_source_set_enabled(ingest->wake_source, SD_EVENT_ONESHOT);
 }

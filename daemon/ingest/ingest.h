@@ -71,6 +71,12 @@ void ingest_answer(Ingest *ingest, Ticket ticket, const Answer *answer);
 /* Sends what is ready on every connection. Call once after a batch of ingest_answer(). */
 void ingest_flush(Ingest *ingest);
 
+/*
+ * Makes the loop turn again at once if there are requests to take: they are in buffers already, and no descriptor
+ * will tell of them. For a parent that stops taking before INGEST_IDLE, but not because it cannot place them.
+ */
+void ingest_wake(Ingest *ingest);
+
 /* Stops accepting and reading; answers still go out. For a clean end. */
 void ingest_drain(Ingest *ingest);
 /* True when no request is unanswered and no answer unsent. */

@@ -27,6 +27,15 @@ static const char *scan_device(const char *p, Mount *mount) {
         return scan_u64(p + 1, &mount->minor);
 }
 
+/* Of what is left of the line, the last word; empty when there is none. */
+static Word last_word(const char *p) {
+        Word word = { p, 0 }, next;
+
+        while ((p = scan_word(p, &next)))
+                word = next;
+        return word;
+}
+
 /* "36 35 98:0 /root /point options optional… - type source options".
  * Returns the start of the next line, or NULL. */
 static const char *scan_mount(const char *p, Mount *mount) {
@@ -44,7 +53,12 @@ static const char *scan_mount(const char *p, Mount *mount) {
         while (p && !(word.n == 1 && *word.text == '-'));
 
         p = p ? scan_word(p, &mount->type) : NULL;
-        return p ? text_next_line(p) : NULL;
+        if (!p)
+                return NULL;
+
+        /* The source may be empty, so what follows is not counted from the left. */
+        mount->options = last_word(p);
+        return text_next_line(p);
 }
 
 static int add(MountList *list, const Mount *mount) {

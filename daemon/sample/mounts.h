@@ -27,6 +27,7 @@ typedef struct Mount {
         Word root;  /* what of the file system is mounted: "/" unless a bind mount or a subvolume */
         Word point;
         Word type;
+        Word options; /* of the file system itself: the line's last word, for cgroup v1 its controllers */
 } Mount;
 
 /* More are left out, those mounted last. */

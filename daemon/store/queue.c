@@ -112,7 +112,6 @@ RowSet *queue_take(Queue *queue, uint64_t wait_ns, bool *ret_is_stopping) {
 
 void queue_done(Queue *queue, RowSet *sets) {
         scoped(rowset_freep) RowSet *unawaited = NULL;
-        bool is_new = false;
 
         LOCKED(queue);
 
@@ -126,16 +125,17 @@ void queue_done(Queue *queue, RowSet *sets) {
                         set->next = NULL;
                         *queue->done_tail = set;
                         queue->done_tail = &set->next;
-                        is_new = true;
                 } else {
                         set->next = unawaited;
                         unawaited = set;
                 }
         }
 
-        /* Under the mutex, so that the one who empties the list resets the descriptor after this, not before. */
-        if (is_new)
-                (void)eventfd_write(queue->done_fd, 1);
+        /*
+         * Under the mutex, so that the one who empties the list resets the descriptor after this, not before. Also
+         * when nobody waits for these: there is room now, and somebody may have been turned away.
+         */
+        (void)eventfd_write(queue->done_fd, 1);
 }
 
 void queue_poke(Queue *queue) {

@@ -4,7 +4,7 @@
  * Queue: between the callers and the writer
  *
  * Row-sets one way, completions back. Bounded in rows and bytes; pushing never waits.
- * The descriptor is readable while completions wait.
+ * The descriptor is readable while completions wait, and after any row-set is done: then there is room again.
  */
 
 #include <pthread.h>

@@ -20,8 +20,8 @@ static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_m
         pack_text(buffer, indicator->component ? indicator->component : "");
         pack_text(buffer, item->job && item->job[0] ? item->job : NULL);
         pack_text(buffer, indicator->version);
-        pack_u64(buffer, indicator->overall_score != NULL);
-        pack_double(buffer, indicator->overall_score ? *indicator->overall_score : 0);
+        pack_u64(buffer, indicator->has_overall_score);
+        pack_double(buffer, indicator->overall_score);
         pack_document(buffer, indicator->document);
 }
 

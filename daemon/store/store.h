@@ -58,7 +58,7 @@ bool store_is_late(const Store *store);
 
 /*
  * Rows in, from any thread. `cookie` comes back in StoreDone; 0 means nobody waits and no StoreDone is made.
- * 0: queued. STORE_QUEUE_FULL: nothing was taken, try after the next StoreDone. -ENOMEM.
+ * 0: queued. STORE_QUEUE_FULL: nothing was taken, try when store_fd() is next readable. -ENOMEM.
  */
 enum {
         STORE_QUEUE_FULL = 1,
@@ -87,7 +87,7 @@ int store_put_checkpoints(Store *store, const StoreCheckpoint *items, size_t n_i
 /* One interval of the node's history; text is a one-point timeline_format(). */
 int store_put_node_sample(Store *store, uint64_t begin_realtime_ms, uint64_t interval_ms, const char *timeline);
 
-/* Completions, for one thread. Readable when a StoreDone waits. */
+/* Completions, for one thread. Readable when a StoreDone waits, and when rows have left the queue. */
 int store_fd(const Store *store);
 /* 0 with the next completion, STORE_NONE when there is none (and the descriptor is reset). */
 enum {

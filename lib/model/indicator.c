@@ -337,9 +337,7 @@ static int take_optional(const Value *document, Indicator *ret, Complaint *compl
 
         if (version)
                 ret->version = version->string;
-        if (score && value_get_double(document, "overall_score", &ret->score_))
-                ret->overall_score = &ret->score_;
-
+        ret->has_overall_score = score && value_get_double(document, "overall_score", &ret->overall_score);
         return 0;
 }
 
@@ -365,7 +363,5 @@ int indicator_from_value(const Value *document, size_t string_max, Indicator *re
                 return r;
 
         *ret = indicator;
-        if (indicator.overall_score)
-                ret->overall_score = &ret->score_;
         return 0;
 }

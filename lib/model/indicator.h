@@ -9,6 +9,7 @@
  * and the daemon (before storing), so both say the same words.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "model/value.h"
@@ -22,8 +23,8 @@ typedef struct Indicator {
         const char *name;
         const char *component; /* `component`, or `framework` where that was given */
         const char *version;   /* NULL when not given */
-        const double *overall_score; /* NULL when absent or null; points at score_ */
-        double score_;
+        bool has_overall_score; /* false when absent or null */
+        double overall_score;
         const Value *parameters;
         const Value *result;
         const Value *document; /* all of it, as printed */

@@ -117,7 +117,7 @@ static int parse_with_unit(const char *text, const Unit *units, size_t n_units, 
                         continue;
                 if (v * units[i].factor >= 18446744073709549568.0)
                         return PARSE_OUT_OF_RANGE;
-                *ret = (uint64_t)llround(v * units[i].factor);
+                *ret = (uint64_t)round(v * units[i].factor); /* llround() ends at half of it */
                 return 0;
         }
 

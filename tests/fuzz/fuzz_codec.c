@@ -53,7 +53,7 @@ static void check_submission(const Submission *item) {
         assert(item->job[0] == '\0' || name_is_valid(item->job, JOB_ID_MAX - 1));
         assert(name_is_valid(item->indicator.name, NAME_MAX_BYTES));
         assert(strlen(item->indicator.component) <= COMPONENT_MAX_BYTES);
-        assert(!item->indicator.overall_score || isfinite(*item->indicator.overall_score));
+        assert(isfinite(item->indicator.overall_score));
         assert(item->indicator.result->n_members > 0);
         check_value(item->indicator.document, 1);
 }

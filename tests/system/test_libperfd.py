@@ -179,6 +179,8 @@ class Behaviour(TestCase):
                             (json.dumps(document).encode(), "@result")):
             self.assertEqual(self.submit(client, text), INVALID)
             self.assertIn(words, self.error(client))
+        self.assertEqual(self.library.perfd_submit_json(client, None, None), INVALID)
+        self.assertIn("not NULL", self.error(client))
         for id in (b"", b"a/b", b"x" * 129, None):
             self.assertEqual(self.library.perfd_job_begin(client, id, None), INVALID)
             self.assertIn("1…128 characters", self.error(client))

@@ -6,10 +6,9 @@ import shutil
 import subprocess
 import unittest
 
-from harness import BUILD, ROOT, TIMEOUT_S, TestCase
+from harness import BUILD, ROOT, SANITIZE, TIMEOUT_S, TestCase
 
 # What the build directory's name says it is instrumented with: programs and what `make install` may still have to build must be too.
-SANITIZE = ",".join(word for word in BUILD.name.split("-") if word in ("address", "undefined", "thread"))
 N_THREADS, N_EACH = 16, 50
 NOBODY = 65534
 DENIED = 6

@@ -1,10 +1,15 @@
 """Whatever a client does, perfd answers or closes, holds no more than its limits, and goes on."""
 
+import contextlib
 import os
+import pathlib
 import random
 import resource
 import socket
+import sqlite3
 import subprocess
+import threading
+import time
 import unittest
 
 import harness
@@ -166,6 +171,41 @@ class Limits(harness.TestCase):
             resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, limits)
             self.assertEqual(daemon.get("/api/v1/jobs/job").json["state"], "finished")
             self.assert_status(client.begin("another", pid=os.getpid()), "OK")
+
+    def test_a_thread_stands_for_a_job_as_well_as_it_can(self):
+        """A pidfd is of a process only: perfd takes what it is given, and goes on."""
+        daemon = self.daemon("[jobs]\ncheckpoint_interval = 1s\n")
+        started, done = threading.Event(), threading.Event()
+        thread = threading.Thread(target=lambda: (started.set(), done.wait()))
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(done.set)
+        started.wait()
+        with daemon.client() as client:
+            self.assert_status(client.begin("thread", pid=thread.native_id), "OK")
+            self.assert_status(client.submit(harness.indicator()), "OK")
+        daemon.restart()
+        self.assertEqual(daemon.get("/api/v1/jobs/thread").json["state"], "running")
+        done.set()
+        wait_for(lambda: daemon.get("/api/v1/jobs/thread").json["state"] == "interrupted", "the end of the thread")
+
+    def test_a_full_queue_is_waited_for_at_rest(self):
+        """Somebody holds the database: requests wait in the socket, and perfd's loop sleeps."""
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n[store]\nqueue_rows = 16\n")
+        loop = pathlib.Path(f"/proc/{daemon.process.pid}/task/{daemon.process.pid}/schedstat")
+        with daemon.client() as client, contextlib.closing(sqlite3.connect(daemon.state / "perfd.db", isolation_level=None)) as database:
+            database.execute("BEGIN IMMEDIATE")
+            for _ in range(64):
+                client.send(client.submit_request(harness.indicator()))
+            wait_for(lambda: daemon.metrics()["perfd_store_queue_rows"] == 16, "a full queue")
+            begin_ns, begin_cpu_ns = time.monotonic_ns(), int(loop.read_text().split()[0])
+            for _ in range(5):
+                daemon.wait_tick()
+            cpu_ns, elapsed_ns = int(loop.read_text().split()[0]) - begin_cpu_ns, time.monotonic_ns() - begin_ns
+            database.execute("ROLLBACK")
+            self.assertLess(cpu_ns, elapsed_ns / 4)
+            for _ in range(64):
+                self.assert_status(client.receive(), "OK")
 
     def test_jobs_that_end_between_two_samples_are_not_piled_up(self):
         daemon = self.daemon("[sampling]\ninterval = 60s\n")

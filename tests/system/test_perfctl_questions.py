@@ -8,8 +8,9 @@ import re
 import select
 import signal
 import subprocess
+import time
 
-from harness import BUILD, PERFCTL, ROOT, TIMEOUT_S, TestCase, wait_for
+from harness import BUILD, IS_SANITIZED, PERFCTL, ROOT, TIMEOUT_S, TestCase, wait_for
 
 COMMANDS = ["run", "submit", "report", "metrics", "watch", "job list", "job show", "job begin", "job end", "status", "doctor",
             "flush"]
@@ -141,6 +142,14 @@ class Questions(WithJobs):
         answer = json.loads(self.ask("status", "--json"))
         self.assertEqual((answer["reachable"], answer["well"]), (True, True))
 
+    def test_status_of_a_stopped_perfd_has_one_deadline(self):
+        self.running.signal(signal.SIGSTOP)
+        self.addCleanup(self.running.signal, signal.SIGCONT)
+        for words, limit_s in (((), 5), (("--timeout", "0.2"), 0.2), (("--timeout", "0"), 0)):
+            begin = time.monotonic()
+            self.assertIn("timed out", self.ask("status", *words, status=3))
+            self.assertLess(time.monotonic() - begin, limit_s + (0.9 if not IS_SANITIZED else 5))
+
     def test_watch_prints_a_line_for_each_update(self):
         lines = self.ask("watch", "--count", "3", "--interval", "0.1").splitlines()
         self.assertEqual(len(lines), 4)
@@ -224,6 +233,8 @@ class CommandLine(TestCase):
                 self.assertIn("Examples\n", result.stdout)
                 self.assertIn(f"perfctl {command} ", result.stdout)
         self.assertEqual(self.perfctl("--help").returncode, 0)
+        self.assertEqual(self.perfctl("job", "--help").stdout, self.perfctl("--help").stdout)
+        self.assertEqual(self.perfctl("job", "-h").returncode, 0)
         for command in COMMANDS:
             self.assertIn(f"  {command} ", self.perfctl("--help").stdout)
 

@@ -93,7 +93,7 @@ class Checking(SubmitTestCase):
         del bad["@result"]
         good, mixed = self.file("good.json", indicator()), self.file("mixed.json", indicator(), bad)
         err = self.refused(good, mixed, socket=daemon.socket)
-        self.assertIn("mixed.json: document 2: @result: ", err)
+        self.assertIn("mixed.json:2: @result: ", err)
         self.assertIn("Nothing was sent", err)
         self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"], [])
         self.assertEqual(self.spooled(), [])
@@ -108,9 +108,9 @@ class Checking(SubmitTestCase):
         self.assertRegex(self.refused(path, socket=self.absent), r"result\.json:3:\d+: ")
 
     def test_all_documents_are_complained_about_at_once(self):
-        a, b = self.file("a.json", "{}"), self.file("b.json", "[]", "3")
-        err = self.refused(a, b, socket=self.absent)
-        for words in ("a.json: ", "b.json: document 1: ", "b.json: document 2: "):
+        a, b = self.file("a.json", "\n\n{}"), self.file("b.json", "[]", "3 4")
+        err = self.refused(a, b, "-", socket=self.absent, stdin="[]")
+        for words in ("a.json:3: ", "b.json:1: ", "b.json:2: ", "b.json:2:3: ", "standard input:1: "):
             self.assertIn(words, err)
 
     def test_the_words_are_perfds(self):
@@ -128,7 +128,7 @@ class Checking(SubmitTestCase):
         self.assertIn(": Is a directory", err)
 
     def test_an_empty_file_is_no_result(self):
-        self.assertIn("standard input: holds no document", self.refused(socket=self.absent))
+        self.assertIn("standard input:1: holds no document", self.refused(socket=self.absent))
 
     def test_control_characters_of_a_document_do_not_reach_the_terminal(self):
         err = self.refused(socket=self.absent, stdin='{"name": "\\u001b[2J", "component": "c", "@parameters": {}, "@result": {}}')
@@ -146,7 +146,7 @@ class Sending(SubmitTestCase):
         ok = 'perfd_requests_total{status="OK"}'
         found = [key for key in after if key.startswith("perfd_requests_total{") and '"ok"' in key.lower()]
         self.assertEqual(len(found), 1, f"{ok} among {[k for k in after if 'requests' in k]}")
-        self.assertEqual(after[found[0]] - before.get(found[0], 0), 1)
+        self.assertEqual(after[found[0]] - before.get(found[0], 0), 2, "the question how large a request may be, and one request")
 
     def test_more_than_a_frame_holds_takes_several_requests_and_says_so(self):
         daemon = self.daemon()
@@ -157,12 +157,29 @@ class Sending(SubmitTestCase):
         self.assertRegex(result.stderr, r"It took \d+ requests")
         self.assertEqual(len(self.results(daemon)), 40)
 
-    def test_a_document_that_no_frame_holds_is_refused_by_its_number(self):
+    def test_small_frames_are_found_out_about(self):
+        daemon = self.daemon("[limits]\nframe_size = 4K\nstring_size = 2K\n")
+        result = self.submit(self.file("many", *[indicator(rate=float(i)) for i in range(200)]), "--json", socket=daemon.socket)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(json.loads(result.stdout)["stored"], 200)
+
+    def test_a_document_that_no_frame_holds_is_named_before_anything_is_sent(self):
         daemon = self.daemon("[limits]\nframe_size = 64K\n")
         large = indicator(**{f"k{i}": "x" * 60000 for i in range(3)})
-        result = self.submit(self.file("large", indicator(), large), socket=daemon.socket)
+        others = [indicator(text="x" * 30000) for _ in range(5)]  # which no frame holds together
+        result = self.submit(self.file("large", *others, large), socket=daemon.socket)
         self.assertEqual(result.returncode, 1)
-        self.assertIn("document 2", result.stderr)
+        self.assertRegex(result.stderr, r"large:6: takes \d+ bytes, and perfd accepts 65536 at once: ")
+        self.assertEqual(self.results(daemon), [])
+        self.assertEqual(self.spooled(), [])
+
+    def test_what_perfd_refuses_has_a_line_too(self):
+        daemon = self.daemon("[limits]\nstring_size = 1K\n")
+        path = self.file("long.json", indicator(), indicator(text="x" * 2000))
+        result = self.submit(path, socket=daemon.socket)
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"long\.json:2: text: ")
+        self.assertEqual(self.results(daemon), [])
 
     def test_a_result_that_is_sent_again_is_stored_once(self):
         daemon = self.daemon()

@@ -95,6 +95,13 @@ class Reload(harness.TestCase):
         harness.wait_for(lambda: daemon.metrics()["perfd_sample_interval_seconds"] == 0.2, "the new interval")
         self.assertEqual(daemon.metrics()["perfd_config_last_reload_successful"], 1)
 
+    def test_a_shorter_interval_begins_at_once(self):
+        daemon = self.daemon("[sampling]\ninterval = 60s\n[jobs]\ncheckpoint_interval = 10min\n", notify=True)
+        daemon.configure("[sampling]\ninterval = 100ms\n[jobs]\ncheckpoint_interval = 1s\n")
+        daemon.reload()
+        daemon.wait_tick()
+        harness.wait_for(lambda: daemon.get("/api/v1/node/samples").json["timeline"]["series"]["memory"]["mean"], "a point of history")
+
     def test_a_drop_in_wins_over_the_file(self):
         daemon = self.daemon("[sampling]\ninterval = 1s\n", notify=True)
         daemon.config_d.mkdir()

@@ -10,8 +10,8 @@ class Start(harness.TestCase):
     def perfd(self, *words):
         """Runs perfd with words that it cannot start with."""
         directory = self.temporary_directory()
-        return subprocess.run([harness.PERFD, "--http", "off", "--state", directory / "state", "--socket", directory / "perfd.sock", *words],
-                              capture_output=True, text=True, timeout=harness.TIMEOUT_S)
+        command = [harness.PERFD, "--http", "off", "--state", directory / "state", "--socket", directory / "perfd.sock", *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=harness.TIMEOUT_S)
 
     def test_a_file_in_the_place_of_the_socket_is_left_alone(self):
         path = self.temporary_directory() / "precious"

@@ -11,7 +11,7 @@ import threading
 import unittest
 
 import harness
-from harness import BUILD, IS_SANITIZED, ROOT, SANITIZER_REPORTS, TIMEOUT_S, wait_for
+from harness import BUILD, IS_SANITIZED, ROOT, SANITIZE, SANITIZER_REPORTS, TIMEOUT_S, wait_for
 
 N_RESTARTS = 20
 # A hang must be noticed within the test's patience; a sanitizer needs to look at itself, and memory.
@@ -39,7 +39,8 @@ class Units(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.directory, ignore_errors=True)
         image = cls.directory / "image"
         image.mkdir(mode=0o755)
-        subprocess.run(["make", "-s", "-C", ROOT, "install", f"DESTDIR={image}", f"B={BUILD.relative_to(ROOT)}"], check=True,
+        subprocess.run(["make", "-s", "-C", ROOT, "install", f"DESTDIR={image}", f"B={BUILD.relative_to(ROOT)}",
+                        f"SANITIZE={SANITIZE}"], check=True,
                        env={k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "SANITIZE", "CC")})
         drop_in = image / "etc/systemd/system/perfd.service.d/test.conf"
         drop_in.parent.mkdir(parents=True)

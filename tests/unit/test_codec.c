@@ -32,7 +32,7 @@ static void a_submission_arrives_with_its_document(void **state) {
         assert_string_equal(item->indicator.name, "PiMatmul");
         assert_string_equal(item->indicator.component, "tensorflow");
         assert_null(item->indicator.version);
-        assert_null(item->indicator.overall_score);
+        assert_false(item->indicator.has_overall_score);
         assert_true(value_get_double(item->indicator.result, "rate", &rate));
         assert_true(rate == 7.5);
         assert_string_equal(value_get_string(item->indicator.parameters, "dtype"), "float32");

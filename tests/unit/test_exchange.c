@@ -158,11 +158,10 @@ static void token_after(Fixture *fixture, PageKey key, char ret[static 64]) {
         Json json;
 
         buffer_clear(&fixture->body);
+        page_begin(&json, &fixture->body, "rows");
         assert_true(page_admit(&page, &fixture->body, key));
         assert_false(page_admit(&page, &fixture->body, (PageKey){}));
-        json_init(&json, &fixture->body);
-        json_object_begin(&json);
-        page_write_next(&page, &json);
+        page_end(&page, &json);
         token = strstr(fixture->body.text, ":\"");
         assert_non_null(token);
         (void)snprintf(ret, 64, "%.*s", (int)strcspn(token + 2, "\""), token + 2);

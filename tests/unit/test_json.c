@@ -128,6 +128,41 @@ static void a_number_that_json_does_not_have_is_explained(void **state) {
         assert_non_null(strstr(f->error.text, "null"));
 }
 
+static void what_is_wrong_comes_with_what_to_do(void **state) {
+        static const struct {
+                const char *text, *words;
+        } cases[] = {
+                { "{\"a\":\"\\u0000\"}", "\\u0000: remove it" },
+                { "{\"a\\u0000\":1}", "\\u0000: remove it" },
+                { "\xef\xbb\xbf{}", "byte order mark" },
+                { "\xff\xfe{", "not UTF-8" },
+                { "{\"a\":\"\xff\"}", "save it as UTF-8" },
+                { "{\"a\":123456789012345678901}", "as a string" },
+                { "{\"a\":-123456789012345678901}", "as a string" },
+                { "{\"a\":1e999}", "as a string" },
+                { "{\"a\":1,\"a\":2}", "rename" },
+        };
+
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                Fixture *f = *state;
+
+                assert_int_equal(read_text(f, cases[i].text), JSON_MALFORMED);
+                if (!strstr(f->error.text, cases[i].words) || strstr(f->error.text, "JSON_"))
+                        fail_msg("%s: '%s' does not say '%s'", cases[i].text, f->error.text, cases[i].words);
+        }
+}
+
+static void a_document_has_a_line_and_a_column(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(read_text(f, "\n {\"a\":\n1}  {}"), 0);
+        assert_int_equal(f->reader.begin_line, 2);
+        assert_int_equal(f->reader.begin_column, 2);
+        assert_int_equal(read_next(f), 0);
+        assert_int_equal(f->reader.begin_line, 3);
+        assert_int_equal(f->reader.begin_column, 5);
+}
+
 static void nesting_has_a_limit(void **state) {
         char text[2 * (VALUE_DEPTH_MAX + 2) + 1];
 
@@ -189,6 +224,8 @@ int main(void) {
                 TEST(an_error_says_where_in_the_whole_text_it_is),
                 TEST(what_cannot_be_kept_is_refused_rather_than_changed),
                 TEST(a_number_that_json_does_not_have_is_explained),
+                TEST(what_is_wrong_comes_with_what_to_do),
+                TEST(a_document_has_a_line_and_a_column),
                 TEST(nesting_has_a_limit),
                 TEST(a_full_arena_is_an_outcome),
                 TEST(the_densest_texts_fit_their_arena),

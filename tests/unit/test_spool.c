@@ -247,6 +247,10 @@ static void the_place_follows_the_environment(void **state) {
         (void)state;
         assert_int_equal(spool_find_directory("/given", path), 0);
         assert_string_equal(path, "/given");
+        assert_int_equal(setenv("PERFD_SPOOL", "/told", 1), 0);
+        assert_int_equal(spool_find_directory(NULL, path), 0);
+        assert_string_equal(path, "/told");
+        assert_int_equal(unsetenv("PERFD_SPOOL"), 0);
         if (geteuid() == 0) {
                 assert_int_equal(spool_find_directory(NULL, path), 0);
                 assert_string_equal(path, "/var/spool/perfd");

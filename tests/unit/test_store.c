@@ -29,7 +29,6 @@ static int teardown(void **state) {
 
 static void what_was_done_is_seen_by_the_next_question(void **state) {
         Place *place = *state;
-        double score = 0.1;
         ResultRow row;
         Item item;
 
@@ -37,7 +36,8 @@ static void what_was_done_is_seen_by_the_next_question(void **state) {
         item.submission.job = "job-1";
         item.submission.time_ms = 1234;
         item.submission.indicator.version = "v1";
-        item.submission.indicator.overall_score = &score;
+        item.submission.indicator.has_overall_score = true;
+        item.submission.indicator.overall_score = 0.1;
         assert_int_equal(put_one(place->store, &item.submission, 1), STORE_DONE);
 
         assert_int_equal(reader_results(place->reader, &(ResultFilter){}), 0);

@@ -1,0 +1,220 @@
+/*
+ * What a followed control group costs
+ *
+ *     cgroup [MOUNT]
+ *
+ * Makes 1, 100 and 1000 groups below the mount of cgroup v2 (/sys/fs/cgroup/unified, else /sys/fs/cgroup), with every
+ * controller that can be had there, reads all of them again and again, and removes them. CPU time of this thread for each
+ * group and sample; rounds take turns with nothing but pread(2) of the same files, and the median counts.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "sample/cgroup.h"
+#include "util/clock.h"
+
+#define N_ROUNDS 20
+#define N_READS_PER_ROUND 2000
+#define N_GROUPS_MAX 1000
+#define TEXT_BYTES 65536
+
+static const char *const file_names[] = {
+        "cpu.stat",      "cpu.max",     "cpuset.cpus.effective", "memory.current", "memory.peak",     "memory.max",
+        "memory.events", "io.stat",     "pids.current",          "cpu.pressure",   "memory.pressure", "io.pressure",
+};
+
+#define N_FILES N_ELEMENTS(file_names)
+
+typedef struct Group {
+        Cgroup *cgroup;
+        int fds[N_FILES]; /* of the bare reads; -1 where there is no such file */
+} Group;
+
+typedef struct Bench {
+        const char *mount;
+        char base[128]; /* the group that holds ours, as a path of v2 */
+        CgroupTree *tree;
+        Group groups[N_GROUPS_MAX];
+        size_t n_groups;
+        size_t n_files; /* of one group */
+        char text[TEXT_BYTES];
+} Bench;
+
+static int compare(const void *a, const void *b) {
+        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+        return (x > y) - (x < y);
+}
+
+static uint64_t median(uint64_t *values, size_t n) {
+        qsort(values, n, sizeof(*values), compare);
+        return values[n / 2];
+}
+
+/* The directory of a group, or of a file in it. */
+static void put_path(const Bench *bench, const char *below, char ret[static 512]) {
+        (void)snprintf(ret, 512, "%s%s/%s", bench->mount, bench->base, below);
+}
+
+/* One at a time: those that are not to be had fail. */
+static void enable_controllers(const Bench *bench) {
+        static const char *const words[] = { "+cpu", "+cpuset", "+memory", "+io", "+pids" };
+        scoped(closep) int fd = -1;
+        char path[512];
+
+        put_path(bench, "cgroup.subtree_control", path);
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        for (size_t i = 0; fd >= 0 && i < N_ELEMENTS(words); i++)
+                (void)!write(fd, words[i], strlen(words[i]));
+}
+
+static int make_base(Bench *bench) {
+        char path[512];
+
+        (void)snprintf(bench->base, sizeof(bench->base), "/perfd-bench-%d", (int)getpid());
+        put_path(bench, "", path);
+        if (mkdir(path, 0755) < 0)
+                return -errno;
+
+        enable_controllers(bench);
+        return 0;
+}
+
+static int make_group(Bench *bench) {
+        Group *group = &bench->groups[bench->n_groups];
+        CgroupPlace place = {};
+        char name[32], path[512];
+        int dir_fd, r;
+
+        (void)snprintf(name, sizeof(name), "%zu", bench->n_groups);
+        put_path(bench, name, path);
+        if (mkdir(path, 0755) < 0)
+                return -errno;
+        bench->n_groups++;
+
+        dir_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        bench->n_files = 0;
+        for (size_t i = 0; i < N_FILES; i++) {
+                group->fds[i] = openat(dir_fd, file_names[i], O_RDONLY | O_CLOEXEC);
+                bench->n_files += group->fds[i] >= 0;
+        }
+        close(dir_fd);
+
+        (void)snprintf(place.v2, sizeof(place.v2), "%.128s/%s", bench->base, name);
+        r = cgroup_open(&group->cgroup, bench->tree, &place);
+        return r > 0 ? -ENOENT : r;
+}
+
+static void remove_all(Bench *bench) {
+        char name[32], path[512];
+
+        while (bench->n_groups > 0) {
+                Group *group = &bench->groups[--bench->n_groups];
+
+                cgroup_free(group->cgroup);
+                for (size_t i = 0; i < N_FILES; i++)
+                        closep(&group->fds[i]);
+                (void)snprintf(name, sizeof(name), "%zu", bench->n_groups);
+                put_path(bench, name, path);
+                (void)rmdir(path);
+        }
+        put_path(bench, "", path);
+        (void)rmdir(path);
+}
+
+static size_t n_rounds_of(const Bench *bench) {
+        return N_READS_PER_ROUND / bench->n_groups;
+}
+
+static uint64_t time_bare(Bench *bench) {
+        uint64_t start_ns = clock_thread_cpu_ns();
+
+        for (size_t k = 0; k < n_rounds_of(bench); k++)
+                for (size_t g = 0; g < bench->n_groups; g++)
+                        for (size_t i = 0; i < N_FILES; i++)
+                                if (bench->groups[g].fds[i] >= 0 &&
+                                    pread(bench->groups[g].fds[i], bench->text, TEXT_BYTES, 0) < 0)
+                                        abort();
+        return (clock_thread_cpu_ns() - start_ns) / (n_rounds_of(bench) * bench->n_groups);
+}
+
+static uint64_t time_samples(const Bench *bench) {
+        uint64_t start_ns = clock_thread_cpu_ns();
+        CgroupSample sample;
+
+        for (size_t k = 0; k < n_rounds_of(bench); k++)
+                for (size_t g = 0; g < bench->n_groups; g++)
+                        if (cgroup_read(bench->groups[g].cgroup, clock_boottime_ns(), &sample) != 0)
+                                abort();
+        return (clock_thread_cpu_ns() - start_ns) / (n_rounds_of(bench) * bench->n_groups);
+}
+
+static int measure(Bench *bench, size_t n_groups) {
+        uint64_t bare_ns[N_ROUNDS], sample_ns[N_ROUNDS], b, s;
+        int r;
+
+        while (bench->n_groups < n_groups) {
+                r = make_group(bench);
+                if (r < 0)
+                        return r;
+        }
+
+        for (size_t i = 0; i < N_ROUNDS; i++) {
+                bare_ns[i] = time_bare(bench);
+                sample_ns[i] = time_samples(bench);
+        }
+
+        b = median(bare_ns, N_ROUNDS);
+        s = median(sample_ns, N_ROUNDS);
+        printf("cgroup: %zu groups of %zu files: %llu ns of CPU per group and sample, %llu ns of bare preads, ratio %.2f\n",
+               n_groups, bench->n_files, (unsigned long long)s, (unsigned long long)b, (double)s / (double)b);
+        return 0;
+}
+
+/* Two descriptors for each file. */
+static void allow_descriptors(void) {
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+                limit.rlim_cur = limit.rlim_max;
+                (void)setrlimit(RLIMIT_NOFILE, &limit);
+        }
+}
+
+static int run(Bench *bench) {
+        static const size_t numbers[] = { 1, 100, N_GROUPS_MAX };
+        int r;
+
+        r = cgroup_tree_new(&bench->tree, "/");
+        if (r < 0)
+                return r;
+        r = make_base(bench);
+        for (size_t i = 0; r == 0 && i < N_ELEMENTS(numbers); i++)
+                r = measure(bench, numbers[i]);
+        return r;
+}
+
+int main(int argc, char **argv) {
+        Bench *bench = calloc(1, sizeof(*bench));
+        int r;
+
+        if (!bench)
+                return 1;
+        bench->mount = argc > 1                                                ? argv[1]
+                       : access("/sys/fs/cgroup/unified/cgroup.procs", F_OK) == 0 ? "/sys/fs/cgroup/unified"
+                                                                                   : "/sys/fs/cgroup";
+        allow_descriptors();
+        r = run(bench);
+        if (r < 0)
+                fprintf(stderr, "cgroup: cannot follow groups below %s: %s\n", bench->mount, strerror(-r));
+
+        if (*bench->base)
+                remove_all(bench);
+        cgroup_tree_free(bench->tree);
+        free(bench);
+        return r < 0;
+}

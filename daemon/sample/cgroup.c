@@ -1,0 +1,297 @@
+#include "sample/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "sample/cgroup_parse.h"
+#include "sample/cgroup_tree.h"
+#include "sample/text.h"
+
+struct Cgroup {
+        CgroupTree *tree; /* not owned */
+        int fds[N_CGROUP_FILES];
+        int events_fd;    /* v2; -1 where v2 is not read */
+        uint32_t lacking; /* parts of v1 of which one of two files is missing */
+        char path[CGROUP_PATH_MAX];
+};
+
+/* Names, the second when the first is not there, and the part that cannot be had without the file. */
+static const struct {
+        Hierarchy hierarchy;
+        CgroupPart part;
+        const char *name, *other_name;
+} files[N_CGROUP_FILES] = {
+        [CGROUP_FILE_CPU_STAT] = { HIERARCHY_V2, CGROUP_CPU, "cpu.stat", NULL },
+        [CGROUP_FILE_CPU_MAX] = { HIERARCHY_V2, CGROUP_CPU_LIMIT, "cpu.max", NULL },
+        [CGROUP_FILE_CPUSET] = { HIERARCHY_V2, CGROUP_CPUSET, "cpuset.cpus.effective", NULL },
+        [CGROUP_FILE_MEMORY_CURRENT] = { HIERARCHY_V2, CGROUP_MEMORY, "memory.current", NULL },
+        [CGROUP_FILE_MEMORY_PEAK] = { HIERARCHY_V2, CGROUP_MEMORY_PEAK, "memory.peak", NULL },
+        [CGROUP_FILE_MEMORY_MAX] = { HIERARCHY_V2, CGROUP_MEMORY_LIMIT, "memory.max", NULL },
+        [CGROUP_FILE_MEMORY_EVENTS] = { HIERARCHY_V2, CGROUP_MEMORY_EVENTS, "memory.events", NULL },
+        [CGROUP_FILE_IO_STAT] = { HIERARCHY_V2, CGROUP_IO, "io.stat", NULL },
+        [CGROUP_FILE_PIDS] = { HIERARCHY_V2, CGROUP_PIDS, "pids.current", NULL },
+        [CGROUP_FILE_CPU_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_CPU, "cpu.pressure", NULL },
+        [CGROUP_FILE_MEMORY_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_MEMORY, "memory.pressure", NULL },
+        [CGROUP_FILE_IO_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_IO, "io.pressure", NULL },
+        [CGROUP_FILE_V1_CPU_USAGE] = { HIERARCHY_CPUACCT, CGROUP_CPU, "cpuacct.usage", NULL },
+        [CGROUP_FILE_V1_CPU_MODES] = { HIERARCHY_CPUACCT, CGROUP_CPU, "cpuacct.stat", NULL },
+        [CGROUP_FILE_V1_THROTTLING] = { HIERARCHY_CPU, CGROUP_THROTTLING, "cpu.stat", NULL },
+        [CGROUP_FILE_V1_QUOTA] = { HIERARCHY_CPU, CGROUP_CPU_LIMIT, "cpu.cfs_quota_us", NULL },
+        [CGROUP_FILE_V1_PERIOD] = { HIERARCHY_CPU, CGROUP_CPU_LIMIT, "cpu.cfs_period_us", NULL },
+        [CGROUP_FILE_V1_CPUSET] = { HIERARCHY_CPUSET, CGROUP_CPUSET, "cpuset.effective_cpus", "cpuset.cpus" },
+        [CGROUP_FILE_V1_MEMORY] = { HIERARCHY_MEMORY, CGROUP_MEMORY, "memory.usage_in_bytes", NULL },
+        [CGROUP_FILE_V1_MEMORY_PEAK] = { HIERARCHY_MEMORY, CGROUP_MEMORY_PEAK, "memory.max_usage_in_bytes", NULL },
+        [CGROUP_FILE_V1_MEMORY_LIMIT] = { HIERARCHY_MEMORY, CGROUP_MEMORY_LIMIT, "memory.limit_in_bytes", NULL },
+        [CGROUP_FILE_V1_OOM] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, "memory.oom_control", NULL },
+        [CGROUP_FILE_V1_FAILURES] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, "memory.failcnt", NULL },
+        /* The plain ones are without the groups below: there is nothing better in older kernels. */
+        [CGROUP_FILE_V1_IO_BYTES] = { HIERARCHY_BLKIO, CGROUP_IO, "blkio.throttle.io_service_bytes_recursive",
+                                      "blkio.throttle.io_service_bytes" },
+        [CGROUP_FILE_V1_IO_COUNTS] = { HIERARCHY_BLKIO, CGROUP_IO, "blkio.throttle.io_serviced_recursive",
+                                       "blkio.throttle.io_serviced" },
+        [CGROUP_FILE_V1_PIDS] = { HIERARCHY_PIDS, CGROUP_PIDS, "pids.current", NULL },
+};
+
+/* --- opening ------------------------------------------------------------------------------------ */
+
+/* The root is the node, not a job. */
+static bool is_group(const char *path) {
+        return *path && strcmp(path, "/") != 0;
+}
+
+static bool is_at_or_above(const char *path, const char *of) {
+        size_t n = strlen(path);
+
+        return strncmp(path, of, n) == 0 && (of[n] == '/' || of[n] == '\0');
+}
+
+/* Beside v1, a job is in v2 where the service manager put it, or where somebody made a group for it. */
+static bool is_read(const CgroupPlace *place, Hierarchy hierarchy) {
+        bool is_in_cpuacct = is_group(place->cpuacct);
+        bool is_in_v2 = is_group(place->v2) && (!is_in_cpuacct || is_at_or_above(place->cpuacct, place->v2));
+
+        if (hierarchy == HIERARCHY_V2)
+                return is_in_v2;
+        if (hierarchy == HIERARCHY_CPUACCT)
+                return is_in_cpuacct && !is_in_v2;
+        return is_group(cgroup_place_path(place, hierarchy));
+}
+
+/* 0: *ret_fd is the file, or -1 when there is none to be read. */
+static int open_file(int dir_fd, const char *name, int *ret_fd) {
+        int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+                return -errno;
+        *ret_fd = fd;
+        return 0;
+}
+
+static int open_either(int dir_fd, const char *name, const char *other_name, int *ret_fd) {
+        int r;
+
+        r = open_file(dir_fd, name, ret_fd);
+        if (r < 0 || *ret_fd >= 0 || !other_name)
+                return r;
+        return open_file(dir_fd, other_name, ret_fd);
+}
+
+static int open_files(Cgroup *cgroup, int dir_fd, Hierarchy hierarchy) {
+        int r;
+
+        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++) {
+                if (files[file].hierarchy != hierarchy)
+                        continue;
+                r = open_either(dir_fd, files[file].name, files[file].other_name, &cgroup->fds[file]);
+                if (r < 0)
+                        return r;
+                if (cgroup->fds[file] < 0 && hierarchy != HIERARCHY_V2)
+                        cgroup->lacking |= 1U << files[file].part;
+        }
+
+        return hierarchy == HIERARCHY_V2 ? open_file(dir_fd, "cgroup.events", &cgroup->events_fd) : 0;
+}
+
+static int open_hierarchies(Cgroup *cgroup, const CgroupPlace *place) {
+        int r;
+
+        for (Hierarchy h = 0; h < N_HIERARCHIES; h++) {
+                const char *path = cgroup_place_path(place, h);
+                scoped(closep) int dir_fd = -1;
+
+                if (!is_read(place, h))
+                        continue;
+                r = cgroup_tree_open(cgroup->tree, h, path, &dir_fd);
+                if (r != 0)
+                        return r;
+                r = open_files(cgroup, dir_fd, h);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static bool has_any(const Cgroup *cgroup) {
+        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
+                if (cgroup->fds[file] >= 0)
+                        return true;
+        return false;
+}
+
+/* In the order of what people know a job by. */
+static void take_path(Cgroup *cgroup, const CgroupPlace *place) {
+        static const Hierarchy order[] = {
+                HIERARCHY_V2, HIERARCHY_MEMORY, HIERARCHY_CPU, HIERARCHY_CPUACCT,
+                HIERARCHY_CPUSET, HIERARCHY_BLKIO, HIERARCHY_PIDS,
+        };
+
+        for (size_t i = 0; i < N_ELEMENTS(order); i++)
+                if (is_read(place, order[i])) {
+                        memcpy(cgroup->path, cgroup_place_path(place, order[i]), CGROUP_PATH_MAX);
+                        return;
+                }
+}
+
+int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place) {
+        scoped(cgroup_freep) Cgroup *cgroup = NULL;
+        int r;
+
+        cgroup = calloc(1, sizeof(*cgroup));
+        if (!cgroup)
+                return -ENOMEM;
+
+        cgroup->tree = tree;
+        cgroup->events_fd = -1;
+        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
+                cgroup->fds[file] = -1;
+
+        take_path(cgroup, place);
+        r = open_hierarchies(cgroup, place);
+        if (r != 0)
+                return r;
+        if (!has_any(cgroup))
+                return CGROUP_GONE;
+
+        *ret = TAKE(cgroup);
+        return 0;
+}
+
+Cgroup *cgroup_free(Cgroup *cgroup) {
+        if (!cgroup)
+                return NULL;
+
+        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
+                closep(&cgroup->fds[file]);
+        closep(&cgroup->events_fd);
+        free(cgroup);
+        return NULL;
+}
+
+/* --- reading ------------------------------------------------------------------------------------ */
+
+/* One call: the kernel hands out all of such a file at once, if there is room. 0, or an errno. */
+static int read_text(int fd, char *text, size_t n_max) {
+        ssize_t n;
+
+        do
+                n = pread(fd, text, n_max - 1, 0);
+        while (n < 0 && errno == EINTR);
+
+        if (n < 0)
+                return errno;
+        if ((size_t)n == n_max - 1)
+                return EFBIG;
+        text[n] = '\0';
+        return 0;
+}
+
+/*
+ * A file says ENODEV when its group was removed, and also when the controller was switched off for it, which v2 can do
+ * at any time. What stays as long as the group is cgroup.events.
+ */
+static bool is_gone(const Cgroup *cgroup, Hierarchy hierarchy) {
+        char text[256];
+
+        if (hierarchy != HIERARCHY_V2 || cgroup->events_fd < 0)
+                return true;
+        return read_text(cgroup->events_fd, text, sizeof(text)) == ENODEV;
+}
+
+static int parse_file(Cgroup *cgroup, CgroupFile file, CgroupSample *sample) {
+        const char *text = cgroup_tree_text(cgroup->tree), *fault;
+
+        if (files[file].part == CGROUP_IO)
+                return cgroup_devices_sum(cgroup_tree_devices(cgroup->tree), file, text, sample);
+        return cgroup_file_parse(file, text, sample, &fault);
+}
+
+/* 0, CGROUP_GONE, or -ENOMEM. What cannot be read, or not be understood, is added to *lacking. */
+static int read_file(Cgroup *cgroup, CgroupFile file, CgroupSample *sample, uint32_t *lacking) {
+        int error, r;
+
+        error = read_text(cgroup->fds[file], cgroup_tree_text(cgroup->tree), CGROUP_TEXT_MAX);
+        if (error == ENODEV) {
+                if (is_gone(cgroup, files[file].hierarchy))
+                        return CGROUP_GONE;
+                closep(&cgroup->fds[file]);
+                cgroup->fds[file] = -1;
+        }
+
+        r = error ? TEXT_MALFORMED : parse_file(cgroup, file, sample);
+        if (r < 0)
+                return r;
+        if (r != 0)
+                *lacking |= 1U << files[file].part;
+        return 0;
+}
+
+int cgroup_read(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret) {
+        CgroupSample sample = { .boottime_ns = boottime_ns };
+        uint32_t lacking = cgroup->lacking;
+        int r;
+
+        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++) {
+                if (cgroup->fds[file] < 0)
+                        continue;
+                r = read_file(cgroup, file, &sample, &lacking);
+                if (r != 0)
+                        return r;
+        }
+
+        sample.have &= ~lacking;
+        *ret = sample;
+        return 0;
+}
+
+/* --- being there -------------------------------------------------------------------------------- */
+
+int cgroup_events_fd(const Cgroup *cgroup) {
+        return cgroup->events_fd;
+}
+
+/* v1 has no such thing: its files can be read, or the group is gone. */
+static bool can_read_any(const Cgroup *cgroup) {
+        char text[4096];
+
+        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
+                if (cgroup->fds[file] >= 0)
+                        return read_text(cgroup->fds[file], text, sizeof(text)) != ENODEV;
+        return false;
+}
+
+bool cgroup_is_populated(const Cgroup *cgroup) {
+        bool is_populated;
+        const char *fault;
+        char text[256];
+
+        if (cgroup->events_fd < 0)
+                return can_read_any(cgroup);
+        if (read_text(cgroup->events_fd, text, sizeof(text)) != 0)
+                return false;
+        return cgroup_populated_parse(text, &is_populated, &fault) != 0 || is_populated;
+}
+
+const char *cgroup_path(const Cgroup *cgroup) {
+        return cgroup->path;
+}

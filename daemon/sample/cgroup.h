@@ -1,0 +1,40 @@
+#pragma once
+
+/*
+ * Cgroup: reads control groups
+ *
+ * A CgroupTree knows where the hierarchies are mounted (v2, v1, or both beside each other). A Cgroup is one group
+ * with its files kept open, one pread(2) each and sample. Paths come from the kernel (proc/PID/cgroup), are resolved beneath
+ * the mount, and never through symbolic links.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/cgroup.h"
+#include "sample/cgroup_tree.h"
+#include "util/scoped.h"
+
+typedef struct Cgroup Cgroup;
+
+/*
+ * Opens the group's files. What a controller does not offer is absent from samples, and so are hierarchies in which
+ * the place is "" or the root. Of a place in v2 and, elsewhere, in v1's cpuacct, only one can be the job's own:
+ * it is v2's, unless that is the root or cpuacct's is not at or above it; then nothing of v2 is read.
+ * 0, an outcome, or a negative errno: -EMFILE, -ENFILE, -ENOMEM. The tree must outlive the group.
+ */
+int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place);
+Cgroup *cgroup_free(Cgroup *cgroup);
+DEFINE_SCOPED(Cgroup, cgroup_free);
+
+/* Reads all of it at `boottime_ns`. 0, or CGROUP_GONE when the group was removed (then *ret is untouched). No allocation
+ * but for a disk never seen before. */
+int cgroup_read(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret);
+
+/* cgroup.events of v2, to be watched for POLLPRI; -1 where there is none. Borrowed. cgroup_is_populated() reads it, which
+ * is what takes the event; without it, a group counts as populated until it is removed. */
+int cgroup_events_fd(const Cgroup *cgroup);
+bool cgroup_is_populated(const Cgroup *cgroup);
+
+/* The path for people: the v2 path, else the memory or cpu one. Borrowed. */
+const char *cgroup_path(const Cgroup *cgroup);

@@ -1,0 +1,311 @@
+#include "sample/cgroup_tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sample/beneath.h"
+#include "sample/cgroup_parse.h"
+#include "sample/mounts.h"
+#include "sample/text.h"
+#include "util/file.h"
+
+#define MOUNTINFO_MAX ((size_t)16 << 20)
+/* A path for each of v1's hierarchies. */
+#define PLACE_TEXT_MAX ((size_t)16 << 10)
+
+typedef struct CgroupMount {
+        int fd;                     /* owned; -1: not mounted */
+        char root[CGROUP_PATH_MAX]; /* the group that is seen at the mount: "/" unless a container has a part only */
+} CgroupMount;
+
+struct CgroupTree {
+        int root_fd;
+        CgroupMount mounts[N_HIERARCHIES];
+        CgroupDevices devices;
+        char *text; /* owned; CGROUP_TEXT_MAX bytes, what was read last */
+};
+
+static const struct {
+        const char *controller;
+        size_t offset; /* of the path in CgroupPlace */
+} hierarchies[N_HIERARCHIES] = {
+        [HIERARCHY_V2] = { NULL, offsetof(CgroupPlace, v2) },
+        [HIERARCHY_CPU] = { "cpu", offsetof(CgroupPlace, cpu) },
+        [HIERARCHY_CPUACCT] = { "cpuacct", offsetof(CgroupPlace, cpuacct) },
+        [HIERARCHY_CPUSET] = { "cpuset", offsetof(CgroupPlace, cpuset) },
+        [HIERARCHY_MEMORY] = { "memory", offsetof(CgroupPlace, memory) },
+        [HIERARCHY_BLKIO] = { "blkio", offsetof(CgroupPlace, blkio) },
+        [HIERARCHY_PIDS] = { "pids", offsetof(CgroupPlace, pids) },
+};
+
+/* --- words between commas ----------------------------------------------------------------------- */
+
+static bool lists_word(const char *list, size_t n_list, const char *word) {
+        const char *end = list + n_list;
+        size_t n = strlen(word);
+
+        while (list < end) {
+                const char *comma = memchr(list, ',', (size_t)(end - list));
+                size_t n_item = (size_t)((comma ? comma : end) - list);
+
+                if (n_item == n && memcmp(list, word, n) == 0)
+                        return true;
+                list += n_item + 1;
+        }
+        return false;
+}
+
+/* --- paths -------------------------------------------------------------------------------------- */
+
+/* As the kernel writes them: "/a/b", and nothing that leads elsewhere. "/../a" is one outside of our cgroup namespace. */
+static bool is_plain(const char *path) {
+        if (*path != '/' || strlen(path) >= CGROUP_PATH_MAX)
+                return false;
+
+        while (*path) {
+                size_t n = strcspn(++path, "/");
+
+                if ((n == 1 && path[0] == '.') || (n == 2 && path[0] == '.' && path[1] == '.'))
+                        return false;
+                path += n;
+        }
+        return true;
+}
+
+/* What of the path is below the mount, "" for the mount itself. NULL: it is not beneath it. */
+static const char *below_mount(const CgroupMount *mount, const char *path) {
+        size_t n = strcmp(mount->root, "/") == 0 ? 0 : strlen(mount->root);
+
+        if (!is_plain(path) || strncmp(path, mount->root, n) != 0 || (path[n] != '/' && path[n] != '\0'))
+                return NULL;
+        return path[n] == '/' ? path + n + 1 : path + n;
+}
+
+int cgroup_tree_open(const CgroupTree *tree, Hierarchy hierarchy, const char *path, int *ret_fd) {
+        const CgroupMount *mount = &tree->mounts[hierarchy];
+        const char *below;
+        int r;
+
+        if (mount->fd < 0)
+                return CGROUP_GONE;
+        below = below_mount(mount, path);
+        if (!below)
+                return CGROUP_MALFORMED;
+
+        r = beneath_open(mount->fd, below, true, ret_fd);
+        if (r == BENEATH_NONE)
+                return CGROUP_GONE;
+        return r == BENEATH_OUTSIDE ? CGROUP_MALFORMED : r;
+}
+
+/* --- mounts ------------------------------------------------------------------------------------- */
+
+static bool is_type(const Mount *mount, const char *type) {
+        return mount->type.n == strlen(type) && memcmp(mount->type.text, type, mount->type.n) == 0;
+}
+
+static bool is_of(const Mount *mount, Hierarchy hierarchy) {
+        if (hierarchy == HIERARCHY_V2)
+                return is_type(mount, "cgroup2");
+        return is_type(mount, "cgroup") &&
+               lists_word(mount->options.text, mount->options.n, hierarchies[hierarchy].controller);
+}
+
+/* Something else may have been mounted over it. */
+static bool is_hierarchy(int fd) {
+        return faccessat(fd, "cgroup.procs", F_OK, 0) == 0;
+}
+
+/* One that cannot be used is left for the next one. */
+static void try_mount(CgroupTree *tree, const Mount *mount, Hierarchy hierarchy) {
+        CgroupMount *to = &tree->mounts[hierarchy];
+        scoped(closep) int fd = -1;
+        char root[CGROUP_PATH_MAX], point[4096];
+
+        if (mounts_unescape(mount->root, root, sizeof(root)) >= sizeof(root) || !is_plain(root) ||
+            mounts_unescape(mount->point, point, sizeof(point)) >= sizeof(point) || point[0] != '/')
+                return;
+        if (beneath_open(tree->root_fd, point + 1, false, &fd) != 0 || !is_hierarchy(fd))
+                return;
+
+        to->fd = TAKE_FD(fd);
+        memcpy(to->root, root, sizeof(root));
+}
+
+/* Whole hierarchies first: a container's part of one may be mounted somewhere as well. */
+static void find_mounts(CgroupTree *tree, const MountList *list) {
+        for (int is_part = 0; is_part < 2; is_part++)
+                for (size_t i = 0; i < list->n; i++)
+                        for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
+                                if (tree->mounts[h].fd < 0 && (list->items[i].root.n > 1) == is_part &&
+                                    is_of(&list->items[i], h))
+                                        try_mount(tree, &list->items[i], h);
+}
+
+/* Under another root, the mounts of process 1 are meant, as for the sampler. */
+static int read_mountinfo(const CgroupTree *tree, bool is_machine, char **ret) {
+        int r = -ENOENT;
+
+        if (!is_machine)
+                r = file_read_at(tree->root_fd, "proc/1/mountinfo", MOUNTINFO_MAX, ret, NULL);
+        if (r < 0)
+                r = file_read_at(tree->root_fd, "proc/self/mountinfo", MOUNTINFO_MAX, ret, NULL);
+        return r;
+}
+
+static int read_mounts(CgroupTree *tree, bool is_machine) {
+        scoped(mount_list_deinit) MountList list = {};
+        scoped(freep) char *text = NULL;
+        const char *fault;
+        int r;
+
+        r = read_mountinfo(tree, is_machine, &text);
+        if (r < 0)
+                return r == -ENOMEM ? r : 0;
+
+        r = mounts_parse(text, &list, &fault);
+        if (r < 0)
+                return r;
+        if (r == 0)
+                find_mounts(tree, &list);
+        return 0;
+}
+
+int cgroup_tree_new(CgroupTree **ret, const char *root) {
+        scoped(cgroup_tree_freep) CgroupTree *tree = NULL;
+        int r;
+
+        tree = calloc(1, sizeof(*tree));
+        if (!tree)
+                return -ENOMEM;
+
+        tree->devices.block_fd = -1;
+        for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
+                tree->mounts[h].fd = -1;
+
+        tree->root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (tree->root_fd < 0)
+                return -errno;
+        tree->text = malloc(CGROUP_TEXT_MAX);
+        if (!tree->text)
+                return -ENOMEM;
+
+        cgroup_devices_init(&tree->devices, tree->root_fd);
+        r = read_mounts(tree, strcmp(root, "/") == 0);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE(tree);
+        return 0;
+}
+
+CgroupTree *cgroup_tree_free(CgroupTree *tree) {
+        if (!tree)
+                return NULL;
+
+        for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
+                closep(&tree->mounts[h].fd);
+        cgroup_devices_deinit(&tree->devices);
+        closep(&tree->root_fd);
+        free(tree->text);
+        free(tree);
+        return NULL;
+}
+
+CgroupLayout cgroup_tree_layout(const CgroupTree *tree) {
+        bool has_v2 = tree->mounts[HIERARCHY_V2].fd >= 0, has_v1 = false;
+
+        for (Hierarchy h = HIERARCHY_CPU; h < N_HIERARCHIES; h++)
+                has_v1 = has_v1 || tree->mounts[h].fd >= 0;
+
+        if (has_v2)
+                return has_v1 ? CGROUP_LAYOUT_MIXED : CGROUP_LAYOUT_V2;
+        return has_v1 ? CGROUP_LAYOUT_V1 : CGROUP_LAYOUT_NONE;
+}
+
+char *cgroup_tree_text(CgroupTree *tree) {
+        return tree->text;
+}
+
+CgroupDevices *cgroup_tree_devices(CgroupTree *tree) {
+        return &tree->devices;
+}
+
+/* --- places ------------------------------------------------------------------------------------- */
+
+static char *place_path(CgroupPlace *place, Hierarchy hierarchy) {
+        return (char *)place + hierarchies[hierarchy].offset;
+}
+
+const char *cgroup_place_path(const CgroupPlace *place, Hierarchy hierarchy) {
+        return (const char *)place + hierarchies[hierarchy].offset;
+}
+
+static bool is_line_of(const CgroupLine *line, Hierarchy hierarchy) {
+        if (hierarchy == HIERARCHY_V2)
+                return line->n_controllers == 0;
+        return lists_word(line->controllers, line->n_controllers, hierarchies[hierarchy].controller);
+}
+
+static int take_line(const CgroupTree *tree, const CgroupLine *line, CgroupPlace *place) {
+        for (Hierarchy h = 0; h < N_HIERARCHIES; h++) {
+                char *path = place_path(place, h);
+
+                if (tree->mounts[h].fd < 0 || !is_line_of(line, h))
+                        continue;
+                if (line->n_path >= CGROUP_PATH_MAX)
+                        return CGROUP_MALFORMED;
+
+                memcpy(path, line->path, line->n_path);
+                path[line->n_path] = '\0';
+                if (!below_mount(&tree->mounts[h], path))
+                        return CGROUP_MALFORMED;
+        }
+        return 0;
+}
+
+static int parse_place(const CgroupTree *tree, const char *text, CgroupPlace *ret) {
+        CgroupPlace place = {};
+        const char *fault;
+        CgroupLine line;
+        int r;
+
+        while ((r = cgroup_line_next(&text, &line, &fault)) == 0)
+                if (take_line(tree, &line, &place) != 0)
+                        return CGROUP_MALFORMED;
+        if (r != CGROUP_TEXT_END)
+                return CGROUP_MALFORMED;
+
+        *ret = place;
+        return 0;
+}
+
+int cgroup_place_of(const CgroupTree *tree, int32_t pid, CgroupPlace *ret) {
+        scoped(freep) char *text = NULL;
+        char path[48];
+        int r;
+
+        (void)snprintf(path, sizeof(path), "proc/%d/cgroup", (int)pid);
+        r = file_read_at(tree->root_fd, path, PLACE_TEXT_MAX, &text, NULL);
+        if (r == -EFBIG)
+                return CGROUP_MALFORMED;
+        /* ESRCH: it ended while the file was open. */
+        if (r == -ENOENT || r == -ESRCH)
+                return CGROUP_GONE;
+        return r < 0 ? r : parse_place(tree, text, ret);
+}
+
+bool cgroup_place_equal(const CgroupPlace *a, const CgroupPlace *b) {
+        for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
+                if (strcmp(cgroup_place_path(a, h), cgroup_place_path(b, h)) != 0)
+                        return false;
+        return true;
+}
+
+void cgroup_place_without(CgroupPlace *place, const CgroupPlace *other) {
+        for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
+                if (strcmp(cgroup_place_path(place, h), cgroup_place_path(other, h)) == 0)
+                        *place_path(place, h) = '\0';
+}

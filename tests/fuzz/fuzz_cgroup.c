@@ -1,0 +1,96 @@
+/*
+ * Fuzz target: every parser of a control group's files on any text
+ *
+ * Memory errors are the sanitizers' business; what is asserted here is that a parser keeps the promises of its
+ * header whatever it is given.
+ */
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sample/cgroup_devices.h"
+#include "sample/cgroup_parse.h"
+#include "sample/text.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int r, const char *fault) {
+        assert(r == 0 || (r == TEXT_MALFORMED && fault && *fault));
+}
+
+static void fuzz_files(const char *text) {
+        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++) {
+                CgroupSample sample, before;
+                const char *fault = NULL;
+                int r;
+
+                memset(&sample, 0xa5, sizeof(sample));
+                sample.have = 0;
+                before = sample;
+                r = cgroup_file_parse(file, text, &sample, &fault);
+                check(r, fault);
+                assert((r == 0) == (sample.have != 0));
+                assert(sample.have >> N_CGROUP_PARTS == 0);
+                if (r != 0)
+                        assert(memcmp(&sample, &before, sizeof(sample)) == 0);
+                if (cgroup_sample_has(&sample, CGROUP_CPUSET))
+                        assert(sample.n_cpus > 0);
+        }
+}
+
+static void fuzz_disks(const char *text, size_t size) {
+        static const CgroupFile files[] = { CGROUP_FILE_IO_STAT, CGROUP_FILE_V1_IO_BYTES, CGROUP_FILE_V1_IO_COUNTS };
+
+        for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+                CgroupDevices devices = { .block_fd = -1 };
+                CgroupSample sample = {};
+                const char *p = text, *fault = NULL;
+                CgroupIo io;
+                int r;
+
+                while ((r = cgroup_io_next(files[i], &p, &io, &fault)) == 0)
+                        assert(p > text && p <= text + size && p[-1] == '\n');
+                assert(r == CGROUP_TEXT_END || (r == TEXT_MALFORMED && fault && *fault));
+
+                assert((cgroup_devices_sum(&devices, files[i], text, &sample) == 0) == (r == CGROUP_TEXT_END));
+                assert((sample.have != 0) == (r == CGROUP_TEXT_END));
+                cgroup_devices_deinit(&devices);
+        }
+}
+
+static void fuzz_lines(const char *text, size_t size) {
+        const char *p = text, *fault = NULL;
+        bool is_populated;
+        CgroupLine line;
+        uint32_t n_cpus;
+        int r;
+
+        while ((r = cgroup_line_next(&p, &line, &fault)) == 0) {
+                assert(p > text && p <= text + size && p[-1] == '\n');
+                assert(line.controllers + line.n_controllers + 1 == line.path);
+                assert(line.path + line.n_path + 1 == p);
+        }
+        assert(r == CGROUP_TEXT_END || (r == TEXT_MALFORMED && fault && *fault));
+
+        check(cgroup_cpus_parse(text, &n_cpus, &fault), fault);
+        check(cgroup_populated_parse(text, &is_populated, &fault), fault);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        char *text;
+
+        text = malloc(size + 1);
+        if (!text)
+                return 0;
+        memcpy(text, data, size);
+        text[size] = '\0';
+
+        fuzz_files(text);
+        fuzz_disks(text, strlen(text));
+        fuzz_lines(text, strlen(text));
+
+        free(text);
+        return 0;
+}

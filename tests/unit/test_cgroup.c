@@ -1,0 +1,484 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "sample/cgroup.h"
+#include "tree.h"
+#include "util/clock.h"
+
+#define NOW (100 * NS_PER_S)
+#define PART(part) (1U << CGROUP_##part)
+#define ALL ((1U << N_CGROUP_PARTS) - 1)
+
+/* A root, a process in it, and its group. */
+typedef struct Bench {
+        CgroupTree *tree;
+        CgroupPlace place;
+        Cgroup *cgroup;
+} Bench;
+
+static void bench_end(Bench *bench) {
+        cgroup_free(bench->cgroup);
+        cgroup_tree_free(bench->tree);
+}
+
+static int bench_open(Bench *bench, const char *root, int32_t pid) {
+        *bench = (Bench){};
+        assert_int_equal(cgroup_tree_new(&bench->tree, root), 0);
+        assert_int_equal(cgroup_place_of(bench->tree, pid, &bench->place), 0);
+        return cgroup_open(&bench->cgroup, bench->tree, &bench->place);
+}
+
+/* One sample of a process' group. */
+static CgroupSample sample_of(const char *root, int32_t pid) {
+        CgroupSample sample = {};
+        Bench bench;
+
+        assert_int_equal(bench_open(&bench, root, pid), 0);
+        assert_int_equal(cgroup_read(bench.cgroup, NOW, &sample), 0);
+        assert_int_equal(sample.boottime_ns, NOW);
+        bench_end(&bench);
+        return sample;
+}
+
+/* A sample of a group of which one file has another text. */
+static CgroupSample sample_with(const char *tree, const char *file, const char *text) {
+        CgroupSample sample;
+        char root[64];
+
+        tree_copy(tree, root);
+        tree_write(root, file, text);
+        sample = sample_of(root, 100);
+        tree_remove(root);
+        return sample;
+}
+
+/* --- v2 ----------------------------------------------------------------------------------------- */
+
+#define JOB "sys/fs/cgroup/system.slice/slurmstepd.scope/job_42/"
+
+static void v2_has_every_part(void **state) {
+        CgroupSample s = sample_of(TREES "cgroup-v2", 100);
+
+        (void)state;
+        assert_int_equal(s.have, ALL);
+        assert_int_equal(s.usage_us, 123456789);
+        assert_int_equal(s.user_us, 100000000);
+        assert_int_equal(s.system_us, 23456789);
+        assert_int_equal(s.n_periods, 5000);
+        assert_int_equal(s.n_throttled, 250);
+        assert_int_equal(s.throttled_us, 7654321);
+        assert_int_equal(s.quota_us, 150000);
+        assert_int_equal(s.period_us, 100000);
+        assert_int_equal(s.n_cpus, 5);
+        assert_int_equal(s.memory_bytes, 1073741824);
+        assert_int_equal(s.memory_peak_bytes, 2147483648);
+        assert_int_equal(s.memory_limit_bytes, 4294967296);
+        assert_int_equal(s.n_memory_high, 2);
+        assert_int_equal(s.n_memory_max, 3);
+        assert_int_equal(s.n_oom, 4);
+        assert_int_equal(s.n_oom_kill, 5);
+        assert_int_equal(s.n_pids, 17);
+        assert_int_equal(s.psi_cpu_some_us, 111);
+        assert_int_equal(s.psi_memory_some_us, 222);
+        assert_int_equal(s.psi_memory_full_us, 22);
+        assert_int_equal(s.psi_io_some_us, 333);
+        assert_int_equal(s.psi_io_full_us, 33);
+}
+
+static void disks_are_counted_once_at_the_bottom(void **state) {
+        CgroupSample s = sample_of(TREES "cgroup-v2", 100);
+
+        (void)state;
+        /* sda, nvme0n1, and dm-9 whose disk counted nothing; not dm-0 on a partition of sda, dm-1 on dm-0, or loop0. */
+        assert_int_equal(s.read_bytes, 1000000 + 3000 + 70000);
+        assert_int_equal(s.write_bytes, 2000000 + 4000);
+        assert_int_equal(s.reads, 100 + 3 + 7);
+        assert_int_equal(s.writes, 200 + 4);
+
+        /* dm-1 alone of its stack. */
+        s = sample_with("cgroup-v2", JOB "io.stat", "253:1 rbytes=5 wbytes=6 rios=1 wios=2 dbytes=0 dios=0\n");
+        assert_int_equal(s.read_bytes, 5);
+        /* sda is listed and counted nothing. */
+        s = sample_with("cgroup-v2", JOB "io.stat",
+                        "8:0 rbytes=0 wbytes=0 rios=0 wios=0 dbytes=0 dios=0\n"
+                        "253:1 rbytes=5 wbytes=6 rios=1 wios=2 dbytes=0 dios=0\n");
+        assert_int_equal(s.read_bytes, 5);
+        /* A disk that sysfs does not know. */
+        s = sample_with("cgroup-v2", JOB "io.stat", "252:7 rbytes=5 wbytes=6 rios=1 wios=2 dbytes=0 dios=0\n");
+        assert_int_equal(s.write_bytes, 6);
+        s = sample_with("cgroup-v2", JOB "io.stat", "");
+        assert_int_equal(s.have, ALL);
+        assert_int_equal(s.read_bytes, 0);
+}
+
+static void a_group_without_controllers_has_what_the_kernel_always_keeps(void **state) {
+        CgroupSample s = sample_of(TREES "cgroup-v2", 101);
+
+        (void)state;
+        assert_int_equal(s.have, PART(CPU));
+        assert_int_equal(s.usage_us, 30);
+        assert_int_equal(s.quota_us, 0);
+}
+
+static void max_is_no_limit(void **state) {
+        CgroupSample s;
+
+        (void)state;
+        s = sample_with("cgroup-v2", JOB "memory.max", "max\n");
+        assert_int_equal(s.have, ALL);
+        assert_true(s.memory_limit_bytes == CGROUP_NO_LIMIT);
+        s = sample_with("cgroup-v2", JOB "cpu.max", "max 100000\n");
+        assert_int_equal(s.have, ALL);
+        assert_true(s.quota_us == CGROUP_NO_LIMIT);
+        assert_int_equal(s.period_us, 100000);
+}
+
+static void a_file_with_something_else_in_it_makes_its_part_absent_and_nothing_else(void **state) {
+        static const struct {
+                const char *file;
+                uint32_t lacking;
+        } all[] = {
+                { "cpu.stat", PART(CPU) | PART(THROTTLING) }, { "cpu.max", PART(CPU_LIMIT) },
+                { "cpuset.cpus.effective", PART(CPUSET) },    { "memory.current", PART(MEMORY) },
+                { "memory.peak", PART(MEMORY_PEAK) },         { "memory.max", PART(MEMORY_LIMIT) },
+                { "memory.events", PART(MEMORY_EVENTS) },     { "io.stat", PART(IO) },
+                { "pids.current", PART(PIDS) },               { "cpu.pressure", PART(PSI_CPU) },
+                { "memory.pressure", PART(PSI_MEMORY) },      { "io.pressure", PART(PSI_IO) },
+        };
+        static const char *const texts[] = { "x\n", "-1\n", "17", "18446744073709551616\n" };
+        char path[128];
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(all); i++)
+                for (size_t k = 0; k < N_ELEMENTS(texts); k++) {
+                        (void)snprintf(path, sizeof(path), JOB "%s", all[i].file);
+                        assert_int_equal(sample_with("cgroup-v2", path, texts[k]).have, ALL & ~all[i].lacking);
+                }
+}
+
+static void files_stay_open_and_are_read_anew(void **state) {
+        CgroupSample s;
+        char root[64];
+        Bench bench;
+
+        (void)state;
+        tree_copy("cgroup-v2", root);
+        assert_int_equal(bench_open(&bench, root, 100), 0);
+        assert_string_equal(cgroup_path(bench.cgroup), "/system.slice/slurmstepd.scope/job_42");
+        assert_true(cgroup_events_fd(bench.cgroup) >= 0);
+        assert_true(cgroup_is_populated(bench.cgroup));
+
+        tree_write(root, JOB "memory.current", "12345\n");
+        tree_write(root, JOB "cgroup.events", "populated 0\nfrozen 0\n");
+        assert_int_equal(cgroup_read(bench.cgroup, NOW, &s), 0);
+        assert_int_equal(s.memory_bytes, 12345);
+        assert_false(cgroup_is_populated(bench.cgroup));
+        bench_end(&bench);
+        tree_remove(root);
+}
+
+/* --- v1 and mixed ------------------------------------------------------------------------------- */
+
+static void v1_says_the_same_in_other_units(void **state) {
+        CgroupSample s = sample_of(TREES "cgroup-v1", 100);
+
+        (void)state;
+        assert_int_equal(s.have, ALL & ~(PART(PSI_CPU) | PART(PSI_MEMORY) | PART(PSI_IO)));
+        assert_int_equal(s.usage_us, 98765432);
+        assert_int_equal(s.user_us, 80000000);
+        assert_int_equal(s.system_us, 18760000);
+        assert_int_equal(s.n_periods, 600);
+        assert_int_equal(s.n_throttled, 30);
+        assert_int_equal(s.throttled_us, 4000000);
+        assert_int_equal(s.quota_us, 200000);
+        assert_int_equal(s.period_us, 100000);
+        assert_int_equal(s.n_cpus, 4);
+        assert_int_equal(s.memory_bytes, 50000);
+        assert_int_equal(s.memory_peak_bytes, 90000);
+        assert_true(s.memory_limit_bytes == CGROUP_NO_LIMIT);
+        assert_int_equal(s.n_memory_high, 0);
+        assert_int_equal(s.n_memory_max, 13);
+        assert_int_equal(s.n_oom_kill, 2);
+        /* The groups below included. */
+        assert_int_equal(s.read_bytes, 4196);
+        assert_int_equal(s.write_bytes, 8392);
+        assert_int_equal(s.reads, 11);
+        assert_int_equal(s.writes, 22);
+        assert_int_equal(s.n_pids, 99);
+}
+
+static void half_of_a_part_is_none(void **state) {
+        static const struct {
+                const char *file;
+                uint32_t lacking;
+        } all[] = {
+                { "cpu,cpuacct/slurm/uid_1000/job_42/cpuacct.usage", PART(CPU) },
+                { "cpu,cpuacct/slurm/uid_1000/job_42/cpuacct.stat", PART(CPU) },
+                { "cpu,cpuacct/slurm/uid_1000/job_42/cpu.cfs_quota_us", PART(CPU_LIMIT) },
+                { "cpu,cpuacct/slurm/uid_1000/job_42/cpu.cfs_period_us", PART(CPU_LIMIT) },
+                { "memory/slurm/uid_1000/job_42/memory.oom_control", PART(MEMORY_EVENTS) },
+                { "memory/slurm/uid_1000/job_42/memory.failcnt", PART(MEMORY_EVENTS) },
+                { "blkio/slurm/uid_1000/job_42/blkio.throttle.io_serviced_recursive", PART(IO) },
+        };
+        uint32_t have = sample_of(TREES "cgroup-v1", 100).have;
+        char path[256];
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(all); i++) {
+                char root[64];
+
+                (void)snprintf(path, sizeof(path), "sys/fs/cgroup/%s", all[i].file);
+                assert_int_equal(sample_with("cgroup-v1", path, "x\n").have, have & ~all[i].lacking);
+
+                /* The plain files of blkio take the place of the recursive ones. */
+                if (all[i].lacking == PART(IO))
+                        continue;
+                tree_copy("cgroup-v1", root);
+                (void)snprintf(path, sizeof(path), "%s/sys/fs/cgroup/%s", root, all[i].file);
+                assert_int_equal(unlink(path), 0);
+                assert_int_equal(sample_of(root, 100).have, have & ~all[i].lacking);
+                tree_remove(root);
+        }
+}
+
+static void hierarchies_in_which_the_job_is_not_in_a_group_of_its_own_are_left_out(void **state) {
+        CgroupSample s;
+        CgroupPlace service;
+        Bench bench;
+
+        (void)state;
+        /* At the root but for memory. */
+        s = sample_of(TREES "cgroup-v1", 101);
+        assert_int_equal(s.have, PART(MEMORY) | PART(PIDS));
+
+        assert_int_equal(bench_open(&bench, TREES "cgroup-v1", 100), 0);
+        assert_int_equal(cgroup_place_of(bench.tree, 101, &service), 0);
+        assert_false(cgroup_place_equal(&bench.place, &service));
+        cgroup_place_without(&bench.place, &service);
+        assert_string_equal(bench.place.pids, "");
+        assert_string_equal(bench.place.memory, "/slurm/uid_1000/job_42");
+        cgroup_free(bench.cgroup);
+        bench.cgroup = NULL;
+        assert_int_equal(cgroup_open(&bench.cgroup, bench.tree, &bench.place), 0);
+        assert_int_equal(cgroup_read(bench.cgroup, NOW, &s), 0);
+        assert_int_equal(s.have & PART(PIDS), 0);
+        assert_int_equal(s.have & PART(MEMORY), PART(MEMORY));
+        assert_string_equal(cgroup_path(bench.cgroup), "/slurm/uid_1000/job_42");
+        assert_int_equal(cgroup_events_fd(bench.cgroup), -1);
+        assert_true(cgroup_is_populated(bench.cgroup));
+
+        cgroup_place_without(&service, &service);
+        assert_int_equal(cgroup_open(&bench.cgroup, bench.tree, &service), CGROUP_GONE);
+        bench_end(&bench);
+}
+
+static void mixed_takes_cpu_from_where_the_job_is_alone(void **state) {
+        CgroupSample s;
+        Bench bench;
+
+        (void)state;
+        /* A group of its own in v2, and cpuacct at its root. */
+        s = sample_of(TREES "cgroup-mixed", 100);
+        assert_int_equal(s.have, PART(CPU) | PART(PSI_CPU) | PART(PSI_MEMORY) | PART(PSI_IO) | PART(MEMORY) |
+                                         PART(MEMORY_PEAK) | PART(MEMORY_LIMIT));
+        assert_int_equal(s.usage_us, 1000);
+        assert_int_equal(s.memory_limit_bytes, 1048576);
+
+        /* In v2 it is somewhere in a service: neither that CPU time nor that pressure is its own. */
+        s = sample_of(TREES "cgroup-mixed", 101);
+        assert_int_equal(s.have, PART(CPU) | PART(THROTTLING) | PART(CPU_LIMIT) | PART(MEMORY) | PART(MEMORY_PEAK) |
+                                         PART(MEMORY_LIMIT));
+        assert_int_equal(s.usage_us, 2000);
+        assert_true(s.quota_us == CGROUP_NO_LIMIT);
+
+        /* cpuacct's group is a wider one. */
+        s = sample_of(TREES "cgroup-mixed", 102);
+        assert_int_equal(s.usage_us, 1000);
+        assert_int_equal(s.have & (PART(CPU) | PART(PSI_IO)), PART(CPU) | PART(PSI_IO));
+
+        /* Memory only. */
+        assert_int_equal(bench_open(&bench, TREES "cgroup-mixed", 103), 0);
+        assert_int_equal(cgroup_read(bench.cgroup, NOW, &s), 0);
+        assert_int_equal(s.have, PART(MEMORY) | PART(MEMORY_PEAK) | PART(MEMORY_LIMIT));
+        assert_string_equal(cgroup_path(bench.cgroup), "/agent/a");
+        bench_end(&bench);
+}
+
+/* --- trees and places --------------------------------------------------------------------------- */
+
+static CgroupLayout layout_of(const char *root) {
+        scoped(cgroup_tree_freep) CgroupTree *tree = NULL;
+
+        assert_int_equal(cgroup_tree_new(&tree, root), 0);
+        return cgroup_tree_layout(tree);
+}
+
+static void layouts_are_told_apart_by_what_is_mounted(void **state) {
+        CgroupTree *tree;
+
+        (void)state;
+        assert_int_equal(layout_of(TREES "cgroup-v2"), CGROUP_LAYOUT_V2);
+        assert_int_equal(layout_of(TREES "cgroup-v1"), CGROUP_LAYOUT_V1);
+        assert_int_equal(layout_of(TREES "cgroup-mixed"), CGROUP_LAYOUT_MIXED);
+        assert_int_equal(layout_of(TREES "small"), CGROUP_LAYOUT_NONE);
+        assert_int_equal(layout_of(TREES "garbage"), CGROUP_LAYOUT_NONE);
+        assert_int_equal(layout_of(TREES "bond"), CGROUP_LAYOUT_NONE);
+        assert_int_equal(cgroup_tree_new(&tree, TREES "nowhere"), -ENOENT);
+}
+
+static void places_are_taken_from_the_kernel_by_hierarchy(void **state) {
+        scoped(cgroup_tree_freep) CgroupTree *tree = NULL, *v2 = NULL;
+        CgroupPlace place;
+
+        (void)state;
+        assert_int_equal(cgroup_tree_new(&tree, TREES "cgroup-v1"), 0);
+        assert_int_equal(cgroup_place_of(tree, 100, &place), 0);
+        assert_string_equal(place.v2, "");
+        assert_string_equal(place.cpu, "/slurm/uid_1000/job_42");
+        assert_string_equal(place.cpuacct, "/slurm/uid_1000/job_42");
+        assert_string_equal(place.pids, "/system.slice/slurmd.service");
+        assert_true(cgroup_place_equal(&place, &place));
+
+        assert_int_equal(cgroup_tree_new(&v2, TREES "cgroup-v2"), 0);
+        assert_int_equal(cgroup_place_of(v2, 100, &place), 0);
+        assert_string_equal(place.v2, "/system.slice/slurmstepd.scope/job_42");
+        assert_string_equal(place.memory, "");
+        assert_int_equal(cgroup_place_of(v2, 999, &place), CGROUP_GONE);
+        assert_int_equal(cgroup_place_of(v2, 0, &place), CGROUP_GONE);
+        assert_int_equal(cgroup_place_of(v2, -1, &place), CGROUP_GONE);
+        assert_int_equal(cgroup_place_of(v2, 103, &place), CGROUP_MALFORMED);
+}
+
+static int open_in_v2(const char *path) {
+        scoped(cgroup_tree_freep) CgroupTree *tree = NULL;
+        scoped(cgroup_freep) Cgroup *cgroup = NULL;
+        CgroupPlace place = {};
+
+        assert_int_equal(cgroup_tree_new(&tree, TREES "cgroup-v2"), 0);
+        assert_true(strlen(path) < sizeof(place.v2));
+        memcpy(place.v2, path, strlen(path) + 1);
+        return cgroup_open(&cgroup, tree, &place);
+}
+
+static void only_groups_beneath_the_mount_are_opened(void **state) {
+        char deep[CGROUP_PATH_MAX];
+
+        (void)state;
+        assert_int_equal(open_in_v2("/user.slice/run"), 0);
+        assert_int_equal(open_in_v2("user.slice/run"), CGROUP_MALFORMED);
+        assert_int_equal(open_in_v2("/user.slice/../user.slice/run"), CGROUP_MALFORMED);
+        assert_int_equal(open_in_v2("/user.slice/./run"), CGROUP_MALFORMED);
+        assert_int_equal(open_in_v2("/.."), CGROUP_MALFORMED);
+        assert_int_equal(open_in_v2("/../../../../proc"), CGROUP_MALFORMED);
+        assert_int_equal(open_in_v2("/link/slurmstepd.scope/job_42"), CGROUP_MALFORMED);
+        assert_int_equal(open_in_v2("/link"), CGROUP_MALFORMED);
+        assert_int_equal(open_in_v2("/user.slice/run/cpu.stat"), CGROUP_MALFORMED);
+        assert_int_equal(open_in_v2("/user.slice/gone"), CGROUP_GONE);
+        assert_int_equal(open_in_v2("/user.slice"), CGROUP_GONE); /* nothing in it can be read */
+        assert_int_equal(open_in_v2("/"), CGROUP_GONE);
+        assert_int_equal(open_in_v2(""), CGROUP_GONE);
+
+        memset(deep, 'a', sizeof(deep) - 1);
+        deep[0] = '/';
+        deep[sizeof(deep) - 1] = '\0';
+        assert_int_equal(open_in_v2(deep), CGROUP_MALFORMED); /* longer than a name can be */
+}
+
+static void a_process_whose_group_was_removed_or_is_the_root_has_none(void **state) {
+        Bench bench;
+
+        (void)state;
+        assert_int_equal(bench_open(&bench, TREES "cgroup-v2", 104), CGROUP_GONE);
+        bench_end(&bench);
+        assert_int_equal(bench_open(&bench, TREES "cgroup-v2", 102), CGROUP_GONE);
+        bench_end(&bench);
+}
+
+/* A container that sees its own part of a hierarchy, and the kernel's whole paths. */
+static void the_part_of_a_hierarchy_that_is_mounted_is_taken_off_paths(void **state) {
+        CgroupSample s;
+        CgroupPlace place;
+        char root[64];
+        Bench bench;
+
+        (void)state;
+        tree_copy("cgroup-v2", root);
+        tree_write(root, "proc/self/mountinfo",
+                   "23 27 0:22 / /sys rw - sysfs sysfs rw\n"
+                   "29 23 0:26 /system.slice /sys/fs/cgroup/system.slice rw - cgroup2  rw\n");
+        tree_write(root, "sys/fs/cgroup/system.slice/cgroup.procs", "");
+        assert_int_equal(bench_open(&bench, root, 100), 0);
+        assert_int_equal(cgroup_read(bench.cgroup, NOW, &s), 0);
+        assert_int_equal(s.n_pids, 17);
+        assert_int_equal(cgroup_place_of(bench.tree, 101, &place), CGROUP_MALFORMED);
+        bench_end(&bench);
+
+        /* The whole of it is better, wherever it comes in the list; one that is not there any more is not. */
+        tree_write(root, "proc/self/mountinfo",
+                   "29 23 0:26 /system.slice /sys/fs/cgroup/system.slice rw - cgroup2 cgroup2 rw\n"
+                   "30 23 0:26 / /sys/fs/covered rw - cgroup2 cgroup2 rw\n"
+                   "31 23 0:26 /../.. /sys/fs/outside rw - cgroup2 cgroup2 rw\n"
+                   "32 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+        assert_int_equal(bench_open(&bench, root, 101), 0);
+        bench_end(&bench);
+        tree_remove(root);
+}
+
+static void a_line_of_proc_pid_cgroup_that_is_none_makes_the_place_malformed(void **state) {
+        static const char *const texts[] = { "0\n", "x::/a\n", "0:/a\n", "0::/a", "0::a\n", "0::/a\n:\n", "0::/a/..\n" };
+        CgroupPlace place;
+        char root[64];
+
+        (void)state;
+        tree_copy("cgroup-v2", root);
+        for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
+                scoped(cgroup_tree_freep) CgroupTree *tree = NULL;
+
+                tree_write(root, "proc/100/cgroup", texts[i]);
+                assert_int_equal(cgroup_tree_new(&tree, root), 0);
+                assert_int_equal(cgroup_place_of(tree, 100, &place), CGROUP_MALFORMED);
+        }
+        tree_remove(root);
+}
+
+static void every_part_has_a_name_and_a_reason(void **state) {
+        (void)state;
+        for (CgroupPart part = 0; part < N_CGROUP_PARTS; part++) {
+                assert_non_null(cgroup_part_name(part));
+                assert_non_null(cgroup_part_reason(part));
+                for (CgroupPart other = 0; other < part; other++)
+                        assert_string_not_equal(cgroup_part_name(part), cgroup_part_name(other));
+        }
+        assert_string_equal(cgroup_part_name(CGROUP_CPU_LIMIT), "cpu_limit");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(v2_has_every_part),
+                cmocka_unit_test(disks_are_counted_once_at_the_bottom),
+                cmocka_unit_test(a_group_without_controllers_has_what_the_kernel_always_keeps),
+                cmocka_unit_test(max_is_no_limit),
+                cmocka_unit_test(a_file_with_something_else_in_it_makes_its_part_absent_and_nothing_else),
+                cmocka_unit_test(files_stay_open_and_are_read_anew),
+                cmocka_unit_test(v1_says_the_same_in_other_units),
+                cmocka_unit_test(half_of_a_part_is_none),
+                cmocka_unit_test(hierarchies_in_which_the_job_is_not_in_a_group_of_its_own_are_left_out),
+                cmocka_unit_test(mixed_takes_cpu_from_where_the_job_is_alone),
+                cmocka_unit_test(layouts_are_told_apart_by_what_is_mounted),
+                cmocka_unit_test(places_are_taken_from_the_kernel_by_hierarchy),
+                cmocka_unit_test(only_groups_beneath_the_mount_are_opened),
+                cmocka_unit_test(a_process_whose_group_was_removed_or_is_the_root_has_none),
+                cmocka_unit_test(the_part_of_a_hierarchy_that_is_mounted_is_taken_off_paths),
+                cmocka_unit_test(a_line_of_proc_pid_cgroup_that_is_none_makes_the_place_malformed),
+                cmocka_unit_test(every_part_has_a_name_and_a_reason),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

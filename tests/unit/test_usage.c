@@ -1,0 +1,600 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "model/usage.h"
+#include "util/parse.h"
+#include "util/scoped.h"
+
+#define SECOND UINT64_C(1000000000)
+#define MS UINT64_C(1000000)
+#define MIB UINT64_C(1048576)
+#define GIB (UINT64_C(1) << 30)
+#define ALL ((1U << N_CGROUP_PARTS) - 1)
+#define NODE_CPUS 8
+#define NODE_MEMORY (64 * GIB)
+
+/* A group with every part and no limits, an hour after boot, that somebody used before. */
+static CgroupSample sample_of_all(void) {
+        return (CgroupSample){
+                .boottime_ns = 3600 * SECOND,
+                .have = ALL,
+                .usage_us = 7000000, .user_us = 6000000, .system_us = 1000000,
+                .n_periods = 50, .n_throttled = 20, .throttled_us = 900000,
+                .quota_us = CGROUP_NO_LIMIT, .period_us = 100000,
+                .n_cpus = NODE_CPUS,
+                .memory_bytes = 100 * MIB, .memory_peak_bytes = 500 * MIB, .memory_limit_bytes = CGROUP_NO_LIMIT,
+                .n_memory_high = 3, .n_memory_max = 4, .n_oom = 5, .n_oom_kill = 6,
+                .read_bytes = 10 * MIB, .write_bytes = 20 * MIB, .reads = 100, .writes = 200,
+                .n_pids = 3,
+                .psi_cpu_some_us = 1000, .psi_memory_some_us = 2000, .psi_memory_full_us = 3000,
+                .psi_io_some_us = 4000, .psi_io_full_us = 5000,
+        };
+}
+
+static void without(CgroupSample *sample, CgroupPart part) {
+        sample->have &= ~(1U << part);
+}
+
+static UsageSet metrics_of(const Usage *usage) {
+        UsageSet set;
+
+        usage_metrics(usage, NODE_CPUS, NODE_MEMORY, &set);
+        return set;
+}
+
+static void assert_usage(const UsageSet *set, UsageMetric metric, double value, Quality quality) {
+        assert_int_equal(set->quality[metric], quality);
+        assert_true(fabs(set->value[metric] - value) < 1e-9 * (1 + fabs(value)));
+}
+
+static void assert_absent(const UsageSet *set, UsageMetric metric, Quality why) {
+        assert_int_equal(set->quality[metric], why);
+        assert_false(quality_is_present(why));
+}
+
+static void totals_are_what_was_counted_between_begin_and_end(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        usage_begin(&usage, &now, false);
+        now.boottime_ns += 10 * SECOND;
+        now.usage_us += 25000000;
+        now.user_us += 20000000;
+        now.system_us += 5000000;
+        now.throttled_us += 300000;
+        now.n_memory_high += 1;
+        now.n_oom_kill += 2;
+        now.read_bytes += 7 * MIB;
+        now.write_bytes += 9 * MIB;
+        now.reads += 11;
+        now.writes += 13;
+        now.psi_cpu_some_us += 1500000;
+        now.psi_memory_some_us += 250000;
+        now.psi_memory_full_us += 125000;
+        now.psi_io_some_us += 500000;
+        now.psi_io_full_us += 1;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+
+        assert_usage(&set, USAGE_CPU_SECONDS, 25, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_USER, 20, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_SYSTEM, 5, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_MEAN, 2.5, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_GIVEN, 8, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_RATIO, 0.3125, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_UNUSED, 55, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_MAX, 2.5, QUALITY_SAMPLED);
+        assert_usage(&set, USAGE_THROTTLED, 0.3, QUALITY_EXACT);
+        assert_usage(&set, USAGE_MEMORY_HIGH, 1, QUALITY_EXACT);
+        assert_usage(&set, USAGE_OOM_KILLS, 2, QUALITY_EXACT);
+        assert_usage(&set, USAGE_READ_BYTES, 7.0 * MIB, QUALITY_EXACT);
+        assert_usage(&set, USAGE_WRITE_BYTES, 9.0 * MIB, QUALITY_EXACT);
+        assert_usage(&set, USAGE_READS, 11, QUALITY_EXACT);
+        assert_usage(&set, USAGE_WRITES, 13, QUALITY_EXACT);
+        assert_usage(&set, USAGE_PSI_CPU_SOME, 1.5, QUALITY_EXACT);
+        assert_usage(&set, USAGE_PSI_MEMORY_SOME, 0.25, QUALITY_EXACT);
+        assert_usage(&set, USAGE_PSI_MEMORY_FULL, 0.125, QUALITY_EXACT);
+        assert_usage(&set, USAGE_PSI_IO_SOME, 0.5, QUALITY_EXACT);
+        assert_usage(&set, USAGE_PSI_IO_FULL, 1e-6, QUALITY_EXACT);
+}
+
+static void a_job_of_50_ms_is_exact_and_has_no_peak_of_cpu(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        usage_begin(&usage, &now, true);
+        now.boottime_ns += 50 * MS;
+        now.usage_us += 43210;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+
+        assert_usage(&set, USAGE_CPU_SECONDS, 0.04321, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_MEAN, 0.8642, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_RATIO, 0.108025, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_UNUSED, 0.35679, QUALITY_EXACT);
+        assert_absent(&set, USAGE_CPU_MAX, QUALITY_TOO_SHORT);
+}
+
+static void in_no_time_nothing_is_per_time(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        now.quota_us = 200000;
+        usage_begin(&usage, &now, false);
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+
+        assert_usage(&set, USAGE_CPU_SECONDS, 0, QUALITY_EXACT);
+        assert_usage(&set, USAGE_READ_BYTES, 0, QUALITY_EXACT);
+        assert_absent(&set, USAGE_CPU_MEAN, QUALITY_TOO_SHORT);
+        assert_absent(&set, USAGE_CPU_RATIO, QUALITY_TOO_SHORT);
+        assert_absent(&set, USAGE_CPU_UNUSED, QUALITY_TOO_SHORT);
+        assert_absent(&set, USAGE_CPU_MAX, QUALITY_TOO_SHORT);
+        assert_absent(&set, USAGE_THROTTLED_RATIO, QUALITY_TOO_SHORT);
+        assert_usage(&set, USAGE_MEMORY_PEAK, 100.0 * MIB, QUALITY_SAMPLED);
+        for (UsageMetric metric = 0; metric < N_USAGES; metric++)
+                assert_true(isfinite(set.value[metric]));
+}
+
+/* Any samples between do not matter to totals. */
+static void counters_that_went_back_add_nothing_and_are_taken_up_anew(void **state) {
+        static const uint64_t steps[] = { 7500000, 8000000, 200000, 700000, 100, 300100 };
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        usage_begin(&usage, &now, false);
+        for (size_t i = 0; i < N_ELEMENTS(steps); i++) {
+                now.boottime_ns += SECOND;
+                now.usage_us = steps[i];
+                now.write_bytes += MIB;
+                usage_advance(&usage, &now);
+        }
+        set = metrics_of(&usage);
+
+        /* 7.0 → 8.0, 0.2 → 0.7, 0.0001 → 0.3001 */
+        assert_usage(&set, USAGE_CPU_SECONDS, 1.8, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_MEAN, 0.3, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_MAX, 0.5, QUALITY_SAMPLED);
+        assert_usage(&set, USAGE_WRITE_BYTES, 6.0 * MIB, QUALITY_EXACT);
+}
+
+static void the_peak_of_cpu_is_of_intervals_that_are_long_enough(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        usage_begin(&usage, &now, false);
+        /* Two steps of 50 ms, of which the first alone would be 4 CPUs, are one of 100 ms with 2.5. */
+        now.boottime_ns += 50 * MS;
+        now.usage_us += 200000;
+        usage_advance(&usage, &now);
+        now.boottime_ns += 50 * MS;
+        now.usage_us += 50000;
+        usage_advance(&usage, &now);
+        /* A second without this part, then one with: 1 CPU over both. */
+        now.boottime_ns += SECOND;
+        without(&now, CGROUP_CPU);
+        usage_advance(&usage, &now);
+        now.boottime_ns += SECOND;
+        now.have = ALL;
+        now.usage_us += 2000000;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+
+        assert_usage(&set, USAGE_CPU_MAX, 2.5, QUALITY_SAMPLED);
+        assert_usage(&set, USAGE_CPU_SECONDS, 2.25, QUALITY_EXACT);
+}
+
+static void an_older_sample_changes_nothing(void **state) {
+        CgroupSample now = sample_of_all();
+        Usage usage, before;
+
+        (void)state;
+        usage_begin(&usage, &now, false);
+        before = usage;
+        now.boottime_ns--;
+        now.usage_us += 1000;
+        now.memory_bytes *= 2;
+        usage_advance(&usage, &now);
+        assert_memory_equal(&usage, &before, sizeof(usage));
+}
+
+static double given(uint64_t quota_us, uint32_t n_cpus, uint32_t have, uint32_t n_node_cpus) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        now.have = have;
+        now.quota_us = quota_us;
+        now.n_cpus = n_cpus;
+        usage_begin(&usage, &now, false);
+        usage_metrics(&usage, n_node_cpus, NODE_MEMORY, &set);
+        if (n_node_cpus == 0)
+                assert_absent(&set, USAGE_CPU_GIVEN, QUALITY_UNKNOWN_SOURCE);
+        return set.value[USAGE_CPU_GIVEN];
+}
+
+static void given_is_the_least_of_node_cpuset_and_quota(void **state) {
+        (void)state;
+        assert_true(given(CGROUP_NO_LIMIT, 128, ALL, 8) == 8);
+        assert_true(given(CGROUP_NO_LIMIT, 4, ALL, 8) == 4);
+        assert_true(given(150000, 4, ALL, 8) == 1.5);
+        assert_true(given(600000, 4, ALL, 8) == 4);
+        assert_true(given(1600000, 128, ALL, 8) == 8);
+        assert_true(given(150000, 4, ALL & ~(1U << CGROUP_CPU_LIMIT), 8) == 4);
+        assert_true(given(150000, 1, ALL & ~(1U << CGROUP_CPUSET), 8) == 1.5);
+        assert_true(given(150000, 4, 1U << CGROUP_CPU, 8) == 8);
+        assert_true(given(150000, 4, ALL, 0) == 0);
+}
+
+static void utilization_is_against_what_was_given(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        now.quota_us = 150000;
+        usage_begin(&usage, &now, false);
+        now.boottime_ns += 20 * SECOND;
+        now.usage_us += 24000000;
+        now.n_periods += 200;
+        now.n_throttled += 30;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+
+        /* 24 s of 20 s × 1.5 */
+        assert_usage(&set, USAGE_CPU_RATIO, 0.8, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_UNUSED, 6, QUALITY_EXACT);
+        assert_usage(&set, USAGE_THROTTLED_RATIO, 0.15, QUALITY_EXACT);
+
+        /* A burst is more than was given, and nothing is unused then. */
+        now.usage_us += 12000000;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+        assert_usage(&set, USAGE_CPU_RATIO, 1.2, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_UNUSED, 0, QUALITY_EXACT);
+}
+
+static void without_a_quota_nothing_is_throttled(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        usage_begin(&usage, &now, false);
+        now.boottime_ns += SECOND;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+        assert_usage(&set, USAGE_THROTTLED_RATIO, 0, QUALITY_EXACT);
+}
+
+static void the_peak_of_a_group_made_for_the_job_is_the_kernels(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        usage_begin(&usage, &now, true);
+        now.boottime_ns += SECOND;
+        now.memory_bytes = 300 * MIB;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+
+        assert_usage(&set, USAGE_MEMORY_PEAK, 500.0 * MIB, QUALITY_EXACT);
+        assert_usage(&set, USAGE_MEMORY_RATIO, 500.0 * MIB / NODE_MEMORY, QUALITY_EXACT);
+        /* Events since its making are the job's as well. */
+        assert_usage(&set, USAGE_OOM_KILLS, 6, QUALITY_EXACT);
+        assert_usage(&set, USAGE_MEMORY_HIGH, 3, QUALITY_EXACT);
+}
+
+static void the_peak_of_another_group_is_the_highest_sample(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        usage_begin(&usage, &now, false);
+        now.boottime_ns += SECOND;
+        now.memory_bytes = 300 * MIB;
+        now.n_pids = 17;
+        usage_advance(&usage, &now);
+        now.boottime_ns += SECOND;
+        now.memory_bytes = 200 * MIB;
+        now.n_pids = 2;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+        assert_usage(&set, USAGE_MEMORY_PEAK, 300.0 * MIB, QUALITY_SAMPLED);
+        assert_usage(&set, USAGE_OOM_KILLS, 0, QUALITY_EXACT);
+        assert_usage(&set, USAGE_PIDS_PEAK, 17, QUALITY_SAMPLED);
+
+        /* Unless the kernel's own rose: then it was reached since. */
+        now.boottime_ns += SECOND;
+        now.memory_peak_bytes = 800 * MIB;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+        assert_usage(&set, USAGE_MEMORY_PEAK, 800.0 * MIB, QUALITY_EXACT);
+
+        /* On a kernel that keeps none, samples are all there is, fresh or not. */
+        without(&now, CGROUP_MEMORY_PEAK);
+        usage_begin(&usage, &now, true);
+        set = metrics_of(&usage);
+        assert_usage(&set, USAGE_MEMORY_PEAK, 200.0 * MIB, QUALITY_SAMPLED);
+}
+
+static void limits_at_or_above_the_nodes_are_none(void **state) {
+        static const uint64_t none[] = { CGROUP_NO_LIMIT, NODE_MEMORY, NODE_MEMORY + 1 };
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(none); i++) {
+                now.memory_limit_bytes = none[i];
+                usage_begin(&usage, &now, true);
+                set = metrics_of(&usage);
+                assert_absent(&set, USAGE_MEMORY_LIMIT, QUALITY_UNKNOWN_SOURCE);
+                assert_usage(&set, USAGE_MEMORY_RATIO, 500.0 * MIB / NODE_MEMORY, QUALITY_EXACT);
+        }
+
+        now.memory_limit_bytes = 1000 * MIB;
+        usage_begin(&usage, &now, true);
+        set = metrics_of(&usage);
+        assert_usage(&set, USAGE_MEMORY_LIMIT, 1000.0 * MIB, QUALITY_EXACT);
+        assert_usage(&set, USAGE_MEMORY_RATIO, 0.5, QUALITY_EXACT);
+
+        /* Of a node that is not known. */
+        usage_metrics(&usage, 0, 0, &set);
+        assert_absent(&set, USAGE_MEMORY_RATIO, QUALITY_UNKNOWN_SOURCE);
+        assert_absent(&set, USAGE_CPU_RATIO, QUALITY_UNKNOWN_SOURCE);
+}
+
+/* The metrics that go by the difference of a part. */
+static const struct {
+        CgroupPart part;
+        UsageMetric metric;
+} differences[] = {
+        { CGROUP_CPU, USAGE_CPU_SECONDS },          { CGROUP_CPU, USAGE_CPU_USER },
+        { CGROUP_CPU, USAGE_CPU_MEAN },             { CGROUP_CPU, USAGE_CPU_RATIO },
+        { CGROUP_THROTTLING, USAGE_THROTTLED },     { CGROUP_THROTTLING, USAGE_THROTTLED_RATIO },
+        { CGROUP_MEMORY_EVENTS, USAGE_OOM_KILLS },  { CGROUP_IO, USAGE_READ_BYTES },
+        { CGROUP_IO, USAGE_WRITES },                { CGROUP_PSI_CPU, USAGE_PSI_CPU_SOME },
+        { CGROUP_PSI_MEMORY, USAGE_PSI_MEMORY_FULL }, { CGROUP_PSI_IO, USAGE_PSI_IO_SOME },
+};
+
+static void what_is_missing_at_begin_or_end_is_unknown_and_never_zero(void **state) {
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(differences); i++)
+                for (int at_end = 0; at_end < 2; at_end++) {
+                        CgroupSample begin = sample_of_all(), end = sample_of_all();
+                        UsageSet set;
+                        Usage usage;
+
+                        end.boottime_ns += SECOND;
+                        without(at_end ? &end : &begin, differences[i].part);
+                        usage_begin(&usage, &begin, false);
+                        usage_advance(&usage, &end);
+                        set = metrics_of(&usage);
+                        assert_absent(&set, differences[i].metric, QUALITY_UNKNOWN_SOURCE);
+                }
+}
+
+static void a_group_without_controllers_has_cpu_time_and_nothing_of_memory(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        now.have = 1U << CGROUP_CPU;
+        usage_begin(&usage, &now, false);
+        now.boottime_ns += SECOND;
+        now.usage_us += 500000;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+
+        assert_usage(&set, USAGE_CPU_MEAN, 0.5, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_RATIO, 0.0625, QUALITY_EXACT);
+        assert_absent(&set, USAGE_MEMORY_PEAK, QUALITY_UNKNOWN_SOURCE);
+        assert_absent(&set, USAGE_MEMORY_LIMIT, QUALITY_UNKNOWN_SOURCE);
+        assert_absent(&set, USAGE_MEMORY_RATIO, QUALITY_UNKNOWN_SOURCE);
+        assert_absent(&set, USAGE_PIDS_PEAK, QUALITY_UNKNOWN_SOURCE);
+        assert_absent(&set, USAGE_THROTTLED_RATIO, QUALITY_UNKNOWN_SOURCE);
+}
+
+static void a_part_that_comes_back_goes_on_where_it_was(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        usage_begin(&usage, &now, false);
+        now.boottime_ns += SECOND;
+        now.read_bytes += MIB;
+        usage_advance(&usage, &now);
+        now.boottime_ns += SECOND;
+        now.read_bytes = 0;
+        without(&now, CGROUP_IO);
+        usage_advance(&usage, &now);
+        now.boottime_ns += SECOND;
+        now.read_bytes = 14 * MIB;
+        now.have = ALL;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+        assert_usage(&set, USAGE_READ_BYTES, 4.0 * MIB, QUALITY_EXACT);
+}
+
+static void what_never_began_is_lost(void **state) {
+        CgroupSample now = sample_of_all();
+        Usage usage = {};
+        UsageSet set;
+
+        (void)state;
+        set = metrics_of(&usage);
+        for (UsageMetric metric = 0; metric < N_USAGES; metric++)
+                assert_absent(&set, metric, QUALITY_LOST);
+
+        usage_begin(&usage, &now, true);
+        usage.last.boottime_ns = 5 * SECOND; /* of another boot */
+        set = metrics_of(&usage);
+        assert_absent(&set, USAGE_CPU_SECONDS, QUALITY_LOST);
+}
+
+/* --- as text ------------------------------------------------------------------------------------ */
+
+static void a_usage_goes_on_after_a_restart_as_if_there_was_none(void **state) {
+        CgroupSample now = sample_of_all();
+        scoped(freep) char *text = NULL;
+        Usage usage, restored;
+
+        (void)state;
+        now.memory_limit_bytes = 2 * GIB;
+        usage_begin(&usage, &now, true);
+        now.boottime_ns += 123456789;
+        now.usage_us = 33333; /* went back: begin is below zero */
+        now.memory_bytes = 900 * MIB;
+        now.n_pids = 40;
+        usage_advance(&usage, &now);
+        now.boottime_ns += SECOND;
+        now.usage_us += 100001;
+        without(&now, CGROUP_PSI_IO);
+        usage_advance(&usage, &now);
+
+        assert_int_equal(usage_format(&usage, &text), 0);
+        memset(&restored, 0xa5, sizeof(restored));
+        assert_int_equal(usage_parse(text, &restored), 0);
+        for (int i = 0; i < 2; i++) {
+                UsageSet set = metrics_of(&usage), set_restored = metrics_of(&restored);
+
+                assert_memory_equal(set.value, set_restored.value, sizeof(set.value));
+                assert_memory_equal(set.quality, set_restored.quality, sizeof(set.quality));
+                now.boottime_ns += SECOND;
+                now.usage_us += 999999;
+                now.have = ALL;
+                usage_advance(&usage, &now);
+                usage_advance(&restored, &now);
+        }
+}
+
+static void words_of_other_versions_are_skipped(void **state) {
+        Usage usage;
+
+        (void)state;
+        assert_int_equal(usage_parse("perfd-usage of=2\n"
+                                     "begin boottime_ns=5 have=cpu,later_part,io usage_us=7 later=x\n"
+                                     "later a=b\n"
+                                     "last boottime_ns=1000000005 have=cpu,io usage_us=9 read_bytes=3\n"
+                                     "seen is_fresh=1 later=1\n"
+                                     "end\n",
+                                     &usage),
+                         0);
+        assert_int_equal(usage.begin.have, 1U << CGROUP_CPU | 1U << CGROUP_IO);
+        assert_int_equal(usage.last.usage_us, 9);
+        assert_int_equal(usage.begin.read_bytes, 0);
+        assert_true(usage.is_fresh);
+        assert_false(usage.has_cpu_max);
+}
+
+static void hostile_text_is_refused_and_leaves_the_usage_alone(void **state) {
+        static const char *const texts[] = {
+                "",
+                "\n",
+                "perfd-window\nend\n",
+                "perfd-usage",
+                "perfd-usage\nbegin boottime_ns=1\n",
+                "perfd-usage\nbegin boottime_ns=-1\nend\n",
+                "perfd-usage\nbegin boottime_ns=18446744073709551616\nend\n",
+                "perfd-usage\nlast usage_us=0x10\nend\n",
+                "perfd-usage\nlast usage_us=\nend\n",
+                "perfd-usage\nlast n_cpus=4294967296\nend\n",
+                "perfd-usage\ncpu_base have=cpu usage_us=1 2=3 usage_us=one\nend\n",
+                "perfd-usage\nseen cpu_max=inf\nend\n",
+                "perfd-usage\nseen cpu_max=nan\nend\n",
+                "perfd-usage\nseen is_fresh=yes\nend\n",
+                "perfd-usage\nseen pids_max=99999999999999999999999999999999999999999999999999\nend\n",
+        };
+        Usage usage, before;
+
+        (void)state;
+        memset(&usage, 0x5a, sizeof(usage));
+        before = usage;
+        for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
+                assert_int_equal(usage_parse(texts[i], &usage), PARSE_MALFORMED);
+                assert_memory_equal(&usage, &before, sizeof(usage));
+        }
+}
+
+static void text_cut_anywhere_is_refused(void **state) {
+        CgroupSample now = sample_of_all();
+        scoped(freep) char *text = NULL;
+        Usage usage;
+        size_t n;
+
+        (void)state;
+        usage_begin(&usage, &now, false);
+        assert_int_equal(usage_format(&usage, &text), 0);
+        n = strlen(text);
+        /* Without the last newline nothing is missing. */
+        assert_string_equal(text + n - 5, "\nend\n");
+        for (size_t i = n - 1; i-- > 0;) {
+                text[i] = '\0';
+                assert_int_equal(usage_parse(text, &usage), PARSE_MALFORMED);
+        }
+}
+
+/* --- tables ------------------------------------------------------------------------------------- */
+
+static void every_metric_is_found_by_its_key(void **state) {
+        (void)state;
+        for (UsageMetric metric = 0; metric < N_USAGES; metric++) {
+                assert_int_equal(usage_find(usage_info[metric].key), metric);
+                assert_true(usage_info[metric].scale == 1);
+                assert_string_equal(usage_info[metric].label, "");
+                assert_int_not_equal(strlen(usage_info[metric].help), 0);
+                assert_int_equal(metric_find(usage_info[metric].key), -1);
+        }
+        assert_int_equal(usage_find("job_cpu"), -1);
+        assert_int_equal(usage_find(""), -1);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(totals_are_what_was_counted_between_begin_and_end),
+                cmocka_unit_test(a_job_of_50_ms_is_exact_and_has_no_peak_of_cpu),
+                cmocka_unit_test(in_no_time_nothing_is_per_time),
+                cmocka_unit_test(counters_that_went_back_add_nothing_and_are_taken_up_anew),
+                cmocka_unit_test(the_peak_of_cpu_is_of_intervals_that_are_long_enough),
+                cmocka_unit_test(an_older_sample_changes_nothing),
+                cmocka_unit_test(given_is_the_least_of_node_cpuset_and_quota),
+                cmocka_unit_test(utilization_is_against_what_was_given),
+                cmocka_unit_test(without_a_quota_nothing_is_throttled),
+                cmocka_unit_test(the_peak_of_a_group_made_for_the_job_is_the_kernels),
+                cmocka_unit_test(the_peak_of_another_group_is_the_highest_sample),
+                cmocka_unit_test(limits_at_or_above_the_nodes_are_none),
+                cmocka_unit_test(what_is_missing_at_begin_or_end_is_unknown_and_never_zero),
+                cmocka_unit_test(a_group_without_controllers_has_cpu_time_and_nothing_of_memory),
+                cmocka_unit_test(a_part_that_comes_back_goes_on_where_it_was),
+                cmocka_unit_test(what_never_began_is_lost),
+                cmocka_unit_test(a_usage_goes_on_after_a_restart_as_if_there_was_none),
+                cmocka_unit_test(words_of_other_versions_are_skipped),
+                cmocka_unit_test(hostile_text_is_refused_and_leaves_the_usage_alone),
+                cmocka_unit_test(text_cut_anywhere_is_refused),
+                cmocka_unit_test(every_metric_is_found_by_its_key),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
