@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,10 +35,28 @@ static void watch_deinit(Watch *watch) {
 
 /* --- one update ----------------------------------------------------------------------------------- */
 
+/* What is not known, as rates are at the first sample, is NAN and shown as "-". */
+static void format_number(double v, unsigned n_decimals, char ret[static TEXT_MAX]) {
+        if (isnan(v))
+                strcpy(ret, "-");
+        else
+                snprintf(ret, TEXT_MAX, "%.*f", (int)n_decimals, v);
+}
+
+static void format_bytes(double v, char ret[static TEXT_MAX]) {
+        if (isnan(v))
+                strcpy(ret, "-");
+        else
+                text_mib(v / 1048576, ret);
+}
+
 static void write_bar(Screen *screen, const char *label, double ratio, const char *more) {
         size_t n = screen->width > 50 ? screen->width - 40 : 10;
 
-        buffer_printf(screen->out, "  %-*s%5.1f %% ", (int)LABEL_COLUMNS, label, 100 * ratio);
+        char percent[TEXT_MAX];
+
+        format_number(100 * ratio, 1, percent);
+        buffer_printf(screen->out, "  %-*s%5s %% ", (int)LABEL_COLUMNS, label, percent);
         screen_bar(screen, ratio, n < BAR_COLUMNS ? n : BAR_COLUMNS);
         buffer_puts(screen->out, " ");
         screen_styled(screen, STYLE_DIM, more);
@@ -47,8 +66,8 @@ static void write_bar(Screen *screen, const char *label, double ratio, const cha
 static void format_rate(double bytes_per_s, char ret[static TEXT_MAX]) {
         char text[TEXT_MAX];
 
-        text_mib(bytes_per_s / 1048576, text);
-        snprintf(ret, TEXT_MAX, "%.40s/s", text);
+        format_bytes(bytes_per_s, text);
+        snprintf(ret, TEXT_MAX, "%.40s%s", text, isnan(bytes_per_s) ? "" : "/s");
 }
 
 typedef struct RateLine {
@@ -65,8 +84,8 @@ static const RateLine rate_lines[] = {
 static void write_rates(Screen *screen, const RateLine *line, const Value *latest) {
         char first[TEXT_MAX], second[TEXT_MAX];
 
-        format_rate(number_get(latest, line->keys[0]), first);
-        format_rate(number_get(latest, line->keys[1]), second);
+        format_rate(number_find(latest, line->keys[0]), first);
+        format_rate(number_find(latest, line->keys[1]), second);
         buffer_printf(screen->out, "  %-*s%12s %-9s %12s %s\n", (int)LABEL_COLUMNS, line->label, first, line->words[0],
                       second, line->words[1]);
 }
@@ -82,41 +101,52 @@ static void write_title(Screen *screen, const Value *node) {
                       (uintmax_t)time_get(node, "jobs_running"), time);
 }
 
+static void write_load(Screen *screen, const Value *load) {
+        char first[TEXT_MAX], second[TEXT_MAX], third[TEXT_MAX];
+
+        format_number(number_find(load, "load1"), 2, first);
+        format_number(number_find(load, "load5"), 2, second);
+        format_number(number_find(load, "load15"), 2, third);
+        buffer_printf(screen->out, "  %-*s%12s 1 min  %8s 5 min  %8s 15 min\n", (int)LABEL_COLUMNS, "load", first, second, third);
+}
+
 static void write_screen(Screen *screen, const Value *node) {
         const Value *latest = value_get(node, "latest"), *cpu = value_get(latest, "cpu_utilization");
-        const Value *memory = value_get(latest, "memory"), *load = value_get(latest, "load");
-        char used[TEXT_MAX], total[TEXT_MAX], text[3 * TEXT_MAX];
+        const Value *memory = value_get(latest, "memory");
+        char first[TEXT_MAX], second[TEXT_MAX], text[3 * TEXT_MAX];
 
         write_title(screen, node);
 
-        snprintf(text, sizeof(text), "%.0f to %.0f %% of a CPU", 100 * number_get(cpu, "min"), 100 * number_get(cpu, "max"));
-        write_bar(screen, "CPUs", number_get(cpu, "mean"), text);
-        text_mib((number_get(memory, "total_bytes") - number_get(memory, "available_bytes")) / 1048576, used);
-        text_mib(number_get(memory, "total_bytes") / 1048576, total);
-        snprintf(text, sizeof(text), "%s of %s", used, total);
-        write_bar(screen, "memory", number_get(latest, "memory_used_ratio"), text);
-        write_bar(screen, "/", number_get(latest, "root_filesystem_used_ratio"), "");
+        format_number(100 * number_find(cpu, "min"), 0, first);
+        format_number(100 * number_find(cpu, "max"), 0, second);
+        snprintf(text, sizeof(text), "%s to %s %% of a CPU", first, second);
+        write_bar(screen, "CPUs", number_find(cpu, "mean"), text);
+        format_bytes(number_find(memory, "total_bytes") - number_find(memory, "available_bytes"), first);
+        format_bytes(number_find(memory, "total_bytes"), second);
+        snprintf(text, sizeof(text), "%s of %s", first, second);
+        write_bar(screen, "memory", number_find(latest, "memory_used_ratio"), text);
+        write_bar(screen, "/", number_find(latest, "root_filesystem_used_ratio"), "");
 
         buffer_putc(screen->out, '\n');
         for (size_t i = 0; i < N_ELEMENTS(rate_lines); i++)
                 write_rates(screen, &rate_lines[i], latest);
-        buffer_printf(screen->out, "  %-*s%12.2f 1 min  %8.2f 5 min  %8.2f 15 min\n", (int)LABEL_COLUMNS, "load",
-                      number_get(load, "load1"), number_get(load, "load5"), number_get(load, "load15"));
+        write_load(screen, value_get(latest, "load"));
 }
 
 static void write_line(Screen *screen, const Value *node, bool is_first) {
         const Value *latest = value_get(node, "latest");
-        char text[TEXT_MAX];
+        char text[TEXT_MAX], cpu[TEXT_MAX], memory[TEXT_MAX];
 
         if (is_first)
                 buffer_printf(screen->out, "%-19s %6s %6s %14s %14s %14s %14s %5s\n",
                               "time", "cpu %", "mem %", "read", "written", "received", "sent", "jobs");
 
         text_time(time_get(node, "time_ms"), text);
-        buffer_printf(screen->out, "%-19s %6.1f %6.1f", text, 100 * number_get(value_get(latest, "cpu_utilization"), "mean"),
-                      100 * number_get(latest, "memory_used_ratio"));
+        format_number(100 * number_find(value_get(latest, "cpu_utilization"), "mean"), 1, cpu);
+        format_number(100 * number_find(latest, "memory_used_ratio"), 1, memory);
+        buffer_printf(screen->out, "%-19s %6s %6s", text, cpu, memory);
         for (size_t i = 0; i < 2 * N_ELEMENTS(rate_lines); i++) {
-                format_rate(number_get(latest, rate_lines[i / 2].keys[i % 2]), text);
+                format_rate(number_find(latest, rate_lines[i / 2].keys[i % 2]), text);
                 buffer_printf(screen->out, " %14s", text);
         }
         buffer_printf(screen->out, " %5ju\n", (uintmax_t)time_get(node, "jobs_running"));

@@ -1,6 +1,7 @@
 #include "client/question.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -131,6 +132,12 @@ void metric_value_format(const MetricValue *value, char ret[static TEXT_MAX]) {
 
         text_number(value->value, number);
         snprintf(ret, TEXT_MAX, "%.40s%s%.16s", number, is_plain ? "" : " ", is_plain ? "" : value->unit);
+}
+
+double number_find(const Value *from, const char *key) {
+        double v;
+
+        return value_get_double(from, key, &v) ? v : NAN;
 }
 
 double number_get(const Value *from, const char *key) {

@@ -47,7 +47,9 @@ bool metric_value_get(const Value *from, const char *key, MetricValue *ret);
 /* "43.1 %", "12.3 MiB"; hours as "1 h 50 min" */
 void metric_value_format(const MetricValue *value, char ret[static TEXT_MAX]);
 
-/* 0 where it is not a number. */
+/* NAN where it is not a number: nobody knows it, or not yet. */
+double number_find(const Value *from, const char *key);
+/* 0 there. */
 double number_get(const Value *from, const char *key);
 uint64_t time_get(const Value *from, const char *key);
 /* "" where it is not a string. */

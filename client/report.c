@@ -104,9 +104,12 @@ static void write_when(Screen *screen, const Value *job, const Value *node) {
         if (end_ms >= begin_ms && end_ms > 0)
                 text_duration((end_ms - begin_ms) * NS_PER_MS, duration);
 
+        else if (now_ms > 0 && time_get(job, "end_ms") == 0) /* after the last sample */
+                strcpy(duration, "just begun,");
+
         field_begin(screen, "time");
         screen_style_begin(screen, STYLE_BOLD);
-        buffer_puts(screen->out, *duration ? duration : "?");
+        buffer_puts(screen->out, *duration ? duration : "-");
         screen_style_end(screen);
         if (time_get(job, "end_ms") > 0) /* the date only once */
                 buffer_printf(screen->out, ", %s to %s\n", from, strncmp(from, to, 11) == 0 ? to + 11 : to);

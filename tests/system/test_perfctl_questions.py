@@ -157,6 +157,15 @@ class Questions(WithJobs):
         documents = [json.loads(line) for line in self.ask("watch", "-c2", "--interval=0.1", "--json").splitlines()]
         self.assertEqual([sorted(d) for d in documents], [["jobs_running", "latest", "time_ms"]] * 2)
 
+    def test_what_is_not_known_yet_is_no_number(self):
+        self.running = self.daemon("[sampling]\ninterval = 10s\n")
+        row = self.ask("watch", "--count", "1").splitlines()[1].split()
+        self.assertEqual((row[2], row[4:8]), ("-", ["-"] * 4))
+        status, text = self.on_terminal("watch", "--count", "1")
+        lines = {line.split()[0]: line.split()[1:] for line in ESCAPES.sub("", text).splitlines() if line.strip()}
+        self.assertEqual((status, lines["CPUs"][:2], lines["CPUs"][-7:-4]), (0, ["-", "%"], ["-", "to", "-"]))
+        self.assertEqual(lines["network"], ["-", "received", "-", "sent"])
+
     def test_watch_outlives_a_restart(self):
         process = subprocess.Popen([str(PERFCTL), "watch", "--interval", "0.1", "--socket", str(self.running.socket)],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

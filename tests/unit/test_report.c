@@ -73,6 +73,17 @@ static void assert_says(const char *text, const char *words) {
                 fail_msg("'%s' is not in\n%s", words, text);
 }
 
+static void a_job_that_began_after_the_last_sample_has_just_begun(void **state) {
+        Fixture *f = *state;
+        const Value *job = read_value(f, "{\"id\":\"j\",\"state\":\"running\",\"begin_ms\":1700000100300,\"end_ms\":null,"
+                                         "\"metrics\":[],\"absent\":[],\"compat\":[]}");
+
+        buffer_clear(&f->out);
+        report_write_head(&f->screen, job, read_value(f, node_json));
+        assert_says(f->out.text, "just begun, since ");
+        assert_null(strchr(f->out.text, '?'));
+}
+
 static void it_says_what_ran_where_how_long_and_how_it_ended(void **state) {
         const char *text = report(*state, "", 0, 0, true);
 
@@ -143,6 +154,7 @@ static void answers_without_what_we_expect_do_no_harm(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                TEST(a_job_that_began_after_the_last_sample_has_just_begun),
                 TEST(it_says_what_ran_where_how_long_and_how_it_ended),
                 TEST(numbers_have_bars_units_and_marks),
                 TEST(what_is_absent_says_why),
