@@ -1,11 +1,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/deliver.h"
+#include "client/hello.h"
 #include "client/perfctl.h"
 #include "client/question.h"
 #include "client/say.h"
 #include "client/spool.h"
+#include "client/wire.h"
 #include "util/clock.h"
 
 typedef struct Health {
@@ -20,18 +21,9 @@ typedef struct Health {
 } Health;
 
 static void ask_wire(Health *health, uint64_t deadline_ns) {
-        scoped(wire_deinit) Wire wire;
-        scoped(buffer_deinit) Buffer frame = {};
         uint64_t begin_ns = clock_boottime_ns();
-        uint64_t sequence;
 
-        wire_init(&wire);
-        sequence = wire_next_sequence(&wire);
-        health->error = codec_encode_hello(sequence, "perfctl " PERFD_VERSION, &frame);
-        if (health->error == 0)
-                health->error = wire_connect(&wire, health->path, deadline_ns);
-        if (health->error == 0)
-                health->error = wire_exchange(&wire, &frame, sequence, deadline_ns, &health->hello);
+        health->error = hello_ask(health->path, deadline_ns, &health->hello);
         health->hello_ns = clock_boottime_ns() - begin_ns;
 }
 

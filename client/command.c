@@ -117,6 +117,16 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .examples = { "perfctl status", "perfctl status --timeout 1 --json" },
                 .options = OPTION(TIMEOUT) | OPTION(JSON) | OPTION(SPOOL),
         },
+        [COMMAND_DOCTOR] = {
+                .name = "doctor",
+                .synopsis = "[OPTION]…",
+                .summary = "Tell what this machine keeps from perfd, and how to turn it on",
+                .help = "Looks at the kernel, the installation and perfd itself, which need not run. Ends\n"
+                        "with 0 when nothing is in trouble, though something may be missing, with 1 when\n"
+                        "something is, and with 3 when perfd cannot be reached.\n",
+                .examples = { "perfctl doctor", "perfctl doctor --json", "perfctl doctor --root /mnt/node17" },
+                .options = OPTION(ROOT) | OPTION(TIMEOUT) | OPTION(JSON) | OPTION(SPOOL),
+        },
         [COMMAND_FLUSH] = {
                 .name = "flush",
                 .synopsis = "[OPTION]…",

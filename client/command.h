@@ -28,6 +28,7 @@ typedef enum CommandId {
         COMMAND_JOB_BEGIN,
         COMMAND_JOB_END,
         COMMAND_STATUS,
+        COMMAND_DOCTOR,
         COMMAND_FLUSH,
         N_COMMANDS,
 } CommandId;

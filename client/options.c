@@ -30,6 +30,7 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_LIMIT] = { "limit", "N", "At most so many, newest first (50)", 0 },
         [OPTION_INTERVAL] = { "interval", "SECONDS", "Time between two updates (1)", 0 },
         [OPTION_COUNT] = { "count", "N", "End after so many updates", 'c' },
+        [OPTION_ROOT] = { "root", "DIRECTORY", "Look at the files of another machine, captured there", 0 },
 };
 
 void options_init(Options *options) {
@@ -229,6 +230,9 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_time(options, id, value, 0, &options->timeout_ns);
         case OPTION_SPOOL:
                 options->spool = value;
+                return 0;
+        case OPTION_ROOT:
+                options->root = value;
                 return 0;
         case OPTION_NAME:
                 return parse_text(options, id, value, JOB_TEXT_MAX, &options->name);

@@ -35,6 +35,7 @@ typedef enum OptionId {
         OPTION_LIMIT,
         OPTION_INTERVAL,
         OPTION_COUNT,
+        OPTION_ROOT,
         N_OPTIONS,
 } OptionId;
 
@@ -64,6 +65,7 @@ typedef struct Options {
         const char *http_socket;
         const char *job;
         const char *spool;
+        const char *root;
         const char *name;
         const char *labels[JOB_LABELS_MAX]; /* key=value, checked */
         size_t n_labels;

@@ -8,7 +8,7 @@ _perfctl_jobs() {
 _perfctl() {
         local cur prev command='' word i options
         local globals='--help --socket --http-socket --no-color'
-        local commands='run submit report metrics watch job status flush help'
+        local commands='run submit report metrics watch job status doctor flush help'
 
         COMPREPLY=()
         cur=${COMP_WORDS[COMP_CWORD]}
@@ -42,7 +42,7 @@ _perfctl() {
 
         case $prev in
         --socket|--http-socket) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
-        --spool) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
+        --spool|--root) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
         --job|-j) mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur"); return ;;
         --indicator|-i) mapfile -t COMPREPLY < <(compgen -W 'auto yes no' -- "$cur"); return ;;
         --state) mapfile -t COMPREPLY < <(compgen -W 'running finished interrupted' -- "$cur"); return ;;
@@ -61,6 +61,7 @@ _perfctl() {
         'job begin')   options="$globals --name --label --rank --pid --timeout --json" ;;
         'job end')     options="$globals --exit-status --timeout --json" ;;
         status)        options="$globals --timeout --spool --json" ;;
+        doctor)        options="$globals --root --timeout --spool --json" ;;
         flush)         options="$globals --timeout --spool --json" ;;
         *)             options=$globals ;;
         esac

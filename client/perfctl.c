@@ -28,6 +28,8 @@ static int run_command(CommandId id, const Options *options) {
                 return cmd_job_end(options);
         case COMMAND_STATUS:
                 return cmd_status(options);
+        case COMMAND_DOCTOR:
+                return cmd_doctor(options);
         case COMMAND_FLUSH:
                 return cmd_flush(options);
         case N_COMMANDS:

@@ -12,7 +12,8 @@ import time
 
 from harness import BUILD, IS_SANITIZED, PERFCTL, ROOT, TIMEOUT_S, TestCase, wait_for
 
-COMMANDS = ["run", "submit", "report", "metrics", "watch", "job list", "job show", "job begin", "job end", "status", "flush"]
+COMMANDS = ["run", "submit", "report", "metrics", "watch", "job list", "job show", "job begin", "job end", "status", "doctor",
+            "flush"]
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 

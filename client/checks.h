@@ -1,0 +1,54 @@
+#pragma once
+
+/*
+ * Checks: what this machine keeps from perfd, and how to turn it on
+ *
+ * Here is what files tell: a check is a function that looks below a root directory, so that it reads a
+ * captured tree as well as the machine, and finds nothing that it has to wait for. What needs the running
+ * machine or perfd itself is in checks_live.h.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum CheckState {
+        CHECK_GOOD,
+        CHECK_MISSING, /* works, with less in it */
+        CHECK_TROUBLE, /* does not work */
+        N_CHECK_STATES,
+} CheckState;
+
+/* "good", "missing", "trouble" */
+const char *check_state_name(CheckState state);
+
+#define CHECK_TEXT_MAX 512U
+
+typedef struct Check {
+        const char *name; /* static */
+        CheckState state;
+        /* As found, with what files and perfd say in it: to be escaped for a terminal. */
+        char detail[CHECK_TEXT_MAX];
+        char missing[CHECK_TEXT_MAX]; /* what there is not because of it; "" when good */
+        char fix[CHECK_TEXT_MAX];     /* what to do; "" when good */
+} Check;
+
+#define CHECKS_MAX 32U
+
+typedef struct Checks {
+        Check items[CHECKS_MAX];
+        size_t n;
+} Checks;
+
+/* Appends a check that is good so far, and returns it until the next. Never more than CHECKS_MAX. */
+Check *checks_add(Checks *checks, const char *name);
+/* What is the matter. The detail says what was found, each text is cut to fit. */
+void check_detail(Check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void check_lacks(Check *check, CheckState state, const char *missing);
+void check_fix(Check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The worst of them; CHECK_GOOD when there are none. */
+CheckState checks_worst(const Checks *checks);
+size_t checks_count(const Checks *checks, CheckState state);
+
+/* All that files below root_fd tell. Without what a tree does not have: no word of systemd where there is none. */
+void checks_of_tree(Checks *checks, int root_fd);

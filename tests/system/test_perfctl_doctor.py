@@ -1,0 +1,116 @@
+"""perfctl doctor: what this machine keeps from perfd, with perfd, without it, and with a store that takes nothing."""
+
+import json
+import os
+import subprocess
+
+from harness import PERFCTL, ROOT, TIMEOUT_S, TestCase
+
+TREES = ROOT / "tests" / "data" / "trees"
+STATES = {"good", "missing", "trouble"}
+
+
+def by_name(result):
+    return {check["check"]: check for check in json.loads(result.stdout)}
+
+
+class Doctor(TestCase):
+    def perfctl(self, *words, **environment):
+        return subprocess.run([str(PERFCTL), "doctor", *map(str, words)], capture_output=True, text=True, timeout=TIMEOUT_S,
+                              stdin=subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1", **environment})
+
+    def on_tree(self, daemon, tree, *words):
+        """The exit status must not hang on the machine that the tests run on."""
+        return daemon.perfctl("doctor", "--root", TREES / tree, "--spool", self.temporary_directory(), *words)
+
+    def test_a_machine_that_is_well_ends_with_zero(self):
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n")
+        daemon.wait_tick()
+        result = self.on_tree(daemon, "doctor-well", "--json")
+        checks = by_name(result)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), checks)
+        self.assertEqual([name for name, check in checks.items() if check["state"] == "trouble"], [])
+        for name in ("kernel", "pressure", "cgroups", "own cgroup", "processes", "spool", "socket", "perfd", "http-socket",
+                     "http", "store", "descriptors"):
+            self.assertEqual((checks[name]["state"], checks[name]["missing"], checks[name]["fix"]), ("good", None, None), checks[name])
+        self.assertIn(str(daemon.socket), checks["socket"]["detail"])
+        self.assertIn("every 100 ms", checks["sampling"]["detail"])
+
+    def test_what_is_missing_is_no_failure_and_says_what_to_do(self):
+        daemon = self.daemon()
+        result = self.on_tree(daemon, "doctor-hidden", "--json")
+        checks = by_name(result)
+        self.assertEqual(result.returncode, 0, checks)
+        for name in ("pressure", "controllers", "own cgroup", "processes", "perfd.socket"):
+            self.assertEqual(checks[name]["state"], "missing")
+            self.assertTrue(checks[name]["missing"] and checks[name]["fix"])
+
+    def test_trouble_of_the_machine_ends_with_one(self):
+        daemon = self.daemon()
+        result = self.on_tree(daemon, "doctor-v1")
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertRegex(result.stdout, r"(?m)^trouble +open files +95000 of 100000")
+
+    def test_without_perfd_it_ends_with_three_and_tells_the_rest(self):
+        result = self.perfctl("--json", PERFD_SOCKET="/nonexistent/perfd.sock", HOME=str(self.temporary_directory()))
+        checks = by_name(result)
+        self.assertEqual(result.returncode, 3)
+        self.assertTrue({"kernel", "machine", "pressure", "clock", "spool"} <= set(checks))
+        self.assertFalse({"store", "sources", "sampling"} & set(checks))
+        for name in ("socket", "perfd", "http-socket", "http"):
+            self.assertEqual(checks[name]["state"], "trouble")
+        self.assertEqual({check["state"] for check in checks.values()} - STATES, set())
+
+    def test_a_perfd_that_ended_leaves_a_socket_that_nobody_answers(self):
+        daemon = self.daemon()
+        daemon.kill()
+        result = daemon.perfctl("doctor", "--json")
+        self.assertEqual(result.returncode, 3)
+        self.assertEqual(by_name(result)["socket"]["state"], "good")
+        self.assertIn("Connection refused", by_name(result)["perfd"]["detail"])
+
+    def test_a_store_that_takes_nothing_is_trouble(self):
+        disk = self.temporary_directory()
+        mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "none", disk]
+        if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+            self.skipTest("only root can mount the small disk that is full")
+        self.addCleanup(subprocess.run, ["umount", "--lazy", disk], check=True)
+        with self.assertRaises(OSError), open(disk / "filler", "wb", buffering=0) as f:
+            while True:
+                f.write(bytes(4096))
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n", args=["--state", disk])
+        daemon.wait_tick()
+        result = self.on_tree(daemon, "doctor-well", "--json")
+        store = by_name(result)["store"]
+        self.assertEqual((result.returncode, store["state"]), (1, "trouble"), store)
+        self.assertIn("takes nothing: cannot open", store["detail"])
+
+    def test_what_waits_in_the_spool_is_counted(self):
+        daemon, spool = self.daemon(), self.temporary_directory()
+        submitted = self.run_submit(spool)
+        self.assertEqual(submitted.returncode, 0, submitted.stderr)
+        checks = by_name(daemon.perfctl("doctor", "--json", "--spool", spool))
+        self.assertEqual(checks["spool"]["state"], "missing")
+        self.assertIn("1 files wait", checks["spool"]["detail"])
+        self.assertEqual(checks["spool"]["fix"], "perfctl flush")
+
+    def run_submit(self, spool):
+        document = {"name": "Copy", "component": "dd", "@parameters": {}, "@result": {"rate": 1.5}}
+        return subprocess.run([str(PERFCTL), "submit", "--timeout", "0", "--spool", str(spool), "--socket", "/nonexistent/perfd.sock"],
+                              input=json.dumps(document), capture_output=True, text=True, timeout=TIMEOUT_S)
+
+    def test_it_fits_a_terminal_and_nothing_controls_it(self):
+        tree = self.temporary_directory()
+        (tree / "proc/sys/kernel").mkdir(parents=True)
+        (tree / "proc/sys/kernel/osrelease").write_bytes(b"4.1\x1b[2J\x9b\x07-evil\n")
+        for columns in (60, 80, 120):
+            text = self.perfctl("--root", tree, PERFD_SOCKET="/nonexistent/perfd.sock", COLUMNS=str(columns)).stdout
+            self.assertIn("\\x1b[2J", text)
+            self.assertEqual([c for c in text if ord(c) < 32 and c != "\n" or 0x7F <= ord(c) < 0xA0], [])
+            self.assertLessEqual(max(map(len, text.splitlines())), columns)
+        self.assertRegex(text, r"(?m)^\d+ good, \d+ missing, \d+ in trouble$")
+
+    def test_a_root_that_is_none(self):
+        result = self.perfctl("--root", "/nonexistent")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("No such file or directory", result.stderr)

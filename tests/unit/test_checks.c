@@ -1,0 +1,296 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client/checks.h"
+#include "tree.h"
+
+static void look(const char *tree, Checks *ret) {
+        scoped(closep) int root_fd = open(tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        assert_true(root_fd >= 0);
+        *ret = (Checks){};
+        checks_of_tree(ret, root_fd);
+}
+
+static const Check *find(const Checks *checks, const char *name) {
+        for (size_t i = 0; i < checks->n; i++)
+                if (strcmp(checks->items[i].name, name) == 0)
+                        return &checks->items[i];
+
+        return NULL;
+}
+
+#define assert_has(text, part) assert_non_null(strstr(text, part))
+
+#define assert_check(checks, name_, state_, detail_)                            \
+        ({                                                                      \
+                const Check *check_ = find(checks, name_);                      \
+                assert_non_null(check_);                                        \
+                assert_string_equal(check_state_name(check_->state), state_);   \
+                assert_has(check_->detail, detail_);                            \
+                check_;                                                         \
+        })
+
+static void whatever_is_not_good_says_what_is_lacking_and_what_to_do(void **state) {
+        static const char *const trees[] = { TREES "doctor-well", TREES "doctor-v1", TREES "doctor-hidden", TREES "small" };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(trees); i++) {
+                Checks checks;
+
+                look(trees[i], &checks);
+                assert_in_range(checks.n, 3, CHECKS_MAX);
+                for (size_t k = 0; k < checks.n; k++) {
+                        const Check *check = &checks.items[k];
+
+                        assert_true(check->detail[0] != '\0');
+                        assert_int_equal(check->missing[0] == '\0', check->state == CHECK_GOOD);
+                        assert_int_equal(check->fix[0] == '\0', check->state == CHECK_GOOD);
+                }
+        }
+}
+
+static void a_machine_with_everything_lacks_nothing(void **state) {
+        Checks checks;
+
+        (void)state;
+        look(TREES "doctor-well", &checks);
+        assert_int_equal(checks_worst(&checks), CHECK_GOOD);
+        assert_int_equal(checks_count(&checks, CHECK_GOOD), checks.n);
+        assert_check(&checks, "kernel", "good", "6.1.0-18-amd64");
+        assert_check(&checks, "cgroups", "good", "version 2, at /sys/fs/cgroup");
+        assert_check(&checks, "own cgroup", "good", "session-3.scope has all controllers");
+        assert_check(&checks, "open files", "good", "without a limit");
+        assert_check(&checks, "perfd.service", "good", "enabled");
+}
+
+static void pressure_that_is_off_names_the_boot_parameter(void **state) {
+        const Check *check;
+        Checks checks;
+
+        (void)state;
+        look(TREES "doctor-v1", &checks);
+        check = assert_check(&checks, "pressure", "missing", "proc/pressure/cpu: No such file");
+        assert_has(check->fix, "boot with psi=1");
+
+        look(TREES "doctor-hidden", &checks);
+        check = assert_check(&checks, "pressure", "missing", "proc/pressure/cpu");
+        assert_has(check->fix, "remove psi=0");
+}
+
+static void only_version_1_of_control_groups_is_less(void **state) {
+        const Check *check;
+        Checks checks;
+
+        (void)state;
+        look(TREES "doctor-v1", &checks);
+        check = assert_check(&checks, "cgroups", "missing", "version 1 only, 3 controllers");
+        assert_has(check->fix, "systemd.unified_cgroup_hierarchy=1");
+        assert_null(find(&checks, "controllers"));
+        assert_null(find(&checks, "own cgroup"));
+}
+
+static void both_versions_are_mixed(void **state) {
+        char root[64];
+        Checks checks;
+
+        (void)state;
+        tree_copy("doctor-well", root);
+        tree_write(root, "proc/self/mountinfo",
+                   "33 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+                   "30 22 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+        look(root, &checks);
+        assert_check(&checks, "cgroups", "missing", "mixed: 1 controllers of version 1, version 2 at /sys/fs/cgroup/unified");
+        assert_null(find(&checks, "own cgroup"));
+
+        tree_write(root, "proc/self/mountinfo", "28 1 254:1 / / rw - ext4 /dev/vda1 rw\n");
+        look(root, &checks);
+        assert_check(&checks, "cgroups", "missing", "none are mounted");
+        tree_remove(root);
+}
+
+static void controllers_that_are_not_there_or_not_delegated_are_named(void **state) {
+        const Check *check;
+        Checks checks;
+
+        (void)state;
+        look(TREES "doctor-hidden", &checks);
+        check = assert_check(&checks, "controllers", "missing", "no memory");
+        assert_has(check->fix, "cgroup_enable=memory");
+        check = assert_check(&checks, "own cgroup", "missing", "app.slice has no io, memory");
+        assert_has(check->fix, "Delegate=cpu io memory pids");
+}
+
+static void what_delegates_depends_on_the_group(void **state) {
+        static const struct {
+                const char *line, *fix;
+        } groups[] = {
+                { "0::/system.slice/slurmstepd.scope/job_1\n", "Slurm's cgroup.conf" },
+                { "0::/batch.slice/runner.service/inner\n", "systemctl set-property runner.service CPUAccounting=yes" },
+                { "0::/\n", "systemd-run --scope" },
+        };
+        char root[64], command[256];
+        Checks checks;
+
+        (void)state;
+        tree_copy("doctor-well", root);
+        (void)snprintf(command, sizeof(command),
+                       "cd %s/sys/fs/cgroup && mkdir -p system.slice/slurmstepd.scope/job_1 batch.slice/runner.service/inner", root);
+        assert_int_equal(system(command), 0);
+        tree_write(root, "sys/fs/cgroup/system.slice/slurmstepd.scope/job_1/cgroup.controllers", "cpu\n");
+        tree_write(root, "sys/fs/cgroup/batch.slice/runner.service/inner/cgroup.controllers", "cpu\n");
+        for (size_t i = 0; i < N_ELEMENTS(groups); i++) {
+                const Check *check;
+
+                tree_write(root, "proc/self/cgroup", groups[i].line);
+                look(root, &checks);
+                check = assert_check(&checks, "own cgroup", "missing", "");
+                assert_has(check->fix, groups[i].fix);
+        }
+
+        /* A group outside of our namespace cannot be looked at, and must not lead out of the mount. */
+        tree_write(root, "proc/self/cgroup", "0::/../..\n");
+        look(root, &checks);
+        assert_null(find(&checks, "own cgroup"));
+        tree_remove(root);
+}
+
+static void hidden_processes_are_found_in_the_options_of_proc(void **state) {
+        const Check *check;
+        char root[64];
+        Checks checks;
+
+        (void)state;
+        look(TREES "doctor-hidden", &checks);
+        check = assert_check(&checks, "processes", "missing", "hidepid=invisible");
+        assert_has(check->fix, "SupplementaryGroups=");
+
+        tree_copy("doctor-hidden", root);
+        tree_write(root, "proc/self/mountinfo", "23 28 0:21 / /proc rw - proc proc rw,gid=117,hidepid=2\n");
+        look(root, &checks);
+        assert_check(&checks, "processes", "good", "hidepid=2,gid=117: perfd must be in that group");
+        tree_write(root, "proc/self/mountinfo", "23 28 0:21 / /proc rw - proc proc rw,hidepid=0\n");
+        look(root, &checks);
+        assert_check(&checks, "processes", "good", "all users");
+        /* Another proc, of a container, is not ours. */
+        tree_write(root, "proc/self/mountinfo", "23 28 0:21 / /srv/proc rw - proc proc rw,hidepid=2\n");
+        look(root, &checks);
+        assert_check(&checks, "processes", "good", "all users");
+        tree_remove(root);
+}
+
+static void a_container_and_wsl_are_noticed(void **state) {
+        char root[64];
+        Checks checks;
+
+        (void)state;
+        look(TREES "doctor-v1", &checks);
+        assert_check(&checks, "machine", "missing", "container (docker)");
+
+        tree_copy("doctor-well", root);
+        tree_write(root, ".dockerenv", "");
+        look(root, &checks);
+        assert_check(&checks, "machine", "missing", "/.dockerenv");
+        tree_write(root, "proc/sys/kernel/osrelease", "5.15.153.1-microsoft-standard-WSL2\n");
+        look(root, &checks);
+        assert_check(&checks, "machine", "missing", "Windows Subsystem for Linux");
+        tree_remove(root);
+}
+
+static void the_kernel_has_a_least_version(void **state) {
+        static const struct {
+                const char *release, *state;
+        } releases[] = {
+                { "5.4.0-150-generic\n", "good" }, { "10.0\n", "good" },     { "5.3.18\n", "missing" },
+                { "4.99.0\n", "missing" },         { "strange\n", "missing" },
+        };
+        char root[64];
+        Checks checks;
+
+        (void)state;
+        tree_copy("doctor-well", root);
+        for (size_t i = 0; i < N_ELEMENTS(releases); i++) {
+                tree_write(root, "proc/sys/kernel/osrelease", releases[i].release);
+                look(root, &checks);
+                assert_check(&checks, "kernel", releases[i].state, "Linux ");
+        }
+        tree_remove(root);
+}
+
+static void a_machine_that_runs_out_of_descriptors_is_in_trouble(void **state) {
+        Checks checks;
+
+        (void)state;
+        look(TREES "doctor-v1", &checks);
+        assert_check(&checks, "open files", "trouble", "95000 of 100000");
+        assert_int_equal(checks_worst(&checks), CHECK_TROUBLE);
+}
+
+static void units_may_be_disabled_masked_or_absent(void **state) {
+        char root[64], path[128], command[256];
+        const Check *check;
+        Checks checks;
+
+        (void)state;
+        look(TREES "doctor-hidden", &checks);
+        check = assert_check(&checks, "perfd.socket", "missing", "disabled");
+        assert_string_equal(check->fix, "systemctl enable --now perfd.socket");
+
+        tree_copy("doctor-well", root);
+        (void)snprintf(path, sizeof(path), "%s/etc/systemd/system/perfd.service", root);
+        assert_int_equal(symlink("/dev/null", path), 0);
+        (void)snprintf(command, sizeof(command), "rm %s/usr/lib/systemd/system/perfd.socket", root);
+        assert_int_equal(system(command), 0);
+        look(root, &checks);
+        assert_check(&checks, "perfd.service", "missing", "masked");
+        assert_check(&checks, "perfd.socket", "missing", "not installed");
+        tree_remove(root);
+
+        look(TREES "doctor-v1", &checks);
+        assert_null(find(&checks, "perfd.service"));
+}
+
+static void long_texts_are_cut_and_too_many_checks_stay_within(void **state) {
+        char text[2 * CHECK_TEXT_MAX];
+        Checks checks = {};
+
+        (void)state;
+        memset(text, 'x', sizeof(text) - 1);
+        text[sizeof(text) - 1] = '\0';
+        for (size_t i = 0; i < 2 * CHECKS_MAX; i++) {
+                Check *check = checks_add(&checks, "many");
+
+                check_detail(check, "%s", text);
+                check_lacks(check, CHECK_MISSING, text);
+                check_fix(check, "%s", text);
+                assert_int_equal(strlen(check->detail), CHECK_TEXT_MAX - 1);
+                assert_int_equal(strlen(check->missing), CHECK_TEXT_MAX - 1);
+        }
+        assert_int_equal(checks.n, CHECKS_MAX);
+        assert_int_equal(checks_count(&checks, CHECK_MISSING), CHECKS_MAX);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(whatever_is_not_good_says_what_is_lacking_and_what_to_do),
+                cmocka_unit_test(a_machine_with_everything_lacks_nothing),
+                cmocka_unit_test(pressure_that_is_off_names_the_boot_parameter),
+                cmocka_unit_test(only_version_1_of_control_groups_is_less),
+                cmocka_unit_test(both_versions_are_mixed),
+                cmocka_unit_test(controllers_that_are_not_there_or_not_delegated_are_named),
+                cmocka_unit_test(what_delegates_depends_on_the_group),
+                cmocka_unit_test(hidden_processes_are_found_in_the_options_of_proc),
+                cmocka_unit_test(a_container_and_wsl_are_noticed),
+                cmocka_unit_test(the_kernel_has_a_least_version),
+                cmocka_unit_test(a_machine_that_runs_out_of_descriptors_is_in_trouble),
+                cmocka_unit_test(units_may_be_disabled_masked_or_absent),
+                cmocka_unit_test(long_texts_are_cut_and_too_many_checks_stay_within),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client/checks_live.h"
+#include "client/json.h"
+
+#define STORE(writable, size)                                                                   \
+        "\"store\":{\"writable\":" writable ",\"error\":\"disk\\u001b full\",\"volatile\":false,"  \
+        "\"size_bytes\":" size ",\"size_limit_bytes\":1000}"
+#define SOURCE(up, error)                                                                       \
+        "\"sources\":[{\"name\":\"stat\",\"up\":true,\"error\":null},"                            \
+        "{\"name\":\"psi_io\",\"up\":" up ",\"error\":" error "}]"
+#define TIMES "\"time_ms\":1000000,\"interval_ms\":1000"
+#define NOW_MS 1001000
+
+static void judge(const char *node, const char *metrics, uint64_t now_ms, Checks *ret) {
+        scoped(arena_deinit) Arena arena = {};
+        const Value *value;
+        JsonReader reader;
+        JsonError error;
+
+        assert_int_equal(arena_init(&arena, json_arena_size(strlen(node))), 0);
+        json_reader_init(&reader, node, strlen(node));
+        assert_int_equal(json_read(&reader, &arena, &value, &error), 0);
+        *ret = (Checks){};
+        checks_of_node(ret, value, metrics, now_ms);
+}
+
+static const Check *find(const Checks *checks, const char *name) {
+        for (size_t i = 0; i < checks->n; i++)
+                if (strcmp(checks->items[i].name, name) == 0)
+                        return &checks->items[i];
+
+        return NULL;
+}
+
+#define assert_check(checks, name_, state_, detail_)                            \
+        do {                                                                    \
+                const Check *check_ = find(checks, name_);                      \
+                assert_non_null(check_);                                        \
+                assert_string_equal(check_state_name(check_->state), state_);   \
+                assert_non_null(strstr(check_->detail, detail_));               \
+        } while (0)
+
+static void a_metric_is_found_by_its_whole_name(void **state) {
+        static const char text[] = "# TYPE a gauge\na_total 3\na{b=\"c\"} 4\na 5.5\nb NaN\nc x\n";
+        double v;
+
+        (void)state;
+        assert_true(exposition_find(text, "a", &v));
+        assert_true(v == 5.5);
+        assert_true(exposition_find(text, "a_total", &v));
+        assert_true(v == 3);
+        assert_false(exposition_find(text, "c", &v));
+        assert_false(exposition_find(text, "total", &v));
+        assert_false(exposition_find("", "a", &v));
+}
+
+static void a_perfd_that_is_well_lacks_nothing(void **state) {
+        Checks checks;
+
+        (void)state;
+        judge("{" STORE("true", "10") "," SOURCE("true", "null") "," TIMES "}",
+              "perfd_samples_total 1000\nperfd_samples_missed_total 3\nperfd_sample_lateness_seconds_total 2\n"
+              "perfd_sample_lateness_max_seconds 0.25\nprocess_open_fds 30\nprocess_max_fds 4096\n", NOW_MS, &checks);
+        assert_int_equal(checks_worst(&checks), CHECK_GOOD);
+        assert_check(&checks, "sampling", "good", "every 1 s, late by 2 ms on average and 250 ms at most, 3 of 1003 missed");
+        assert_check(&checks, "sources", "good", "all 2 are read");
+        assert_check(&checks, "descriptors", "good", "30 of 4096");
+}
+
+static void a_store_that_takes_nothing_is_trouble_and_a_full_one_is_less(void **state) {
+        Checks checks;
+
+        (void)state;
+        judge("{" STORE("false", "10") "}", "", NOW_MS, &checks);
+        assert_check(&checks, "store", "trouble", "takes nothing: disk");
+        judge("{" STORE("true", "950") "}", "", NOW_MS, &checks);
+        assert_check(&checks, "store", "missing", "0.93 KiB of 0.98 KiB");
+        judge("{" STORE("true", "899") "}", "", NOW_MS, &checks);
+        assert_check(&checks, "store", "good", "takes results");
+        assert_null(find(&checks, "durability"));
+        judge("{\"store\":{\"writable\":true,\"volatile\":true}}", "", NOW_MS, &checks);
+        assert_check(&checks, "durability", "missing", "volatile");
+}
+
+static void a_source_the_kernel_does_not_have_is_missing_and_one_that_fails_is_trouble(void **state) {
+        Checks checks;
+
+        (void)state;
+        judge("{" SOURCE("false", "\"proc/pressure/io: No such file or directory\"") "}", "", NOW_MS, &checks);
+        assert_check(&checks, "sources", "missing", "proc/pressure/io: No such file or directory");
+        judge("{" SOURCE("false", "\"proc/pressure/io: Operation not supported\"") "}", "", NOW_MS, &checks);
+        assert_check(&checks, "sources", "missing", "not supported");
+        judge("{" SOURCE("false", "\"proc/diskstats: Permission denied\"") "}", "", NOW_MS, &checks);
+        assert_check(&checks, "sources", "trouble", "Permission denied");
+}
+
+static void many_sources_that_fail_fit(void **state) {
+        scoped(buffer_deinit) Buffer node = {};
+        Checks checks;
+
+        (void)state;
+        buffer_puts(&node, "{\"sources\":[");
+        for (unsigned i = 0; i < 50; i++)
+                buffer_printf(&node, "%s{\"name\":\"s\",\"up\":false,\"error\":\"proc/something/long/%u: Permission denied\"}",
+                              i > 0 ? "," : "", i);
+        buffer_puts(&node, "]}");
+        judge(node.text, "", NOW_MS, &checks);
+        assert_check(&checks, "sources", "trouble", "; proc/something");
+        assert_int_equal(strlen(find(&checks, "sources")->detail), CHECK_TEXT_MAX - 1);
+}
+
+static void samples_that_are_missed_or_old_are_told(void **state) {
+        Checks checks;
+
+        (void)state;
+        judge("{" TIMES "}", "perfd_samples_total 80\nperfd_samples_missed_total 20\n", NOW_MS, &checks);
+        assert_check(&checks, "sampling", "missing", "20 of 100 missed");
+        judge("{" TIMES "}", "", NOW_MS + 60000, &checks);
+        assert_check(&checks, "sampling", "trouble", "1 min 01 s old");
+        /* A clock that was set back is no reason. */
+        judge("{" TIMES "}", "", 5, &checks);
+        assert_check(&checks, "sampling", "good", "every 1 s");
+}
+
+static void few_descriptors_are_told(void **state) {
+        Checks checks;
+
+        (void)state;
+        judge("{}", "process_open_fds 3500\nprocess_max_fds 4096\n", NOW_MS, &checks);
+        assert_check(&checks, "descriptors", "missing", "3500 of 4096");
+        judge("{}", "process_open_fds 4090\nprocess_max_fds 4096\n", NOW_MS, &checks);
+        assert_check(&checks, "descriptors", "trouble", "4090");
+        judge("{}", "process_open_fds 30\nprocess_max_fds 256\n", NOW_MS, &checks);
+        assert_check(&checks, "descriptors", "missing", "256");
+}
+
+static void an_answer_of_another_shape_is_survived(void **state) {
+        static const char *const nodes[] = { "[]", "{}", "{\"store\":3,\"sources\":{}}", "{\"sources\":[1,{}]}", "{\"time_ms\":\"x\"}" };
+        Checks checks;
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(nodes); i++) {
+                judge(nodes[i], "perfd_samples_total\nperfd_samples_total NaN\n", NOW_MS, &checks);
+                assert_check(&checks, "store", "trouble", "");
+        }
+}
+
+static void a_socket_is_there_or_it_is_trouble(void **state) {
+        Checks checks = {};
+
+        (void)state;
+        check_socket(&checks, "socket", "/nonexistent/perfd.sock", "perfd.socket");
+        assert_check(&checks, "socket", "trouble", "No such file");
+        checks = (Checks){};
+        check_socket(&checks, "socket", "/dev/null", "perfd.socket");
+        assert_check(&checks, "socket", "trouble", "is no socket");
+}
+
+static void a_spool_can_be_made_or_it_is_trouble(void **state) {
+        Checks checks = {};
+
+        (void)state;
+        check_spool(&checks, "/tmp/perfd-there-is-none/a/b");
+        assert_check(&checks, "spool", "good", "0 files");
+        checks = (Checks){};
+        check_spool(&checks, "/proc/1/stat/x");
+        assert_check(&checks, "spool", "trouble", "/proc/1/stat/x");
+        checks = (Checks){};
+        check_spool(&checks, NULL);
+        assert_check(&checks, "spool", "trouble", "no home directory");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_metric_is_found_by_its_whole_name),
+                cmocka_unit_test(a_perfd_that_is_well_lacks_nothing),
+                cmocka_unit_test(a_store_that_takes_nothing_is_trouble_and_a_full_one_is_less),
+                cmocka_unit_test(a_source_the_kernel_does_not_have_is_missing_and_one_that_fails_is_trouble),
+                cmocka_unit_test(many_sources_that_fail_fit),
+                cmocka_unit_test(samples_that_are_missed_or_old_are_told),
+                cmocka_unit_test(few_descriptors_are_told),
+                cmocka_unit_test(an_answer_of_another_shape_is_survived),
+                cmocka_unit_test(a_socket_is_there_or_it_is_trouble),
+                cmocka_unit_test(a_spool_can_be_made_or_it_is_trouble),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
