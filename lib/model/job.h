@@ -37,7 +37,7 @@ typedef struct JobInfo {
         char id[JOB_ID_MAX];
         char name[JOB_TEXT_MAX];       /* "" when not given */
         char command[JOB_COMMAND_MAX]; /* as run, for people; cut with … ; "" when not known */
-        char user[65];                 /* of the uid below, "" when it has no name; looked up by the client */
+        char user[65];                 /* as the client says it, "" for none; the uid below is the kernel's */
         uint32_t uid, gid;             /* of the peer, from the kernel */
         int32_t pid;                   /* process that stands for the job; 0: nobody to watch */
         uint64_t pid_start_ticks;      /* its start time (proc/PID/stat field 22): tells a reused pid */

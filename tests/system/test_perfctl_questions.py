@@ -257,6 +257,10 @@ class CommandLine(TestCase):
                             (["job"], "list, show, begin or end"), (["submit", "--tiemout", "3"], "Did you mean '--timeout'?"),
                             (["report"], "Something is missing"), (["report", "a", "b"], "'b' is one word too many"),
                             (["--sokcet"], "Did you mean '--socket'?"), (["run"], "Something is missing"),
+                            (["run", "--label", "a=b", "--label", "a=c", "--", "true"], "each KEY once"),
+                            (["run", "--label", "ab", "--", "true"], "KEY=VALUE"),
+                            (["run", "--name", "a\nb", "--", "echo", "was run"], "without control characters"),
+                            (["job", "begin", "--label", "a=b", "--label", "a=c", "j"], "each KEY once"),
                             (["metrics", "--job"], "--job needs an argument")):
             result = self.perfctl(*words)
             self.assertEqual((result.returncode, result.stdout), (2, ""), words)
