@@ -463,8 +463,9 @@ static void daemon_close(Daemon *daemon) {
         daemon->tick = sd_event_source_disable_unref(daemon->tick);
         daemon->checkpoint = sd_event_source_disable_unref(daemon->checkpoint);
         daemon->drain = sd_event_source_disable_unref(daemon->drain);
-        service_deinit(&daemon->service);
+        /* The names go while we still listen: after that, the next perfd may have put its own in their place. */
         sockets_close(&daemon->sockets);
+        service_deinit(&daemon->service);
         sd_event_unref(daemon->event);
 }
 

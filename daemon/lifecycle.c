@@ -114,6 +114,10 @@ int lifecycle_watch(Service *service, Job *job) {
                 return 0;
 
         r = watch_open(&service->node, &job->info, &fd);
+        if (r > 0)
+                return LIFECYCLE_GONE;
+        if (r == 0)
+                r = sd_event_add_io(service->event, &job->process, fd, EPOLLIN, on_process_gone, service);
         if (r < 0) {
                 /* Clients can bring this about as often as they like. */
                 if (log_limit_pass(&service->log_limit, clock_boottime_ns(), 60 * NS_PER_S, 10))
@@ -121,12 +125,6 @@ int lifecycle_watch(Service *service, Job *job) {
                                     job->info.pid, job->info.id, strerror(-r));
                 return 0;
         }
-        if (r > 0)
-                return LIFECYCLE_GONE;
-
-        r = sd_event_add_io(service->event, &job->process, fd, EPOLLIN, on_process_gone, service);
-        if (r < 0)
-                return r;
         (void)sd_event_source_set_io_fd_own(job->process, true);
         (void)TAKE_FD(fd);
 
@@ -289,8 +287,9 @@ int lifecycle_end(Service *service, const Request *request, Ticket ticket) {
 }
 
 void lifecycle_complete_end(Service *service, Job *job, StoreOutcome outcome) {
-        if (outcome == STORE_DONE) {
-                answer_job(service, job, STATUS_OK, "");
+        if (outcome == STORE_DONE || outcome == STORE_MISSING) {
+                answer_job(service, job, outcome == STORE_DONE ? STATUS_OK : STATUS_NOT_FOUND,
+                           outcome == STORE_DONE ? "" : "the store has lost this job: its database was replaced");
                 jobs_retire(&service->jobs, job, clock_boottime_ns());
                 /* Not only at the next tick: thousands may end before it. */
                 jobs_forget_finished(&service->jobs, 0, service->config.metrics_jobs);

@@ -163,15 +163,17 @@ int service_tick(Service *service) {
 }
 
 /* One point for the whole interval, with room for its last observation to come late. */
+#define NODE_POINT_ROOM 16
+
 static void begin_node_point(Service *service) {
         timeline_deinit(&service->node_point);
         timeline_init(&service->node_point, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
-                      2 * service->config.checkpoint_interval_ns, 2);
+                      NODE_POINT_ROOM * service->config.checkpoint_interval_ns, 2);
 }
 
 /* The interval of node history that is complete goes to the store, the next one begins. */
 static void put_node_sample(Service *service) {
-        uint64_t interval_ns = service->config.checkpoint_interval_ns;
+        uint64_t interval_ns = service->node_point.interval_ns / NODE_POINT_ROOM; /* as configured when it began */
         uint64_t begin_ms = service->node_point.begin_realtime_ns / NS_PER_MS;
         scoped(freep) char *text = NULL;
 

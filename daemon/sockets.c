@@ -228,12 +228,12 @@ int sockets_open(Sockets *ret, const Config *config, char ret_error[static SOCKE
 }
 
 void sockets_close(Sockets *sockets) {
-        closep(&sockets->submit_fd);
-        closep(&sockets->http_unix_fd);
-        closep(&sockets->http_tcp_fd);
         if (sockets->submit_path[0])
                 (void)unlink(sockets->submit_path);
         if (sockets->http_path[0])
                 (void)unlink(sockets->http_path);
+        closep(&sockets->submit_fd);
+        closep(&sockets->http_unix_fd);
+        closep(&sockets->http_tcp_fd);
         *sockets = (Sockets){ .submit_fd = -1, .http_unix_fd = -1, .http_tcp_fd = -1 };
 }

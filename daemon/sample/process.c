@@ -12,7 +12,9 @@ int process_stat_parse(const char *text, uint64_t *ret_start_ticks) {
 
         if (!p)
                 return TEXT_MALFORMED;
-        p++;
+        p = scan_blanks(p + 1);
+        if (*p == 'Z' || *p == 'X')
+                return PROCESS_ENDED;
 
         for (unsigned field = FIELD_STATE; field < FIELD_START; field++) {
                 p = scan_blanks(p);

@@ -38,5 +38,5 @@ const SamplerStats *sampler_stats(const Sampler *sampler);
 #define BOOT_ID_MAX 37
 void sampler_boot_id(const Sampler *sampler, char ret[static BOOT_ID_MAX]);
 /* Start time of a process in clock ticks since boot (proc/PID/stat field 22), and the user it runs as.
- * 0, -ESRCH when there is none, or what keeps us from telling. */
+ * 0, -ESRCH when there is none, or it has ended and only waits for its parent, or what keeps us from telling. */
 int sampler_process_start(const Sampler *sampler, int32_t pid, uint64_t *ret_ticks, uint32_t *ret_uid);

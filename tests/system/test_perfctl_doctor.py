@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 
 from harness import PERFCTL, ROOT, TIMEOUT_S, TestCase
@@ -68,6 +69,15 @@ class Doctor(TestCase):
         self.assertEqual(result.returncode, 3)
         self.assertEqual(by_name(result)["socket"]["state"], "good")
         self.assertIn("Connection refused", by_name(result)["perfd"]["detail"])
+
+    def test_a_perfd_that_hangs_is_not_waited_for(self):
+        daemon = self.daemon()
+        daemon.signal(signal.SIGSTOP)
+        self.addCleanup(daemon.signal, signal.SIGCONT)
+        result = daemon.perfctl("doctor", "--json", "--timeout", "0.2")
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("timed out", by_name(result)["perfd"]["detail"])
+        self.assertIn("timed out", by_name(result)["http"]["detail"])
 
     def test_a_store_that_takes_nothing_is_trouble(self):
         disk = self.temporary_directory()

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <malloc.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "sample/sampler.h"
 #include "tree.h"
@@ -433,6 +435,24 @@ static void this_process_has_started_and_is_ours(void **state) {
         assert_int_equal(strlen(id), BOOT_ID_MAX - 1);
 }
 
+static void a_process_that_ended_is_gone_before_its_parent_has_looked(void **state) {
+        Fixture *f = *state;
+        siginfo_t info = {};
+        uint64_t ticks;
+        uint32_t uid;
+        pid_t pid;
+
+        start_here(f);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0)
+                _exit(0);
+
+        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        assert_int_equal(sampler_process_start(f->sampler, pid, &ticks, &uid), -ESRCH);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -458,6 +478,7 @@ int main(void) {
                 test(counters_of_this_machine_go_on),
                 test(the_steady_state_allocates_nothing),
                 test(this_process_has_started_and_is_ours),
+                test(a_process_that_ended_is_gone_before_its_parent_has_looked),
         };
 
         return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);
