@@ -22,7 +22,7 @@ static const struct {
         const char *name;
         const char *reason;
 } qualities[N_QUALITIES] = {
-        [QUALITY_UNKNOWN_SOURCE] = { "absent", "The kernel's file for it could not be read at begin or end." },
+        [QUALITY_UNKNOWN_SOURCE] = { "absent", "The kernel did not tell it at begin or end." },
         [QUALITY_TOO_SHORT] = { "absent", "Too short: no observation fell into it." },
         [QUALITY_LOST] = { "absent", "Not known across a reboot or a lost checkpoint." },
         [QUALITY_SAMPLED] = { "sampled", NULL },

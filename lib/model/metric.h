@@ -105,7 +105,7 @@ int metric_find(const char *key);
 
 /* How much a number can be trusted, or why there is none. */
 typedef enum Quality {
-        QUALITY_UNKNOWN_SOURCE, /* absent: the kernel file could not be read at begin or end */
+        QUALITY_UNKNOWN_SOURCE, /* absent: the kernel did not tell it at begin or end, or its file could not be read */
         QUALITY_TOO_SHORT,      /* absent: no observation fell into the window */
         QUALITY_LOST,           /* absent: not known across a reboot or a lost checkpoint */
         QUALITY_SAMPLED,        /* from observations: short events between two of them are not seen */
@@ -115,7 +115,7 @@ typedef enum Quality {
 
 /* "exact", "sampled", or "absent". */
 const char *quality_name(Quality quality);
-/* A sentence why the value is absent; NULL when it is there. */
+/* A sentence why the value is absent, of at most 50 characters; NULL when it is there. */
 const char *quality_reason(Quality quality);
 
 static inline bool quality_is_present(Quality quality) {

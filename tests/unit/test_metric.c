@@ -115,8 +115,18 @@ static void what_is_absent_has_a_reason_and_what_is_present_has_none(void **stat
         assert_string_equal(quality_name(QUALITY_SAMPLED), "sampled");
 }
 
+static void a_reason_fits_beside_a_name_on_a_line(void **state) {
+        (void)state;
+        for (Quality quality = 0; quality < N_QUALITIES; quality++) {
+                assert_int_equal(quality_reason(quality) == NULL, quality_is_present(quality));
+                if (quality_reason(quality))
+                        assert_in_range(strlen(quality_reason(quality)), 10, 50);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_reason_fits_beside_a_name_on_a_line),
                 cmocka_unit_test(the_first_eighteen_are_perf_pys_in_its_order),
                 cmocka_unit_test(raw_keys_become_keys_when_sanitised),
                 cmocka_unit_test(every_key_is_found_and_unlike_all_others),
