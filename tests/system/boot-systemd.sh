@@ -134,7 +134,7 @@ for ((i = 0; ; i++)); do
         [ -z "$manager" ] || [ ! -S "/proc/$manager/root/run/systemd/private" ] || break
         sleep 0.05
 done
-export INSIDE="nsenter -t $manager -m -u -i -p -C -n --wd=/ --"
+export INSIDE="nsenter -t $manager -m -u -i -p -C -n --root --wd=/ --"
 for ((i = 0; ; i++)); do
         state=$($INSIDE systemctl is-system-running 2>/dev/null) || :
         case $state in
