@@ -117,6 +117,7 @@ static int ask_encode(const Ask *ask, uint64_t sequence, Buffer *out) {
                 return codec_encode_job_end(sequence, ask->ended, ask->end, out);
         case REQUEST_SUBMIT:
                 return codec_encode_submit(sequence, ask->item, 1, out);
+        case REQUEST_MARK:
         case REQUEST_HELLO:
                 break;
         }

@@ -53,14 +53,18 @@ static void answer_job_not_stored(Service *service, Job *job) {
 
 static int put_end(Service *service, Job *job) {
         scoped(freep) char *timeline = NULL;
+        StoreJobEnd row = {
+                .job = job->info.id, .state = job->end_state, .end_realtime_ms = job->end_realtime_ms, .end = &job->end,
+                .note = job->note, .metrics = &job->end_metrics,
+        };
         int r;
 
         r = timeline_format(&job->timeline, &timeline);
         if (r < 0)
                 return r;
 
-        r = store_put_job_end(service->store, job->info.id, job->end_state, job->end_realtime_ms, &job->end, job->note,
-                              &job->end_metrics, timeline, cookie_of_job(job, COOKIE_END));
+        row.timeline = timeline;
+        r = store_put_job_end(service->store, &row, cookie_of_job(job, COOKIE_END));
         if (r == 0)
                 job->phase = JOB_PHASE_ENDING;
         return r;

@@ -12,6 +12,10 @@
 static int close_lost(Service *service, const StoreRecoveredJob *recovered, Window *window, uint64_t end_ms, const char *note) {
         const JobEnd end = {};
         MetricSet metrics;
+        StoreJobEnd row = {
+                .job = recovered->info.id, .state = JOB_INTERRUPTED, .end_realtime_ms = end_ms, .end = &end,
+                .note = note, .metrics = &metrics,
+        };
         int r;
 
         window->lost = true;
@@ -19,7 +23,7 @@ static int close_lost(Service *service, const StoreRecoveredJob *recovered, Wind
         /* perf.py's own reading cannot be told without the moment it would have reported. */
         memset(metrics.has_compat, 0, sizeof(metrics.has_compat));
 
-        r = store_put_job_end(service->store, recovered->info.id, JOB_INTERRUPTED, end_ms, &end, note, &metrics, NULL, (StoreCookie){});
+        r = store_put_job_end(service->store, &row, (StoreCookie){});
         service->jobs.n_interrupted++;
         return r == STORE_QUEUE_FULL ? 0 : r; /* more jobs than the queue holds: the next start closes the rest */
 }
@@ -49,7 +53,7 @@ static int go_on(Service *service, const StoreRecoveredJob *recovered, const Win
 static int recover_job(Service *service, const StoreRecovery *recovery, const StoreRecoveredJob *recovered, bool same_boot) {
         Window window;
 
-        if (window_parse(recovered->window ? recovered->window : "", &window) != 0) {
+        if (window_parse(recovered->progress ? recovered->progress : "", &window) != 0) {
                 log_warning("Job '%s' has an unreadable checkpoint, closing it as interrupted without numbers.", recovered->info.id);
                 window = (Window){ .lost = true };
         }

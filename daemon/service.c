@@ -66,6 +66,9 @@ static int place(Service *service, const Request *request, Ticket ticket) {
                 return lifecycle_end(service, request, ticket);
         case REQUEST_SUBMIT:
                 return submit(service, request, ticket);
+        case REQUEST_MARK:
+                reply(service, ticket, STATUS_UNSUPPORTED, "mark", "this perfd knows no phases");
+                return 0;
         }
 
         return 0;
@@ -203,7 +206,7 @@ static int put_checkpoints(Service *service) {
                         continue;
                 r = window_format(&job->window, &window);
                 if (r == 0)
-                        items[n++] = (StoreCheckpoint){ .job = job->info.id, .window = window };
+                        items[n++] = (StoreCheckpoint){ .job = job->info.id, .progress = window };
         }
 
         /* A full queue costs one checkpoint, not the daemon: the next is an interval away. */
@@ -212,7 +215,7 @@ static int put_checkpoints(Service *service) {
                                             service->node.sample.realtime_ns / NS_PER_MS);
 
         for (size_t i = 0; i < n; i++)
-                free((char *)items[i].window);
+                free((char *)items[i].progress);
         return r;
 }
 

@@ -30,6 +30,8 @@ typedef struct IngestConfig {
         const char *server;     /* borrowed; for hello */
         const char *node;       /* borrowed */
         bool durable;
+        bool has_admin_gid;
+        uint32_t admin_gid;     /* whose members act for others' jobs as root does */
 } IngestConfig;
 
 /* Names one unanswered request. Stays valid, and harmless, after its connection is gone. */

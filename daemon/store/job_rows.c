@@ -31,7 +31,7 @@ int job_begin_pack(const JobBeginRow *row, StoreCookie cookie, RowSet **ret) {
         pack_u64(&buffer, (uint64_t)info->rank);
         pack_u64(&buffer, row->begin_ms);
         pack_text(&buffer, row->boot_id);
-        pack_text(&buffer, row->window);
+        pack_text(&buffer, row->progress);
         pack_text(&buffer, row->meter);
         return rowset_finish(&buffer, ROW_JOB_BEGIN, 1, cookie, ret);
 }
@@ -69,13 +69,13 @@ static void pack_metrics(Buffer *buffer, const MetricSet *metrics) {
         pack_text_end(buffer, begin);
 }
 
-int job_end_pack(const JobEndRow *row, StoreCookie cookie, RowSet **ret) {
+int job_end_pack(const StoreJobEnd *row, StoreCookie cookie, RowSet **ret) {
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
         pack_text(&buffer, row->job);
         pack_text(&buffer, job_state_name(row->state));
-        pack_u64(&buffer, row->end_ms);
+        pack_u64(&buffer, row->end_realtime_ms);
         pack_end(&buffer, row->end);
         pack_text(&buffer, row->note && row->note[0] ? row->note : NULL);
         pack_metrics(&buffer, row->metrics);
@@ -104,7 +104,7 @@ int checkpoints_pack(const StoreCheckpoint *items, size_t n_items, const char *b
         pack_u64(&buffer, n_items);
         for (size_t i = 0; i < n_items; i++) {
                 pack_text(&buffer, items[i].job);
-                pack_text(&buffer, items[i].window);
+                pack_text(&buffer, items[i].progress);
         }
         /* The meter is a row, too. */
         return rowset_finish(&buffer, ROW_CHECKPOINTS, n_items + 1, (StoreCookie){}, ret);

@@ -13,22 +13,12 @@
 typedef struct JobBeginRow {
         const JobInfo *info;
         uint64_t begin_ms;
-        const char *boot_id, *window, *meter;
+        const char *boot_id, *progress, *meter;
 } JobBeginRow;
-
-typedef struct JobEndRow {
-        const char *job;
-        JobState state;
-        uint64_t end_ms;
-        const JobEnd *end;
-        const char *note;         /* or NULL */
-        const MetricSet *metrics; /* or NULL */
-        const char *timeline;     /* or NULL */
-} JobEndRow;
 
 /* All copy everything. 0 or -ENOMEM. */
 int job_begin_pack(const JobBeginRow *row, StoreCookie cookie, RowSet **ret);
-int job_end_pack(const JobEndRow *row, StoreCookie cookie, RowSet **ret);
+int job_end_pack(const StoreJobEnd *row, StoreCookie cookie, RowSet **ret);
 int job_amend_pack(const char *job, uint32_t uid, const JobEnd *end, StoreCookie cookie, RowSet **ret);
 int checkpoints_pack(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,
                      uint64_t time_ms, RowSet **ret);

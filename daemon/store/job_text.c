@@ -147,6 +147,7 @@ int rusage_parse(const char *text, JobRusage *ret) {
 
 static const char quality_letters[N_QUALITIES] = {
         [QUALITY_UNKNOWN_SOURCE] = 'u', [QUALITY_TOO_SHORT] = 't', [QUALITY_LOST] = 'l',
+        [QUALITY_NO_GROUP] = 'g',       [QUALITY_NOT_ENABLED] = 'o', [QUALITY_NO_LIMIT] = 'n',
         [QUALITY_SAMPLED] = 's',        [QUALITY_EXACT] = 'e',
 };
 

@@ -70,7 +70,7 @@ typedef struct JobFilter {
 
 typedef struct JobRow {
         int64_t row;
-        JobView view;         /* metrics only when finished or interrupted; owned by the reader until the next step */
+        JobView view;         /* metrics and usage only when finished or interrupted; owned by the reader until the next step */
         bool has_metrics;
         const char *timeline; /* timeline_format() text, or NULL; only from reader_job() */
 } JobRow;
@@ -79,6 +79,10 @@ int reader_jobs(Reader *reader, const JobFilter *filter);
 int reader_next_job(Reader *reader, JobRow *ret);
 /* One job by id. 0 or an outcome; READER_END: there is none. */
 int reader_job(Reader *reader, const char *id, JobRow *ret);
+
+/* The phases of a job that have ended, in order. *ret is borrowed until the next step. */
+int reader_phases(Reader *reader, const char *job);
+int reader_next_phase(Reader *reader, PhaseView *ret);
 
 typedef struct NodeSampleRow {
         uint64_t begin_ms, interval_ms;

@@ -90,7 +90,7 @@ static int add_job(sqlite3_stmt *statement, StoreRecovery *recovery) {
                 .checkpoint_realtime_ms = (uint64_t)sqlite3_column_int64(statement, N_JOB_COLUMNS),
         };
         r = copy_text(statement, N_JOB_COLUMNS + 1, &job->boot_id);
-        return r < 0 ? r : copy_text(statement, N_JOB_COLUMNS + 2, &job->window);
+        return r < 0 ? r : copy_text(statement, N_JOB_COLUMNS + 2, &job->progress);
 }
 
 static int recover_jobs(const char *path, StoreRecovery *recovery) {
@@ -137,7 +137,7 @@ StoreRecovery *store_recovery_free(StoreRecovery *recovery) {
 
         for (size_t i = 0; i < recovery->n_jobs; i++) {
                 job_info_deinit(&recovery->jobs[i].info);
-                free(recovery->jobs[i].window);
+                free(recovery->jobs[i].progress);
                 free(recovery->jobs[i].boot_id);
         }
         free(recovery->jobs);

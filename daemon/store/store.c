@@ -150,9 +150,9 @@ int store_put_results(Store *store, const Submission *items, size_t n_items, uin
 }
 
 int store_put_job_begin(Store *store, const JobInfo *info, uint64_t begin_realtime_ms, const char *boot_id,
-                        const char *window, const char *meter, StoreCookie cookie) {
+                        const char *progress, const char *meter, StoreCookie cookie) {
         JobBeginRow row = {
-                .info = info, .begin_ms = begin_realtime_ms, .boot_id = boot_id, .window = window, .meter = meter,
+                .info = info, .begin_ms = begin_realtime_ms, .boot_id = boot_id, .progress = progress, .meter = meter,
         };
         RowSet *set = NULL;
         int r;
@@ -161,16 +161,11 @@ int store_put_job_begin(Store *store, const JobInfo *info, uint64_t begin_realti
         return push(store, r, set);
 }
 
-int store_put_job_end(Store *store, const char *job, JobState state, uint64_t end_realtime_ms, const JobEnd *end,
-                      const char *note, const MetricSet *metrics, const char *timeline, StoreCookie cookie) {
-        JobEndRow row = {
-                .job = job, .state = state, .end_ms = end_realtime_ms, .end = end, .note = note,
-                .metrics = metrics, .timeline = timeline,
-        };
+int store_put_job_end(Store *store, const StoreJobEnd *end, StoreCookie cookie) {
         RowSet *set = NULL;
         int r;
 
-        r = job_end_pack(&row, cookie, &set);
+        r = job_end_pack(end, cookie, &set);
         return push(store, r, set);
 }
 

@@ -70,18 +70,21 @@ enum {
  */
 int store_put_results(Store *store, const Submission *items, size_t n_items, uint32_t uid, uint64_t arrived_ms,
                       StoreCookie cookie);
-/* The job's begin, with the window it starts from (window_format) and the meter's account (meter_save), in one row-set. */
+/* The job's begin, with the progress it starts from and the meter's account (meter_save), in one row-set. */
 int store_put_job_begin(Store *store, const JobInfo *info, uint64_t begin_realtime_ms, const char *boot_id,
-                        const char *window, const char *meter, StoreCookie cookie);
-/* Final state of a job. note, metrics, timeline (timeline_format() text): or NULL. A job never begun here: STORE_MISSING. */
-int store_put_job_end(Store *store, const char *job, JobState state, uint64_t end_realtime_ms, const JobEnd *end,
-                      const char *note, const MetricSet *metrics, const char *timeline, StoreCookie cookie);
+                        const char *progress, const char *meter, StoreCookie cookie);
+/* Final state of a job, all in one row-set. A job never begun here: STORE_MISSING. */
+int store_put_job_end(Store *store, const StoreJobEnd *end, StoreCookie cookie);
+/* A phase has ended, and the job has got as far as `progress`. A job that does not run (any more): STORE_MISSING. */
+int store_put_phase(Store *store, const char *job, const PhaseView *phase, const char *progress, StoreCookie cookie);
+/* A running job turns out to have a cgroup of its own: enclosure and path, as in JobInfo. */
+int store_put_job_cgroup(Store *store, const char *job, Enclosure enclosure, const char *cgroup);
 /*
  * An end that arrives for a job already closed as interrupted: adds exit status and rusage, makes it finished, keeps
  * numbers and note. uid: of the sender; must be the job's, or 0. A job that is finished already: STORE_DUPLICATE.
  */
 int store_put_job_amend(Store *store, const char *job, uint32_t uid, const JobEnd *end, StoreCookie cookie);
-/* All windows at one instant with the meter's account: checkpoint of every running job, one row-set. */
+/* The progress of every running job at one instant with the meter's account, one row-set. */
 int store_put_checkpoints(Store *store, const StoreCheckpoint *items, size_t n_items, const char *boot_id,
                           const char *meter, uint64_t realtime_ms);
 /* One interval of the node's history; text is a one-point timeline_format(). */
@@ -104,8 +107,8 @@ void store_stats(Store *store, StoreStats *ret);
 typedef struct StoreRecoveredJob {
         JobInfo info;
         uint64_t begin_realtime_ms;
-        char *window;  /* owned */
-        char *boot_id; /* owned: of its last checkpoint */
+        char *progress; /* owned */
+        char *boot_id;  /* owned: of its last checkpoint */
         uint64_t checkpoint_realtime_ms;
 } StoreRecoveredJob;
 typedef struct StoreRecovery {

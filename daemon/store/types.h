@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/job.h"
+
 /* Tells the caller which of its puts a completion is of. */
 typedef struct StoreCookie {
         uint64_t a, b;
@@ -25,11 +27,24 @@ typedef struct StoreDone {
         size_t n_new; /* results: how many were not there before */
 } StoreDone;
 
-/* A running job at the instant of a checkpoint: its id, and window_format() of its window. */
+/* A running job at the instant of a checkpoint: its id, and how far it is, in the caller's own words. */
 typedef struct StoreCheckpoint {
         const char *job;
-        const char *window;
+        const char *progress;
 } StoreCheckpoint;
+
+/* Final state of a job. */
+typedef struct StoreJobEnd {
+        const char *job;
+        JobState state;
+        uint64_t end_realtime_ms;
+        const JobEnd *end;
+        const char *note;         /* or NULL */
+        const MetricSet *metrics; /* or NULL */
+        const UsageSet *usage;    /* or NULL */
+        const PhaseView *phase;   /* the one that ends with the job, or NULL */
+        const char *timeline;     /* timeline_format() text, or NULL */
+} StoreJobEnd;
 
 typedef struct StoreStats {
         uint64_t queue_rows, queue_bytes, queue_rows_max;

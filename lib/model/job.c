@@ -23,14 +23,33 @@ int job_state_find(const char *name) {
         return -1;
 }
 
+static const char *const enclosures[N_ENCLOSURES] = {
+        [ENCLOSURE_NONE] = "none",           [ENCLOSURE_SCOPE] = "scope", [ENCLOSURE_CGROUP] = "cgroup",
+        [ENCLOSURE_SUBREAPER] = "subreaper", [ENCLOSURE_FOUND] = "found",
+};
+
+const char *enclosure_name(Enclosure enclosure) {
+        return enclosures[enclosure];
+}
+
+int enclosure_find(const char *name) {
+        for (size_t i = 0; i < N_ELEMENTS(enclosures); i++)
+                if (strcmp(enclosures[i], name) == 0)
+                        return (int)i;
+        return -1;
+}
+
 void job_info_deinit(JobInfo *info) {
         free(info->labels);
+        free(info->cgroup);
         info->labels = NULL;
+        info->cgroup = NULL;
         info->n_labels = 0;
 }
 
 int job_info_copy(const JobInfo *from, JobInfo *ret) {
-        JobLabel *labels = NULL;
+        scoped(freep) JobLabel *labels = NULL;
+        scoped(freep) char *cgroup = NULL;
 
         if (from->n_labels > 0) {
                 labels = calloc(from->n_labels, sizeof(*labels));
@@ -38,9 +57,15 @@ int job_info_copy(const JobInfo *from, JobInfo *ret) {
                         return -ENOMEM;
                 memcpy(labels, from->labels, from->n_labels * sizeof(*labels));
         }
+        if (from->cgroup) {
+                cgroup = strdup(from->cgroup);
+                if (!cgroup)
+                        return -ENOMEM;
+        }
 
         *ret = *from;
-        ret->labels = labels;
+        ret->labels = TAKE(labels);
+        ret->cgroup = TAKE(cgroup);
         return 0;
 }
 
@@ -63,4 +88,6 @@ void job_rusage_write_json(const JobRusage *rusage, Json *json) {
 
 void job_view_deinit(JobView *view) {
         job_info_deinit(&view->info);
+        free(view->phase);
+        view->phase = NULL;
 }

@@ -12,12 +12,14 @@
 #include <stdint.h>
 
 #include "model/metric.h"
+#include "model/usage.h"
 #include "util/json.h"
 
 #define JOB_ID_MAX 129     /* with NUL; [A-Za-z0-9_.:-]{1,128} */
 #define JOB_TEXT_MAX 257   /* name, label value; with NUL */
 #define JOB_LABELS_MAX 16
 #define JOB_COMMAND_MAX 1024
+#define PHASE_NAME_MAX 65  /* with NUL; UTF-8 without control characters */
 
 typedef enum JobState {
         JOB_RUNNING,
@@ -27,6 +29,19 @@ typedef enum JobState {
 
 const char *job_state_name(JobState state); /* "running", "finished", "interrupted" */
 int job_state_find(const char *name);       /* -1 when there is none */
+
+/* What tells the job's processes from all others of the node. Numbers are the wire's. */
+typedef enum Enclosure {
+        ENCLOSURE_NONE,      /* nothing: the numbers are the node's */
+        ENCLOSURE_SCOPE,     /* a transient scope of systemd, made for it */
+        ENCLOSURE_CGROUP,    /* a cgroup, made for it by perfctl */
+        ENCLOSURE_SUBREAPER, /* no cgroup: wait4(2) of its whole process tree told the CPU time at the end */
+        ENCLOSURE_FOUND,     /* a cgroup that somebody else made for it: a scheduler, systemd, Kubernetes */
+        N_ENCLOSURES,
+} Enclosure;
+
+const char *enclosure_name(Enclosure enclosure); /* "none", "scope", "cgroup", "subreaper", "found" */
+int enclosure_find(const char *name);            /* -1 when there is none */
 
 typedef struct JobLabel {
         char key[65];
@@ -42,6 +57,10 @@ typedef struct JobInfo {
         int32_t pid;                   /* process that stands for the job; 0: nobody to watch */
         uint64_t pid_start_ticks;      /* its start time (proc/PID/stat field 22): tells a reused pid */
         int64_t rank;                  /* -1 when not given; `step` of its metrics is max(rank, 0) */
+        int32_t node;                  /* index of this node among the run's, -1 when not given; ranks of one node share it */
+        uint32_t n_nodes, n_ranks;     /* of the whole run; 0 when not given */
+        Enclosure enclosure;
+        char *cgroup; /* owned; its own group: "/…" in v2's hierarchy, "cpuacct:/…" in v1's; NULL when it has none */
         size_t n_labels;
         JobLabel *labels; /* owned */
 } JobInfo;
@@ -74,6 +93,17 @@ typedef struct JobEnd {
         JobRusage rusage;
 } JobEnd;
 
+/* What happened between two marks of a job, or its begin or end. */
+typedef struct PhaseView {
+        uint32_t index;            /* from 0 */
+        char name[PHASE_NAME_MAX]; /* "" before the first mark */
+        uint64_t begin_realtime_ms, end_realtime_ms; /* end 0 while it lasts */
+        bool has_wall_seconds;
+        double wall_seconds; /* as whoever marked it measured it */
+        MetricSet metrics;   /* of the node */
+        UsageSet usage;      /* of the job itself */
+} PhaseView;
+
 /* A job with its numbers as of now (running) or at its end. What snapshots and the store hand out. */
 typedef struct JobView {
         JobInfo info;
@@ -82,6 +112,9 @@ typedef struct JobView {
         char note[160]; /* what must be known of the numbers: "ended by a reboot; totals end at the last checkpoint"; "" */
         JobEnd end;
         MetricSet metrics;
+        UsageSet usage;
+        uint32_t n_phases;  /* that have begun; 0: it was never marked */
+        PhaseView *phase;   /* owned; the one that lasts, NULL when none does */
 } JobView;
 
 void job_view_deinit(JobView *view);

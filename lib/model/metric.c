@@ -25,6 +25,9 @@ static const struct {
         [QUALITY_UNKNOWN_SOURCE] = { "absent", "The kernel did not tell it at begin or end." },
         [QUALITY_TOO_SHORT] = { "absent", "Too short: no observation fell into it." },
         [QUALITY_LOST] = { "absent", "Not known across a reboot or a lost checkpoint." },
+        [QUALITY_NO_GROUP] = { "absent", "The job has no cgroup of its own." },
+        [QUALITY_NOT_ENABLED] = { "absent", "The controller is not enabled in its cgroup." },
+        [QUALITY_NO_LIMIT] = { "absent", "No limit below what the node has." },
         [QUALITY_SAMPLED] = { "sampled", NULL },
         [QUALITY_EXACT] = { "exact", NULL },
 };

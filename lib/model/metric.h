@@ -108,6 +108,9 @@ typedef enum Quality {
         QUALITY_UNKNOWN_SOURCE, /* absent: the kernel did not tell it at begin or end, or its file could not be read */
         QUALITY_TOO_SHORT,      /* absent: no observation fell into the window */
         QUALITY_LOST,           /* absent: not known across a reboot or a lost checkpoint */
+        QUALITY_NO_GROUP,       /* absent: the job has no cgroup of its own */
+        QUALITY_NOT_ENABLED,    /* absent: the cgroup lacks the controller that would tell it */
+        QUALITY_NO_LIMIT,       /* absent: nothing below what the node has is set */
         QUALITY_SAMPLED,        /* from observations: short events between two of them are not seen */
         QUALITY_EXACT,          /* difference of kernel counters read at begin and end */
         N_QUALITIES,

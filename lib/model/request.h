@@ -34,6 +34,7 @@ typedef enum RequestKind {
         REQUEST_JOB_BEGIN,
         REQUEST_JOB_END,
         REQUEST_SUBMIT,
+        REQUEST_MARK,
 } RequestKind;
 
 #define RESULT_ID_BYTES 16U
@@ -48,7 +49,9 @@ typedef struct Submission {
 /* Who sent it, from the kernel. */
 typedef struct Peer {
         uint32_t uid, gid;
-        int32_t pid;
+        int32_t pid;  /* when it connected; 0: of a pid namespace we do not see */
+        int pidfd;    /* the same process, unmistakably; -1: not known. Borrowed from its connection */
+        bool is_admin; /* root, or a member of the administrators' group: may act for others' jobs */
 } Peer;
 
 typedef struct Request {
@@ -59,12 +62,20 @@ typedef struct Request {
                         const char *client;
                 } hello;
                 struct {
-                        JobInfo *info; /* borrowed; uid and gid already the peer's; labels in the arena */
+                        JobInfo *info; /* borrowed; uid as asked for, else the peer's; gid the peer's; labels in the arena; cgroup NULL */
+                        int32_t member_pid; /* a process in the cgroup that is the job's own; 0: none is named */
+                        bool is_fresh;      /* that cgroup was made for the job */
                 } job_begin;
                 struct {
                         const char *job;
                         JobEnd end;
                 } job_end;
+                struct {
+                        const char *job; /* "": the one the peer is in */
+                        const char *name; /* of the phase that begins; "" for one without a name */
+                        bool has_wall_seconds;
+                        double wall_seconds; /* of the phase that ends */
+                } mark;
                 struct {
                         const Submission *items;
                         size_t n_items;
@@ -75,4 +86,6 @@ typedef struct Request {
 typedef struct Answer {
         Status status;
         Complaint complaint; /* path and sentence when not OK; else "" */
+        char job[JOB_ID_MAX];           /* of a mark: whose it was; else "" */
+        char phase[PHASE_NAME_MAX];     /* of a mark: name of the phase that it ended; else "" */
 } Answer;

@@ -86,6 +86,16 @@ void usage_advance(Usage *usage, const CgroupSample *sample);
  */
 void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memory_bytes, UsageSet *ret);
 
+/*
+ * The job's group is another one than before, of the same job (a scheduler removed it between two steps): `sample` is its first,
+ * and it was made for the job, so that all it counts is added to what the one before had counted.
+ */
+void usage_continue(Usage *usage, const CgroupSample *sample);
+/* Of a job without a cgroup of its own: nothing is there, and says so. */
+void usage_none(UsageSet *ret);
+/* The same, but wait4(2) told the CPU time of its whole process tree: that is exact. */
+void usage_of_process_tree(double user_s, double system_s, double duration_s, uint32_t n_node_cpus, UsageSet *ret);
+
 /* For the store's checkpoints; usage_parse() accepts what any earlier version wrote. Caller frees. */
 int usage_format(const Usage *usage, char **ret);
 int usage_parse(const char *text, Usage *ret); /* 0, or PARSE_MALFORMED */

@@ -214,6 +214,10 @@ static void many_names_share_the_memory_of_few(void **state) {
 static void put_job(Store *store, unsigned n, bool is_over) {
         JobInfo info = { .uid = n % 3 };
         MetricSet metrics = {};
+        StoreJobEnd row = {
+                .job = info.id, .state = JOB_FINISHED, .end_realtime_ms = 1000 + n, .end = &(JobEnd){},
+                .metrics = &metrics, .timeline = "t",
+        };
 
         (void)snprintf(info.id, sizeof(info.id), "job-%u", n);
         (void)snprintf(info.name, sizeof(info.name), "name-%u", n % 2);
@@ -225,8 +229,7 @@ static void put_job(Store *store, unsigned n, bool is_over) {
 
         metrics.quality[METRIC_DURATION] = QUALITY_EXACT;
         metrics.value[METRIC_DURATION] = n;
-        assert_int_equal(store_put_job_end(store, info.id, JOB_FINISHED, 1000 + n, &(JobEnd){}, NULL, &metrics, "t",
-                                           (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(store_put_job_end(store, &row, (StoreCookie){ 2, 0 }), 0);
         assert_int_equal(outcome_of(store, 2), STORE_DONE);
 }
 

@@ -38,7 +38,12 @@ static StoreOutcome begin_job(Store *store, const char *id, uint64_t begin_ms) {
 }
 
 static StoreOutcome end_job(Store *store, const char *id, JobState job_state, const JobEnd *end, const MetricSet *metrics) {
-        assert_int_equal(store_put_job_end(store, id, job_state, 2000, end, "a note", metrics, "a timeline", (StoreCookie){ 2, 0 }), 0);
+        StoreJobEnd row = {
+                .job = id, .state = job_state, .end_realtime_ms = 2000, .end = end,
+                .note = "a note", .metrics = metrics, .timeline = "a timeline",
+        };
+
+        assert_int_equal(store_put_job_end(store, &row, (StoreCookie){ 2, 0 }), 0);
         return outcome_of(store, 2);
 }
 
@@ -213,11 +218,11 @@ static void running_jobs_are_recovered_with_their_last_checkpoint(void **state) 
         assert_string_equal(recovery->jobs[0].info.id, "job-1");
         assert_int_equal(recovery->jobs[0].begin_realtime_ms, 10);
         assert_int_equal(recovery->jobs[0].checkpoint_realtime_ms, 10);
-        assert_string_equal(recovery->jobs[0].window, "window-1");
+        assert_string_equal(recovery->jobs[0].progress, "window-1");
         assert_string_equal(recovery->jobs[0].boot_id, "boot-1");
         assert_string_equal(recovery->jobs[1].info.id, "job-2");
         assert_int_equal(recovery->jobs[1].info.pid_start_ticks, 123456789);
-        assert_string_equal(recovery->jobs[1].window, "window-2");
+        assert_string_equal(recovery->jobs[1].progress, "window-2");
         assert_string_equal(recovery->jobs[1].boot_id, "boot-2");
         assert_int_equal(recovery->jobs[1].checkpoint_realtime_ms, 99);
 }
@@ -232,7 +237,7 @@ static void a_begin_in_conflict_leaves_the_meter_alone(void **state) {
         assert_int_equal(outcome_of(place->store, 1), STORE_CONFLICT);
         assert_int_equal(store_recover(place->store, &recovery), 0);
         assert_string_equal(recovery->meter, "meter-1");
-        assert_string_equal(recovery->jobs[0].window, "window-1");
+        assert_string_equal(recovery->jobs[0].progress, "window-1");
 }
 
 int main(void) {

@@ -183,6 +183,7 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         Place *place = *state;
         StoreCheckpoint checkpoint = { "checked", "window" };
         JobEnd end = { .has_exit_status = true };
+        StoreJobEnd over = { .job = "over", .state = JOB_FINISHED, .end_realtime_ms = 20, .end = &end };
         StoreStats stats;
         sqlite3 *other;
         JobRow row;
@@ -192,7 +193,7 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         assert_int_equal(store_put_job_begin(place->store, &(JobInfo){ .id = "over" }, 10, "b", "w", "m", (StoreCookie){ 2, 0 }), 0);
         assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
-        assert_int_equal(store_put_job_end(place->store, "over", JOB_FINISHED, 20, &end, NULL, NULL, NULL, (StoreCookie){ 3, 0 }), 0);
+        assert_int_equal(store_put_job_end(place->store, &over, (StoreCookie){ 3, 0 }), 0);
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
         assert_int_equal(store_put_checkpoints(place->store, &checkpoint, 1, "b", "m", 99), 0);
         place_close(place);

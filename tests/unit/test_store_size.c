@@ -80,12 +80,15 @@ static void put_end(Store *store, const JobInfo *info, const Bench *bench, const
                 },
         };
         MetricSet metrics;
+        StoreJobEnd row = {
+                .job = info->id, .state = JOB_FINISHED, .end_realtime_ms = bench->now.realtime_ns / MS, .end = &end, .metrics = &metrics,
+        };
         char *text;
 
         window_metrics(window, meter_totals(bench->meter), 4, &metrics);
         assert_int_equal(timeline_format(timeline, &text), 0);
-        assert_int_equal(store_put_job_end(store, info->id, JOB_FINISHED, bench->now.realtime_ns / MS, &end, "", &metrics, text,
-                                           (StoreCookie){ 2, 0 }), 0);
+        row.timeline = text;
+        assert_int_equal(store_put_job_end(store, &row, (StoreCookie){ 2, 0 }), 0);
         assert_int_equal(outcome_of(store, 2), STORE_DONE);
         free(text);
 }
@@ -128,11 +131,11 @@ static void put_checkpoints(Store *store, const Bench *bench, const Run runs[sta
                 char *text;
 
                 assert_int_equal(window_format(&runs[i].window, &text), 0);
-                items[i] = (StoreCheckpoint){ .job = runs[i].info.id, .window = text };
+                items[i] = (StoreCheckpoint){ .job = runs[i].info.id, .progress = text };
         }
         assert_int_equal(store_put_checkpoints(store, items, N_AT_ONCE, BOOT, account, bench->now.realtime_ns / MS), 0);
         for (unsigned i = 0; i < N_AT_ONCE; i++)
-                free((char *)items[i].window);
+                free((char *)items[i].progress);
         free(account);
 }
 

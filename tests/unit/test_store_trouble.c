@@ -326,14 +326,14 @@ static uint64_t count_jobs(Reader *reader, const char *job_state) {
 
 static void put_job(Store *store, const char *id, uint64_t begin_ms, bool is_over) {
         JobInfo info = {};
+        StoreJobEnd row = { .job = id, .state = JOB_FINISHED, .end_realtime_ms = begin_ms + 1, .end = &(JobEnd){}, .timeline = "points" };
 
         (void)snprintf(info.id, sizeof(info.id), "%s", id);
         assert_int_equal(store_put_job_begin(store, &info, begin_ms, "b", "w", "m", (StoreCookie){ 1, 0 }), 0);
         assert_int_equal(outcome_of(store, 1), STORE_DONE);
         if (!is_over)
                 return;
-        assert_int_equal(store_put_job_end(store, id, JOB_FINISHED, begin_ms + 1, &(JobEnd){}, "", NULL, "points",
-                                           (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(store_put_job_end(store, &row, (StoreCookie){ 2, 0 }), 0);
         assert_int_equal(outcome_of(store, 2), STORE_DONE);
 }
 
