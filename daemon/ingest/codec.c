@@ -17,18 +17,19 @@
 
 static int take_label(Decoded *decoded, const Perfd__V1__Label *from, size_t i, JobInfo *info) {
         const char *list = "job_begin.labels";
+        Answer *refusal = &decoded->refusal;
         JobLabel *label = &info->labels[i];
         const char *reason;
 
         if (!name_is_valid(from->key, sizeof(label->key) - 1))
-                return refuse_item(&decoded->refusal, list, i, "key", "a label's key is 1 to %zu " REFUSE_NAME_RULE, sizeof(label->key) - 1);
+                return refuse_item(refusal, list, i, "key", "a label's key is 1 to %zu " REFUSE_NAME_RULE, sizeof(label->key) - 1);
         for (size_t k = 0; k < i; k++)
                 if (strcmp(info->labels[k].key, from->key) == 0)
-                        return refuse_item(&decoded->refusal, list, i, "key", "'%s' is there twice: keep one of them", from->key);
+                        return refuse_item(refusal, list, i, "key", "'%s' is there twice: keep one of them", from->key);
 
         reason = refuse_text_reason(from->value, sizeof(label->value) - 1);
         if (reason)
-                return refuse_item(&decoded->refusal, list, i, "value", "%s: it may be up to %zu bytes of UTF-8 without control characters",
+                return refuse_item(refusal, list, i, "value", "%s: it may be up to %zu bytes of UTF-8 without control characters",
                                    reason, sizeof(label->value) - 1);
 
         strcpy(label->key, from->key);
@@ -222,16 +223,17 @@ static int take_rusage(Decoded *decoded, const Perfd__V1__Rusage *from, JobRusag
 static int take_job_end(Decoded *decoded, const Perfd__V1__JobEnd *from) {
         bool has_exit_status = from->exit_status_given_case == PERFD__V1__JOB_END__EXIT_STATUS_GIVEN_EXIT_STATUS;
         JobEnd *end = &decoded->request.job_end.end;
+        Answer *refusal = &decoded->refusal;
         int r;
 
-        r = refuse_bad_job_id(&decoded->refusal, "job_end.job", from->job);
+        r = refuse_bad_job_id(refusal, "job_end.job", from->job);
         if (r != 0)
                 return r;
         if (has_exit_status && (from->exit_status < 0 || from->exit_status > 255))
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_end.exit_status", "is %d, must be 0 to 255 as a shell shows it",
+                return refuse(refusal, STATUS_INVALID, "job_end.exit_status", "is %d, must be 0 to 255 as a shell shows it",
                               from->exit_status);
         if (from->signal < 0 || from->signal > SIGNAL_MAX)
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_end.signal", "is %d, must be 0 (none) to %d", from->signal, SIGNAL_MAX);
+                return refuse(refusal, STATUS_INVALID, "job_end.signal", "is %d, must be 0 (none) to %d", from->signal, SIGNAL_MAX);
 
         decoded->request.kind = REQUEST_JOB_END;
         decoded->request.job_end.job = from->job;
