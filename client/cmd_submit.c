@@ -1,17 +1,16 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "client/deliver.h"
 #include "client/id.h"
+#include "client/input.h"
 #include "client/json.h"
 #include "client/perfctl.h"
 #include "client/say.h"
 #include "client/spool.h"
 #include "util/clock.h"
 
-#define INPUT_BYTES_MAX (64U * 1024U * 1024U)
 #define COMPLAINTS_MAX 20U
 
 /* Where a document begins. */
@@ -38,38 +37,6 @@ static void intake_deinit(Intake *intake) {
         free(intake->arenas);
         free(intake->items);
         free(intake->origins);
-}
-
-/* --- reading -------------------------------------------------------------------------------------- */
-
-static int read_all(int fd, Buffer *ret) {
-        char chunk[65536];
-        ssize_t k;
-
-        while ((k = read(fd, chunk, sizeof(chunk))) != 0) {
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                if (ret->n + (size_t)k > INPUT_BYTES_MAX)
-                        return -EFBIG;
-                buffer_put(ret, chunk, (size_t)k);
-        }
-
-        return buffer_error(ret);
-}
-
-static int read_input(const char *name, Buffer *ret) {
-        scoped(closep) int fd = -1;
-
-        if (strcmp(name, "-") == 0)
-                return read_all(STDIN_FILENO, ret);
-
-        fd = open(name, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-                return -errno;
-
-        return read_all(fd, ret);
 }
 
 /* --- checking ------------------------------------------------------------------------------------- */
@@ -165,10 +132,10 @@ static int take_text(Intake *intake, const char *name, const Buffer *text) {
 
 static int take_file(Intake *intake, const char *file) {
         scoped(buffer_deinit) Buffer text = {};
-        const char *name = strcmp(file, "-") == 0 ? "standard input" : file;
+        const char *name = input_name(file);
         int r;
 
-        r = read_input(file, &text);
+        r = input_read(file, &text);
         if (r == -ENOMEM)
                 return r;
         if (r < 0) {

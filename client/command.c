@@ -183,12 +183,12 @@ int command_find(char *const *words, int n_words, int *ret_n_words, const char *
         return -1;
 }
 
-static void write_options(Screen *screen, uint32_t options) {
+static void write_options(Screen *screen, uint64_t options) {
         for (unsigned id = 0; id < N_OPTIONS; id++) {
                 const OptionInfo *info = &option_info[id];
                 size_t n_before = screen->out->n;
 
-                if (!(options & UINT32_C(1) << id))
+                if (!(options & UINT64_C(1) << id))
                         continue;
                 if (info->letter)
                         buffer_printf(screen->out, "  -%c, --%s", info->letter, info->name);
