@@ -343,7 +343,9 @@ static void numbers_that_make_no_sense_are_absent(void **state) {
 }
 
 static void layouts_that_make_no_sense_are_absent(void **state) {
-        static const char *const damages[] = { "''", "'x'", "'usage'", "printf('%.*c', 300000, 'k')", "replace(printf('%.*c', 300, 'k'), 'k', 'k ')" };
+        static const char *const damages[] = {
+                "''", "'x'", "'usage'", "printf('%.*c', 300000, 'k')", "replace(printf('%.*c', 300, 'k'), 'k', 'k ')",
+        };
         Place *place = *state;
         JobInfo info = make_job("job-1");
         PhaseView phase = make_phase(0, "load");
