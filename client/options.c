@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/latency.h"
 #include "model/indicator.h"
 #include "util/clock.h"
 #include "util/parse.h"
@@ -31,6 +32,8 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_INTERVAL] = { "interval", "SECONDS", "Time between two updates (1)", 0 },
         [OPTION_COUNT] = { "count", "N", "End after so many updates", 'c' },
         [OPTION_ROOT] = { "root", "DIRECTORY", "Look at the files of another machine, captured there", 0 },
+        [OPTION_LATENCIES] = { "latencies", NULL, "The files hold seconds of a model's batches", 0 },
+        [OPTION_BATCH_LENGTH] = { "batch-length", "N", "Queries in each batch (1)", 0 },
 };
 
 void options_init(Options *options) {
@@ -254,6 +257,9 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_time(options, id, value, 100 * NS_PER_MS, &options->interval_ns);
         case OPTION_COUNT:
                 return parse_number(options, id, value, 1, INT64_MAX, &options->count);
+        case OPTION_BATCH_LENGTH:
+                return parse_number(options, id, value, 1, LATENCY_LENGTH_MAX, &options->batch_length);
+        case OPTION_LATENCIES:
         case OPTION_HELP:
         case OPTION_VERSION:
         case OPTION_JSON:
