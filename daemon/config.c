@@ -68,7 +68,7 @@ static const Setting settings[] = {
         { "limits", "string_size", TYPE_SIZE, AT(string_size), "64K", 256, 16 * MIB, "a size from 256 to 16M", false },
         { "jobs", "checkpoint_interval", TYPE_DURATION, AT(checkpoint_interval_ns), "10s", S, 600 * S, "a time from 1s to 10min", false },
         { "jobs", "timeline_points", TYPE_COUNT, AT(timeline_points), "120", 2, 1000, "an even number from 2 to 1000", false },
-        { "metrics", "jobs", TYPE_COUNT, AT(metrics_jobs), "80", 0, 10000, "a whole number from 0 to 10000", false },
+        { "metrics", "jobs", TYPE_COUNT, AT(metrics_jobs), "60", 0, 10000, "a whole number from 0 to 10000", false },
         { "metrics", "finished_for", TYPE_DURATION, AT(metrics_finished_ns), "10min", 0, DAY, "a time of at most 1d", false },
 };
 
