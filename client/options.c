@@ -30,12 +30,16 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_LIMIT] = { "limit", "N", "At most so many, newest first (50)", 0 },
         [OPTION_INTERVAL] = { "interval", "SECONDS", "Time between two updates (1)", 0 },
         [OPTION_COUNT] = { "count", "N", "End after so many updates", 'c' },
+        [OPTION_RANKS] = { "ranks", "N", "How many ranks the run has in all", 0 },
+        [OPTION_NODE] = { "node", "I", "Which of the run's nodes this is, from 0", 0 },
+        [OPTION_NODES] = { "nodes", "N", "How many nodes the run has", 0 },
         [OPTION_ROOT] = { "root", "DIRECTORY", "Look at the files of another machine, captured there", 0 },
 };
 
 void options_init(Options *options) {
         *options = (Options){
                 .rank = -1,
+                .node = -1,
                 .state = -1,
                 .limit = 50,
                 .timeout_ns = 5 * NS_PER_S,
@@ -240,6 +244,12 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_label(options, value);
         case OPTION_RANK:
                 return parse_rank(options, value);
+        case OPTION_RANKS:
+                return parse_i32(options, id, value, 1, INT32_MAX, &options->n_ranks);
+        case OPTION_NODE:
+                return parse_i32(options, id, value, 0, INT32_MAX - 1, &options->node);
+        case OPTION_NODES:
+                return parse_i32(options, id, value, 1, INT32_MAX, &options->n_nodes);
         case OPTION_PID:
                 return parse_i32(options, id, value, 1, INT32_MAX, &options->pid);
         case OPTION_INDICATOR:
@@ -365,6 +375,22 @@ static int take_letters(Options *options, Words *words, const char *word) {
         return 0;
 }
 
+/* Both count from 0. */
+static int check_together(Options *options) {
+        if (options->n_ranks > 0 && options->rank >= options->n_ranks) {
+                snprintf(options->error, sizeof(options->error), "--rank %jd is none of --ranks %jd: they are 0 to %jd", (intmax_t)options->rank,
+                         (intmax_t)options->n_ranks, (intmax_t)options->n_ranks - 1);
+                return OPTIONS_WRONG;
+        }
+        if (options->n_nodes > 0 && options->node >= options->n_nodes) {
+                snprintf(options->error, sizeof(options->error), "--node %jd is none of --nodes %jd: they are 0 to %jd", (intmax_t)options->node,
+                         (intmax_t)options->n_nodes, (intmax_t)options->n_nodes - 1);
+                return OPTIONS_WRONG;
+        }
+
+        return 0;
+}
+
 /* What is no option moves to the front of argv, which the options have left free. */
 int options_parse(Options *options, int argc, char **argv, uint64_t accepted, bool stop_early) {
         Words words = { .words = argv, .n = argc, .at = 1, .accepted = accepted };
@@ -394,5 +420,5 @@ int options_parse(Options *options, int argc, char **argv, uint64_t accepted, bo
         argv[n_arguments] = NULL;
         options->arguments = argv;
         options->n_arguments = n_arguments;
-        return 0;
+        return check_together(options);
 }
