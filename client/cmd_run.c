@@ -39,7 +39,7 @@ static void run_deinit(Run *run) {
 static int begin_once(Run *run, Delivery *delivery) {
         courier_allow(&run->courier, BEGIN_TIMEOUT_NS);
         run->courier.is_patient = false;
-        return deliver_begin(&run->courier, &run->info, delivery);
+        return deliver_begin(&run->courier, &(JobBegin){ .info = &run->info }, delivery);
 }
 
 /* A task may run one command after the other; then its id is that of the first. */
@@ -47,7 +47,8 @@ static bool is_used(const Run *run, const Delivery *delivery, int r) {
         if (run->options->job || !run->launch.job[0])
                 return false;
 
-        return (r == 0 && delivery->reply.status == STATUS_DUPLICATE) || (r == DELIVERY_REFUSED && delivery->reply.status == STATUS_INVALID);
+        return (r == 0 && delivery->reply.status == STATUS_DUPLICATE) ||
+               (r == DELIVERY_REFUSED && delivery->reply.status == STATUS_INVALID);
 }
 
 static int extend_id(JobInfo *info) {

@@ -34,13 +34,16 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .help = "Reads the files, or standard input for - and for none. A file may hold several\n"
                         "documents, one after the other. All are checked before the first is sent. What\n"
                         "perfd cannot take within the timeout is kept in the spool, and sent by the next\n"
-                        "submit or flush.\n",
+                        "submit or flush. With --latencies a file holds the seconds that each batch of a\n"
+                        "model took, on lines or as {\"time_per_batch\": [...], \"batch_length\": 8}, and its\n"
+                        "percentiles are submitted.\n",
                 .examples = {
                         "./matmul.py | perfctl submit",
                         "perfctl submit --job train-17 result.json",
                         "perfctl submit --timeout 30 results/*.json",
+                        "perfctl submit --latencies --batch-length 8 seconds.txt",
                 },
-                .options = OPTION(JOB) | OPTION(TIMEOUT) | OPTION(SPOOL) | OPTION(JSON),
+                .options = OPTION(JOB) | OPTION(TIMEOUT) | OPTION(SPOOL) | OPTION(LATENCIES) | OPTION(BATCH_LENGTH) | OPTION(JSON),
                 .n_arguments_min = 0,
                 .n_arguments_max = MANY,
         },

@@ -35,7 +35,11 @@ static const Launcher launchers[] = {
         },
         [PMI] = { .rank = "PMI_RANK", .n_ranks = { "PMI_SIZE" }, .n_local_ranks = "MPI_LOCALNRANKS" },
         [PMIX] = { .rank = "PMIX_RANK" },
-        [OPEN_MPI] = { .rank = "OMPI_COMM_WORLD_RANK", .n_ranks = { "OMPI_COMM_WORLD_SIZE" }, .n_local_ranks = "OMPI_COMM_WORLD_LOCAL_SIZE" },
+        [OPEN_MPI] = {
+                .rank = "OMPI_COMM_WORLD_RANK",
+                .n_ranks = { "OMPI_COMM_WORLD_SIZE" },
+                .n_local_ranks = "OMPI_COMM_WORLD_LOCAL_SIZE",
+        },
 };
 
 static void ignore(Launch *launch, const char *name) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/latency.h"
 #include "model/indicator.h"
 #include "util/clock.h"
 #include "util/parse.h"
@@ -34,6 +35,8 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_NODE] = { "node", "I", "Which of the run's nodes this is, from 0", 0 },
         [OPTION_NODES] = { "nodes", "N", "How many nodes the run has", 0 },
         [OPTION_ROOT] = { "root", "DIRECTORY", "Look at the files of another machine, captured there", 0 },
+        [OPTION_LATENCIES] = { "latencies", NULL, "The files hold seconds of a model's batches", 0 },
+        [OPTION_BATCH_LENGTH] = { "batch-length", "N", "Queries in each batch (1)", 0 },
 };
 
 void options_init(Options *options) {
@@ -264,6 +267,9 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_time(options, id, value, 100 * NS_PER_MS, &options->interval_ns);
         case OPTION_COUNT:
                 return parse_number(options, id, value, 1, INT64_MAX, &options->count);
+        case OPTION_BATCH_LENGTH:
+                return parse_number(options, id, value, 1, LATENCY_LENGTH_MAX, &options->batch_length);
+        case OPTION_LATENCIES:
         case OPTION_HELP:
         case OPTION_VERSION:
         case OPTION_JSON:
@@ -375,20 +381,21 @@ static int take_letters(Options *options, Words *words, const char *word) {
         return 0;
 }
 
-/* Both count from 0. */
-static int check_together(Options *options) {
-        if (options->n_ranks > 0 && options->rank >= options->n_ranks) {
-                snprintf(options->error, sizeof(options->error), "--rank %jd is none of --ranks %jd: they are 0 to %jd", (intmax_t)options->rank,
-                         (intmax_t)options->n_ranks, (intmax_t)options->n_ranks - 1);
-                return OPTIONS_WRONG;
-        }
-        if (options->n_nodes > 0 && options->node >= options->n_nodes) {
-                snprintf(options->error, sizeof(options->error), "--node %jd is none of --nodes %jd: they are 0 to %jd", (intmax_t)options->node,
-                         (intmax_t)options->n_nodes, (intmax_t)options->n_nodes - 1);
-                return OPTIONS_WRONG;
-        }
+/* `which` counts from 0; `all` is 0 when it is not given. */
+static int check_place(Options *options, OptionId id, int64_t which, OptionId id_all, int32_t all) {
+        if (all == 0 || which < all)
+                return 0;
 
-        return 0;
+        snprintf(options->error, sizeof(options->error), "--%s %jd is none of --%s %d: they are 0 to %d", option_info[id].name,
+                 (intmax_t)which, option_info[id_all].name, all, all - 1);
+        return OPTIONS_WRONG;
+}
+
+static int check_together(Options *options) {
+        int r;
+
+        r = check_place(options, OPTION_RANK, options->rank, OPTION_RANKS, options->n_ranks);
+        return r == 0 ? check_place(options, OPTION_NODE, options->node, OPTION_NODES, options->n_nodes) : r;
 }
 
 /* What is no option moves to the front of argv, which the options have left free. */

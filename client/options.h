@@ -39,6 +39,8 @@ typedef enum OptionId {
         OPTION_RANKS,
         OPTION_NODE,
         OPTION_NODES,
+        OPTION_LATENCIES,
+        OPTION_BATCH_LENGTH,
         N_OPTIONS,
 } OptionId;
 
@@ -81,6 +83,7 @@ typedef struct Options {
         int state; /* JobState; -1: all */
         uint64_t limit;
         uint64_t count;
+        uint64_t batch_length;
         uint64_t timeout_ns;
         uint64_t interval_ns;
         char **arguments; /* what is no option */

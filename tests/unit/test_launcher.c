@@ -95,7 +95,8 @@ static void a_task_of_slurm_knows_all(void **state) {
 
 static void a_step_of_slurm_may_have_less_than_its_job(void **state) {
         (void)state;
-        assert_launch("SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_NTASKS=16 SLURM_NODEID=0 SLURM_STEP_NUM_NODES=1 SLURM_NNODES=4", 1, 2, 0, 1);
+        assert_launch("SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_NTASKS=16 SLURM_NODEID=0 SLURM_STEP_NUM_NODES=1 SLURM_NNODES=4",
+                      1, 2, 0, 1);
 }
 
 static void the_other_launchers_know_their_rank(void **state) {
@@ -115,8 +116,8 @@ static void with_all_ranks_here_this_is_the_only_node(void **state) {
 static void the_innermost_launcher_knows(void **state) {
         (void)state;
         /* mpirun in a batch script: all of its ranks inherit that script's variables. */
-        assert_launch("SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_NODEID=0 SLURM_NNODES=2 OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=4 PMIX_RANK=3",
-                      3, 4, -1, 0);
+        assert_launch("SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_NODEID=0 SLURM_NNODES=2 "
+                      "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=4 PMIX_RANK=3", 3, 4, -1, 0);
         /* srun --mpi=pmix: both are Slurm. */
         assert_launch("SLURM_PROCID=3 SLURM_NTASKS=4 SLURM_NODEID=1 SLURM_NNODES=2 PMIX_RANK=3", 3, 4, 1, 2);
 }
