@@ -14,8 +14,8 @@ typedef struct Fixture {
 } Fixture;
 
 static void put_begin(Fixture *fixture) {
-        assert_int_equal(store_put_job_begin(fixture->place.store, &fixture->job->info, fixture->job->begin_realtime_ms, "boot-1", "progress",
-                                             "meter", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put_job_begin(fixture->place.store, &fixture->job->info, fixture->job->begin_realtime_ms, "boot-1",
+                                             "progress", "meter", (StoreCookie){ 1, 0 }), 0);
         assert_int_equal(outcome_of(fixture->place.store, 1), STORE_DONE);
 }
 
@@ -140,8 +140,8 @@ static void ended_ones_come_in_order_and_the_one_that_lasts_last(void **state) {
                             "\"metrics\":[{\"key\":\"duration_seconds\",\"value\":0.125,\"unit\":\"s\",\"quality\":\"exact\","
                             "\"scope\":\"node\"},"
                             "{\"key\":\"job_cpu_seconds\",\"value\":0.5,\"unit\":\"s\",\"quality\":\"exact\",\"scope\":\"job\"}]},"
-                            "{\"index\":2,\"name\":\"tr\xc3\xa4in \\\"x\\\"\\\\\",\"begin_ms\":1763676000200,\"end_ms\":null,\"seconds\":0.0,"
-                            "\"metrics\":[]}],\"phases_truncated\":false}");
+                            "{\"index\":2,\"name\":\"tr\xc3\xa4in \\\"x\\\"\\\\\",\"begin_ms\":1763676000200,\"end_ms\":null,"
+                            "\"seconds\":0.0,\"metrics\":[]}],\"phases_truncated\":false}");
 }
 
 static void the_one_that_lasts_grows_with_the_samples(void **state) {
