@@ -65,6 +65,11 @@ typedef enum Hierarchy {
 } Hierarchy;
 
 const char *cgroup_place_path(const CgroupPlace *place, Hierarchy hierarchy);
+/* Puts a path into the place. 0, or CGROUP_MALFORMED when it is too long. */
+int cgroup_place_set(CgroupPlace *place, Hierarchy hierarchy, const char *path);
+
+/* The group that is seen where the hierarchy is mounted: "/", unless a container has a part of it only. NULL: it is not mounted. */
+const char *cgroup_tree_root(const CgroupTree *tree, Hierarchy hierarchy);
 
 /* The group's directory. 0, CGROUP_GONE, CGROUP_MALFORMED, or a negative errno. */
 int cgroup_tree_open(const CgroupTree *tree, Hierarchy hierarchy, const char *path, int *ret_fd);
