@@ -163,9 +163,18 @@ static void families_of_jobs_stand_together(void **state) {
 
 static void what_means_the_same_of_node_and_job_is_one_family(void **state) {
         static const char *const families[] = {
-                "cpu_utilization_ratio", "cpu_user_seconds_total", "cpu_system_seconds_total", "cpu_unused_seconds", "disk_read_bytes_total",
-                "disk_written_bytes_total", "oom_kills_total", "pressure_cpu_waiting_seconds_total", "pressure_memory_waiting_seconds_total",
-                "pressure_memory_stalled_seconds_total", "pressure_io_waiting_seconds_total", "pressure_io_stalled_seconds_total",
+                "cpu_utilization_ratio",
+                "cpu_user_seconds_total",
+                "cpu_system_seconds_total",
+                "cpu_unused_seconds",
+                "disk_read_bytes_total",
+                "disk_written_bytes_total",
+                "oom_kills_total",
+                "pressure_cpu_waiting_seconds_total",
+                "pressure_memory_waiting_seconds_total",
+                "pressure_memory_stalled_seconds_total",
+                "pressure_io_waiting_seconds_total",
+                "pressure_io_stalled_seconds_total",
         };
         Fixture *fixture = *state;
 
