@@ -36,6 +36,11 @@ typedef enum OptionId {
         OPTION_INTERVAL,
         OPTION_COUNT,
         OPTION_ROOT,
+        OPTION_RANKS,
+        OPTION_NODE,
+        OPTION_NODES,
+        OPTION_LATENCIES,
+        OPTION_BATCH_LENGTH,
         N_OPTIONS,
 } OptionId;
 
@@ -70,12 +75,15 @@ typedef struct Options {
         const char *labels[JOB_LABELS_MAX]; /* key=value, checked */
         size_t n_labels;
         int64_t rank;
+        int32_t node;
+        int32_t n_nodes, n_ranks; /* 0: not given */
         int32_t pid;
         int32_t exit_status;
         IndicatorMode indicator;
         int state; /* JobState; -1: all */
         uint64_t limit;
         uint64_t count;
+        uint64_t batch_length;
         uint64_t timeout_ns;
         uint64_t interval_ns;
         char **arguments; /* what is no option */
