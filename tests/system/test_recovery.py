@@ -218,9 +218,8 @@ class Recovery(harness.TestCase):
         self.assertEqual((done["state"], done["exit"]["status"], done["labels"]["partition"]), ("finished", 3, "gpu"))
         self.assertEqual(self.job_metrics(daemon, "job-done")["total_disk_io_read_mb"]["value"], 3)
         # It ran on a machine of another boot; its last checkpoint is of that perfd, too.
-        lost = self.job(daemon, "job-on")
-        self.assertEqual(lost["state"], "interrupted")
-        self.assertIn("rebooted", lost["note"])
+        wait_for(lambda: self.job(daemon, "job-on")["state"] == "interrupted", "the end of the job that was lost")
+        self.assertIn("rebooted", self.job(daemon, "job-on")["note"])
         self.assertEqual(self.job_metrics(daemon, "job-on")["cpu_user_seconds"]["value"], 5)
         with daemon.client() as client:
             self.assert_status(client.begin("job-done"), "INVALID")
