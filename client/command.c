@@ -61,8 +61,13 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .synopsis = "[OPTION]…",
                 .summary = "List all numbers of the node or of a job",
                 .help = "One line each: name, value, unit, and whether it is exact or sampled.\n",
-                .examples = { "perfctl metrics", "perfctl metrics --job train-17 | grep cpu", "perfctl metrics --json" },
-                .options = OPTION(JOB) | OPTION(JSON),
+                .examples = {
+                        "perfctl metrics",
+                        "perfctl metrics --job train-17 | grep cpu",
+                        "perfctl metrics --json",
+                        "perfctl metrics --job train-17 --mlflow --prefix node3/",
+                },
+                .options = OPTION(JOB) | OPTION(MLFLOW) | OPTION(NAMES) | OPTION(PREFIX) | OPTION(COMPAT) | OPTION(JSON),
         },
         [COMMAND_WATCH] = {
                 .name = "watch",

@@ -45,9 +45,10 @@ _perfctl() {
         --spool|--root) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
         --job|-j) mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur"); return ;;
         --indicator|-i) mapfile -t COMPREPLY < <(compgen -W 'auto yes no' -- "$cur"); return ;;
+        --names) mapfile -t COMPREPLY < <(compgen -W 'sanitised raw' -- "$cur"); return ;;
         --state) mapfile -t COMPREPLY < <(compgen -W 'running finished interrupted' -- "$cur"); return ;;
         --pid) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur"); return ;;
-        --timeout|-t|--name|-n|--label|-l|--rank|-r|--exit-status|--limit|--interval|--count|-c|--batch-length) return ;;
+        --timeout|-t|--name|-n|--label|-l|--rank|-r|--exit-status|--limit|--interval|--count|-c|--batch-length|--prefix) return ;;
         esac
 
         case $command in
@@ -55,7 +56,7 @@ _perfctl() {
         run)           options="$globals --job --name --label --rank --indicator --spool --verbose --" ;;
         submit)        options="$globals --job --timeout --spool --latencies --batch-length --json" ;;
         report|'job show') options="$globals --json" ;;
-        metrics)       options="$globals --job --json" ;;
+        metrics)       options="$globals --job --mlflow --names --prefix --compat --json" ;;
         watch)         options="$globals --interval --count --json" ;;
         'job list')    options="$globals --state --limit --json" ;;
         'job begin')   options="$globals --name --label --rank --pid --timeout --json" ;;
