@@ -36,6 +36,9 @@ typedef enum OptionId {
         OPTION_INTERVAL,
         OPTION_COUNT,
         OPTION_ROOT,
+        OPTION_RANKS,
+        OPTION_NODE,
+        OPTION_NODES,
         OPTION_LATENCIES,
         OPTION_BATCH_LENGTH,
         OPTION_MLFLOW,
@@ -79,6 +82,8 @@ typedef struct Options {
         const char *labels[JOB_LABELS_MAX]; /* key=value, checked */
         size_t n_labels;
         int64_t rank;
+        int32_t node;
+        int32_t n_nodes, n_ranks; /* 0: not given */
         int32_t pid;
         int32_t exit_status;
         IndicatorMode indicator;

@@ -174,6 +174,57 @@ static void a_volatile_store_lies_beside_the_socket_unless_told_otherwise(void *
         assert_string_equal(c.store_directory, "/ram");
 }
 
+static void patterns_are_checked_and_a_fault_is_placed(void **state) {
+        ConfigError e = {};
+        Config c;
+
+        (void)state;
+        config_defaults(&c);
+        assert_int_equal(config_set(&c, "patterns", "scope", "/system.slice/run-{job}.scope", &e), 0);
+        assert_string_equal(c.patterns_scope, "/system.slice/run-{job}.scope");
+        assert_int_equal(config_set(&c, "patterns", "scope", "/a/{job} /b/{jbo}", &e), CONFIG_INVALID);
+        assert_string_equal(e.text, "[patterns] scope = /a/{job} /b/{jbo}: character 13: expected {job}, {sluid}, {uid} or {node}");
+        assert_string_equal(c.patterns_scope, "/system.slice/run-{job}.scope");
+        assert_int_equal(config_set(&c, "patterns", "scope", "", &e), 0);
+        assert_string_equal(c.patterns_scope, "");
+}
+
+static void patterns_that_are_too_long_are_refused(void **state) {
+        char text[2 * CONFIG_TEXT_MAX];
+        ConfigError e = {};
+        Config c;
+
+        (void)state;
+        config_defaults(&c);
+        (void)snprintf(text, sizeof(text), "/a/{job}%0*d /b/{job}%0*d", CONFIG_TEXT_MAX / 2, 0, CONFIG_TEXT_MAX / 2, 0);
+        assert_int_equal(config_set(&c, "patterns", "other", text, &e), CONFIG_INVALID);
+        assert_non_null(strstr(e.text, "expected patterns of at most 255 bytes"));
+}
+
+static void all_patterns_go_to_the_finder_and_a_reload_changes_them(void **state) {
+        FinderPattern patterns[CONFIG_PATTERNS_MAX];
+        scoped(buffer_deinit) Buffer restart = {};
+        ConfigError e = {};
+        Config c, fresh;
+
+        (void)state;
+        config_defaults(&c);
+        assert_int_equal(config_patterns(&c, patterns), CONFIG_PATTERNS_MAX);
+        assert_string_equal(patterns[0].name, "slurm");
+        assert_string_equal(patterns[0].others, "system");
+        assert_ptr_equal(patterns[0].text, c.patterns_slurm);
+        assert_string_equal(patterns[CONFIG_PATTERNS_MAX - 1].name, "other");
+        assert_null(patterns[CONFIG_PATTERNS_MAX - 1].others);
+
+        config_defaults(&fresh);
+        assert_int_equal(config_set(&fresh, "patterns", "slurm", "", &e), 0);
+        assert_int_equal(config_set(&fresh, "patterns", "other", "/jobs/{job}", &e), 0);
+        config_apply(&c, &fresh, &restart);
+        assert_int_equal(restart.n, 0);
+        assert_string_equal(c.patterns_slurm, "");
+        assert_string_equal(c.patterns_other, "/jobs/{job}");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(without_a_file_everything_has_its_default),
@@ -184,6 +235,9 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(an_error_in_a_drop_in_names_the_drop_in, setup, teardown),
                 cmocka_unit_test(a_reload_applies_what_it_may_and_names_the_rest),
                 cmocka_unit_test(a_volatile_store_lies_beside_the_socket_unless_told_otherwise),
+                cmocka_unit_test(patterns_are_checked_and_a_fault_is_placed),
+                cmocka_unit_test(patterns_that_are_too_long_are_refused),
+                cmocka_unit_test(all_patterns_go_to_the_finder_and_a_reload_changes_them),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
