@@ -53,7 +53,7 @@ static int print_list(const Options *options, const Value *answer) {
                 return EXIT_USAGE;
         }
         if (names.n_same > 0)
-                say("--prefix leaves too little of the 50 characters of a name: %zu names are the same as another, '%s' first. All are printed",
+                say("%zu names are the same as another, '%s' first: --prefix leaves too little of their 50 characters. All are printed",
                     names.n_same, names.same);
         return print_out(&out);
 }

@@ -45,6 +45,7 @@ typedef enum OptionId {
         OPTION_NAMES,
         OPTION_PREFIX,
         OPTION_COMPAT,
+        OPTION_OUTPUT,
         N_OPTIONS,
 } OptionId;
 
@@ -78,6 +79,7 @@ typedef struct Options {
         const char *spool;
         const char *root;
         const char *name;
+        const char *output; /* file to write to */
         const char *prefix; /* of the names of metrics */
         const char *labels[JOB_LABELS_MAX]; /* key=value, checked */
         size_t n_labels;

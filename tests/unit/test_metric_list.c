@@ -49,8 +49,8 @@ static void make(List *list, const char *answer_text, const MetricListStyle *sty
         assert_true(json_is_array(list->metrics));
 }
 
-static const char answer[] = "{\"metrics\": [{\"key\": \"max_t_mem_percent\", \"value\": 30, \"timestamp\": 1700000000123, \"step\": 2, \"unit\": \"%\","
-                             "   \"quality\": \"sampled\", \"scope\": \"node\"},"
+static const char answer[] = "{\"metrics\": [{\"key\": \"max_t_mem_percent\", \"value\": 30, \"timestamp\": 1700000000123,"
+                             "   \"step\": 2, \"unit\": \"%\", \"quality\": \"sampled\", \"scope\": \"node\"},"
                              "  {\"key\": \"node_cpu_hours\", \"value\": null, \"timestamp\": 1, \"step\": 0},"
                              "  {\"key\": \"job_cpu_seconds\", \"value\": 0.5, \"timestamp\": 1700000000123, \"step\": 2}],"
                              " \"compat\": [{\"key\": \"max_t_mem_percent\", \"value\": 30.1, \"timestamp\": 1700000000123, \"step\": 2}]}";
@@ -70,7 +70,8 @@ static void names_can_be_perf_pys_own(void **state) {
 
         (void)state;
         make(&list, answer, &(MetricListStyle){ .prefix = "//(", .has_raw_names = true, .is_compat = true });
-        assert_string_equal(list.text.text, "[{\"key\":\"//(max_t_(mem_percent)\",\"value\":30.1,\"timestamp\":1700000000123,\"step\":2}]\n");
+        assert_string_equal(list.text.text, "[{\"key\":\"//(max_t_(mem_percent)\",\"value\":30.1,\"timestamp\":1700000000123,"
+                                            "\"step\":2}]\n");
         assert_null(list.names.refused);
 }
 
