@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <grp.h>
 #include <ini.h>
 #include <limits.h>
 #include <string.h>
@@ -20,6 +21,7 @@ typedef enum SettingType {
         TYPE_MODE,
         TYPE_PATH,   /* absolute */
         TYPE_LISTEN, /* ADDRESS:PORT or off */
+        TYPE_GROUP,  /* name or number, or nothing */
         TYPE_PATTERNS, /* of cgroups that are jobs, separated by blanks */
 } SettingType;
 
@@ -47,6 +49,7 @@ static const Setting settings[] = {
         { "sampling", "filesystems_interval", TYPE_DURATION, AT(filesystems_interval_ns), "10s", S, 3600 * S, "a time from 1s to 1h", true },
         { "socket", "path", TYPE_PATH, AT(socket_path), "/run/perfd/perfd.sock", 1, 107, "an absolute path of at most 107 bytes", true },
         { "socket", "mode", TYPE_MODE, AT(socket_mode), "0666", 0, 0777, "an octal mode from 0000 to 0777", true },
+        { "socket", "admin_group", TYPE_GROUP, AT(admin_gid), "", 0, CONFIG_NO_GROUP, "the name or number of a group that is there, or nothing", false },
         { "http", "listen", TYPE_LISTEN, AT(http_listen), "127.0.0.1:9847", 0, 0, "ADDRESS:PORT, [IPV6]:PORT or off", true },
         { "http", "socket", TYPE_PATH, AT(http_socket), "", 0, 107, "an absolute path of at most 107 bytes, or nothing", true },
         { "http", "threads", TYPE_COUNT, AT(http_threads), "2", 1, 16, "a whole number from 1 to 16", true },
@@ -78,7 +81,7 @@ static const Setting settings[] = {
         { "patterns", "scope", TYPE_PATTERNS, AT(patterns_scope), "", 0, 0, PATTERNS, false },
         { "patterns", "service", TYPE_PATTERNS, AT(patterns_service), "", 0, 0, PATTERNS, false },
         { "patterns", "other", TYPE_PATTERNS, AT(patterns_other), "", 0, 0, PATTERNS, false },
-        { "metrics", "jobs", TYPE_COUNT, AT(metrics_jobs), "80", 0, 10000, "a whole number from 0 to 10000", false },
+        { "metrics", "jobs", TYPE_COUNT, AT(metrics_jobs), "60", 0, 10000, "a whole number from 0 to 10000", false },
         { "metrics", "finished_for", TYPE_DURATION, AT(metrics_finished_ns), "10min", 0, DAY, "a time of at most 1d", false },
 };
 
@@ -92,6 +95,36 @@ static int parse_mode(const char *text, uint64_t *ret) {
 
         *ret = v;
         return 0;
+}
+
+#define GROUP_BYTES_MAX (1024U * 1024U) /* a group's members included */
+
+/* May take as long as the machine's user database does; it is asked when a configuration is read, and then no more. */
+static int find_group(const char *name, uint64_t *ret) {
+        struct group group, *found = NULL;
+        int r = ERANGE;
+
+        for (size_t n = 1024; r == ERANGE && n <= GROUP_BYTES_MAX; n *= 4) {
+                scoped(freep) char *text = malloc(n);
+
+                r = text ? getgrnam_r(name, &group, text, n, &found) : ENOMEM;
+        }
+        if (r != 0 || !found)
+                return CONFIG_INVALID;
+
+        *ret = group.gr_gid;
+        return 0;
+}
+
+static int parse_group(const char *text, uint64_t *ret) {
+        if (*text == '\0') {
+                *ret = CONFIG_NO_GROUP;
+                return 0;
+        }
+        if (strspn(text, "0123456789") == strlen(text))
+                return parse_u64(text, ret) == 0 && *ret < UINT32_MAX ? 0 : CONFIG_INVALID;
+
+        return find_group(text, ret);
 }
 
 /* Checks the form only; whether one can listen there is found out by listening. */
@@ -154,6 +187,9 @@ static int setting_parse_number(const Setting *setting, const char *text, uint64
                 break;
         case TYPE_MODE:
                 r = parse_mode(text, &v);
+                break;
+        case TYPE_GROUP:
+                r = parse_group(text, &v);
                 break;
         case TYPE_COUNT:
         case TYPE_PATH:

@@ -17,11 +17,13 @@
 
 #define CONFIG_DEFAULT_PATH "/etc/perfd/perfd.conf"
 #define CONFIG_TEXT_MAX 256
+#define CONFIG_NO_GROUP UINT64_MAX
 
 typedef struct Config {
         uint64_t interval_ns, filesystems_interval_ns;
         char socket_path[CONFIG_TEXT_MAX];
         uint64_t socket_mode;
+        uint64_t admin_gid; /* CONFIG_NO_GROUP: only root acts for others */
         char http_listen[CONFIG_TEXT_MAX]; /* ADDRESS:PORT, or "off" */
         char http_socket[CONFIG_TEXT_MAX]; /* "": http.sock beside socket_path */
         uint64_t http_threads, http_connections, http_connections_per_ip;
