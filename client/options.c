@@ -24,7 +24,7 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_LABEL] = { "label", "KEY=VALUE", "A label of the job; may be repeated", 'l' },
         [OPTION_RANK] = { "rank", "N", "Rank of this process in a parallel run", 'r' },
         [OPTION_PID] = { "pid", "PID", "Process that stands for the job", 0 },
-        [OPTION_UID] = { "uid", "UID", "Whose job it is; for root, and the administrators' group", 0 },
+        [OPTION_UID] = { "uid", "UID", "Whose job it is; for root and administrators", 0 },
         [OPTION_INDICATOR] = { "indicator", "WHEN", "Submit what it measured: auto, yes or no", 'i' },
         [OPTION_VERBOSE] = { "verbose", NULL, "Say on stderr what is done", 'v' },
         [OPTION_EXIT_STATUS] = { "exit-status", "N", "How it ended, 0 to 255", 0 },
