@@ -225,6 +225,38 @@ static void without_a_quota_nothing_is_throttled(void **state) {
         assert_usage(&set, USAGE_THROTTLED_RATIO, 0, QUALITY_EXACT);
 }
 
+static void a_quota_of_a_group_above_throttles_unseen(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        now.quota_us = 150000;
+        now.n_periods = now.n_throttled = now.throttled_us = 0;
+        usage_begin(&usage, &now, true);
+        now.boottime_ns += 50 * MS;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+        assert_absent(&set, USAGE_THROTTLED_RATIO, QUALITY_TOO_SHORT);
+        assert_usage(&set, USAGE_THROTTLED, 0, QUALITY_EXACT);
+
+        now.boottime_ns += 150 * MS;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+        assert_absent(&set, USAGE_THROTTLED_RATIO, QUALITY_UNKNOWN_SOURCE);
+        assert_absent(&set, USAGE_THROTTLED, QUALITY_UNKNOWN_SOURCE);
+        assert_usage(&set, USAGE_CPU_GIVEN, 1.5, QUALITY_EXACT);
+
+        /* The group's own one, of which no period happened to end since the begin. */
+        now.n_periods = now.n_throttled = 7;
+        usage_begin(&usage, &now, false);
+        now.boottime_ns += SECOND;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+        assert_absent(&set, USAGE_THROTTLED_RATIO, QUALITY_TOO_SHORT);
+        assert_usage(&set, USAGE_THROTTLED, 0, QUALITY_EXACT);
+}
+
 static void the_peak_of_a_group_made_for_the_job_is_the_kernels(void **state) {
         CgroupSample now = sample_of_all();
         UsageSet set;
@@ -438,6 +470,7 @@ int main(void) {
                 cmocka_unit_test(given_is_the_least_of_node_cpuset_and_quota),
                 cmocka_unit_test(utilization_is_against_what_was_given),
                 cmocka_unit_test(without_a_quota_nothing_is_throttled),
+                cmocka_unit_test(a_quota_of_a_group_above_throttles_unseen),
                 cmocka_unit_test(the_peak_of_a_group_made_for_the_job_is_the_kernels),
                 cmocka_unit_test(the_peak_of_another_group_is_the_highest_sample),
                 cmocka_unit_test(limits_at_or_above_the_nodes_are_none),
