@@ -145,10 +145,10 @@ void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh) {
         *usage = (Usage){ .begin = *sample, .last = *sample, .is_fresh = is_fresh };
 
         if (is_fresh) {
-                CgroupSample *begin = &usage->begin;
-
-                begin->n_memory_high = begin->n_memory_max = begin->n_oom = begin->n_oom_kill = 0;
-                begin->have |= 1U << CGROUP_MEMORY_EVENTS;
+                for (size_t i = 0; i < N_ELEMENTS(fields); i++)
+                        if (fields[i].kind == FIELD_COUNTER)
+                                *field_of(&usage->begin, &fields[i]) = 0;
+                usage->begin.have |= 1U << CGROUP_MEMORY_EVENTS;
         }
 
         base_cpu(usage, sample);
@@ -373,6 +373,12 @@ void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memor
         put_throttling(usage, ret);
         put_memory(usage, node_memory_bytes, ret);
         put_pids(usage, ret);
+}
+
+void usage_cut(UsageSet *usage) {
+        for (UsageMetric metric = 0; metric < N_USAGES; metric++)
+                if (usage->quality[metric] == QUALITY_EXACT)
+                        usage->quality[metric] = QUALITY_SAMPLED;
 }
 
 void usage_none(UsageSet *ret) {
