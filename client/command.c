@@ -104,7 +104,8 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .help = "Beginning a running job of one's own again changes nothing and is no error. With\n"
                         "--pid the job counts as interrupted when that process ends before `job end`.\n",
                 .examples = { "perfctl job begin --name train --pid $$ train-17" },
-                .options = OPTION(NAME) | OPTION(LABEL) | OPTIONS_PLACE | OPTION(PID) | OPTION(TIMEOUT) | OPTION(JSON),
+                .options = OPTION(NAME) | OPTION(LABEL) | OPTIONS_PLACE | OPTION(PID) | OPTION(UID) | OPTION(TIMEOUT) |
+                           OPTION(JSON),
                 .n_arguments_min = 1,
                 .n_arguments_max = 1,
         },

@@ -24,6 +24,7 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_LABEL] = { "label", "KEY=VALUE", "A label of the job; may be repeated", 'l' },
         [OPTION_RANK] = { "rank", "N", "Rank of this process in a parallel run", 'r' },
         [OPTION_PID] = { "pid", "PID", "Process that stands for the job", 0 },
+        [OPTION_UID] = { "uid", "UID", "Whose job it is; for root and administrators", 0 },
         [OPTION_INDICATOR] = { "indicator", "WHEN", "Submit what it measured: auto, yes or no", 'i' },
         [OPTION_VERBOSE] = { "verbose", NULL, "Say on stderr what is done", 'v' },
         [OPTION_EXIT_STATUS] = { "exit-status", "N", "How it ended, 0 to 255", 0 },
@@ -236,6 +237,17 @@ static int parse_rank(Options *options, const char *value) {
         return r;
 }
 
+/* The largest is nobody to the kernel. */
+static int parse_uid(Options *options, const char *value) {
+        uint64_t v;
+        int r;
+
+        r = parse_number(options, OPTION_UID, value, 0, UINT32_MAX - 1, &v);
+        if (r == 0)
+                options->uid = (uint32_t)v;
+        return r;
+}
+
 static int take_value(Options *options, OptionId id, const char *value) {
         switch (id) {
         case OPTION_SOCKET:
@@ -268,6 +280,8 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_i32(options, id, value, 1, INT32_MAX, &options->n_nodes);
         case OPTION_PID:
                 return parse_i32(options, id, value, 1, INT32_MAX, &options->pid);
+        case OPTION_UID:
+                return parse_uid(options, value);
         case OPTION_INDICATOR:
                 return parse_indicator_mode(options, value);
         case OPTION_EXIT_STATUS:

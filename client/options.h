@@ -28,6 +28,7 @@ typedef enum OptionId {
         OPTION_LABEL,
         OPTION_RANK,
         OPTION_PID,
+        OPTION_UID,
         OPTION_INDICATOR,
         OPTION_VERBOSE,
         OPTION_EXIT_STATUS,
@@ -87,6 +88,7 @@ typedef struct Options {
         int32_t node;
         int32_t n_nodes, n_ranks; /* 0: not given */
         int32_t pid;
+        uint32_t uid;
         int32_t exit_status;
         IndicatorMode indicator;
         int state; /* JobState; -1: all */

@@ -47,6 +47,7 @@ _perfctl() {
         --indicator|-i) mapfile -t COMPREPLY < <(compgen -W 'auto yes no' -- "$cur"); return ;;
         --names) mapfile -t COMPREPLY < <(compgen -W 'sanitised raw' -- "$cur"); return ;;
         --state) mapfile -t COMPREPLY < <(compgen -W 'running finished interrupted' -- "$cur"); return ;;
+        --uid) mapfile -t COMPREPLY < <(compgen -W "$(cut -d : -f 3 /etc/passwd)" -- "$cur"); return ;;
         --pid) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur"); return ;;
         --timeout|-t|--name|-n|--label|-l|--rank|-r|--ranks|--node|--nodes|--exit-status|--limit|--interval|--count|-c) return ;;
         --batch-length|--prefix) return ;;
@@ -60,7 +61,7 @@ _perfctl() {
         metrics)       options="$globals --job --mlflow --names --prefix --compat --json" ;;
         watch)         options="$globals --interval --count --json" ;;
         'job list')    options="$globals --state --limit --json" ;;
-        'job begin')   options="$globals --name --label --rank --ranks --node --nodes --pid --timeout --json" ;;
+        'job begin')   options="$globals --name --label --rank --ranks --node --nodes --pid --uid --timeout --json" ;;
         'job end')     options="$globals --exit-status --timeout --json" ;;
         status)        options="$globals --timeout --spool --json" ;;
         doctor)        options="$globals --root --timeout --spool --json" ;;
