@@ -1,5 +1,6 @@
 """perfctl mark and time: phases of a job, and a command that nothing of perfd's can stop."""
 
+import json
 import os
 import signal
 import subprocess
@@ -96,6 +97,105 @@ class Away(TestCase):
             self.assertEqual((done.returncode, done.stdout), (2, ""), words)
             self.assertIn(text, done.stderr)
         self.assertEqual(perfctl("mark", "load", PERFD_JOB="a/b").returncode, 2)
+
+
+class Phases(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.running = self.daemon("[sampling]\ninterval = 100ms\n")
+        with self.running.client() as client:
+            self.assert_status(client.begin("train-17"), "OK")
+
+    def perfctl(self, *words, status=0, **environment):
+        done = perfctl(*words, socket=self.running.socket, **{"PERFD_JOB": "train-17", **environment})
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def end(self, job="train-17"):
+        with self.running.client() as client:
+            self.assert_status(client.end(job, 0), "OK")
+
+    def phases(self, job="train-17"):
+        return self.running.get(f"/api/v1/jobs/{job}").json["phases"]
+
+    def names(self, job="train-17"):
+        return [phase["name"] for phase in self.phases(job)]
+
+    def test_a_mark_begins_a_phase_and_ends_the_one_before(self):
+        first = self.perfctl("mark", "load", "--json")
+        second = self.perfctl("mark", "größe µ", "--json", "--job", "train-17", PERFD_JOB="other")
+        self.assertEqual(json.loads(first.stdout), {"job": "train-17", "phase": "load", "previous": ""})
+        self.assertEqual(json.loads(second.stdout), {"job": "train-17", "phase": "größe µ", "previous": "load"})
+        self.assertEqual(self.perfctl("mark", "evaluate").stdout, "")
+        self.end()
+        self.assertEqual([name for name in self.names() if name], ["load", "größe µ", "evaluate"])
+        for phase in self.phases():
+            self.assertLessEqual(phase["begin_ms"], phase["end_ms"])
+
+    def test_a_job_that_is_not_there_and_one_that_has_ended(self):
+        done = self.perfctl("mark", "load", status=1, PERFD_JOB="absent")
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.end()
+        self.assertEqual(len(self.perfctl("mark", "late", status=1).stderr.splitlines()), 1)
+        done = self.perfctl("time", "late", "--", "echo", "ran")
+        self.assertEqual((done.stdout, len(done.stderr.splitlines())), ("ran\n", 1))
+        self.assertIn("Running 'echo' without marking it", done.stderr)
+
+    def test_without_a_job_a_command_runs_all_the_same(self):
+        done = self.perfctl("time", "load", "--", "echo", "ran", PERFD_JOB="")
+        self.assertEqual((done.stdout, len(done.stderr.splitlines())), ("ran\n", 1))
+
+    def test_a_timed_command_has_its_seconds_and_the_phase_before_goes_on(self):
+        self.perfctl("mark", "main")
+        done = self.perfctl("time", "load", "--", "sleep", "0.3")
+        self.assertEqual(done.stderr, "")
+        self.end()
+        phases = [phase for phase in self.phases() if phase["name"]]
+        self.assertEqual([phase["name"] for phase in phases], ["main", "load", "main"])
+        self.assertGreaterEqual(phases[1]["seconds"], 0.3)
+        self.assertLess(phases[1]["seconds"], 0.3 + SLACK_S)
+
+    def test_timed_commands_can_be_nested(self):
+        inner = [str(PERFCTL), "time", "inner", "--", "sleep", "0.2"]
+        done = self.perfctl("time", "outer", "--", *inner)
+        self.assertEqual(done.stderr, "")
+        self.perfctl("mark", "rest")
+        self.end()
+        phases = [phase for phase in self.phases() if phase["name"]]
+        self.assertEqual([phase["name"] for phase in phases], ["outer", "inner", "outer", "rest"])
+        self.assertGreaterEqual(phases[1]["seconds"], 0.2)
+        self.assertGreaterEqual(phases[2]["seconds"], phases[1]["seconds"])
+
+    def test_a_command_that_marks_phases_itself_is_told_where_its_seconds_are(self):
+        done = self.perfctl("time", "outer", "--", PERFCTL, "mark", "own")
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertIn("Phase 'outer' was over before its command: its seconds stand at 'own'", done.stderr)
+
+    def test_a_restart_of_perfd_meanwhile_costs_nothing(self):
+        directory = self.temporary_directory()
+        ready, go = directory / "ready", directory / "go"
+        script = f"touch {ready}; while [ ! -e {go} ]; do sleep 0.05; done"
+        process = subprocess.Popen([str(PERFCTL), "time", "load", "--", "sh", "-c", script], stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "PERFD_SOCKET": str(self.running.socket), "PERFD_JOB": "train-17"})
+        wait_for(ready.exists, "the command")
+        self.running.restart()
+        go.touch()
+        _, err = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual((process.returncode, err), (0, ""))
+        self.end()
+        load, = [phase for phase in self.phases() if phase["name"] == "load"]
+        self.assertGreater(load["seconds"], 0)
+
+    @unittest.skipUnless(os.getuid() == 0, "needs two users")
+    def test_a_job_of_somebody_else_is_denied(self):
+        os.chmod(self.running.directory, 0o755)
+        os.chmod(self.running.socket, 0o777)
+        done = subprocess.run([str(PERFCTL), "mark", "--job", "train-17", "theirs"], text=True, capture_output=True, timeout=TIMEOUT_S,
+                              user=65534, group=65534, cwd="/", env={"PERFD_SOCKET": str(self.running.socket)})
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.end()
+        self.assertEqual(self.names(), [])
 
 
 if __name__ == "__main__":
