@@ -121,6 +121,7 @@ static int ask_encode(const Ask *ask, uint64_t sequence, Buffer *out) {
                 return codec_encode_submit(sequence, ask->item, 1, out);
         case REQUEST_MARK:
                 return codec_encode_mark(sequence, ask->job, ask->phase, NAN, out);
+        case REQUEST_REGISTER:
         case REQUEST_HELLO:
                 break;
         }
