@@ -81,7 +81,7 @@ static const Setting settings[] = {
         { "patterns", "scope", TYPE_PATTERNS, AT(patterns_scope), "", 0, 0, PATTERNS, false },
         { "patterns", "service", TYPE_PATTERNS, AT(patterns_service), "", 0, 0, PATTERNS, false },
         { "patterns", "other", TYPE_PATTERNS, AT(patterns_other), "", 0, 0, PATTERNS, false },
-        { "metrics", "jobs", TYPE_COUNT, AT(metrics_jobs), "80", 0, 10000, "a whole number from 0 to 10000", false },
+        { "metrics", "jobs", TYPE_COUNT, AT(metrics_jobs), "60", 0, 10000, "a whole number from 0 to 10000", false },
         { "metrics", "finished_for", TYPE_DURATION, AT(metrics_finished_ns), "10min", 0, DAY, "a time of at most 1d", false },
 };
 
