@@ -1,17 +1,19 @@
 """libperfd: its manual's program, both ways to link it, and what it does when things go wrong."""
 
 import ctypes
+import errno
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
 import unittest
 
-from harness import BUILD, IS_SANITIZED, ROOT, TIMEOUT_S, TestCase, indicator, wait_for
+from harness import BUILD, IS_SANITIZED, ROOT, TIMEOUT_S, TestCase, frame, indicator, wait_for, wire
 
 SHARED = BUILD / "libperfd.so.0"
 OK, DUPLICATE, INVALID, NOT_FOUND = 0, 1, 2, 7
@@ -232,6 +234,39 @@ class Behaviour(TestCase):
         self.assertEqual(self.library.perfd_mark(client, None, b"load"), INVALID)
         self.assertIn("$PERFD_JOB: expected 1…128 characters", self.error(client))
         self.assertEqual(self.library.perfd_mark(client, b"j", b"more"), OK)
+
+    def test_only_what_may_be_taken_twice_is_sent_again(self):
+        """A daemon that answers once, reads the next request, and is gone."""
+        path = self.temporary_directory() / "perfd.sock"
+        for ask, is_sent_again in ((lambda client: self.library.perfd_mark(client, b"j", b"load"), False),
+                                   (lambda client: self.library.perfd_job_end(client, b"j", 0), True)):
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind(str(path))
+                listening.listen()
+                client = self.open(path)
+
+                def serve():
+                    with listening.accept()[0] as connection:
+                        connection.recv(4096)
+                        connection.sendall(frame(wire.Reply(sequence=1)))
+                        connection.recv(4096)
+                thread = threading.Thread(target=serve)
+                thread.start()
+                self.assertEqual(self.library.perfd_job_begin(client, b"j", None), OK)
+                answer = threading.Thread(target=lambda: outcomes.append(ask(client)))
+                outcomes = []
+                answer.start()
+                thread.join(TIMEOUT_S)
+                if is_sent_again:
+                    listening.settimeout(TIMEOUT_S)
+                    with listening.accept()[0] as connection:
+                        connection.recv(4096)
+                        connection.sendall(frame(wire.Reply(sequence=1)))
+                answer.join(TIMEOUT_S)
+                self.assertEqual(outcomes, [OK if is_sent_again else -errno.ECONNRESET])
+                listening.setblocking(False)
+                self.assertRaises(BlockingIOError, listening.accept)
+            path.unlink()
 
     def test_a_mark_finds_a_restarted_perfd(self):
         daemon = self.daemon()
