@@ -7,23 +7,35 @@
 #include "client/say.h"
 #include "model/indicator.h"
 
+/* An older perfd does not say in its answer where the job ran. */
+static const Value *ask_node(Question *question, const Value *job) {
+        const Value *on = value_get(job, "on");
+
+        if (on && on->type == VALUE_OBJECT)
+                return on;
+
+        return question_try(question, "/api/v1/node") == EXIT_DONE ? question->answer : NULL;
+}
+
 /* `job show` is the first part of `report`. */
 static int print_job(const Options *options, const Value *job, bool is_report) {
-        scoped(question_deinit) Question about_node = {};
+        scoped(question_deinit) Question of_node = {}, of_results = {};
         scoped(buffer_deinit) Buffer out = {};
+        const Value *node = NULL;
+        JobResults results = {};
         Screen screen;
-        int r;
 
-        /* Host name and clock are its; a report without them is still one. */
-        r = question_init(&about_node, options);
-        if (r == EXIT_DONE)
-                (void)question_try(&about_node, "/api/v1/node");
+        /* A report without host name and clock, or without results, is still one. */
+        if (question_init(&of_node, options) == EXIT_DONE)
+                node = ask_node(&of_node, job);
+        if (is_report && question_init(&of_results, options) == EXIT_DONE)
+                job_results_ask(&of_results, job, &results);
 
         screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
         if (is_report)
-                report_write(&screen, job, about_node.answer);
+                report_write(&screen, job, node, &results);
         else
-                report_write_head(&screen, job, about_node.answer);
+                report_write_head(&screen, job, node);
         return print_out(&out);
 }
 

@@ -63,7 +63,7 @@ static const char *report(Fixture *f, const char *note, int status, int signal, 
 
         buffer_printf(&text, job_json, note, status, signal);
         buffer_clear(&f->out);
-        report_write(&f->screen, read_value(f, text.text), has_node ? read_value(f, node_json) : NULL);
+        report_write(&f->screen, read_value(f, text.text), has_node ? read_value(f, node_json) : NULL, NULL);
         assert_int_equal(buffer_error(&f->out), 0);
         return f->out.text;
 }
@@ -145,7 +145,7 @@ static void answers_without_what_we_expect_do_no_harm(void **state) {
 
         for (size_t i = 0; i < N_ELEMENTS(answers); i++) {
                 buffer_clear(&f->out);
-                report_write(&f->screen, read_value(f, answers[i]), read_value(f, answers[i]));
+                report_write(&f->screen, read_value(f, answers[i]), read_value(f, answers[i]), NULL);
                 assert_int_equal(buffer_error(&f->out), 0);
         }
 }
