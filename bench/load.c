@@ -137,12 +137,12 @@ static int encode_submit(Buffer *out) {
 }
 
 static int encode_job(const Plan *plan, Buffer *out) {
-        JobInfo info = { .command = "python3 train.py --epochs 3", .user = "bench", .pid = (int32_t)plan->pid };
+        JobInfo info = { .command = "python3 train.py --epochs 3", .user = "bench", .node = -1, .pid = (int32_t)plan->pid };
         JobEnd end = { .has_exit_status = true };
 
         (void)snprintf(info.name, sizeof(info.name), "%.40s", plan->name);
         (void)snprintf(info.id, sizeof(info.id), "%.40s-%s", plan->name, mark_digits);
-        return plan->kind == KIND_BEGIN ? codec_encode_job_begin(MARK_SEQUENCE, &info, out)
+        return plan->kind == KIND_BEGIN ? codec_encode_job_begin(MARK_SEQUENCE, &(JobBegin){ .info = &info }, out)
                                         : codec_encode_job_end(MARK_SEQUENCE, info.id, &end, out);
 }
 

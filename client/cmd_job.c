@@ -49,7 +49,7 @@ int cmd_job_begin(const Options *options) {
         with_job.job = options->arguments[0];
         r = job_info_fill(&info, &with_job, NULL);
         if (r == 0)
-                r = deliver_begin(&courier, &info, &delivery);
+                r = deliver_begin(&courier, &(JobBegin){ .info = &info }, &delivery);
 
         return conclude(options, &courier, &delivery, r, "begun");
 }

@@ -42,7 +42,7 @@ static int begin(Run *run) {
 
         courier_allow(&run->courier, BEGIN_TIMEOUT_NS);
         run->courier.is_patient = false;
-        r = deliver_begin(&run->courier, &run->info, &delivery);
+        r = deliver_begin(&run->courier, &(JobBegin){ .info = &run->info }, &delivery);
         if (r == 0) {
                 run->is_begun = true;
                 return 0;

@@ -6,6 +6,7 @@
 #include "client/id.h"
 #include "client/input.h"
 #include "client/json.h"
+#include "client/latencies.h"
 #include "client/perfctl.h"
 #include "client/say.h"
 #include "client/spool.h"
@@ -23,6 +24,8 @@ typedef struct Origin {
 typedef struct Intake {
         const char *job;
         uint64_t realtime_ms;
+        bool is_latencies;     /* of batches, of which indicators are made */
+        uint64_t batch_length; /* 0: not given */
         Submission *items;
         Origin *origins; /* of the items */
         size_t n_items, n_allocated;
@@ -89,33 +92,37 @@ static void complain(const Origin *origin, const Complaint *complaint) {
         say("%s:%u%s: %s%s%s", origin->name, origin->line, column, complaint->path, complaint->path[0] ? ": " : "", complaint->text);
 }
 
-/* 0 also when something was complained about; < 0 only for trouble of our own. */
-static int take_text(Intake *intake, const char *name, const Buffer *text) {
-        Arena *arena = &intake->arenas[intake->n_arenas];
-        const Value *document;
+static int take_document(Intake *intake, Arena *arena, const Origin *origin, const Value *document) {
         Complaint complaint;
+        int r = 0;
+
+        if (intake->is_latencies)
+                r = latencies_from_value(document, intake->batch_length, arena, &document, &complaint);
+        if (r == 0)
+                r = add_item(intake, origin, document, &complaint);
+        if (r == INDICATOR_INVALID) {
+                complain(origin, &complaint);
+                intake->n_complaints++;
+        }
+        return r < 0 ? r : 0;
+}
+
+/* 0 also when something was complained about, here and below; < 0 only for trouble of our own. */
+static int take_documents(Intake *intake, Arena *arena, const char *name, const Buffer *text) {
+        const Value *document;
         JsonReader reader;
         JsonError error;
         size_t n_documents = 0;
         int r;
 
-        r = arena_init(arena, json_arena_size(text->n));
-        if (r < 0)
-                return r;
-        intake->n_arenas++;
-
         json_reader_init(&reader, text->text ? text->text : "", text->n);
         while (intake->n_complaints < COMPLAINTS_MAX && (r = json_read(&reader, arena, &document, &error)) == 0) {
                 Origin origin = { .name = name, .line = reader.begin_line, .column = reader.begin_column };
 
-                r = add_item(intake, &origin, document, &complaint);
+                r = take_document(intake, arena, &origin, document);
                 if (r < 0)
                         return r;
                 n_documents++;
-                if (r == INDICATOR_INVALID) {
-                        complain(&origin, &complaint);
-                        intake->n_complaints++;
-                }
         }
 
         if (r == JSON_MALFORMED) {
@@ -128,6 +135,35 @@ static int take_text(Intake *intake, const char *name, const Buffer *text) {
         }
 
         return r == JSON_TOO_LARGE ? -ENOMEM : r < 0 ? r : 0;
+}
+
+static int take_numbers(Intake *intake, Arena *arena, const char *name, const Buffer *text) {
+        Origin origin = { .name = name, .line = 1, .column = 1 };
+        const Value *document;
+        Complaint complaint;
+        int r;
+
+        r = latencies_from_lines(text->text, text->n, intake->batch_length, arena, &document, &complaint, &origin.line);
+        if (r == 0)
+                r = add_item(intake, &origin, document, &complaint);
+        if (r == INDICATOR_INVALID) {
+                complain(&origin, &complaint);
+                intake->n_complaints++;
+        }
+        return r < 0 ? r : 0;
+}
+
+static int take_text(Intake *intake, const char *name, const Buffer *text) {
+        Arena *arena = &intake->arenas[intake->n_arenas];
+        int r;
+
+        r = arena_init(arena, json_arena_size(text->n) + (intake->is_latencies ? latencies_arena_size(text->n) : 0));
+        if (r < 0)
+                return r;
+        intake->n_arenas++;
+
+        return intake->is_latencies && latencies_are_lines(text->text, text->n) ? take_numbers(intake, arena, name, text) :
+                                                                                  take_documents(intake, arena, name, text);
 }
 
 static int take_file(Intake *intake, const char *file) {
@@ -267,6 +303,13 @@ int cmd_submit(const Options *options) {
         const char *job = options->job ? options->job : getenv("PERFD_JOB");
         int r;
 
+        if (options_has(options, OPTION_BATCH_LENGTH) && !options_has(options, OPTION_LATENCIES)) {
+                say("--batch-length goes with --latencies");
+                return EXIT_USAGE;
+        }
+
+        intake.is_latencies = options_has(options, OPTION_LATENCIES);
+        intake.batch_length = options->batch_length;
         intake.job = job ? job : "";
         if (intake.job[0] && !name_is_valid(intake.job, JOB_ID_MAX - 1)) {
                 say("$PERFD_JOB is '%s': expected 1 to 128 characters of [A-Za-z0-9_.:-]", intake.job);

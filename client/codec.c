@@ -164,19 +164,37 @@ int codec_encode_hello(uint64_t sequence, const char *client, Buffer *out) {
         return put_frame(&request, out);
 }
 
-int codec_encode_job_begin(uint64_t sequence, const JobInfo *info, Buffer *out) {
+static void job_info_to_wire(const JobInfo *info, Perfd__V1__JobBegin *ret) {
+        ret->job = (char *)info->id;
+        ret->name = (char *)info->name;
+        ret->command = (char *)info->command;
+        ret->user = (char *)info->user;
+        ret->pid = info->pid;
+        ret->nodes = info->n_nodes;
+        ret->ranks = info->n_ranks;
+        ret->enclosure = (Perfd__V1__Enclosure)info->enclosure;
+        if (info->rank >= 0) {
+                ret->rank_given_case = PERFD__V1__JOB_BEGIN__RANK_GIVEN_RANK;
+                ret->rank = info->rank;
+        }
+        if (info->node >= 0) {
+                ret->node_given_case = PERFD__V1__JOB_BEGIN__NODE_GIVEN_NODE;
+                ret->node = (uint32_t)info->node;
+        }
+}
+
+int codec_encode_job_begin(uint64_t sequence, const JobBegin *from, Buffer *out) {
         Perfd__V1__Label labels[JOB_LABELS_MAX], *pointers[JOB_LABELS_MAX];
         Perfd__V1__JobBegin begin = PERFD__V1__JOB_BEGIN__INIT;
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        const JobInfo *info = from->info;
 
-        begin.job = (char *)info->id;
-        begin.name = (char *)info->name;
-        begin.command = (char *)info->command;
-        begin.user = (char *)info->user;
-        begin.pid = info->pid;
-        if (info->rank >= 0) {
-                begin.rank_given_case = PERFD__V1__JOB_BEGIN__RANK_GIVEN_RANK;
-                begin.rank = info->rank;
+        job_info_to_wire(info, &begin);
+        begin.member_pid = from->member_pid;
+        begin.fresh = from->is_fresh;
+        if (from->has_uid) {
+                begin.uid_given_case = PERFD__V1__JOB_BEGIN__UID_GIVEN_UID;
+                begin.uid = info->uid;
         }
 
         begin.n_labels = info->n_labels < JOB_LABELS_MAX ? info->n_labels : JOB_LABELS_MAX;
@@ -191,6 +209,23 @@ int codec_encode_job_begin(uint64_t sequence, const JobInfo *info, Buffer *out) 
         request.sequence = sequence;
         request.body_case = PERFD__V1__REQUEST__BODY_JOB_BEGIN;
         request.job_begin = &begin;
+        return put_frame(&request, out);
+}
+
+int codec_encode_mark(uint64_t sequence, const char *job, const char *name, double wall_seconds, Buffer *out) {
+        Perfd__V1__Mark mark = PERFD__V1__MARK__INIT;
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+
+        mark.job = (char *)job;
+        mark.name = (char *)name;
+        if (wall_seconds >= 0) { /* which NAN is not */
+                mark.seconds_given_case = PERFD__V1__MARK__SECONDS_GIVEN_SECONDS;
+                mark.seconds = wall_seconds;
+        }
+
+        request.sequence = sequence;
+        request.body_case = PERFD__V1__REQUEST__BODY_MARK;
+        request.mark = &mark;
         return put_frame(&request, out);
 }
 
@@ -327,6 +362,10 @@ int codec_decode_reply(const Frame *frame, Reply *ret) {
                 ret->durable = hello->durable;
                 snprintf(ret->server, sizeof(ret->server), "%s", hello->server);
                 snprintf(ret->node, sizeof(ret->node), "%s", hello->node);
+        }
+        if (wire->mark) {
+                snprintf(ret->job, sizeof(ret->job), "%s", wire->mark->job);
+                snprintf(ret->phase, sizeof(ret->phase), "%s", wire->mark->previous);
         }
 
         return 0;

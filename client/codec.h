@@ -24,7 +24,17 @@ typedef struct Reply {
         bool durable;
         char server[65];
         char node[65];
+        char job[JOB_ID_MAX];       /* of a mark: whose it was; "": the reply is none to a mark */
+        char phase[PHASE_NAME_MAX]; /* of a mark: name of the phase that it ended */
 } Reply;
+
+/* What is said when a job begins. All borrowed. */
+typedef struct JobBegin {
+        const JobInfo *info; /* its gid, cgroup and pid_start_ticks are perfd's to find out */
+        bool has_uid;        /* info->uid is whose job it is; else it is the sender's */
+        int32_t member_pid;  /* a process in the cgroup that is the job's own; 0: none is named */
+        bool is_fresh;       /* that cgroup was made for the job */
+} JobBegin;
 
 enum {
         CODEC_MALFORMED = 1,
@@ -32,8 +42,10 @@ enum {
 
 /* Each appends one frame, header included, to `out`. 0 or -ENOMEM. */
 int codec_encode_hello(uint64_t sequence, const char *client, Buffer *out);
-int codec_encode_job_begin(uint64_t sequence, const JobInfo *info, Buffer *out);
+int codec_encode_job_begin(uint64_t sequence, const JobBegin *begin, Buffer *out);
 int codec_encode_job_end(uint64_t sequence, const char *job, const JobEnd *end, Buffer *out);
+/* wall_seconds: of the phase that ends; negative or NAN: not known. */
+int codec_encode_mark(uint64_t sequence, const char *job, const char *name, double wall_seconds, Buffer *out);
 /* Takes id, job, time_ms and indicator.document of each item. */
 int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_items, Buffer *out);
 

@@ -32,13 +32,16 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .help = "Reads the files, or standard input for - and for none. A file may hold several\n"
                         "documents, one after the other. All are checked before the first is sent. What\n"
                         "perfd cannot take within the timeout is kept in the spool, and sent by the next\n"
-                        "submit or flush.\n",
+                        "submit or flush. With --latencies a file holds the seconds that each batch of a\n"
+                        "model took, on lines or as {\"time_per_batch\": [...], \"batch_length\": 8}, and its\n"
+                        "percentiles are submitted.\n",
                 .examples = {
                         "./matmul.py | perfctl submit",
                         "perfctl submit --job train-17 result.json",
                         "perfctl submit --timeout 30 results/*.json",
+                        "perfctl submit --latencies --batch-length 8 seconds.txt",
                 },
-                .options = OPTION(JOB) | OPTION(TIMEOUT) | OPTION(SPOOL) | OPTION(JSON),
+                .options = OPTION(JOB) | OPTION(TIMEOUT) | OPTION(SPOOL) | OPTION(LATENCIES) | OPTION(BATCH_LENGTH) | OPTION(JSON),
                 .n_arguments_min = 0,
                 .n_arguments_max = MANY,
         },
@@ -183,12 +186,12 @@ int command_find(char *const *words, int n_words, int *ret_n_words, const char *
         return -1;
 }
 
-static void write_options(Screen *screen, uint32_t options) {
+static void write_options(Screen *screen, uint64_t options) {
         for (unsigned id = 0; id < N_OPTIONS; id++) {
                 const OptionInfo *info = &option_info[id];
                 size_t n_before = screen->out->n;
 
-                if (!(options & UINT32_C(1) << id))
+                if (!(options & UINT64_C(1) << id))
                         continue;
                 if (info->letter)
                         buffer_printf(screen->out, "  -%c, --%s", info->letter, info->name);

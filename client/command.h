@@ -41,7 +41,7 @@ typedef struct CommandInfo {
         const char *summary;  /* one line */
         const char *help;     /* what one must know */
         const char *examples[COMMAND_EXAMPLES_MAX];
-        uint32_t options;     /* besides the global ones */
+        uint64_t options;     /* besides the global ones */
         int n_arguments_min;
         int n_arguments_max;  /* -1: any number */
 } CommandInfo;

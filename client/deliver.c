@@ -9,6 +9,7 @@
 #include "client/json.h"
 #include "client/spool.h"
 #include "util/clock.h"
+#include "util/utf8.h"
 
 /* Up to this every perfd takes a frame, so that it needs not be asked: [limits] frame_size cannot be less. */
 #define SMALL_BYTES 4096U
@@ -198,14 +199,34 @@ static int send_end(Courier *courier, const Batch *batch, Delivery *delivery) {
         return r == 0 ? judge(&delivery->reply) : r;
 }
 
-static int send_begin(Courier *courier, const JobInfo *info, Delivery *delivery) {
+static int send_begin(Courier *courier, const JobBegin *begin, Delivery *delivery) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
         int r;
 
-        r = codec_encode_job_begin(sequence, info, &frame);
+        r = codec_encode_job_begin(sequence, begin, &frame);
         if (r == 0)
                 r = exchange(courier, &frame, sequence, delivery);
+
+        return r == 0 ? judge(&delivery->reply) : r;
+}
+
+/*
+ * Taken twice it would end the phase that it began. So once it may have been read it is not sent again: only what was
+ * refused for now, and what found the connection closed already.
+ */
+static int send_mark(Courier *courier, const char *job, const char *name, double wall_seconds, Delivery *delivery) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
+        int r;
+
+        r = codec_encode_mark(sequence, job, name, wall_seconds, &frame);
+        if (r < 0)
+                return r;
+
+        r = exchange(courier, &frame, sequence, delivery);
+        if (r == TRY_AGAIN && delivery->error != -EPIPE)
+                return DELIVERY_AWAY;
 
         return r == 0 ? judge(&delivery->reply) : r;
 }
@@ -241,12 +262,20 @@ static int try_batch(Courier *courier, const Batch *batch, Delivery *delivery) {
         return r;
 }
 
-static int try_begin(Courier *courier, const JobInfo *info, Delivery *delivery) {
+static int try_begin(Courier *courier, const JobBegin *begin, Delivery *delivery) {
         int r;
 
         delivery->refused = DELIVERY_WHOLE;
         r = connect_once(courier, delivery);
-        return r == 0 ? send_begin(courier, info, delivery) : r;
+        return r == 0 ? send_begin(courier, begin, delivery) : r;
+}
+
+static int try_mark(Courier *courier, const char *job, const char *name, double wall_seconds, Delivery *delivery) {
+        int r;
+
+        delivery->refused = DELIVERY_WHOLE;
+        r = connect_once(courier, delivery);
+        return r == 0 ? send_mark(courier, job, name, wall_seconds, delivery) : r;
 }
 
 /*
@@ -276,16 +305,32 @@ int deliver(Courier *courier, const Batch *batch, Delivery *ret) {
         return r == TRY_AGAIN ? DELIVERY_AWAY : r;
 }
 
-int deliver_begin(Courier *courier, const JobInfo *info, Delivery *ret) {
+int deliver_begin(Courier *courier, const JobBegin *begin, Delivery *ret) {
         uint64_t backoff_ns = BACKOFF_FIRST_NS;
         int r;
 
         *ret = (Delivery){};
         do
-                r = try_begin(courier, info, ret);
+                r = try_begin(courier, begin, ret);
         while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
 
         return r == TRY_AGAIN ? DELIVERY_AWAY : r;
+}
+
+int deliver_mark(Courier *courier, const char *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery) {
+        uint64_t backoff_ns = BACKOFF_FIRST_NS;
+        int r;
+
+        *ret_delivery = (Delivery){};
+        do
+                r = try_mark(courier, job ? job : "", name, wall_seconds, ret_delivery);
+        while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
+        if (r != 0)
+                return r == TRY_AGAIN ? DELIVERY_AWAY : r;
+
+        utf8_copy(ret->job, sizeof(ret->job), ret_delivery->reply.job);
+        utf8_copy(ret->previous, sizeof(ret->previous), ret_delivery->reply.phase);
+        return 0;
 }
 
 void delivery_explain(const Delivery *delivery, const Courier *courier, char ret[static DELIVERY_TEXT_MAX]) {

@@ -49,7 +49,20 @@ enum {
 /* 0, an outcome, or -ENOMEM. *ret is set in any case. */
 int deliver(Courier *courier, const Batch *batch, Delivery *ret);
 /* The begin of a job. It is never kept for later: a job cannot begin in the past. */
-int deliver_begin(Courier *courier, const JobInfo *info, Delivery *ret);
+int deliver_begin(Courier *courier, const JobBegin *begin, Delivery *ret);
+
+typedef struct MarkResult {
+        char job[JOB_ID_MAX];          /* whose phase it is */
+        char previous[PHASE_NAME_MAX]; /* that ended; "": none had begun, or it had no name */
+} MarkResult;
+
+/*
+ * The end of one phase of a job and the begin of the next. job: NULL or "" for the one that this process is in;
+ * wall_seconds: how long the phase that ends took by the caller's clock, NAN when that is not known.
+ * Never kept for later, and never sent twice: when the connection breaks before the reply, it is DELIVERY_AWAY
+ * with ret_delivery->error -ECONNRESET or -ETIMEDOUT, and perfd may have taken it. *ret is set on 0 only.
+ */
+int deliver_mark(Courier *courier, const char *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery);
 
 #define DELIVERY_TEXT_MAX (COMPLAINT_PATH_MAX + COMPLAINT_TEXT_MAX + 128U)
 /* Why it was not taken. */

@@ -103,7 +103,7 @@ int job_info_fill(JobInfo *info, const Options *options, char *const *command) {
         char id[JOB_ID_TEXT_MAX];
         int r;
 
-        *info = (JobInfo){ .rank = options_has(options, OPTION_RANK) ? options->rank : job_rank_find(), .pid = options->pid };
+        *info = (JobInfo){ .rank = options_has(options, OPTION_RANK) ? options->rank : job_rank_find(), .node = -1, .pid = options->pid };
         if (!options->job) {
                 r = job_id_make(clock_realtime_ns() / NS_PER_MS, id);
                 if (r < 0)

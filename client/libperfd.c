@@ -2,13 +2,14 @@
  * libperfd
  *
  * A client is a mutex, a connection and the last sentence. Every call is one request and its
- * reply; all requests can be sent twice without harm (a job's id, a result's id), and that is
+ * reply; all but a mark can be sent twice without harm (a job's id, a result's id), and that is
  * why a lost connection needs no more than another try.
  */
 
 #include "client/perfd.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,9 +104,10 @@ static int complain(PerfdClient *client, int status, const Complaint *complaint)
 /* What one call asks for; encoded anew for each connection, whose requests are numbered from 1. */
 typedef struct Ask {
         RequestKind kind;
-        const JobInfo *begin;
-        const char *ended;
+        const JobBegin *begin;
+        const char *job; /* of an end, of a mark */
         const JobEnd *end;
+        const char *phase;
         const Submission *item;
 } Ask;
 
@@ -114,10 +116,11 @@ static int ask_encode(const Ask *ask, uint64_t sequence, Buffer *out) {
         case REQUEST_JOB_BEGIN:
                 return codec_encode_job_begin(sequence, ask->begin, out);
         case REQUEST_JOB_END:
-                return codec_encode_job_end(sequence, ask->ended, ask->end, out);
+                return codec_encode_job_end(sequence, ask->job, ask->end, out);
         case REQUEST_SUBMIT:
                 return codec_encode_submit(sequence, ask->item, 1, out);
         case REQUEST_MARK:
+                return codec_encode_mark(sequence, ask->job, ask->phase, NAN, out);
         case REQUEST_HELLO:
                 break;
         }
@@ -144,6 +147,11 @@ static int ask_once(PerfdClient *client, const Ask *ask, uint64_t deadline_ns, R
         return r;
 }
 
+/* A connection that perfd had closed, as when it is restarted: for a mark only where it cannot have been read. */
+static bool may_ask_again(const Ask *ask, int r) {
+        return r == -EPIPE || (r == -ECONNRESET && ask->kind != REQUEST_MARK);
+}
+
 /* Called with the lock held. */
 static int ask_perfd(PerfdClient *client, const Ask *ask) {
         uint64_t deadline_ns = clock_boottime_ns() + client->timeout_ns;
@@ -156,7 +164,7 @@ static int ask_perfd(PerfdClient *client, const Ask *ask) {
 
         is_fresh = !wire_is_connected(&client->wire);
         r = ask_once(client, ask, deadline_ns, &reply);
-        if ((r == -EPIPE || r == -ECONNRESET) && !is_fresh)
+        if (may_ask_again(ask, r) && !is_fresh)
                 r = ask_once(client, ask, deadline_ns, &reply);
 
         if (r < 0)
@@ -224,28 +232,53 @@ static int set_labels(PerfdClient *client, JobInfo *info, const char *const *lab
         return 0;
 }
 
+#define JOB_RULE "expected 1…%u characters of [A-Za-z0-9_.:-]"
+
+static int refuse_job(PerfdClient *client) {
+        return fail(client, PERFD_INVALID, "job: " JOB_RULE, JOB_ID_MAX - 1);
+}
+
+/* What perfd_job_begin() was given about where in a run of several nodes and ranks it is. */
+static int set_place(PerfdClient *client, JobInfo *info, const PerfdJob *job) {
+        if (job->has_rank && job->rank < 0)
+                return fail(client, PERFD_INVALID, "rank: expected 0 or more");
+        if (job->has_node && job->node < 0)
+                return fail(client, PERFD_INVALID, "node: expected 0 or more");
+
+        info->rank = job->has_rank ? job->rank : -1;
+        info->node = job->has_node ? job->node : -1;
+        info->n_ranks = job->ranks;
+        info->n_nodes = job->nodes;
+        return 0;
+}
+
 static int set_info(PerfdClient *client, JobInfo *info, const char *id, const PerfdJob *job) {
+        int r;
+
         if (!id || copy_text(info->id, sizeof(info->id), id) < 0 || !name_is_valid(id, JOB_ID_MAX - 1))
-                return fail(client, PERFD_INVALID, "job: expected 1…%u characters of [A-Za-z0-9_.:-]", JOB_ID_MAX - 1);
+                return refuse_job(client);
 
         user_name_find(info->user, sizeof(info->user));
-        info->rank = -1;
+        info->rank = info->node = -1;
         if (!job)
                 return 0;
 
         if (copy_text(info->name, sizeof(info->name), job->name) < 0)
                 return fail(client, PERFD_INVALID, "name: longer than %zu bytes", sizeof(info->name) - 1);
-        if (job->has_rank && job->rank < 0)
-                return fail(client, PERFD_INVALID, "rank: expected 0 or more");
+        r = set_place(client, info, job);
+        if (r != 0)
+                return r;
 
         copy_command(info->command, sizeof(info->command), job->command);
         info->pid = job->pid;
-        info->rank = job->has_rank ? job->rank : -1;
+        info->uid = job->uid;
+        info->enclosure = job->fresh ? ENCLOSURE_CGROUP : ENCLOSURE_NONE;
         return set_labels(client, info, job->labels);
 }
 
 int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJob *job) {
         scoped(job_info_deinit) JobInfo info = {};
+        JobBegin begin = { .info = &info };
         int r;
 
         locked(client);
@@ -254,7 +287,12 @@ int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJob *job) {
         if (r != 0)
                 return r;
 
-        return ask_perfd(client, &(Ask){ .kind = REQUEST_JOB_BEGIN, .begin = &info });
+        if (job) {
+                begin.has_uid = job->has_uid;
+                begin.member_pid = job->member_pid;
+                begin.is_fresh = job->fresh;
+        }
+        return ask_perfd(client, &(Ask){ .kind = REQUEST_JOB_BEGIN, .begin = &begin });
 }
 
 int perfd_job_end(PerfdClient *client, const char *id, int exit_status) {
@@ -263,11 +301,23 @@ int perfd_job_end(PerfdClient *client, const char *id, int exit_status) {
         locked(client);
 
         if (!id || !name_is_valid(id, JOB_ID_MAX - 1))
-                return fail(client, PERFD_INVALID, "job: expected 1…%u characters of [A-Za-z0-9_.:-]", JOB_ID_MAX - 1);
+                return refuse_job(client);
         if (exit_status > 255)
                 return fail(client, PERFD_INVALID, "exit_status: expected -1…255, not %d", exit_status);
 
-        return ask_perfd(client, &(Ask){ .kind = REQUEST_JOB_END, .ended = id, .end = &end });
+        return ask_perfd(client, &(Ask){ .kind = REQUEST_JOB_END, .job = id, .end = &end });
+}
+
+int perfd_mark(PerfdClient *client, const char *job, const char *name) {
+        locked(client);
+
+        if (job && job[0] && !name_is_valid(job, JOB_ID_MAX - 1))
+                return refuse_job(client);
+        if (!name || strlen(name) >= PHASE_NAME_MAX || !utf8_is_line(name))
+                return fail(client, PERFD_INVALID, "name: expected at most %d bytes of UTF-8 without control characters",
+                            PHASE_NAME_MAX - 1);
+
+        return ask_perfd(client, &(Ask){ .kind = REQUEST_MARK, .job = job ? job : "", .phase = name });
 }
 
 /* One document and nothing after it. */
@@ -306,6 +356,8 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
 
         if (!json)
                 return fail(client, PERFD_INVALID, "expected a JSON object, not NULL");
+        if (job && job[0] && !name_is_valid(job, JOB_ID_MAX - 1))
+                return refuse_job(client);
 
         r = arena_init(&arena, json_arena_size(strlen(json)));
         if (r == 0)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/latency.h"
 #include "model/indicator.h"
 #include "util/clock.h"
 #include "util/parse.h"
@@ -31,6 +32,8 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_INTERVAL] = { "interval", "SECONDS", "Time between two updates (1)", 0 },
         [OPTION_COUNT] = { "count", "N", "End after so many updates", 'c' },
         [OPTION_ROOT] = { "root", "DIRECTORY", "Look at the files of another machine, captured there", 0 },
+        [OPTION_LATENCIES] = { "latencies", NULL, "The files hold seconds of a model's batches", 0 },
+        [OPTION_BATCH_LENGTH] = { "batch-length", "N", "Queries in each batch (1)", 0 },
 };
 
 void options_init(Options *options) {
@@ -254,6 +257,9 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_time(options, id, value, 100 * NS_PER_MS, &options->interval_ns);
         case OPTION_COUNT:
                 return parse_number(options, id, value, 1, INT64_MAX, &options->count);
+        case OPTION_BATCH_LENGTH:
+                return parse_number(options, id, value, 1, LATENCY_LENGTH_MAX, &options->batch_length);
+        case OPTION_LATENCIES:
         case OPTION_HELP:
         case OPTION_VERSION:
         case OPTION_JSON:
@@ -275,32 +281,32 @@ static int take_value(Options *options, OptionId id, const char *value) {
 typedef struct Words {
         char **words;
         int n, at;
-        uint32_t accepted;
+        uint64_t accepted;
 } Words;
 
-static int find_long(uint32_t accepted, const char *name, size_t n) {
+static int find_long(uint64_t accepted, const char *name, size_t n) {
         for (unsigned id = 0; id < N_OPTIONS; id++)
-                if (accepted & UINT32_C(1) << id && strlen(option_info[id].name) == n && strncmp(name, option_info[id].name, n) == 0)
+                if (accepted & UINT64_C(1) << id && strlen(option_info[id].name) == n && strncmp(name, option_info[id].name, n) == 0)
                         return (int)id;
 
         return -1;
 }
 
-static int find_letter(uint32_t accepted, char letter) {
+static int find_letter(uint64_t accepted, char letter) {
         for (unsigned id = 0; id < N_OPTIONS; id++)
-                if (accepted & UINT32_C(1) << id && option_info[id].letter == letter)
+                if (accepted & UINT64_C(1) << id && option_info[id].letter == letter)
                         return (int)id;
 
         return -1;
 }
 
-static int unknown(Options *options, uint32_t accepted, const char *word, size_t n_word) {
+static int unknown(Options *options, uint64_t accepted, const char *word, size_t n_word) {
         const char *names[N_OPTIONS], *nearest = NULL;
         char name[WORD_MAX + 1] = "";
         size_t n = 0;
 
         for (unsigned id = 0; id < N_OPTIONS; id++)
-                if (accepted & UINT32_C(1) << id)
+                if (accepted & UINT64_C(1) << id)
                         names[n++] = option_info[id].name;
 
         if (n_word > 2 && n_word - 2 < sizeof(name)) {
@@ -331,7 +337,7 @@ static int take_one(Options *options, Words *words, OptionId id, const char *val
 
         r = take_value(options, id, value);
         if (r == 0)
-                options->given |= UINT32_C(1) << id;
+                options->given |= UINT64_C(1) << id;
         return r;
 }
 
@@ -366,7 +372,7 @@ static int take_letters(Options *options, Words *words, const char *word) {
 }
 
 /* What is no option moves to the front of argv, which the options have left free. */
-int options_parse(Options *options, int argc, char **argv, uint32_t accepted, bool stop_early) {
+int options_parse(Options *options, int argc, char **argv, uint64_t accepted, bool stop_early) {
         Words words = { .words = argv, .n = argc, .at = 1, .accepted = accepted };
         int n_arguments = 0, r;
 

@@ -36,10 +36,12 @@ typedef enum OptionId {
         OPTION_INTERVAL,
         OPTION_COUNT,
         OPTION_ROOT,
+        OPTION_LATENCIES,
+        OPTION_BATCH_LENGTH,
         N_OPTIONS,
 } OptionId;
 
-#define OPTION(id) (UINT32_C(1) << OPTION_##id)
+#define OPTION(id) (UINT64_C(1) << OPTION_##id)
 /* What every command accepts, before its name as well. */
 #define OPTIONS_GLOBAL (OPTION(HELP) | OPTION(NO_COLOR) | OPTION(SOCKET) | OPTION(HTTP_SOCKET))
 
@@ -60,7 +62,7 @@ typedef enum IndicatorMode {
 
 /* Strings are borrowed from the arguments. */
 typedef struct Options {
-        uint32_t given; /* bit for each OptionId */
+        uint64_t given; /* bit for each OptionId */
         const char *socket;
         const char *http_socket;
         const char *job;
@@ -76,6 +78,7 @@ typedef struct Options {
         int state; /* JobState; -1: all */
         uint64_t limit;
         uint64_t count;
+        uint64_t batch_length;
         uint64_t timeout_ns;
         uint64_t interval_ns;
         char **arguments; /* what is no option */
@@ -84,7 +87,7 @@ typedef struct Options {
 } Options;
 
 static inline bool options_has(const Options *options, OptionId id) {
-        return options->given & (UINT32_C(1) << id);
+        return options->given & (UINT64_C(1) << id);
 }
 
 enum {
@@ -98,7 +101,7 @@ void options_init(Options *options);
  * that is no option ends them, else they may stand anywhere before `--`. What is left over is moved to the front of
  * argv (argv[0] is overwritten) and ends with NULL.
  */
-int options_parse(Options *options, int argc, char **argv, uint32_t accepted, bool stop_early);
+int options_parse(Options *options, int argc, char **argv, uint64_t accepted, bool stop_early);
 
 /* Like strcmp() in what it returns 0 for: insertions, deletions, replacements and swaps between two words. */
 unsigned words_distance(const char *a, const char *b);

@@ -47,13 +47,13 @@ _perfctl() {
         --indicator|-i) mapfile -t COMPREPLY < <(compgen -W 'auto yes no' -- "$cur"); return ;;
         --state) mapfile -t COMPREPLY < <(compgen -W 'running finished interrupted' -- "$cur"); return ;;
         --pid) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur"); return ;;
-        --timeout|-t|--name|-n|--label|-l|--rank|-r|--exit-status|--limit|--interval|--count|-c) return ;;
+        --timeout|-t|--name|-n|--label|-l|--rank|-r|--exit-status|--limit|--interval|--count|-c|--batch-length) return ;;
         esac
 
         case $command in
         '')            options="$globals --version" ;;
         run)           options="$globals --job --name --label --rank --indicator --spool --verbose --" ;;
-        submit)        options="$globals --job --timeout --spool --json" ;;
+        submit)        options="$globals --job --timeout --spool --latencies --batch-length --json" ;;
         report|'job show') options="$globals --json" ;;
         metrics)       options="$globals --job --json" ;;
         watch)         options="$globals --interval --count --json" ;;

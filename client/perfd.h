@@ -46,7 +46,10 @@ PERFD_API void perfd_client_close(PerfdClient *client);
 /* The sentence of the last call that did not return 0, "" before. Valid until the next call on this client in any thread. */
 PERFD_API const char *perfd_client_error(const PerfdClient *client);
 
-/* What is said of a job besides its id. Zeroed fields are left out; rank counts only with has_rank. */
+/*
+ * What is said of a job besides its id. Zeroed members are left out; rank, node and uid count only with their has_….
+ * Initialize all of it, as with {} or designated initializers.
+ */
 typedef struct PerfdJob {
         const char *name;
         const char *command;
@@ -54,6 +57,16 @@ typedef struct PerfdJob {
         int64_t rank;
         int has_rank;
         int32_t pid; /* process that stands for the job, 0: none; perfd closes the job when it goes away */
+        /* A process in a cgroup that only this job's processes are in, 0: none; the job's own numbers are that cgroup's. */
+        int32_t member_pid;
+        int fresh; /* that cgroup was made for the job: whatever it has used, the job has */
+        /* One run on several nodes, or of several ranks on one. */
+        int has_node;
+        int32_t node;           /* which node this is, from 0 */
+        uint32_t nodes, ranks;  /* of the whole run */
+        int has_uid;
+        uint32_t uid;           /* whose job it is: for root and the administrators' group, who begin jobs for others */
+        uint64_t reserved[4];   /* 0 */
 } PerfdJob;
 
 /* Begins a job. Beginning a running job of one's own again is PERFD_DUPLICATE. job may be NULL. */
@@ -62,9 +75,17 @@ PERFD_API int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJo
 PERFD_API int perfd_job_end(PerfdClient *client, const char *id, int exit_status);
 
 /*
+ * Ends one phase of a running job and begins the next, of this name (at most 64 bytes of UTF-8 without control
+ * characters; "" for one without a name). A job that is never marked has no phases. job: NULL for the one whose
+ * cgroup this process is in. Not sent again when the connection is lost before the reply: -ECONNRESET, and perfd
+ * may have taken it.
+ */
+PERFD_API int perfd_mark(PerfdClient *client, const char *job, const char *name);
+
+/*
  * Submits one indicator: a JSON object as in perfctl-submit's manual, checked before it is sent.
- * Returns when it is on disk. job: the job it belongs to, or NULL. Sent again after a lost
- * connection under the same id, so it is stored once.
+ * Returns when it is on disk. job: the job it belongs to; NULL for the one whose cgroup this
+ * process is in, or none. Sent again after a lost connection under the same id, so it is stored once.
  */
 PERFD_API int perfd_submit_json(PerfdClient *client, const char *job, const char *json);
 

@@ -270,7 +270,7 @@ int lifecycle_end(Service *service, const Request *request, Ticket ticket) {
         int r;
 
         if (!job)
-                return store_put_job_amend(service->store, request->job_end.job, request->peer.uid, &request->job_end.end,
+                return store_put_job_amend(service->store, request->job_end.job, &request->peer, &request->job_end.end,
                                            cookie_of_ticket(ticket, COOKIE_AMEND));
         if (job->info.uid != request->peer.uid && request->peer.uid != 0) {
                 reply(service, ticket, STATUS_DENIED, "job_end.job", "this job belongs to another user");

@@ -26,7 +26,7 @@ static int submit(Service *service, const Request *request, Ticket ticket) {
                 return 0;
         }
 
-        return store_put_results(service->store, request->submit.items, request->submit.n_items, request->peer.uid,
+        return store_put_results(service->store, request->submit.items, request->submit.n_items, &request->peer,
                                  clock_realtime_ns() / NS_PER_MS, cookie_of_ticket(ticket, COOKIE_RESULTS));
 }
 

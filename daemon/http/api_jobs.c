@@ -2,8 +2,9 @@
 
 #include "http/answers.h"
 #include "http/history.h"
-#include "http/metric_json.h"
+#include "http/job_json.h"
 #include "http/page.h"
+#include "http/phases.h"
 #include "model/indicator.h"
 #include "util/clock.h"
 
@@ -26,54 +27,12 @@ static MetricStamp stamp_of(const Exchange *exchange, const JobView *job) {
         };
 }
 
-static void write_end(Json *json, const JobEnd *end) {
-        json_key(json, "exit");
-        if (end->has_exit_status) {
-                json_object_begin(json);
-                json_put_int(json, "status", end->exit_status);
-                json_put_int(json, "signal", end->signal);
-                json_object_end(json);
-        } else
-                json_null(json);
-
-        json_key(json, "rusage");
-        if (end->has_rusage)
-                job_rusage_write_json(&end->rusage, json);
-        else
-                json_null(json);
-}
-
-/* Everything but the metrics, into the object that is open. */
-static void write_job(Json *json, const JobView *job) {
-        json_put_string(json, "id", job->info.id);
-        json_put_string(json, "name", job->info.name);
-        json_put_string(json, "state", job_state_name(job->state));
-        json_put_string(json, "command", job->info.command);
-        json_put_string(json, "user", job->info.user);
-        json_put_uint(json, "uid", job->info.uid);
-        json_put_uint(json, "gid", job->info.gid);
-        json_put_int(json, "pid", job->info.pid);
-        if (job->info.rank >= 0)
-                json_put_int(json, "rank", job->info.rank);
-        else
-                json_put_string(json, "rank", NULL);
-        json_put_uint(json, "begin_ms", job->begin_realtime_ms);
-        if (job->end_realtime_ms)
-                json_put_uint(json, "end_ms", job->end_realtime_ms);
-        else
-                json_put_string(json, "end_ms", NULL);
-        json_put_string(json, "note", job->note);
-        write_end(json, &job->end);
-        json_key(json, "labels");
-        job_labels_write_json(&job->info, json);
-}
-
 static void write_listed_job(Json *json, const JobView *job, bool has_metrics) {
         json_object_begin(json);
-        write_job(json, job);
+        job_json_write_identity(json, job);
         json_key(json, "metrics");
         if (has_metrics)
-                metric_json_write_values(json, &job->metrics);
+                metric_json_write_values(json, &job->metrics, &job->usage);
         else
                 json_null(json);
         json_object_end(json);
@@ -130,6 +89,7 @@ void answer_jobs(Exchange *exchange) {
 /* A job by its id, as the store and the snapshot together know it. Borrowed from either. */
 typedef struct FoundJob {
         const JobView *view;
+        bool is_live; /* from the snapshot */
         bool has_metrics;
         JobRow row;
 } FoundJob;
@@ -146,6 +106,7 @@ static int find_job(Exchange *exchange, FoundJob *ret) {
         r = reader_job(exchange->reader, exchange->argument, &ret->row);
         if (r == 0 && (!live || ret->row.view.state != JOB_RUNNING)) {
                 ret->view = &ret->row.view;
+                ret->is_live = false;
                 ret->has_metrics = ret->row.has_metrics;
                 return 0;
         }
@@ -154,7 +115,7 @@ static int find_job(Exchange *exchange, FoundJob *ret) {
                 ret->row = (JobRow){};
         if (live) {
                 ret->view = live;
-                ret->has_metrics = true;
+                ret->is_live = ret->has_metrics = true;
                 return 0;
         }
 
@@ -163,32 +124,46 @@ static int find_job(Exchange *exchange, FoundJob *ret) {
         return exchange_store_error(exchange, r);
 }
 
-/* Of a job whose numbers are not known yet. */
-static void write_no_metrics(Json *json) {
-        static const char *const keys[] = { "metrics", "absent", "compat" };
-
-        for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
-                json_key(json, keys[i]);
-                json_array_begin(json);
-                json_array_end(json);
+static void write_numbers(Exchange *exchange, Json *json, const FoundJob *job) {
+        if (!job->has_metrics) {
+                job_json_write_no_numbers(json);
+                return;
         }
+
+        metric_json_write_all(json, &job->view->metrics, &job->view->usage, stamp_of(exchange, job->view));
+        job_json_write_limits(json, &job->view->usage);
+        job_json_write_advice(json, job->view, exchange->snapshot);
 }
 
+/* Phases come last: asking for them lets go of the row the job is in. */
 void answer_job(Exchange *exchange) {
+        MetricStamp stamp;
         FoundJob job;
         Json json;
 
         if (find_job(exchange, &job) > 0)
                 return;
 
+        stamp = stamp_of(exchange, job.view);
         json_init(&json, exchange->body);
         json_object_begin(&json);
-        write_job(&json, job.view);
-        if (job.has_metrics)
-                metric_json_write_all(&json, &job.view->metrics, stamp_of(exchange, job.view));
-        else
-                write_no_metrics(&json);
+        job_json_write_identity(&json, job.view);
+        write_numbers(exchange, &json, &job);
+        job_json_write_node(&json, exchange->snapshot);
+        phases_write(exchange, &json, job.is_live ? job.view->phase : NULL, stamp.time_ms);
         json_object_end(&json);
+}
+
+static int scopes_parse(Exchange *exchange, MetricChoice *ret) {
+        const char *text = exchange_parameter(exchange, "scope");
+        int scope = text ? scope_find(text) : -1;
+
+        if (text && scope < 0)
+                return exchange_error(exchange, 400, "Query parameter 'scope' must be node or job, not '%s'", text);
+
+        for (int i = 0; i < N_SCOPES; i++)
+                ret->has_scope[i] = !text || scope == i;
+        return 0;
 }
 
 static int choice_parse(Exchange *exchange, MetricChoice *ret) {
@@ -204,10 +179,11 @@ static int choice_parse(Exchange *exchange, MetricChoice *ret) {
         if (names && !ret->has_raw_keys && strcmp(names, "sanitised") != 0)
                 return exchange_error(exchange, 400, "Query parameter 'names' must be raw or sanitised, not '%s'", names);
 
-        return 0;
+        return scopes_parse(exchange, ret);
 }
 
 void answer_job_metrics(Exchange *exchange) {
+        MetricStamp stamp;
         MetricChoice choice;
         FoundJob job;
         Json json;
@@ -215,15 +191,14 @@ void answer_job_metrics(Exchange *exchange) {
         if (choice_parse(exchange, &choice) > 0 || find_job(exchange, &job) > 0)
                 return;
 
+        stamp = stamp_of(exchange, job.view);
         json_init(&json, exchange->body);
         json_object_begin(&json);
         json_key(&json, "metrics");
+        json_array_begin(&json);
         if (job.has_metrics)
-                metric_json_write_list(&json, &job.view->metrics, &choice, stamp_of(exchange, job.view));
-        else {
-                json_array_begin(&json);
-                json_array_end(&json);
-        }
+                metric_json_write_list(&json, &job.view->metrics, &job.view->usage, &choice, stamp);
+        json_array_end(&json);
         json_object_end(&json);
 }
 

@@ -230,7 +230,7 @@ void answer_node(Exchange *exchange) {
         write_identity(&json, snapshot);
         write_latest(&json, snapshot);
         json_put_uint(&json, "begin_ms", snapshot->node_begin_realtime_ns / NS_PER_MS);
-        metric_json_write_all(&json, &snapshot->node, stamp);
+        metric_json_write_all(&json, &snapshot->node, NULL, stamp);
         write_sources(&json, &snapshot->self);
         write_events(&json, &snapshot->events);
         write_store(&json, &snapshot->self);

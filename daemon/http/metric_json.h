@@ -3,10 +3,11 @@
 /*
  * Metrics of a window as JSON
  *
- * Under MLflow's names and units, in MLflow's shape {"key","value","timestamp","step"}.
+ * Under MLflow's names and units, in MLflow's shape {"key","value","timestamp","step"}. The node's come first, then
+ * the job's own. `usage` is NULL where there is no job.
  */
 
-#include "model/metric.h"
+#include "http/figures.h"
 #include "util/json.h"
 
 /* What goes with every value. */
@@ -16,17 +17,22 @@ typedef struct MetricStamp {
 } MetricStamp;
 
 /*
- * Three members of the object that is open: "metrics", each with unit and quality; "absent", each with the
- * reason; "compat", perf.py's own reading.
+ * Three members of the object that is open: "metrics", each with unit, quality and scope; "absent", each with scope
+ * and reason; "compat", perf.py's own reading.
  */
-void metric_json_write_all(Json *json, const MetricSet *metrics, MetricStamp stamp);
+void metric_json_write_all(Json *json, const MetricSet *metrics, const UsageSet *usage, MetricStamp stamp);
+/* "metrics" alone, of a part of a job: neither timestamp nor step. */
+void metric_json_write_part(Json *json, const MetricSet *metrics, const UsageSet *usage);
 /* {"key": value, …} of those there are. */
-void metric_json_write_values(Json *json, const MetricSet *metrics);
+void metric_json_write_values(Json *json, const MetricSet *metrics, const UsageSet *usage);
 
-/* What an MLflow client takes: a list of the values there are. key: only that one, NULL: all. */
+/* What an MLflow client takes: the values there are, into the array that is open. */
 typedef struct MetricChoice {
-        const char *key;
-        bool is_compat;    /* perf.py's own reading of its eighteen */
+        const char *key;   /* only that one; NULL: all */
+        bool has_scope[N_SCOPES];
+        bool is_compat;    /* perf.py's own reading of its eighteen, which are the node's */
         bool has_raw_keys; /* as perf.py spelt them before it made them fit for MLflow */
 } MetricChoice;
-void metric_json_write_list(Json *json, const MetricSet *metrics, const MetricChoice *choice, MetricStamp stamp);
+void metric_json_write_list(Json *json, const MetricSet *metrics, const UsageSet *usage, const MetricChoice *choice,
+                            MetricStamp stamp);
+void metric_json_write_item(Json *json, const char *key, double value, MetricStamp stamp);

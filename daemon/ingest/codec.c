@@ -1,10 +1,9 @@
 #include "ingest/codec.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "ingest/refuse.h"
 #include "ingest/scan.h"
 #include "proto/perfd.pb-c.h"
 #include "util/utf8.h"
@@ -14,99 +13,24 @@
 #define TIME_MS_MAX (INT64_MAX / 1000000) /* in the year 2262 */
 #define SIGNAL_MAX 127
 
-/* --- refusals ------------------------------------------------------------------------------------ */
-
-static int __attribute__((format(printf, 3, 0)))
-refuse_v(Decoded *decoded, Status status, const char *format, va_list args) {
-        decoded->refusal.status = status;
-        vsnprintf(decoded->refusal.complaint.text, sizeof(decoded->refusal.complaint.text), format, args);
-        return CODEC_REFUSED;
-}
-
-static int __attribute__((format(printf, 4, 5)))
-refuse(Decoded *decoded, Status status, const char *path, const char *format, ...) {
-        va_list args;
-
-        utf8_copy(decoded->refusal.complaint.path, sizeof(decoded->refusal.complaint.path), path);
-        va_start(args, format);
-        (void)refuse_v(decoded, status, format, args);
-        va_end(args);
-
-        return CODEC_REFUSED;
-}
-
-/* The same for field `field` of the i-th element of a repeated field. */
-static int __attribute__((format(printf, 5, 6)))
-refuse_item(Decoded *decoded, const char *list, size_t i, const char *field, const char *format, ...) {
-        char path[COMPLAINT_PATH_MAX];
-        va_list args;
-
-        snprintf(path, sizeof(path), "%s[%zu].%s", list, i, field);
-        utf8_copy(decoded->refusal.complaint.path, sizeof(decoded->refusal.complaint.path), path);
-        va_start(args, format);
-        (void)refuse_v(decoded, STATUS_INVALID, format, args);
-        va_end(args);
-
-        return CODEC_REFUSED;
-}
-
-static int refuse_no_room(Decoded *decoded) {
-        return refuse(decoded, STATUS_TOO_LARGE, "",
-                      "unpacked, this request does not fit perfd's memory for one: send it in smaller parts");
-}
-
-#define NAME_RULE "letters, digits, or any of _ . : -"
-
-/* What is wrong with a line of text, or NULL. */
-static const char *find_text_problem(const char *text, size_t n_max) {
-        size_t n = strlen(text);
-
-        if (n > n_max)
-                return "is too long";
-        if (!utf8_is_valid(text, n))
-                return "is not valid UTF-8";
-        for (size_t i = 0; i < n; i++)
-                if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-                        return "has control characters";
-
-        return NULL;
-}
-
-static int check_text(Decoded *decoded, const char *path, const char *text, size_t n_max) {
-        const char *problem = find_text_problem(text, n_max);
-
-        if (!problem)
-                return 0;
-
-        return refuse(decoded, STATUS_INVALID, path, "%s: it may be up to %zu bytes of UTF-8 without control characters",
-                      problem, n_max);
-}
-
-static int check_job_id(Decoded *decoded, const char *path, const char *job) {
-        if (name_is_valid(job, JOB_ID_MAX - 1))
-                return 0;
-
-        return refuse(decoded, STATUS_INVALID, path, "%s: a job's id is 1 to %d " NAME_RULE,
-                      job[0] == '\0' ? "is empty" : "is not valid", JOB_ID_MAX - 1);
-}
-
 /* --- jobs ---------------------------------------------------------------------------------------- */
 
 static int take_label(Decoded *decoded, const Perfd__V1__Label *from, size_t i, JobInfo *info) {
         const char *list = "job_begin.labels";
+        Answer *refusal = &decoded->refusal;
         JobLabel *label = &info->labels[i];
-        const char *problem;
+        const char *reason;
 
         if (!name_is_valid(from->key, sizeof(label->key) - 1))
-                return refuse_item(decoded, list, i, "key", "a label's key is 1 to %zu " NAME_RULE, sizeof(label->key) - 1);
+                return refuse_item(refusal, list, i, "key", "a label's key is 1 to %zu " REFUSE_NAME_RULE, sizeof(label->key) - 1);
         for (size_t k = 0; k < i; k++)
                 if (strcmp(info->labels[k].key, from->key) == 0)
-                        return refuse_item(decoded, list, i, "key", "'%s' is there twice: keep one of them", from->key);
+                        return refuse_item(refusal, list, i, "key", "'%s' is there twice: keep one of them", from->key);
 
-        problem = find_text_problem(from->value, sizeof(label->value) - 1);
-        if (problem)
-                return refuse_item(decoded, list, i, "value", "%s: it may be up to %zu bytes of UTF-8 without control characters",
-                                   problem, sizeof(label->value) - 1);
+        reason = refuse_text_reason(from->value, sizeof(label->value) - 1);
+        if (reason)
+                return refuse_item(refusal, list, i, "value", "%s: it may be up to %zu bytes of UTF-8 without control characters",
+                                   reason, sizeof(label->value) - 1);
 
         strcpy(label->key, from->key);
         strcpy(label->value, from->value);
@@ -117,13 +41,13 @@ static int take_labels(Decoded *decoded, Arena *arena, const Perfd__V1__JobBegin
         int r = 0;
 
         if (from->n_labels > JOB_LABELS_MAX)
-                return refuse(decoded, STATUS_INVALID, "job_begin.labels", "has %zu labels, may have up to %d",
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.labels", "has %zu labels, may have up to %d",
                               from->n_labels, JOB_LABELS_MAX);
 
         info->n_labels = from->n_labels;
         info->labels = arena_alloc(arena, from->n_labels * sizeof(*info->labels));
         if (!info->labels)
-                return refuse_no_room(decoded);
+                return refuse_no_room(&decoded->refusal);
 
         for (size_t i = 0; i < from->n_labels && r == 0; i++)
                 r = take_label(decoded, from->labels[i], i, info);
@@ -142,53 +66,134 @@ static void copy_command(char ret[static JOB_COMMAND_MAX], const char *command) 
         memcpy(ret, command, n);
 }
 
-static int check_job_begin(Decoded *decoded, const Perfd__V1__JobBegin *from) {
+#define HAS_RANK(from) ((from)->rank_given_case == PERFD__V1__JOB_BEGIN__RANK_GIVEN_RANK)
+#define HAS_NODE(from) ((from)->node_given_case == PERFD__V1__JOB_BEGIN__NODE_GIVEN_NODE)
+#define HAS_UID(from) ((from)->uid_given_case == PERFD__V1__JOB_BEGIN__UID_GIVEN_UID)
+
+static int check_job_texts(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         int r;
 
-        r = check_job_id(decoded, "job_begin.job", from->job);
+        r = refuse_bad_job_id(&decoded->refusal, "job_begin.job", from->job);
         if (r == 0)
-                r = check_text(decoded, "job_begin.name", from->name, sizeof(((JobInfo *)NULL)->name) - 1);
+                r = refuse_bad_text(&decoded->refusal, "job_begin.name", from->name, sizeof(((JobInfo *)NULL)->name) - 1);
         if (r == 0)
-                r = check_text(decoded, "job_begin.user", from->user, sizeof(((JobInfo *)NULL)->user) - 1);
+                r = refuse_bad_text(&decoded->refusal, "job_begin.user", from->user, sizeof(((JobInfo *)NULL)->user) - 1);
         if (r != 0)
                 return r;
 
+        /* Its length is no matter, it is cut; and line breaks are part of many a command. */
         if (!utf8_is_valid(from->command, strlen(from->command)))
-                return refuse(decoded, STATUS_INVALID, "job_begin.command", "is not valid UTF-8");
-        if (from->rank_given_case == PERFD__V1__JOB_BEGIN__RANK_GIVEN_RANK && from->rank < 0)
-                return refuse(decoded, STATUS_INVALID, "job_begin.rank", "is negative: ranks count from 0");
-        if (from->pid < 0)
-                return refuse(decoded, STATUS_INVALID, "job_begin.pid", "is negative: give a process id, or 0 for none");
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.command", "is not valid UTF-8");
+        return 0;
+}
+
+/* Which part of a run of several nodes and ranks it is. */
+static int check_job_place(Decoded *decoded, const Perfd__V1__JobBegin *from) {
+        if (HAS_RANK(from) && from->rank < 0)
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.rank", "is negative: ranks count from 0");
+        if (HAS_RANK(from) && from->ranks > 0 && from->rank >= from->ranks)
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.rank", "is %lld of %u ranks, which count from 0: give 0 to %u",
+                              (long long)from->rank, from->ranks, from->ranks - 1);
+        if (HAS_NODE(from) && from->nodes > 0 && from->node >= from->nodes)
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.node", "is %u of %u nodes, which count from 0: give 0 to %u",
+                              from->node, from->nodes, from->nodes - 1);
+        if (HAS_NODE(from) && from->node > INT32_MAX)
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.node", "is %u, may be up to %d", from->node, INT32_MAX);
 
         return 0;
 }
 
-static int take_job_begin(Decoded *decoded, Arena *arena, const Perfd__V1__JobBegin *from) {
-        bool has_rank = from->rank_given_case == PERFD__V1__JOB_BEGIN__RANK_GIVEN_RANK;
+/* Which processes it is, and whose. */
+static int check_job_processes(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         const Peer *peer = &decoded->request.peer;
+
+        if (from->pid < 0)
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.pid", "is negative: give a process id, or 0 for none");
+        if (from->member_pid < 0)
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.member_pid", "is negative: give a process id, or 0 for none");
+        if (HAS_UID(from) && from->uid == UINT32_MAX) /* (uid_t)-1, which to the kernel is nobody at all */
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.uid", "is %u, which no user has", from->uid);
+        if (HAS_UID(from) && from->uid != peer->uid && !peer->is_admin)
+                return refuse(&decoded->refusal, STATUS_DENIED, "job_begin.uid",
+                              "is %u, and yours is %u: only root and [socket] admin_group begin jobs for others", from->uid, peer->uid);
+
+        return 0;
+}
+
+/* What a client can know: FOUND is ours to say, and a group of which it names no process is none. */
+static Enclosure take_enclosure(const Perfd__V1__JobBegin *from) {
+        bool has_member = from->member_pid > 0;
+
+        switch ((int)from->enclosure) {
+        case PERFD__V1__ENCLOSURE__SCOPE:
+                return has_member ? ENCLOSURE_SCOPE : ENCLOSURE_NONE;
+        case PERFD__V1__ENCLOSURE__CGROUP:
+                return has_member ? ENCLOSURE_CGROUP : ENCLOSURE_NONE;
+        case PERFD__V1__ENCLOSURE__SUBREAPER:
+                return ENCLOSURE_SUBREAPER;
+        default: /* the wire's to say, not the compiler's */
+                return ENCLOSURE_NONE;
+        }
+}
+
+static void take_job_info(const Peer *peer, const Perfd__V1__JobBegin *from, JobInfo *info) {
+        info->uid = HAS_UID(from) ? from->uid : peer->uid;
+        info->gid = peer->gid;
+        info->pid = from->pid;
+        info->rank = HAS_RANK(from) ? from->rank : -1;
+        info->node = HAS_NODE(from) ? (int32_t)from->node : -1;
+        info->n_nodes = from->nodes;
+        info->n_ranks = from->ranks;
+        info->enclosure = take_enclosure(from);
+        strcpy(info->id, from->job);
+        strcpy(info->name, from->name);
+        strcpy(info->user, from->user);
+        copy_command(info->command, from->command);
+}
+
+static int take_job_begin(Decoded *decoded, Arena *arena, const Perfd__V1__JobBegin *from) {
         JobInfo *info;
         int r;
 
-        r = check_job_begin(decoded, from);
+        r = check_job_texts(decoded, from);
+        if (r == 0)
+                r = check_job_place(decoded, from);
+        if (r == 0)
+                r = check_job_processes(decoded, from);
         if (r != 0)
                 return r;
 
         info = arena_alloc(arena, sizeof(*info));
         if (!info)
-                return refuse_no_room(decoded);
+                return refuse_no_room(&decoded->refusal);
 
-        info->uid = peer->uid;
-        info->gid = peer->gid;
-        info->pid = from->pid;
-        info->rank = has_rank ? from->rank : -1;
-        strcpy(info->id, from->job);
-        strcpy(info->name, from->name);
-        strcpy(info->user, from->user);
-        copy_command(info->command, from->command);
-
+        take_job_info(&decoded->request.peer, from, info);
         decoded->request.kind = REQUEST_JOB_BEGIN;
         decoded->request.job_begin.info = info;
+        decoded->request.job_begin.member_pid = from->member_pid;
+        decoded->request.job_begin.is_fresh = from->fresh && from->member_pid > 0;
         return take_labels(decoded, arena, from, info);
+}
+
+static int take_mark(Decoded *decoded, const Perfd__V1__Mark *from) {
+        bool has_seconds = from->seconds_given_case == PERFD__V1__MARK__SECONDS_GIVEN_SECONDS;
+        int r = 0;
+
+        if (from->job[0] != '\0')
+                r = refuse_bad_job_id(&decoded->refusal, "mark.job", from->job);
+        if (r == 0)
+                r = refuse_bad_text(&decoded->refusal, "mark.name", from->name, PHASE_NAME_MAX - 1);
+        if (r != 0)
+                return r;
+        if (has_seconds && (!isfinite(from->seconds) || from->seconds < 0))
+                return refuse(&decoded->refusal, STATUS_INVALID, "mark.seconds", "must be a number of seconds, 0 or more");
+
+        decoded->request.kind = REQUEST_MARK;
+        decoded->request.mark.job = from->job;
+        decoded->request.mark.name = from->name;
+        decoded->request.mark.has_wall_seconds = has_seconds;
+        decoded->request.mark.wall_seconds = has_seconds ? from->seconds : 0;
+        return 0;
 }
 
 #define SECONDS_FIELDS(X) X(utime) X(stime)
@@ -199,7 +204,7 @@ static int take_job_begin(Decoded *decoded, Arena *arena, const Perfd__V1__JobBe
 static int take_rusage(Decoded *decoded, const Perfd__V1__Rusage *from, JobRusage *ret) {
 #define X(field)                                                                                \
         if (!isfinite(from->field) || from->field < 0)                                          \
-                return refuse(decoded, STATUS_INVALID, "job_end.rusage." #field,                \
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_end.rusage." #field,                \
                               "must be a number of seconds, 0 or more");                        \
         ret->ru_##field = from->field;
         SECONDS_FIELDS(X)
@@ -207,7 +212,7 @@ static int take_rusage(Decoded *decoded, const Perfd__V1__Rusage *from, JobRusag
 
 #define X(field)                                                                                \
         if (from->field < 0)                                                                    \
-                return refuse(decoded, STATUS_INVALID, "job_end.rusage." #field, "is negative");\
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_end.rusage." #field, "is negative");\
         ret->ru_##field = from->field;
         COUNT_FIELDS(X)
 #undef X
@@ -218,16 +223,17 @@ static int take_rusage(Decoded *decoded, const Perfd__V1__Rusage *from, JobRusag
 static int take_job_end(Decoded *decoded, const Perfd__V1__JobEnd *from) {
         bool has_exit_status = from->exit_status_given_case == PERFD__V1__JOB_END__EXIT_STATUS_GIVEN_EXIT_STATUS;
         JobEnd *end = &decoded->request.job_end.end;
+        Answer *refusal = &decoded->refusal;
         int r;
 
-        r = check_job_id(decoded, "job_end.job", from->job);
+        r = refuse_bad_job_id(refusal, "job_end.job", from->job);
         if (r != 0)
                 return r;
         if (has_exit_status && (from->exit_status < 0 || from->exit_status > 255))
-                return refuse(decoded, STATUS_INVALID, "job_end.exit_status", "is %d, must be 0 to 255 as a shell shows it",
+                return refuse(refusal, STATUS_INVALID, "job_end.exit_status", "is %d, must be 0 to 255 as a shell shows it",
                               from->exit_status);
         if (from->signal < 0 || from->signal > SIGNAL_MAX)
-                return refuse(decoded, STATUS_INVALID, "job_end.signal", "is %d, must be 0 (none) to %d", from->signal, SIGNAL_MAX);
+                return refuse(refusal, STATUS_INVALID, "job_end.signal", "is %d, must be 0 (none) to %d", from->signal, SIGNAL_MAX);
 
         decoded->request.kind = REQUEST_JOB_END;
         decoded->request.job_end.job = from->job;
@@ -312,7 +318,7 @@ static int take_value(Arena *arena, const Perfd__V1__Value *from, Value *ret) {
 
 /* The place inside the document comes from indicator_from_value(); which document it was, from here. */
 static int refuse_document(Decoded *decoded, size_t i, const Complaint *complaint) {
-        return refuse_item(decoded, "submit.indicators", i, complaint->path[0] ? complaint->path : "document",
+        return refuse_item(&decoded->refusal, "submit.indicators", i, complaint->path[0] ? complaint->path : "document",
                            "%s", complaint->text);
 }
 
@@ -324,13 +330,13 @@ static int take_document(Decoded *decoded, Arena *arena, const Perfd__V1__Object
 
         document = arena_alloc(arena, sizeof(*document));
         if (!document)
-                return refuse_no_room(decoded);
+                return refuse_no_room(&decoded->refusal);
 
         r = take_object(arena, from, document);
         if (r == TAKE_NO_ROOM)
-                return refuse_no_room(decoded);
+                return refuse_no_room(&decoded->refusal);
         if (r == TAKE_UNKNOWN)
-                return refuse_item(decoded, "submit.indicators", i, "document",
+                return refuse_item(&decoded->refusal, "submit.indicators", i, "document",
                                    "has a value of a kind that this perfd does not know");
 
         r = indicator_from_value(document, string_max, ret, &complaint);
@@ -340,16 +346,17 @@ static int take_document(Decoded *decoded, Arena *arena, const Perfd__V1__Object
 static int take_submission(Decoded *decoded, Arena *arena, const Perfd__V1__Indicator *from, size_t i,
                            size_t string_max, Submission *ret) {
         const char *list = "submit.indicators";
+        Answer *refusal = &decoded->refusal;
 
         if (from->id.len != sizeof(ret->id))
-                return refuse_item(decoded, list, i, "id", "has %zu bytes, must have %zu chosen at random",
+                return refuse_item(refusal, list, i, "id", "has %zu bytes, must have %zu chosen at random",
                                    from->id.len, sizeof(ret->id));
         if (from->job[0] != '\0' && !name_is_valid(from->job, JOB_ID_MAX - 1))
-                return refuse_item(decoded, list, i, "job", "is not valid: a job's id is 1 to %d " NAME_RULE, JOB_ID_MAX - 1);
+                return refuse_item(refusal, list, i, "job", "is not valid: a job's id is 1 to %d " REFUSE_NAME_RULE, JOB_ID_MAX - 1);
         if (from->time_ms > TIME_MS_MAX)
-                return refuse_item(decoded, list, i, "time_ms", "lies after the year 2261: give milliseconds since 1970, or 0 for now");
+                return refuse_item(refusal, list, i, "time_ms", "lies after the year 2261: give milliseconds since 1970, or 0 for now");
         if (!from->document)
-                return refuse_item(decoded, list, i, "document", "missing");
+                return refuse_item(refusal, list, i, "document", "missing");
 
         memcpy(ret->id, from->id.data, sizeof(ret->id));
         ret->job = from->job;
@@ -362,14 +369,14 @@ static int take_submit(Decoded *decoded, Arena *arena, const Perfd__V1__Submit *
         int r = 0;
 
         if (from->n_indicators == 0)
-                return refuse(decoded, STATUS_INVALID, "submit.indicators", "is empty: give at least one");
+                return refuse(&decoded->refusal, STATUS_INVALID, "submit.indicators", "is empty: give at least one");
         if (from->n_indicators > CODEC_ITEMS_MAX)
-                return refuse(decoded, STATUS_TOO_LARGE, "submit.indicators", "has %zu indicators, may have up to %u: send more requests",
-                              from->n_indicators, CODEC_ITEMS_MAX);
+                return refuse(&decoded->refusal, STATUS_TOO_LARGE, "submit.indicators",
+                              "has %zu indicators, may have up to %u: send more requests", from->n_indicators, CODEC_ITEMS_MAX);
 
         items = arena_alloc(arena, from->n_indicators * sizeof(*items));
         if (!items)
-                return refuse_no_room(decoded);
+                return refuse_no_room(&decoded->refusal);
 
         for (size_t i = 0; i < from->n_indicators && r == 0; i++)
                 r = take_submission(decoded, arena, from->indicators[i], i, string_max, &items[i]);
@@ -406,16 +413,18 @@ static int take_request(Decoded *decoded, Arena *arena, const Perfd__V1__Request
         case PERFD__V1__REQUEST__BODY_HELLO:
                 decoded->request.kind = REQUEST_HELLO;
                 decoded->request.hello.client = from->hello->client;
-                return check_text(decoded, "hello.client", from->hello->client, JOB_TEXT_MAX - 1);
+                return refuse_bad_text(&decoded->refusal, "hello.client", from->hello->client, JOB_TEXT_MAX - 1);
         case PERFD__V1__REQUEST__BODY_JOB_BEGIN:
                 return take_job_begin(decoded, arena, from->job_begin);
         case PERFD__V1__REQUEST__BODY_JOB_END:
                 return take_job_end(decoded, from->job_end);
         case PERFD__V1__REQUEST__BODY_SUBMIT:
                 return take_submit(decoded, arena, from->submit, string_max);
+        case PERFD__V1__REQUEST__BODY_MARK:
+                return take_mark(decoded, from->mark);
         case PERFD__V1__REQUEST__BODY__NOT_SET:
         default:
-                return refuse(decoded, STATUS_UNSUPPORTED, "", "perfd " PERFD_VERSION " does not know this kind of request");
+                return refuse(&decoded->refusal, STATUS_UNSUPPORTED, "", "perfd " PERFD_VERSION " does not know this kind of request");
         }
 }
 
@@ -435,13 +444,13 @@ static uint64_t peek_sequence(const Frame *frame) {
         return 0;
 }
 
-static int refuse_scanned(Decoded *decoded, const Frame *frame, int outcome, const char *path) {
+static void refuse_scanned(Decoded *decoded, const Frame *frame, int outcome, const char *path) {
         decoded->sequence = peek_sequence(frame);
         if (outcome == SCAN_NUL)
-                return refuse(decoded, STATUS_INVALID, path, "has a NUL byte inside");
-
-        return refuse(decoded, STATUS_INVALID, path, "is nested too deep: documents may have up to %d objects and lists inside each other",
-                      VALUE_DEPTH_MAX);
+                (void)refuse(&decoded->refusal, STATUS_INVALID, path, "has a NUL byte inside");
+        else
+                (void)refuse(&decoded->refusal, STATUS_INVALID, path,
+                             "is nested too deep: documents may have up to %d objects and lists inside each other", VALUE_DEPTH_MAX);
 }
 
 int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t string_max, Decoded *ret) {
@@ -456,20 +465,23 @@ int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t stri
         r = scan_message(&perfd__v1__request__descriptor, frame->data, frame->n, MESSAGE_DEPTH_MAX, path);
         if (r == SCAN_MALFORMED)
                 return CODEC_GARBAGE;
-        if (r != 0)
-                return refuse_scanned(ret, frame, r, path);
+        if (r != 0) {
+                refuse_scanned(ret, frame, r, path);
+                return CODEC_REFUSED;
+        }
 
         request = perfd__v1__request__unpack(&allocator, frame->n, frame->data);
         if (!request && !memory.is_full)
                 return CODEC_GARBAGE;
         if (!request) {
                 ret->sequence = peek_sequence(frame);
-                return refuse_no_room(ret);
+                (void)refuse_no_room(&ret->refusal);
+                return CODEC_REFUSED;
         }
 
         ret->sequence = request->sequence;
         ret->request.peer = *peer;
-        return take_request(ret, arena, request, string_max);
+        return take_request(ret, arena, request, string_max) == 0 ? 0 : CODEC_REFUSED;
 }
 
 /* --- replies ------------------------------------------------------------------------------------- */
@@ -496,6 +508,7 @@ static size_t encode(const Perfd__V1__Reply *reply, uint8_t ret[static CODEC_REP
 
 size_t codec_encode_answer(uint64_t sequence, const Answer *answer, uint8_t ret[static CODEC_REPLY_MAX]) {
         Perfd__V1__Reply reply = PERFD__V1__REPLY__INIT;
+        Perfd__V1__MarkReply mark = PERFD__V1__MARK_REPLY__INIT;
         char path[COMPLAINT_PATH_MAX], message[COMPLAINT_TEXT_MAX];
 
         reply.sequence = sequence;
@@ -504,6 +517,11 @@ size_t codec_encode_answer(uint64_t sequence, const Answer *answer, uint8_t ret[
                 reply.path = copy_text(path, sizeof(path), answer->complaint.path);
         if (answer->complaint.text[0])
                 reply.message = copy_text(message, sizeof(message), answer->complaint.text);
+        if (answer->job[0]) {
+                mark.job = (char *)answer->job;
+                mark.previous = (char *)answer->phase; /* was checked when it came in */
+                reply.mark = &mark;
+        }
 
         return encode(&reply, ret);
 }
@@ -524,6 +542,8 @@ size_t codec_encode_hello_reply(uint64_t sequence, const Greeting *greeting, uin
         return encode(&reply, ret);
 }
 
-_Static_assert(CODEC_REPLY_MAX >= FRAME_HEADER_MAX + 128 + 256 + COMPLAINT_PATH_MAX + COMPLAINT_TEXT_MAX + 64,
-               "a reply with all its texts fits");
+_Static_assert(CODEC_REPLY_MAX >= FRAME_HEADER_MAX + 128 + 256 + 64, "a reply to hello with all its texts fits");
+_Static_assert(CODEC_REPLY_MAX >= FRAME_HEADER_MAX + COMPLAINT_PATH_MAX + COMPLAINT_TEXT_MAX + JOB_ID_MAX + PHASE_NAME_MAX + 64,
+               "every other one does");
 _Static_assert(PERFD__V1__STATUS__UNSUPPORTED == (int)STATUS_UNSUPPORTED, "the wire's numbers are the model's");
+_Static_assert(PERFD__V1__ENCLOSURE__FOUND == (int)ENCLOSURE_FOUND, "the wire's numbers are the model's");

@@ -55,29 +55,6 @@ static const struct {
 
 /* --- opening ------------------------------------------------------------------------------------ */
 
-/* The root is the node, not a job. */
-static bool is_group(const char *path) {
-        return *path && strcmp(path, "/") != 0;
-}
-
-static bool is_at_or_above(const char *path, const char *of) {
-        size_t n = strlen(path);
-
-        return strncmp(path, of, n) == 0 && (of[n] == '/' || of[n] == '\0');
-}
-
-/* Beside v1, a job is in v2 where the service manager put it, or where somebody made a group for it. */
-static bool is_read(const CgroupPlace *place, Hierarchy hierarchy) {
-        bool is_in_cpuacct = is_group(place->cpuacct);
-        bool is_in_v2 = is_group(place->v2) && (!is_in_cpuacct || is_at_or_above(place->cpuacct, place->v2));
-
-        if (hierarchy == HIERARCHY_V2)
-                return is_in_v2;
-        if (hierarchy == HIERARCHY_CPUACCT)
-                return is_in_cpuacct && !is_in_v2;
-        return is_group(cgroup_place_path(place, hierarchy));
-}
-
 /* 0: *ret_fd is the file, or -1 when there is none to be read. */
 static int open_file(int dir_fd, const char *name, int *ret_fd) {
         int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -120,9 +97,11 @@ static int open_hierarchies(Cgroup *cgroup, const CgroupPlace *place) {
                 const char *path = cgroup_place_path(place, h);
                 scoped(closep) int dir_fd = -1;
 
-                if (!is_read(place, h))
+                if (!cgroup_place_is_own(place, h))
                         continue;
                 r = cgroup_tree_open(cgroup->tree, h, path, &dir_fd);
+                if (r == CGROUP_GONE && h != cgroup_place_main(place))
+                        continue;
                 if (r != 0)
                         return r;
                 r = open_files(cgroup, dir_fd, h);
@@ -139,23 +118,13 @@ static bool has_any(const Cgroup *cgroup) {
         return false;
 }
 
-/* In the order of what people know a job by. */
-static void take_path(Cgroup *cgroup, const CgroupPlace *place) {
-        static const Hierarchy order[] = {
-                HIERARCHY_V2, HIERARCHY_MEMORY, HIERARCHY_CPU, HIERARCHY_CPUACCT,
-                HIERARCHY_CPUSET, HIERARCHY_BLKIO, HIERARCHY_PIDS,
-        };
-
-        for (size_t i = 0; i < N_ELEMENTS(order); i++)
-                if (is_read(place, order[i])) {
-                        memcpy(cgroup->path, cgroup_place_path(place, order[i]), CGROUP_PATH_MAX);
-                        return;
-                }
-}
-
 int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place) {
         scoped(cgroup_freep) Cgroup *cgroup = NULL;
+        Hierarchy main = cgroup_place_main(place);
         int r;
+
+        if (main == N_HIERARCHIES)
+                return CGROUP_GONE;
 
         cgroup = calloc(1, sizeof(*cgroup));
         if (!cgroup)
@@ -166,7 +135,7 @@ int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place) {
         for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
                 cgroup->fds[file] = -1;
 
-        take_path(cgroup, place);
+        memcpy(cgroup->path, cgroup_place_path(place, main), CGROUP_PATH_MAX);
         r = open_hierarchies(cgroup, place);
         if (r != 0)
                 return r;

@@ -19,8 +19,9 @@ typedef struct Cgroup Cgroup;
 
 /*
  * Opens the group's files. What a controller does not offer is absent from samples, and so are hierarchies in which
- * the place is "" or the root. Of a place in v2 and, elsewhere, in v1's cpuacct, only one can be the job's own:
- * it is v2's, unless that is the root or cpuacct's is not at or above it; then nothing of v2 is read.
+ * the place is "", the root, or not there: CGROUP_GONE is for the one that the group has its name from. Of a place in v2 and,
+ * elsewhere, in v1's cpuacct, only one can be the job's own: it is v2's, unless that is the root or cpuacct's is not at or above
+ * it; then nothing of v2 is read.
  * 0, an outcome, or a negative errno: -EMFILE, -ENFILE, -ENOMEM. The tree must outlive the group.
  */
 int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place);
@@ -36,5 +37,5 @@ int cgroup_read(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret);
 int cgroup_events_fd(const Cgroup *cgroup);
 bool cgroup_is_populated(const Cgroup *cgroup);
 
-/* The path for people: the v2 path, else the memory or cpu one. Borrowed. */
+/* The path that the group has its name from. Borrowed. */
 const char *cgroup_path(const Cgroup *cgroup);

@@ -309,3 +309,92 @@ void cgroup_place_without(CgroupPlace *place, const CgroupPlace *other) {
                 if (strcmp(cgroup_place_path(place, h), cgroup_place_path(other, h)) == 0)
                         *place_path(place, h) = '\0';
 }
+
+/* --- names -------------------------------------------------------------------------------------- */
+
+/* The root is the node, not a job. */
+static bool is_group(const char *path) {
+        return *path && strcmp(path, "/") != 0;
+}
+
+static bool is_at_or_above(const char *path, const char *of) {
+        size_t n = strlen(path);
+
+        return strncmp(path, of, n) == 0 && (of[n] == '/' || of[n] == '\0');
+}
+
+/* Beside v1, a job is in v2 where the service manager put it, or where somebody made a group for it. */
+bool cgroup_place_is_own(const CgroupPlace *place, Hierarchy hierarchy) {
+        bool is_in_cpuacct = is_group(place->cpuacct);
+        bool is_in_v2 = is_group(place->v2) && (!is_in_cpuacct || is_at_or_above(place->cpuacct, place->v2));
+
+        if (hierarchy == HIERARCHY_V2)
+                return is_in_v2;
+        if (hierarchy == HIERARCHY_CPUACCT)
+                return is_in_cpuacct && !is_in_v2;
+        return is_group(cgroup_place_path(place, hierarchy));
+}
+
+/* A group has its name from the first of these that it is in. */
+static const Hierarchy order[N_HIERARCHIES] = {
+        HIERARCHY_V2, HIERARCHY_CPUACCT, HIERARCHY_MEMORY, HIERARCHY_CPU, HIERARCHY_CPUSET, HIERARCHY_BLKIO, HIERARCHY_PIDS,
+};
+
+Hierarchy cgroup_place_main(const CgroupPlace *place) {
+        for (size_t i = 0; i < N_HIERARCHIES; i++)
+                if (cgroup_place_is_own(place, order[i]))
+                        return order[i];
+        return N_HIERARCHIES;
+}
+
+int cgroup_place_name(const CgroupPlace *place, char ret[static CGROUP_NAME_MAX]) {
+        Hierarchy main = cgroup_place_main(place);
+
+        if (main == N_HIERARCHIES)
+                return CGROUP_GONE;
+
+        (void)snprintf(ret, CGROUP_NAME_MAX, "%s%s%s", main == HIERARCHY_V2 ? "" : hierarchies[main].controller,
+                       main == HIERARCHY_V2 ? "" : ":", cgroup_place_path(place, main));
+        return 0;
+}
+
+/* The hierarchy before the colon, and the path behind it. */
+static Hierarchy split_name(const char *name, const char **ret_path) {
+        size_t n = strcspn(name, ":/");
+
+        *ret_path = name;
+        if (*name == '/')
+                return HIERARCHY_V2;
+
+        *ret_path = name + n + 1;
+        for (Hierarchy h = HIERARCHY_CPU; name[n] == ':' && h < N_HIERARCHIES; h++)
+                if (strlen(hierarchies[h].controller) == n && strncmp(name, hierarchies[h].controller, n) == 0)
+                        return h;
+        return N_HIERARCHIES;
+}
+
+int cgroup_place_named(const char *name, CgroupPlace *ret) {
+        CgroupPlace place = {};
+        const char *path;
+        Hierarchy main = split_name(name, &path);
+        size_t i = 0;
+
+        if (main == N_HIERARCHIES || !is_plain(path) || strstr(path, "//") || path[strlen(path) - 1] == '/')
+                return CGROUP_MALFORMED;
+
+        while (order[i] != main)
+                i++;
+        for (; i < N_HIERARCHIES; i++)
+                memcpy(place_path(&place, order[i]), path, strlen(path));
+        *ret = place;
+        return 0;
+}
+
+bool cgroup_name_parent(char *name) {
+        char *first = strchr(name, '/'), *last = strrchr(name, '/');
+
+        if (!last || last[1] == '\0')
+                return false;
+        *(last == first ? last + 1 : last) = '\0';
+        return true;
+}

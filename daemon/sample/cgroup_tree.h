@@ -51,6 +51,21 @@ bool cgroup_place_equal(const CgroupPlace *a, const CgroupPlace *b);
 /* Empties the hierarchies in which `place` is in the same group as `other`: those are not the job's own. */
 void cgroup_place_without(CgroupPlace *place, const CgroupPlace *other);
 
+/*
+ * A job's own group by one name: "/a/b" is v2's, "cpuacct:/a/b" is v1's. Which of a place's groups is the job's own is
+ * cgroup_open()'s rule: v2's, unless that is the root or v1's cpuacct is not at or above it; then cpuacct's. Where both are the
+ * root, it is the first other controller of v1 in which the process is in a group, "memory:/a/b".
+ */
+#define CGROUP_NAME_MAX (CGROUP_PATH_MAX + sizeof("cpuacct:"))
+
+/* 0, or CGROUP_GONE: the root everywhere, which is the node. */
+int cgroup_place_name(const CgroupPlace *place, char ret[static CGROUP_NAME_MAX]);
+/* And back: the path is taken to be the same in all hierarchies but those that would have named it first; cgroup_open() leaves
+ * out the ones in which there is no such group. 0, or CGROUP_MALFORMED: no name of a group, or the root. */
+int cgroup_place_named(const char *name, CgroupPlace *ret);
+/* Makes it the name of the group above. False at the root, where it stays. */
+bool cgroup_name_parent(char *name);
+
 /* --- for cgroup.c ------------------------------------------------------------------------------- */
 
 typedef enum Hierarchy {
@@ -65,6 +80,10 @@ typedef enum Hierarchy {
 } Hierarchy;
 
 const char *cgroup_place_path(const CgroupPlace *place, Hierarchy hierarchy);
+/* Whether the job has a group of its own there. */
+bool cgroup_place_is_own(const CgroupPlace *place, Hierarchy hierarchy);
+/* The one whose group the job is known by; N_HIERARCHIES when it has none. */
+Hierarchy cgroup_place_main(const CgroupPlace *place);
 
 /* The group's directory. 0, CGROUP_GONE, CGROUP_MALFORMED, or a negative errno. */
 int cgroup_tree_open(const CgroupTree *tree, Hierarchy hierarchy, const char *path, int *ret_fd);

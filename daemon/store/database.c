@@ -26,15 +26,26 @@ static const char *const sql[N_STATEMENTS] = {
 
         [STATEMENT_JOB_INSERT] =
                 "INSERT INTO job (id, name, user, command, labels, uid, gid, pid, pid_start_ticks, rank,"
-                " state, begin_ms)"
-                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'running', ?11)"
+                " node, n_nodes, n_ranks, enclosure, cgroup, state, begin_ms)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, 'running', ?16)"
                 " ON CONFLICT (id) DO NOTHING",
         [STATEMENT_JOB_END] =
                 "UPDATE job SET state = ?2, end_ms = ?3, exit_status = ?4, signal = ?5, rusage = ?6, note = ?7,"
-                " layout = ?8, metrics = ?9 WHERE id = ?1",
+                " layout = ?8, metrics = ?9, usage_layout = ?10, usage = ?11,"
+                " n_phases = max(n_phases, ?12) WHERE id = ?1",
         [STATEMENT_TIMELINE_PUT] =
                 "INSERT INTO timeline (part, bytes) SELECT 3 * row + ?2, ?3 FROM job WHERE id = ?1"
                 " ON CONFLICT (part) DO UPDATE SET bytes = excluded.bytes",
+        [STATEMENT_PHASE_PUT] =
+                "INSERT INTO phase (job, number, name, begin_ms, end_ms, wall_seconds,"
+                " layout, metrics, usage_layout, usage)"
+                " SELECT row, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM job WHERE id = ?1"
+                " ON CONFLICT (job, number) DO UPDATE SET name = excluded.name, begin_ms = excluded.begin_ms,"
+                " end_ms = excluded.end_ms, wall_seconds = excluded.wall_seconds, layout = excluded.layout,"
+                " metrics = excluded.metrics, usage_layout = excluded.usage_layout, usage = excluded.usage",
+        [STATEMENT_JOB_CGROUP] =
+                "UPDATE job SET enclosure = ?2, cgroup = ?3 WHERE id = ?1 AND state = 'running'",
+        [STATEMENT_JOB_PHASES] = "UPDATE job SET n_phases = max(n_phases, ?2) WHERE id = ?1",
         [STATEMENT_JOB_FIND] = "SELECT state, uid FROM job WHERE id = ?1",
         [STATEMENT_JOB_AMEND] =
                 "UPDATE job SET state = 'finished', exit_status = ?2, signal = ?3, rusage = ?4 WHERE id = ?1",

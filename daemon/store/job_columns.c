@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "store/job_text.h"
 
@@ -9,6 +10,19 @@ static const char *text_at(sqlite3_stmt *statement, int i) {
         const char *text = (const char *)sqlite3_column_text(statement, i);
 
         return text ? text : "";
+}
+
+/* What nobody of ours has written reads as not known. */
+static uint32_t u32_at(sqlite3_stmt *statement, int i) {
+        sqlite3_int64 v = sqlite3_column_int64(statement, i);
+
+        return v < 0 || v > UINT32_MAX ? 0 : (uint32_t)v;
+}
+
+static int32_t node_at(sqlite3_stmt *statement, int i) {
+        sqlite3_int64 v = sqlite3_column_int64(statement, i);
+
+        return v < 0 || v > INT32_MAX ? -1 : (int32_t)v;
 }
 
 /* Everything was short enough when it was stored. */
@@ -19,6 +33,22 @@ static void read_end(sqlite3_stmt *statement, JobEnd *ret) {
         ret->exit_status = sqlite3_column_int(statement, 14);
         ret->signal = sqlite3_column_int(statement, 15);
         ret->has_rusage = rusage_parse(text_at(statement, 16), &ret->rusage) == 0;
+}
+
+/* What tells the job's processes from others, and where it stands in a run. */
+static int read_place(sqlite3_stmt *statement, JobInfo *info) {
+        const char *cgroup = text_at(statement, 22);
+        int enclosure = enclosure_find(text_at(statement, 21));
+
+        info->node = node_at(statement, 18);
+        info->n_nodes = u32_at(statement, 19);
+        info->n_ranks = u32_at(statement, 20);
+        info->enclosure = enclosure < 0 ? ENCLOSURE_NONE : (Enclosure)enclosure;
+        if (cgroup[0] == '\0')
+                return 0;
+
+        info->cgroup = strdup(cgroup);
+        return info->cgroup ? 0 : -ENOMEM;
 }
 
 int job_columns_read(sqlite3_stmt *statement, JobView *ret) {
@@ -43,9 +73,10 @@ int job_columns_read(sqlite3_stmt *statement, JobView *ret) {
         ret->end_realtime_ms = (uint64_t)sqlite3_column_int64(statement, 13);
         read_end(statement, &ret->end);
         COPY_TEXT(ret->note, text_at(statement, 17));
+        ret->n_phases = u32_at(statement, 23);
 
         /* Malformed labels stop at the last good one. */
-        if (labels_parse(text_at(statement, 5), info) < 0) {
+        if (read_place(statement, info) < 0 || labels_parse(text_at(statement, 5), info) < 0) {
                 job_view_deinit(ret);
                 return -ENOMEM;
         }

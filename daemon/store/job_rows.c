@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "store/job_text.h"
+#include "store/numbers.h"
+#include "store/phase_rows.h"
 #include "store/squeeze.h"
 
 /* --- in the caller's thread ---------------------------------------------------------------------- */
@@ -29,6 +31,11 @@ int job_begin_pack(const JobBeginRow *row, StoreCookie cookie, RowSet **ret) {
         pack_u64(&buffer, (uint64_t)info->pid);
         pack_u64(&buffer, info->pid_start_ticks);
         pack_u64(&buffer, (uint64_t)info->rank);
+        pack_u64(&buffer, (uint64_t)info->node);
+        pack_u64(&buffer, info->n_nodes);
+        pack_u64(&buffer, info->n_ranks);
+        pack_text(&buffer, enclosure_name(info->enclosure));
+        pack_text(&buffer, info->cgroup);
         pack_u64(&buffer, row->begin_ms);
         pack_text(&buffer, row->boot_id);
         pack_text(&buffer, row->progress);
@@ -56,17 +63,11 @@ static void pack_end(Buffer *buffer, const JobEnd *end) {
         pack_rusage(buffer, end);
 }
 
-static void pack_metrics(Buffer *buffer, const MetricSet *metrics) {
-        size_t begin;
-
-        if (!metrics) {
-                pack_text(buffer, NULL);
-                return;
-        }
-
-        begin = pack_text_begin(buffer);
-        metrics_write(metrics, buffer);
-        pack_text_end(buffer, begin);
+/* How many phases the job has had with this one, its last; 0 without one. */
+static void pack_last_phase(Buffer *buffer, const PhaseView *phase) {
+        pack_u64(buffer, phase ? UINT64_C(1) + phase->index : 0);
+        if (phase)
+                phase_pack(buffer, phase);
 }
 
 int job_end_pack(const StoreJobEnd *row, StoreCookie cookie, RowSet **ret) {
@@ -78,17 +79,44 @@ int job_end_pack(const StoreJobEnd *row, StoreCookie cookie, RowSet **ret) {
         pack_u64(&buffer, row->end_realtime_ms);
         pack_end(&buffer, row->end);
         pack_text(&buffer, row->note && row->note[0] ? row->note : NULL);
-        pack_metrics(&buffer, row->metrics);
+        numbers_pack(&buffer, row->metrics, row->usage);
+        pack_last_phase(&buffer, row->phase);
         pack_text(&buffer, row->timeline);
         return rowset_finish(&buffer, ROW_JOB_END, 1, cookie, ret);
 }
 
-int job_amend_pack(const char *job, uint32_t uid, const JobEnd *end, StoreCookie cookie, RowSet **ret) {
+int job_phase_pack(const StorePhase *row, StoreCookie cookie, RowSet **ret) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_text(&buffer, row->job);
+        pack_u64(&buffer, row->phase->end_realtime_ms);
+        pack_text(&buffer, row->boot_id);
+        pack_text(&buffer, row->progress);
+        pack_text(&buffer, row->meter);
+        /* With the one that has begun. */
+        pack_u64(&buffer, UINT64_C(2) + row->phase->index);
+        phase_pack(&buffer, row->phase);
+        return rowset_finish(&buffer, ROW_PHASE, 1, cookie, ret);
+}
+
+int job_cgroup_pack(const char *job, Enclosure enclosure, const char *cgroup, RowSet **ret) {
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
         pack_text(&buffer, job);
-        pack_u64(&buffer, uid);
+        pack_text(&buffer, enclosure_name(enclosure));
+        pack_text(&buffer, cgroup);
+        return rowset_finish(&buffer, ROW_JOB_CGROUP, 1, (StoreCookie){}, ret);
+}
+
+int job_amend_pack(const char *job, const Peer *sender, const JobEnd *end, StoreCookie cookie, RowSet **ret) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_text(&buffer, job);
+        pack_u64(&buffer, sender->uid);
+        pack_u64(&buffer, sender->is_admin || sender->uid == 0);
         pack_end(&buffer, end);
         return rowset_finish(&buffer, ROW_JOB_AMEND, 1, cookie, ret);
 }
@@ -124,12 +152,12 @@ static int put_meter(Database *database, Text meter, Text boot_id, uint64_t time
         return database_run(database, STATEMENT_METER_PUT);
 }
 
-/* Where a running job is: at its begin, or at a checkpoint. */
-static int put_window(Database *database, Statement which, Text job, Text window, Text boot_id, uint64_t time_ms) {
+/* How far a running job is: at its begin, or at a checkpoint. */
+static int put_progress(Database *database, Statement which, Text job, Text progress, Text boot_id, uint64_t time_ms) {
         sqlite3_stmt *put = database_statement(database, which);
 
         bind_text(put, 1, job);
-        bind_text(put, 2, window);
+        bind_text(put, 2, progress);
         bind_text(put, 3, boot_id);
         bind_u64(put, 4, time_ms);
         return database_run(database, which);
@@ -138,19 +166,21 @@ static int put_window(Database *database, Statement which, Text job, Text window
 static int apply_begin(RowSet *set, Database *database) {
         sqlite3_stmt *insert = database_statement(database, STATEMENT_JOB_INSERT);
         Unpack from = rowset_unpack(set);
-        Text job = unpack_text(&from), boot_id, window;
+        Text job = unpack_text(&from), boot_id, progress;
         uint64_t begin_ms;
         int r;
 
         bind_text(insert, 1, job);
         for (int i = 2; i <= 5; i++) /* name, user, command, labels */
                 bind_text(insert, i, unpack_text(&from));
-        for (int i = 6; i <= 10; i++) /* uid, gid, pid, its start, rank: which may be negative */
+        for (int i = 6; i <= 13; i++) /* uid, gid, pid, its start, rank, node, nodes, ranks: some may be negative */
                 sqlite3_bind_int64(insert, i, (sqlite3_int64)unpack_u64(&from));
+        bind_text(insert, 14, unpack_text(&from));
+        bind_text(insert, 15, unpack_text(&from));
         begin_ms = unpack_u64(&from);
         boot_id = unpack_text(&from);
-        window = unpack_text(&from);
-        bind_u64(insert, 11, begin_ms);
+        progress = unpack_text(&from);
+        bind_u64(insert, 16, begin_ms);
         r = database_run(database, STATEMENT_JOB_INSERT);
         if (r != 0)
                 return r;
@@ -160,7 +190,7 @@ static int apply_begin(RowSet *set, Database *database) {
                 return 0;
         }
         set->outcome = STORE_DONE;
-        r = put_window(database, STATEMENT_RUNNING_PUT, job, window, boot_id, begin_ms);
+        r = put_progress(database, STATEMENT_RUNNING_PUT, job, progress, boot_id, begin_ms);
         return r != 0 ? r : put_meter(database, unpack_text(&from), boot_id, begin_ms);
 }
 
@@ -175,32 +205,6 @@ static void bind_end(sqlite3_stmt *statement, int i, Unpack *from) {
                 sqlite3_bind_null(statement, i);
         sqlite3_bind_int64(statement, i + 1, (sqlite3_int64)unpack_u64(from));
         bind_text(statement, i + 2, unpack_text(from));
-}
-
-/* The number of this program's layout. */
-static int find_layout(Database *database, int64_t *ret) {
-        scoped(buffer_deinit) Buffer keys = {};
-        int64_t number = 0;
-        Text text;
-        int r;
-
-        layout_write(&keys);
-        r = buffer_error(&keys);
-        if (r < 0)
-                return r;
-
-        text = (Text){ keys.text, (int)keys.n };
-        bind_text(database_statement(database, STATEMENT_LAYOUT_FIND), 1, text);
-        r = database_get(database, STATEMENT_LAYOUT_FIND, &number);
-        if (r == 0 && number == 0) {
-                bind_text(database_statement(database, STATEMENT_LAYOUT_INSERT), 1, text);
-                r = database_get(database, STATEMENT_LAYOUT_INSERT, &number);
-        }
-        if (r != 0)
-                return r;
-
-        *ret = number;
-        return 0;
 }
 
 static int put_timeline(Database *database, Text job, Text timeline) {
@@ -229,21 +233,19 @@ static int apply_end(RowSet *set, Database *database) {
         sqlite3_stmt *update = database_statement(database, STATEMENT_JOB_END);
         Unpack from = rowset_unpack(set);
         Text job = unpack_text(&from);
-        int64_t layout;
+        uint64_t n_phases;
         int r;
-
-        r = find_layout(database, &layout);
-        if (r != 0)
-                return r;
 
         bind_text(update, 1, job);
         bind_text(update, 2, unpack_text(&from));
         bind_u64(update, 3, unpack_u64(&from));
         bind_end(update, 4, &from);
         bind_text(update, 7, unpack_text(&from));
-        sqlite3_bind_int64(update, 8, layout);
-        bind_text(update, 9, unpack_text(&from));
-        r = database_run(database, STATEMENT_JOB_END);
+        r = numbers_bind(&from, database, STATEMENT_JOB_END, 8);
+        n_phases = unpack_u64(&from);
+        bind_u64(update, 12, n_phases);
+        if (r == 0)
+                r = database_run(database, STATEMENT_JOB_END);
         if (r != 0)
                 return r;
 
@@ -253,11 +255,49 @@ static int apply_end(RowSet *set, Database *database) {
 
         bind_text(database_statement(database, STATEMENT_RUNNING_REMOVE), 1, job);
         r = database_run(database, STATEMENT_RUNNING_REMOVE);
+        if (r == 0 && n_phases > 0)
+                r = phase_put(&from, database, job);
         return r != 0 ? r : put_timeline(database, job, unpack_text(&from));
 }
 
+/* Only a job that runs has progress to be put. */
+static int apply_phase(RowSet *set, Database *database) {
+        sqlite3_stmt *count = database_statement(database, STATEMENT_JOB_PHASES);
+        Unpack from = rowset_unpack(set);
+        Text job = unpack_text(&from), boot_id, progress;
+        uint64_t end_ms = unpack_u64(&from);
+        int r;
+
+        boot_id = unpack_text(&from);
+        progress = unpack_text(&from);
+        r = put_progress(database, STATEMENT_RUNNING_CHECKPOINT, job, progress, boot_id, end_ms);
+        if (r != 0)
+                return r;
+
+        set->outcome = database_changes(database) > 0 ? STORE_DONE : STORE_MISSING;
+        if (set->outcome == STORE_MISSING)
+                return 0;
+
+        r = put_meter(database, unpack_text(&from), boot_id, end_ms);
+        bind_text(count, 1, job);
+        bind_u64(count, 2, unpack_u64(&from));
+        if (r == 0)
+                r = database_run(database, STATEMENT_JOB_PHASES);
+        return r != 0 ? r : phase_put(&from, database, job);
+}
+
+static int apply_cgroup(RowSet *set, Database *database) {
+        sqlite3_stmt *update = database_statement(database, STATEMENT_JOB_CGROUP);
+        Unpack from = rowset_unpack(set);
+
+        for (int i = 1; i <= 3; i++) /* job, enclosure, cgroup */
+                bind_text(update, i, unpack_text(&from));
+        set->outcome = STORE_DONE;
+        return database_run(database, STATEMENT_JOB_CGROUP);
+}
+
 /* STORE_DONE: it may be amended by that user. */
-static int judge_amend(Database *database, Text job, uint32_t uid, StoreOutcome *ret) {
+static int judge_amend(Database *database, Text job, uint32_t uid, bool is_admin, StoreOutcome *ret) {
         sqlite3_stmt *find = database_statement(database, STATEMENT_JOB_FIND);
         StoreOutcome outcome = STORE_MISSING;
         int r;
@@ -267,7 +307,7 @@ static int judge_amend(Database *database, Text job, uint32_t uid, StoreOutcome 
         if (r == DATABASE_ROW) {
                 const char *state = (const char *)sqlite3_column_text(find, 0);
 
-                if (uid != 0 && sqlite3_column_int64(find, 1) != uid)
+                if (!is_admin && sqlite3_column_int64(find, 1) != uid)
                         outcome = STORE_DENIED;
                 else if (state && strcmp(state, job_state_name(JOB_FINISHED)) == 0)
                         outcome = STORE_DUPLICATE;
@@ -287,9 +327,10 @@ static int apply_amend(RowSet *set, Database *database) {
         Unpack from = rowset_unpack(set);
         Text job = unpack_text(&from);
         uint32_t uid = (uint32_t)unpack_u64(&from);
+        bool is_admin = unpack_u64(&from);
         int r;
 
-        r = judge_amend(database, job, uid, &set->outcome);
+        r = judge_amend(database, job, uid, is_admin, &set->outcome);
         if (r != 0 || set->outcome != STORE_DONE)
                 return r;
 
@@ -307,9 +348,9 @@ static int apply_checkpoints(RowSet *set, Database *database) {
         r = put_meter(database, unpack_text(&from), boot_id, time_ms);
         n_items = unpack_u64(&from);
         for (uint64_t i = 0; r == 0 && i < n_items; i++) {
-                Text job = unpack_text(&from), window = unpack_text(&from);
+                Text job = unpack_text(&from), progress = unpack_text(&from);
 
-                r = put_window(database, STATEMENT_RUNNING_CHECKPOINT, job, window, boot_id, time_ms);
+                r = put_progress(database, STATEMENT_RUNNING_CHECKPOINT, job, progress, boot_id, time_ms);
         }
 
         set->outcome = STORE_DONE;
@@ -332,6 +373,10 @@ int job_rows_apply(RowSet *set, Database *database) {
                 return apply_end(set, database);
         case ROW_JOB_AMEND:
                 return apply_amend(set, database);
+        case ROW_JOB_CGROUP:
+                return apply_cgroup(set, database);
+        case ROW_PHASE:
+                return apply_phase(set, database);
         case ROW_CHECKPOINTS:
                 return apply_checkpoints(set, database);
         case ROW_RESULTS:

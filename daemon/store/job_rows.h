@@ -3,6 +3,7 @@
 /* Jobs, their checkpoints and the meter's account: row-sets, and from there to the tables. */
 
 #include "model/job.h"
+#include "model/request.h"
 #include "store/database.h"
 #include "store/rowset.h"
 #include "store/types.h"
@@ -19,7 +20,9 @@ typedef struct JobBeginRow {
 /* All copy everything. 0 or -ENOMEM. */
 int job_begin_pack(const JobBeginRow *row, StoreCookie cookie, RowSet **ret);
 int job_end_pack(const StoreJobEnd *row, StoreCookie cookie, RowSet **ret);
-int job_amend_pack(const char *job, uint32_t uid, const JobEnd *end, StoreCookie cookie, RowSet **ret);
+int job_phase_pack(const StorePhase *row, StoreCookie cookie, RowSet **ret);
+int job_cgroup_pack(const char *job, Enclosure enclosure, const char *cgroup, RowSet **ret);
+int job_amend_pack(const char *job, const Peer *sender, const JobEnd *end, StoreCookie cookie, RowSet **ret);
 int checkpoints_pack(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,
                      uint64_t time_ms, RowSet **ret);
 

@@ -141,7 +141,7 @@ int rusage_parse(const char *text, JobRusage *ret) {
         return 0;
 }
 
-/* --- metrics ------------------------------------------------------------------------------------- */
+/* --- numbers ------------------------------------------------------------------------------------- */
 
 #define COMPAT_PREFIX "compat."
 
@@ -151,21 +151,38 @@ static const char quality_letters[N_QUALITIES] = {
         [QUALITY_SAMPLED] = 's',        [QUALITY_EXACT] = 'e',
 };
 
-void layout_write(Buffer *out) {
-        for (size_t i = 0; i < N_METRICS; i++)
-                buffer_printf(out, "%s%s", i > 0 ? " " : "", metric_info[i].key);
-        for (size_t i = 0; i < N_PERFPY_METRICS; i++)
-                buffer_printf(out, " " COMPAT_PREFIX "%s", metric_info[i].key);
+/* What the numbers of each kind are called. perf.py's reading is of the first n_compat. */
+typedef struct Table {
+        const MetricInfo *info;
+        size_t n, n_compat;
+} Table;
+
+static const Table tables[N_LAYOUT_KINDS] = {
+        [LAYOUT_METRICS] = { metric_info, N_METRICS, N_PERFPY_METRICS },
+        [LAYOUT_USAGE] = { usage_info, N_USAGES, 0 },
+};
+
+void layout_write(LayoutKind kind, Buffer *out) {
+        const Table *table = &tables[kind];
+
+        for (size_t i = 0; i < table->n; i++)
+                buffer_printf(out, "%s%s", i > 0 ? " " : "", table->info[i].key);
+        for (size_t i = 0; i < table->n_compat; i++)
+                buffer_printf(out, " " COMPAT_PREFIX "%s", table->info[i].key);
+}
+
+static void write_values(const double *values, const uint8_t *qualities, size_t n, Buffer *out) {
+        for (size_t i = 0; i < n; i++) {
+                if (i > 0)
+                        buffer_putc(out, ' ');
+                buffer_putc(out, quality_letters[qualities[i]]);
+                if (quality_is_present(qualities[i]))
+                        buffer_put_double(out, values[i]);
+        }
 }
 
 void metrics_write(const MetricSet *metrics, Buffer *out) {
-        for (size_t i = 0; i < N_METRICS; i++) {
-                if (i > 0)
-                        buffer_putc(out, ' ');
-                buffer_putc(out, quality_letters[metrics->quality[i]]);
-                if (quality_is_present(metrics->quality[i]))
-                        buffer_put_double(out, metrics->value[i]);
-        }
+        write_values(metrics->value, metrics->quality, N_METRICS, out);
         for (size_t i = 0; i < N_PERFPY_METRICS; i++) {
                 buffer_puts(out, metrics->has_compat[i] ? " c" : " -");
                 if (metrics->has_compat[i])
@@ -173,28 +190,26 @@ void metrics_write(const MetricSet *metrics, Buffer *out) {
         }
 }
 
-static int place_find(const char *word, size_t n) {
-        size_t n_prefix = strlen(COMPAT_PREFIX);
+void usage_set_write(const UsageSet *usage, Buffer *out) {
+        write_values(usage->value, usage->quality, N_USAGES, out);
+}
+
+static int place_find(const Table *table, const char *word, size_t n) {
+        size_t n_prefix = strlen(COMPAT_PREFIX), n_keys = table->n;
         bool is_compat = n > n_prefix && memcmp(word, COMPAT_PREFIX, n_prefix) == 0;
-        char key[64];
-        int metric;
 
         if (is_compat) {
                 word += n_prefix;
                 n -= n_prefix;
+                n_keys = table->n_compat;
         }
-        if (n >= sizeof(key))
-                return -1;
-        memcpy(key, word, n);
-        key[n] = '\0';
-
-        metric = metric_find(key);
-        if (metric < 0 || !is_compat)
-                return metric;
-        return metric < (int)N_PERFPY_METRICS ? metric + (int)N_METRICS : -1;
+        for (size_t i = 0; i < n_keys; i++)
+                if (strncmp(table->info[i].key, word, n) == 0 && table->info[i].key[n] == '\0')
+                        return (int)(is_compat ? table->n + i : i);
+        return -1;
 }
 
-int layout_parse(const char *text, Layout *ret) {
+int layout_parse(LayoutKind kind, const char *text, Layout *ret) {
         const char *word, *p = text;
         size_t n;
 
@@ -202,38 +217,68 @@ int layout_parse(const char *text, Layout *ret) {
         while ((word = next_word(&p, &n))) {
                 if (ret->n == LAYOUT_MAX)
                         return JOB_TEXT_MALFORMED;
-                ret->place[ret->n++] = (int16_t)place_find(word, n);
+                ret->place[ret->n++] = (int16_t)place_find(&tables[kind], word, n);
         }
         return 0;
 }
 
+/* Where the numbers of a text go. */
+typedef struct Numbers {
+        size_t n; /* places from here on are perf.py's reading */
+        double *value;
+        uint8_t *quality;
+        double *compat;
+        bool *has_compat;
+} Numbers;
+
 /* One word into its place. */
-static int take_word(const char *word, size_t n, int place, MetricSet *ret) {
+static int take_word(const char *word, size_t n, size_t place, const Numbers *to) {
         const char *letter;
 
-        if (place >= (int)N_METRICS) {
-                place -= (int)N_METRICS;
-                ret->has_compat[place] = word[0] == 'c';
-                return word[0] == 'c' ? parse_number(word + 1, word + n, &ret->compat[place]) : 0;
+        if (place >= to->n) {
+                place -= to->n;
+                to->has_compat[place] = word[0] == 'c';
+                return word[0] == 'c' ? parse_number(word + 1, word + n, &to->compat[place]) : 0;
         }
 
         letter = memchr(quality_letters, word[0], N_QUALITIES);
         if (!letter)
                 return JOB_TEXT_MALFORMED;
-        ret->quality[place] = (uint8_t)(letter - quality_letters);
-        return quality_is_present(ret->quality[place]) ? parse_number(word + 1, word + n, &ret->value[place]) : 0;
+        to->quality[place] = (uint8_t)(letter - quality_letters);
+        return quality_is_present(to->quality[place]) ? parse_number(word + 1, word + n, &to->value[place]) : 0;
 }
 
-int metrics_parse(const char *text, const Layout *layout, MetricSet *ret) {
+static int parse_numbers(const char *text, const Layout *layout, const Numbers *to) {
         const char *word, *p = text;
         size_t i = 0, n;
 
-        *ret = (MetricSet){};
         for (; (word = next_word(&p, &n)); i++) {
                 if (i >= layout->n)
                         return JOB_TEXT_MALFORMED;
-                if (layout->place[i] >= 0 && take_word(word, n, layout->place[i], ret) != 0)
+                if (layout->place[i] >= 0 && take_word(word, n, (size_t)layout->place[i], to) != 0)
                         return JOB_TEXT_MALFORMED;
         }
         return i == layout->n ? 0 : JOB_TEXT_MALFORMED;
+}
+
+int metrics_parse(const char *text, const Layout *layout, MetricSet *ret) {
+        MetricSet set = {};
+        Numbers to = { N_METRICS, set.value, set.quality, set.compat, set.has_compat };
+
+        if (parse_numbers(text, layout, &to) != 0)
+                return JOB_TEXT_MALFORMED;
+
+        *ret = set;
+        return 0;
+}
+
+int usage_set_parse(const char *text, const Layout *layout, UsageSet *ret) {
+        UsageSet set = {};
+        Numbers to = { .n = N_USAGES, .value = set.value, .quality = set.quality };
+
+        if (parse_numbers(text, layout, &to) != 0)
+                return JOB_TEXT_MALFORMED;
+
+        *ret = set;
+        return 0;
 }

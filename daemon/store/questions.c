@@ -4,6 +4,9 @@
 
 #include "store/job_columns.h"
 
+/* As the reader takes them, of a job or a phase. */
+#define NUMBER_COLUMNS ", layout, metrics, usage_layout, usage"
+
 static void write_results_sql(unsigned by, char *ret) {
         const char *index = by & RESULTS_BY_JOB ? "job" : by & RESULTS_BY_NAME ? "name" : "time";
 
@@ -23,7 +26,7 @@ static void write_jobs_sql(unsigned by, char *ret) {
         const char *index = by & JOBS_BY_NAME ? "name" : by & JOBS_BY_USER ? "user" : by & JOBS_BY_STATE ? "state" : "begin";
 
         (void)snprintf(ret, QUESTION_SQL_MAX,
-                       "SELECT " JOB_COLUMNS ", layout, metrics FROM job INDEXED BY job_by_%s"
+                       "SELECT " JOB_COLUMNS NUMBER_COLUMNS " FROM job INDEXED BY job_by_%s"
                        " WHERE begin_ms >= ?4 AND (begin_ms, row) < (?5, ?6)%s%s%s"
                        " ORDER BY begin_ms DESC, row DESC",
                        index, by & JOBS_BY_NAME ? " AND name = ?1" : "", by & JOBS_BY_USER ? " AND user = ?2" : "",
@@ -32,7 +35,7 @@ static void write_jobs_sql(unsigned by, char *ret) {
 
 void question_write_sql(unsigned question, char ret[static QUESTION_SQL_MAX]) {
         static const char *const others[N_QUESTIONS] = {
-                [QUESTION_JOB] = "SELECT " JOB_COLUMNS ", layout, metrics,"
+                [QUESTION_JOB] = "SELECT " JOB_COLUMNS NUMBER_COLUMNS ","
                                  " (SELECT bytes FROM timeline WHERE part = 3 * row),"
                                  " (SELECT bytes FROM timeline WHERE part = 3 * row + 1),"
                                  " (SELECT bytes FROM timeline WHERE part = 3 * row + 2) FROM job WHERE id = ?1",
@@ -44,6 +47,9 @@ void question_write_sql(unsigned question, char ret[static QUESTION_SQL_MAX]) {
                         "SELECT begin_ms, interval_ms, timeline FROM node_sample"
                         " WHERE begin_ms >= ?4 AND begin_ms < ?5 ORDER BY begin_ms",
                 [QUESTION_LAYOUT] = "SELECT keys FROM layout WHERE id = ?1",
+                [QUESTION_PHASES] = "SELECT number, name, begin_ms, end_ms, wall_seconds" NUMBER_COLUMNS
+                                    " FROM phase INDEXED BY phase_by_job"
+                                    " WHERE job = (SELECT row FROM job WHERE id = ?1) ORDER BY number",
         };
 
         if (question < QUESTION_JOBS)

@@ -17,6 +17,7 @@ typedef enum Question {
         QUESTION_INDICATORS,
         QUESTION_NODE_SAMPLES,
         QUESTION_LAYOUT,
+        QUESTION_PHASES,
         N_QUESTIONS,
 } Question;
 

@@ -1,6 +1,7 @@
 #include "store/reader.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 
 #define STEPS_BETWEEN_LOOKS 1000 /* of SQLite's machine, at the clock */
 #define BUSY_MS 200
+#define N_NUMBER_COLUMNS 4
 
 struct Reader {
         char *path; /* owned */
@@ -27,8 +29,10 @@ struct Reader {
 
         JobView job;    /* owned: what the last JobRow shows */
         char *timeline; /* owned */
-        Layout layout;
-        int64_t layout_number; /* of `layout`; 0: none yet */
+        struct {
+                int64_t number; /* 0: none yet */
+                Layout layout;
+        } layouts[N_LAYOUT_KINDS]; /* the last of each */
 };
 
 /* --- connection ---------------------------------------------------------------------------------- */
@@ -56,7 +60,8 @@ static void disconnect(Reader *reader) {
         sqlite3_close(reader->db);
         reader->db = NULL;
         reader->current = NULL;
-        reader->layout_number = 0;
+        for (size_t i = 0; i < N_LAYOUT_KINDS; i++)
+                reader->layouts[i].number = 0;
 }
 
 Reader *reader_free(Reader *reader) {
@@ -275,13 +280,18 @@ int reader_next_indicator(Reader *reader, IndicatorRow *ret) {
 
 /* --- jobs ---------------------------------------------------------------------------------------- */
 
-/* Beside the question that is being answered, within its time. */
-static int load_layout(Reader *reader, int64_t number) {
+/*
+ * Beside the question that is being answered, within its time. *ret is NULL when there is none of that number that
+ * makes sense.
+ */
+static int find_layout(Reader *reader, LayoutKind kind, int64_t number, const Layout **ret) {
+        Layout *layout = &reader->layouts[kind].layout;
         sqlite3_stmt *statement;
         const char *keys;
         int code;
 
-        if (number == reader->layout_number)
+        *ret = layout;
+        if (number == reader->layouts[kind].number && number != 0)
                 return 0;
 
         code = prepare(reader, QUESTION_LAYOUT);
@@ -292,28 +302,46 @@ static int load_layout(Reader *reader, int64_t number) {
         sqlite3_bind_int64(statement, 1, number);
         code = sqlite3_step(statement);
         keys = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
-        reader->layout_number = keys && layout_parse(keys, &reader->layout) == 0 ? number : 0;
+        reader->layouts[kind].number = keys && layout_parse(kind, keys, layout) == 0 ? number : 0;
         sqlite3_reset(statement);
-        if (reader->layout_number == 0)
-                return give_up(reader, code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_CORRUPT : code);
+        if (code != SQLITE_ROW && code != SQLITE_DONE)
+                return give_up(reader, code);
+
+        if (reader->layouts[kind].number == 0)
+                *ret = NULL;
         return 0;
 }
 
-static int read_metrics(Reader *reader, bool *ret_has_metrics) {
-        const char *text = text_at(reader, N_JOB_COLUMNS + 1);
+/* The text at a column and, before it, the number of its layout. *ret_layout is NULL when they cannot be read. */
+static int read_text(Reader *reader, LayoutKind kind, int column, const char **ret, const Layout **ret_layout) {
+        *ret_layout = NULL;
+        *ret = text_at(reader, column + 1);
+        return *ret ? find_layout(reader, kind, sqlite3_column_int64(reader->current, column), ret_layout) : 0;
+}
+
+/*
+ * The four columns that begin there. What is malformed is absent: one damaged row keeps nobody from the others. A
+ * row without a usage is of a job without a group.
+ */
+static int read_numbers(Reader *reader, int column, MetricSet *metrics, UsageSet *usage, bool *ret_has_metrics) {
+        const Layout *layout;
+        const char *text;
         int r;
 
-        *ret_has_metrics = false;
-        if (!text)
-                return 0;
-
-        r = load_layout(reader, sqlite3_column_int64(reader->current, N_JOB_COLUMNS));
+        *metrics = (MetricSet){};
+        *usage = (UsageSet){};
+        r = read_text(reader, LAYOUT_METRICS, column, &text, &layout);
         if (r != 0)
                 return r;
-        if (metrics_parse(text, &reader->layout, &reader->job.metrics) != 0)
-                return give_up(reader, SQLITE_CORRUPT);
+        *ret_has_metrics = text && layout && metrics_parse(text, layout, metrics) == 0;
 
-        *ret_has_metrics = true;
+        r = read_text(reader, LAYOUT_USAGE, column + 2, &text, &layout);
+        if (r != 0)
+                return r;
+        if (!text)
+                usage_none(usage);
+        else if (layout)
+                (void)usage_set_parse(text, layout, usage);
         return 0;
 }
 
@@ -328,7 +356,7 @@ static int read_job(Reader *reader, JobRow *ret) {
         if (r < 0)
                 return give_up(reader, SQLITE_NOMEM);
 
-        r = read_metrics(reader, &row.has_metrics);
+        r = read_numbers(reader, N_JOB_COLUMNS, &reader->job.metrics, &reader->job.usage, &row.has_metrics);
         if (r != 0)
                 return r;
 
@@ -366,7 +394,7 @@ static int read_timeline(Reader *reader) {
         int r;
 
         for (int i = 0; i < N_TIMELINE_PARTS; i++) {
-                int column = N_JOB_COLUMNS + 2 + i;
+                int column = N_JOB_COLUMNS + N_NUMBER_COLUMNS + i;
                 const void *part = sqlite3_column_blob(reader->current, column);
 
                 if (part)
@@ -406,6 +434,46 @@ int reader_job(Reader *reader, const char *id, JobRow *ret) {
                 return give_up(reader, r < 0 ? SQLITE_NOMEM : SQLITE_CORRUPT);
         ret->timeline = reader->timeline;
         reader_reset(reader);
+        return 0;
+}
+
+/* --- phases -------------------------------------------------------------------------------------- */
+
+int reader_phases(Reader *reader, const char *job) {
+        int r;
+
+        r = ask(reader, QUESTION_PHASES);
+        if (r != 0)
+                return r;
+
+        bind_filter(reader, 1, job);
+        return 0;
+}
+
+int reader_next_phase(Reader *reader, PhaseView *ret) {
+        PhaseView phase = {};
+        const char *name;
+        bool unused;
+        int r;
+
+        r = step(reader);
+        if (r != 0)
+                return r;
+
+        name = text_at(reader, 1);
+        if (!name)
+                return give_up(reader, SQLITE_NOMEM);
+        phase.index = (uint32_t)u64_at(reader, 0);
+        (void)snprintf(phase.name, sizeof(phase.name), "%s", name);
+        phase.begin_realtime_ms = u64_at(reader, 2);
+        phase.end_realtime_ms = u64_at(reader, 3);
+        phase.has_wall_seconds = sqlite3_column_type(reader->current, 4) != SQLITE_NULL;
+        phase.wall_seconds = sqlite3_column_double(reader->current, 4);
+        r = read_numbers(reader, 5, &phase.metrics, &phase.usage, &unused);
+        if (r != 0)
+                return r;
+
+        *ret = phase;
         return 0;
 }
 

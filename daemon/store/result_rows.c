@@ -25,12 +25,13 @@ static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_m
         pack_document(buffer, indicator->document);
 }
 
-int result_rows_pack(const Submission *items, size_t n_items, uint32_t uid, uint64_t arrived_ms, StoreCookie cookie,
+int result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie,
                      RowSet **ret) {
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
-        pack_u64(&buffer, uid);
+        pack_u64(&buffer, sender->uid);
+        pack_u64(&buffer, sender->is_admin || sender->uid == 0);
         for (size_t i = 0; i < n_items; i++)
                 pack_item(&buffer, &items[i], arrived_ms);
 
@@ -116,9 +117,10 @@ static int find_owner(Database *database, Text job, uint32_t sender, uint32_t *r
 static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
         Unpack from = rowset_unpack(set);
         uint32_t uid = (uint32_t)unpack_u64(&from), owner = uid;
+        bool is_admin = unpack_u64(&from);
         Text last = {};
 
-        for (size_t i = 0; i < set->n_rows && uid != 0 && owner == uid; i++) {
+        for (size_t i = 0; i < set->n_rows && !is_admin && owner == uid; i++) {
                 Text job = unpack_item(&from).job;
                 int r;
 
@@ -139,6 +141,7 @@ int result_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
         uint32_t uid = (uint32_t)unpack_u64(&from);
         int r;
 
+        (void)unpack_u64(&from);
         set->n_new = 0;
         r = judge(set, database, &set->outcome);
         if (r != 0 || set->outcome != STORE_DONE)

@@ -8,7 +8,7 @@
 #include "store/rowset.h"
 
 /* Copies everything, documents as JSON text. 0 or -ENOMEM. */
-int result_rows_pack(const Submission *items, size_t n_items, uint32_t uid, uint64_t arrived_ms, StoreCookie cookie,
+int result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie,
                      RowSet **ret);
 /* Inside a transaction. Sets set->outcome. 0 or an outcome of database.h, then the transaction is to be rolled back. */
 int result_rows_apply(RowSet *set, Database *database, Catalog *catalog);

@@ -56,9 +56,35 @@ static const char first[] =
         "CREATE TABLE node_sample ("
         " begin_ms INTEGER PRIMARY KEY, interval_ms INTEGER NOT NULL, timeline TEXT NOT NULL) STRICT;";
 
+/*
+ * A job's place in a run of several nodes, its own cgroup, what it used, and its phases. New columns stand at the end
+ * and are read as their default where a row has none of them: no row is written anew. A phase row may be as large as
+ * a job's, hence a table with a rowid.
+ */
+static const char second[] =
+        "ALTER TABLE job ADD COLUMN node INTEGER NOT NULL DEFAULT -1;"
+        "ALTER TABLE job ADD COLUMN n_nodes INTEGER NOT NULL DEFAULT 0;"
+        "ALTER TABLE job ADD COLUMN n_ranks INTEGER NOT NULL DEFAULT 0;"
+        "ALTER TABLE job ADD COLUMN enclosure TEXT NOT NULL DEFAULT 'none';"
+        "ALTER TABLE job ADD COLUMN cgroup TEXT;"
+        "ALTER TABLE job ADD COLUMN n_phases INTEGER NOT NULL DEFAULT 0;"
+        "ALTER TABLE job ADD COLUMN usage_layout INTEGER;"
+        "ALTER TABLE job ADD COLUMN usage TEXT;"
+
+        "CREATE TABLE phase ("
+        " row INTEGER PRIMARY KEY, job INTEGER NOT NULL, number INTEGER NOT NULL, name TEXT NOT NULL,"
+        " begin_ms INTEGER NOT NULL, end_ms INTEGER NOT NULL, wall_seconds REAL,"
+        " layout INTEGER, metrics TEXT, usage_layout INTEGER, usage TEXT) STRICT;"
+        "CREATE UNIQUE INDEX phase_by_job ON phase (job, number);"
+        "DROP TRIGGER job_removed;"
+        "CREATE TRIGGER job_removed AFTER DELETE ON job BEGIN"
+        " DELETE FROM timeline WHERE part BETWEEN 3 * old.row AND 3 * old.row + 2;"
+        " DELETE FROM phase WHERE job = old.row; END;";
+
 /* The first makes version 1 of version 0, and so on. What was released is never changed; additions go at the end. */
 static const char *const migrations[] = {
         first,
+        second,
 };
 
 int schema_version(void) {
@@ -133,6 +159,8 @@ static int look_around(Database *database) {
                 "SELECT count(*) FROM job INDEXED BY job_by_state WHERE state = 'running'",
                 "SELECT count(*) FROM (SELECT * FROM running)",
                 "SELECT max(part) FROM timeline",
+                "SELECT count(*) FROM (SELECT * FROM phase ORDER BY row DESC LIMIT 1)",
+                "SELECT max(job) FROM phase INDEXED BY phase_by_job",
                 "SELECT count(*) FROM (SELECT * FROM meter)",
                 "SELECT max(begin_ms) FROM node_sample",
                 "SELECT count(*) FROM indicator",

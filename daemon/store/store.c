@@ -137,7 +137,7 @@ static int push(Store *store, int r, RowSet *packed) {
         return 0;
 }
 
-int store_put_results(Store *store, const Submission *items, size_t n_items, uint32_t uid, uint64_t arrived_ms,
+int store_put_results(Store *store, const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms,
                       StoreCookie cookie) {
         RowSet *set = NULL;
         int r;
@@ -145,7 +145,7 @@ int store_put_results(Store *store, const Submission *items, size_t n_items, uin
         if (!queue_has_room(&store->queue, n_items))
                 return STORE_QUEUE_FULL;
 
-        r = result_rows_pack(items, n_items, uid, arrived_ms, cookie, &set);
+        r = result_rows_pack(items, n_items, sender, arrived_ms, cookie, &set);
         return push(store, r, set);
 }
 
@@ -169,11 +169,27 @@ int store_put_job_end(Store *store, const StoreJobEnd *end, StoreCookie cookie) 
         return push(store, r, set);
 }
 
-int store_put_job_amend(Store *store, const char *job, uint32_t uid, const JobEnd *end, StoreCookie cookie) {
+int store_put_phase(Store *store, const StorePhase *phase, StoreCookie cookie) {
         RowSet *set = NULL;
         int r;
 
-        r = job_amend_pack(job, uid, end, cookie, &set);
+        r = job_phase_pack(phase, cookie, &set);
+        return push(store, r, set);
+}
+
+int store_put_job_cgroup(Store *store, const char *job, Enclosure enclosure, const char *cgroup) {
+        RowSet *set = NULL;
+        int r;
+
+        r = job_cgroup_pack(job, enclosure, cgroup, &set);
+        return push(store, r, set);
+}
+
+int store_put_job_amend(Store *store, const char *job, const Peer *sender, const JobEnd *end, StoreCookie cookie) {
+        RowSet *set = NULL;
+        int r;
+
+        r = job_amend_pack(job, sender, end, cookie, &set);
         return push(store, r, set);
 }
 

@@ -66,24 +66,29 @@ enum {
 
 /*
  * All items of one submission in one row-set: all stored or none. arrived_ms: time for items without one.
- * uid: of the sender; 0, or that of every job they name and that was begun here, else STORE_DENIED.
+ * The sender is an administrator, or of the uid of every job they name and that was begun here, else STORE_DENIED.
  */
-int store_put_results(Store *store, const Submission *items, size_t n_items, uint32_t uid, uint64_t arrived_ms,
+int store_put_results(Store *store, const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms,
                       StoreCookie cookie);
 /* The job's begin, with the progress it starts from and the meter's account (meter_save), in one row-set. */
 int store_put_job_begin(Store *store, const JobInfo *info, uint64_t begin_realtime_ms, const char *boot_id,
                         const char *progress, const char *meter, StoreCookie cookie);
 /* Final state of a job, all in one row-set. A job never begun here: STORE_MISSING. */
 int store_put_job_end(Store *store, const StoreJobEnd *end, StoreCookie cookie);
-/* A phase has ended, and the job has got as far as `progress`. A job that does not run (any more): STORE_MISSING. */
-int store_put_phase(Store *store, const char *job, const PhaseView *phase, const char *progress, StoreCookie cookie);
-/* A running job turns out to have a cgroup of its own: enclosure and path, as in JobInfo. */
+/*
+ * A phase has ended and the next begun, and the job has got as far as the progress, all in one row-set. The progress may
+ * count from where the meter is now, so that the meter's account goes with it. A job that does not run (any more):
+ * STORE_MISSING. An index that is there already is replaced.
+ */
+int store_put_phase(Store *store, const StorePhase *phase, StoreCookie cookie);
+/* A running job turns out to have a cgroup of its own: enclosure and path, as in JobInfo. Nothing for one that does not run. */
 int store_put_job_cgroup(Store *store, const char *job, Enclosure enclosure, const char *cgroup);
 /*
  * An end that arrives for a job already closed as interrupted: adds exit status and rusage, makes it finished, keeps
- * numbers and note. uid: of the sender; must be the job's, or 0. A job that is finished already: STORE_DUPLICATE.
+ * numbers and note. The sender is an administrator, or of the job's uid, else STORE_DENIED. A job that is finished
+ * already: STORE_DUPLICATE.
  */
-int store_put_job_amend(Store *store, const char *job, uint32_t uid, const JobEnd *end, StoreCookie cookie);
+int store_put_job_amend(Store *store, const char *job, const Peer *sender, const JobEnd *end, StoreCookie cookie);
 /* The progress of every running job at one instant with the meter's account, one row-set. */
 int store_put_checkpoints(Store *store, const StoreCheckpoint *items, size_t n_items, const char *boot_id,
                           const char *meter, uint64_t realtime_ms);

@@ -17,7 +17,7 @@ typedef enum StoreOutcome {
         STORE_DUPLICATE, /* every id of the submission was there already: nothing changed. Part new, part old: STORE_DONE,
                             and the new ones are stored */
         STORE_CONFLICT,  /* job begin: the id is taken by another job */
-        STORE_MISSING,   /* job end, job amend: there is no such job */
+        STORE_MISSING,   /* job end, job amend: there is no such job; phase: it does not run */
         STORE_DENIED,    /* job amend, results: the job belongs to another uid */
         STORE_FAILED,    /* disk full, I/O error: nothing of it was kept; see store_stats().error */
 } StoreOutcome;
@@ -32,6 +32,13 @@ typedef struct StoreCheckpoint {
         const char *job;
         const char *progress;
 } StoreCheckpoint;
+
+/* A phase that has ended, and how far its job is then: the progress, the boot and the meter's account as at a checkpoint. */
+typedef struct StorePhase {
+        const char *job;
+        const PhaseView *phase;
+        const char *progress, *boot_id, *meter;
+} StorePhase;
 
 /* Final state of a job. */
 typedef struct StoreJobEnd {

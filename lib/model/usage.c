@@ -91,7 +91,8 @@ static uint64_t max_of(uint64_t a, uint64_t b) {
         return a > b ? a : b;
 }
 
-static void see_gauges(Usage *usage, const CgroupSample *sample) {
+static void see(Usage *usage, const CgroupSample *sample) {
+        usage->seen |= sample->have;
         if (cgroup_sample_has(sample, CGROUP_MEMORY))
                 usage->memory_max_bytes = max_of(usage->memory_max_bytes, sample->memory_bytes);
         if (cgroup_sample_has(sample, CGROUP_PIDS))
@@ -151,15 +152,11 @@ void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh) {
         }
 
         base_cpu(usage, sample);
-        see_gauges(usage, sample);
+        see(usage, sample);
 }
 
-void usage_advance(Usage *usage, const CgroupSample *sample) {
-        if (sample->boottime_ns < usage->last.boottime_ns)
-                return;
-
-        see_cpu(usage, sample);
-        see_gauges(usage, sample);
+static void take(Usage *usage, const CgroupSample *sample) {
+        see(usage, sample);
         for (size_t i = 0; i < N_ELEMENTS(fields); i++)
                 take_field(usage, sample, &fields[i]);
         if (cgroup_sample_has(sample, CGROUP_CPUSET))
@@ -167,6 +164,52 @@ void usage_advance(Usage *usage, const CgroupSample *sample) {
 
         usage->last.boottime_ns = sample->boottime_ns;
         usage->last.have = sample->have;
+}
+
+void usage_advance(Usage *usage, const CgroupSample *sample) {
+        if (sample->boottime_ns < usage->last.boottime_ns)
+                return;
+
+        see_cpu(usage, sample);
+        take(usage, sample);
+}
+
+/* --- another group ------------------------------------------------------------------------------ */
+
+/* The kernel's peak is of the group's whole life, unless it rose since the begin. */
+static bool is_peak_known(const Usage *usage) {
+        if (!cgroup_sample_has(&usage->last, CGROUP_MEMORY_PEAK))
+                return false;
+        return usage->is_fresh || (cgroup_sample_has(&usage->begin, CGROUP_MEMORY_PEAK) &&
+                                   usage->last.memory_peak_bytes > usage->begin.memory_peak_bytes);
+}
+
+/* What the group before had reached, which the next one's kernel peak knows nothing of. */
+static void keep_peak(Usage *usage) {
+        bool is_known = is_peak_known(usage);
+
+        if (is_known)
+                usage->memory_max_bytes = max_of(usage->memory_max_bytes, usage->last.memory_peak_bytes);
+        else if (usage->is_fresh || !cgroup_sample_has(&usage->last, CGROUP_MEMORY_PEAK))
+                usage->begin.have &= ~(1U << CGROUP_MEMORY_PEAK);
+        usage->is_fresh = is_known;
+}
+
+/* Counters of a new group begin at 0; modular, as in take_field(). */
+void usage_continue(Usage *usage, const CgroupSample *sample) {
+        if (sample->boottime_ns < usage->last.boottime_ns)
+                return;
+
+        keep_peak(usage);
+        for (size_t i = 0; i < N_ELEMENTS(fields); i++) {
+                if (fields[i].kind != FIELD_COUNTER)
+                        continue;
+                *field_of(&usage->begin, &fields[i]) -= field_value(&usage->last, &fields[i]);
+                *field_of(&usage->last, &fields[i]) = 0;
+        }
+
+        base_cpu(usage, sample);
+        take(usage, sample);
 }
 
 /* --- metrics ------------------------------------------------------------------------------------ */
@@ -205,6 +248,15 @@ static bool has_both(const Usage *usage, CgroupPart part) {
         return cgroup_sample_has(&usage->begin, part) && cgroup_sample_has(&usage->last, part);
 }
 
+/* Why a part is not in a sample. */
+static Quality why_absent(const Usage *usage, CgroupPart part) {
+        return usage->seen & (1U << part) ? QUALITY_UNKNOWN_SOURCE : QUALITY_NOT_ENABLED;
+}
+
+static Quality exactness(const Usage *usage, CgroupPart part) {
+        return has_both(usage, part) ? QUALITY_EXACT : why_absent(usage, part);
+}
+
 static void put(UsageSet *set, UsageMetric metric, double value, Quality quality) {
         set->value[metric] = quality_is_present(quality) ? value : 0;
         set->quality[metric] = (uint8_t)quality;
@@ -213,7 +265,7 @@ static void put(UsageSet *set, UsageMetric metric, double value, Quality quality
 static void put_sums(const Usage *usage, UsageSet *ret) {
         for (size_t i = 0; i < N_ELEMENTS(sums); i++)
                 put(ret, sums[i].metric, (double)counted(usage, sums[i].offset) * sums[i].unit,
-                    has_both(usage, sums[i].part) ? QUALITY_EXACT : QUALITY_UNKNOWN_SOURCE);
+                    exactness(usage, sums[i].part));
 }
 
 /* Quota and cpuset as they were last: CPUs of the job. 0 when the node's own are not known. */
@@ -228,24 +280,28 @@ static double cpus_given(const CgroupSample *last, uint32_t n_node_cpus) {
         return given;
 }
 
+/* `quality`: of what was used. What is per time needs some. */
+static void put_cpu_shares(double used_s, double elapsed_s, double given, Quality quality, UsageSet *ret) {
+        double given_s = given * elapsed_s;
+        Quality mean = quality_is_present(quality) && elapsed_s <= 0 ? QUALITY_TOO_SHORT : quality;
+        Quality share = given > 0 ? mean : QUALITY_UNKNOWN_SOURCE;
+
+        put(ret, USAGE_CPU_GIVEN, given, given > 0 ? QUALITY_EXACT : QUALITY_UNKNOWN_SOURCE);
+        put(ret, USAGE_CPU_MEAN, used_s / (elapsed_s > 0 ? elapsed_s : 1), mean);
+        put(ret, USAGE_CPU_RATIO, used_s / (given_s > 0 ? given_s : 1), share);
+        put(ret, USAGE_CPU_UNUSED, given_s > used_s ? given_s - used_s : 0, share);
+}
+
 static void put_cpu(const Usage *usage, uint32_t n_node_cpus, UsageSet *ret) {
         double elapsed_s = (double)(usage->last.boottime_ns - usage->begin.boottime_ns) / (double)NS_PER_S;
         double used_s = (double)counted(usage, offsetof(CgroupSample, usage_us)) / 1e6;
-        double given = cpus_given(&usage->last, n_node_cpus), given_s = given * elapsed_s;
-        Quality quality = !has_both(usage, CGROUP_CPU) ? QUALITY_UNKNOWN_SOURCE
-                          : elapsed_s > 0              ? QUALITY_EXACT
-                                                       : QUALITY_TOO_SHORT;
-        Quality share = given > 0 ? quality : QUALITY_UNKNOWN_SOURCE;
+        Quality quality = exactness(usage, CGROUP_CPU);
 
-        put(ret, USAGE_CPU_GIVEN, given, given > 0 ? QUALITY_EXACT : QUALITY_UNKNOWN_SOURCE);
-        put(ret, USAGE_CPU_MEAN, used_s / (elapsed_s > 0 ? elapsed_s : 1), quality);
-        put(ret, USAGE_CPU_RATIO, used_s / (given_s > 0 ? given_s : 1), share);
-        put(ret, USAGE_CPU_UNUSED, given_s > used_s ? given_s - used_s : 0, share);
-
+        put_cpu_shares(used_s, elapsed_s, cpus_given(&usage->last, n_node_cpus), quality, ret);
         if (usage->has_cpu_max)
                 put(ret, USAGE_CPU_MAX, usage->cpu_max, QUALITY_SAMPLED);
         else
-                put(ret, USAGE_CPU_MAX, 0, has_both(usage, CGROUP_CPU) ? QUALITY_TOO_SHORT : QUALITY_UNKNOWN_SOURCE);
+                put(ret, USAGE_CPU_MAX, 0, quality_is_present(quality) ? QUALITY_TOO_SHORT : quality);
 }
 
 /* Periods pass only where there is a quota. */
@@ -255,46 +311,43 @@ static void put_throttling(const Usage *usage, UsageSet *ret) {
         bool is_limited = cgroup_sample_has(&usage->last, CGROUP_CPU_LIMIT) && usage->last.quota_us != CGROUP_NO_LIMIT;
 
         if (!has_both(usage, CGROUP_THROTTLING))
-                put(ret, USAGE_THROTTLED_RATIO, 0, QUALITY_UNKNOWN_SOURCE);
+                put(ret, USAGE_THROTTLED_RATIO, 0, why_absent(usage, CGROUP_THROTTLING));
         else if (n_periods > 0)
                 put(ret, USAGE_THROTTLED_RATIO, (double)n_throttled / (double)n_periods, QUALITY_EXACT);
         else
                 put(ret, USAGE_THROTTLED_RATIO, 0, is_limited ? QUALITY_TOO_SHORT : QUALITY_EXACT);
 }
 
-/* The kernel's peak is of the group's whole life, unless it rose since the begin. */
-static bool is_peak_known(const Usage *usage) {
-        if (!cgroup_sample_has(&usage->last, CGROUP_MEMORY_PEAK))
-                return false;
-        return usage->is_fresh || (cgroup_sample_has(&usage->begin, CGROUP_MEMORY_PEAK) &&
-                                   usage->last.memory_peak_bytes > usage->begin.memory_peak_bytes);
+static Quality limit_quality(const Usage *usage, uint64_t node_memory_bytes) {
+        if (!cgroup_sample_has(&usage->last, CGROUP_MEMORY_LIMIT))
+                return why_absent(usage, CGROUP_MEMORY_LIMIT);
+        if (node_memory_bytes == 0)
+                return QUALITY_UNKNOWN_SOURCE;
+        return usage->last.memory_limit_bytes < node_memory_bytes ? QUALITY_EXACT : QUALITY_NO_LIMIT;
 }
 
 static void put_memory(const Usage *usage, uint64_t node_memory_bytes, UsageSet *ret) {
-        const CgroupSample *begin = &usage->begin, *last = &usage->last;
+        const CgroupSample *last = &usage->last;
         uint64_t peak = usage->memory_max_bytes, limit = node_memory_bytes;
-        bool was_seen = peak > 0 || cgroup_sample_has(begin, CGROUP_MEMORY) || cgroup_sample_has(last, CGROUP_MEMORY);
-        Quality quality = was_seen ? QUALITY_SAMPLED : QUALITY_UNKNOWN_SOURCE;
-        bool is_limited = cgroup_sample_has(last, CGROUP_MEMORY_LIMIT) && last->memory_limit_bytes < node_memory_bytes;
+        Quality quality = usage->seen & (1U << CGROUP_MEMORY) ? QUALITY_SAMPLED : QUALITY_NOT_ENABLED;
+        Quality limited = limit_quality(usage, node_memory_bytes);
 
         if (is_peak_known(usage)) {
                 peak = max_of(peak, last->memory_peak_bytes);
                 quality = QUALITY_EXACT;
         }
-        if (is_limited)
+        if (limited == QUALITY_EXACT)
                 limit = last->memory_limit_bytes;
 
         put(ret, USAGE_MEMORY_PEAK, (double)peak, quality);
-        put(ret, USAGE_MEMORY_LIMIT, (double)limit, is_limited ? QUALITY_EXACT : QUALITY_UNKNOWN_SOURCE);
+        put(ret, USAGE_MEMORY_LIMIT, (double)limit, limited);
         put(ret, USAGE_MEMORY_RATIO, (double)peak / (limit > 0 ? (double)limit : 1),
             limit > 0 ? quality : QUALITY_UNKNOWN_SOURCE);
 }
 
 static void put_pids(const Usage *usage, UsageSet *ret) {
-        bool was_seen = usage->pids_max > 0 || cgroup_sample_has(&usage->begin, CGROUP_PIDS) ||
-                        cgroup_sample_has(&usage->last, CGROUP_PIDS);
-
-        put(ret, USAGE_PIDS_PEAK, (double)usage->pids_max, was_seen ? QUALITY_SAMPLED : QUALITY_UNKNOWN_SOURCE);
+        put(ret, USAGE_PIDS_PEAK, (double)usage->pids_max,
+            usage->seen & (1U << CGROUP_PIDS) ? QUALITY_SAMPLED : QUALITY_NOT_ENABLED);
 }
 
 void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memory_bytes, UsageSet *ret) {
@@ -312,18 +365,32 @@ void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memor
         put_pids(usage, ret);
 }
 
+void usage_none(UsageSet *ret) {
+        *ret = (UsageSet){};
+        memset(ret->quality, QUALITY_NO_GROUP, sizeof(ret->quality));
+}
+
+void usage_of_process_tree(double user_s, double system_s, double duration_s, uint32_t n_node_cpus, UsageSet *ret) {
+        usage_none(ret);
+        put(ret, USAGE_CPU_SECONDS, user_s + system_s, QUALITY_EXACT);
+        put(ret, USAGE_CPU_USER, user_s, QUALITY_EXACT);
+        put(ret, USAGE_CPU_SYSTEM, system_s, QUALITY_EXACT);
+        put_cpu_shares(user_s + system_s, duration_s, n_node_cpus, QUALITY_EXACT, ret);
+}
+
 /* --- as text ------------------------------------------------------------------------------------ */
 
 #define TEXT_MAGIC "perfd-usage"
 #define TEXT_END "end"
 
-static void put_parts(uint32_t have, Buffer *out) {
+static void put_parts(const char *name, uint32_t have, Buffer *out) {
         char separator = '=';
 
         if (have == 0)
                 return;
 
-        buffer_puts(out, " have");
+        buffer_putc(out, ' ');
+        buffer_puts(out, name);
         for (CgroupPart part = 0; part < N_CGROUP_PARTS; part++) {
                 if (!(have & (1U << part)))
                         continue;
@@ -337,7 +404,7 @@ static void put_sample(const char *kind, const CgroupSample *sample, Buffer *out
         buffer_putc(out, '\n');
         buffer_puts(out, kind);
         words_put_u64(out, "boottime_ns", sample->boottime_ns);
-        put_parts(sample->have, out);
+        put_parts("have", sample->have, out);
         words_put_u64(out, "n_cpus", sample->n_cpus);
         for (size_t i = 0; i < N_ELEMENTS(fields); i++)
                 words_put_u64(out, fields[i].name, field_value(sample, &fields[i]));
@@ -357,6 +424,7 @@ int usage_format(const Usage *usage, char **ret) {
         words_put_u64(&text, "memory_max_bytes", usage->memory_max_bytes);
         words_put_u64(&text, "pids_max", usage->pids_max);
         words_put_u64(&text, "is_fresh", usage->is_fresh);
+        put_parts("parts", usage->seen, &text);
         buffer_puts(&text, "\n" TEXT_END "\n");
 
         taken = buffer_take(&text);
@@ -446,6 +514,8 @@ static int parse_seen(const char *text, Usage *usage) {
                         r = word_u64(&word, &usage->pids_max);
                 else if (word_is(&word, "is_fresh"))
                         r = parse_bool_word(&word, &usage->is_fresh);
+                else if (word_is(&word, "parts"))
+                        usage->seen = word_parts(&word);
                 if (r != 0)
                         return PARSE_MALFORMED;
         }
@@ -462,6 +532,7 @@ int usage_parse(const char *text, Usage *ret) {
 
         while (r == 0 && words_next_line(&text, &kind)) {
                 if (word_is(&kind, TEXT_END)) {
+                        usage.seen |= usage.last.have;
                         *ret = usage;
                         return 0;
                 }

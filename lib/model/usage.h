@@ -70,6 +70,7 @@ typedef struct Usage {
         uint64_t memory_max_bytes; /* highest memory.current seen */
         uint64_t pids_max;
         bool is_fresh;             /* the group was made for the job: memory.peak and events since its making are the job's */
+        uint32_t seen;             /* parts that any sample had */
 } Usage;
 
 void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh);
@@ -79,7 +80,8 @@ void usage_advance(Usage *usage, const CgroupSample *sample);
  * The metrics from the first sample to the last. n_node_cpus, node_memory_bytes: what the node has; limits at or above
  * that are none.
  *
- * Totals are exact when both samples have the part, else of an unknown source. Memory's peak is the kernel's own where
+ * Totals are exact when both samples have the part. A part that no sample ever had is not enabled; one that is missing at begin
+ * or end is of an unknown source. Memory's peak is the kernel's own where
  * it can be told to be the job's: the group was made for it, or the kernel's peak rose since. Else it is the highest of the
  * samples. What is per time is too short in no time at all. A usage that never began, or whose last sample is
  * of another boot, is lost.
@@ -88,12 +90,13 @@ void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memor
 
 /*
  * The job's group is another one than before, of the same job (a scheduler removed it between two steps): `sample` is its first,
- * and it was made for the job, so that all it counts is added to what the one before had counted.
+ * and it was made for the job, so that all it counts is added to what the one before had counted. Nothing is known of the time
+ * between the two. An older sample is ignored.
  */
 void usage_continue(Usage *usage, const CgroupSample *sample);
 /* Of a job without a cgroup of its own: nothing is there, and says so. */
 void usage_none(UsageSet *ret);
-/* The same, but wait4(2) told the CPU time of its whole process tree: that is exact. */
+/* The same, but wait4(2) told the CPU time of its whole process tree: that is exact. What it was given are the node's CPUs. */
 void usage_of_process_tree(double user_s, double system_s, double duration_s, uint32_t n_node_cpus, UsageSet *ret);
 
 /* For the store's checkpoints; usage_parse() accepts what any earlier version wrote. Caller frees. */

@@ -57,9 +57,16 @@ bool utf8_is_valid(const char *text, size_t n) {
         return true;
 }
 
+/* U+0080 to U+009F, which terminals take for commands as well, are C2 80 to C2 9F. */
+static bool is_control(const char *p) {
+        unsigned char first = (unsigned char)p[0], second = (unsigned char)p[1];
+
+        return first < 0x20 || first == 0x7f || (first == 0xc2 && second >= 0x80 && second < 0xa0);
+}
+
 bool utf8_is_line(const char *text) {
         for (const char *p = text; *p; p++)
-                if ((unsigned char)*p < 0x20 || *p == 0x7f)
+                if (is_control(p))
                         return false;
 
         return utf8_is_valid(text, strlen(text));

@@ -10,7 +10,7 @@
 /* Length of the sequence at `text`, of which n > 0 bytes are left; 0 when there is no valid one. */
 size_t utf8_length(const char *text, size_t n);
 bool utf8_is_valid(const char *text, size_t n);
-/* Valid, and without C0 controls and DEL: what a name for people is made of. */
+/* Valid, and without control characters (C0, DEL, C1): what a name for people is made of. */
 bool utf8_is_line(const char *text);
 
 /* Length of as much of a valid, NUL-terminated text as fits n_max bytes without splitting a character. */

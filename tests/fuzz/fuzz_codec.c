@@ -58,17 +58,34 @@ static void check_submission(const Submission *item) {
         check_value(item->indicator.document, 1);
 }
 
-static void check_job_begin(const JobInfo *info) {
+static void check_line(const char *text, size_t n_max) {
+        assert(strlen(text) <= n_max && utf8_is_line(text));
+}
+
+static void check_job_begin(const Request *request) {
+        const JobInfo *info = request->job_begin.info;
+
         assert(name_is_valid(info->id, JOB_ID_MAX - 1));
-        assert(info->rank >= -1 && info->pid >= 0);
-        check_text(info->name);
+        assert(info->uid == request->peer.uid && info->gid == request->peer.gid);
+        assert(info->rank >= -1 && info->pid >= 0 && request->job_begin.member_pid >= 0);
+        assert(info->node >= -1 && (info->n_nodes == 0 || info->node < (int64_t)info->n_nodes));
+        assert(info->n_ranks == 0 || info->rank < (int64_t)info->n_ranks);
+        assert(info->enclosure < ENCLOSURE_FOUND && !info->cgroup);
+        assert(request->job_begin.member_pid > 0 || (!request->job_begin.is_fresh && info->enclosure != ENCLOSURE_CGROUP));
+        check_line(info->name, JOB_TEXT_MAX - 1);
         check_text(info->command);
-        check_text(info->user);
+        check_line(info->user, sizeof(info->user) - 1);
         assert(info->n_labels <= JOB_LABELS_MAX);
         for (size_t i = 0; i < info->n_labels; i++) {
                 assert(name_is_valid(info->labels[i].key, sizeof(info->labels[i].key) - 1));
-                check_text(info->labels[i].value);
+                check_line(info->labels[i].value, JOB_TEXT_MAX - 1);
         }
+}
+
+static void check_mark(const Request *request) {
+        assert(request->mark.job[0] == '\0' || name_is_valid(request->mark.job, JOB_ID_MAX - 1));
+        check_line(request->mark.name, PHASE_NAME_MAX - 1);
+        assert(isfinite(request->mark.wall_seconds) && request->mark.wall_seconds >= 0);
 }
 
 static void check_request(const Request *request) {
@@ -79,7 +96,7 @@ static void check_request(const Request *request) {
                 check_text(request->hello.client);
                 return;
         case REQUEST_JOB_BEGIN:
-                check_job_begin(request->job_begin.info);
+                check_job_begin(request);
                 return;
         case REQUEST_JOB_END:
                 assert(name_is_valid(request->job_end.job, JOB_ID_MAX - 1));
@@ -89,6 +106,9 @@ static void check_request(const Request *request) {
                 assert(request->submit.n_items > 0);
                 for (size_t i = 0; i < request->submit.n_items; i++)
                         check_submission(&request->submit.items[i]);
+                return;
+        case REQUEST_MARK:
+                check_mark(request);
                 return;
         }
         assert(!"a kind of ours");
@@ -100,6 +120,7 @@ static void check_refusal(const Decoded *decoded) {
         size_t n;
 
         assert(decoded->refusal.status != STATUS_OK && decoded->refusal.complaint.text[0] != '\0');
+        assert(decoded->refusal.job[0] == '\0');
         n = codec_encode_answer(decoded->sequence, &decoded->refusal, reply);
         assert(n <= sizeof(reply));
         assert(frame_read(reply, n, sizeof(reply), &frame, NULL) == 0 && frame.n_consumed == n);

@@ -205,7 +205,8 @@ class Client:
     def submit(self, *documents, **more):
         return self.call(self.submit_request(*documents, **more))
 
-    def begin(self, job, pid=0, rank=None, name="", command="", user="", labels=None):
+    def begin(self, job, pid=0, rank=None, name="", command="", user="", labels=None, **more):
+        """more: other fields of JobBegin, by the wire's names."""
         request = self.request()
         body = request.job_begin
         body.job, body.pid, body.name, body.command, body.user = job, pid, name, command, user
@@ -213,6 +214,15 @@ class Client:
             body.rank = rank
         for key, value in (labels or {}).items():
             body.labels.add(key=key, value=value)
+        for key, value in more.items():
+            setattr(body, key, value)
+        return self.call(request)
+
+    def mark(self, name, job="", seconds=None):
+        request = self.request()
+        request.mark.job, request.mark.name = job, name
+        if seconds is not None:
+            request.mark.seconds = seconds
         return self.call(request)
 
     def end(self, job, exit_status=None, signal_number=0):

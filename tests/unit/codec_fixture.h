@@ -38,15 +38,19 @@ static inline int tear_down(void **state) {
 }
 
 /* Moves `request` in. */
-static inline int decode(Fixture *f, Buffer *request) {
+static inline int decode_from(Fixture *f, Buffer *request, const Peer *sender) {
         Frame frame = { (const uint8_t *)request->text, request->n, request->n };
         int r;
 
         assert_int_equal(buffer_error(request), 0);
         memset(&f->decoded, 0x5a, sizeof(f->decoded));
-        r = codec_decode(&f->arena, &frame, &peer, STRING_MAX_BYTES, &f->decoded);
+        r = codec_decode(&f->arena, &frame, sender, STRING_MAX_BYTES, &f->decoded);
         buffer_deinit(request);
         return r;
+}
+
+static inline int decode(Fixture *f, Buffer *request) {
+        return decode_from(f, request, &peer);
 }
 
 static inline void assert_refused(Fixture *f, Buffer *request, Status status, const char *path, const char *words) {

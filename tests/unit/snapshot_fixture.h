@@ -49,6 +49,7 @@ static inline void fixture_fill_job(JobView *job, size_t i) {
         job->state = JOB_RUNNING;
         job->begin_realtime_ms = 1763676000000;
         job->info.rank = (int64_t)i;
+        job->info.node = -1;
         job->info.uid = 1000;
         (void)snprintf(job->info.id, sizeof(job->info.id), "job-%zu", i);
         (void)snprintf(job->info.name, sizeof(job->info.name), "training \"%zu\"", i);
@@ -56,6 +57,10 @@ static inline void fixture_fill_job(JobView *job, size_t i) {
         for (Metric metric = 0; metric < N_METRICS; metric++) {
                 job->metrics.quality[metric] = QUALITY_EXACT;
                 job->metrics.value[metric] = 1.0 / 3.0 + (double)metric;
+        }
+        for (UsageMetric metric = 0; metric < N_USAGES; metric++) {
+                job->usage.quality[metric] = QUALITY_EXACT;
+                job->usage.value[metric] = 2.0 / 3.0 + (double)metric;
         }
         for (Metric metric = 0; metric < N_PERFPY_METRICS; metric++) {
                 job->metrics.has_compat[metric] = true;

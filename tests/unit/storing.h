@@ -23,6 +23,7 @@
 #include "util/clock.h"
 
 #define DEADLINE_MS 60000
+#define ROOT (&(Peer){ .uid = 0, .is_admin = true })
 
 typedef struct Place {
         char directory[64];
@@ -155,7 +156,7 @@ static inline StoreOutcome outcome_of(Store *store, uint64_t cookie) {
 }
 
 static inline StoreOutcome put_one(Store *store, const Submission *submission, uint64_t cookie) {
-        assert_int_equal(store_put_results(store, submission, 1, 1000, 5000, (StoreCookie){ cookie, 1 }), 0);
+        assert_int_equal(store_put_results(store, submission, 1, &(Peer){ .uid = 1000 }, 5000, (StoreCookie){ cookie, 1 }), 0);
         return outcome_of(store, cookie);
 }
 

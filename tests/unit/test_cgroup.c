@@ -459,6 +459,117 @@ static void every_part_has_a_name_and_a_reason(void **state) {
         assert_string_equal(cgroup_part_name(CGROUP_CPU_LIMIT), "cpu_limit");
 }
 
+/* --- names -------------------------------------------------------------------------------------- */
+
+static void a_group_is_named_by_the_hierarchy_that_tells_it(void **state) {
+        static const struct {
+                const char *tree, *name; /* NULL: none */
+                int32_t pid;
+        } cases[] = {
+                { "cgroup-v2", "/system.slice/slurmstepd.scope/job_42", 100 },
+                { "cgroup-v1", "cpuacct:/slurm/uid_1000/job_42", 100 },
+                { "cgroup-mixed", "/jobs/a", 100 },
+                { "cgroup-mixed", "cpuacct:/slurm/job_1", 101 },
+                { "cgroup-mixed", "/jobs/a", 102 },
+                { "cgroup-mixed", "memory:/agent/a", 103 },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                char name[CGROUP_NAME_MAX], root[64];
+                Bench bench;
+
+                (void)snprintf(root, sizeof(root), TREES "%s", cases[i].tree);
+                assert_int_equal(bench_open(&bench, root, cases[i].pid), 0);
+                assert_int_equal(cgroup_place_name(&bench.place, name), 0);
+                assert_string_equal(name, cases[i].name);
+                assert_string_equal(strchr(name, '/'), cgroup_path(bench.cgroup));
+                bench_end(&bench);
+        }
+
+        assert_int_equal(cgroup_place_name(&(CgroupPlace){}, (char[CGROUP_NAME_MAX]){}), CGROUP_GONE);
+        assert_int_equal(cgroup_place_name(&(CgroupPlace){ .v2 = "/", .memory = "/" }, (char[CGROUP_NAME_MAX]){}),
+                         CGROUP_GONE);
+}
+
+/* Hierarchies in which there is no such group are left out: all but the one that names it. */
+static void a_name_leads_back_to_its_group(void **state) {
+        static const char *const names[] = { "cpuacct:/slurm/job_1", "/jobs/a", "memory:/agent/a" };
+        static const uint64_t usage_us[] = { 2000, 1000, 0 };
+        char name[CGROUP_NAME_MAX];
+        CgroupSample s;
+        Bench bench;
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+                bench = (Bench){};
+                assert_int_equal(cgroup_tree_new(&bench.tree, TREES "cgroup-mixed"), 0);
+                assert_int_equal(cgroup_place_named(names[i], &bench.place), 0);
+                assert_int_equal(cgroup_place_name(&bench.place, name), 0);
+                assert_string_equal(name, names[i]);
+                assert_int_equal(cgroup_open(&bench.cgroup, bench.tree, &bench.place), 0);
+                assert_int_equal(cgroup_read(bench.cgroup, NOW, &s), 0);
+                assert_int_equal(s.usage_us, usage_us[i]);
+                assert_int_equal(s.have & PART(MEMORY), PART(MEMORY));
+                bench_end(&bench);
+        }
+
+        bench = (Bench){};
+        assert_int_equal(cgroup_tree_new(&bench.tree, TREES "cgroup-mixed"), 0);
+        assert_int_equal(cgroup_place_named("/jobs/b", &bench.place), 0);
+        assert_int_equal(cgroup_open(&bench.cgroup, bench.tree, &bench.place), CGROUP_GONE);
+        /* Memory has such a group, and v2 has not. */
+        assert_int_equal(cgroup_place_named("/slurm/job_1", &bench.place), 0);
+        assert_int_equal(cgroup_open(&bench.cgroup, bench.tree, &bench.place), CGROUP_GONE);
+        bench_end(&bench);
+}
+
+static void what_names_no_group_is_refused(void **state) {
+        static const char *const names[] = {
+                "", "/", "a", "a/b", ":", ":/a", "cpuacct", "cpuacct:", "cpuacct:/", "cpuacct:a", "cpu:cpuacct:/a", "cpuacct:/a/../b",
+                "systemd:/a", "name=systemd:/a", "/..", "/../a", "/a/..", "/a/./b", "/a//b", "//a", "/a/", "cpuacct/a:/b",
+        };
+        char long_name[CGROUP_PATH_MAX + 1];
+        CgroupPlace place, before;
+
+        (void)state;
+        memset(&place, 0x5a, sizeof(place));
+        before = place;
+        for (size_t i = 0; i < N_ELEMENTS(names); i++)
+                assert_int_equal(cgroup_place_named(names[i], &place), CGROUP_MALFORMED);
+
+        memset(long_name, '/', 1);
+        memset(long_name + 1, 'a', CGROUP_PATH_MAX - 1);
+        long_name[CGROUP_PATH_MAX] = '\0';
+        assert_int_equal(cgroup_place_named(long_name, &place), CGROUP_MALFORMED);
+        assert_memory_equal(&place, &before, sizeof(place));
+        long_name[CGROUP_PATH_MAX - 1] = '\0';
+        assert_int_equal(cgroup_place_named(long_name, &place), 0);
+        assert_string_equal(place.v2, long_name);
+}
+
+static void names_lead_up_to_the_root(void **state) {
+        char v2[] = "/a/b.slice/c:/d", v1[] = "cpuacct:/slurm/job_1";
+
+        (void)state;
+        assert_true(cgroup_name_parent(v2));
+        assert_string_equal(v2, "/a/b.slice/c:");
+        assert_true(cgroup_name_parent(v2));
+        assert_true(cgroup_name_parent(v2));
+        assert_string_equal(v2, "/a");
+        assert_true(cgroup_name_parent(v2));
+        assert_string_equal(v2, "/");
+        assert_false(cgroup_name_parent(v2));
+        assert_string_equal(v2, "/");
+
+        assert_true(cgroup_name_parent(v1));
+        assert_string_equal(v1, "cpuacct:/slurm");
+        assert_true(cgroup_name_parent(v1));
+        assert_string_equal(v1, "cpuacct:/");
+        assert_false(cgroup_name_parent(v1));
+        assert_string_equal(v1, "cpuacct:/");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(v2_has_every_part),
@@ -478,6 +589,10 @@ int main(void) {
                 cmocka_unit_test(the_part_of_a_hierarchy_that_is_mounted_is_taken_off_paths),
                 cmocka_unit_test(a_line_of_proc_pid_cgroup_that_is_none_makes_the_place_malformed),
                 cmocka_unit_test(every_part_has_a_name_and_a_reason),
+                cmocka_unit_test(a_group_is_named_by_the_hierarchy_that_tells_it),
+                cmocka_unit_test(a_name_leads_back_to_its_group),
+                cmocka_unit_test(what_names_no_group_is_refused),
+                cmocka_unit_test(names_lead_up_to_the_root),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

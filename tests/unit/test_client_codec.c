@@ -1,3 +1,4 @@
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,7 +113,7 @@ static void a_job_begins_with_all_that_was_said_of_it(void **state) {
                          .labels = labels, .n_labels = 2 };
         const JobInfo *got;
 
-        assert_int_equal(codec_encode_job_begin(1, &info, &f->bytes), 0);
+        assert_int_equal(codec_encode_job_begin(1, &(JobBegin){ .info = &info }, &f->bytes), 0);
         got = decode(f, 1)->job_begin.info;
         assert_int_equal(f->decoded.request.kind, REQUEST_JOB_BEGIN);
         assert_string_equal(got->id, "job-1");
@@ -126,11 +127,52 @@ static void a_job_begins_with_all_that_was_said_of_it(void **state) {
         assert_string_equal(got->labels[1].value, "");
 }
 
+static void a_job_begins_in_its_place_and_for_its_owner(void **state) {
+        Fixture *f = *state;
+        JobInfo info = { .id = "job-1", .rank = 3, .node = 0, .n_nodes = 2, .n_ranks = 4, .enclosure = ENCLOSURE_CGROUP, .uid = 7 };
+        JobBegin begin = { .info = &info, .has_uid = true, .member_pid = 43, .is_fresh = true };
+        const Request *request;
+
+        assert_int_equal(codec_encode_job_begin(1, &begin, &f->bytes), 0);
+        request = decode(f, 1);
+        assert_int_equal(request->job_begin.info->uid, 7);
+        assert_int_equal(request->job_begin.info->rank, 3);
+        assert_int_equal(request->job_begin.info->node, 0);
+        assert_int_equal(request->job_begin.info->n_nodes, 2);
+        assert_int_equal(request->job_begin.info->n_ranks, 4);
+        assert_int_equal(request->job_begin.info->enclosure, ENCLOSURE_CGROUP);
+        assert_int_equal(request->job_begin.member_pid, 43);
+        assert_true(request->job_begin.is_fresh);
+}
+
+static void a_mark_arrives_with_and_without_seconds(void **state) {
+        static const double unknown[] = { NAN, -1 };
+        Fixture *f = *state;
+        const Request *request;
+
+        assert_int_equal(codec_encode_mark(4, "job-1", "train", 1.5, &f->bytes), 0);
+        request = decode(f, 4);
+        assert_int_equal(request->kind, REQUEST_MARK);
+        assert_string_equal(request->mark.job, "job-1");
+        assert_string_equal(request->mark.name, "train");
+        assert_true(request->mark.has_wall_seconds);
+        assert_true(request->mark.wall_seconds == 1.5);
+
+        for (size_t i = 0; i < N_ELEMENTS(unknown); i++) {
+                buffer_clear(&f->bytes);
+                assert_int_equal(codec_encode_mark(5, "", "", unknown[i], &f->bytes), 0);
+                request = decode(f, 5);
+                assert_string_equal(request->mark.job, "");
+                assert_string_equal(request->mark.name, "");
+                assert_false(request->mark.has_wall_seconds);
+        }
+}
+
 static void no_rank_is_no_rank(void **state) {
         Fixture *f = *state;
         JobInfo info = { .id = "job-1", .rank = -1 };
 
-        assert_int_equal(codec_encode_job_begin(1, &info, &f->bytes), 0);
+        assert_int_equal(codec_encode_job_begin(1, &(JobBegin){ .info = &info }, &f->bytes), 0);
         assert_int_equal(decode(f, 1)->job_begin.info->rank, -1);
 }
 
@@ -187,6 +229,36 @@ static void an_answer_comes_back_with_its_complaint(void **state) {
         assert_string_equal(reply.complaint.path, answer.complaint.path);
         assert_string_equal(reply.complaint.text, answer.complaint.text);
         assert_int_equal(reply.frame_max_bytes, 0);
+        assert_string_equal(reply.job, "");
+}
+
+static void an_answer_to_a_mark_says_whose_phase_and_which_ended(void **state) {
+        Answer answer = { .job = "job-1", .phase = "load" };
+        uint8_t bytes[CODEC_REPLY_MAX];
+        Reply reply;
+
+        (void)state;
+        reply = decode_reply(bytes, codec_encode_answer(5, &answer, bytes));
+        assert_int_equal(reply.status, STATUS_OK);
+        assert_string_equal(reply.job, "job-1");
+        assert_string_equal(reply.phase, "load");
+}
+
+static void the_longest_answer_fits(void **state) {
+        Answer answer = { .status = STATUS_UNSUPPORTED };
+        uint8_t bytes[CODEC_REPLY_MAX];
+        Reply reply;
+
+        (void)state;
+        memset(answer.complaint.path, 'p', sizeof(answer.complaint.path) - 1);
+        memset(answer.complaint.text, 't', sizeof(answer.complaint.text) - 1);
+        memset(answer.job, 'j', sizeof(answer.job) - 1);
+        memset(answer.phase, 'n', sizeof(answer.phase) - 1);
+        reply = decode_reply(bytes, codec_encode_answer(UINT64_MAX, &answer, bytes));
+        assert_string_equal(reply.complaint.path, answer.complaint.path);
+        assert_string_equal(reply.complaint.text, answer.complaint.text);
+        assert_string_equal(reply.job, answer.job);
+        assert_string_equal(reply.phase, answer.phase);
 }
 
 static void a_hello_brings_the_limits(void **state) {
@@ -229,10 +301,14 @@ int main(void) {
                 TEST(a_document_arrives_as_it_was_printed),
                 TEST(the_size_of_a_submission_bounds_its_share_of_the_frame),
                 TEST(a_job_begins_with_all_that_was_said_of_it),
+                TEST(a_job_begins_in_its_place_and_for_its_owner),
+                TEST(a_mark_arrives_with_and_without_seconds),
                 TEST(no_rank_is_no_rank),
                 TEST(an_end_carries_status_and_all_sixteen_of_rusage),
                 TEST(an_end_may_say_nothing),
                 TEST(an_answer_comes_back_with_its_complaint),
+                TEST(an_answer_to_a_mark_says_whose_phase_and_which_ended),
+                TEST(the_longest_answer_fits),
                 TEST(a_hello_brings_the_limits),
                 TEST(a_status_of_a_newer_perfd_counts_as_unsupported),
                 TEST(bytes_that_are_no_reply_are_malformed),

@@ -133,6 +133,8 @@ static void what_is_said_of_a_job_has_limits(void **state) {
         assert_job_refused(*state, &body, "job_begin.name", "too long");
         put_text(&body, 2, "two\nlines");
         assert_job_refused(*state, &body, "job_begin.name", "control");
+        put_text(&body, 2, "\xc2\x9b" "31m"); /* U+009B, which is ESC [ */
+        assert_job_refused(*state, &body, "job_begin.name", "control");
         put_text(&body, 2, "\xff");
         assert_job_refused(*state, &body, "job_begin.name", "UTF-8");
         put_text(&body, 4, "a\x1b[31m");
@@ -206,6 +208,210 @@ static void how_a_job_ended_has_limits(void **state) {
         assert_refused(*state, &request, STATUS_INVALID, "job_end.job", "empty");
 }
 
+/* --- its place, its processes, whose it is --------------------------------------------------------- */
+
+static const JobInfo *begin_from(Fixture *f, Buffer *body, const Peer *sender) {
+        Buffer request;
+
+        put_text(body, 1, "job");
+        request = make_request(FIELD_JOB_BEGIN, body);
+        assert_int_equal(decode_from(f, &request, sender), 0);
+        assert_int_equal(f->decoded.request.kind, REQUEST_JOB_BEGIN);
+        return f->decoded.request.job_begin.info;
+}
+
+static void a_job_begin_says_its_place_in_the_run_and_its_cgroups_member(void **state) {
+        Fixture *f = *state;
+        const JobInfo *info;
+        Buffer body = {};
+
+        put_number(&body, 5, 6);  /* rank */
+        put_number(&body, 9, 77); /* member_pid */
+        put_number(&body, 10, 1); /* fresh */
+        put_number(&body, 11, ENCLOSURE_SCOPE);
+        put_number(&body, 12, 0); /* node */
+        put_number(&body, 13, 2); /* nodes */
+        put_number(&body, 14, 8); /* ranks */
+        info = begin_from(f, &body, &peer);
+        assert_int_equal(info->rank, 6);
+        assert_int_equal(info->node, 0); /* is not the same as none */
+        assert_int_equal(info->n_nodes, 2);
+        assert_int_equal(info->n_ranks, 8);
+        assert_int_equal(info->enclosure, ENCLOSURE_SCOPE);
+        assert_null(info->cgroup);
+        assert_int_equal(f->decoded.request.job_begin.member_pid, 77);
+        assert_true(f->decoded.request.job_begin.is_fresh);
+}
+
+static void a_place_that_was_not_given_is_none(void **state) {
+        Fixture *f = *state;
+        const JobInfo *info;
+        Buffer body = {};
+
+        info = begin_from(f, &body, &peer);
+        assert_int_equal(info->node, -1);
+        assert_int_equal(info->n_nodes, 0);
+        assert_int_equal(info->n_ranks, 0);
+        assert_int_equal(info->enclosure, ENCLOSURE_NONE);
+        assert_int_equal(f->decoded.request.job_begin.member_pid, 0);
+        assert_false(f->decoded.request.job_begin.is_fresh);
+
+        put_number(&body, 12, 3); /* a node, of a number that is not known */
+        assert_int_equal(begin_from(f, &body, &peer)->node, 3);
+}
+
+static void a_place_outside_the_run_is_refused(void **state) {
+        Buffer body = {};
+
+        put_number(&body, 5, 8);
+        put_number(&body, 14, 8);
+        assert_job_refused(*state, &body, "job_begin.rank", "8 of 8 ranks, which count from 0: give 0 to 7");
+        put_number(&body, 12, 2);
+        put_number(&body, 13, 2);
+        assert_job_refused(*state, &body, "job_begin.node", "2 of 2 nodes, which count from 0: give 0 to 1");
+        put_number(&body, 12, 1U << 31);
+        assert_job_refused(*state, &body, "job_begin.node", "2147483647");
+        put_number(&body, 9, UINT64_MAX);
+        assert_job_refused(*state, &body, "job_begin.member_pid", "negative");
+}
+
+static void a_client_cannot_say_of_a_cgroup_what_only_perfd_knows(void **state) {
+        static const uint64_t unknown[] = { ENCLOSURE_FOUND, 99, UINT64_MAX };
+        Fixture *f = *state;
+        Buffer body = {};
+
+        for (size_t i = 0; i < N_ELEMENTS(unknown); i++) {
+                put_number(&body, 9, 77);
+                put_number(&body, 11, unknown[i]);
+                assert_int_equal(begin_from(f, &body, &peer)->enclosure, ENCLOSURE_NONE);
+        }
+
+        /* Without a process in it there is no cgroup to look for; a tree of processes needs none. */
+        put_number(&body, 11, ENCLOSURE_CGROUP);
+        put_number(&body, 10, 1);
+        assert_int_equal(begin_from(f, &body, &peer)->enclosure, ENCLOSURE_NONE);
+        assert_false(f->decoded.request.job_begin.is_fresh);
+        put_number(&body, 11, ENCLOSURE_SUBREAPER);
+        assert_int_equal(begin_from(f, &body, &peer)->enclosure, ENCLOSURE_SUBREAPER);
+}
+
+static void only_an_administrator_begins_jobs_for_others(void **state) {
+        static const Peer admin = { .uid = 1000, .gid = 100, .pid = 42, .is_admin = true };
+        Fixture *f = *state;
+        Buffer body = {}, request;
+
+        put_number(&body, 8, 1000);
+        assert_int_equal(begin_from(f, &body, &peer)->uid, 1000);
+        put_number(&body, 8, 0);
+        assert_int_equal(begin_from(f, &body, &admin)->uid, 0);
+        assert_int_equal(f->decoded.request.job_begin.info->gid, 100);
+
+        put_text(&body, 1, "job");
+        put_number(&body, 8, 0);
+        request = make_request(FIELD_JOB_BEGIN, &body);
+        assert_refused(f, &request, STATUS_DENIED, "job_begin.uid", "is 0, and yours is 1000");
+        put_number(&body, 8, UINT32_MAX);
+        assert_job_refused(f, &body, "job_begin.uid", "no user");
+}
+
+/* --- marks ----------------------------------------------------------------------------------------- */
+
+static void a_mark_names_the_phase_that_begins(void **state) {
+        Fixture *f = *state;
+        Buffer body = {}, request;
+
+        put_text(&body, 1, "slurm:17.0");
+        put_text(&body, 2, "Übung 1");
+        put_double(&body, 3, 0);
+        request = make_request(FIELD_MARK, &body);
+        assert_int_equal(decode(f, &request), 0);
+        assert_int_equal(f->decoded.request.kind, REQUEST_MARK);
+        assert_string_equal(f->decoded.request.mark.job, "slurm:17.0");
+        assert_string_equal(f->decoded.request.mark.name, "Übung 1");
+        assert_true(f->decoded.request.mark.has_wall_seconds);
+        assert_true(f->decoded.request.mark.wall_seconds == 0);
+}
+
+static void a_mark_may_say_nothing(void **state) {
+        Fixture *f = *state;
+        Buffer body = {}, request = make_request(FIELD_MARK, &body);
+
+        assert_int_equal(decode(f, &request), 0);
+        assert_string_equal(f->decoded.request.mark.job, "");
+        assert_string_equal(f->decoded.request.mark.name, "");
+        assert_false(f->decoded.request.mark.has_wall_seconds);
+}
+
+static void assert_mark_refused(Fixture *f, Buffer *body, const char *path, const char *words) {
+        Buffer request = make_request(FIELD_MARK, body);
+
+        assert_refused(f, &request, STATUS_INVALID, path, words);
+}
+
+static void a_mark_has_limits(void **state) {
+        static const double seconds[] = { -1, NAN, INFINITY, -INFINITY };
+        char name[PHASE_NAME_MAX + 1];
+        Buffer body = {}, request;
+
+        memset(name, 'n', sizeof(name));
+        put_bytes(&body, 2, name, PHASE_NAME_MAX - 1); /* as long as it may be */
+        request = make_request(FIELD_MARK, &body);
+        assert_int_equal(decode(*state, &request), 0);
+
+        put_bytes(&body, 2, name, PHASE_NAME_MAX);
+        assert_mark_refused(*state, &body, "mark.name", "64 bytes");
+        put_text(&body, 2, "a\x1b[2Jb");
+        assert_mark_refused(*state, &body, "mark.name", "control");
+        put_text(&body, 2, "\xed\xa0\x80"); /* a surrogate */
+        assert_mark_refused(*state, &body, "mark.name", "UTF-8");
+        put_bytes(&body, 2, "a\0b", 3);
+        assert_mark_refused(*state, &body, "mark.name", "NUL");
+        for (size_t i = 0; i < N_ELEMENTS(seconds); i++) {
+                put_double(&body, 3, seconds[i]);
+                assert_mark_refused(*state, &body, "mark.seconds", "0 or more");
+        }
+}
+
+/* --- job ids --------------------------------------------------------------------------------------- */
+
+/* Wherever a job is named; as much of a document as it takes to get that far. */
+static Buffer name_job(unsigned kind, const char *job) {
+        Buffer body = {}, indicator = {};
+        char id[16] = "0123456789abcde";
+
+        if (kind != FIELD_SUBMIT) {
+                put_text(&body, 1, job);
+                return make_request(kind, &body);
+        }
+        put_bytes(&indicator, 1, id, sizeof(id));
+        put_text(&indicator, 2, job);
+        put_message(&body, 1, &indicator);
+        return make_request(kind, &body);
+}
+
+static void an_id_that_is_none_is_refused_wherever_it_is_said(void **state) {
+        static const struct {
+                unsigned kind;
+                const char *path;
+        } places[] = {
+                { FIELD_JOB_BEGIN, "job_begin.job" },
+                { FIELD_JOB_END, "job_end.job" },
+                { FIELD_MARK, "mark.job" },
+                { FIELD_SUBMIT, "submit.indicators[0].job" },
+        };
+        char longest[301];
+        const char *const ids[] = { "a/b", "../../etc", "two\nlines", "\x1b[31m", "a b", "\xff", "ü", "\x7f", longest };
+        Buffer request;
+
+        memset(longest, 'x', sizeof(longest) - 1);
+        longest[sizeof(longest) - 1] = '\0';
+        for (size_t i = 0; i < N_ELEMENTS(places); i++)
+                for (size_t k = 0; k < N_ELEMENTS(ids); k++) {
+                        request = name_job(places[i].kind, ids[k]);
+                        assert_refused(*state, &request, STATUS_INVALID, places[i].path, "1 to 128 letters, digits, or any of _ . : -");
+                }
+}
+
 int main(void) {
         static const struct CMUnitTest tests[] = {
                 TEST(a_job_begin_carries_what_was_said_and_who_said_it),
@@ -215,6 +421,15 @@ int main(void) {
                 TEST(a_job_end_tells_status_zero_from_none),
                 TEST(what_is_said_of_a_job_has_limits),
                 TEST(labels_have_limits),
+                TEST(a_job_begin_says_its_place_in_the_run_and_its_cgroups_member),
+                TEST(a_place_that_was_not_given_is_none),
+                TEST(a_place_outside_the_run_is_refused),
+                TEST(a_client_cannot_say_of_a_cgroup_what_only_perfd_knows),
+                TEST(only_an_administrator_begins_jobs_for_others),
+                TEST(a_mark_names_the_phase_that_begins),
+                TEST(a_mark_may_say_nothing),
+                TEST(a_mark_has_limits),
+                TEST(an_id_that_is_none_is_refused_wherever_it_is_said),
                 TEST(how_a_job_ended_has_limits),
         };
 

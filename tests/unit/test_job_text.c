@@ -85,9 +85,9 @@ static void metrics_come_back_with_quality_and_every_bit(void **state) {
                 metrics.has_compat[i] = true;
                 metrics.compat[i] = (double)i / 7;
         }
-        layout_write(&keys);
+        layout_write(LAYOUT_METRICS, &keys);
         metrics_write(&metrics, &text);
-        assert_int_equal(layout_parse(keys.text, &layout), 0);
+        assert_int_equal(layout_parse(LAYOUT_METRICS, keys.text, &layout), 0);
         assert_int_equal(metrics_parse(text.text, &layout, &back), 0);
         assert_memory_equal(&back, &metrics, sizeof(back));
         assert_true(signbit(back.value[QUALITY_EXACT]));
@@ -100,7 +100,7 @@ static void metrics_of_another_version_are_read_by_their_keys(void **state) {
         Layout layout;
 
         (void)state;
-        assert_int_equal(layout_parse(keys, &layout), 0);
+        assert_int_equal(layout_parse(LAYOUT_METRICS, keys, &layout), 0);
         assert_int_equal(metrics_parse("e12.5 s3 c50 c1 l", &layout, &metrics), 0);
         assert_true(metrics.value[METRIC_DURATION] == 12.5);
         assert_int_equal(metrics.quality[METRIC_DURATION], QUALITY_EXACT);
@@ -119,7 +119,7 @@ static void metrics_that_do_not_fit_their_layout_are_malformed(void **state) {
         Layout layout;
 
         (void)state;
-        assert_int_equal(layout_parse("duration_seconds cpu_avg_utilization_pct", &layout), 0);
+        assert_int_equal(layout_parse(LAYOUT_METRICS, "duration_seconds cpu_avg_utilization_pct", &layout), 0);
         for (size_t i = 0; i < N_ELEMENTS(texts); i++)
                 assert_int_equal(metrics_parse(texts[i], &layout, &metrics), JOB_TEXT_MALFORMED);
         assert_int_equal(metrics_parse("e1 e2", &layout, &metrics), 0);

@@ -50,7 +50,7 @@ static void put_pattern(Store *store, uint64_t n, const Pattern *pattern) {
                         submissions[k].time_ms = 1 + (i + k) % pattern->times;
                         submissions[k].job = jobs[k];
                 }
-                assert_int_equal(store_put_results(store, submissions, GROUP, 0, 1, (StoreCookie){ i + 1, 0 }), 0);
+                assert_int_equal(store_put_results(store, submissions, GROUP, ROOT, 1, (StoreCookie){ i + 1, 0 }), 0);
                 assert_int_equal(outcome_of(store, i + 1), STORE_DONE);
         }
         free(items);
@@ -190,7 +190,7 @@ static void many_names_share_the_memory_of_few(void **state) {
                         (void)snprintf(name, sizeof(name), "name-%u", (unsigned)(i % 500));
                         item_make(&item, name, "part", i);
                         item.submission.time_ms = i;
-                        assert_int_equal(store_put_results(place->store, &item.submission, 1, 0, 1, (StoreCookie){ i, 0 }), 0);
+                        assert_int_equal(store_put_results(place->store, &item.submission, 1, ROOT, 1, (StoreCookie){ i, 0 }), 0);
                 }
         for (size_t i = 0; i < 3000; i++) {
                 StoreDone done;
@@ -427,6 +427,7 @@ static void every_page_comes_from_an_index_in_its_order(void **state) {
                 { QUESTION_JOBS + JOBS_BY_STATE, "INDEX job_by_state (state=? AND begin_ms>? AND begin_ms<?)" },
                 { QUESTION_JOBS + JOBS_BY_NAME + JOBS_BY_STATE, "INDEX job_by_name (name=? AND begin_ms>? AND begin_ms<?)" },
                 { QUESTION_JOB, "INDEX job_by_id (id=?)" },
+                { QUESTION_PHASES, "INDEX phase_by_job (job=?)" },
                 { QUESTION_NODE_SAMPLES, "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" },
         };
 

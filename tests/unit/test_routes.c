@@ -181,6 +181,7 @@ static void bad_values_are_named_with_what_was_expected(void **state) {
                 { "/api/v1/node/samples?limit=0", "'limit'" },
                 { "/api/v1/jobs/a/metrics?compat=maybe", "'compat'" },
                 { "/api/v1/jobs/a/metrics?names=pretty", "raw or sanitised" },
+                { "/api/v1/jobs/a/metrics?scope=cgroup", "node or job, not 'cgroup'" },
                 { "/api/v1/indicators/a/results?page=zz", "'page'" },
         };
         Fixture *fixture = *state;
@@ -229,6 +230,33 @@ static void metrics_come_under_either_spelling(void **state) {
         assert_string_equal(fixture->body.text, "{\"metrics\":[]}");
 }
 
+static void the_jobs_own_metrics_come_after_the_nodes(void **state) {
+        const char *own, *last;
+        Fixture *fixture = *state;
+
+        assert_int_equal(ask(fixture, "/api/v1/jobs/job-0", true), 200);
+        own = strstr(fixture->body.text, "{\"key\":\"job_cpus_given\",\"value\":0.6666666666666666,");
+        last = strstr(fixture->body.text, "{\"key\":\"unobserved_seconds\",");
+        assert_true(last && own > last);
+        assert_true(says(fixture, "\"unit\":\"cpus\",\"quality\":\"exact\",\"scope\":\"job\"}"));
+        assert_int_equal(ask(fixture, "/api/v1/jobs/job-0/metrics", true), 200);
+        assert_true(says(fixture, "\"job_cpus_given\"") && says(fixture, "\"duration_seconds\""));
+}
+
+static void one_scope_can_be_chosen(void **state) {
+        Fixture *fixture = *state;
+
+        assert_int_equal(ask(fixture, "/api/v1/jobs/job-0/metrics?scope=node", true), 200);
+        assert_true(says(fixture, "\"duration_seconds\""));
+        assert_false(says(fixture, "\"job_"));
+        assert_int_equal(ask(fixture, "/api/v1/jobs/job-0/metrics?scope=job", true), 200);
+        assert_true(says(fixture, "{\"metrics\":[{\"key\":\"job_cpus_given\",\"value\":0.6666666666666666,\"timestamp\":1763676000000,"
+                                  "\"step\":0}"));
+        assert_false(says(fixture, "\"duration_seconds\""));
+        assert_int_equal(ask(fixture, "/api/v1/jobs/job-0/metrics?scope=job&compat=1", true), 200);
+        assert_string_equal(fixture->body.text, "{\"metrics\":[]}");
+}
+
 static void absent_metrics_of_the_node_come_with_a_reason(void **state) {
         Fixture *fixture = *state;
 
@@ -237,7 +265,7 @@ static void absent_metrics_of_the_node_come_with_a_reason(void **state) {
         (void)snprintf(fixture->snapshot.self.source_error[SOURCE_LOADAVG], sizeof(fixture->snapshot.self.source_error[0]), "%s",
                        "proc/loadavg: Permission denied");
         assert_int_equal(ask(fixture, "/api/v1/node", true), 200);
-        assert_true(says(fixture, "\"absent\":[{\"key\":\"max_t_cpu_pct_per_cpu_avg\",\"reason\":\""));
+        assert_true(says(fixture, "\"absent\":[{\"key\":\"max_t_cpu_pct_per_cpu_avg\",\"scope\":\"node\",\"reason\":\""));
         assert_true(says(fixture, "\"load\":null"));
         assert_true(says(fixture, "\"up\":false,\"failures\":0,\"error\":\"proc/loadavg: Permission denied\""));
 }
@@ -277,6 +305,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(what_needs_the_store_says_when_it_cannot_be_read, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_running_job_is_answered_without_the_store, setup, teardown),
                 cmocka_unit_test_setup_teardown(metrics_come_under_either_spelling, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_jobs_own_metrics_come_after_the_nodes, setup, teardown),
+                cmocka_unit_test_setup_teardown(one_scope_can_be_chosen, setup, teardown),
                 cmocka_unit_test_setup_teardown(absent_metrics_of_the_node_come_with_a_reason, setup, teardown),
                 cmocka_unit_test_setup_teardown(only_chosen_collectors_answer, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_landing_page_escapes_what_the_node_says, setup, teardown),

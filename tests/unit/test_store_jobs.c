@@ -50,7 +50,7 @@ static StoreOutcome end_job(Store *store, const char *id, JobState job_state, co
 static StoreOutcome amend_job(Store *store, const char *id, uint32_t uid) {
         JobEnd end = { .has_exit_status = true, .exit_status = 3, .has_rusage = true, .rusage = { .ru_utime = 1.25 } };
 
-        assert_int_equal(store_put_job_amend(store, id, uid, &end, (StoreCookie){ 3, 0 }), 0);
+        assert_int_equal(store_put_job_amend(store, id, &(Peer){ .uid = uid }, &end, (StoreCookie){ 3, 0 }), 0);
         return outcome_of(store, 3);
 }
 
@@ -115,7 +115,7 @@ static StoreOutcome put_for_jobs(Store *store, uint64_t n, uint32_t uid, const c
         }
         both[0].job = first_job;
         both[1].job = second_job;
-        assert_int_equal(store_put_results(store, both, 2, uid, 1, (StoreCookie){ n, 0 }), 0);
+        assert_int_equal(store_put_results(store, both, 2, &(Peer){ .uid = uid }, 1, (StoreCookie){ n, 0 }), 0);
         return outcome_of(store, n);
 }
 

@@ -164,7 +164,7 @@ static void a_store_that_stays_without_a_database_closes(void **state) {
         fd = fill_disk(place);
         open_late(place, "No space left on device");
         item_make(&item, "PiMatmul", "tensorflow", 1);
-        assert_int_equal(store_put_results(place->store, &item.submission, 1, 1000, 5000, (StoreCookie){}), 0);
+        assert_int_equal(store_put_results(place->store, &item.submission, 1, &(Peer){ .uid = 1000 }, 5000, (StoreCookie){}), 0);
         place_close(place);
 }
 
@@ -213,7 +213,7 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         assert_string_equal(row.view.note, "");
 
         /* And its end may still come. */
-        assert_int_equal(store_put_job_amend(place->store, "checked", 0, &end, (StoreCookie){ 4, 0 }), 0);
+        assert_int_equal(store_put_job_amend(place->store, "checked", ROOT, &end, (StoreCookie){ 4, 0 }), 0);
         assert_int_equal(outcome_of(place->store, 4), STORE_DONE);
 }
 

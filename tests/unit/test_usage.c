@@ -1,63 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-#include <string.h>
-
-#include "model/usage.h"
-#include "util/parse.h"
-#include "util/scoped.h"
-
-#define SECOND UINT64_C(1000000000)
-#define MS UINT64_C(1000000)
-#define MIB UINT64_C(1048576)
-#define GIB (UINT64_C(1) << 30)
-#define ALL ((1U << N_CGROUP_PARTS) - 1)
-#define NODE_CPUS 8
-#define NODE_MEMORY (64 * GIB)
-
-/* A group with every part and no limits, an hour after boot, that somebody used before. */
-static CgroupSample sample_of_all(void) {
-        return (CgroupSample){
-                .boottime_ns = 3600 * SECOND,
-                .have = ALL,
-                .usage_us = 7000000, .user_us = 6000000, .system_us = 1000000,
-                .n_periods = 50, .n_throttled = 20, .throttled_us = 900000,
-                .quota_us = CGROUP_NO_LIMIT, .period_us = 100000,
-                .n_cpus = NODE_CPUS,
-                .memory_bytes = 100 * MIB, .memory_peak_bytes = 500 * MIB, .memory_limit_bytes = CGROUP_NO_LIMIT,
-                .n_memory_high = 3, .n_memory_max = 4, .n_oom = 5, .n_oom_kill = 6,
-                .read_bytes = 10 * MIB, .write_bytes = 20 * MIB, .reads = 100, .writes = 200,
-                .n_pids = 3,
-                .psi_cpu_some_us = 1000, .psi_memory_some_us = 2000, .psi_memory_full_us = 3000,
-                .psi_io_some_us = 4000, .psi_io_full_us = 5000,
-        };
-}
-
-static void without(CgroupSample *sample, CgroupPart part) {
-        sample->have &= ~(1U << part);
-}
-
-static UsageSet metrics_of(const Usage *usage) {
-        UsageSet set;
-
-        usage_metrics(usage, NODE_CPUS, NODE_MEMORY, &set);
-        return set;
-}
-
-static void assert_usage(const UsageSet *set, UsageMetric metric, double value, Quality quality) {
-        assert_int_equal(set->quality[metric], quality);
-        assert_true(fabs(set->value[metric] - value) < 1e-9 * (1 + fabs(value)));
-}
-
-static void assert_absent(const UsageSet *set, UsageMetric metric, Quality why) {
-        assert_int_equal(set->quality[metric], why);
-        assert_false(quality_is_present(why));
-}
+#include "usage_samples.h"
 
 static void totals_are_what_was_counted_between_begin_and_end(void **state) {
         CgroupSample now = sample_of_all();
@@ -348,7 +289,7 @@ static void limits_at_or_above_the_nodes_are_none(void **state) {
                 now.memory_limit_bytes = none[i];
                 usage_begin(&usage, &now, true);
                 set = metrics_of(&usage);
-                assert_absent(&set, USAGE_MEMORY_LIMIT, QUALITY_UNKNOWN_SOURCE);
+                assert_absent(&set, USAGE_MEMORY_LIMIT, QUALITY_NO_LIMIT);
                 assert_usage(&set, USAGE_MEMORY_RATIO, 500.0 * MIB / NODE_MEMORY, QUALITY_EXACT);
         }
 
@@ -361,6 +302,7 @@ static void limits_at_or_above_the_nodes_are_none(void **state) {
         /* Of a node that is not known. */
         usage_metrics(&usage, 0, 0, &set);
         assert_absent(&set, USAGE_MEMORY_RATIO, QUALITY_UNKNOWN_SOURCE);
+        assert_absent(&set, USAGE_MEMORY_LIMIT, QUALITY_UNKNOWN_SOURCE);
         assert_absent(&set, USAGE_CPU_RATIO, QUALITY_UNKNOWN_SOURCE);
 }
 
@@ -409,11 +351,27 @@ static void a_group_without_controllers_has_cpu_time_and_nothing_of_memory(void 
 
         assert_usage(&set, USAGE_CPU_MEAN, 0.5, QUALITY_EXACT);
         assert_usage(&set, USAGE_CPU_RATIO, 0.0625, QUALITY_EXACT);
-        assert_absent(&set, USAGE_MEMORY_PEAK, QUALITY_UNKNOWN_SOURCE);
-        assert_absent(&set, USAGE_MEMORY_LIMIT, QUALITY_UNKNOWN_SOURCE);
-        assert_absent(&set, USAGE_MEMORY_RATIO, QUALITY_UNKNOWN_SOURCE);
-        assert_absent(&set, USAGE_PIDS_PEAK, QUALITY_UNKNOWN_SOURCE);
-        assert_absent(&set, USAGE_THROTTLED_RATIO, QUALITY_UNKNOWN_SOURCE);
+        assert_absent(&set, USAGE_MEMORY_PEAK, QUALITY_NOT_ENABLED);
+        assert_absent(&set, USAGE_MEMORY_LIMIT, QUALITY_NOT_ENABLED);
+        assert_absent(&set, USAGE_MEMORY_RATIO, QUALITY_NOT_ENABLED);
+        assert_absent(&set, USAGE_PIDS_PEAK, QUALITY_NOT_ENABLED);
+        assert_absent(&set, USAGE_THROTTLED_RATIO, QUALITY_NOT_ENABLED);
+        assert_absent(&set, USAGE_THROTTLED, QUALITY_NOT_ENABLED);
+        assert_absent(&set, USAGE_READ_BYTES, QUALITY_NOT_ENABLED);
+        assert_absent(&set, USAGE_PSI_IO_FULL, QUALITY_NOT_ENABLED);
+
+        /* Made for the job, without the memory controller: nobody counts who was killed. */
+        usage_begin(&usage, &now, true);
+        set = metrics_of(&usage);
+        assert_absent(&set, USAGE_OOM_KILLS, QUALITY_NOT_ENABLED);
+
+        /* v1 without cpuacct. */
+        now.have = 1U << CGROUP_MEMORY;
+        usage_begin(&usage, &now, true);
+        set = metrics_of(&usage);
+        assert_absent(&set, USAGE_CPU_SECONDS, QUALITY_NOT_ENABLED);
+        assert_absent(&set, USAGE_CPU_MAX, QUALITY_NOT_ENABLED);
+        assert_absent(&set, USAGE_CPU_RATIO, QUALITY_NOT_ENABLED);
 }
 
 static void a_part_that_comes_back_goes_on_where_it_was(void **state) {
@@ -454,108 +412,6 @@ static void what_never_began_is_lost(void **state) {
         assert_absent(&set, USAGE_CPU_SECONDS, QUALITY_LOST);
 }
 
-/* --- as text ------------------------------------------------------------------------------------ */
-
-static void a_usage_goes_on_after_a_restart_as_if_there_was_none(void **state) {
-        CgroupSample now = sample_of_all();
-        scoped(freep) char *text = NULL;
-        Usage usage, restored;
-
-        (void)state;
-        now.memory_limit_bytes = 2 * GIB;
-        usage_begin(&usage, &now, true);
-        now.boottime_ns += 123456789;
-        now.usage_us = 33333; /* went back: begin is below zero */
-        now.memory_bytes = 900 * MIB;
-        now.n_pids = 40;
-        usage_advance(&usage, &now);
-        now.boottime_ns += SECOND;
-        now.usage_us += 100001;
-        without(&now, CGROUP_PSI_IO);
-        usage_advance(&usage, &now);
-
-        assert_int_equal(usage_format(&usage, &text), 0);
-        memset(&restored, 0xa5, sizeof(restored));
-        assert_int_equal(usage_parse(text, &restored), 0);
-        for (int i = 0; i < 2; i++) {
-                UsageSet set = metrics_of(&usage), set_restored = metrics_of(&restored);
-
-                assert_memory_equal(set.value, set_restored.value, sizeof(set.value));
-                assert_memory_equal(set.quality, set_restored.quality, sizeof(set.quality));
-                now.boottime_ns += SECOND;
-                now.usage_us += 999999;
-                now.have = ALL;
-                usage_advance(&usage, &now);
-                usage_advance(&restored, &now);
-        }
-}
-
-static void words_of_other_versions_are_skipped(void **state) {
-        Usage usage;
-
-        (void)state;
-        assert_int_equal(usage_parse("perfd-usage of=2\n"
-                                     "begin boottime_ns=5 have=cpu,later_part,io usage_us=7 later=x\n"
-                                     "later a=b\n"
-                                     "last boottime_ns=1000000005 have=cpu,io usage_us=9 read_bytes=3\n"
-                                     "seen is_fresh=1 later=1\n"
-                                     "end\n",
-                                     &usage),
-                         0);
-        assert_int_equal(usage.begin.have, 1U << CGROUP_CPU | 1U << CGROUP_IO);
-        assert_int_equal(usage.last.usage_us, 9);
-        assert_int_equal(usage.begin.read_bytes, 0);
-        assert_true(usage.is_fresh);
-        assert_false(usage.has_cpu_max);
-}
-
-static void hostile_text_is_refused_and_leaves_the_usage_alone(void **state) {
-        static const char *const texts[] = {
-                "",
-                "\n",
-                "perfd-window\nend\n",
-                "perfd-usage",
-                "perfd-usage\nbegin boottime_ns=1\n",
-                "perfd-usage\nbegin boottime_ns=-1\nend\n",
-                "perfd-usage\nbegin boottime_ns=18446744073709551616\nend\n",
-                "perfd-usage\nlast usage_us=0x10\nend\n",
-                "perfd-usage\nlast usage_us=\nend\n",
-                "perfd-usage\nlast n_cpus=4294967296\nend\n",
-                "perfd-usage\ncpu_base have=cpu usage_us=1 2=3 usage_us=one\nend\n",
-                "perfd-usage\nseen cpu_max=inf\nend\n",
-                "perfd-usage\nseen cpu_max=nan\nend\n",
-                "perfd-usage\nseen is_fresh=yes\nend\n",
-                "perfd-usage\nseen pids_max=99999999999999999999999999999999999999999999999999\nend\n",
-        };
-        Usage usage, before;
-
-        (void)state;
-        memset(&usage, 0x5a, sizeof(usage));
-        before = usage;
-        for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
-                assert_int_equal(usage_parse(texts[i], &usage), PARSE_MALFORMED);
-                assert_memory_equal(&usage, &before, sizeof(usage));
-        }
-}
-
-static void text_cut_anywhere_is_refused(void **state) {
-        CgroupSample now = sample_of_all();
-        scoped(freep) char *text = NULL;
-        Usage usage;
-        size_t n;
-
-        (void)state;
-        usage_begin(&usage, &now, false);
-        assert_int_equal(usage_format(&usage, &text), 0);
-        n = strlen(text);
-        /* Without the last newline nothing is missing. */
-        assert_string_equal(text + n - 5, "\nend\n");
-        for (size_t i = n - 1; i-- > 0;) {
-                text[i] = '\0';
-                assert_int_equal(usage_parse(text, &usage), PARSE_MALFORMED);
-        }
-}
-
 /* --- tables ------------------------------------------------------------------------------------- */
 
 static void every_metric_is_found_by_its_key(void **state) {
@@ -589,10 +445,6 @@ int main(void) {
                 cmocka_unit_test(a_group_without_controllers_has_cpu_time_and_nothing_of_memory),
                 cmocka_unit_test(a_part_that_comes_back_goes_on_where_it_was),
                 cmocka_unit_test(what_never_began_is_lost),
-                cmocka_unit_test(a_usage_goes_on_after_a_restart_as_if_there_was_none),
-                cmocka_unit_test(words_of_other_versions_are_skipped),
-                cmocka_unit_test(hostile_text_is_refused_and_leaves_the_usage_alone),
-                cmocka_unit_test(text_cut_anywhere_is_refused),
                 cmocka_unit_test(every_metric_is_found_by_its_key),
         };
 

@@ -49,7 +49,7 @@ static inline void put_message(Buffer *out, unsigned field, Buffer *message) {
 /* --- perfd.proto --------------------------------------------------------------------------------- */
 
 enum {
-        FIELD_SEQUENCE = 1, FIELD_HELLO = 2, FIELD_JOB_BEGIN = 3, FIELD_JOB_END = 4, FIELD_SUBMIT = 5,
+        FIELD_SEQUENCE = 1, FIELD_HELLO = 2, FIELD_JOB_BEGIN = 3, FIELD_JOB_END = 4, FIELD_SUBMIT = 5, FIELD_MARK = 6,
         FIELD_BOOLEAN = 2, FIELD_INTEGER = 3, FIELD_DOUBLE = 4, FIELD_STRING = 5, FIELD_LIST = 6, FIELD_OBJECT = 7,
 };
 

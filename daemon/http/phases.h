@@ -1,0 +1,24 @@
+#pragma once
+
+/*
+ * Phases of a job
+ *
+ * Those that have ended are in the store, the one that lasts is in the snapshot. It may lag behind by
+ * one tick: a phase that is in both has ended.
+ */
+
+#include "http/exchange.h"
+#include "http/metric_json.h"
+
+/* What one answer has of them at most; the earliest are kept, and the one that lasts. */
+#define PHASES_MAX 1000U
+#define PHASES_BYTES_MAX (4U * 1024U * 1024U)
+
+/* Rows that were asked for from the reader are gone after either. */
+
+/*
+ * "phases" and "phases_truncated": whether some are left out, for the limits above, or because the store could not be
+ * read to the end. lasting: NULL for none. now_ms: how far the one that lasts is.
+ */
+void phases_write(Exchange *exchange, Json *json, const PhaseView *lasting, uint64_t now_ms);
+

@@ -1,0 +1,327 @@
+#include "analysis/advice.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/scoped.h"
+
+/* Shorter jobs are not judged: start and end are most of them, and one wait makes a share. */
+#define SECONDS_MIN 10.0
+/* What was asked for and not used matters where somebody else waits for it. */
+#define CPU_UNUSED_SECONDS_MIN 60.0
+#define MEMORY_UNUSED_SECONDS_MIN 600.0
+
+#define CPU_UNUSED_RATIO_MAX 0.4     /* of the CPUs given */
+#define CPU_UNUSED_CPUS_MIN 1.0      /* given and not used */
+#define CPU_LIMITED_RATIO_MIN 0.9    /* of the CPUs given */
+#define THROTTLED_RATIO_MIN 0.25     /* of the quota's periods */
+#define CPU_PRESSURE_SHARE_MIN 0.25  /* of the time */
+#define CPU_PRESSURE_RATIO_MAX 0.8   /* of the CPUs given: who gets them all does not wait for others */
+#define NODE_FULL_RATIO_MIN 0.9      /* of the node's CPU time */
+#define CPU_STOLEN_SHARE_MIN 0.1     /* of the node's CPU time */
+#define MEMORY_LIMIT_RATIO_MIN 0.95  /* of the limit */
+#define MEMORY_UNUSED_RATIO_MAX 0.25 /* of the limit */
+#define MEMORY_UNUSED_BYTES_MIN 1073741824.0
+#define MEMORY_HEADROOM 1.25         /* what we would ask for, of the peak */
+#define MEMORY_PRESSURE_SHARE_MIN 0.1 /* of the time */
+#define IO_WAIT_SHARE_MIN 0.25       /* of the time */
+#define SWAPPED_PAGES_MIN 1000.0
+#define SWAPPED_PAGES_PER_S_MIN 10.0
+
+#define TEXT_SHORT_MAX 32
+
+/* --- numbers that are there ---------------------------------------------------------------------- */
+
+static bool own(const AdviceInput *input, UsageMetric metric, double *ret) {
+        if (!quality_is_present(input->usage->quality[metric]) || !isfinite(input->usage->value[metric]))
+                return false;
+
+        *ret = input->usage->value[metric];
+        return true;
+}
+
+static bool node(const AdviceInput *input, Metric metric, double *ret) {
+        if (!quality_is_present(input->metrics->quality[metric]) || !isfinite(input->metrics->value[metric]))
+                return false;
+
+        *ret = input->metrics->value[metric];
+        return true;
+}
+
+/* False for a job that is too short to judge, or nobody knows how long. */
+static bool lasted(const AdviceInput *input, double seconds_min) {
+        double seconds;
+
+        return node(input, METRIC_DURATION, &seconds) && seconds >= seconds_min;
+}
+
+/* A time of the job's own as a share of its duration, at most 1. Too short a job has none. */
+static bool share_of_time(const AdviceInput *input, UsageMetric metric, double *ret) {
+        double seconds, duration;
+
+        if (!lasted(input, SECONDS_MIN) || !own(input, metric, &seconds) || !node(input, METRIC_DURATION, &duration))
+                return false;
+
+        *ret = seconds < duration ? seconds / duration : 1;
+        return true;
+}
+
+/* --- in words ------------------------------------------------------------------------------------ */
+
+/* "3.1", "4" */
+static const char *count_text(double count, char ret[static TEXT_SHORT_MAX]) {
+        (void)snprintf(ret, TEXT_SHORT_MAX, fabs(count - round(count)) < 0.05 ? "%.0f" : "%.1f", count);
+        return ret;
+}
+
+/* "1 CPU", "3.1 CPUs" */
+static const char *cpus_text(double cpus, char ret[static TEXT_SHORT_MAX]) {
+        char count[TEXT_SHORT_MAX];
+
+        (void)count_text(cpus, count);
+        (void)snprintf(ret, TEXT_SHORT_MAX, "%.16s %s", count, strcmp(count, "1") == 0 ? "CPU" : "CPUs");
+        return ret;
+}
+
+static const char *bytes_text(double bytes, char ret[static TEXT_SHORT_MAX]) {
+        const double mib = 1048576, gib = 1024 * mib;
+
+        if (bytes >= gib)
+                (void)snprintf(ret, TEXT_SHORT_MAX, "%.1f GiB", bytes / gib);
+        else
+                (void)snprintf(ret, TEXT_SHORT_MAX, "%.0f MiB", bytes / mib);
+        return ret;
+}
+
+static double percent(double ratio) {
+        return 100 * ratio;
+}
+
+__attribute__((format(printf, 2, 3))) static bool say(Advice *advice, const char *format, ...) {
+        va_list args;
+
+        va_start(args, format);
+        (void)vsnprintf(advice->text, sizeof(advice->text), format, args);
+        va_end(args);
+        return true;
+}
+
+/* --- rules: each says whether it holds, and its sentence ----------------------------------------- */
+
+static bool oom_killed(const AdviceInput *input, Advice *ret) {
+        char limit_text[TEXT_SHORT_MAX];
+        double n, limit;
+
+        if (!own(input, USAGE_OOM_KILLS, &n) || n < 1)
+                return false;
+
+        if (own(input, USAGE_MEMORY_LIMIT, &limit))
+                return say(ret, "%.0f process%s of the job %s killed for lack of memory, at a limit of %s: ask for more memory.", n,
+                           n < 2 ? "" : "es", n < 2 ? "was" : "were", bytes_text(limit, limit_text));
+        return say(ret, "%.0f process%s of the job %s killed for lack of memory.", n, n < 2 ? "" : "es", n < 2 ? "was" : "were");
+}
+
+static bool memory_pressure(const AdviceInput *input, Advice *ret) {
+        double share;
+
+        if (!share_of_time(input, USAGE_PSI_MEMORY_SOME, &share) || share < MEMORY_PRESSURE_SHARE_MIN)
+                return false;
+
+        return say(ret, "It waited for memory %.0f %% of the time: with more memory it would be faster.", percent(share));
+}
+
+/* The quota's share of periods in which it ran out, where there is one. */
+static bool throttled_ratio(const AdviceInput *input, double *ret) {
+        return lasted(input, SECONDS_MIN) && own(input, USAGE_THROTTLED_RATIO, ret);
+}
+
+static bool cpu_limited(const AdviceInput *input, Advice *ret) {
+        char cpus[TEXT_SHORT_MAX];
+        double ratio, given, throttled;
+
+        if (!throttled_ratio(input, &throttled) || !own(input, USAGE_CPU_RATIO, &ratio) || !own(input, USAGE_CPU_GIVEN, &given))
+                return false;
+        if (throttled < THROTTLED_RATIO_MIN || ratio < CPU_LIMITED_RATIO_MIN)
+                return false;
+
+        return say(ret, "It used %.0f %% of its quota of %s and was throttled %.0f %% of the time: ask for more CPUs.",
+                   percent(ratio), cpus_text(given, cpus), percent(throttled));
+}
+
+static bool throttled(const AdviceInput *input, Advice *ret) {
+        char cpus[TEXT_SHORT_MAX], used[TEXT_SHORT_MAX];
+        double share, given, mean;
+
+        if (!throttled_ratio(input, &share) || !own(input, USAGE_CPU_GIVEN, &given) || !own(input, USAGE_CPU_MEAN, &mean))
+                return false;
+        if (share < THROTTLED_RATIO_MIN)
+                return false;
+
+        return say(ret,
+                   "It was throttled %.0f %% of the time, though it used %s of its quota of %s on average: start fewer threads, or ask "
+                   "for more CPUs.",
+                   percent(share), count_text(mean, used), cpus_text(given, cpus));
+}
+
+static bool io_wait(const AdviceInput *input, Advice *ret) {
+        double share;
+
+        if (!share_of_time(input, USAGE_PSI_IO_SOME, &share) || share < IO_WAIT_SHARE_MIN)
+                return false;
+
+        return say(ret, "It waited for I/O %.0f %% of the time: fewer, larger reads and writes or a faster disk would help.",
+                   percent(share));
+}
+
+static bool cpu_pressure(const AdviceInput *input, Advice *ret) {
+        double share, ratio, busy;
+
+        if (!share_of_time(input, USAGE_PSI_CPU_SOME, &share) || !own(input, USAGE_CPU_RATIO, &ratio) ||
+            !node(input, METRIC_CPU_MEAN, &busy))
+                return false;
+        if (share < CPU_PRESSURE_SHARE_MIN || ratio > CPU_PRESSURE_RATIO_MAX || busy < NODE_FULL_RATIO_MIN)
+                return false;
+
+        return say(ret, "It waited for a CPU %.0f %% of the time while the node was %.0f %% busy: others used the CPUs it could have had.",
+                   percent(share), percent(busy));
+}
+
+/* Of page cache some can be had back, but how much nobody counts. */
+static bool memory_limit(const AdviceInput *input, Advice *ret) {
+        char text[TEXT_SHORT_MAX];
+        double ratio, limit;
+
+        if (!lasted(input, SECONDS_MIN) || !own(input, USAGE_MEMORY_RATIO, &ratio) || !own(input, USAGE_MEMORY_LIMIT, &limit))
+                return false;
+        if (ratio < MEMORY_LIMIT_RATIO_MIN)
+                return false;
+
+        return say(ret, "Its memory peaked at %.0f %% of the limit of %s, page cache included: with little more it may be killed.",
+                   percent(ratio), bytes_text(limit, text));
+}
+
+static bool node_swapped(const AdviceInput *input, Advice *ret) {
+        double pages, seconds;
+
+        if (!lasted(input, SECONDS_MIN) || !node(input, METRIC_SWAP_IN, &pages) || !node(input, METRIC_DURATION, &seconds))
+                return false;
+        if (pages < SWAPPED_PAGES_MIN || pages < SWAPPED_PAGES_PER_S_MIN * seconds)
+                return false;
+
+        return say(ret, "The node swapped meanwhile and read back %.0f pages: its memory was not enough for all that ran.", pages);
+}
+
+/* What to ask for instead: whole CPUs that cover what it used at most. */
+static bool cpus_enough(const AdviceInput *input, double mean, double given, double *ret) {
+        double peak;
+
+        if (!own(input, USAGE_CPU_MAX, &peak))
+                return false;
+
+        *ret = ceil((peak > mean ? peak : mean) - 0.1);
+        *ret = *ret < 1 ? 1 : *ret;
+        return *ret < given;
+}
+
+static bool cpu_unused(const AdviceInput *input, Advice *ret) {
+        char had[TEXT_SHORT_MAX], used[TEXT_SHORT_MAX], enough_text[TEXT_SHORT_MAX];
+        const char *so_far = input->is_running ? " so far" : "";
+        double given, mean, enough;
+
+        if (!lasted(input, CPU_UNUSED_SECONDS_MIN) || !own(input, USAGE_CPU_GIVEN, &given) || !own(input, USAGE_CPU_MEAN, &mean))
+                return false;
+        if (mean > CPU_UNUSED_RATIO_MAX * given || given - mean < CPU_UNUSED_CPUS_MIN)
+                return false;
+
+        if (input->n_node_cpus > 0 && given >= input->n_node_cpus)
+                return say(ret, "It could use all %.0f CPUs of the node and used %s on average%s: others could have the rest.", given,
+                           count_text(mean, used), so_far);
+        if (cpus_enough(input, mean, given, &enough))
+                return say(ret, "It was given %s and used %s on average%s: %s would have been enough.", cpus_text(given, had),
+                           count_text(mean, used), so_far, cpus_text(enough, enough_text));
+        return say(ret, "It was given %s and used %s on average%s.", cpus_text(given, had), count_text(mean, used), so_far);
+}
+
+static bool cpu_stolen(const AdviceInput *input, Advice *ret) {
+        double stolen, capacity;
+
+        if (!lasted(input, SECONDS_MIN) || !node(input, METRIC_CPU_STEAL, &stolen) || !node(input, METRIC_CPU_HOURS, &capacity))
+                return false;
+        if (capacity <= 0 || stolen < CPU_STOLEN_SHARE_MIN * capacity)
+                return false;
+
+        return say(ret, "The hypervisor gave %.0f %% of the node's CPU time to others meanwhile.", percent(stolen / capacity));
+}
+
+/* One that runs may need it yet. */
+static bool memory_unused(const AdviceInput *input, Advice *ret) {
+        char peak_text[TEXT_SHORT_MAX], limit_text[TEXT_SHORT_MAX], enough_text[TEXT_SHORT_MAX];
+        double peak, limit;
+
+        if (input->is_running || !lasted(input, MEMORY_UNUSED_SECONDS_MIN) || !own(input, USAGE_MEMORY_PEAK, &peak) ||
+            !own(input, USAGE_MEMORY_LIMIT, &limit))
+                return false;
+        if (peak > MEMORY_UNUSED_RATIO_MAX * limit || limit - peak < MEMORY_UNUSED_BYTES_MIN)
+                return false;
+
+        return say(ret, "Its memory peaked at %s of the %s it may use: %s would have been enough.", bytes_text(peak, peak_text),
+                   bytes_text(limit, limit_text), bytes_text(MEMORY_HEADROOM * peak, enough_text));
+}
+
+/* --- the rules together -------------------------------------------------------------------------- */
+
+/* Of one topic only the weightiest is said: the others would repeat or contradict it. */
+typedef enum Topic {
+        TOPIC_MEMORY,
+        TOPIC_CPU,
+        TOPIC_IO,
+        TOPIC_SWAP,
+        TOPIC_STEAL,
+} Topic;
+
+/* The weightiest first. X(name, topic, function) */
+#define RULES(X)                                         \
+        X("oom-killed", TOPIC_MEMORY, oom_killed)        \
+        X("memory-pressure", TOPIC_MEMORY, memory_pressure) \
+        X("cpu-limited", TOPIC_CPU, cpu_limited)         \
+        X("throttled", TOPIC_CPU, throttled)             \
+        X("io-wait", TOPIC_IO, io_wait)                  \
+        X("cpu-pressure", TOPIC_CPU, cpu_pressure)       \
+        X("memory-limit", TOPIC_MEMORY, memory_limit)    \
+        X("node-swapped", TOPIC_SWAP, node_swapped)      \
+        X("cpu-unused", TOPIC_CPU, cpu_unused)           \
+        X("cpu-stolen", TOPIC_STEAL, cpu_stolen)         \
+        X("memory-unused", TOPIC_MEMORY, memory_unused)
+
+static const struct {
+        const char *name;
+        Topic topic;
+        bool (*holds)(const AdviceInput *input, Advice *ret);
+} rules[] = {
+#define X(rule_name, rule_topic, rule_function) { rule_name, rule_topic, rule_function },
+        RULES(X)
+#undef X
+};
+
+const char *const advice_rules[] = {
+#define X(rule_name, ...) rule_name,
+        RULES(X)
+#undef X
+        NULL,
+};
+
+size_t advice_give(const AdviceInput *input, Advice ret[static ADVICE_MAX]) {
+        unsigned said = 0;
+        size_t n = 0;
+
+        for (size_t i = 0; i < N_ELEMENTS(rules) && n < ADVICE_MAX; i++) {
+                if ((said & (1U << rules[i].topic)) || !rules[i].holds(input, &ret[n]))
+                        continue;
+
+                ret[n++].rule = rules[i].name;
+                said |= 1U << rules[i].topic;
+        }
+        return n;
+}

@@ -1,0 +1,94 @@
+#include "analysis/latency.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "util/scoped.h"
+
+#define US_PER_S 1e6
+
+static const struct {
+        const char *name;
+        const char *unit;
+} metrics[N_LATENCY_METRICS] = {
+        [LATENCY_BATCHES] = { "prediction_batches", "1" },
+        [LATENCY_QUERIES] = { "prediction_queries", "1" },
+        [LATENCY_AVERAGE] = { "prediction_latency_avg", "us" },
+        [LATENCY_BATCH_P50] = { "batch_latency_p50_usecs", "us" },
+        [LATENCY_BATCH_P75] = { "batch_latency_p75_usecs", "us" },
+        [LATENCY_BATCH_P90] = { "batch_latency_p90_usecs", "us" },
+        [LATENCY_BATCH_P95] = { "batch_latency_p95_usecs", "us" },
+        [LATENCY_BATCH_P99] = { "batch_latency_p99_usecs", "us" },
+        [LATENCY_QUERY_P50] = { "prediction_latency_p50_usecs", "us" },
+        [LATENCY_QUERY_P75] = { "prediction_latency_p75_usecs", "us" },
+        [LATENCY_QUERY_P90] = { "prediction_latency_p90_usecs", "us" },
+        [LATENCY_QUERY_P95] = { "prediction_latency_p95_usecs", "us" },
+        [LATENCY_QUERY_P99] = { "prediction_latency_p99_usecs", "us" },
+};
+
+static const double shares[] = { 0.50, 0.75, 0.90, 0.95, 0.99 };
+
+const char *latency_name(LatencyMetric metric) {
+        return metrics[metric].name;
+}
+
+const char *latency_unit(LatencyMetric metric) {
+        return metrics[metric].unit;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+        double x = *(const double *)a, y = *(const double *)b;
+
+        return (x > y) - (x < y);
+}
+
+/* From the nearer neighbour, so that a share of 1 is the last value and not a rounding error beside it. */
+static double percentile(const double *sorted, size_t n, double share) {
+        double place = share * (double)(n - 1), below = floor(place), part = place - below;
+        size_t at = (size_t)below;
+        double low = sorted[at], high = sorted[at + 1 < n ? at + 1 : at];
+
+        return part < 0.5 ? low + (high - low) * part : high - (high - low) * (1 - part);
+}
+
+static void put_percentiles(double *values, size_t n, double ret[static N_ELEMENTS(shares)]) {
+        qsort(values, n, sizeof(*values), compare_doubles);
+        for (size_t i = 0; i < N_ELEMENTS(shares); i++)
+                ret[i] = percentile(values, n, shares[i]);
+}
+
+static uint64_t length_of(const LatencyInput *input, size_t i) {
+        return input->lengths ? input->lengths[i] : input->length;
+}
+
+int latency_compute(const LatencyInput *input, LatencySet *ret) {
+        scoped(freep) double *batches = NULL, *queries = NULL;
+        double sum = 0;
+        uint64_t n_queries = 0;
+
+        batches = calloc(input->n + 1, sizeof(*batches));
+        queries = calloc(input->n + 1, sizeof(*queries));
+        if (!batches || !queries)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < input->n; i++) {
+                uint64_t length = length_of(input, i);
+
+                n_queries += length;
+                sum += input->seconds[i];
+                batches[i] = input->seconds[i] * US_PER_S;
+                queries[i] = batches[i] / (double)length;
+        }
+
+        *ret = (LatencySet){ .n = LATENCY_AVERAGE, .value = { (double)input->n, (double)n_queries } };
+        if (input->n >= 1) {
+                ret->n = LATENCY_BATCH_P50;
+                ret->value[LATENCY_AVERAGE] = sum * US_PER_S / (double)n_queries;
+        }
+        if (input->n >= 2) {
+                ret->n = N_LATENCY_METRICS;
+                put_percentiles(batches, input->n, &ret->value[LATENCY_BATCH_P50]);
+                put_percentiles(queries, input->n, &ret->value[LATENCY_QUERY_P50]);
+        }
+        return 0;
+}

@@ -1,0 +1,261 @@
+/* A job's own cgroup, what it used, and its phases, in the store. */
+
+#include "storing.h"
+
+static int setup(void **state) {
+        Place *place = calloc(1, sizeof(*place));
+
+        assert_non_null(place);
+        place_make(place);
+        place_open(place);
+        *state = place;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Place *place = *state;
+
+        place_remove(place);
+        free(place);
+        return 0;
+}
+
+static JobInfo make_job(const char *id) {
+        JobInfo info = { .name = "train", .uid = 1000, .rank = -1, .node = -1 };
+
+        (void)snprintf(info.id, sizeof(info.id), "%s", id);
+        return info;
+}
+
+static StoreOutcome begin(Store *store, const JobInfo *info) {
+        assert_int_equal(store_put_job_begin(store, info, 1000, "boot-1", "progress-1", "meter-1", (StoreCookie){ 1, 0 }), 0);
+        return outcome_of(store, 1);
+}
+
+static PhaseView make_phase(uint32_t index, const char *name) {
+        PhaseView phase = { .index = index, .begin_realtime_ms = 1000 + 100 * index, .end_realtime_ms = 1100 + 100 * index };
+
+        (void)snprintf(phase.name, sizeof(phase.name), "%s", name);
+        for (size_t i = 0; i < N_METRICS; i++) {
+                phase.metrics.quality[i] = (uint8_t)((i + index) % N_QUALITIES);
+                phase.metrics.value[i] = quality_is_present(phase.metrics.quality[i]) ? (double)(i + index) / 7 : 0;
+        }
+        for (size_t i = 0; i < N_USAGES; i++) {
+                phase.usage.quality[i] = (uint8_t)((i + index + 3) % N_QUALITIES);
+                phase.usage.value[i] = quality_is_present(phase.usage.quality[i]) ? 1e9 / (double)(i + index + 1) : 0;
+        }
+        return phase;
+}
+
+static StoreOutcome put_phase(Store *store, const char *job, const PhaseView *phase, const char *progress) {
+        StorePhase row = { .job = job, .phase = phase, .progress = progress, .boot_id = "boot-1", .meter = "meter-2" };
+
+        assert_int_equal(store_put_phase(store, &row, (StoreCookie){ 3, 0 }), 0);
+        return outcome_of(store, 3);
+}
+
+static StoreOutcome end(Store *store, const char *job, const UsageSet *usage, const PhaseView *phase) {
+        StoreJobEnd row = {
+                .job = job, .state = JOB_FINISHED, .end_realtime_ms = 2000, .end = &(JobEnd){}, .metrics = &(MetricSet){},
+                .usage = usage, .phase = phase,
+        };
+
+        assert_int_equal(store_put_job_end(store, &row, (StoreCookie){ 2, 0 }), 0);
+        return outcome_of(store, 2);
+}
+
+static void assert_phase(Reader *reader, const PhaseView *phase) {
+        PhaseView back;
+
+        assert_int_equal(reader_next_phase(reader, &back), 0);
+        assert_int_equal(back.index, phase->index);
+        assert_string_equal(back.name, phase->name);
+        assert_int_equal(back.begin_realtime_ms, phase->begin_realtime_ms);
+        assert_int_equal(back.end_realtime_ms, phase->end_realtime_ms);
+        assert_int_equal(back.has_wall_seconds, phase->has_wall_seconds);
+        assert_true(back.wall_seconds == phase->wall_seconds);
+        assert_memory_equal(&back.metrics, &phase->metrics, sizeof(back.metrics));
+        assert_memory_equal(&back.usage, &phase->usage, sizeof(back.usage));
+}
+
+static uint64_t count_phases(Reader *reader, const char *job) {
+        uint64_t n = 0;
+        PhaseView phase;
+        int r;
+
+        assert_int_equal(reader_phases(reader, job), 0);
+        while ((r = reader_next_phase(reader, &phase)) == 0)
+                n++;
+        assert_int_equal(r, READER_END);
+        return n;
+}
+
+/* --- jobs ---------------------------------------------------------------------------------------- */
+
+static void where_a_job_runs_comes_back_as_it_was_put(void **state) {
+        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        Place *place = *state;
+        JobInfo info = make_job("job-1");
+        JobRow row;
+
+        info.node = 3;
+        info.n_nodes = 4;
+        info.n_ranks = UINT32_MAX;
+        info.enclosure = ENCLOSURE_SCOPE;
+        info.cgroup = (char *)"/user.slice/perfd-job-1.scope";
+        assert_int_equal(begin(place->store, &info), STORE_DONE);
+
+        assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
+        assert_int_equal(row.view.info.node, 3);
+        assert_int_equal(row.view.info.n_nodes, 4);
+        assert_true(row.view.info.n_ranks == UINT32_MAX);
+        assert_int_equal(row.view.info.enclosure, ENCLOSURE_SCOPE);
+        assert_string_equal(row.view.info.cgroup, "/user.slice/perfd-job-1.scope");
+        assert_int_equal(row.view.n_phases, 0);
+
+        assert_int_equal(store_recover(place->store, &recovery), 0);
+        assert_int_equal(recovery->jobs[0].info.enclosure, ENCLOSURE_SCOPE);
+        assert_string_equal(recovery->jobs[0].info.cgroup, "/user.slice/perfd-job-1.scope");
+        assert_int_equal(recovery->jobs[0].info.node, 3);
+}
+
+static void a_job_without_a_cgroup_has_none(void **state) {
+        Place *place = *state;
+        JobInfo info = make_job("job-1");
+        JobRow row;
+
+        assert_int_equal(begin(place->store, &info), STORE_DONE);
+        assert_int_equal(end(place->store, "job-1", NULL, NULL), STORE_DONE);
+        assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
+        assert_int_equal(row.view.info.enclosure, ENCLOSURE_NONE);
+        assert_null(row.view.info.cgroup);
+        assert_int_equal(row.view.info.node, -1);
+        for (size_t i = 0; i < N_USAGES; i++)
+                assert_int_equal(row.view.usage.quality[i], QUALITY_NO_GROUP);
+}
+
+static void a_running_job_may_turn_out_to_have_a_cgroup(void **state) {
+        Place *place = *state;
+        JobInfo info = make_job("job-1");
+        JobRow row;
+
+        assert_int_equal(begin(place->store, &info), STORE_DONE);
+        assert_int_equal(store_put_job_cgroup(place->store, "job-1", ENCLOSURE_FOUND, "cpuacct:/slurm/uid_0/job_7"), 0);
+        assert_int_equal(store_put_job_cgroup(place->store, "nobody", ENCLOSURE_FOUND, "/x"), 0);
+        assert_int_equal(end(place->store, "job-1", NULL, NULL), STORE_DONE);
+        assert_int_equal(store_put_job_cgroup(place->store, "job-1", ENCLOSURE_SCOPE, "/too/late"), 0);
+        assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
+
+        assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
+        assert_int_equal(row.view.info.enclosure, ENCLOSURE_FOUND);
+        assert_string_equal(row.view.info.cgroup, "cpuacct:/slurm/uid_0/job_7");
+}
+
+static void what_a_job_used_comes_back_with_every_bit(void **state) {
+        Place *place = *state;
+        JobInfo info = make_job("job-1");
+        UsageSet usage = make_phase(5, "").usage;
+        JobRow row;
+
+        assert_int_equal(begin(place->store, &info), STORE_DONE);
+        assert_int_equal(end(place->store, "job-1", &usage, NULL), STORE_DONE);
+        assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
+        assert_memory_equal(&row.view.usage, &usage, sizeof(usage));
+        assert_int_equal(reader_jobs(place->reader, &(JobFilter){}), 0);
+        assert_int_equal(reader_next_job(place->reader, &row), 0);
+        assert_memory_equal(&row.view.usage, &usage, sizeof(usage));
+}
+
+/* --- phases -------------------------------------------------------------------------------------- */
+
+static void phases_come_back_in_order_with_the_one_that_ended_with_the_job(void **state) {
+        Place *place = *state;
+        JobInfo info = make_job("job-1");
+        PhaseView first = make_phase(0, ""), second = make_phase(1, "l\xc3\xa4\x64t"), last = make_phase(2, "train");
+        JobRow row;
+
+        second.has_wall_seconds = true;
+        second.wall_seconds = 0.1;
+        assert_int_equal(begin(place->store, &info), STORE_DONE);
+        assert_int_equal(put_phase(place->store, "job-1", &first, "p"), STORE_DONE);
+        assert_int_equal(put_phase(place->store, "job-1", &second, "p"), STORE_DONE);
+        assert_int_equal(count_phases(place->reader, "job-1"), 2);
+        assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
+        assert_int_equal(row.view.n_phases, 3);
+
+        assert_int_equal(end(place->store, "job-1", NULL, &last), STORE_DONE);
+        assert_int_equal(reader_phases(place->reader, "job-1"), 0);
+        assert_phase(place->reader, &first);
+        assert_phase(place->reader, &second);
+        assert_phase(place->reader, &last);
+        assert_int_equal(reader_next_phase(place->reader, &first), READER_END);
+        assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
+        assert_int_equal(row.view.n_phases, 3);
+        assert_int_equal(count_phases(place->reader, "nobody"), 0);
+}
+
+static void a_phase_brings_the_progress_of_its_job_and_the_meter(void **state) {
+        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        Place *place = *state;
+        JobInfo info = make_job("job-1");
+        PhaseView phase = make_phase(0, "load");
+
+        assert_int_equal(begin(place->store, &info), STORE_DONE);
+        assert_int_equal(put_phase(place->store, "job-1", &phase, "progress-2"), STORE_DONE);
+        place_close(place);
+        place_open(place);
+        assert_int_equal(store_recover(place->store, &recovery), 0);
+        assert_int_equal(recovery->n_jobs, 1);
+        assert_string_equal(recovery->jobs[0].progress, "progress-2");
+        assert_int_equal(recovery->jobs[0].checkpoint_realtime_ms, phase.end_realtime_ms);
+        assert_string_equal(recovery->meter, "meter-2");
+        assert_int_equal(recovery->meter_realtime_ms, phase.end_realtime_ms);
+        assert_int_equal(count_phases(place->reader, "job-1"), 1);
+}
+
+static void a_job_that_does_not_run_takes_no_phase(void **state) {
+        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        Place *place = *state;
+        JobInfo info = make_job("job-1");
+        PhaseView phase = make_phase(0, "load");
+
+        assert_int_equal(begin(place->store, &info), STORE_DONE);
+        assert_int_equal(put_phase(place->store, "nobody", &phase, "p"), STORE_MISSING);
+        assert_int_equal(end(place->store, "job-1", NULL, NULL), STORE_DONE);
+        assert_int_equal(put_phase(place->store, "job-1", &phase, "p"), STORE_MISSING);
+        assert_int_equal(end(place->store, "nobody", NULL, &phase), STORE_MISSING);
+        assert_int_equal(count_phases(place->reader, "job-1"), 0);
+        assert_int_equal(store_recover(place->store, &recovery), 0);
+        assert_string_equal(recovery->meter, "meter-1");
+}
+
+static void a_phase_that_is_put_again_is_replaced(void **state) {
+        Place *place = *state;
+        JobInfo info = make_job("job-1");
+        PhaseView before = make_phase(0, "load"), after = make_phase(0, "loaded");
+
+        after.usage.value[3] = 42;
+        assert_true(quality_is_present(after.usage.quality[3]));
+        assert_int_equal(begin(place->store, &info), STORE_DONE);
+        assert_int_equal(put_phase(place->store, "job-1", &before, "p"), STORE_DONE);
+        assert_int_equal(put_phase(place->store, "job-1", &after, "p"), STORE_DONE);
+        assert_int_equal(count_phases(place->reader, "job-1"), 1);
+        assert_int_equal(reader_phases(place->reader, "job-1"), 0);
+        assert_phase(place->reader, &after);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+                TEST(where_a_job_runs_comes_back_as_it_was_put),
+                TEST(a_job_without_a_cgroup_has_none),
+                TEST(a_running_job_may_turn_out_to_have_a_cgroup),
+                TEST(what_a_job_used_comes_back_with_every_bit),
+                TEST(phases_come_back_in_order_with_the_one_that_ended_with_the_job),
+                TEST(a_phase_brings_the_progress_of_its_job_and_the_meter),
+                TEST(a_job_that_does_not_run_takes_no_phase),
+                TEST(a_phase_that_is_put_again_is_replaced),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

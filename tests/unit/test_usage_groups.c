@@ -1,0 +1,163 @@
+/* A job with one group after another, and one without any. */
+
+#include "usage_samples.h"
+
+/* --- a group after another ---------------------------------------------------------------------- */
+
+static void a_group_after_another_adds_all_it_counts(void **state) {
+        CgroupSample now = sample_of_all(), next = { .have = ALL, .quota_us = CGROUP_NO_LIMIT };
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        usage_begin(&usage, &now, false);
+        now.boottime_ns += SECOND;
+        now.usage_us += 400000;
+        now.write_bytes += MIB;
+        now.n_oom_kill += 1;
+        usage_advance(&usage, &now);
+
+        next.boottime_ns = now.boottime_ns + 2 * SECOND;
+        next.usage_us = 70000;
+        next.write_bytes = 2 * MIB;
+        next.n_oom_kill = 3;
+        usage_continue(&usage, &next);
+        set = metrics_of(&usage);
+        assert_usage(&set, USAGE_CPU_SECONDS, 0.47, QUALITY_EXACT);
+        assert_usage(&set, USAGE_WRITE_BYTES, 3.0 * MIB, QUALITY_EXACT);
+        assert_usage(&set, USAGE_OOM_KILLS, 4, QUALITY_EXACT);
+
+        /* And goes on as any other, also where it has more than the one before. */
+        next.boottime_ns += SECOND;
+        next.usage_us += 90000000;
+        next.write_bytes += 100 * MIB;
+        usage_advance(&usage, &next);
+        set = metrics_of(&usage);
+        assert_usage(&set, USAGE_CPU_SECONDS, 90.47, QUALITY_EXACT);
+        assert_usage(&set, USAGE_WRITE_BYTES, 103.0 * MIB, QUALITY_EXACT);
+        /* The time between the two groups is no reading of CPU time. */
+        assert_usage(&set, USAGE_CPU_MAX, 90, QUALITY_SAMPLED);
+        assert_usage(&set, USAGE_CPU_MEAN, 90.47 / 4, QUALITY_EXACT);
+}
+
+static void what_the_next_group_tells_late_is_added_whole(void **state) {
+        CgroupSample now = sample_of_all(), next = { .have = 1U << CGROUP_CPU };
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        usage_begin(&usage, &now, false);
+        now.boottime_ns += SECOND;
+        now.read_bytes += 5 * MIB;
+        usage_advance(&usage, &now);
+
+        next.boottime_ns = now.boottime_ns;
+        usage_continue(&usage, &next);
+        set = metrics_of(&usage);
+        assert_absent(&set, USAGE_READ_BYTES, QUALITY_UNKNOWN_SOURCE);
+
+        next.boottime_ns += SECOND;
+        next.have = ALL;
+        next.read_bytes = 300 * MIB;
+        usage_advance(&usage, &next);
+        set = metrics_of(&usage);
+        assert_usage(&set, USAGE_READ_BYTES, 305.0 * MIB, QUALITY_EXACT);
+}
+
+/* The first group's kernel peak, the second's, and what is known of both. */
+static UsageSet peak_over_two(bool is_fresh, uint32_t first_have, uint64_t first_mib, uint64_t second_mib) {
+        CgroupSample now = sample_of_all();
+        Usage usage;
+
+        now.have = first_have;
+        now.memory_bytes = 10 * MIB;
+        usage_begin(&usage, &now, is_fresh);
+        now.boottime_ns += SECOND;
+        now.memory_peak_bytes = first_mib * MIB;
+        usage_advance(&usage, &now);
+        now.boottime_ns += SECOND;
+        now.have = ALL;
+        now.memory_peak_bytes = second_mib * MIB;
+        usage_continue(&usage, &now);
+        return metrics_of(&usage);
+}
+
+static void the_peak_over_two_groups_is_the_higher_one(void **state) {
+        uint32_t no_peak = ALL & ~(1U << CGROUP_MEMORY_PEAK);
+        UsageSet set;
+
+        (void)state;
+        set = peak_over_two(true, ALL, 900, 30);
+        assert_usage(&set, USAGE_MEMORY_PEAK, 900.0 * MIB, QUALITY_EXACT);
+        set = peak_over_two(true, ALL, 900, 1000);
+        assert_usage(&set, USAGE_MEMORY_PEAK, 1000.0 * MIB, QUALITY_EXACT);
+        /* Not made for the job, and its peak of before the job (500 MiB) never rose: the job's was less than that. */
+        set = peak_over_two(false, ALL, 500, 30);
+        assert_usage(&set, USAGE_MEMORY_PEAK, 10.0 * MIB, QUALITY_SAMPLED);
+        set = peak_over_two(false, ALL, 500, 700);
+        assert_usage(&set, USAGE_MEMORY_PEAK, 700.0 * MIB, QUALITY_EXACT);
+        set = peak_over_two(false, ALL, 800, 700);
+        assert_usage(&set, USAGE_MEMORY_PEAK, 800.0 * MIB, QUALITY_EXACT);
+        /* A first group whose kernel told none. */
+        set = peak_over_two(true, no_peak, 900, 700);
+        assert_usage(&set, USAGE_MEMORY_PEAK, 10.0 * MIB, QUALITY_SAMPLED);
+}
+
+static void an_older_group_changes_nothing(void **state) {
+        CgroupSample now = sample_of_all();
+        Usage usage, before;
+
+        (void)state;
+        usage_begin(&usage, &now, true);
+        before = usage;
+        now.boottime_ns--;
+        usage_continue(&usage, &now);
+        assert_memory_equal(&usage, &before, sizeof(usage));
+}
+
+/* --- no group ----------------------------------------------------------------------------------- */
+
+static void without_a_group_nothing_is_there_and_says_so(void **state) {
+        UsageSet set;
+
+        (void)state;
+        usage_none(&set);
+        for (UsageMetric metric = 0; metric < N_USAGES; metric++)
+                assert_absent(&set, metric, QUALITY_NO_GROUP);
+}
+
+static void a_process_tree_has_the_cpu_time_that_wait4_told(void **state) {
+        UsageSet set;
+
+        (void)state;
+        usage_of_process_tree(3, 1.5, 2, NODE_CPUS, &set);
+        assert_usage(&set, USAGE_CPU_SECONDS, 4.5, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_USER, 3, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_SYSTEM, 1.5, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_GIVEN, 8, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_MEAN, 2.25, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_RATIO, 0.28125, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_UNUSED, 11.5, QUALITY_EXACT);
+        assert_absent(&set, USAGE_CPU_MAX, QUALITY_NO_GROUP);
+        assert_absent(&set, USAGE_MEMORY_PEAK, QUALITY_NO_GROUP);
+        assert_absent(&set, USAGE_WRITE_BYTES, QUALITY_NO_GROUP);
+
+        usage_of_process_tree(3, 1.5, 0, 0, &set);
+        assert_usage(&set, USAGE_CPU_SECONDS, 4.5, QUALITY_EXACT);
+        assert_absent(&set, USAGE_CPU_MEAN, QUALITY_TOO_SHORT);
+        assert_absent(&set, USAGE_CPU_GIVEN, QUALITY_UNKNOWN_SOURCE);
+        assert_absent(&set, USAGE_CPU_RATIO, QUALITY_UNKNOWN_SOURCE);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_group_after_another_adds_all_it_counts),
+                cmocka_unit_test(what_the_next_group_tells_late_is_added_whole),
+                cmocka_unit_test(the_peak_over_two_groups_is_the_higher_one),
+                cmocka_unit_test(an_older_group_changes_nothing),
+                cmocka_unit_test(without_a_group_nothing_is_there_and_says_so),
+                cmocka_unit_test(a_process_tree_has_the_cpu_time_that_wait4_told),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
