@@ -32,6 +32,7 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_INTERVAL] = { "interval", "SECONDS", "Time between two updates (1)", 0 },
         [OPTION_COUNT] = { "count", "N", "End after so many updates", 'c' },
         [OPTION_ROOT] = { "root", "DIRECTORY", "Look at the files of another machine, captured there", 0 },
+        [OPTION_ALL_NODES] = { "all-nodes", NULL, "Merge reports of the nodes of a run, printed with --json", 0 },
         [OPTION_LATENCIES] = { "latencies", NULL, "The files hold seconds of a model's batches", 0 },
         [OPTION_BATCH_LENGTH] = { "batch-length", "N", "Queries in each batch (1)", 0 },
 };
@@ -265,6 +266,7 @@ static int take_value(Options *options, OptionId id, const char *value) {
         case OPTION_JSON:
         case OPTION_NO_COLOR:
         case OPTION_VERBOSE:
+        case OPTION_ALL_NODES:
         case N_OPTIONS:
                 return 0;
         }

@@ -36,6 +36,7 @@ typedef enum OptionId {
         OPTION_INTERVAL,
         OPTION_COUNT,
         OPTION_ROOT,
+        OPTION_ALL_NODES,
         OPTION_LATENCIES,
         OPTION_BATCH_LENGTH,
         N_OPTIONS,

@@ -54,7 +54,8 @@ _perfctl() {
         '')            options="$globals --version" ;;
         run)           options="$globals --job --name --label --rank --indicator --spool --verbose --" ;;
         submit)        options="$globals --job --timeout --spool --latencies --batch-length --json" ;;
-        report|'job show') options="$globals --json" ;;
+        report)        options="$globals --all-nodes --json" ;;
+        'job show')    options="$globals --json" ;;
         metrics)       options="$globals --job --json" ;;
         watch)         options="$globals --interval --count --json" ;;
         'job list')    options="$globals --state --limit --json" ;;
@@ -74,7 +75,13 @@ _perfctl() {
         case $command in
         ''|help)       mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur") ;;
         job)           mapfile -t COMPREPLY < <(compgen -W 'list show begin end' -- "$cur") ;;
-        report|'job show'|'job end') mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur") ;;
+        report)
+                if [[ " ${COMP_WORDS[*]} " == *' --all-nodes '* ]]; then
+                        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+                else
+                        mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur")
+                fi ;;
+        'job show'|'job end') mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur") ;;
         submit)        mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         run)           mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
         esac

@@ -23,6 +23,8 @@ void report_write_head(Screen *screen, const Value *job, const Value *node);
 #define REPORT_EXIT_MAX 96U
 /* "finished: exit 3", "finished: Killed (signal 9)", "running". Returns whether there is nothing wrong with it. */
 bool report_exit_format(const Value *job, char ret[static REPORT_EXIT_MAX]);
+/* "KILL", or NULL for what is no signal. */
+const char *report_signal_name(int64_t signal);
 /* "time  1 h 23 min, … to …". end_ms 0: it runs. now_ms 0: not known. */
 void report_write_time(Screen *screen, uint64_t begin_ms, uint64_t end_ms, uint64_t now_ms);
 

@@ -18,6 +18,10 @@ static const char *signal_words(int64_t signal) {
         return signal > 0 && signal < NSIG ? sigdescr_np((int)signal) : NULL;
 }
 
+const char *report_signal_name(int64_t signal) {
+        return signal > 0 && signal < NSIG ? sigabbrev_np((int)signal) : NULL;
+}
+
 /* What a shell, or perfctl, meant by it. */
 static const char *status_words(int64_t status) {
         if (status == 126)

@@ -9,7 +9,6 @@
 #define WAITING_HIGH 0.25
 #define THROTTLED_HIGH 0.10
 #define STALLED_SHOWN 0.05
-#define CPU_HOURS_MIN_S 3600.0
 
 /* --- cores ---------------------------------------------------------------------------------------- */
 
@@ -55,39 +54,21 @@ static void write_cores(Sheet *sheet) {
         row_end(&row);
 }
 
-static void format_cpu_time(double s, bool in_hours, char ret[static TEXT_MAX]) {
-        if (in_hours)
-                text_number(s / 3600, ret);
-        else
-                text_seconds(s, ret);
-}
-
-/* In hours where that is what is paid for, else as a time. */
 static void write_cpu_time(Sheet *sheet) {
-        char used_text[TEXT_MAX], given_text[TEXT_MAX], unused_text[TEXT_MAX], share[TEXT_MAX], kernel[TEXT_MAX + 24] = "";
-        MetricValue used, unused = {}, system;
-        bool in_hours, is_given;
-        Row row;
+        char share[TEXT_MAX], kernel[TEXT_MAX + 24] = "";
+        MetricValue used, unused, system;
+        double given = NAN;
 
         if (!metric_value_get(sheet->job, "job_cpu_seconds", &used))
                 return;
-
-        is_given = metric_value_get(sheet->job, "job_cpu_unused_seconds", &unused);
-        in_hours = used.value + unused.value >= CPU_HOURS_MIN_S;
-        format_cpu_time(used.value, in_hours, used_text);
-        format_cpu_time(used.value + unused.value, in_hours, given_text);
-        format_cpu_time(unused.value, in_hours, unused_text);
+        if (metric_value_get(sheet->job, "job_cpu_unused_seconds", &unused))
+                given = used.value + unused.value;
         if (used.value > 0 && metric_value_get(sheet->job, "job_cpu_system_seconds", &system)) {
                 text_share(system.value / used.value, share);
                 snprintf(kernel, sizeof(kernel), " (%s in the kernel)", share);
         }
 
-        row_begin(&row, sheet->screen, in_hours ? "CPU hours" : "CPU time");
-        row_printf(&row, "%s%s%s%s used%s", used_text, sheet_mark(sheet, used.is_exact), is_given ? " of " : "",
-                   is_given ? given_text : "", kernel);
-        if (is_given)
-                row_printf(&row, "%s unused", unused_text);
-        row_end(&row);
+        sheet_cpu_time_row(sheet, used.value, given, used.is_exact, kernel);
 }
 
 /* --- memory and processes ------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #define WORDS_COLUMNS 18U
 #define WORDS_WIDTH_MIN 76U /* of the screen: below that a share has no words */
 #define SHARE_COLUMNS 6U
+#define CPU_HOURS_MIN_S 3600.0 /* what is paid for in hours is shown in hours */
 #define BAR_COLUMNS_MIN 8U
 #define BAR_COLUMNS_MAX 40U
 
@@ -225,6 +226,30 @@ void sheet_bar_row(Sheet *sheet, const char *label, const char *text, double rat
         write_bar(screen, ratio, peak_ratio, n_bar < BAR_COLUMNS_MAX ? n_bar : BAR_COLUMNS_MAX);
         text_share(ratio, share);
         buffer_printf(screen->out, " %s%s%s", share, has_words && *words ? " " : "", has_words ? words : "");
+        row_end(&row);
+}
+
+static void format_cpu_time(double s, bool in_hours, char ret[static TEXT_MAX]) {
+        if (in_hours)
+                text_number(s / 3600, ret);
+        else
+                text_seconds(s, ret);
+}
+
+void sheet_cpu_time_row(Sheet *sheet, double used_s, double given_s, bool is_exact, const char *words) {
+        char used[TEXT_MAX], given[TEXT_MAX], unused[TEXT_MAX];
+        bool is_given = !isnan(given_s), in_hours = (is_given ? given_s : used_s) >= CPU_HOURS_MIN_S;
+        Row row;
+
+        format_cpu_time(used_s, in_hours, used);
+        row_begin(&row, sheet->screen, in_hours ? "CPU hours" : "CPU time");
+        if (is_given) {
+                format_cpu_time(given_s, in_hours, given);
+                format_cpu_time(given_s > used_s ? given_s - used_s : 0, in_hours, unused);
+                row_printf(&row, "%s%s of %s used%s", used, sheet_mark(sheet, is_exact), given, words);
+                row_printf(&row, "%s unused", unused);
+        } else
+                row_printf(&row, "%s%s used%s", used, sheet_mark(sheet, is_exact), words);
         row_end(&row);
 }
 

@@ -65,5 +65,10 @@ void row_end(Row *row);
  * (0: none). words: a few after the share, where there is room.
  */
 void sheet_bar_row(Sheet *sheet, const char *label, const char *text, double ratio, double peak_ratio, const char *words);
+/*
+ * "  CPU hours 4.29 of 44.3 used, 40.0 unused", in seconds where it is less than an hour. given_s NAN: not known. words:
+ * after "used".
+ */
+void sheet_cpu_time_row(Sheet *sheet, double used_s, double given_s, bool is_exact, const char *words);
 /* A heading, and after it some words that are not bold. */
 void sheet_heading(Screen *screen, const char *title, const char *words);
