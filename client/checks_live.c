@@ -237,7 +237,7 @@ static void check_descriptors(Checks *checks, const char *metrics) {
         if (n < 0.8 * n_max && n_max >= 1024)
                 return;
         check_lacks(check, n < 0.95 * n_max ? CHECK_MISSING : CHECK_TROUBLE, "connections of jobs beyond that");
-        check_fix(check, "a drop-in for perfd.service with [Service] LimitNOFILE=4096, or more");
+        check_fix(check, "a drop-in for perfd.service with [Service] LimitNOFILE=32768, or more");
 }
 
 void checks_of_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms) {

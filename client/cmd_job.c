@@ -38,6 +38,7 @@ int cmd_job_begin(const Options *options) {
         scoped(courier_deinit) Courier courier;
         scoped(job_info_deinit) JobInfo info = {};
         Options with_job = *options;
+        Launch launch;
         Delivery delivery = {};
         int r;
 
@@ -47,7 +48,8 @@ int cmd_job_begin(const Options *options) {
                 return r;
 
         with_job.job = options->arguments[0];
-        r = job_info_fill(&info, &with_job, NULL);
+        launch_find(&launch);
+        r = job_info_fill(&info, &with_job, &launch, NULL);
         if (r == 0)
                 r = deliver_begin(&courier, &(JobBegin){ .info = &info }, &delivery);
 

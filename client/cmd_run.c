@@ -20,6 +20,7 @@
 
 typedef struct Run {
         const Options *options;
+        Launch launch;
         JobInfo info;
         Courier courier;
         bool is_begun; /* or may be: perfd has the request */
@@ -35,14 +36,43 @@ static void run_deinit(Run *run) {
         capture_deinit(&run->capture);
 }
 
+static int begin_once(Run *run, Delivery *delivery) {
+        courier_allow(&run->courier, BEGIN_TIMEOUT_NS);
+        run->courier.is_patient = false;
+        return deliver_begin(&run->courier, &(JobBegin){ .info = &run->info }, delivery);
+}
+
+/* A task may run one command after the other; then its id is that of the first. */
+static bool is_used(const Run *run, const Delivery *delivery, int r) {
+        if (run->options->job || !run->launch.job[0])
+                return false;
+
+        return (r == 0 && delivery->reply.status == STATUS_DUPLICATE) ||
+               (r == DELIVERY_REFUSED && delivery->reply.status == STATUS_INVALID);
+}
+
+static int extend_id(JobInfo *info) {
+        char id[JOB_ID_TEXT_MAX];
+        size_t n = strlen(info->id);
+        int r;
+
+        r = job_id_make(clock_realtime_ns() / NS_PER_MS, id);
+        if (r == 0)
+                snprintf(info->id + n, sizeof(info->id) - n, ".%s", id);
+        return r;
+}
+
 static int begin(Run *run) {
         char reason[DELIVERY_TEXT_MAX];
         Delivery delivery;
         int r;
 
-        courier_allow(&run->courier, BEGIN_TIMEOUT_NS);
-        run->courier.is_patient = false;
-        r = deliver_begin(&run->courier, &(JobBegin){ .info = &run->info }, &delivery);
+        r = begin_once(run, &delivery);
+        if (is_used(run, &delivery, r)) {
+                r = extend_id(&run->info);
+                if (r == 0)
+                        r = begin_once(run, &delivery);
+        }
         if (r == 0) {
                 run->is_begun = true;
                 return 0;
@@ -218,12 +248,17 @@ static int prepare(Run *run) {
         const Options *options = run->options;
         int r;
 
-        r = job_info_fill(&run->info, options, options->arguments);
-        if (r < 0)
-                return r;
-        run->info.pid = (int32_t)getpid();
+        launch_find(&run->launch);
+        for (size_t i = 0; i < run->launch.n_ignored && run->is_verbose; i++)
+                say("Ignoring $%s: it makes no sense here", run->launch.ignored[i]);
 
-        /* So that what the command starts finds the job, and the same perfd. */
+        r = job_info_fill(&run->info, options, &run->launch, options->arguments);
+        run->info.pid = (int32_t)getpid();
+        return r;
+}
+
+/* So that what the command starts finds the job, and the same perfd. */
+static int set_environment(const Run *run) {
         if (setenv("PERFD_JOB", run->info.id, 1) < 0 || setenv("PERFD_SOCKET", run->courier.path, 1) < 0)
                 return -errno;
         return 0;
@@ -238,6 +273,8 @@ int cmd_run(const Options *options) {
         r = prepare(&run);
         if (r == 0)
                 r = begin(&run);
+        if (r == 0)
+                r = set_environment(&run);
         if (r < 0)
                 say("Cannot begin a job: %s. Running without perfd", strerrordesc_np(-r));
         else if (run.is_begun && run.is_verbose)

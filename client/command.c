@@ -6,6 +6,8 @@
 #include "util/scoped.h"
 
 #define MANY (-1)
+/* Where in a parallel run. */
+#define OPTIONS_PLACE (OPTION(RANK) | OPTION(RANKS) | OPTION(NODE) | OPTION(NODES))
 
 const CommandInfo command_info[N_COMMANDS] = {
         [COMMAND_RUN] = {
@@ -19,9 +21,9 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .examples = {
                         "perfctl run -- python3 train.py --epochs 3",
                         "perfctl run --name resnet50 --label batch=256 -- ./train.sh > train.log",
-                        "srun perfctl run --job \"$SLURM_JOB_ID.$SLURM_PROCID\" -- ./solver",
+                        "srun perfctl run -- ./solver",
                 },
-                .options = OPTION(JOB) | OPTION(NAME) | OPTION(LABEL) | OPTION(RANK) | OPTION(INDICATOR) | OPTION(SPOOL) | OPTION(VERBOSE),
+                .options = OPTION(JOB) | OPTION(NAME) | OPTION(LABEL) | OPTIONS_PLACE | OPTION(INDICATOR) | OPTION(SPOOL) | OPTION(VERBOSE),
                 .n_arguments_min = 1,
                 .n_arguments_max = MANY,
         },
@@ -104,7 +106,7 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .help = "Beginning a running job of one's own again changes nothing and is no error. With\n"
                         "--pid the job counts as interrupted when that process ends before `job end`.\n",
                 .examples = { "perfctl job begin --name train --pid $$ train-17" },
-                .options = OPTION(NAME) | OPTION(LABEL) | OPTION(RANK) | OPTION(PID) | OPTION(TIMEOUT) | OPTION(JSON),
+                .options = OPTION(NAME) | OPTION(LABEL) | OPTIONS_PLACE | OPTION(PID) | OPTION(TIMEOUT) | OPTION(JSON),
                 .n_arguments_min = 1,
                 .n_arguments_max = 1,
         },

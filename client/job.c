@@ -7,22 +7,7 @@
 #include "client/user.h"
 #include "util/buffer.h"
 #include "util/clock.h"
-#include "util/parse.h"
 #include "util/utf8.h"
-
-int64_t job_rank_find(void) {
-        static const char *const names[] = { "SLURM_PROCID", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK" };
-
-        for (size_t i = 0; i < N_ELEMENTS(names); i++) {
-                const char *text = getenv(names[i]);
-                uint64_t rank;
-
-                if (text && parse_u64(text, &rank) == 0 && rank <= INT64_MAX)
-                        return (int64_t)rank;
-        }
-
-        return -1;
-}
 
 /* Quoted as for a shell where it must be. */
 static void put_word(Buffer *out, const char *word) {
@@ -99,18 +84,47 @@ static int fill_labels(JobInfo *info, const Options *options) {
         return 0;
 }
 
-int job_info_fill(JobInfo *info, const Options *options, char *const *command) {
+static void fill_place(JobInfo *info, const Options *options, const Launch *launch) {
+        info->rank = options_has(options, OPTION_RANK) ? options->rank : launch->rank;
+        info->n_ranks = options->n_ranks > 0 ? (uint32_t)options->n_ranks : launch->n_ranks;
+        info->node = options_has(options, OPTION_NODE) ? options->node : launch->node;
+        info->n_nodes = options->n_nodes > 0 ? (uint32_t)options->n_nodes : launch->n_nodes;
+
+        /* The options alone have been checked. */
+        if (info->n_ranks > 0 && info->rank >= (int64_t)info->n_ranks) {
+                info->rank = options_has(options, OPTION_RANK) ? info->rank : -1;
+                info->n_ranks = (uint32_t)options->n_ranks;
+        }
+        if (info->n_nodes > 0 && info->node >= (int64_t)info->n_nodes) {
+                info->node = options_has(options, OPTION_NODE) ? info->node : -1;
+                info->n_nodes = (uint32_t)options->n_nodes;
+        }
+}
+
+static int fill_id(JobInfo *info, const char *given) {
         char id[JOB_ID_TEXT_MAX];
         int r;
 
-        *info = (JobInfo){ .rank = options_has(options, OPTION_RANK) ? options->rank : job_rank_find(), .node = -1, .pid = options->pid };
-        if (!options->job) {
-                r = job_id_make(clock_realtime_ns() / NS_PER_MS, id);
-                if (r < 0)
-                        return r;
+        if (given) {
+                utf8_copy(info->id, sizeof(info->id), given);
+                return 0;
         }
 
-        utf8_copy(info->id, sizeof(info->id), options->job ? options->job : id);
+        r = job_id_make(clock_realtime_ns() / NS_PER_MS, id);
+        if (r == 0)
+                memcpy(info->id, id, sizeof(id));
+        return r;
+}
+
+int job_info_fill(JobInfo *info, const Options *options, const Launch *launch, char *const *command) {
+        int r;
+
+        *info = (JobInfo){ .pid = options->pid };
+        r = fill_id(info, options->job ? options->job : launch->job[0] ? launch->job : NULL);
+        if (r < 0)
+                return r;
+
+        fill_place(info, options, launch);
         utf8_copy(info->name, sizeof(info->name), options->name ? options->name : "");
         if (command)
                 job_command_format(command, info->command);

@@ -31,6 +31,9 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_LIMIT] = { "limit", "N", "At most so many, newest first (50)", 0 },
         [OPTION_INTERVAL] = { "interval", "SECONDS", "Time between two updates (1)", 0 },
         [OPTION_COUNT] = { "count", "N", "End after so many updates", 'c' },
+        [OPTION_RANKS] = { "ranks", "N", "How many ranks the run has in all", 0 },
+        [OPTION_NODE] = { "node", "I", "Which of the run's nodes this is, from 0", 0 },
+        [OPTION_NODES] = { "nodes", "N", "How many nodes the run has", 0 },
         [OPTION_ROOT] = { "root", "DIRECTORY", "Look at the files of another machine, captured there", 0 },
         [OPTION_ALL_NODES] = { "all-nodes", NULL, "Merge reports of the nodes of a run, printed with --json", 0 },
         [OPTION_LATENCIES] = { "latencies", NULL, "The files hold seconds of a model's batches", 0 },
@@ -40,6 +43,7 @@ const OptionInfo option_info[N_OPTIONS] = {
 void options_init(Options *options) {
         *options = (Options){
                 .rank = -1,
+                .node = -1,
                 .state = -1,
                 .limit = 50,
                 .timeout_ns = 5 * NS_PER_S,
@@ -244,6 +248,12 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_label(options, value);
         case OPTION_RANK:
                 return parse_rank(options, value);
+        case OPTION_RANKS:
+                return parse_i32(options, id, value, 1, INT32_MAX, &options->n_ranks);
+        case OPTION_NODE:
+                return parse_i32(options, id, value, 0, INT32_MAX - 1, &options->node);
+        case OPTION_NODES:
+                return parse_i32(options, id, value, 1, INT32_MAX, &options->n_nodes);
         case OPTION_PID:
                 return parse_i32(options, id, value, 1, INT32_MAX, &options->pid);
         case OPTION_INDICATOR:
@@ -373,6 +383,23 @@ static int take_letters(Options *options, Words *words, const char *word) {
         return 0;
 }
 
+/* `which` counts from 0; `all` is 0 when it is not given. */
+static int check_place(Options *options, OptionId id, int64_t which, OptionId id_all, int32_t all) {
+        if (all == 0 || which < all)
+                return 0;
+
+        snprintf(options->error, sizeof(options->error), "--%s %jd is none of --%s %d: they are 0 to %d", option_info[id].name,
+                 (intmax_t)which, option_info[id_all].name, all, all - 1);
+        return OPTIONS_WRONG;
+}
+
+static int check_together(Options *options) {
+        int r;
+
+        r = check_place(options, OPTION_RANK, options->rank, OPTION_RANKS, options->n_ranks);
+        return r == 0 ? check_place(options, OPTION_NODE, options->node, OPTION_NODES, options->n_nodes) : r;
+}
+
 /* What is no option moves to the front of argv, which the options have left free. */
 int options_parse(Options *options, int argc, char **argv, uint64_t accepted, bool stop_early) {
         Words words = { .words = argv, .n = argc, .at = 1, .accepted = accepted };
@@ -402,5 +429,5 @@ int options_parse(Options *options, int argc, char **argv, uint64_t accepted, bo
         argv[n_arguments] = NULL;
         options->arguments = argv;
         options->n_arguments = n_arguments;
-        return 0;
+        return check_together(options);
 }

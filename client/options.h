@@ -37,6 +37,9 @@ typedef enum OptionId {
         OPTION_COUNT,
         OPTION_ROOT,
         OPTION_ALL_NODES,
+        OPTION_RANKS,
+        OPTION_NODE,
+        OPTION_NODES,
         OPTION_LATENCIES,
         OPTION_BATCH_LENGTH,
         N_OPTIONS,
@@ -73,6 +76,8 @@ typedef struct Options {
         const char *labels[JOB_LABELS_MAX]; /* key=value, checked */
         size_t n_labels;
         int64_t rank;
+        int32_t node;
+        int32_t n_nodes, n_ranks; /* 0: not given */
         int32_t pid;
         int32_t exit_status;
         IndicatorMode indicator;

@@ -29,7 +29,7 @@ _perfctl() {
                 for ((i++; i < COMP_CWORD; i++)); do
                         case ${COMP_WORDS[i]} in
                         --) ((i++)); break ;;
-                        --job|--name|--label|--rank|--indicator|--spool|-j|-n|-l|-r|-i|--socket|--http-socket) ((i++)) ;;
+                        --job|--name|--label|--rank|--ranks|--node|--nodes|--indicator|--spool|-j|-n|-l|-r|-i|--socket|--http-socket) ((i++)) ;;
                         -*) ;;
                         *) break ;;
                         esac
@@ -47,19 +47,19 @@ _perfctl() {
         --indicator|-i) mapfile -t COMPREPLY < <(compgen -W 'auto yes no' -- "$cur"); return ;;
         --state) mapfile -t COMPREPLY < <(compgen -W 'running finished interrupted' -- "$cur"); return ;;
         --pid) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur"); return ;;
-        --timeout|-t|--name|-n|--label|-l|--rank|-r|--exit-status|--limit|--interval|--count|-c|--batch-length) return ;;
+        --timeout|-t|--name|-n|--label|-l|--rank|-r|--ranks|--node|--nodes|--exit-status|--limit|--interval|--count|-c|--batch-length) return ;;
         esac
 
         case $command in
         '')            options="$globals --version" ;;
-        run)           options="$globals --job --name --label --rank --indicator --spool --verbose --" ;;
+        run)           options="$globals --job --name --label --rank --ranks --node --nodes --indicator --spool --verbose --" ;;
         submit)        options="$globals --job --timeout --spool --latencies --batch-length --json" ;;
         report)        options="$globals --all-nodes --json" ;;
         'job show')    options="$globals --json" ;;
         metrics)       options="$globals --job --json" ;;
         watch)         options="$globals --interval --count --json" ;;
         'job list')    options="$globals --state --limit --json" ;;
-        'job begin')   options="$globals --name --label --rank --pid --timeout --json" ;;
+        'job begin')   options="$globals --name --label --rank --ranks --node --nodes --pid --timeout --json" ;;
         'job end')     options="$globals --exit-status --timeout --json" ;;
         status)        options="$globals --timeout --spool --json" ;;
         doctor)        options="$globals --root --timeout --spool --json" ;;

@@ -167,9 +167,11 @@ static void write_total(Json *json, const char *key, const char *unit, const cha
         json_object_end(json);
 }
 
-/* Whether the numbers of several ranks add up. What waits, waits at the same time. */
+/* Whether the numbers of several ranks, or hosts, add up. What waits, waits at the same time. */
 static bool is_summed(const MetricInfo *info) {
-        return info->type == METRIC_TYPE_COUNTER && !strstr(info->key, "psi_");
+        bool is_cpu_time = strcmp(info->key_unit, "h") == 0;
+
+        return is_cpu_time || (info->type == METRIC_TYPE_COUNTER && !strstr(info->key, "psi_"));
 }
 
 static void write_own_total(const Run *run, Json *json, UsageMetric metric) {

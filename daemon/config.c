@@ -3,10 +3,12 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <grp.h>
 #include <ini.h>
 #include <limits.h>
 #include <string.h>
 
+#include "model/pattern.h"
 #include "util/clock.h"
 #include "util/parse.h"
 #include "util/scoped.h"
@@ -19,6 +21,8 @@ typedef enum SettingType {
         TYPE_MODE,
         TYPE_PATH,   /* absolute */
         TYPE_LISTEN, /* ADDRESS:PORT or off */
+        TYPE_GROUP,  /* name or number, or nothing */
+        TYPE_PATTERNS, /* of cgroups that are jobs, separated by blanks */
 } SettingType;
 
 typedef struct Setting {
@@ -37,6 +41,7 @@ typedef struct Setting {
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
 #define AT(field) offsetof(Config, field)
+#define PATTERNS "patterns of at most 255 bytes"
 
 /* The whole surface of perfd.conf. */
 static const Setting settings[] = {
@@ -44,6 +49,7 @@ static const Setting settings[] = {
         { "sampling", "filesystems_interval", TYPE_DURATION, AT(filesystems_interval_ns), "10s", S, 3600 * S, "a time from 1s to 1h", true },
         { "socket", "path", TYPE_PATH, AT(socket_path), "/run/perfd/perfd.sock", 1, 107, "an absolute path of at most 107 bytes", true },
         { "socket", "mode", TYPE_MODE, AT(socket_mode), "0666", 0, 0777, "an octal mode from 0000 to 0777", true },
+        { "socket", "admin_group", TYPE_GROUP, AT(admin_gid), "", 0, CONFIG_NO_GROUP, "the name or number of a group that is there, or nothing", false },
         { "http", "listen", TYPE_LISTEN, AT(http_listen), "127.0.0.1:9847", 0, 0, "ADDRESS:PORT, [IPV6]:PORT or off", true },
         { "http", "socket", TYPE_PATH, AT(http_socket), "", 0, 107, "an absolute path of at most 107 bytes, or nothing", true },
         { "http", "threads", TYPE_COUNT, AT(http_threads), "2", 1, 16, "a whole number from 1 to 16", true },
@@ -68,7 +74,14 @@ static const Setting settings[] = {
         { "limits", "string_size", TYPE_SIZE, AT(string_size), "64K", 256, 16 * MIB, "a size from 256 to 16M", false },
         { "jobs", "checkpoint_interval", TYPE_DURATION, AT(checkpoint_interval_ns), "10s", S, 600 * S, "a time from 1s to 10min", false },
         { "jobs", "timeline_points", TYPE_COUNT, AT(timeline_points), "120", 2, 1000, "an even number from 2 to 1000", false },
-        { "metrics", "jobs", TYPE_COUNT, AT(metrics_jobs), "80", 0, 10000, "a whole number from 0 to 10000", false },
+        { "patterns", "slurm", TYPE_PATTERNS, AT(patterns_slurm), "/*.slice/{node}slurmstepd.scope/job_{job} /{node}slurmstepd.scope/job_{job}", 0, 0, PATTERNS, false },
+        { "patterns", "slurm_sluid", TYPE_PATTERNS, AT(patterns_slurm_sluid), "/*.slice/{node}slurmstepd.scope/{sluid} /{node}slurmstepd.scope/{sluid}", 0, 0, PATTERNS, false },
+        { "patterns", "slurm_v1", TYPE_PATTERNS, AT(patterns_slurm_v1), "/slurm{node}/uid_{uid}/job_{job}", 0, 0, PATTERNS, false },
+        { "patterns", "kubernetes", TYPE_PATTERNS, AT(patterns_kubernetes), "/kubepods.slice/**/kubepods-*pod{job}.slice /kubepods/**/pod{job}", 0, 0, PATTERNS, false },
+        { "patterns", "scope", TYPE_PATTERNS, AT(patterns_scope), "", 0, 0, PATTERNS, false },
+        { "patterns", "service", TYPE_PATTERNS, AT(patterns_service), "", 0, 0, PATTERNS, false },
+        { "patterns", "other", TYPE_PATTERNS, AT(patterns_other), "", 0, 0, PATTERNS, false },
+        { "metrics", "jobs", TYPE_COUNT, AT(metrics_jobs), "60", 0, 10000, "a whole number from 0 to 10000", false },
         { "metrics", "finished_for", TYPE_DURATION, AT(metrics_finished_ns), "10min", 0, DAY, "a time of at most 1d", false },
 };
 
@@ -82,6 +95,36 @@ static int parse_mode(const char *text, uint64_t *ret) {
 
         *ret = v;
         return 0;
+}
+
+#define GROUP_BYTES_MAX (1024U * 1024U) /* a group's members included */
+
+/* May take as long as the machine's user database does; it is asked when a configuration is read, and then no more. */
+static int find_group(const char *name, uint64_t *ret) {
+        struct group group, *found = NULL;
+        int r = ERANGE;
+
+        for (size_t n = 1024; r == ERANGE && n <= GROUP_BYTES_MAX; n *= 4) {
+                scoped(freep) char *text = malloc(n);
+
+                r = text ? getgrnam_r(name, &group, text, n, &found) : ENOMEM;
+        }
+        if (r != 0 || !found)
+                return CONFIG_INVALID;
+
+        *ret = group.gr_gid;
+        return 0;
+}
+
+static int parse_group(const char *text, uint64_t *ret) {
+        if (*text == '\0') {
+                *ret = CONFIG_NO_GROUP;
+                return 0;
+        }
+        if (strspn(text, "0123456789") == strlen(text))
+                return parse_u64(text, ret) == 0 && *ret < UINT32_MAX ? 0 : CONFIG_INVALID;
+
+        return find_group(text, ret);
 }
 
 /* Checks the form only; whether one can listen there is found out by listening. */
@@ -110,11 +153,14 @@ static bool listen_is_valid(const char *text) {
 }
 
 static int setting_parse_text(const Setting *setting, const char *text, char ret[static CONFIG_TEXT_MAX]) {
+        char error[PATTERN_ERROR_MAX];
         size_t n = strlen(text);
 
         if (n >= CONFIG_TEXT_MAX)
                 return CONFIG_INVALID;
         if (setting->type == TYPE_LISTEN && !listen_is_valid(text))
+                return CONFIG_INVALID;
+        if (setting->type == TYPE_PATTERNS && pattern_check(text, error) != 0)
                 return CONFIG_INVALID;
         if (setting->type == TYPE_PATH && (n < setting->min || n > setting->max || (n > 0 && text[0] != '/')))
                 return CONFIG_INVALID;
@@ -142,9 +188,13 @@ static int setting_parse_number(const Setting *setting, const char *text, uint64
         case TYPE_MODE:
                 r = parse_mode(text, &v);
                 break;
+        case TYPE_GROUP:
+                r = parse_group(text, &v);
+                break;
         case TYPE_COUNT:
         case TYPE_PATH:
         case TYPE_LISTEN:
+        case TYPE_PATTERNS:
         default:
                 r = parse_u64(text, &v);
         }
@@ -155,10 +205,14 @@ static int setting_parse_number(const Setting *setting, const char *text, uint64
         return 0;
 }
 
+static bool is_text(const Setting *setting) {
+        return setting->type == TYPE_PATH || setting->type == TYPE_LISTEN || setting->type == TYPE_PATTERNS;
+}
+
 static int setting_set(const Setting *setting, Config *config, const char *text) {
         void *field = (char *)config + setting->offset;
 
-        if (setting->type == TYPE_PATH || setting->type == TYPE_LISTEN)
+        if (is_text(setting))
                 return setting_parse_text(setting, text, field);
         return setting_parse_number(setting, text, field);
 }
@@ -203,6 +257,16 @@ static void complain_unknown(const char *section, const char *key, ConfigError *
         }
 }
 
+/* False: it is not the patterns that are wrong. */
+static bool complain_patterns(const Setting *setting, const char *text, ConfigError *ret) {
+        char error[PATTERN_ERROR_MAX];
+
+        if (setting->type != TYPE_PATTERNS || pattern_check(text, error) == 0)
+                return false;
+        (void)snprintf(ret->text, sizeof(ret->text), "[%s] %s = %.100s: %s", setting->section, setting->key, text, error);
+        return true;
+}
+
 int config_set(Config *config, const char *section, const char *key, const char *text, ConfigError *ret_error) {
         const Setting *setting = setting_find(section, key);
 
@@ -210,13 +274,13 @@ int config_set(Config *config, const char *section, const char *key, const char 
                 complain_unknown(section, key, ret_error);
                 return CONFIG_INVALID;
         }
-        if (setting_set(setting, config, text) != 0) {
+        if (setting_set(setting, config, text) == 0)
+                return 0;
+
+        if (!complain_patterns(setting, text, ret_error))
                 (void)snprintf(ret_error->text, sizeof(ret_error->text), "[%s] %s = %.100s: expected %s", section, key, text,
                                setting->expected);
-                return CONFIG_INVALID;
-        }
-
-        return 0;
+        return CONFIG_INVALID;
 }
 
 /* One file on its way through inih, which does not tell its handler the line: our reader counts them. */
@@ -387,8 +451,21 @@ void config_place_volatile_store(Config *config) {
                                (int)(slash - config->socket_path), config->socket_path);
 }
 
+size_t config_patterns(const Config *config, FinderPattern ret[static CONFIG_PATTERNS_MAX]) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < N_ELEMENTS(settings); i++)
+                if (settings[i].type == TYPE_PATTERNS)
+                        ret[n++] = (FinderPattern){
+                                .name = settings[i].key,
+                                .text = (const char *)config + settings[i].offset,
+                                .others = strncmp(settings[i].key, "slurm", 5) == 0 ? "system" : NULL,
+                        };
+        return n;
+}
+
 static size_t setting_size(const Setting *setting) {
-        return setting->type == TYPE_PATH || setting->type == TYPE_LISTEN ? CONFIG_TEXT_MAX : sizeof(uint64_t);
+        return is_text(setting) ? CONFIG_TEXT_MAX : sizeof(uint64_t);
 }
 
 void config_apply(Config *config, const Config *fresh, Buffer *ret_restart) {
@@ -396,9 +473,8 @@ void config_apply(Config *config, const Config *fresh, Buffer *ret_restart) {
                 const Setting *setting = &settings[i];
                 char *now = (char *)config + setting->offset;
                 const char *next = (const char *)fresh + setting->offset;
-                bool is_text = setting_size(setting) == CONFIG_TEXT_MAX;
 
-                if (is_text ? strcmp(now, next) == 0 : memcmp(now, next, sizeof(uint64_t)) == 0)
+                if (is_text(setting) ? strcmp(now, next) == 0 : memcmp(now, next, sizeof(uint64_t)) == 0)
                         continue;
                 if (setting->needs_restart)
                         buffer_printf(ret_restart, "%s%s.%s", ret_restart->n > 0 ? ", " : "", setting->section, setting->key);

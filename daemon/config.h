@@ -12,15 +12,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sample/finder.h"
 #include "util/buffer.h"
 
 #define CONFIG_DEFAULT_PATH "/etc/perfd/perfd.conf"
 #define CONFIG_TEXT_MAX 256
+#define CONFIG_NO_GROUP UINT64_MAX
 
 typedef struct Config {
         uint64_t interval_ns, filesystems_interval_ns;
         char socket_path[CONFIG_TEXT_MAX];
         uint64_t socket_mode;
+        uint64_t admin_gid; /* CONFIG_NO_GROUP: only root acts for others */
         char http_listen[CONFIG_TEXT_MAX]; /* ADDRESS:PORT, or "off" */
         char http_socket[CONFIG_TEXT_MAX]; /* "": http.sock beside socket_path */
         uint64_t http_threads, http_connections, http_connections_per_ip;
@@ -32,6 +35,9 @@ typedef struct Config {
         uint64_t frame_size, connections, connections_per_uid, in_flight, jobs, jobs_per_uid, string_size;
         uint64_t checkpoint_interval_ns, timeline_points;
         uint64_t metrics_jobs, metrics_finished_ns;
+        char patterns_slurm[CONFIG_TEXT_MAX], patterns_slurm_sluid[CONFIG_TEXT_MAX], patterns_slurm_v1[CONFIG_TEXT_MAX];
+        char patterns_kubernetes[CONFIG_TEXT_MAX];
+        char patterns_scope[CONFIG_TEXT_MAX], patterns_service[CONFIG_TEXT_MAX], patterns_other[CONFIG_TEXT_MAX];
 } Config;
 
 /* Where the trouble is and what was expected. line 0: the file as a whole. */
@@ -60,3 +66,7 @@ void config_place_volatile_store(Config *config);
 
 /* Copies what may change while running from `fresh` into `config`; names in `ret_restart` ("http.listen, …") what differs and may not. */
 void config_apply(Config *config, const Config *fresh, Buffer *ret_restart);
+
+/* What a Finder looks for, in the order of the settings. The texts are the configuration's own. Returns how many there are. */
+#define CONFIG_PATTERNS_MAX 7
+size_t config_patterns(const Config *config, FinderPattern ret[static CONFIG_PATTERNS_MAX]);

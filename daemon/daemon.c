@@ -442,6 +442,19 @@ static int daemon_loop(Daemon *daemon) {
         return r < 0 ? EXIT_FAILURE : 0;
 }
 
+/*
+ * The soft limit is for programs that use select(2), which cannot take a larger descriptor; we do not. What clients may
+ * take of it has limits of its own.
+ */
+static void raise_descriptor_limit(void) {
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+                limit.rlim_cur = limit.rlim_max;
+                (void)setrlimit(RLIMIT_NOFILE, &limit);
+        }
+}
+
 /* Signals go to the loop's signalfd: blocked before the first thread is made, so that all inherit it. */
 static void prepare_process(void) {
         sigset_t set;
@@ -454,6 +467,7 @@ static void prepare_process(void) {
         (void)sigprocmask(SIG_BLOCK, &set, NULL);
         (void)prctl(PR_SET_TIMERSLACK, 1000000UL);
         (void)umask(0022);
+        raise_descriptor_limit();
         /* Few threads, small answers: two arenas are enough, and what a burst took goes back. */
         (void)mallopt(M_ARENA_MAX, 2);
         (void)mallopt(M_TRIM_THRESHOLD, 128 * 1024);

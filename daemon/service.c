@@ -253,6 +253,8 @@ IngestConfig service_ingest_config(const Service *service) {
                 .server = "perfd " PERFD_VERSION,
                 .node = service->hostname,
                 .durable = !config->store_volatile,
+                .has_admin_gid = config->admin_gid != CONFIG_NO_GROUP,
+                .admin_gid = (uint32_t)config->admin_gid,
         };
 }
 

@@ -20,3 +20,4 @@ void answer_job_samples(Exchange *exchange);
 
 void answer_indicators(Exchange *exchange);
 void answer_indicator_results(Exchange *exchange);
+void answer_results(Exchange *exchange);

@@ -74,16 +74,17 @@ static int write_results(Exchange *exchange, const ResultFilter *filter, Page *p
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-void answer_indicator_results(Exchange *exchange) {
+/* name NULL: of any. */
+static void answer_results_of(Exchange *exchange, const char *name) {
         ResultFilter filter = {
-                .name = exchange->argument,
+                .name = name,
                 .component = exchange_parameter(exchange, "component"),
                 .job = exchange_parameter(exchange, "job"),
         };
         Page page;
         Json json;
 
-        if (!name_is_valid(exchange->argument, NAME_MAX_BYTES)) {
+        if (name && !name_is_valid(name, NAME_MAX_BYTES)) {
                 (void)exchange_error(exchange, 400, "An indicator's name is 1 to %u of A-Z a-z 0-9 _ . : -", NAME_MAX_BYTES);
                 return;
         }
@@ -97,4 +98,12 @@ void answer_indicator_results(Exchange *exchange) {
         page_begin(&json, exchange->body, "results");
         if (write_results(exchange, &filter, &page, &json) == 0)
                 page_end(&page, &json);
+}
+
+void answer_results(Exchange *exchange) {
+        answer_results_of(exchange, exchange_parameter(exchange, "name"));
+}
+
+void answer_indicator_results(Exchange *exchange) {
+        answer_results_of(exchange, exchange->argument);
 }

@@ -186,9 +186,11 @@ void answer_job_metrics(Exchange *exchange) {
         MetricStamp stamp;
         MetricChoice choice;
         FoundJob job;
+        bool has_phases;
         Json json;
 
-        if (choice_parse(exchange, &choice) > 0 || find_job(exchange, &job) > 0)
+        if (choice_parse(exchange, &choice) > 0 || exchange_parameter_bool(exchange, "phases", &has_phases) > 0 ||
+            find_job(exchange, &job) > 0)
                 return;
 
         stamp = stamp_of(exchange, job.view);
@@ -198,6 +200,8 @@ void answer_job_metrics(Exchange *exchange) {
         json_array_begin(&json);
         if (job.has_metrics)
                 metric_json_write_list(&json, &job.view->metrics, &job.view->usage, &choice, stamp);
+        if (has_phases && phases_write_times(exchange, &json, choice.key, stamp) > 0)
+                return;
         json_array_end(&json);
         json_object_end(&json);
 }

@@ -1,3 +1,4 @@
+#include "http/figures.h"
 #include "http/metrics.h"
 
 #include <string.h>
@@ -6,20 +7,27 @@ static size_t n_exposed(const Snapshot *snapshot) {
         return snapshot->n_jobs < snapshot->metrics_jobs_max ? snapshot->n_jobs : snapshot->metrics_jobs_max;
 }
 
+/* Names and users are here alone: whoever wants them elsewhere joins by job. */
+static void put_info_of(Exposition *exposition, const JobView *job) {
+        const JobInfo *info = &job->info;
+
+        exposition_sample(exposition);
+        exposition_label(exposition, "job", info->id);
+        exposition_label(exposition, "name", info->name);
+        exposition_label(exposition, "user", info->user);
+        exposition_label(exposition, "state", job_state_name(job->state));
+        exposition_label(exposition, "enclosure", enclosure_name(info->enclosure));
+        if (info->rank >= 0)
+                exposition_label_i64(exposition, "rank", info->rank);
+        if (info->node >= 0)
+                exposition_label_i64(exposition, "node", info->node);
+        exposition_u64(exposition, 1);
+}
+
 static void put_info(Exposition *exposition, const Snapshot *snapshot) {
         exposition_family(exposition, "perfd_job", FAMILY_INFO, "", "Jobs that run on this node, and those that ended lately");
-        for (size_t i = 0; i < n_exposed(snapshot); i++) {
-                const JobView *job = &snapshot->jobs[i];
-
-                exposition_sample(exposition);
-                exposition_label(exposition, "job", job->info.id);
-                exposition_label(exposition, "name", job->info.name);
-                exposition_label(exposition, "user", job->info.user);
-                exposition_label(exposition, "state", job_state_name(job->state));
-                if (job->info.rank >= 0)
-                        exposition_label_i64(exposition, "rank", job->info.rank);
-                exposition_u64(exposition, 1);
-        }
+        for (size_t i = 0; i < n_exposed(snapshot); i++)
+                put_info_of(exposition, &snapshot->jobs[i]);
 }
 
 static void put_begin(Exposition *exposition, const Snapshot *snapshot) {
@@ -31,42 +39,59 @@ static void put_begin(Exposition *exposition, const Snapshot *snapshot) {
         }
 }
 
-static bool is_same_family(Metric a, Metric b) {
-        return strcmp(metric_info[a].family, metric_info[b].family) == 0;
+/* --- families over both tables ------------------------------------------------------------------- */
+
+/* A line of either table. The node's come first, so that theirs is the help of a family that both have. */
+#define N_LINES ((size_t)N_METRICS + N_USAGES)
+
+static const MetricInfo *line_info(size_t line) {
+        return line < N_METRICS ? &metric_info[line] : &usage_info[line - N_METRICS];
 }
 
-/* The metric whose line in the table names the family and has its help. */
-static bool is_first_of_family(Metric metric) {
-        for (Metric earlier = 0; earlier < metric; earlier++)
-                if (is_same_family(earlier, metric))
+static bool is_same_family(size_t a, size_t b) {
+        return strcmp(line_info(a)->family, line_info(b)->family) == 0;
+}
+
+/* The line that names the family and has its help. */
+static bool is_first_of_family(size_t line) {
+        for (size_t earlier = 0; earlier < line; earlier++)
+                if (is_same_family(earlier, line))
                         return false;
         return true;
 }
 
-static void put_job_metric(Exposition *exposition, const JobView *job, Metric metric) {
-        if (!quality_is_present(job->metrics.quality[metric]))
+static Figures figures_of_line(const JobView *job, size_t line) {
+        return line < N_METRICS ? figures_of_node(&job->metrics) : figures_of_job(&job->usage);
+}
+
+static void put_job_line(Exposition *exposition, const JobView *job, size_t line) {
+        const Figures figures = figures_of_line(job, line);
+        size_t i = line < N_METRICS ? line : line - N_METRICS;
+
+        if (!figures_has(&figures, i))
                 return;
 
         exposition_sample(exposition);
         exposition_label(exposition, "job", job->info.id);
-        exposition_labels(exposition, metric_info[metric].label);
-        exposition_double(exposition, job->metrics.value[metric]);
+        exposition_labels(exposition, figures.scope == SCOPE_NODE ? "scope=\"node\"" : "scope=\"job\"");
+        exposition_labels(exposition, figures.info[i].label);
+        exposition_double(exposition, figures.value[i]);
 }
 
-/* All lines of the table that make one family stand together here, whatever their order there. */
-static void put_family(Exposition *exposition, const Snapshot *snapshot, Metric first) {
-        const MetricInfo *info = &metric_info[first];
+/* All lines that make one family stand together here, whatever their table and their order there. */
+static void put_family(Exposition *exposition, const Snapshot *snapshot, size_t first) {
+        const MetricInfo *info = line_info(first);
         char name[FAMILY_NAME_MAX];
 
         (void)snprintf(name, sizeof(name), "perfd_job_%s", info->family);
         exposition_family(exposition, name, info->type == METRIC_TYPE_COUNTER ? FAMILY_COUNTER : FAMILY_GAUGE,
                           info->unit, info->help);
 
-        for (Metric metric = first; metric < N_METRICS; metric++) {
-                if (!is_same_family(first, metric))
+        for (size_t line = first; line < N_LINES; line++) {
+                if (!is_same_family(first, line))
                         continue;
                 for (size_t i = 0; i < n_exposed(snapshot); i++)
-                        put_job_metric(exposition, &snapshot->jobs[i], metric);
+                        put_job_line(exposition, &snapshot->jobs[i], line);
         }
 }
 
@@ -78,7 +103,7 @@ void metrics_jobs(Exposition *exposition, const Snapshot *snapshot) {
 
         put_info(exposition, snapshot);
         put_begin(exposition, snapshot);
-        for (Metric metric = 0; metric < N_METRICS; metric++)
-                if (is_first_of_family(metric))
-                        put_family(exposition, snapshot, metric);
+        for (size_t line = 0; line < N_LINES; line++)
+                if (is_first_of_family(line))
+                        put_family(exposition, snapshot, line);
 }

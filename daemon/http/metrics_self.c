@@ -44,6 +44,13 @@ static const Scalar scalars[] = {
         COUNTER(self.n_jobs_finished, "perfd_jobs_finished", "", "Jobs ended by those who began them"),
         COUNTER(self.n_jobs_interrupted, "perfd_jobs_interrupted", "", "Jobs whose process went away without an end"),
         COUNTER(self.n_indicators_stored, "perfd_indicators_stored", "", "Results stored"),
+        GAUGE(self.n_jobs_with_cgroup, SCALAR_U64, "perfd_jobs_with_cgroup", "",
+                "Jobs that run now and have a cgroup of their own"),
+        COUNTER(self.n_groups_found, "perfd_cgroups_found", "", "Cgroups that a pattern found to be a job's"),
+        COUNTER(self.n_groups_unrecognized, "perfd_cgroups_unrecognized", "",
+                "Cgroups in the place of a job's whose name no pattern knows"),
+        COUNTER(self.n_groups_not_watched, "perfd_cgroups_not_watched", "",
+                "Directories of cgroups that could not be watched"),
 
         SECONDS(self.commit_ns_sum, FAMILY_COUNTER, "perfd_store_commit_seconds",
                 "Time spent on commits, syncing included"),

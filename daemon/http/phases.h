@@ -22,3 +22,10 @@
  */
 void phases_write(Exchange *exchange, Json *json, const PhaseView *lasting, uint64_t now_ms);
 
+/*
+ * The time blocks: for each name, the seconds of all ended phases of that name, in the shape of a metric and into the
+ * array that is open. A name that is a metric's key, or looks like one so told apart, gets PHASES_PREFIX. key: only that one;
+ * NULL: all. 0 or EXCHANGE_ANSWERED.
+ */
+#define PHASES_PREFIX "phase/"
+int phases_write_times(Exchange *exchange, Json *json, const char *key, MetricStamp stamp);

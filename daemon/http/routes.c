@@ -14,10 +14,11 @@ static const Route table[] = {
         { "/api/v1/node/samples",               "since_ms until_ms limit",                    false, answer_node_samples },
         { "/api/v1/jobs",                       "state name user since_ms until_ms limit page", false, answer_jobs },
         { "/api/v1/jobs/{id}",                  "",                                           false, answer_job },
-        { "/api/v1/jobs/{id}/metrics",          "key scope compat names",                     false, answer_job_metrics },
+        { "/api/v1/jobs/{id}/metrics",          "key scope compat names phases",              false, answer_job_metrics },
         { "/api/v1/jobs/{id}/samples",          "",                                           false, answer_job_samples },
         { "/api/v1/indicators",                 "",                                           false, answer_indicators },
         { "/api/v1/indicators/{name}/results",  "component job since_ms until_ms limit page", false, answer_indicator_results },
+        { "/api/v1/results",                    "name component job since_ms until_ms limit page", false, answer_results },
 };
 
 const Route *routes_table(size_t *ret_n) {

@@ -23,7 +23,8 @@ void connection_deinit(Connection *connection) {
         free(connection->in);
         buffer_deinit(&connection->out);
         closep(&connection->fd);
-        *connection = (Connection){ .fd = -1 };
+        closep(&connection->peer.pidfd);
+        *connection = (Connection){ .fd = -1, .peer.pidfd = -1 };
 }
 
 /* --- in ------------------------------------------------------------------------------------------ */

@@ -31,8 +31,8 @@ typedef struct Slot {
 } Slot;
 
 typedef struct Connection {
-        int fd; /* owned */
-        Peer peer;
+        int fd;    /* owned */
+        Peer peer; /* its pidfd is owned */
         bool is_at_end;  /* the peer sends no more */
         bool is_closing; /* takes no more requests, ends after the last reply */
         bool is_deaf;    /* replies cannot reach the peer */
@@ -49,6 +49,7 @@ typedef struct Connection {
         uint64_t first, next; /* numbers of the oldest request without a reply in `out`, and of the next one */
 } Connection;
 
+/* Takes fd and peer->pidfd over. */
 void connection_init(Connection *connection, int fd, const Peer *peer);
 void connection_deinit(Connection *connection);
 

@@ -8,6 +8,7 @@
 #include "ingest/codec.h"
 #include "ingest/connection.h"
 #include "ingest/listener.h"
+#include "ingest/peer.h"
 #include "ingest/table.h"
 #include "util/arena.h"
 
@@ -42,6 +43,9 @@ struct Ingest {
         TAILQ_HEAD(, Node) ready;  /* may have a request to take */
         TAILQ_HEAD(, Node) unsent; /* have replies that no send was tried for */
 
+        int lent_pidfd; /* in the request that was handed out last */
+        int kept_pidfd; /* owned; the same, when its connection has gone meanwhile */
+
         size_t n_turn_bytes;
         Arena arena;
         Decoded decoded;
@@ -73,9 +77,26 @@ static void node_set_unsent(Node *node, bool is_unsent) {
                 TAILQ_REMOVE(&node->ingest->unsent, node, unsent);
 }
 
+/*
+ * The parent may hold the last request until the store has room for it, longer than its connection lives. Its pidfd
+ * must not become somebody else's under the parent's hands.
+ */
+static void node_leave_pidfd(Node *node) {
+        Peer *peer = &node->connection.peer;
+
+        if (peer->pidfd >= 0 && peer->pidfd == node->ingest->lent_pidfd)
+                node->ingest->kept_pidfd = TAKE_FD(peer->pidfd);
+}
+
+static void ingest_end_loan(Ingest *ingest) {
+        closep(&ingest->kept_pidfd);
+        ingest->kept_pidfd = ingest->lent_pidfd = -1;
+}
+
 static void node_free(Node *node) {
         Ingest *ingest = node->ingest;
 
+        node_leave_pidfd(node);
         node_set_ready(node, false);
         node_set_unsent(node, false);
         sd_event_source_disable_unref(node->source);
@@ -157,6 +178,15 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *userdat
         return 0;
 }
 
+/* As the administrators' group is now. */
+static void node_judge(Node *node) {
+        const IngestConfig *config = &node->ingest->config;
+        Peer *peer = &node->connection.peer;
+
+        peer->is_admin = peer->uid == 0 ||
+                         (config->has_admin_gid && peer_is_member(node->connection.fd, peer, config->admin_gid));
+}
+
 /* --- accepting ----------------------------------------------------------------------------------- */
 
 static int ingest_add(Ingest *ingest, int fd, const Peer *peer) {
@@ -181,16 +211,17 @@ static int ingest_add(Ingest *ingest, int fd, const Peer *peer) {
 
         (void)sd_event_source_set_description(node->source, "ingest-connection");
         connection_init(&node->connection, fd, peer);
+        node_judge(node);
         ingest->stats.n_connections++;
         ingest->stats.n_connections_total++;
         (void)TAKE(node);
         return 0;
 }
 
-/* Adds the connection or refuses it; takes fd over. */
+/* Adds the connection or refuses it; takes fd and peer->pidfd over. */
 static void ingest_admit(Ingest *ingest, int fd_owned, const Peer *peer) {
         const IngestConfig *config = &ingest->config;
-        scoped(closep) int fd = fd_owned;
+        scoped(closep) int fd = fd_owned, pidfd = peer->pidfd;
         char sentence[COMPLAINT_TEXT_MAX] = "perfd cannot take this connection now: try again";
 
         if (ingest->stats.n_connections >= config->connections_max)
@@ -202,6 +233,7 @@ static void ingest_admit(Ingest *ingest, int fd_owned, const Peer *peer) {
                          peer->uid, config->connections_per_uid_max);
         else if (table_fit(&ingest->table, config->connections_max) == 0 && ingest_add(ingest, fd, peer) == 0) {
                 (void)TAKE_FD(fd);
+                (void)TAKE_FD(pidfd);
                 return;
         }
 
@@ -292,6 +324,7 @@ int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig 
         }
 
         ingest->config = *config;
+        ingest->lent_pidfd = ingest->kept_pidfd = -1;
         ingest->event = sd_event_ref(event);
         TAILQ_INIT(&ingest->ready);
         TAILQ_INIT(&ingest->unsent);
@@ -319,6 +352,7 @@ Ingest *ingest_free(Ingest *ingest) {
                 if (ingest->table.places[i].item)
                         node_free(ingest->table.places[i].item);
 
+        ingest_end_loan(ingest);
         sd_event_source_disable_unref(ingest->listen_source);
         sd_event_source_disable_unref(ingest->backoff_source);
         sd_event_source_disable_unref(ingest->wake_source);
@@ -332,6 +366,10 @@ Ingest *ingest_free(Ingest *ingest) {
 
 void ingest_configure(Ingest *ingest, const IngestConfig *config) {
         ingest->config = *config;
+
+        for (size_t i = 0; i < ingest->table.n_places; i++)
+                if (ingest->table.places[i].item)
+                        node_judge(ingest->table.places[i].item);
 }
 
 /* --- requests in --------------------------------------------------------------------------------- */
@@ -452,6 +490,7 @@ static int node_take(Node *node, const Frame *frame, Request *ret, Ticket *ret_t
         }
 
         *ret = decoded->request;
+        ingest->lent_pidfd = ret->peer.pidfd;
         *ret_ticket = (Ticket){ node->place, table_generation(&ingest->table, node->place), number };
         return 0;
 }
@@ -478,6 +517,7 @@ static int node_next(Node *node, Request *ret, Ticket *ret_ticket) {
 int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
         int r;
 
+        ingest_end_loan(ingest);
         r = fit_arena(ingest);
         if (r < 0)
                 return r;

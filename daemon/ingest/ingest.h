@@ -54,7 +54,7 @@ int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig 
 Ingest *ingest_free(Ingest *ingest);
 DEFINE_SCOPED(Ingest, ingest_free);
 
-/* New limits for what comes from now on. */
+/* New limits for what comes from now on; who is an administrator, for those who are connected as well. */
 void ingest_configure(Ingest *ingest, const IngestConfig *config);
 
 /*

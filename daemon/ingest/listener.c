@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "ingest/codec.h"
+#include "ingest/peer.h"
 #include "util/scoped.h"
 #include "util/utf8.h"
 
@@ -34,17 +35,6 @@ static int accept_one(const Listener *listener) {
         return accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
-static int read_peer(int fd, Peer *ret) {
-        struct ucred ucred;
-        socklen_t n = sizeof(ucred);
-
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &ucred, &n) < 0)
-                return -errno;
-
-        *ret = (Peer){ .uid = ucred.uid, .gid = ucred.gid, .pid = ucred.pid };
-        return 0;
-}
-
 static void refuse_first(Listener *listener) {
         int fd;
 
@@ -68,7 +58,7 @@ int listener_accept(Listener *listener, int *ret_fd, Peer *ret_peer) {
 
         if (fd < 0 && errno == EAGAIN)
                 return LISTENER_NOBODY;
-        if (fd < 0 || read_peer(fd, ret_peer) < 0) {
+        if (fd < 0 || peer_read(fd, ret_peer) < 0) {
                 refuse_first(listener);
                 return LISTENER_EXHAUSTED;
         }

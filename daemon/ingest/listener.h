@@ -19,7 +19,7 @@ typedef struct Listener {
 int listener_init(Listener *listener, int fd);
 void listener_deinit(Listener *listener);
 
-/* The next peer, non-blocking; caller closes. */
+/* The next peer, non-blocking; caller closes *ret_fd and ret_peer->pidfd, where there is one. */
 enum {
         LISTENER_NOBODY = 1,
         LISTENER_EXHAUSTED, /* no descriptors or memory: whoever was first has been refused; come back later */

@@ -225,6 +225,12 @@ CgroupLayout cgroup_tree_layout(const CgroupTree *tree) {
         return has_v1 ? CGROUP_LAYOUT_V1 : CGROUP_LAYOUT_NONE;
 }
 
+const char *cgroup_tree_root(const CgroupTree *tree, Hierarchy hierarchy) {
+        const CgroupMount *mount = &tree->mounts[hierarchy];
+
+        return mount->fd >= 0 ? mount->root : NULL;
+}
+
 char *cgroup_tree_text(CgroupTree *tree) {
         return tree->text;
 }
@@ -241,6 +247,15 @@ static char *place_path(CgroupPlace *place, Hierarchy hierarchy) {
 
 const char *cgroup_place_path(const CgroupPlace *place, Hierarchy hierarchy) {
         return (const char *)place + hierarchies[hierarchy].offset;
+}
+
+int cgroup_place_set(CgroupPlace *place, Hierarchy hierarchy, const char *path) {
+        size_t n = strlen(path);
+
+        if (n >= CGROUP_PATH_MAX)
+                return CGROUP_MALFORMED;
+        memcpy(place_path(place, hierarchy), path, n + 1);
+        return 0;
 }
 
 static bool is_line_of(const CgroupLine *line, Hierarchy hierarchy) {

@@ -80,10 +80,15 @@ typedef enum Hierarchy {
 } Hierarchy;
 
 const char *cgroup_place_path(const CgroupPlace *place, Hierarchy hierarchy);
+/* Puts a path into the place. 0, or CGROUP_MALFORMED when it is too long. */
+int cgroup_place_set(CgroupPlace *place, Hierarchy hierarchy, const char *path);
 /* Whether the job has a group of its own there. */
 bool cgroup_place_is_own(const CgroupPlace *place, Hierarchy hierarchy);
 /* The one whose group the job is known by; N_HIERARCHIES when it has none. */
 Hierarchy cgroup_place_main(const CgroupPlace *place);
+
+/* The group that is seen where the hierarchy is mounted: "/", unless a container has a part of it only. NULL: it is not mounted. */
+const char *cgroup_tree_root(const CgroupTree *tree, Hierarchy hierarchy);
 
 /* The group's directory. 0, CGROUP_GONE, CGROUP_MALFORMED, or a negative errno. */
 int cgroup_tree_open(const CgroupTree *tree, Hierarchy hierarchy, const char *path, int *ret_fd);

@@ -23,19 +23,19 @@
 
 #define METRICS(X) \
         X(CPU_MAX,            "max_t_cpu_pct_per_cpu_avg",        "%",   100, "cpu_utilization_peak_ratio", "ratio", GAUGE, "cpus=\"mean\"", "Highest utilization, mean over CPUs, of one observation") \
-        X(CPU_MEAN,           "cpu_avg_utilization_pct",          "%",   100, "cpu_utilization_ratio", "ratio", GAUGE, "", "Busy share of all CPU time, over the whole window") \
+        X(CPU_MEAN,           "cpu_avg_utilization_pct",          "%",   100, "cpu_utilization_ratio", "ratio", GAUGE, "", "CPU time used of what there was to use, over the whole window") \
         X(CPU_AT100,          "cpu_avg_utilization_at100_pct",    "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"mean\",threshold=\"1\"", "Share of the time in which utilization was at or over the threshold") \
         X(CPU_OVER80,         "cpu_avg_utilization_over80_pct",   "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"mean\",threshold=\"0.8\"", "") \
         X(CPU_OVER40,         "cpu_avg_utilization_over40_pct",   "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"mean\",threshold=\"0.4\"", "") \
         X(CPU_OVER20,         "cpu_avg_utilization_over20_pct",   "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"mean\",threshold=\"0.2\"", "") \
         X(CPU_MIN_MAX,        "max_t_cpu_pct_per_cpu_min",        "%",   100, "cpu_utilization_peak_ratio", "ratio", GAUGE, "cpus=\"min\"", "") \
         X(CPU_MAX_MAX,        "max_t_cpu_pct_per_cpu_max",        "%",   100, "cpu_utilization_peak_ratio", "ratio", GAUGE, "cpus=\"max\"", "") \
-        X(CPU_HOURS,          "node_cpu_hours",                   "h",   PER_HOUR, "cpu_capacity_seconds", "seconds", COUNTER, "", "CPU time the node had: window × online CPUs") \
-        X(CPU_UNUSED_HOURS,   "node_unused_cpu_hours",            "h",   PER_HOUR, "cpu_unused_seconds", "seconds", COUNTER, "", "CPU time the node had and did not use") \
+        X(CPU_HOURS,          "node_cpu_hours",                   "h",   PER_HOUR, "cpu_capacity_seconds", "seconds", GAUGE, "", "CPU time the node had: window × online CPUs") \
+        X(CPU_UNUSED_HOURS,   "node_unused_cpu_hours",            "h",   PER_HOUR, "cpu_unused_seconds", "seconds", GAUGE, "", "CPU time there was to use and nobody did") \
         X(MEM_MAX,            "max_t_mem_percent",                "%",   100, "memory_used_peak_ratio", "ratio", GAUGE, "", "Highest share of memory not available") \
         X(DISK_USAGE_MAX,     "max_t_disk_usage_percent",         "%",   100, "root_filesystem_used_peak_ratio", "ratio", GAUGE, "", "Highest used share of the file system at /") \
-        X(DISK_READ,          "total_disk_io_read_mb",            "MiB", PER_MIB, "disk_read_bytes", "bytes", COUNTER, "", "Read from physical disks") \
-        X(DISK_WRITE,         "total_disk_io_write_mb",           "MiB", PER_MIB, "disk_written_bytes", "bytes", COUNTER, "", "Written to physical disks") \
+        X(DISK_READ,          "total_disk_io_read_mb",            "MiB", PER_MIB, "disk_read_bytes", "bytes", COUNTER, "", "Read from disks") \
+        X(DISK_WRITE,         "total_disk_io_write_mb",           "MiB", PER_MIB, "disk_written_bytes", "bytes", COUNTER, "", "Written to disks") \
         X(NET_LO_SENT,        "total_net_io_lo_sent_mb",          "MiB", PER_MIB, "network_loopback_sent_bytes", "bytes", COUNTER, "", "Sent over loopback") \
         X(NET_EXT_SENT,       "total_net_io_ext_sent_mb",         "MiB", PER_MIB, "network_sent_bytes", "bytes", COUNTER, "", "Sent over physical interfaces") \
         X(NET_LO_RECV,        "total_net_io_lo_recv_mb",          "MiB", PER_MIB, "network_loopback_received_bytes", "bytes", COUNTER, "", "Received over loopback") \

@@ -33,6 +33,9 @@ typedef struct SelfStats {
         uint64_t n_in_flight;
         uint64_t n_jobs_running, n_jobs_begun, n_jobs_finished, n_jobs_interrupted;
         uint64_t n_indicators_stored; /* since start */
+        /* cgroups: those the patterns found, those in a job's place that are none, directories that could not be watched */
+        uint64_t n_groups_found, n_groups_unrecognized, n_groups_not_watched;
+        uint64_t n_jobs_with_cgroup; /* of those that run */
         /* store */
         uint64_t queue_rows, queue_bytes, queue_rows_max;
         uint64_t n_commits, n_commit_failures, commit_ns_sum, commit_ns_last, n_rows_committed;

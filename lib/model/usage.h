@@ -17,31 +17,31 @@
 #include "model/metric.h"
 
 #define USAGES(X)                                                                                                          \
-        X(CPU_GIVEN,        "job_cpus_given",               "cpus",    "own_cpus",                     "",        GAUGE,   "CPUs the job may use: the least of the node's, its cpuset and its quota") \
-        X(CPU_MEAN,         "job_cpus_used",                "cpus",    "own_cpus_used",                "",        GAUGE,   "CPU time used per time, over the whole job") \
-        X(CPU_MAX,          "job_cpus_used_peak",           "cpus",    "own_cpus_used_peak",           "",        GAUGE,   "The same, highest between two samples") \
-        X(CPU_RATIO,        "job_cpu_utilization",          "ratio",   "own_cpu_utilization_ratio",    "ratio",   GAUGE,   "CPU time used of the CPU time given") \
-        X(CPU_SECONDS,      "job_cpu_seconds",              "s",       "own_cpu_seconds",              "seconds", COUNTER, "CPU time used") \
-        X(CPU_USER,         "job_cpu_user_seconds",         "s",       "own_cpu_user_seconds",         "seconds", COUNTER, "CPU time used in user mode") \
-        X(CPU_SYSTEM,       "job_cpu_system_seconds",       "s",       "own_cpu_system_seconds",       "seconds", COUNTER, "CPU time used in the kernel") \
-        X(CPU_UNUSED,       "job_cpu_unused_seconds",       "s",       "own_cpu_unused_seconds",       "seconds", COUNTER, "CPU time given and not used") \
-        X(THROTTLED,        "job_cpu_throttled_seconds",    "s",       "own_cpu_throttled_seconds",    "seconds", COUNTER, "Time threads of the job waited for its quota, summed over CPUs") \
-        X(THROTTLED_RATIO,  "job_cpu_throttled_ratio",      "ratio",   "own_cpu_throttled_ratio",      "ratio",   GAUGE,   "Share of the quota's periods in which it ran out") \
-        X(MEMORY_PEAK,      "job_memory_peak_bytes",        "bytes",   "own_memory_peak_bytes",        "bytes",   GAUGE,   "Highest memory, page cache included") \
-        X(MEMORY_LIMIT,     "job_memory_limit_bytes",       "bytes",   "own_memory_limit_bytes",       "bytes",   GAUGE,   "Memory the job may use, absent without a limit below the node's") \
-        X(MEMORY_RATIO,     "job_memory_peak_ratio",        "ratio",   "own_memory_peak_ratio",        "ratio",   GAUGE,   "Highest memory of what the job may use, or of the node's") \
-        X(MEMORY_HIGH,      "job_memory_high_events",       "1",       "own_memory_high_events",       "",        COUNTER, "Times the job was slowed down at memory.high") \
-        X(OOM_KILLS,        "job_oom_kills",                "1",       "own_oom_kills",                "",        COUNTER, "Processes of the job killed for lack of memory") \
-        X(READ_BYTES,       "job_io_read_bytes",            "bytes",   "own_io_read_bytes",            "bytes",   COUNTER, "Read from disks") \
-        X(WRITE_BYTES,      "job_io_written_bytes",         "bytes",   "own_io_written_bytes",         "bytes",   COUNTER, "Written to disks") \
-        X(READS,            "job_io_reads",                 "1",       "own_io_reads",                 "",        COUNTER, "Reads from disks") \
-        X(WRITES,           "job_io_writes",                "1",       "own_io_writes",                "",        COUNTER, "Writes to disks") \
-        X(PIDS_PEAK,        "job_pids_peak",                "1",       "own_pids_peak",                "",        GAUGE,   "Most processes and threads at once") \
-        X(PSI_CPU_SOME,     "job_psi_cpu_some_seconds",     "s",       "own_pressure_cpu_waiting_seconds",    "seconds", COUNTER, "Time in which some task of the job waited for a CPU") \
-        X(PSI_MEMORY_SOME,  "job_psi_memory_some_seconds",  "s",       "own_pressure_memory_waiting_seconds", "seconds", COUNTER, "Time in which some task of the job waited for memory") \
-        X(PSI_MEMORY_FULL,  "job_psi_memory_full_seconds",  "s",       "own_pressure_memory_stalled_seconds", "seconds", COUNTER, "Time in which all tasks of the job waited for memory") \
-        X(PSI_IO_SOME,      "job_psi_io_some_seconds",      "s",       "own_pressure_io_waiting_seconds",     "seconds", COUNTER, "Time in which some task of the job waited for I/O") \
-        X(PSI_IO_FULL,      "job_psi_io_full_seconds",      "s",       "own_pressure_io_stalled_seconds",     "seconds", COUNTER, "Time in which all tasks of the job waited for I/O")
+        X(CPU_GIVEN,        "job_cpus_given",                "cpus",   "cpus_given",                        "",        GAUGE,   "CPUs the job may use: the least of the node's, its cpuset and its quota") \
+        X(CPU_MEAN,         "job_cpus_used",                 "cpus",   "cpus_used",                         "",        GAUGE,   "CPU time used per time, over the whole job") \
+        X(CPU_MAX,          "job_cpus_used_peak",            "cpus",   "cpus_used_peak",                    "",        GAUGE,   "CPU time used per time, highest between two samples") \
+        X(CPU_RATIO,        "job_cpu_utilization",           "ratio",  "cpu_utilization_ratio",             "ratio",   GAUGE,   "CPU time used of the CPU time given") \
+        X(CPU_SECONDS,      "job_cpu_seconds",               "s",      "cpu_seconds",                       "seconds", COUNTER, "CPU time used") \
+        X(CPU_USER,         "job_cpu_user_seconds",          "s",      "cpu_user_seconds",                  "seconds", COUNTER, "CPU time used in user mode") \
+        X(CPU_SYSTEM,       "job_cpu_system_seconds",        "s",      "cpu_system_seconds",                "seconds", COUNTER, "CPU time used in the kernel") \
+        X(CPU_UNUSED,       "job_cpu_unused_seconds",        "s",      "cpu_unused_seconds",                "seconds", GAUGE,   "CPU time given and not used") \
+        X(THROTTLED,        "job_cpu_throttled_seconds",     "s",      "cpu_throttled_seconds",             "seconds", COUNTER, "Time threads of the job waited for its quota, summed over CPUs") \
+        X(THROTTLED_RATIO,  "job_cpu_throttled_ratio",       "ratio",  "cpu_throttled_ratio",               "ratio",   GAUGE,   "Share of the quota's periods in which it ran out") \
+        X(MEMORY_PEAK,      "job_memory_peak_bytes",         "bytes",  "memory_peak_bytes",                 "bytes",   GAUGE,   "Highest memory, page cache included") \
+        X(MEMORY_LIMIT,     "job_memory_limit_bytes",        "bytes",  "memory_limit_bytes",                "bytes",   GAUGE,   "Memory the job may use, absent without a limit below the node's") \
+        X(MEMORY_RATIO,     "job_memory_peak_ratio",         "ratio",  "memory_peak_ratio",                 "ratio",   GAUGE,   "Highest memory of what the job may use, or of the node's") \
+        X(MEMORY_HIGH,      "job_memory_high_events",        "1",      "memory_high_events",                "",        COUNTER, "Times the job was slowed down at memory.high") \
+        X(OOM_KILLS,        "job_oom_kills",                 "1",      "oom_kills",                         "",        COUNTER, "Processes of the job killed for lack of memory") \
+        X(READ_BYTES,       "job_io_read_bytes",             "bytes",  "disk_read_bytes",                   "bytes",   COUNTER, "Read from disks") \
+        X(WRITE_BYTES,      "job_io_written_bytes",          "bytes",  "disk_written_bytes",                "bytes",   COUNTER, "Written to disks") \
+        X(READS,            "job_io_reads",                  "1",      "io_reads",                          "",        COUNTER, "Reads the job asked of disks, before the kernel merges them") \
+        X(WRITES,           "job_io_writes",                 "1",      "io_writes",                         "",        COUNTER, "Writes the job asked of disks, before the kernel merges them") \
+        X(PIDS_PEAK,        "job_pids_peak",                 "1",      "pids_peak",                         "",        GAUGE,   "Most processes and threads at once") \
+        X(PSI_CPU_SOME,     "job_psi_cpu_some_seconds",      "s",      "pressure_cpu_waiting_seconds",      "seconds", COUNTER, "Time in which some task of the job waited for a CPU") \
+        X(PSI_MEMORY_SOME,  "job_psi_memory_some_seconds",   "s",      "pressure_memory_waiting_seconds",   "seconds", COUNTER, "Time in which some task of the job waited for memory") \
+        X(PSI_MEMORY_FULL,  "job_psi_memory_full_seconds",   "s",      "pressure_memory_stalled_seconds",   "seconds", COUNTER, "Time in which all tasks of the job waited for memory") \
+        X(PSI_IO_SOME,      "job_psi_io_some_seconds",       "s",      "pressure_io_waiting_seconds",       "seconds", COUNTER, "Time in which some task of the job waited for I/O") \
+        X(PSI_IO_FULL,      "job_psi_io_full_seconds",       "s",      "pressure_io_stalled_seconds",       "seconds", COUNTER, "Time in which all tasks of the job waited for I/O")
 
 typedef enum UsageMetric {
 #define X(id, ...) USAGE_##id,

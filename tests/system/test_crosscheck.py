@@ -148,7 +148,7 @@ class Psutil(Bracket):
         metrics = daemon.wait_tick()
 
         def job(family):
-            return metrics[f'perfd_job_{family}{{job="bracketed"}}']
+            return metrics[f'perfd_job_{family}{{job="bracketed",scope="node"}}']
 
         def cpu(reading, *modes):
             return sum(reading["cpu"][mode,] for mode in modes)

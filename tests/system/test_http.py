@@ -237,6 +237,20 @@ class Answers(harness.TestCase):
         self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"],
                          [{"name": "matmul", "component": "perfd.test", "results": 12, "latest_ms": 1011}])
 
+    def test_all_results_of_a_job_come_without_naming_their_indicators(self):
+        daemon = self.daemon(CONFIG)
+        with daemon.client() as client:
+            for i in range(8):
+                self.assert_status(client.submit(harness.indicator(f"name-{i % 3}", overall_score=i / 2), job=f"job-{i % 2}",
+                                                 time_ms=1000 + i), "OK")
+        results = self.pages(daemon, "/api/v1/results", "results", limit=3, job="job-1")
+        self.assertEqual([(r["name"], r["score"], r["job"]) for r in results],
+                         [(f"name-{i % 3}", i / 2, "job-1") for i in (7, 5, 3, 1)])
+        self.assertEqual(len(self.pages(daemon, "/api/v1/results", "results", limit=3)), 8)
+        self.assertEqual(len(self.pages(daemon, "/api/v1/results", "results", limit=3, name="name-0", job="job-0")), 2)
+        self.assertEqual(self.pages(daemon, "/api/v1/results", "results", limit=3, job="no job's id"), [])
+        self.assertEqual(daemon.get("/api/v1/results?name=a%20b").status, 400)
+
     def test_long_documents_end_a_page_early(self):
         daemon = self.daemon(CONFIG)
         with daemon.client() as client:

@@ -73,6 +73,20 @@ class Completeness(harness.TestCase):
         exposed = {name: "info" if name.endswith("_info") else kind for name, kind in exposed.items()}
         self.assertEqual({name: documented.get(name) for name in exposed}, exposed)
 
+    def test_every_key_and_family_of_a_job_is_in_the_manual(self):
+        """What is in the tables, whether or not this machine can tell it."""
+        page = (ROOT / "man" / "perfd-metrics.7").read_text()
+        documented = dict(re.findall(r"^\.It Li perfd_job_(\w+) Pq (\w+)", page, re.M))
+        wanted = {}
+        for header in ("metric.h", "usage.h"):
+            text = (ROOT / "lib" / "model" / header).read_text()
+            lines = re.findall(r'^ +X\(\w+, +"(\w+)",.*?"(\w+)", +"\w*", +(GAUGE|COUNTER),', text, re.M)
+            self.assertGreater(len(lines), 20, header)
+            for key, family, kind in lines:
+                wanted[family + ("_total" if kind == "COUNTER" else "")] = kind.lower()
+                self.assertRegex(page, rf"(?m)^\.Li {key}( |$)")
+        self.assertEqual({name: documented.get(name) for name in wanted}, wanted)
+
     def test_every_option_of_perfd_is_in_the_manual(self):
         usage = subprocess.run([PERFD, "--help"], capture_output=True, text=True).stdout
         text = (ROOT / "man" / "perfd.8").read_text()

@@ -257,6 +257,7 @@ class CommandLine(TestCase):
                             (["job"], "list, show, begin or end"), (["submit", "--tiemout", "3"], "Did you mean '--timeout'?"),
                             (["report"], "Something is missing"), (["report", "a", "b"], "'b' is one word too many"),
                             (["--sokcet"], "Did you mean '--socket'?"), (["run"], "Something is missing"),
+                            (["run", "--rank", "4", "--ranks", "4", "--", "true"], "--rank 4 is none of --ranks 4"),
                             (["run", "--label", "a=b", "--label", "a=c", "--", "true"], "each KEY once"),
                             (["run", "--label", "ab", "--", "true"], "KEY=VALUE"),
                             (["run", "--name", "a\nb", "--", "echo", "was run"], "without control characters"),

@@ -29,9 +29,9 @@ class RunTestCase(TestCase):
 
     def environment(self, socket, **more):
         environment = {**os.environ, "PERFD_SOCKET": str(socket), "NO_COLOR": "1", **more}
-        for name in ("PERFD_JOB", "PERFD_HTTP_SOCKET", "SLURM_PROCID"):
-            if name not in more:
-                environment.pop(name, None)
+        for name in list(environment):
+            if name not in more and name.startswith(("PERFD_JOB", "PERFD_HTTP_SOCKET", "SLURM_", "PMI", "MPI_", "OMPI_")):
+                environment.pop(name)
         return environment
 
     def start(self, *command, socket=None, options=(), environment=None, **more):
@@ -403,6 +403,34 @@ class Recording(RunTestCase):
         daemon = self.daemon()
         self.perfctl_run("true", socket=daemon.socket, options=("--job", "j"), environment={"SLURM_PROCID": "12"})
         self.assertEqual(self.job(daemon)["rank"], 12)
+
+    def test_a_task_of_slurm_has_its_id_from_it(self):
+        daemon = self.daemon()
+        task = {"SLURM_JOB_ID": "42", "SLURM_STEP_ID": "0", "SLURM_PROCID": "3", "SLURM_NTASKS": "8"}
+        _, out, _ = self.perfctl_run("sh", "-c", "echo $PERFD_JOB", socket=daemon.socket, environment=task)
+        self.assertEqual(out, b"42.0.3\n")
+        self.assertEqual((self.job(daemon, "42.0.3")["state"], self.job(daemon, "42.0.3")["rank"]), ("finished", 3))
+
+    def test_commands_of_one_task_are_jobs_of_their_own(self):
+        daemon = self.daemon()
+        task = {"SLURM_JOB_ID": "42", "SLURM_STEP_ID": "0", "SLURM_PROCID": "3"}
+        inner = f"echo $PERFD_JOB; {PERFCTL} run -- sh -c 'echo $PERFD_JOB'; exit 4"
+        status, out, err = self.perfctl_run("sh", "-c", inner, socket=daemon.socket, environment=task)
+        self.assertEqual((status, err), (4, b""))
+        _, more, err = self.perfctl_run("sh", "-c", "echo $PERFD_JOB", socket=daemon.socket, environment=task)
+        self.assertEqual(err, b"")
+        ids = (out + more).decode().split()
+        self.assertEqual(ids[0], "42.0.3")
+        for job in ids[1:]:
+            self.assertRegex(job, r"^42\.0\.3\.j[0-9a-z]{15}$")
+        self.assertEqual([self.job(daemon, job)["exit"]["status"] for job in ids], [4, 0, 0])
+
+    def test_verbose_names_what_it_ignores_in_the_environment(self):
+        daemon = self.daemon()
+        _, _, err = self.perfctl_run("true", socket=daemon.socket, options=("-v",), environment={"SLURM_PROCID": "3", "SLURM_NTASKS": "2"})
+        self.assertIn(b"Ignoring $SLURM_NTASKS", err)
+        _, _, err = self.perfctl_run("true", socket=daemon.socket, environment={"SLURM_PROCID": "3", "SLURM_NTASKS": "2"})
+        self.assertEqual(err, b"")
 
     def test_an_id_is_made_where_none_is_given(self):
         daemon = self.daemon()

@@ -15,7 +15,7 @@
 
 #define FRAME_MAX_BYTES 1048576U
 
-static const Peer peer = { .uid = 1000, .gid = 100, .pid = 42 };
+static const Peer peer = { .uid = 1000, .gid = 100, .pid = 42, .pidfd = -1 };
 
 typedef struct Fixture {
         Arena arena;

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include <grp.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -60,6 +61,7 @@ static void without_a_file_everything_has_its_default(void **state) {
         assert_string_equal(c.socket_path, "/run/perfd/perfd.sock");
         assert_string_equal(c.http_listen, "127.0.0.1:9847");
         assert_int_equal(c.socket_mode, 0666);
+        assert_true(c.admin_gid == CONFIG_NO_GROUP);
         assert_true(c.store_keep_results_ns == 0);
 }
 
@@ -116,9 +118,32 @@ static void what_is_wrong_is_named_with_its_line_and_what_was_expected(void **st
         refuse(f, "[store]\nvolatile = perhaps\n", 2, "expected yes or no");
         refuse(f, "[store]\ndirectory = relative\n", 2, "expected an absolute path");
         refuse(f, "[socket]\nmode = 0999\n", 2, "octal");
+        refuse(f, "[socket]\nadmin_group = no-such-group\n", 2, "admin_group = no-such-group: expected the name or number of a group");
+        refuse(f, "[socket]\nadmin_group = 4294967295\n", 2, "expected the name or number of a group");
         refuse(f, "[limits]\nframe_size = 64M\n", 0, "queue_size must be at least twice");
         refuse(f, "[jobs]\ntimeline_points = 121\n", 0, "even number");
         refuse(f, "[limits]\njobs\n", 2, "expected [section], key = value");
+}
+
+static void a_group_is_a_name_or_a_number_or_none(void **state) {
+        const Fixture *f = *state;
+        const struct group *group = getgrgid(getgid());
+        ConfigError e = {};
+        char text[200];
+        Config c;
+
+        put(f->conf, "[socket]\nadmin_group =\n");
+        assert_int_equal(config_load(f->conf, &c, &e), 0);
+        assert_true(c.admin_gid == CONFIG_NO_GROUP);
+        put(f->conf, "[socket]\nadmin_group = 4711\n");
+        assert_int_equal(config_load(f->conf, &c, &e), 0);
+        assert_int_equal(c.admin_gid, 4711);
+
+        assert_non_null(group);
+        (void)snprintf(text, sizeof(text), "[socket]\nadmin_group = %s\n", group->gr_name);
+        put(f->conf, text);
+        assert_int_equal(config_load(f->conf, &c, &e), 0);
+        assert_int_equal(c.admin_gid, getgid());
 }
 
 static void a_line_too_long_is_refused_not_cut(void **state) {
@@ -149,11 +174,13 @@ static void a_reload_applies_what_it_may_and_names_the_rest(void **state) {
         config_defaults(&fresh);
         fresh.interval_ns = 2 * NS_PER_S;
         fresh.http_threads = 4;
+        fresh.admin_gid = 100;
         (void)snprintf(fresh.store_directory, sizeof(fresh.store_directory), "/elsewhere");
 
         config_apply(&now, &fresh, &restart);
         assert_true(now.interval_ns == 2 * NS_PER_S);
         assert_int_equal(now.http_threads, 2);
+        assert_int_equal(now.admin_gid, 100);
         assert_string_equal(now.store_directory, "/var/lib/perfd");
         assert_string_equal(restart.text, "http.threads, store.directory");
         buffer_deinit(&restart);
@@ -174,16 +201,71 @@ static void a_volatile_store_lies_beside_the_socket_unless_told_otherwise(void *
         assert_string_equal(c.store_directory, "/ram");
 }
 
+static void patterns_are_checked_and_a_fault_is_placed(void **state) {
+        ConfigError e = {};
+        Config c;
+
+        (void)state;
+        config_defaults(&c);
+        assert_int_equal(config_set(&c, "patterns", "scope", "/system.slice/run-{job}.scope", &e), 0);
+        assert_string_equal(c.patterns_scope, "/system.slice/run-{job}.scope");
+        assert_int_equal(config_set(&c, "patterns", "scope", "/a/{job} /b/{jbo}", &e), CONFIG_INVALID);
+        assert_string_equal(e.text, "[patterns] scope = /a/{job} /b/{jbo}: character 13: expected {job}, {sluid}, {uid} or {node}");
+        assert_string_equal(c.patterns_scope, "/system.slice/run-{job}.scope");
+        assert_int_equal(config_set(&c, "patterns", "scope", "", &e), 0);
+        assert_string_equal(c.patterns_scope, "");
+}
+
+static void patterns_that_are_too_long_are_refused(void **state) {
+        char text[2 * CONFIG_TEXT_MAX];
+        ConfigError e = {};
+        Config c;
+
+        (void)state;
+        config_defaults(&c);
+        (void)snprintf(text, sizeof(text), "/a/{job}%0*d /b/{job}%0*d", CONFIG_TEXT_MAX / 2, 0, CONFIG_TEXT_MAX / 2, 0);
+        assert_int_equal(config_set(&c, "patterns", "other", text, &e), CONFIG_INVALID);
+        assert_non_null(strstr(e.text, "expected patterns of at most 255 bytes"));
+}
+
+static void all_patterns_go_to_the_finder_and_a_reload_changes_them(void **state) {
+        FinderPattern patterns[CONFIG_PATTERNS_MAX];
+        scoped(buffer_deinit) Buffer restart = {};
+        ConfigError e = {};
+        Config c, fresh;
+
+        (void)state;
+        config_defaults(&c);
+        assert_int_equal(config_patterns(&c, patterns), CONFIG_PATTERNS_MAX);
+        assert_string_equal(patterns[0].name, "slurm");
+        assert_string_equal(patterns[0].others, "system");
+        assert_ptr_equal(patterns[0].text, c.patterns_slurm);
+        assert_string_equal(patterns[CONFIG_PATTERNS_MAX - 1].name, "other");
+        assert_null(patterns[CONFIG_PATTERNS_MAX - 1].others);
+
+        config_defaults(&fresh);
+        assert_int_equal(config_set(&fresh, "patterns", "slurm", "", &e), 0);
+        assert_int_equal(config_set(&fresh, "patterns", "other", "/jobs/{job}", &e), 0);
+        config_apply(&c, &fresh, &restart);
+        assert_int_equal(restart.n, 0);
+        assert_string_equal(c.patterns_slurm, "");
+        assert_string_equal(c.patterns_other, "/jobs/{job}");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(without_a_file_everything_has_its_default),
                 cmocka_unit_test(a_file_named_on_the_command_line_must_exist),
                 cmocka_unit_test_setup_teardown(drop_ins_win_in_lexical_order_and_other_names_do_not_count, setup, teardown),
                 cmocka_unit_test_setup_teardown(what_is_wrong_is_named_with_its_line_and_what_was_expected, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_group_is_a_name_or_a_number_or_none, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_line_too_long_is_refused_not_cut, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_error_in_a_drop_in_names_the_drop_in, setup, teardown),
                 cmocka_unit_test(a_reload_applies_what_it_may_and_names_the_rest),
                 cmocka_unit_test(a_volatile_store_lies_beside_the_socket_unless_told_otherwise),
+                cmocka_unit_test(patterns_are_checked_and_a_fault_is_placed),
+                cmocka_unit_test(patterns_that_are_too_long_are_refused),
+                cmocka_unit_test(all_patterns_go_to_the_finder_and_a_reload_changes_them),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

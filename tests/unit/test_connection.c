@@ -27,7 +27,7 @@ static int set_up(void **state) {
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) < 0)
                 return -1;
 
-        connection_init(&f->connection, fds[0], &(Peer){ .uid = 1 });
+        connection_init(&f->connection, fds[0], &(Peer){ .uid = 1, .pidfd = -1 });
         f->peer = fds[1];
         return 0;
 }

@@ -46,32 +46,12 @@ static void a_long_command_is_cut_between_characters(void **state) {
         }
 }
 
-static void unset_ranks(void) {
-        static const char *const names[] = { "SLURM_PROCID", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK" };
-
-        for (size_t i = 0; i < N_ELEMENTS(names); i++)
-                assert_int_equal(unsetenv(names[i]), 0);
-}
-
-static void the_rank_is_what_the_launcher_says(void **state) {
-        (void)state;
-        unset_ranks();
-        assert_int_equal(job_rank_find(), -1);
-        assert_int_equal(setenv("PMIX_RANK", "7", 1), 0);
-        assert_int_equal(job_rank_find(), 7);
-        assert_int_equal(setenv("SLURM_PROCID", "3", 1), 0);
-        assert_int_equal(job_rank_find(), 3);
-        assert_int_equal(setenv("SLURM_PROCID", "none", 1), 0);
-        assert_int_equal(job_rank_find(), 7);
-        unset_ranks();
-}
-
 static void a_job_is_made_of_options_and_surroundings(void **state) {
         scoped(job_info_deinit) JobInfo info = {};
+        Launch launch = { .rank = 2, .node = 1, .n_ranks = 16, .n_nodes = 2, .job = "42.0.2" };
         Options options;
 
         (void)state;
-        unset_ranks();
         options_init(&options);
         options.name = "train";
         options.labels[0] = "batch=256=x";
@@ -80,15 +60,64 @@ static void a_job_is_made_of_options_and_surroundings(void **state) {
         options.rank = 5;
         options.given = OPTION(RANK);
 
-        assert_int_equal(job_info_fill(&info, &options, (char *[]){ (char[]){ "true" }, NULL }), 0);
-        assert_int_equal(info.id[0], 'j');
+        assert_int_equal(job_info_fill(&info, &options, &launch, (char *[]){ (char[]){ "true" }, NULL }), 0);
+        assert_string_equal(info.id, "42.0.2");
         assert_string_equal(info.name, "train");
         assert_string_equal(info.command, "true");
         assert_int_equal(info.rank, 5);
+        assert_int_equal(info.n_ranks, 16);
+        assert_int_equal(info.node, 1);
+        assert_int_equal(info.n_nodes, 2);
         assert_int_equal(info.n_labels, 2);
         assert_string_equal(info.labels[0].key, "batch");
         assert_string_equal(info.labels[0].value, "256=x");
         assert_string_equal(info.labels[1].value, "");
+}
+
+static void an_id_is_made_where_nobody_gives_one(void **state) {
+        scoped(job_info_deinit) JobInfo info = {}, another = {};
+        Launch launch = { .rank = -1, .node = -1 };
+        Options options;
+
+        (void)state;
+        options_init(&options);
+        assert_int_equal(job_info_fill(&info, &options, &launch, NULL), 0);
+        assert_int_equal(job_info_fill(&another, &options, &launch, NULL), 0);
+        assert_int_equal(info.id[0], 'j');
+        assert_int_equal(strlen(info.id), 16);
+        assert_string_not_equal(info.id, another.id);
+        assert_int_equal(info.rank, -1);
+        assert_int_equal(info.node, -1);
+        assert_int_equal(info.n_ranks, 0);
+        assert_int_equal(info.n_nodes, 0);
+}
+
+static void an_option_counts_more_than_the_launcher(void **state) {
+        Launch launch = { .rank = 7, .node = 3, .n_ranks = 8, .n_nodes = 4, .job = "42.0.7" };
+        JobInfo info;
+        Options options;
+
+        (void)state;
+        options_init(&options);
+        options.job = "mine";
+        options.n_ranks = 4;
+        options.n_nodes = 2;
+        assert_int_equal(job_info_fill(&info, &options, &launch, NULL), 0);
+        assert_string_equal(info.id, "mine");
+        assert_int_equal(info.rank, -1); /* 7 is none of 4 */
+        assert_int_equal(info.n_ranks, 4);
+        assert_int_equal(info.node, -1);
+        assert_int_equal(info.n_nodes, 2);
+
+        options_init(&options);
+        options.rank = 8;
+        options.node = 4;
+        options.given = OPTION(RANK) | OPTION(NODE);
+        assert_int_equal(job_info_fill(&info, &options, &launch, NULL), 0);
+        assert_int_equal(info.rank, 8);
+        assert_int_equal(info.n_ranks, 0); /* of which 8 is none */
+        assert_int_equal(info.node, 4);
+        assert_int_equal(info.n_nodes, 0);
 }
 
 int main(void) {
@@ -96,8 +125,9 @@ int main(void) {
                 cmocka_unit_test(a_command_reads_as_one_would_type_it),
                 cmocka_unit_test(bytes_that_are_no_text_are_replaced),
                 cmocka_unit_test(a_long_command_is_cut_between_characters),
-                cmocka_unit_test(the_rank_is_what_the_launcher_says),
                 cmocka_unit_test(a_job_is_made_of_options_and_surroundings),
+                cmocka_unit_test(an_id_is_made_where_nobody_gives_one),
+                cmocka_unit_test(an_option_counts_more_than_the_launcher),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

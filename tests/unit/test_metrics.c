@@ -152,14 +152,78 @@ static void families_of_jobs_stand_together(void **state) {
         Fixture *fixture = *state;
 
         metrics_jobs(&fixture->exposition, &fixture->snapshot);
-        assert_true(says(fixture,
-                         "\nperfd_job_info{job=\"job-1\",name=\"training \\\"1\\\"\",user=\"ada\",state=\"running\",rank=\"1\"} 1\n"));
         assert_true(says(fixture, "\nperfd_job_begin_timestamp_seconds{job=\"job-0\"} 1763676000\n"));
-        assert_true(says(fixture, "\nperfd_job_cpu_over_threshold_ratio{job=\"job-1\",cpus=\"any\",threshold=\"0.2\"} "));
+        assert_true(says(fixture, "\nperfd_job_cpu_over_threshold_ratio{job=\"job-1\",scope=\"node\",cpus=\"any\",threshold=\"0.2\"} "));
         assert_int_equal(count(fixture, "# TYPE perfd_job_cpu_over_threshold_ratio gauge\n"), 1);
         assert_int_equal(count(fixture, "perfd_job_cpu_over_threshold_ratio{job=\"job-0\""), 12);
         assert_int_equal(count(fixture, "# TYPE perfd_job_disk_read_bytes_total counter\n"), 1);
-        assert_int_equal(count(fixture, "{job=\"job-0\""), N_METRICS + 2);
+        assert_int_equal(count(fixture, "{job=\"job-0\""), N_METRICS + N_USAGES + 2);
+        check_contiguous(fixture);
+}
+
+static void what_means_the_same_of_node_and_job_is_one_family(void **state) {
+        static const char *const families[] = {
+                "cpu_utilization_ratio",
+                "cpu_user_seconds_total",
+                "cpu_system_seconds_total",
+                "cpu_unused_seconds",
+                "disk_read_bytes_total",
+                "disk_written_bytes_total",
+                "oom_kills_total",
+                "pressure_cpu_waiting_seconds_total",
+                "pressure_memory_waiting_seconds_total",
+                "pressure_memory_stalled_seconds_total",
+                "pressure_io_waiting_seconds_total",
+                "pressure_io_stalled_seconds_total",
+        };
+        Fixture *fixture = *state;
+
+        metrics_jobs(&fixture->exposition, &fixture->snapshot);
+        for (size_t i = 0; i < N_ELEMENTS(families); i++) {
+                char line[128];
+
+                (void)snprintf(line, sizeof(line), "\nperfd_job_%s{job=\"job-1\",scope=\"node\"} ", families[i]);
+                assert_int_equal(count(fixture, line), 1);
+                (void)snprintf(line, sizeof(line), "\nperfd_job_%s{job=\"job-1\",scope=\"job\"} ", families[i]);
+                assert_int_equal(count(fixture, line), 1);
+        }
+}
+
+static void both_tables_agree_on_the_families_they_share(void **state) {
+        size_t n_shared = 0;
+
+        (void)state;
+        for (UsageMetric own = 0; own < N_USAGES; own++) {
+                const MetricInfo *info = &usage_info[own];
+
+                for (UsageMetric other = 0; other < own; other++)
+                        assert_string_not_equal(info->family, usage_info[other].family);
+                for (Metric metric = 0; metric < N_METRICS; metric++) {
+                        if (strcmp(info->family, metric_info[metric].family) != 0)
+                                continue;
+                        assert_int_equal(info->type, metric_info[metric].type);
+                        assert_string_equal(info->unit, metric_info[metric].unit);
+                        assert_string_equal(metric_info[metric].label, "");
+                        n_shared++;
+                }
+        }
+        assert_int_equal(n_shared, 12);
+}
+
+static void names_are_on_the_info_alone_whatever_is_in_them(void **state) {
+        Fixture *fixture = *state;
+        JobInfo *info = &fixture->snapshot.jobs[1].info;
+
+        (void)snprintf(info->name, sizeof(info->name), "gr\xc3\xbcn \"1\"\n\\x \xff");
+        info->enclosure = ENCLOSURE_SCOPE;
+        info->node = 3;
+        metrics_jobs(&fixture->exposition, &fixture->snapshot);
+        assert_true(says(fixture, "\nperfd_job_info{job=\"job-1\",name=\"gr\xc3\xbcn \\\"1\\\"\\n\\\\x \xef\xbf\xbd\",user=\"ada\","
+                                  "state=\"running\",enclosure=\"scope\",rank=\"1\",node=\"3\"} 1\n"));
+        assert_true(says(fixture, "\nperfd_job_info{job=\"job-0\",name=\"training \\\"0\\\"\",user=\"ada\",state=\"running\","
+                                  "enclosure=\"none\",rank=\"0\"} 1\n"));
+        assert_int_equal(count(fixture, "name="), 2);
+        assert_int_equal(count(fixture, "user="), 2);
         check_contiguous(fixture);
 }
 
@@ -171,11 +235,24 @@ static void an_absent_metric_of_a_job_has_no_sample(void **state) {
         fixture->snapshot.jobs[1].metrics.quality[METRIC_CPU_MAX] = QUALITY_SAMPLED;
         fixture->snapshot.jobs[0].info.rank = -1;
         metrics_jobs(&fixture->exposition, &fixture->snapshot);
-        assert_false(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-0\""));
-        assert_true(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-1\"} "));
-        assert_false(says(fixture, "perfd_job_cpu_utilization_peak_ratio{job=\"job-0\",cpus=\"mean\"}"));
-        assert_true(says(fixture, "perfd_job_cpu_utilization_peak_ratio{job=\"job-1\",cpus=\"mean\"}"));
+        assert_false(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-0\",scope=\"node\"}"));
+        assert_true(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-0\",scope=\"job\"}"));
+        assert_true(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-1\",scope=\"node\"} "));
+        assert_false(says(fixture, "perfd_job_cpu_utilization_peak_ratio{job=\"job-0\",scope=\"node\",cpus=\"mean\"}"));
+        assert_true(says(fixture, "perfd_job_cpu_utilization_peak_ratio{job=\"job-1\",scope=\"node\",cpus=\"mean\"}"));
         assert_false(says(fixture, "rank=\"-1\""));
+}
+
+static void a_job_without_a_group_has_the_nodes_numbers_alone(void **state) {
+        Fixture *fixture = *state;
+
+        for (size_t i = 0; i < fixture->snapshot.n_jobs; i++)
+                memset(fixture->snapshot.jobs[i].usage.quality, QUALITY_NO_GROUP, N_USAGES);
+        metrics_jobs(&fixture->exposition, &fixture->snapshot);
+        assert_false(says(fixture, "scope=\"job\""));
+        assert_false(says(fixture, "perfd_job_cpus_given"));
+        assert_int_equal(count(fixture, "scope=\"node\""), 2 * N_METRICS);
+        check_contiguous(fixture);
 }
 
 static void jobs_beyond_the_limit_are_counted(void **state) {
@@ -196,6 +273,10 @@ static void perfd_tells_of_itself(void **state) {
         fixture->snapshot.self.sources_absent = 1U << SOURCE_PSI_IO;
         fixture->snapshot.self.n_source_failures[SOURCE_PSI_IO] = 7;
         fixture->snapshot.self.n_requests[1] = 9;
+        fixture->snapshot.self.n_groups_found = 21;
+        fixture->snapshot.self.n_groups_unrecognized = 22;
+        fixture->snapshot.self.n_groups_not_watched = 23;
+        fixture->snapshot.self.n_jobs_with_cgroup = 24;
         fixture->http.n_requests_by_class[4] = 5;
         metrics_self(&fixture->exposition, &fixture->snapshot, &fixture->http);
         assert_true(says(fixture, "\nperfd_build_info{version=\"" PERFD_VERSION "\"} 1\n"));
@@ -206,6 +287,10 @@ static void perfd_tells_of_itself(void **state) {
         assert_true(says(fixture, "\nperfd_requests_total{status=\"DUPLICATE\"} 9\n"));
         assert_true(says(fixture, "\nperfd_http_requests_total{class=\"4xx\"} 5\n"));
         assert_true(says(fixture, "\nperfd_store_writable 0\n"));
+        assert_true(says(fixture, "\nperfd_cgroups_found_total 21\n"));
+        assert_true(says(fixture, "\nperfd_cgroups_unrecognized_total 22\n"));
+        assert_true(says(fixture, "\nperfd_cgroups_not_watched_total 23\n"));
+        assert_true(says(fixture, "\nperfd_jobs_with_cgroup 24\n"));
         check_contiguous(fixture);
 }
 
@@ -218,7 +303,11 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(of_two_mounts_on_one_place_the_last_is_shown, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_number_of_series_does_not_depend_on_cpus, setup, teardown),
                 cmocka_unit_test_setup_teardown(families_of_jobs_stand_together, setup, teardown),
+                cmocka_unit_test_setup_teardown(what_means_the_same_of_node_and_job_is_one_family, setup, teardown),
+                cmocka_unit_test_setup_teardown(both_tables_agree_on_the_families_they_share, setup, teardown),
+                cmocka_unit_test_setup_teardown(names_are_on_the_info_alone_whatever_is_in_them, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_absent_metric_of_a_job_has_no_sample, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_job_without_a_group_has_the_nodes_numbers_alone, setup, teardown),
                 cmocka_unit_test_setup_teardown(jobs_beyond_the_limit_are_counted, setup, teardown),
                 cmocka_unit_test_setup_teardown(perfd_tells_of_itself, setup, teardown),
         };

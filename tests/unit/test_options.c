@@ -43,7 +43,8 @@ static void assert_wrong(const char *line, uint64_t accepted, const char *words)
 }
 
 #define ALL (OPTION(JOB) | OPTION(TIMEOUT) | OPTION(JSON) | OPTION(LABEL) | OPTION(RANK) | OPTION(LIMIT) | OPTION(VERBOSE) | \
-             OPTION(EXIT_STATUS) | OPTION(STATE) | OPTION(INDICATOR) | OPTION(INTERVAL) | OPTION(PID) | OPTIONS_GLOBAL)
+             OPTION(EXIT_STATUS) | OPTION(STATE) | OPTION(INDICATOR) | OPTION(INTERVAL) | OPTION(PID) | \
+             OPTION(RANKS) | OPTION(NODE) | OPTION(NODES) | OPTIONS_GLOBAL)
 
 static void options_and_arguments_may_stand_in_any_order(void **state) {
         Parsed p;
@@ -157,6 +158,24 @@ static void values_are_checked_in_words(void **state) {
         assert_wrong("--label a=\x1b[2J", ALL, "without control characters");
 }
 
+static void places_in_a_run_count_from_zero(void **state) {
+        Parsed p;
+
+        (void)state;
+        parse(&p, "--rank 3 --ranks 4 --node 1 --nodes 2", ALL, false);
+        assert_int_equal(p.r, 0);
+        assert_int_equal(p.options.n_ranks, 4);
+        assert_int_equal(p.options.node, 1);
+        assert_int_equal(p.options.n_nodes, 2);
+
+        assert_wrong("--rank 4 --ranks 4", ALL, "--rank 4 is none of --ranks 4: they are 0 to 3");
+        assert_wrong("--nodes 2 --node 2", ALL, "--node 2 is none of --nodes 2: they are 0 to 1");
+        assert_wrong("--node -1", ALL, "a number from 0 to");
+        assert_wrong("--nodes 0", ALL, "a number from 1 to");
+        assert_wrong("--ranks 1e3", ALL, "a number from 1 to");
+        assert_wrong("--nodes 4294967296", ALL, "a number from 1 to 2147483647");
+}
+
 static void labels_add_up_to_their_limit(void **state) {
         char texts[JOB_LABELS_MAX + 1][6];
         Options options;
@@ -253,6 +272,7 @@ int main(void) {
                 cmocka_unit_test(an_option_of_another_command_is_none),
                 cmocka_unit_test(arguments_are_neither_forgotten_nor_invented),
                 cmocka_unit_test(values_are_checked_in_words),
+                cmocka_unit_test(places_in_a_run_count_from_zero),
                 cmocka_unit_test(labels_add_up_to_their_limit),
                 cmocka_unit_test(distances_count_typos),
                 cmocka_unit_test(commands_are_found_by_one_or_two_words),

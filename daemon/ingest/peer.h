@@ -1,0 +1,28 @@
+#pragma once
+
+/*
+ * Peer: who is at the other end of a connection, as the kernel says it
+ *
+ * The kernel notes who it was when the peer connected. A descriptor that is handed on, to a child or over another
+ * socket, still speaks for the process that connected: its uid, its groups, its cgroup.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/request.h"
+
+/*
+ * uid, gid and pid, and a pidfd where one can be had, which the caller closes; it is -1 when the process is gone or
+ * there are no descriptors left. is_admin is set for root alone. 0 or a negative errno.
+ */
+int peer_read(int fd, Peer *ret);
+
+/* Whether `gid` is the peer's group, or one of those it had besides when it connected. */
+bool peer_is_member(int fd, const Peer *peer, uint32_t gid);
+
+/*
+ * What peer_read() does where the kernel cannot give it the peer itself, before Linux 6.5: a pidfd of the process that
+ * has this number and belongs to this user, or -1.
+ */
+int peer_open_pidfd(int32_t pid, uint32_t uid);

@@ -1,0 +1,45 @@
+#pragma once
+
+/*
+ * Finder rules: the patterns of all settings, applied to one directory after the other
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "model/pattern.h"
+
+/* A setting of [patterns]: its name, and patterns separated by blanks ("" is off). perfd.conf(5) says how they are written.
+ * `others` are names, separated by blanks, that lie where jobs do and are none. NULL: anything may lie there, and nothing is counted. */
+typedef struct FinderPattern {
+        const char *name, *text, *others;
+} FinderPattern;
+
+/* One pattern of a setting. */
+typedef struct FinderRule {
+        Pattern pattern;
+        char setting[32];
+        bool is_exclusive; /* jobs and others are all there is where jobs are */
+        char others[64];
+} FinderRule;
+
+typedef struct FinderRules {
+        FinderRule *items; /* owned */
+        size_t n;
+} FinderRules;
+
+/* Patterns are copied and have been checked by pattern_check(). 0 or -ENOMEM. */
+int finder_rules_init(FinderRules *rules, const FinderPattern *patterns, size_t n_patterns);
+void finder_rules_deinit(FinderRules *rules);
+
+/* States are those of each rule. */
+void finder_rules_begin(const FinderRules *rules, PatternStates *ret_states);
+
+typedef struct FinderVerdict {
+        int rule;             /* that says it is a job; -1: none does */
+        bool leads_on;        /* there may be jobs below it */
+        bool is_unrecognized; /* a job was expected here */
+} FinderVerdict;
+
+/* Of the directory `name` in one with the states `parent`. A setting's patterns lead no further below its own jobs. */
+FinderVerdict finder_rules_judge(const FinderRules *rules, const PatternStates *parent, const char *name, PatternStates *ret_states);

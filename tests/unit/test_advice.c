@@ -1,0 +1,371 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/advice.h"
+#include "util/scoped.h"
+
+#define GIB 1073741824.0
+
+typedef struct Fixture {
+        MetricSet metrics;
+        UsageSet usage;
+        AdviceInput input;
+        Advice advice[ADVICE_MAX];
+        size_t n;
+} Fixture;
+
+static void own(Fixture *fixture, UsageMetric metric, double value) {
+        fixture->usage.value[metric] = value;
+        fixture->usage.quality[metric] = QUALITY_EXACT;
+}
+
+static void node(Fixture *fixture, Metric metric, double value) {
+        fixture->metrics.value[metric] = value;
+        fixture->metrics.quality[metric] = QUALITY_EXACT;
+}
+
+/* A job of an hour on a node of 64 CPUs, that used what it was given and waited for nothing. */
+static void make_balanced(Fixture *fixture) {
+        *fixture = (Fixture){
+                .input = { .n_node_cpus = 64, .node_memory_bytes = 256ULL << 30 },
+        };
+        fixture->input.metrics = &fixture->metrics;
+        fixture->input.usage = &fixture->usage;
+        for (Metric metric = 0; metric < N_METRICS; metric++)
+                node(fixture, metric, 0);
+        for (UsageMetric metric = 0; metric < N_USAGES; metric++)
+                own(fixture, metric, 0);
+
+        node(fixture, METRIC_DURATION, 3600);
+        node(fixture, METRIC_CPU_HOURS, 64 * 3600);
+        node(fixture, METRIC_CPU_MEAN, 0.5);
+        own(fixture, USAGE_CPU_GIVEN, 32);
+        own(fixture, USAGE_CPU_MEAN, 30);
+        own(fixture, USAGE_CPU_MAX, 32);
+        own(fixture, USAGE_CPU_RATIO, 30.0 / 32);
+        own(fixture, USAGE_MEMORY_LIMIT, 4 * GIB);
+        own(fixture, USAGE_MEMORY_PEAK, 3 * GIB);
+        own(fixture, USAGE_MEMORY_RATIO, 0.75);
+}
+
+static int setup(void **state) {
+        *state = calloc(1, sizeof(Fixture));
+        assert_non_null(*state);
+        make_balanced(*state);
+        return 0;
+}
+
+static int teardown(void **state) {
+        free(*state);
+        return 0;
+}
+
+static void give(Fixture *fixture) {
+        fixture->n = advice_give(&fixture->input, fixture->advice);
+}
+
+static void check_one(Fixture *fixture, const char *rule, const char *text) {
+        give(fixture);
+        assert_int_equal(fixture->n, 1);
+        assert_string_equal(fixture->advice[0].rule, rule);
+        assert_string_equal(fixture->advice[0].text, text);
+}
+
+static void check_none(Fixture *fixture) {
+        give(fixture);
+        if (fixture->n > 0)
+                fail_msg("%s: %s", fixture->advice[0].rule, fixture->advice[0].text);
+}
+
+static void a_balanced_job_gets_no_advice(void **state) {
+        check_none(*state);
+}
+
+static void cpus_that_were_not_used_are_named(void **state) {
+        Fixture *fixture = *state;
+
+        own(fixture, USAGE_CPU_MEAN, 3.1);
+        own(fixture, USAGE_CPU_MAX, 5.7);
+        check_one(fixture, "cpu-unused", "It was given 32 CPUs and used 3.1 on average: 6 CPUs would have been enough.");
+        fixture->input.is_running = true;
+        check_one(fixture, "cpu-unused", "It was given 32 CPUs and used 3.1 on average so far: 6 CPUs would have been enough.");
+        fixture->input.is_running = false;
+
+        own(fixture, USAGE_CPU_MAX, 1.02); /* a moment's reading can be a little off */
+        own(fixture, USAGE_CPU_MEAN, 1);
+        check_one(fixture, "cpu-unused", "It was given 32 CPUs and used 1 on average: 1 CPU would have been enough.");
+        own(fixture, USAGE_CPU_MAX, 31.6); /* used them all for a while */
+        check_one(fixture, "cpu-unused", "It was given 32 CPUs and used 1 on average.");
+        fixture->usage.quality[USAGE_CPU_MAX] = QUALITY_TOO_SHORT;
+        check_one(fixture, "cpu-unused", "It was given 32 CPUs and used 1 on average.");
+
+        own(fixture, USAGE_CPU_GIVEN, 64); /* nobody set a limit */
+        check_one(fixture, "cpu-unused", "It could use all 64 CPUs of the node and used 1 on average: others could have the rest.");
+
+        own(fixture, USAGE_CPU_MEAN, 26); /* 40 % */
+        check_none(fixture);
+        own(fixture, USAGE_CPU_GIVEN, 1.5); /* not a whole CPU */
+        own(fixture, USAGE_CPU_MEAN, 0.55);
+        check_none(fixture);
+}
+
+static void a_quota_that_was_always_used_up_is_too_small(void **state) {
+        Fixture *fixture = *state;
+
+        own(fixture, USAGE_CPU_GIVEN, 2);
+        own(fixture, USAGE_CPU_MEAN, 1.96);
+        own(fixture, USAGE_CPU_RATIO, 0.98);
+        check_none(fixture); /* without throttling it fits */
+        own(fixture, USAGE_THROTTLED_RATIO, 0.99);
+        check_one(fixture, "cpu-limited", "It used 98 % of its quota of 2 CPUs and was throttled 99 % of the time: ask for more CPUs.");
+        own(fixture, USAGE_CPU_GIVEN, 1);
+        check_one(fixture, "cpu-limited", "It used 98 % of its quota of 1 CPU and was throttled 99 % of the time: ask for more CPUs.");
+        own(fixture, USAGE_CPU_GIVEN, 0.5);
+        check_one(fixture, "cpu-limited", "It used 98 % of its quota of 0.5 CPUs and was throttled 99 % of the time: ask for more CPUs.");
+}
+
+static void throttling_in_bursts_is_told_with_its_share(void **state) {
+        Fixture *fixture = *state;
+
+        own(fixture, USAGE_CPU_GIVEN, 4);
+        own(fixture, USAGE_CPU_MEAN, 2.4);
+        own(fixture, USAGE_CPU_RATIO, 0.6);
+        own(fixture, USAGE_THROTTLED_RATIO, 0.4);
+        check_one(fixture, "throttled",
+                  "It was throttled 40 % of the time, though it used 2.4 of its quota of 4 CPUs on average: start fewer threads, or ask "
+                  "for more CPUs.");
+        own(fixture, USAGE_THROTTLED_RATIO, 0.24);
+        check_none(fixture);
+}
+
+static void waiting_is_told_as_a_share_of_the_time(void **state) {
+        Fixture *fixture = *state;
+
+        own(fixture, USAGE_PSI_IO_SOME, 0.61 * 3600);
+        check_one(fixture, "io-wait", "It waited for I/O 61 % of the time: fewer, larger reads and writes or a faster disk would help.");
+        own(fixture, USAGE_PSI_IO_SOME, 0.24 * 3600);
+        check_none(fixture);
+
+        own(fixture, USAGE_PSI_MEMORY_SOME, 3601); /* read a little later than the clock */
+        check_one(fixture, "memory-pressure", "It waited for memory 100 % of the time: with more memory it would be faster.");
+        own(fixture, USAGE_PSI_MEMORY_SOME, 0.09 * 3600);
+        check_none(fixture);
+}
+
+static void waiting_for_cpus_matters_only_where_others_had_them(void **state) {
+        Fixture *fixture = *state;
+
+        own(fixture, USAGE_PSI_CPU_SOME, 0.45 * 3600);
+        node(fixture, METRIC_CPU_MEAN, 0.97);
+        check_none(fixture); /* it got what it was given */
+        own(fixture, USAGE_CPU_RATIO, 0.6);
+        own(fixture, USAGE_CPU_MEAN, 19.2);
+        check_one(fixture, "cpu-pressure",
+                  "It waited for a CPU 45 % of the time while the node was 97 % busy: others used the CPUs it could have had.");
+        node(fixture, METRIC_CPU_MEAN, 0.8);
+        check_none(fixture);
+}
+
+static void memory_near_its_limit_is_a_warning(void **state) {
+        Fixture *fixture = *state;
+
+        own(fixture, USAGE_MEMORY_RATIO, 0.97);
+        check_one(fixture, "memory-limit",
+                  "Its memory peaked at 97 % of the limit of 4.0 GiB, page cache included: with little more it may be killed.");
+        own(fixture, USAGE_MEMORY_LIMIT, 512 << 20);
+        check_one(fixture, "memory-limit",
+                  "Its memory peaked at 97 % of the limit of 512 MiB, page cache included: with little more it may be killed.");
+        fixture->usage.quality[USAGE_MEMORY_LIMIT] = QUALITY_NO_LIMIT; /* the ratio is of the node's */
+        check_none(fixture);
+}
+
+static void kills_are_told_however_short_the_job_was(void **state) {
+        Fixture *fixture = *state;
+
+        node(fixture, METRIC_DURATION, 0.2);
+        own(fixture, USAGE_MEMORY_RATIO, 1);
+        own(fixture, USAGE_OOM_KILLS, 1);
+        check_one(fixture, "oom-killed",
+                  "1 process of the job was killed for lack of memory, at a limit of 4.0 GiB: ask for more memory.");
+        own(fixture, USAGE_OOM_KILLS, 3);
+        check_one(fixture, "oom-killed",
+                  "3 processes of the job were killed for lack of memory, at a limit of 4.0 GiB: ask for more memory.");
+        fixture->usage.quality[USAGE_MEMORY_LIMIT] = QUALITY_NO_LIMIT;
+        check_one(fixture, "oom-killed", "3 processes of the job were killed for lack of memory.");
+}
+
+static void memory_that_was_not_used_matters_in_long_jobs_that_ended(void **state) {
+        Fixture *fixture = *state;
+
+        own(fixture, USAGE_MEMORY_LIMIT, 64 * GIB);
+        own(fixture, USAGE_MEMORY_PEAK, 1.6 * GIB);
+        own(fixture, USAGE_MEMORY_RATIO, 1.6 / 64);
+        check_one(fixture, "memory-unused", "Its memory peaked at 1.6 GiB of the 64.0 GiB it may use: 2.0 GiB would have been enough.");
+        fixture->input.is_running = true;
+        check_none(fixture);
+        fixture->input.is_running = false;
+        node(fixture, METRIC_DURATION, 599);
+        check_none(fixture);
+        node(fixture, METRIC_DURATION, 600);
+        own(fixture, USAGE_MEMORY_LIMIT, GIB);
+        own(fixture, USAGE_MEMORY_PEAK, 0.01 * GIB);
+        check_none(fixture);
+}
+
+static void what_the_node_lacked_is_told_of_the_node(void **state) {
+        Fixture *fixture = *state;
+
+        node(fixture, METRIC_SWAP_IN, 50000);
+        check_one(fixture, "node-swapped",
+                  "The node swapped meanwhile and read back 50000 pages: its memory was not enough for all that ran.");
+        node(fixture, METRIC_SWAP_IN, 20000);
+        check_none(fixture);
+        node(fixture, METRIC_CPU_STEAL, 0.23 * 64 * 3600);
+        check_one(fixture, "cpu-stolen", "The hypervisor gave 23 % of the node's CPU time to others meanwhile.");
+        node(fixture, METRIC_CPU_HOURS, 0);
+        check_none(fixture);
+}
+
+static void the_weightiest_come_first_and_one_of_a_kind(void **state) {
+        Fixture *fixture = *state;
+
+        own(fixture, USAGE_OOM_KILLS, 1);
+        own(fixture, USAGE_MEMORY_RATIO, 1);
+        own(fixture, USAGE_PSI_MEMORY_SOME, 3000);
+        own(fixture, USAGE_PSI_IO_SOME, 3000);
+        own(fixture, USAGE_CPU_MEAN, 1);
+        node(fixture, METRIC_SWAP_IN, 1e6);
+        node(fixture, METRIC_CPU_STEAL, 64 * 1800);
+        give(fixture);
+        assert_int_equal(fixture->n, 3);
+        assert_string_equal(fixture->advice[0].rule, "oom-killed");
+        assert_string_equal(fixture->advice[1].rule, "io-wait");
+        assert_string_equal(fixture->advice[2].rule, "node-swapped");
+
+        own(fixture, USAGE_THROTTLED_RATIO, 1); /* and hardly used: one of both is said */
+        own(fixture, USAGE_CPU_RATIO, 1.0 / 32);
+        give(fixture);
+        assert_int_equal(fixture->n, 3);
+        assert_string_equal(fixture->advice[1].rule, "throttled");
+}
+
+/* Everything is wrong with it at once. */
+static void make_worst(Fixture *fixture) {
+        own(fixture, USAGE_OOM_KILLS, 1e15);
+        own(fixture, USAGE_MEMORY_LIMIT, 1e18);
+        own(fixture, USAGE_MEMORY_RATIO, 9);
+        own(fixture, USAGE_PSI_MEMORY_SOME, 1e9);
+        own(fixture, USAGE_PSI_IO_SOME, 1e9);
+        own(fixture, USAGE_PSI_CPU_SOME, 1e9);
+        own(fixture, USAGE_THROTTLED_RATIO, 1);
+        own(fixture, USAGE_CPU_GIVEN, 8192.5);
+        own(fixture, USAGE_CPU_MEAN, 1234.5);
+        own(fixture, USAGE_CPU_RATIO, 0.2);
+        node(fixture, METRIC_CPU_MEAN, 1);
+        node(fixture, METRIC_SWAP_IN, 1e15);
+        node(fixture, METRIC_CPU_STEAL, 1e9);
+}
+
+static void a_job_too_short_to_judge_gets_no_advice(void **state) {
+        Fixture *fixture = *state;
+
+        make_worst(fixture);
+        own(fixture, USAGE_OOM_KILLS, 0);
+        node(fixture, METRIC_DURATION, 9.9);
+        check_none(fixture);
+        fixture->metrics.quality[METRIC_DURATION] = QUALITY_LOST;
+        check_none(fixture);
+}
+
+static void absent_numbers_give_no_advice(void **state) {
+        Fixture *fixture = *state;
+
+        make_worst(fixture);
+        memset(fixture->usage.quality, QUALITY_NO_GROUP, sizeof(fixture->usage.quality));
+        memset(fixture->metrics.quality, QUALITY_UNKNOWN_SOURCE, sizeof(fixture->metrics.quality));
+        node(fixture, METRIC_DURATION, 3600);
+        check_none(fixture);
+
+        make_worst(fixture);
+        for (UsageMetric metric = 0; metric < N_USAGES; metric++)
+                own(fixture, metric, NAN);
+        for (Metric metric = 0; metric < N_METRICS; metric++)
+                node(fixture, metric, metric == METRIC_DURATION ? 3600 : NAN);
+        check_none(fixture);
+}
+
+/* Each number alone, absent: what needs it is not said, and nothing breaks. */
+static void any_one_number_may_be_absent(void **state) {
+        Fixture *fixture = *state;
+
+        for (UsageMetric metric = 0; metric < N_USAGES; metric++) {
+                make_balanced(fixture);
+                fixture->usage.quality[metric] = QUALITY_NOT_ENABLED;
+                check_none(fixture);
+        }
+        for (Metric metric = 0; metric < N_METRICS; metric++) {
+                make_balanced(fixture);
+                fixture->metrics.quality[metric] = QUALITY_UNKNOWN_SOURCE;
+                check_none(fixture);
+        }
+}
+
+static void every_sentence_fits(void **state) {
+        Fixture *fixture = *state;
+
+        make_worst(fixture);
+        for (int without = -1; without < N_USAGES; without++) {
+                make_worst(fixture);
+                if (without >= 0)
+                        own(fixture, (UsageMetric)without, 0);
+                give(fixture);
+                for (size_t i = 0; i < fixture->n; i++) {
+                        size_t n = strlen(fixture->advice[i].text);
+
+                        assert_true(n < sizeof(fixture->advice[i].text) - 1);
+                        assert_int_equal(fixture->advice[i].text[n - 1], '.');
+                }
+        }
+}
+
+static void rules_have_each_its_name(void **state) {
+        (void)state;
+
+        for (size_t i = 0; advice_rules[i]; i++) {
+                assert_int_equal(strspn(advice_rules[i], "abcdefghijklmnopqrstuvwxyz-"), strlen(advice_rules[i]));
+                for (size_t k = 0; k < i; k++)
+                        assert_string_not_equal(advice_rules[i], advice_rules[k]);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(a_balanced_job_gets_no_advice, setup, teardown),
+                cmocka_unit_test_setup_teardown(cpus_that_were_not_used_are_named, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_quota_that_was_always_used_up_is_too_small, setup, teardown),
+                cmocka_unit_test_setup_teardown(throttling_in_bursts_is_told_with_its_share, setup, teardown),
+                cmocka_unit_test_setup_teardown(waiting_is_told_as_a_share_of_the_time, setup, teardown),
+                cmocka_unit_test_setup_teardown(waiting_for_cpus_matters_only_where_others_had_them, setup, teardown),
+                cmocka_unit_test_setup_teardown(memory_near_its_limit_is_a_warning, setup, teardown),
+                cmocka_unit_test_setup_teardown(kills_are_told_however_short_the_job_was, setup, teardown),
+                cmocka_unit_test_setup_teardown(memory_that_was_not_used_matters_in_long_jobs_that_ended, setup, teardown),
+                cmocka_unit_test_setup_teardown(what_the_node_lacked_is_told_of_the_node, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_weightiest_come_first_and_one_of_a_kind, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_job_too_short_to_judge_gets_no_advice, setup, teardown),
+                cmocka_unit_test_setup_teardown(absent_numbers_give_no_advice, setup, teardown),
+                cmocka_unit_test_setup_teardown(any_one_number_may_be_absent, setup, teardown),
+                cmocka_unit_test_setup_teardown(every_sentence_fits, setup, teardown),
+                cmocka_unit_test_setup_teardown(rules_have_each_its_name, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
