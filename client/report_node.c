@@ -149,6 +149,11 @@ static void write_bar_lines(Sheet *sheet, const Line *lines, size_t n) {
                 write_bar_line(sheet, &lines[i]);
 }
 
+static void trim(Buffer *out) {
+        while (out->n > 0 && out->text[out->n - 1] == ' ')
+                out->n--;
+}
+
 static void write_pair_line(Sheet *sheet, size_t i) {
         Buffer *out = sheet->screen->out;
         MetricValue value;
@@ -156,15 +161,16 @@ static void write_pair_line(Sheet *sheet, size_t i) {
         buffer_printf(out, "  %-*s ", (int)LABEL_COLUMNS, pair_lines[i].label);
         for (size_t k = 0; k < 2; k++) {
                 if (metric_value_get(sheet->job, pair_lines[i].keys[k], &value)) {
-                        if (k > 0 && sheet->screen->width < PAIR_WIDTH_MIN)
+                        if (k > 0 && sheet->screen->width < PAIR_WIDTH_MIN) {
+                                trim(out);
                                 buffer_printf(out, "\n%*s", (int)(2 + LABEL_COLUMNS + 1), "");
+                        }
                         put_value(sheet, &value);
                         buffer_printf(out, "%-10s", pair_lines[i].words[k]);
                 } else if (k == 0)
                         put_absence(sheet, pair_lines[i].keys[k]);
         }
-        while (out->n > 0 && out->text[out->n - 1] == ' ')
-                out->n--;
+        trim(out);
         buffer_putc(out, '\n');
 }
 

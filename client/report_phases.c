@@ -32,6 +32,7 @@ typedef struct Phases {
         size_t n;
         size_t n_hidden;  /* names that are not shown */
         double seconds;   /* of all */
+        bool has_cores;
         bool is_of_node;  /* cores: the node's, since the job has no numbers of its own */
 } Phases;
 
@@ -83,6 +84,7 @@ static void add_phase(const Sheet *sheet, Phases *phases, const Value *value) {
         phase->is_lasting |= time_get(value, "end_ms") == 0;
         if (!find_cores(sheet, value, phases->is_of_node, &cores))
                 return;
+        phases->has_cores = true;
         phase->cpu_seconds += seconds * cores.value;
         phase->cores_seconds += seconds;
         phase->is_exact &= cores.is_exact;
@@ -187,8 +189,10 @@ static void write_table(Sheet *sheet, const Phases *phases, bool is_truncated) {
         screen_pad(screen, strlen("Phases"), 2 + columns.name);
         put_right(screen, "time", 1 + TIME_COLUMNS);
         buffer_puts(screen->out, "  share");
-        screen_pad(screen, strlen("share"), columns.bar);
-        put_right(screen, phases->is_of_node ? "node's CPUs" : "cores", CORES_COLUMNS - 1);
+        if (phases->has_cores) {
+                screen_pad(screen, strlen("share"), columns.bar);
+                put_right(screen, phases->is_of_node ? "node's CPUs" : "cores", CORES_COLUMNS - 1);
+        }
         buffer_putc(screen->out, '\n');
 
         for (size_t i = 0; i < phases->n; i++)

@@ -55,7 +55,7 @@ static void write_counts(Screen *screen, const Run *run) {
         if (ranks > 0 && run->n_ranks > 0)
                 row_printf(&row, "%" PRId64 " of %" PRIu32 " ranks", ranks, run->n_ranks);
         else
-                row_printf(&row, "%zu %s", run->n_reports, run->n_reports > 1 ? (ranks > 0 ? "ranks" : "jobs") : ranks > 0 ? "rank" : "job");
+                row_printf(&row, "%zu %s%s", run->n_reports, ranks > 0 ? "rank" : "job", run->n_reports > 1 ? "s" : "");
         if (run->n_nodes > run->n_hosts)
                 row_printf(&row, "%zu of %" PRIu32 " hosts", run->n_hosts, run->n_nodes);
         else if (run->n_hosts > 0)

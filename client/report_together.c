@@ -185,7 +185,8 @@ static void write_spread_row(Sheet *sheet, const Run *run, const char *label, co
         if (strcmp(min, max) == 0)
                 row_printf(&row, "%s%s in all", max, mark);
         else
-                row_printf(&row, "%s%s in %s to %s%s in %s", min, mark, least.text ? least.text : "", max, mark, most.text ? most.text : "");
+                row_printf(&row, "%s%s in %s to %s%s in %s", min, mark, least.text ? least.text : "", max, mark,
+                           most.text ? most.text : "");
         if (!isnan(imbalance)) {
                 snprintf(text, sizeof(text), "most/mean %.2f", imbalance);
                 if (imbalance >= IMBALANCE_HIGH)
