@@ -170,6 +170,9 @@ install: all
 	install -D -m 644 $(B)/perfd.pc $(DESTDIR)$(LIB_DIR)/pkgconfig/perfd.pc
 	install -D -m 644 client/perfd.h $(DESTDIR)$(INCLUDE_DIR)/perfd.h
 	install -D -m 644 proto/perfd.proto $(DESTDIR)$(PREFIX)/share/perfd/perfd.proto
+	install -d -m 755 $(DESTDIR)$(PREFIX)/share/perfd/slurm
+	for script in prolog epilog task_prolog; do to=$(DESTDIR)$(PREFIX)/share/perfd/slurm/$$script; \
+	        sed -e 's|/usr/bin/perfctl|$(BIN_DIR)/perfctl|' conf/slurm/$$script > $$to && chmod 755 $$to || exit 1; done
 	install -D -m 644 client/perfctl.bash $(DESTDIR)$(BASH_COMPLETION_DIR)/perfctl
 	test -e $(DESTDIR)$(SYSCONF_DIR)/perfd/perfd.conf || \
 	        install -D -m 644 conf/perfd.conf $(DESTDIR)$(SYSCONF_DIR)/perfd/perfd.conf

@@ -5,7 +5,14 @@
  *
  * Makes 1, 100 and 1000 groups below the mount of cgroup v2 (/sys/fs/cgroup/unified, else /sys/fs/cgroup), with every
  * controller that can be had there, reads all of them again and again, and removes them. CPU time of this thread for each
- * group and sample; rounds take turns with nothing but pread(2) of the same files, and the median counts.
+ * group and sample:
+ *
+ *     sample       as perfd takes one a second, with what it reads every ten seconds and every minute in its share
+ *     bare reads   nothing but pread(2) of the same files as often, limits left out
+ *     everything   a reading at a job's begin, end and mark, and pread(2) of all twelve files that tell it
+ *     cold         a sample, and the twelve, taken half a second apart: what caches forget meanwhile is in it
+ *
+ * Rounds take turns, and the median counts.
  */
 
 #include <errno.h>
@@ -17,15 +24,20 @@
 #include "sample/cgroup.h"
 #include "util/clock.h"
 
-#define N_ROUNDS 20
+#define N_ROUNDS 7
+#define N_COLD_ROUNDS 6
 #define N_READS_PER_ROUND 2000
 #define N_GROUPS_MAX 1000
 #define TEXT_BYTES 65536
 
+/* Those that are read every time, then those that are not. */
 static const char *const file_names[] = {
-        "cpu.stat",      "cpu.max",     "cpuset.cpus.effective", "memory.current", "memory.peak",     "memory.max",
-        "memory.events", "io.stat",     "pids.current",          "cpu.pressure",   "memory.pressure", "io.pressure",
+        "cpu.stat",      "memory.current", "memory.peak",     "io.stat",     "pids.current",
+        "memory.events", "cpu.pressure",   "memory.pressure", "io.pressure",
+        "cpu.max",       "memory.max",     "cpuset.cpus.effective",
 };
+#define N_OFTEN 5
+#define N_OFTEN_AND_SELDOM 9
 
 #define N_FILES N_ELEMENTS(file_names)
 
@@ -40,7 +52,8 @@ typedef struct Bench {
         CgroupTree *tree;
         Group groups[N_GROUPS_MAX];
         size_t n_groups;
-        size_t n_files; /* of one group */
+        size_t n_files;  /* of one group */
+        uint64_t now_ns; /* a second later for each sample, sooner than the clock */
         char text[TEXT_BYTES];
 } Bench;
 
@@ -126,35 +139,99 @@ static void remove_all(Bench *bench) {
         (void)rmdir(path);
 }
 
-static size_t n_rounds_of(const Bench *bench) {
-        return N_READS_PER_ROUND / bench->n_groups;
-}
+/* --- one sample of all groups ------------------------------------------------------------------- */
 
-static uint64_t time_bare(Bench *bench) {
-        uint64_t start_ns = clock_thread_cpu_ns();
-
-        for (size_t k = 0; k < n_rounds_of(bench); k++)
-                for (size_t g = 0; g < bench->n_groups; g++)
-                        for (size_t i = 0; i < N_FILES; i++)
-                                if (bench->groups[g].fds[i] >= 0 &&
-                                    pread(bench->groups[g].fds[i], bench->text, TEXT_BYTES, 0) < 0)
-                                        abort();
-        return (clock_thread_cpu_ns() - start_ns) / (n_rounds_of(bench) * bench->n_groups);
-}
-
-static uint64_t time_samples(const Bench *bench) {
-        uint64_t start_ns = clock_thread_cpu_ns();
-        CgroupSample sample;
-
-        for (size_t k = 0; k < n_rounds_of(bench); k++)
-                for (size_t g = 0; g < bench->n_groups; g++)
-                        if (cgroup_read(bench->groups[g].cgroup, clock_boottime_ns(), &sample) != 0)
+static void read_bare(Bench *bench, size_t first, size_t end) {
+        for (size_t g = 0; g < bench->n_groups; g++)
+                for (size_t i = first; i < end; i++)
+                        if (bench->groups[g].fds[i] >= 0 && pread(bench->groups[g].fds[i], bench->text, TEXT_BYTES, 0) < 0)
                                 abort();
-        return (clock_thread_cpu_ns() - start_ns) / (n_rounds_of(bench) * bench->n_groups);
+}
+
+static void bare(Bench *bench, size_t k) {
+        read_bare(bench, 0, N_OFTEN);
+        if (k % (CGROUP_SELDOM_NS / NS_PER_S) == 0)
+                read_bare(bench, N_OFTEN, N_OFTEN_AND_SELDOM);
+}
+
+static void bare_everything(Bench *bench, size_t k) {
+        (void)k;
+        read_bare(bench, 0, N_FILES);
+}
+
+static void sample(Bench *bench, size_t k) {
+        CgroupSample taken;
+
+        (void)k;
+        bench->now_ns += NS_PER_S;
+        for (size_t g = 0; g < bench->n_groups; g++)
+                if (cgroup_glance(bench->groups[g].cgroup, bench->now_ns, &taken) != 0)
+                        abort();
+}
+
+static void everything(Bench *bench, size_t k) {
+        CgroupSample taken;
+
+        (void)k;
+        for (size_t g = 0; g < bench->n_groups; g++)
+                if (cgroup_read(bench->groups[g].cgroup, bench->now_ns, &taken) != 0)
+                        abort();
+}
+
+/* --- measuring ---------------------------------------------------------------------------------- */
+
+enum {
+        WAY_SAMPLE,
+        WAY_BARE,
+        WAY_EVERYTHING,
+        WAY_BARE_EVERYTHING,
+        N_WAYS,
+};
+
+/* All that share of a second, per group and sample. */
+static uint64_t time_way(Bench *bench, unsigned way, size_t n) {
+        uint64_t start_ns = clock_thread_cpu_ns();
+
+        for (size_t k = 0; k < n; k++)
+                switch (way) {
+                case WAY_SAMPLE:
+                        sample(bench, k);
+                        break;
+                case WAY_BARE:
+                        bare(bench, k);
+                        break;
+                case WAY_EVERYTHING:
+                        everything(bench, k);
+                        break;
+                case WAY_BARE_EVERYTHING:
+                        bare_everything(bench, k);
+                        break;
+                }
+        return (clock_thread_cpu_ns() - start_ns) / (n * bench->n_groups);
+}
+
+static uint64_t cold(Bench *bench, unsigned way) {
+        uint64_t ns[N_COLD_ROUNDS];
+
+        for (size_t i = 0; i < N_COLD_ROUNDS; i++) {
+                usleep(500000);
+                ns[i] = time_way(bench, way, 1);
+        }
+        return median(ns, N_COLD_ROUNDS);
+}
+
+static void print(const Bench *bench, const uint64_t warm[N_WAYS], uint64_t cold_sample, uint64_t cold_bare) {
+        printf("cgroup: groups=%zu files=%zu sample=%llu bare=%llu everything=%llu bare_everything=%llu cold=%llu "
+               "cold_bare_everything=%llu ns\n",
+               bench->n_groups, bench->n_files, (unsigned long long)warm[WAY_SAMPLE], (unsigned long long)warm[WAY_BARE],
+               (unsigned long long)warm[WAY_EVERYTHING], (unsigned long long)warm[WAY_BARE_EVERYTHING],
+               (unsigned long long)cold_sample, (unsigned long long)cold_bare);
+        fflush(stdout);
 }
 
 static int measure(Bench *bench, size_t n_groups) {
-        uint64_t bare_ns[N_ROUNDS], sample_ns[N_ROUNDS], b, s;
+        size_t n = N_READS_PER_ROUND / n_groups < 10 ? 10 : N_READS_PER_ROUND / n_groups; /* groups take turns in ten seconds */
+        uint64_t ns[N_WAYS][N_ROUNDS], warm[N_WAYS];
         int r;
 
         while (bench->n_groups < n_groups) {
@@ -163,15 +240,12 @@ static int measure(Bench *bench, size_t n_groups) {
                         return r;
         }
 
-        for (size_t i = 0; i < N_ROUNDS; i++) {
-                bare_ns[i] = time_bare(bench);
-                sample_ns[i] = time_samples(bench);
-        }
-
-        b = median(bare_ns, N_ROUNDS);
-        s = median(sample_ns, N_ROUNDS);
-        printf("cgroup: %zu groups of %zu files: %llu ns of CPU per group and sample, %llu ns of bare preads, ratio %.2f\n",
-               n_groups, bench->n_files, (unsigned long long)s, (unsigned long long)b, (double)s / (double)b);
+        for (size_t i = 0; i < N_ROUNDS; i++)
+                for (unsigned way = 0; way < N_WAYS; way++)
+                        ns[way][i] = time_way(bench, way, way < WAY_EVERYTHING ? n : n / 10);
+        for (unsigned way = 0; way < N_WAYS; way++)
+                warm[way] = median(ns[way], N_ROUNDS);
+        print(bench, warm, cold(bench, WAY_SAMPLE), cold(bench, WAY_BARE_EVERYTHING));
         return 0;
 }
 
@@ -204,6 +278,7 @@ int main(int argc, char **argv) {
 
         if (!bench)
                 return 1;
+        bench->now_ns = clock_boottime_ns();
         bench->mount = argc > 1                                                ? argv[1]
                        : access("/sys/fs/cgroup/unified/cgroup.procs", F_OK) == 0 ? "/sys/fs/cgroup/unified"
                                                                                    : "/sys/fs/cgroup";

@@ -51,7 +51,7 @@ int cmd_job_begin(const Options *options) {
         launch_find(&launch);
         r = job_info_fill(&info, &with_job, &launch, NULL);
         if (r == 0)
-                r = deliver_begin(&courier, &(JobBegin){ .info = &info }, &delivery);
+                r = deliver_begin(&courier, &(JobBegin){ .info = &info, .has_uid = options_has(options, OPTION_UID) }, &delivery);
 
         return conclude(options, &courier, &delivery, r, "begun");
 }

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/metric_list.h"
 #include "client/perfctl.h"
 #include "client/question.h"
 #include "client/say.h"
@@ -30,6 +31,45 @@ static void write_metrics(Screen *screen, const Value *answer) {
         }
 }
 
+/* Equal names are both kept, as perf.py logged both: MLflow then shows one history with two values at one step. */
+static int print_list(const Options *options, const Value *answer) {
+        MetricListStyle style = {
+                .is_compat = options_has(options, OPTION_COMPAT),
+                .has_raw_names = options->has_raw_names,
+                .prefix = options->prefix ? options->prefix : "",
+        };
+        scoped(metric_list_names_deinit) MetricListNames names = {};
+        scoped(buffer_deinit) Buffer out = {};
+        int r;
+
+        r = metric_list_write(answer, &style, &out, &names);
+        if (r < 0) {
+                say("%s", strerrordesc_np(-r));
+                return EXIT_FAILED;
+        }
+        if (names.refused) {
+                say("--prefix '%s' makes the name '%s', which MLflow refuses: a name has no empty part, '.' or '..' between its '/'",
+                    style.prefix, names.refused);
+                return EXIT_USAGE;
+        }
+        if (names.n_same > 0)
+                say("%zu names are the same as another, '%s' first: --prefix leaves too little of their 50 characters. All are printed",
+                    names.n_same, names.same);
+        return print_out(&out);
+}
+
+static int check_options(const Options *options) {
+        static const OptionId more[] = { OPTION_NAMES, OPTION_PREFIX, OPTION_COMPAT };
+
+        for (size_t i = 0; i < N_ELEMENTS(more); i++) {
+                if (!options_has(options, more[i]) || options_has(options, OPTION_MLFLOW))
+                        continue;
+                say("--%s goes with --mlflow", option_info[more[i]].name);
+                return EXIT_USAGE;
+        }
+        return EXIT_DONE;
+}
+
 int cmd_metrics(const Options *options) {
         scoped(question_deinit) Question question = {};
         scoped(buffer_deinit) Buffer out = {};
@@ -42,11 +82,15 @@ int cmd_metrics(const Options *options) {
         else
                 snprintf(path, sizeof(path), "/api/v1/node");
 
-        r = question_init(&question, options);
+        r = check_options(options);
+        if (r == EXIT_DONE)
+                r = question_init(&question, options);
         if (r == EXIT_DONE)
                 r = question_ask(&question, path);
         if (r != EXIT_DONE)
                 return r;
+        if (options_has(options, OPTION_MLFLOW))
+                return print_list(options, question.answer);
         if (options_has(options, OPTION_JSON))
                 return question_print_json(&question);
 

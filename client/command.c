@@ -70,8 +70,13 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .synopsis = "[OPTION]…",
                 .summary = "List all numbers of the node or of a job",
                 .help = "One line each: name, value, unit, and whether it is exact or sampled.\n",
-                .examples = { "perfctl metrics", "perfctl metrics --job train-17 | grep cpu", "perfctl metrics --json" },
-                .options = OPTION(JOB) | OPTION(JSON),
+                .examples = {
+                        "perfctl metrics",
+                        "perfctl metrics --job train-17 | grep cpu",
+                        "perfctl metrics --json",
+                        "perfctl metrics --job train-17 --mlflow --prefix node3/",
+                },
+                .options = OPTION(JOB) | OPTION(MLFLOW) | OPTION(NAMES) | OPTION(PREFIX) | OPTION(COMPAT) | OPTION(JSON),
         },
         [COMMAND_WATCH] = {
                 .name = "watch",
@@ -106,7 +111,8 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .help = "Beginning a running job of one's own again changes nothing and is no error. With\n"
                         "--pid the job counts as interrupted when that process ends before `job end`.\n",
                 .examples = { "perfctl job begin --name train --pid $$ train-17" },
-                .options = OPTION(NAME) | OPTION(LABEL) | OPTIONS_PLACE | OPTION(PID) | OPTION(TIMEOUT) | OPTION(JSON),
+                .options = OPTION(NAME) | OPTION(LABEL) | OPTIONS_PLACE | OPTION(PID) | OPTION(UID) | OPTION(TIMEOUT) |
+                           OPTION(JSON),
                 .n_arguments_min = 1,
                 .n_arguments_max = 1,
         },
@@ -132,12 +138,25 @@ const CommandInfo command_info[N_COMMANDS] = {
         [COMMAND_DOCTOR] = {
                 .name = "doctor",
                 .synopsis = "[OPTION]…",
-                .summary = "Tell what this machine keeps from perfd, and how to turn it on",
+                .summary = "Tell what perfd lacks here, and how to turn it on",
                 .help = "Looks at the kernel, the installation and perfd itself, which need not run. Ends\n"
                         "with 0 when nothing is in trouble, though something may be missing, with 1 when\n"
                         "something is, and with 3 when perfd cannot be reached.\n",
                 .examples = { "perfctl doctor", "perfctl doctor --json", "perfctl doctor --root /mnt/node17" },
                 .options = OPTION(ROOT) | OPTION(TIMEOUT) | OPTION(JSON) | OPTION(SPOOL),
+        },
+        [COMMAND_EXPORT_PERF_REPORT] = {
+                .name = "export perf-report",
+                .synopsis = "[OPTION]… JOB",
+                .summary = "Write a job's samples as perf.py wrote them",
+                .help = "The JSON artifact of lightgbm-benchmark: for the job's rank a list of samples with\n"
+                        "twelve fields each, from the job's timeline. Counters begin at 0 with the job,\n"
+                        "or with --compat when the machine was booted, as upstream's did.\n",
+                .examples = { "perfctl export perf-report train-17 > perf_report.json",
+                              "perfctl export perf-report --compat --output perf_report.json train-17" },
+                .options = OPTION(COMPAT) | OPTION(OUTPUT),
+                .n_arguments_min = 1,
+                .n_arguments_max = 1,
         },
         [COMMAND_FLUSH] = {
                 .name = "flush",
@@ -223,7 +242,7 @@ void command_write_overview(Screen *screen) {
 
         screen_heading(screen, "Commands");
         for (unsigned id = 0; id < N_COMMANDS; id++)
-                buffer_printf(screen->out, "  %-12s %s\n", command_info[id].name, command_info[id].summary);
+                buffer_printf(screen->out, "  %-18s %s\n", command_info[id].name, command_info[id].summary);
 
         screen_heading(screen, "Options");
         write_options(screen, OPTIONS_GLOBAL | OPTION(VERSION));

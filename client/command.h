@@ -29,6 +29,7 @@ typedef enum CommandId {
         COMMAND_JOB_END,
         COMMAND_STATUS,
         COMMAND_DOCTOR,
+        COMMAND_EXPORT_PERF_REPORT,
         COMMAND_FLUSH,
         N_COMMANDS,
 } CommandId;

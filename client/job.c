@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/id.h"
 #include "client/user.h"
@@ -128,6 +129,7 @@ int job_info_fill(JobInfo *info, const Options *options, const Launch *launch, c
         utf8_copy(info->name, sizeof(info->name), options->name ? options->name : "");
         if (command)
                 job_command_format(command, info->command);
-        user_name_find(info->user, sizeof(info->user));
+        info->uid = options_has(options, OPTION_UID) ? options->uid : geteuid();
+        user_name_find(info->uid, info->user, sizeof(info->user));
         return fill_labels(info, options);
 }

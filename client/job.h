@@ -9,8 +9,8 @@
 #include "model/job.h"
 
 /*
- * Id (--job, else the launcher's, else a new one), name, labels, user, command, and the place in a parallel run: what
- * options say, else the launcher where it does not contradict them. command: its words, or NULL. 0 or < 0;
+ * Id (--job, else the launcher's, else a new one), name, labels, user (--uid, else who we are), command, and the place in
+ * a parallel run: what options say, else the launcher where it does not contradict them. command: its words, or NULL. 0 or < 0;
  * job_info_deinit() in any case.
  */
 int job_info_fill(JobInfo *info, const Options *options, const Launch *launch, char *const *command);

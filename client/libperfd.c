@@ -258,7 +258,8 @@ static int set_info(PerfdClient *client, JobInfo *info, const char *id, const Pe
         if (!id || copy_text(info->id, sizeof(info->id), id) < 0 || !name_is_valid(id, JOB_ID_MAX - 1))
                 return refuse_job(client);
 
-        user_name_find(info->user, sizeof(info->user));
+        info->uid = job && job->has_uid ? job->uid : geteuid();
+        user_name_find(info->uid, info->user, sizeof(info->user));
         info->rank = info->node = -1;
         if (!job)
                 return 0;
@@ -271,7 +272,6 @@ static int set_info(PerfdClient *client, JobInfo *info, const char *id, const Pe
 
         copy_command(info->command, sizeof(info->command), job->command);
         info->pid = job->pid;
-        info->uid = job->uid;
         info->enclosure = job->fresh ? ENCLOSURE_CGROUP : ENCLOSURE_NONE;
         return set_labels(client, info, job->labels);
 }

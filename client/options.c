@@ -24,6 +24,7 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_LABEL] = { "label", "KEY=VALUE", "A label of the job; may be repeated", 'l' },
         [OPTION_RANK] = { "rank", "N", "Rank of this process in a parallel run", 'r' },
         [OPTION_PID] = { "pid", "PID", "Process that stands for the job", 0 },
+        [OPTION_UID] = { "uid", "UID", "Whose job it is; for root and administrators", 0 },
         [OPTION_INDICATOR] = { "indicator", "WHEN", "Submit what it measured: auto, yes or no", 'i' },
         [OPTION_VERBOSE] = { "verbose", NULL, "Say on stderr what is done", 'v' },
         [OPTION_EXIT_STATUS] = { "exit-status", "N", "How it ended, 0 to 255", 0 },
@@ -38,6 +39,11 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_ALL_NODES] = { "all-nodes", NULL, "Merge reports of the nodes of a run, printed with --json", 0 },
         [OPTION_LATENCIES] = { "latencies", NULL, "The files hold seconds of a model's batches", 0 },
         [OPTION_BATCH_LENGTH] = { "batch-length", "N", "Queries in each batch (1)", 0 },
+        [OPTION_MLFLOW] = { "mlflow", NULL, "Print a JSON list as MLflow takes it", 0 },
+        [OPTION_NAMES] = { "names", "WHICH", "Names in the list: sanitised or raw", 0 },
+        [OPTION_PREFIX] = { "prefix", "TEXT", "What each name in the list begins with", 0 },
+        [OPTION_COMPAT] = { "compat", NULL, "As perf.py reads it: totals since boot", 0 },
+        [OPTION_OUTPUT] = { "output", "FILE", "Write to a file instead of standard output", 0 },
 };
 
 void options_init(Options *options) {
@@ -147,6 +153,14 @@ static int parse_indicator_mode(Options *options, const char *value) {
         return wrong(options, OPTION_INDICATOR, value, "auto, yes or no");
 }
 
+static int parse_names(Options *options, const char *value) {
+        if (strcmp(value, "raw") != 0 && strcmp(value, "sanitised") != 0)
+                return wrong(options, OPTION_NAMES, value, "sanitised or raw");
+
+        options->has_raw_names = strcmp(value, "raw") == 0;
+        return 0;
+}
+
 static int parse_state(Options *options, const char *value) {
         int state = job_state_find(value);
 
@@ -224,6 +238,17 @@ static int parse_rank(Options *options, const char *value) {
         return r;
 }
 
+/* The largest is nobody to the kernel. */
+static int parse_uid(Options *options, const char *value) {
+        uint64_t v;
+        int r;
+
+        r = parse_number(options, OPTION_UID, value, 0, UINT32_MAX - 1, &v);
+        if (r == 0)
+                options->uid = (uint32_t)v;
+        return r;
+}
+
 static int take_value(Options *options, OptionId id, const char *value) {
         switch (id) {
         case OPTION_SOCKET:
@@ -256,6 +281,8 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_i32(options, id, value, 1, INT32_MAX, &options->n_nodes);
         case OPTION_PID:
                 return parse_i32(options, id, value, 1, INT32_MAX, &options->pid);
+        case OPTION_UID:
+                return parse_uid(options, value);
         case OPTION_INDICATOR:
                 return parse_indicator_mode(options, value);
         case OPTION_EXIT_STATUS:
@@ -270,7 +297,16 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_number(options, id, value, 1, INT64_MAX, &options->count);
         case OPTION_BATCH_LENGTH:
                 return parse_number(options, id, value, 1, LATENCY_LENGTH_MAX, &options->batch_length);
+        case OPTION_OUTPUT:
+                options->output = value;
+                return 0;
+        case OPTION_NAMES:
+                return parse_names(options, value);
+        case OPTION_PREFIX:
+                return parse_text(options, id, value, METRIC_PREFIX_MAX, &options->prefix);
         case OPTION_LATENCIES:
+        case OPTION_MLFLOW:
+        case OPTION_COMPAT:
         case OPTION_HELP:
         case OPTION_VERSION:
         case OPTION_JSON:

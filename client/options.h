@@ -28,6 +28,7 @@ typedef enum OptionId {
         OPTION_LABEL,
         OPTION_RANK,
         OPTION_PID,
+        OPTION_UID,
         OPTION_INDICATOR,
         OPTION_VERBOSE,
         OPTION_EXIT_STATUS,
@@ -42,6 +43,11 @@ typedef enum OptionId {
         OPTION_NODES,
         OPTION_LATENCIES,
         OPTION_BATCH_LENGTH,
+        OPTION_MLFLOW,
+        OPTION_NAMES,
+        OPTION_PREFIX,
+        OPTION_COMPAT,
+        OPTION_OUTPUT,
         N_OPTIONS,
 } OptionId;
 
@@ -55,6 +61,8 @@ typedef struct OptionInfo {
         const char *help;
         char letter; /* 0: none */
 } OptionInfo;
+
+#define METRIC_PREFIX_MAX 201 /* with NUL; with a name behind it, it is no longer than MLflow's 250 */
 
 extern const OptionInfo option_info[N_OPTIONS];
 
@@ -73,18 +81,22 @@ typedef struct Options {
         const char *spool;
         const char *root;
         const char *name;
+        const char *output; /* file to write to */
+        const char *prefix; /* of the names of metrics */
         const char *labels[JOB_LABELS_MAX]; /* key=value, checked */
         size_t n_labels;
         int64_t rank;
         int32_t node;
         int32_t n_nodes, n_ranks; /* 0: not given */
         int32_t pid;
+        uint32_t uid;
         int32_t exit_status;
         IndicatorMode indicator;
         int state; /* JobState; -1: all */
         uint64_t limit;
         uint64_t count;
         uint64_t batch_length;
+        bool has_raw_names; /* of metrics */
         uint64_t timeout_ns;
         uint64_t interval_ns;
         char **arguments; /* what is no option */

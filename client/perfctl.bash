@@ -8,7 +8,7 @@ _perfctl_jobs() {
 _perfctl() {
         local cur prev command='' word i options
         local globals='--help --socket --http-socket --no-color'
-        local commands='run submit report metrics watch job status doctor flush help'
+        local commands='run submit report metrics watch job status doctor export flush help'
 
         COMPREPLY=()
         cur=${COMP_WORDS[COMP_CWORD]}
@@ -19,7 +19,7 @@ _perfctl() {
                 case $word in
                 --socket|--http-socket) ((i++)) ;;
                 -*) ;;
-                job) [[ $i -lt $((COMP_CWORD - 1)) ]] && command="job ${COMP_WORDS[i+1]}" || command=job; break ;;
+                job|export) [[ $i -lt $((COMP_CWORD - 1)) ]] && command="$word ${COMP_WORDS[i+1]}" || command=$word; break ;;
                 *) command=$word; break ;;
                 esac
         done
@@ -41,13 +41,16 @@ _perfctl() {
         fi
 
         case $prev in
-        --socket|--http-socket) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+        --socket|--http-socket|--output) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
         --spool|--root) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
         --job|-j) mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur"); return ;;
         --indicator|-i) mapfile -t COMPREPLY < <(compgen -W 'auto yes no' -- "$cur"); return ;;
+        --names) mapfile -t COMPREPLY < <(compgen -W 'sanitised raw' -- "$cur"); return ;;
         --state) mapfile -t COMPREPLY < <(compgen -W 'running finished interrupted' -- "$cur"); return ;;
+        --uid) mapfile -t COMPREPLY < <(compgen -W "$(cut -d : -f 3 /etc/passwd)" -- "$cur"); return ;;
         --pid) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur"); return ;;
-        --timeout|-t|--name|-n|--label|-l|--rank|-r|--ranks|--node|--nodes|--exit-status|--limit|--interval|--count|-c|--batch-length) return ;;
+        --timeout|-t|--name|-n|--label|-l|--rank|-r|--ranks|--node|--nodes|--exit-status|--limit|--interval|--count|-c) return ;;
+        --batch-length|--prefix) return ;;
         esac
 
         case $command in
@@ -56,13 +59,14 @@ _perfctl() {
         submit)        options="$globals --job --timeout --spool --latencies --batch-length --json" ;;
         report)        options="$globals --all-nodes --json" ;;
         'job show')    options="$globals --json" ;;
-        metrics)       options="$globals --job --json" ;;
+        metrics)       options="$globals --job --mlflow --names --prefix --compat --json" ;;
         watch)         options="$globals --interval --count --json" ;;
         'job list')    options="$globals --state --limit --json" ;;
-        'job begin')   options="$globals --name --label --rank --ranks --node --nodes --pid --timeout --json" ;;
+        'job begin')   options="$globals --name --label --rank --ranks --node --nodes --pid --uid --timeout --json" ;;
         'job end')     options="$globals --exit-status --timeout --json" ;;
         status)        options="$globals --timeout --spool --json" ;;
         doctor)        options="$globals --root --timeout --spool --json" ;;
+        'export perf-report') options="$globals --compat --output" ;;
         flush)         options="$globals --timeout --spool --json" ;;
         *)             options=$globals ;;
         esac
@@ -81,7 +85,8 @@ _perfctl() {
                 else
                         mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur")
                 fi ;;
-        'job show'|'job end') mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur") ;;
+        export)        mapfile -t COMPREPLY < <(compgen -W 'perf-report' -- "$cur") ;;
+        'job show'|'job end'|'export perf-report') mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur") ;;
         submit)        mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         run)           mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
         esac

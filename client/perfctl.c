@@ -32,6 +32,8 @@ static int run_command(CommandId id, const Options *options) {
                 return cmd_doctor(options);
         case COMMAND_FLUSH:
                 return cmd_flush(options);
+        case COMMAND_EXPORT_PERF_REPORT:
+                return cmd_export_perf_report(options);
         case N_COMMANDS:
                 break;
         }
@@ -72,18 +74,31 @@ static bool is_option(const char *word, const char *brief, const char *name) {
         return strcmp(word, brief) == 0 || strcmp(word, name) == 0;
 }
 
+/* Words that are no command by themselves, and those that may follow; NULL: it is none of them. */
+static const char *find_group(const char *word) {
+        static const struct {
+                const char *word, *next;
+        } groups[] = { { "job", "list, show, begin or end" }, { "export", "perf-report" } };
+
+        for (size_t i = 0; i < N_ELEMENTS(groups); i++)
+                if (strcmp(word, groups[i].word) == 0)
+                        return groups[i].next;
+        return NULL;
+}
+
 static int wrong_command(const Options *options, const char *nearest) {
         char *const *words = options->arguments;
-        int n_words = options->n_arguments;
+        const char *next = find_group(words[0]);
         char error[256];
 
-        if (n_words == 2 && strcmp(words[0], "job") == 0 && is_option(words[1], "-h", "--help"))
+        if (next && options->n_arguments == 2 && is_option(words[1], "-h", "--help"))
                 return print_overview(options, false);
-        if (n_words == 1 && strcmp(words[0], "job") == 0)
-                return wrong_usage("", "'job' needs another word: list, show, begin or end");
+        if (next && options->n_arguments == 1) {
+                snprintf(error, sizeof(error), "'%s' needs another word: %s", words[0], next);
+                return wrong_usage("", error);
+        }
 
-        snprintf(error, sizeof(error), "There is no command '%.60s%s%.60s'%s%s%s", words[0],
-                 strcmp(words[0], "job") == 0 ? " " : "", strcmp(words[0], "job") == 0 ? words[1] : "",
+        snprintf(error, sizeof(error), "There is no command '%.60s%s%.60s'%s%s%s", words[0], next ? " " : "", next ? words[1] : "",
                  nearest ? ". Did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
         return wrong_usage("", error);
 }

@@ -1,7 +1,8 @@
 #pragma once
 
-/* Name of the user we run as, "" when it cannot be known without asking the network: nothing may wait for a directory server. */
+/* Name of a user, "" when it cannot be known without asking the network: nothing may wait for a directory server. */
 
 #include <stddef.h>
+#include <sys/types.h>
 
-void user_name_find(char *ret, size_t n_ret);
+void user_name_find(uid_t uid, char *ret, size_t n_ret);

@@ -21,8 +21,8 @@ typedef enum SettingType {
         TYPE_MODE,
         TYPE_PATH,   /* absolute */
         TYPE_LISTEN, /* ADDRESS:PORT or off */
-        TYPE_GROUP,  /* name or number, or nothing */
         TYPE_PATTERNS, /* of cgroups that are jobs, separated by blanks */
+        TYPE_GROUP,  /* name or number, or nothing */
 } SettingType;
 
 typedef struct Setting {
@@ -71,9 +71,11 @@ static const Setting settings[] = {
         { "limits", "in_flight", TYPE_COUNT, AT(in_flight), "1024", 1, 65536, "a whole number from 1 to 65536", false },
         { "limits", "jobs", TYPE_COUNT, AT(jobs), "1000", 1, 100000, "a whole number from 1 to 100000", false },
         { "limits", "jobs_per_uid", TYPE_COUNT, AT(jobs_per_uid), "1000", 1, 100000, "a whole number from 1 to 100000", false },
+        { "limits", "phases", TYPE_COUNT, AT(phases), "1000", 2, 100000, "a whole number from 2 to 100000", false },
         { "limits", "string_size", TYPE_SIZE, AT(string_size), "64K", 256, 16 * MIB, "a size from 256 to 16M", false },
         { "jobs", "checkpoint_interval", TYPE_DURATION, AT(checkpoint_interval_ns), "10s", S, 600 * S, "a time from 1s to 10min", false },
         { "jobs", "timeline_points", TYPE_COUNT, AT(timeline_points), "120", 2, 1000, "an even number from 2 to 1000", false },
+        { "jobs", "linger", TYPE_DURATION, AT(linger_ns), "30s", 0, 86400 * S, "a time of at most 1d", false },
         { "patterns", "slurm", TYPE_PATTERNS, AT(patterns_slurm), "/*.slice/{node}slurmstepd.scope/job_{job} /{node}slurmstepd.scope/job_{job}", 0, 0, PATTERNS, false },
         { "patterns", "slurm_sluid", TYPE_PATTERNS, AT(patterns_slurm_sluid), "/*.slice/{node}slurmstepd.scope/{sluid} /{node}slurmstepd.scope/{sluid}", 0, 0, PATTERNS, false },
         { "patterns", "slurm_v1", TYPE_PATTERNS, AT(patterns_slurm_v1), "/slurm{node}/uid_{uid}/job_{job}", 0, 0, PATTERNS, false },

@@ -33,7 +33,7 @@ typedef struct Config {
         uint64_t store_max_size, store_keep_samples_ns, store_keep_jobs_ns, store_keep_results_ns;
         uint64_t store_queue_rows, store_queue_size;
         uint64_t frame_size, connections, connections_per_uid, in_flight, jobs, jobs_per_uid, string_size;
-        uint64_t checkpoint_interval_ns, timeline_points;
+        uint64_t checkpoint_interval_ns, timeline_points, linger_ns, phases;
         uint64_t metrics_jobs, metrics_finished_ns;
         char patterns_slurm[CONFIG_TEXT_MAX], patterns_slurm_sluid[CONFIG_TEXT_MAX], patterns_slurm_v1[CONFIG_TEXT_MAX];
         char patterns_kubernetes[CONFIG_TEXT_MAX];

@@ -237,7 +237,8 @@ static void daemon_reload(Daemon *daemon) {
         }
 
         config_apply(&service->config, &fresh, &restart);
-        service_configure(service);
+        if (service_configure(service) < 0)
+                log_err("Out of memory: cgroups are not looked for until the next reload.");
         restart_timers(daemon, &before);
         if (restart.n > 0)
                 log_warning("Configuration reloaded; these settings wait for a restart: %s", restart.text);
@@ -371,6 +372,9 @@ static int open_modules(Daemon *daemon) {
         int r;
 
         r = node_init(&service->node, daemon->options->root, service->config.interval_ns, service->config.filesystems_interval_ns);
+        if (r < 0)
+                return r;
+        r = cgroup_tree_new(&service->cgroups, "/");
         if (r < 0)
                 return r;
         r = jobs_init(&service->jobs);

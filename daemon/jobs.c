@@ -8,11 +8,23 @@
 int jobs_init(Jobs *jobs) {
         *jobs = (Jobs){ .n_buckets = N_BUCKETS };
         jobs->buckets = calloc(jobs->n_buckets, sizeof(*jobs->buckets));
-        return jobs->buckets ? 0 : -ENOMEM;
+        jobs->group_buckets = calloc(jobs->n_buckets, sizeof(*jobs->group_buckets));
+        return jobs->buckets && jobs->group_buckets ? 0 : -ENOMEM;
+}
+
+void job_drop_ending(Job *job) {
+        if (job->ending)
+                free(job->ending->phase);
+        free(TAKE(job->ending));
 }
 
 static void job_free(Job *job) {
         sd_event_source_disable_unref(job->process);
+        sd_event_source_disable_unref(job->events);
+        cgroup_free(job->cgroup);
+        free(job->usage);
+        free(job->mark);
+        job_drop_ending(job);
         timeline_deinit(&job->timeline);
         job_info_deinit(&job->info);
         free(job);
@@ -28,26 +40,37 @@ void jobs_deinit(Jobs *jobs) {
                 jobs_remove(jobs, jobs->first);
         jobs_forget_finished(jobs, UINT64_MAX, 0);
         free(jobs->buckets);
+        free(jobs->group_buckets);
         *jobs = (Jobs){};
 }
 
 /* FNV-1a. Ids come from clients, but at most [limits] jobs of them: long chains cost little. */
-static Job **bucket_of(const Jobs *jobs, const char *id) {
+static size_t hash_of(const Jobs *jobs, const char *name) {
         uint64_t hash = UINT64_C(14695981039346656037);
 
-        for (; *id; id++)
-                hash = (hash ^ (unsigned char)*id) * UINT64_C(1099511628211);
-        return &jobs->buckets[hash % jobs->n_buckets];
+        for (; *name; name++)
+                hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
+        return hash % jobs->n_buckets;
+}
+
+static Job **bucket_of(const Jobs *jobs, const char *id) {
+        return &jobs->buckets[hash_of(jobs, id)];
+}
+
+static Job **group_bucket_of(const Jobs *jobs, const char *name) {
+        return &jobs->group_buckets[hash_of(jobs, name)];
 }
 
 int jobs_add(Jobs *jobs, const JobInfo *info, Job **ret) {
         Job **bucket = bucket_of(jobs, info->id);
+        JobInfo without_cgroup = *info;
         Job *job;
 
+        without_cgroup.cgroup = NULL;
         job = calloc(1, sizeof(*job));
         if (!job)
                 return -ENOMEM;
-        if (job_info_copy(info, &job->info) < 0) {
+        if (job_info_copy(&without_cgroup, &job->info) < 0) {
                 free(job);
                 return -ENOMEM;
         }
@@ -69,6 +92,62 @@ Job *jobs_find(const Jobs *jobs, const char *id) {
         return NULL;
 }
 
+static void unset_group(Jobs *jobs, Job *job) {
+        Job **link;
+
+        if (!job->info.cgroup)
+                return;
+
+        link = group_bucket_of(jobs, job->info.cgroup);
+        while (*link != job)
+                link = &(*link)->next_in_group_bucket;
+        *link = job->next_in_group_bucket;
+        jobs->n_groups--;
+        free(TAKE(job->info.cgroup));
+}
+
+int jobs_set_group(Jobs *jobs, Job *job, const char *name) {
+        Job **bucket = group_bucket_of(jobs, name);
+        char *copy;
+
+        if (job->info.cgroup && strcmp(job->info.cgroup, name) == 0)
+                return 0;
+        if (jobs_find_group(jobs, name))
+                return JOBS_TAKEN;
+
+        copy = strdup(name);
+        if (!copy)
+                return -ENOMEM;
+
+        unset_group(jobs, job);
+        job->info.cgroup = copy;
+        job->next_in_group_bucket = *bucket;
+        *bucket = job;
+        jobs->n_groups++;
+        return 0;
+}
+
+Job *jobs_find_group(const Jobs *jobs, const char *name) {
+        for (Job *job = *group_bucket_of(jobs, name); job; job = job->next_in_group_bucket)
+                if (strcmp(job->info.cgroup, name) == 0)
+                        return job;
+        return NULL;
+}
+
+static bool has_label(const JobInfo *info, const char *key, const char *value) {
+        for (size_t i = 0; i < info->n_labels; i++)
+                if (strcmp(info->labels[i].key, key) == 0 && strcmp(info->labels[i].value, value) == 0)
+                        return true;
+        return false;
+}
+
+Job *jobs_find_label(const Jobs *jobs, const char *key, const char *value) {
+        for (Job *job = jobs->first; job; job = job->next)
+                if (has_label(&job->info, key, value))
+                        return job;
+        return NULL;
+}
+
 size_t jobs_count_uid(const Jobs *jobs, uint32_t uid) {
         size_t n = 0;
 
@@ -83,6 +162,7 @@ void jobs_remove(Jobs *jobs, Job *job) {
         while (*link != job)
                 link = &(*link)->next_in_bucket;
         *link = job->next_in_bucket;
+        unset_group(jobs, job);
 
         *(job->previous ? &job->previous->next : &jobs->first) = job->next;
         *(job->next ? &job->next->previous : &jobs->last) = job->previous;
@@ -90,28 +170,38 @@ void jobs_remove(Jobs *jobs, Job *job) {
         job_free(job);
 }
 
+static void fill_finished(Job *job, JobView *ret) {
+        Ending *ending = job->ending;
+
+        *ret = (JobView){
+                .info = job->info,
+                .state = ending->state,
+                .begin_realtime_ms = job->begin_realtime_ms,
+                .end_realtime_ms = ending->realtime_ms,
+                .end = ending->end,
+                .metrics = ending->metrics,
+                .usage = ending->usage,
+                .n_phases = job->n_phases,
+        };
+        memcpy(ret->note, job->note, sizeof(job->note));
+}
+
 void jobs_retire(Jobs *jobs, Job *job, uint64_t now_boottime_ns) {
         FinishedJob *finished = calloc(1, sizeof(*finished));
 
+        jobs->n_ended += job->ending->state == JOB_FINISHED;
+        jobs->n_interrupted += job->ending->state == JOB_INTERRUPTED;
         if (finished) {
                 finished->ended_boottime_ns = now_boottime_ns;
-                finished->view = (JobView){
-                        .info = job->info,
-                        .state = job->end_state,
-                        .begin_realtime_ms = job->begin_realtime_ms,
-                        .end_realtime_ms = job->end_realtime_ms,
-                        .end = job->end,
-                        .metrics = job->end_metrics,
-                };
-                memcpy(finished->view.note, job->note, sizeof(job->note));
-                job->info.labels = NULL; /* moved; the id stays for jobs_remove() */
+                fill_finished(job, &finished->view);
+                /* Moved; the id stays for jobs_remove(). */
+                finished->view.info.cgroup = job->info.cgroup ? strdup(job->info.cgroup) : NULL;
+                job->info.labels = NULL;
                 *(jobs->last_finished ? &jobs->last_finished->next : &jobs->first_finished) = finished;
                 jobs->last_finished = finished;
                 jobs->n_finished++;
         }
 
-        jobs->n_ended += job->end_state == JOB_FINISHED;
-        jobs->n_interrupted += job->end_state == JOB_INTERRUPTED;
         jobs_remove(jobs, job);
 }
 

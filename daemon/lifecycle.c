@@ -4,32 +4,15 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "ending.h"
+#include "groups.h"
+#include "identity.h"
+#include "observe.h"
+#include "progress.h"
 #include "reply.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "watch.h"
-
-/* How old the last sample may be for a job's begin or end: many at once share one. */
-#define BRACKET_AGE_NS NS_PER_MS
-
-void lifecycle_observe(Service *service) {
-        const Observation *observation = &service->node.observation;
-
-        (void)timeline_add(&service->node_point, observation);
-        for (Job *job = service->jobs.first; job; job = job->next) {
-                window_observe(&job->window, observation, service->node.sample.realtime_ns);
-                (void)timeline_add(&job->timeline, observation);
-        }
-}
-
-/* A sample for a begin or an end. */
-static int bracket(Service *service) {
-        int r = node_sample(&service->node, BRACKET_AGE_NS);
-
-        if (r == NODE_OBSERVED)
-                lifecycle_observe(service);
-        return r < 0 ? r : 0;
-}
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
@@ -49,68 +32,166 @@ static void answer_job_not_stored(Service *service, Job *job) {
         reply_store_failed(service, job->ticket);
 }
 
-/* --- closing ---------------------------------------------------------------------------------- */
-
-static int put_end(Service *service, Job *job) {
-        scoped(freep) char *timeline = NULL;
-        StoreJobEnd row = {
-                .job = job->info.id, .state = job->end_state, .end_realtime_ms = job->end_realtime_ms, .end = &job->end,
-                .note = job->note, .metrics = &job->end_metrics,
-        };
-        int r;
-
-        r = timeline_format(&job->timeline, &timeline);
-        if (r < 0)
-                return r;
-
-        row.timeline = timeline;
-        r = store_put_job_end(service->store, &row, cookie_of_job(job, COOKIE_END));
-        if (r == 0)
-                job->phase = JOB_PHASE_ENDING;
-        return r;
+static void note(Job *job, const char *text) {
+        (void)snprintf(job->note, sizeof(job->note), "%s", text);
 }
 
-/* Takes the job's last sample and queues its end. 0, STORE_QUEUE_FULL (nothing changed), or < 0. */
-static int close_job(Service *service, Job *job, JobState state, const JobEnd *end) {
-        int r;
+/* --- ends that nobody said --------------------------------------------------------------------- */
 
-        r = bracket(service);
-        if (r < 0)
-                return r;
+/* Nothing of the job runs any more: its numbers end here, whoever says so later. */
+static int end_numbers(Service *service, Job *job, const char *why) {
+        const JobEnd nothing_said = {};
 
-        window_metrics(&job->window, meter_totals(service->node.meter), node_n_cpus(&service->node), &job->end_metrics);
-        job->end_state = state;
-        job->end_realtime_ms = service->node.sample.realtime_ns / NS_PER_MS;
-        job->end = *end;
-        return put_end(service, job);
+        if (job->ending || job->phase != JOB_PHASE_ACTIVE)
+                return 0;
+
+        job->unsaid = why;
+        return ending_make(service, job, job->is_announced ? JOB_INTERRUPTED : JOB_FINISHED, &nothing_said);
 }
 
-/* A full queue leaves it active: the next sweep tries again. */
-static int interrupt(Service *service, Job *job, const char *note) {
-        const JobEnd end = {};
+/* A full queue leaves it active: the next tick tries again. */
+static int close_job(Service *service, Job *job) {
         int r;
 
         if (job->phase != JOB_PHASE_ACTIVE)
                 return 0;
-
-        (void)snprintf(job->note, sizeof(job->note), "%s", note);
-        r = close_job(service, job, JOB_INTERRUPTED, &end);
+        if (job->is_announced && job->unsaid && job->ending->state == JOB_INTERRUPTED)
+                note(job, job->unsaid);
+        r = ending_put(service, job);
         return r < 0 ? r : 0;
+}
+
+/* Whoever may say how the job ended is waited for. */
+static bool is_waited_for(const Service *service, const Job *job) {
+        if (job->info.pid != 0)
+                return !job->is_process_gone;
+        return service->node.sample.boottime_ns - job->ending->boottime_ns < service->config.linger_ns;
+}
+
+static int on_empty(Service *service, Job *job, const char *why) {
+        int r;
+
+        job->is_empty = true;
+        r = end_numbers(service, job, why);
+        if (r < 0 || !job->ending || is_waited_for(service, job))
+                return r;
+        return close_job(service, job);
+}
+
+/* What it counted since the last look is lost, unless it was empty then. */
+static void note_removal(Job *job) {
+        if (!job->is_empty) {
+                job->is_usage_cut = true;
+                note(job, "its cgroup was removed before its last counters were read: they end a sample earlier");
+        }
+        job->is_empty = true;
+}
+
+static int on_removed(Service *service, Job *job) {
+        note_removal(job);
+        return on_empty(service, job, "its cgroup was removed, and nobody said how it ended");
+}
+
+static int on_refilled(Job *job) {
+        job->is_empty = false;
+        if (job->phase == JOB_PHASE_ACTIVE)
+                job_drop_ending(job);
+        return 0;
+}
+
+/* A group is made empty: that nothing runs in it is an end only after something has. */
+static bool has_run(const Job *job) {
+        return job->usage->last.usage_us > 0 || job->usage->pids_max > 0;
+}
+
+/* First of all its counters: whoever emptied it may remove it the next moment. */
+static int look_at_group(Service *service, Job *job) {
+        bool is_gone = groups_read(service, job) == GROUPS_GONE, is_populated = !is_gone && cgroup_is_populated(job->cgroup);
+        int r;
+
+        r = observe_bracket(service);
+        if (r < 0)
+                return r;
+        if (is_gone)
+                return on_removed(service, job);
+        if (is_populated)
+                return job->is_empty ? on_refilled(job) : 0;
+        if (job->is_empty || !has_run(job))
+                return 0;
+        return on_empty(service, job, "its cgroup became empty, and nobody said how it ended");
+}
+
+static Job *find_by_source(const Service *service, const sd_event_source *source) {
+        for (Job *job = service->jobs.first; job; job = job->next)
+                if (job->process == source || job->events == source)
+                        return job;
+        return NULL;
+}
+
+static int on_group_event(sd_event_source *source, int fd, uint32_t events, void *userdata) {
+        Service *service = userdata;
+        Job *job = find_by_source(service, source);
+
+        (void)fd;
+        (void)events;
+        return job ? look_at_group(service, job) : 0;
+}
+
+static int on_process_end(Service *service, Job *job) {
+        int r;
+
+        job->is_process_gone = true;
+        if (job->cgroup && !job->is_empty) {
+                note(job, "the process that began it went away without an end; its numbers go on until its cgroup is empty");
+                return 0;
+        }
+
+        r = observe_bracket(service);
+        if (r < 0)
+                return r;
+        r = end_numbers(service, job, "its process went away without an end");
+        if (r < 0 || !job->ending)
+                return r;
+        return close_job(service, job);
 }
 
 static int on_process_gone(sd_event_source *source, int fd, uint32_t events, void *userdata) {
         Service *service = userdata;
+        Job *job = find_by_source(service, source);
 
         (void)fd;
         (void)events;
         (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
-        for (Job *job = service->jobs.first; job; job = job->next)
-                if (job->process == source)
-                        return interrupt(service, job, "its process went away without an end");
+        return job ? on_process_end(service, job) : 0;
+}
+
+/* --- watching --------------------------------------------------------------------------------- */
+
+/* Clients can bring this about as often as they like. */
+static int say_unwatched(Service *service, const Job *job, const char *what, int error) {
+        if (log_limit_pass(&service->log_limit, clock_boottime_ns(), 60 * NS_PER_S, 10))
+                log_warning("Cannot watch the %s of job '%s', looking at it now and then instead: %s", what, job->info.id, strerror(error));
         return 0;
 }
 
-int lifecycle_watch(Service *service, Job *job) {
+int lifecycle_watch_group(Service *service, Job *job) {
+        int fd = job->cgroup ? cgroup_events_fd(job->cgroup) : -1;
+        int r;
+
+        if (fd < 0 || job->events)
+                return 0;
+
+        r = sd_event_add_io(service->event, &job->events, fd, EPOLLPRI, on_group_event, service);
+        if (r < 0)
+                return say_unwatched(service, job, "cgroup", -r);
+
+        r = sd_event_source_set_priority(job->events, SD_EVENT_PRIORITY_IMPORTANT);
+        if (r < 0)
+                return r;
+        return cgroup_is_populated(job->cgroup) ? 0 : look_at_group(service, job);
+}
+
+static int watch_process(Service *service, Job *job) {
         scoped(closep) int fd = -1;
         int r;
 
@@ -122,13 +203,8 @@ int lifecycle_watch(Service *service, Job *job) {
                 return LIFECYCLE_GONE;
         if (r == 0)
                 r = sd_event_add_io(service->event, &job->process, fd, EPOLLIN, on_process_gone, service);
-        if (r < 0) {
-                /* Clients can bring this about as often as they like. */
-                if (log_limit_pass(&service->log_limit, clock_boottime_ns(), 60 * NS_PER_S, 10))
-                        log_warning("Cannot watch process %d of job '%s', looking for it at every checkpoint instead: %s",
-                                    job->info.pid, job->info.id, strerror(-r));
-                return 0;
-        }
+        if (r < 0)
+                return say_unwatched(service, job, "process", -r);
         (void)sd_event_source_set_io_fd_own(job->process, true);
         (void)TAKE_FD(fd);
 
@@ -136,14 +212,44 @@ int lifecycle_watch(Service *service, Job *job) {
         return sd_event_source_set_priority(job->process, SD_EVENT_PRIORITY_IDLE);
 }
 
-int lifecycle_sweep(Service *service) {
-        for (Job *job = service->jobs.first, *next; job; job = next) {
+int lifecycle_watch(Service *service, Job *job) {
+        int r;
+
+        r = lifecycle_watch_group(service, job);
+        return r < 0 ? r : watch_process(service, job);
+}
+
+static int tick_job(Service *service, Job *job) {
+        if (job->ending)
+                return is_waited_for(service, job) ? 0 : close_job(service, job);
+        if (job->is_empty) /* while its begin was on the way to the disk */
+                return on_empty(service, job, "its cgroup became empty, and nobody said how it ended");
+        if (groups_read(service, job) == GROUPS_GONE)
+                return on_removed(service, job);
+        return 0;
+}
+
+int lifecycle_tick(Service *service) {
+        for (Job *job = service->jobs.first; job; job = job->next) {
                 int r;
 
-                next = job->next;
-                if (watch_is_alive(&service->node, &job->info))
+                if (job->phase != JOB_PHASE_ACTIVE)
                         continue;
-                r = interrupt(service, job, "its process went away without an end");
+                r = tick_job(service, job);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+int lifecycle_sweep(Service *service) {
+        for (Job *job = service->jobs.first; job; job = job->next) {
+                int r;
+
+                if (job->phase != JOB_PHASE_ACTIVE || job->is_process_gone || watch_is_alive(&service->node, &job->info))
+                        continue;
+                r = on_process_end(service, job);
                 if (r < 0)
                         return r;
         }
@@ -153,13 +259,24 @@ int lifecycle_sweep(Service *service) {
 
 /* --- begin ------------------------------------------------------------------------------------ */
 
+/* Its cgroup was there first: from now on somebody is known who says how it ended, and whose it is. */
+static void adopt(Service *service, Job *job, const JobInfo *info, Ticket ticket) {
+        job->is_announced = true;
+        job->info.uid = info->uid;
+        reply(service, ticket, STATUS_DUPLICATE, "job_begin.job", "this job is running already: perfd had found its cgroup");
+}
+
 /* Answers why the job cannot begin; false when it can. */
 static bool refuse_begin(Service *service, const Request *request, Ticket ticket) {
         const JobInfo *info = request->job_begin.info;
-        const Job *job = jobs_find(&service->jobs, info->id);
+        Job *job = jobs_find(&service->jobs, info->id);
 
-        if (job && job->info.uid != request->peer.uid && request->peer.uid != 0)
+        if (info->uid != request->peer.uid && !request->peer.is_admin)
+                reply(service, ticket, STATUS_DENIED, "job_begin.uid", "only an administrator begins jobs for others");
+        else if (job && !identity_may(service, &request->peer, ticket, job))
                 reply(service, ticket, STATUS_DENIED, "job_begin.job", "a job of this id is running for another user");
+        else if (job && !job->is_announced && job->phase == JOB_PHASE_ACTIVE)
+                adopt(service, job, info, ticket);
         else if (job && job->phase == JOB_PHASE_ACTIVE)
                 reply(service, ticket, STATUS_DUPLICATE, "job_begin.job", "this job is running already");
         else if (job)
@@ -167,7 +284,7 @@ static bool refuse_begin(Service *service, const Request *request, Ticket ticket
         else if (service->jobs.n >= service->config.jobs)
                 reply(service, ticket, STATUS_QUOTA, "job_begin.job",
                        "limit [limits] jobs is reached: end a job, or ask the administrator to raise it");
-        else if (jobs_count_uid(&service->jobs, request->peer.uid) >= service->config.jobs_per_uid)
+        else if (jobs_count_uid(&service->jobs, info->uid) >= service->config.jobs_per_uid)
                 reply(service, ticket, STATUS_QUOTA, "job_begin.job",
                        "limit [limits] jobs_per_uid is reached: end a job of yours, or ask the administrator to raise it");
         else
@@ -176,34 +293,33 @@ static bool refuse_begin(Service *service, const Request *request, Ticket ticket
         return true;
 }
 
-/* Whose process is to stand for the job? Its start time makes the pid unmistakable. */
-static bool refuse_pid(Service *service, const Request *request, Ticket ticket) {
-        JobInfo *info = request->job_begin.info;
+/* May the peer name this process? Its start time makes the pid unmistakable. */
+static bool refuse_process(Service *service, const Request *request, Ticket ticket, const char *path, int32_t pid, uint64_t *ret_ticks) {
         uint32_t uid = 0;
         int r;
 
-        if (info->pid == 0)
+        if (pid == 0)
                 return false;
 
-        r = node_process_start(&service->node, info->pid, &info->pid_start_ticks, &uid);
-        if (r == 0 && (uid == request->peer.uid || request->peer.uid == 0))
+        r = node_process_start(&service->node, pid, ret_ticks, &uid);
+        if (r == 0 && (uid == request->peer.uid || request->peer.is_admin))
                 return false;
 
         if (r == 0)
-                reply(service, ticket, STATUS_DENIED, "job_begin.pid", "that process belongs to another user");
+                reply(service, ticket, STATUS_DENIED, path, "that process belongs to another user");
         else if (r == -ESRCH)
-                reply(service, ticket, STATUS_INVALID, "job_begin.pid", "there is no such process: leave pid out, or name a running one");
+                reply(service, ticket, STATUS_INVALID, path, "there is no such process: leave it out, or name a running one");
         else
-                reply(service, ticket, STATUS_UNAVAILABLE, "job_begin.pid", "perfd cannot look at that process now: try again");
+                reply(service, ticket, STATUS_UNAVAILABLE, path, "perfd cannot look at that process now: try again");
         return true;
 }
 
 static int put_begin(Service *service, Job *job) {
-        scoped(freep) char *window = NULL;
+        scoped(freep) char *progress = NULL;
         scoped(freep) char *meter = NULL;
         int r;
 
-        r = window_format(&job->window, &window);
+        r = progress_format(job, NULL, 0, &progress);
         if (r < 0)
                 return r;
         r = meter_save(service->node.meter, service->node.boot_id, &meter);
@@ -211,20 +327,18 @@ static int put_begin(Service *service, Job *job) {
                 return r;
 
         return store_put_job_begin(service->store, &job->info, job->begin_realtime_ms, service->node.boot_id,
-                                   window, meter, cookie_of_job(job, COOKIE_BEGIN));
+                                   progress, meter, cookie_of_job(job, COOKIE_BEGIN));
 }
 
-int lifecycle_begin(Service *service, const Request *request, Ticket ticket) {
+/* In the table, with windows that begin now. place: of its own group, or NULL. 0, LIFECYCLE_REFUSED without that group, or < 0. */
+static int make_job(Service *service, const JobInfo *info, const CgroupPlace *place, bool is_fresh, Job **ret) {
         Job *job;
         int r;
 
-        if (refuse_begin(service, request, ticket) || refuse_pid(service, request, ticket))
-                return 0;
-
-        r = bracket(service);
+        r = observe_bracket(service);
         if (r < 0)
                 return r;
-        r = jobs_add(&service->jobs, request->job_begin.info, &job);
+        r = jobs_add(&service->jobs, info, &job);
         if (r < 0)
                 return r;
 
@@ -232,16 +346,83 @@ int lifecycle_begin(Service *service, const Request *request, Ticket ticket) {
         window_begin(&job->window, meter_totals(service->node.meter), &service->node.sample);
         timeline_init(&job->timeline, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
                       service->config.interval_ns, service->config.timeline_points);
+        *ret = job;
+        if (!place)
+                return 0;
+
+        r = groups_attach(service, job, place, is_fresh);
+        return r == GROUPS_REFUSED ? LIFECYCLE_REFUSED : r;
+}
+
+/* Queues its begin, or takes it out of the table again. */
+static int put_or_remove(Service *service, Job *job) {
+        int r;
 
         r = put_begin(service, job);
-        if (r != 0) {
+        if (r != 0)
                 jobs_remove(&service->jobs, job);
+        return r;
+}
+
+int lifecycle_begin(Service *service, const Request *request, Ticket ticket) {
+        JobInfo *info = request->job_begin.info;
+        CgroupPlace place;
+        uint64_t unused;
+        bool has_place;
+        Job *job;
+        int r;
+
+        if (refuse_begin(service, request, ticket) ||
+            refuse_process(service, request, ticket, "job_begin.pid", info->pid, &info->pid_start_ticks) ||
+            refuse_process(service, request, ticket, "job_begin.member_pid", request->job_begin.member_pid, &unused))
+                return 0;
+
+        has_place = groups_find_place(service, request->job_begin.member_pid, &place);
+        r = make_job(service, info, has_place ? &place : NULL, request->job_begin.is_fresh, &job);
+        if (r < 0)
                 return r;
-        }
+
+        job->is_announced = true;
+        /* What it said of its group is true only if that is followed. */
+        if (!job->cgroup && info->enclosure != ENCLOSURE_SUBREAPER)
+                job->info.enclosure = ENCLOSURE_NONE;
+
+        r = put_or_remove(service, job);
+        if (r != 0)
+                return r;
 
         job->ticket = ticket;
         job->has_ticket = true;
         return 0;
+}
+
+int lifecycle_begin_found(Service *service, const JobInfo *info, const CgroupPlace *place) {
+        Job *job;
+        int r;
+
+        if (service->jobs.n >= service->config.jobs)
+                return LIFECYCLE_REFUSED;
+
+        r = make_job(service, info, place, true, &job);
+        if (r == LIFECYCLE_REFUSED)
+                jobs_remove(&service->jobs, job);
+        return r != 0 ? r : put_or_remove(service, job);
+}
+
+/* An earlier job had the id, as a unit's is when it is started once more: the time tells them apart. */
+static int begin_found_again(Service *service, Job *job) {
+        JobInfo info = job->info;
+        CgroupPlace place;
+
+        if (cgroup_place_named(job->info.cgroup, &place) != 0)
+                return 0;
+
+        (void)snprintf(info.id, sizeof(info.id), "%.100s.%lu", job->info.id, (unsigned long)(job->begin_realtime_ms / 1000));
+        jobs_remove(&service->jobs, job);
+        info.cgroup = NULL;
+        info.labels = NULL;
+        info.n_labels = 0;
+        return lifecycle_begin_found(service, &info, &place);
 }
 
 int lifecycle_complete_begin(Service *service, Job *job, StoreOutcome outcome) {
@@ -252,9 +433,13 @@ int lifecycle_complete_begin(Service *service, Job *job, StoreOutcome outcome) {
                 service->jobs.n_begun++;
                 answer_job(service, job, STATUS_OK, "");
                 r = lifecycle_watch(service, job);
-                return r == LIFECYCLE_GONE ? interrupt(service, job, "its process was gone right after the begin") : r;
+                return r == LIFECYCLE_GONE ? on_process_end(service, job) : r;
         }
 
+        if (outcome == STORE_CONFLICT && !job->is_announced) {
+                r = begin_found_again(service, job);
+                return r < 0 ? r : 0;
+        }
         if (outcome == STORE_CONFLICT)
                 answer_job(service, job, STATUS_INVALID, "an earlier job had this id: every job needs its own");
         else
@@ -272,7 +457,7 @@ int lifecycle_end(Service *service, const Request *request, Ticket ticket) {
         if (!job)
                 return store_put_job_amend(service->store, request->job_end.job, &request->peer, &request->job_end.end,
                                            cookie_of_ticket(ticket, COOKIE_AMEND));
-        if (job->info.uid != request->peer.uid && request->peer.uid != 0) {
+        if (!identity_may(service, &request->peer, ticket, job)) {
                 reply(service, ticket, STATUS_DENIED, "job_end.job", "this job belongs to another user");
                 return 0;
         }
@@ -281,7 +466,15 @@ int lifecycle_end(Service *service, const Request *request, Ticket ticket) {
                 return 0;
         }
 
-        r = close_job(service, job, JOB_FINISHED, &request->job_end.end);
+        r = observe_bracket(service);
+        if (r < 0)
+                return r;
+        if (!job->ending && groups_read(service, job) == GROUPS_GONE)
+                note_removal(job);
+        r = ending_make(service, job, JOB_FINISHED, &request->job_end.end);
+        if (r < 0)
+                return r;
+        r = ending_put(service, job);
         if (r != 0)
                 return r;
 
@@ -300,7 +493,9 @@ void lifecycle_complete_end(Service *service, Job *job, StoreOutcome outcome) {
                 return;
         }
 
-        /* It goes on running here; whoever asked may ask again, and an interrupted one is tried again at the checkpoint. */
+        /* It goes on running here; whoever asked may ask again, and one whose end nobody said is tried again at the next tick. */
         job->phase = JOB_PHASE_ACTIVE;
+        if (!job->is_empty && !job->is_process_gone)
+                job_drop_ending(job);
         answer_job_not_stored(service, job);
 }

@@ -4,7 +4,8 @@
  * Lifecycle: a job's begin and end
  *
  * Each takes a sample of its own, so that a job of any length has exact totals, and is answered
- * when its row is on disk. A job whose process goes away without an end is closed as interrupted.
+ * when its row is on disk. An end is caught even when nobody says it: when the job's own cgroup becomes empty or is
+ * removed, or, for a job that has none, when the process that stands for it goes away.
  */
 
 #include "state.h"
@@ -13,18 +14,28 @@
 int lifecycle_begin(Service *service, const Request *request, Ticket ticket);
 int lifecycle_end(Service *service, const Request *request, Ticket ticket);
 
+/*
+ * Begins a job that nobody announced; its group was made for it. 0: its row is on the way; LIFECYCLE_REFUSED: a limit is reached, or
+ * the group is gone already; STORE_QUEUE_FULL; or < 0.
+ */
+enum {
+        LIFECYCLE_REFUSED = 2,
+};
+int lifecycle_begin_found(Service *service, const JobInfo *info, const CgroupPlace *place);
+
 /* The store is done with a job's row. 0 or < 0. */
 int lifecycle_complete_begin(Service *service, Job *job, StoreOutcome outcome);
 void lifecycle_complete_end(Service *service, Job *job, StoreOutcome outcome);
 
-/* An observation is new: every running job sees it. */
-void lifecycle_observe(Service *service);
-
-/* Watches the process of a job that is in the table already. 0, LIFECYCLE_GONE when it is gone, or < 0. */
+/* Watches the process and the group of a job that is in the table already. 0, LIFECYCLE_GONE when its process is gone, or < 0. */
 enum {
         LIFECYCLE_GONE = 1,
 };
 int lifecycle_watch(Service *service, Job *job);
+/* A job's group is another one, or its first: watches it. 0 or < 0. */
+int lifecycle_watch_group(Service *service, Job *job);
 
+/* At each tick: reads the groups; closes those that have been empty for long enough. 0 or < 0. */
+int lifecycle_tick(Service *service);
 /* Closes those whose processes are gone and whose end the store could not take before. 0 or < 0. */
 int lifecycle_sweep(Service *service);

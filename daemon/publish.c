@@ -5,12 +5,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "ending.h"
+#include "groups.h"
 #include "util/clock.h"
 #include "util/parse.h"
 
-/* A job's description never changes: copied once for each slot it comes to lie in. */
+/* A job's description hardly changes: copied once for each slot it comes to lie in, and when its cgroup was found. */
 static int fill_info(const JobInfo *info, uint64_t begin_ms, JobView *view) {
-        if (view->begin_realtime_ms == begin_ms && strcmp(view->info.id, info->id) == 0)
+        if (view->begin_realtime_ms == begin_ms && strcmp(view->info.id, info->id) == 0 && !view->info.cgroup == !info->cgroup &&
+            view->info.uid == info->uid)
                 return 0;
 
         job_info_deinit(&view->info);
@@ -22,6 +25,20 @@ static int fill_info(const JobInfo *info, uint64_t begin_ms, JobView *view) {
         return -1;
 }
 
+/* Out of memory: it is just not shown. */
+static void fill_phase(const Service *service, const Job *job, JobView *view) {
+        view->n_phases = job->n_phases;
+        if (job->mark && !view->phase)
+                view->phase = malloc(sizeof(*view->phase));
+        if (!job->mark)
+                free(TAKE(view->phase));
+        if (!view->phase)
+                return;
+
+        ending_phase_view(service, job, view->phase);
+        view->phase->end_realtime_ms = 0;
+}
+
 static bool fill_running(const Service *service, const Job *job, JobView *view) {
         if (fill_info(&job->info, job->begin_realtime_ms, view) < 0)
                 return false;
@@ -30,7 +47,14 @@ static bool fill_running(const Service *service, const Job *job, JobView *view) 
         view->end_realtime_ms = 0;
         view->end = (JobEnd){};
         memcpy(view->note, job->note, sizeof(view->note));
-        window_metrics(&job->window, meter_totals(service->node.meter), node_n_cpus(&service->node), &view->metrics);
+        if (job->ending) { /* its numbers stand still: only the word of its end is missing */
+                view->metrics = job->ending->metrics;
+                view->usage = job->ending->usage;
+        } else {
+                window_metrics(&job->window, meter_totals(service->node.meter), node_n_cpus(&service->node), &view->metrics);
+                groups_metrics(service, job, NULL, &view->usage);
+        }
+        fill_phase(service, job, view);
         return true;
 }
 
@@ -41,6 +65,7 @@ static bool fill_finished(const FinishedJob *finished, JobView *view) {
                 return false;
 
         kept = view->info;
+        free(view->phase);
         *view = finished->view;
         view->info = kept;
         return true;
@@ -109,6 +134,17 @@ static void fill_ingest(const Service *service, SelfStats *self) {
         self->n_jobs_interrupted = service->jobs.n_interrupted;
 }
 
+static void fill_groups(const Service *service, SelfStats *self) {
+        FinderStats stats = {};
+
+        if (service->finder)
+                finder_stats(service->finder, &stats);
+        self->n_groups_found = stats.n_found;
+        self->n_groups_unrecognized = stats.n_unrecognized;
+        self->n_groups_not_watched = stats.n_not_watched;
+        self->n_jobs_with_cgroup = service->jobs.n_groups;
+}
+
 static void fill_store(const Service *service, SelfStats *self) {
         StoreStats stats;
 
@@ -162,6 +198,7 @@ void publish(Service *service) {
         fill_jobs(service, snapshot);
         fill_sampling(service, &service->self);
         fill_ingest(service, &service->self);
+        fill_groups(service, &service->self);
         fill_store(service, &service->self);
         fill_process(service, &service->self);
         snapshot->self = service->self;

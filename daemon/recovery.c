@@ -3,36 +3,70 @@
 #include <errno.h>
 #include <string.h>
 
+#include "groups.h"
 #include "lifecycle.h"
+#include "progress.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "watch.h"
 
+/* What was counted up to the last checkpoint is at least so much. */
+static void measure_lost(const Service *service, Progress *progress, MetricSet *ret_metrics, UsageSet *ret_usage) {
+        progress->window.lost = true;
+        window_metrics(&progress->window, meter_totals(service->node.meter), 1, ret_metrics);
+        /* perf.py's own reading cannot be told without the moment it would have reported. */
+        memset(ret_metrics->has_compat, 0, sizeof(ret_metrics->has_compat));
+
+        if (!progress->has_usage) {
+                usage_none(ret_usage);
+                return;
+        }
+        usage_metrics(&progress->usage, node_n_cpus(&service->node), 0, ret_usage);
+        usage_cut(ret_usage);
+}
+
 /* Closes a job with what the last checkpoint knew. Nothing later can be said of it. */
-static int close_lost(Service *service, const StoreRecoveredJob *recovered, Window *window, uint64_t end_ms, const char *note) {
+static int close_lost(Service *service, const StoreRecoveredJob *recovered, Progress *progress, uint64_t end_ms, const char *note) {
         const JobEnd end = {};
         MetricSet metrics;
+        UsageSet usage;
         StoreJobEnd row = {
                 .job = recovered->info.id, .state = JOB_INTERRUPTED, .end_realtime_ms = end_ms, .end = &end,
-                .note = note, .metrics = &metrics,
+                .note = note, .metrics = &metrics, .usage = &usage,
         };
+        PhaseView phase;
         int r;
 
-        window->lost = true;
-        window_metrics(window, meter_totals(service->node.meter), 1, &metrics);
-        /* perf.py's own reading cannot be told without the moment it would have reported. */
-        memset(metrics.has_compat, 0, sizeof(metrics.has_compat));
+        measure_lost(service, progress, &metrics, &usage);
+        if (progress->has_phase) {
+                phase = (PhaseView){
+                        .index = progress->phase.index,
+                        .begin_realtime_ms = progress->phase.begin_realtime_ms,
+                        .end_realtime_ms = end_ms,
+                };
+                memcpy(phase.name, progress->phase.name, sizeof(phase.name));
+                progress->window = progress->phase.window;
+                progress->usage = progress->phase.usage;
+                progress->has_usage = progress->phase.has_usage;
+                measure_lost(service, progress, &phase.metrics, &phase.usage);
+                row.phase = &phase;
+        }
 
         r = store_put_job_end(service->store, &row, (StoreCookie){});
         service->jobs.n_interrupted++;
         return r == STORE_QUEUE_FULL ? 0 : r; /* more jobs than the queue holds: the next start closes the rest */
 }
 
-static int go_on(Service *service, const StoreRecoveredJob *recovered, const Window *window) {
-        uint64_t now_ns = clock_realtime_ns();
-        uint64_t gap_ms = now_ns / NS_PER_MS > recovered->checkpoint_realtime_ms
-                                  ? now_ns / NS_PER_MS - recovered->checkpoint_realtime_ms
-                                  : 0;
+static void say_gap(Job *job, const StoreRecoveredJob *recovered) {
+        uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
+        uint64_t gap_ms = now_ms > recovered->checkpoint_realtime_ms ? now_ms - recovered->checkpoint_realtime_ms : 0;
+
+        (void)snprintf(job->note, sizeof(job->note),
+                       "perfd restarted: totals are exact, but peaks, threshold times and the timeline miss %.1f s", (double)gap_ms / 1e3);
+}
+
+/* From the checkpoint into the table: its windows, its own usage, its phase. */
+static int take_up(Service *service, const StoreRecoveredJob *recovered, const Progress *progress, Job **ret) {
         Job *job;
         int r;
 
@@ -41,30 +75,84 @@ static int go_on(Service *service, const StoreRecoveredJob *recovered, const Win
                 return r;
 
         job->phase = JOB_PHASE_ACTIVE;
-        job->window = *window;
+        job->window = progress->window;
         job->begin_realtime_ms = recovered->begin_realtime_ms;
-        timeline_init(&job->timeline, clock_boottime_ns(), now_ns, service->config.interval_ns, service->config.timeline_points);
-        (void)snprintf(job->note, sizeof(job->note),
-                       "perfd restarted: totals are exact, but peaks, threshold times and the timeline miss %.1f s", (double)gap_ms / 1e3);
+        job->is_announced = progress->is_announced;
+        job->is_usage_cut = progress->is_usage_cut;
+        job->n_phases = progress->n_phases;
+        timeline_init(&job->timeline, clock_boottime_ns(), clock_realtime_ns(), service->config.interval_ns,
+                      service->config.timeline_points);
+
+        if (progress->has_usage) {
+                job->usage = malloc(sizeof(*job->usage));
+                if (!job->usage)
+                        return -ENOMEM;
+                *job->usage = progress->usage;
+        }
+        if (progress->has_phase) {
+                job->mark = malloc(sizeof(*job->mark));
+                if (!job->mark)
+                        return -ENOMEM;
+                *job->mark = progress->phase;
+        }
+
+        *ret = job;
+        return 0;
+}
+
+static int go_on(Service *service, const StoreRecoveredJob *recovered, const Progress *progress, const CgroupPlace *place) {
+        Job *job;
+        int r;
+
+        r = take_up(service, recovered, progress, &job);
+        if (r < 0)
+                return r;
+
+        say_gap(job, recovered);
+        if (place) {
+                r = groups_resume(service, job, place);
+                if (r < 0)
+                        return r;
+        }
+
         r = lifecycle_watch(service, job);
-        return r < 0 ? r : 0; /* gone in this very moment: the first sweep closes it */
+        if (r == LIFECYCLE_GONE)
+                job->is_process_gone = true; /* the first sweep closes it, unless its group goes on */
+        return r < 0 ? r : 0;
+}
+
+/* The group it had is there still. */
+static bool find_group(const Service *service, const StoreRecoveredJob *recovered, CgroupPlace *ret) {
+        scoped(cgroup_freep) Cgroup *cgroup = NULL;
+
+        return recovered->info.cgroup && cgroup_place_named(recovered->info.cgroup, ret) == 0 &&
+               cgroup_open(&cgroup, service->cgroups, ret) == 0;
 }
 
 static int recover_job(Service *service, const StoreRecovery *recovery, const StoreRecoveredJob *recovered, bool same_boot) {
-        Window window;
+        CgroupPlace place;
+        Progress progress;
+        bool has_group;
 
-        if (window_parse(recovered->progress ? recovered->progress : "", &window) != 0) {
+        if (progress_parse(recovered->progress ? recovered->progress : "", &progress) != 0) {
                 log_warning("Job '%s' has an unreadable checkpoint, closing it as interrupted without numbers.", recovered->info.id);
-                window = (Window){ .lost = true };
+                progress = (Progress){ .window.lost = true };
         }
 
         if (!same_boot)
-                return close_lost(service, recovered, &window, recovery->meter_realtime_ms,
+                return close_lost(service, recovered, &progress, recovery->meter_realtime_ms,
                                   "the machine was rebooted: totals end at the last checkpoint before");
+
+        has_group = find_group(service, recovered, &place);
+        if (has_group)
+                return go_on(service, recovered, &progress, &place);
+        if (recovered->info.cgroup && progress.has_usage)
+                return close_lost(service, recovered, &progress, recovery->meter_realtime_ms,
+                                  "it ended while perfd was down: totals end at the last checkpoint before");
         if (!watch_is_alive(&service->node, &recovered->info))
-                return close_lost(service, recovered, &window, recovery->meter_realtime_ms,
+                return close_lost(service, recovered, &progress, recovery->meter_realtime_ms,
                                   "its process ended while perfd was down: totals end at the last checkpoint before");
-        return go_on(service, recovered, &window);
+        return go_on(service, recovered, &progress, NULL);
 }
 
 /* 0: goes on in the same boot. Else a positive outcome of meter_restore(). */

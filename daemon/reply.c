@@ -1,6 +1,6 @@
 #include "reply.h"
 
-#define KIND_BITS 2U
+#define KIND_BITS 3U
 #define KIND_MASK ((1U << KIND_BITS) - 1)
 
 StoreCookie cookie_of_ticket(Ticket ticket, CookieKind kind) {
@@ -12,6 +12,10 @@ StoreCookie cookie_of_ticket(Ticket ticket, CookieKind kind) {
 
 StoreCookie cookie_of_job(const Job *job, CookieKind kind) {
         return (StoreCookie){ .a = (uintptr_t)job, .b = kind };
+}
+
+StoreCookie cookie_of_mark(const PendingMark *mark) {
+        return (StoreCookie){ .a = (uintptr_t)mark, .b = COOKIE_MARK };
 }
 
 CookieKind cookie_kind(StoreCookie cookie) {
@@ -28,6 +32,10 @@ Ticket cookie_ticket(StoreCookie cookie) {
 
 Job *cookie_job(StoreCookie cookie) {
         return (Job *)(uintptr_t)cookie.a;
+}
+
+PendingMark *cookie_mark(StoreCookie cookie) {
+        return (PendingMark *)(uintptr_t)cookie.a;
 }
 
 void reply(Service *service, Ticket ticket, Status status, const char *path, const char *text) {

@@ -12,13 +12,16 @@ typedef enum CookieKind {
         COOKIE_AMEND,   /* likewise */
         COOKIE_BEGIN,   /* carries a Job, which stays where it is until then */
         COOKIE_END,     /* likewise */
+        COOKIE_MARK,    /* carries a PendingMark */
 } CookieKind;
 
 StoreCookie cookie_of_ticket(Ticket ticket, CookieKind kind);
 StoreCookie cookie_of_job(const Job *job, CookieKind kind);
+StoreCookie cookie_of_mark(const PendingMark *mark);
 CookieKind cookie_kind(StoreCookie cookie);
 Ticket cookie_ticket(StoreCookie cookie);
 Job *cookie_job(StoreCookie cookie);
+PendingMark *cookie_mark(StoreCookie cookie);
 
 /* path and text: what to complain of and the fix; "" with STATUS_OK. */
 void reply(Service *service, Ticket ticket, Status status, const char *path, const char *text);

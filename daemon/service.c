@@ -4,7 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "found.h"
+#include "identity.h"
 #include "lifecycle.h"
+#include "observe.h"
+#include "phases.h"
+#include "progress.h"
 #include "publish.h"
 #include "recovery.h"
 #include "reply.h"
@@ -13,20 +18,37 @@
 
 /* --- results ---------------------------------------------------------------------------------- */
 
+/* Which job each is of: what it says, else the one its sender is in. */
 static int submit(Service *service, const Request *request, Ticket ticket) {
+        const Job *own = NULL;
+        Peer sender = request->peer;
+        bool is_vouched_for = true; /* by the table, which knows more than the store: who is in a job */
+
         for (size_t i = 0; i < request->submit.n_items; i++) {
-                const char *id = request->submit.items[i].job;
-                const Job *job = id[0] ? jobs_find(&service->jobs, id) : NULL;
+                Submission *item = &request->submit.items[i];
+                const Job *job = item->job[0] ? jobs_find(&service->jobs, item->job) : own;
                 char path[64];
 
-                if (!job || job->info.uid == request->peer.uid || request->peer.uid == 0)
+                if (!item->job[0] && !own)
+                        job = own = identity_find_job(service, &request->peer, ticket);
+                if (!job) {
+                        is_vouched_for = is_vouched_for && !item->job[0];
                         continue;
-                (void)snprintf(path, sizeof(path), "submit.indicators[%zu].job", i);
-                reply(service, ticket, STATUS_DENIED, path, "this job belongs to another user");
-                return 0;
+                }
+                if (!identity_may(service, &request->peer, ticket, job)) {
+                        (void)snprintf(path, sizeof(path), "submit.indicators[%zu].job", i);
+                        reply(service, ticket, STATUS_DENIED, path, "this job belongs to another user");
+                        return 0;
+                }
+                if (!item->job[0]) {
+                        /* A request that is held may outlive the job. */
+                        memcpy(service->held_job, job->info.id, sizeof(service->held_job));
+                        item->job = service->held_job;
+                }
         }
 
-        return store_put_results(service->store, request->submit.items, request->submit.n_items, &request->peer,
+        sender.is_admin = sender.is_admin || is_vouched_for;
+        return store_put_results(service->store, request->submit.items, request->submit.n_items, &sender,
                                  clock_realtime_ns() / NS_PER_MS, cookie_of_ticket(ticket, COOKIE_RESULTS));
 }
 
@@ -67,8 +89,7 @@ static int place(Service *service, const Request *request, Ticket ticket) {
         case REQUEST_SUBMIT:
                 return submit(service, request, ticket);
         case REQUEST_MARK:
-                reply(service, ticket, STATUS_UNSUPPORTED, "mark", "this perfd knows no phases");
-                return 0;
+                return phases_mark(service, request, ticket);
         }
 
         return 0;
@@ -117,6 +138,9 @@ int service_take_completions(Service *service) {
                 case COOKIE_END:
                         lifecycle_complete_end(service, cookie_job(done.cookie), done.outcome);
                         break;
+                case COOKIE_MARK:
+                        phases_complete(service, cookie_mark(done.cookie), done.outcome);
+                        break;
                 case COOKIE_RESULTS:
                         if (done.outcome == STORE_DONE)
                                 service->self.n_indicators_stored += done.n_new;
@@ -148,11 +172,12 @@ static void log_store_changes(Service *service) {
 int service_tick(Service *service) {
         int r;
 
-        r = node_sample(&service->node, 0);
+        r = observe_tick(service);
         if (r < 0)
                 return r;
-        if (r == NODE_OBSERVED)
-                lifecycle_observe(service);
+        r = lifecycle_tick(service);
+        if (r < 0)
+                return r;
 
         service->self.n_ticks++;
         jobs_forget_finished(&service->jobs,
@@ -200,13 +225,13 @@ static int put_checkpoints(Service *service) {
 
         r = meter_save(service->node.meter, service->node.boot_id, &meter);
         for (const Job *job = service->jobs.first; job && r == 0; job = job->next) {
-                char *window;
+                char *progress;
 
                 if (job->phase != JOB_PHASE_ACTIVE)
                         continue;
-                r = window_format(&job->window, &window);
+                r = progress_format(job, job->mark, job->n_phases, &progress);
                 if (r == 0)
-                        items[n++] = (StoreCheckpoint){ .job = job->info.id, .progress = window };
+                        items[n++] = (StoreCheckpoint){ .job = job->info.id, .progress = progress };
         }
 
         /* A full queue costs one checkpoint, not the daemon: the next is an interval away. */
@@ -232,13 +257,14 @@ int service_checkpoint(Service *service) {
         return put_checkpoints(service);
 }
 
-void service_configure(Service *service) {
+int service_configure(Service *service) {
         IngestConfig ingest = service_ingest_config(service);
         StoreConfig store = service_store_config(service);
 
         ingest_configure(service->ingest, &ingest);
         store_configure(service->store, &store);
         meter_set_interval(service->node.meter, service->config.interval_ns);
+        return found_configure(service);
 }
 
 IngestConfig service_ingest_config(const Service *service) {
@@ -286,13 +312,17 @@ int service_start(Service *service) {
                 return r;
 
         begin_node_point(service);
-        return 0;
+        return found_configure(service);
 }
 
 void service_deinit(Service *service) {
         http_free(service->http);
         ingest_free(service->ingest);
+        found_deinit(service);
+        phases_deinit(service);
+        identity_deinit(&service->identity);
         jobs_deinit(&service->jobs);
+        cgroup_tree_free(service->cgroups);
         store_free(service->store);
         node_deinit(&service->node);
         timeline_deinit(&service->node_point);

@@ -22,5 +22,5 @@ int service_take_requests(Service *service);
 /* When store_fd() is readable: answers what is on disk. */
 int service_take_completions(Service *service);
 
-/* Limits and intervals from service->config to the modules. */
-void service_configure(Service *service);
+/* Limits, intervals and patterns from service->config to the modules. 0 or < 0. */
+int service_configure(Service *service);

@@ -13,15 +13,31 @@
 #include "ingest/ingest.h"
 #include "jobs.h"
 #include "node.h"
+#include "sample/finder.h"
 #include "store/store.h"
 #include "util/log.h"
 #include "util/scoped.h"
+
+/* identity.h: where the peers of connections are. */
+typedef struct IdentityEntry IdentityEntry;
+typedef struct Identity {
+        IdentityEntry *entries; /* owned; by number of the connection */
+        size_t n_entries;
+} Identity;
+
+/* phases.h: a mark whose phase is on its way to the disk. */
+typedef struct PendingMark PendingMark;
 
 typedef struct Service {
         sd_event *event; /* borrowed */
         Config config;
         Node node;
+        CgroupTree *cgroups; /* owned */
+        Finder *finder;      /* owned; NULL: no patterns */
+        sd_event_source *found; /* something for the finder to look at */
         Jobs jobs;
+        Identity identity;
+        PendingMark *marks; /* owned */
         Store *store;   /* owned */
         Ingest *ingest; /* owned */
         Http *http;     /* owned */
@@ -30,6 +46,7 @@ typedef struct Service {
         /* A request the store had no room for: first in line at the next completion. Borrowed from ingest until its next one. */
         Request held;
         Ticket held_ticket;
+        char held_job[JOB_ID_MAX]; /* whose its results are */
         bool has_held;
         bool is_draining;
         bool store_was_writable;

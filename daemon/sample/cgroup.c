@@ -4,53 +4,60 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "sample/cgroup_limits.h"
 #include "sample/cgroup_parse.h"
 #include "sample/cgroup_tree.h"
 #include "sample/text.h"
+#include "util/clock.h"
+
+/* Groups opened together do not have what is dear about them read in the same sample: a second further each. */
+#define TURNS 60
 
 struct Cgroup {
         CgroupTree *tree; /* not owned */
         int fds[N_CGROUP_FILES];
         int events_fd;    /* v2; -1 where v2 is not read */
         uint32_t lacking; /* parts of v1 of which one of two files is missing */
+        CgroupLimits limits;
+        CgroupSample last;
+        uint64_t turn_ns;
         char path[CGROUP_PATH_MAX];
 };
 
-/* Names, the second when the first is not there, and the part that cannot be had without the file. */
+/*
+ * Names, the second when the first is not there, and the part that cannot be had without the file. The often ones are what
+ * a peak is found by, or what nobody could do without if the group were gone at the next sample. The kernel sums up pressure
+ * over all CPUs whenever it is read.
+ */
 static const struct {
         Hierarchy hierarchy;
         CgroupPart part;
+        bool is_often;
         const char *name, *other_name;
 } files[N_CGROUP_FILES] = {
-        [CGROUP_FILE_CPU_STAT] = { HIERARCHY_V2, CGROUP_CPU, "cpu.stat", NULL },
-        [CGROUP_FILE_CPU_MAX] = { HIERARCHY_V2, CGROUP_CPU_LIMIT, "cpu.max", NULL },
-        [CGROUP_FILE_CPUSET] = { HIERARCHY_V2, CGROUP_CPUSET, "cpuset.cpus.effective", NULL },
-        [CGROUP_FILE_MEMORY_CURRENT] = { HIERARCHY_V2, CGROUP_MEMORY, "memory.current", NULL },
-        [CGROUP_FILE_MEMORY_PEAK] = { HIERARCHY_V2, CGROUP_MEMORY_PEAK, "memory.peak", NULL },
-        [CGROUP_FILE_MEMORY_MAX] = { HIERARCHY_V2, CGROUP_MEMORY_LIMIT, "memory.max", NULL },
-        [CGROUP_FILE_MEMORY_EVENTS] = { HIERARCHY_V2, CGROUP_MEMORY_EVENTS, "memory.events", NULL },
-        [CGROUP_FILE_IO_STAT] = { HIERARCHY_V2, CGROUP_IO, "io.stat", NULL },
-        [CGROUP_FILE_PIDS] = { HIERARCHY_V2, CGROUP_PIDS, "pids.current", NULL },
-        [CGROUP_FILE_CPU_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_CPU, "cpu.pressure", NULL },
-        [CGROUP_FILE_MEMORY_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_MEMORY, "memory.pressure", NULL },
-        [CGROUP_FILE_IO_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_IO, "io.pressure", NULL },
-        [CGROUP_FILE_V1_CPU_USAGE] = { HIERARCHY_CPUACCT, CGROUP_CPU, "cpuacct.usage", NULL },
-        [CGROUP_FILE_V1_CPU_MODES] = { HIERARCHY_CPUACCT, CGROUP_CPU, "cpuacct.stat", NULL },
-        [CGROUP_FILE_V1_THROTTLING] = { HIERARCHY_CPU, CGROUP_THROTTLING, "cpu.stat", NULL },
-        [CGROUP_FILE_V1_QUOTA] = { HIERARCHY_CPU, CGROUP_CPU_LIMIT, "cpu.cfs_quota_us", NULL },
-        [CGROUP_FILE_V1_PERIOD] = { HIERARCHY_CPU, CGROUP_CPU_LIMIT, "cpu.cfs_period_us", NULL },
-        [CGROUP_FILE_V1_CPUSET] = { HIERARCHY_CPUSET, CGROUP_CPUSET, "cpuset.effective_cpus", "cpuset.cpus" },
-        [CGROUP_FILE_V1_MEMORY] = { HIERARCHY_MEMORY, CGROUP_MEMORY, "memory.usage_in_bytes", NULL },
-        [CGROUP_FILE_V1_MEMORY_PEAK] = { HIERARCHY_MEMORY, CGROUP_MEMORY_PEAK, "memory.max_usage_in_bytes", NULL },
-        [CGROUP_FILE_V1_MEMORY_LIMIT] = { HIERARCHY_MEMORY, CGROUP_MEMORY_LIMIT, "memory.limit_in_bytes", NULL },
-        [CGROUP_FILE_V1_OOM] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, "memory.oom_control", NULL },
-        [CGROUP_FILE_V1_FAILURES] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, "memory.failcnt", NULL },
+        [CGROUP_FILE_CPU_STAT] = { HIERARCHY_V2, CGROUP_CPU, true, "cpu.stat", NULL },
+        [CGROUP_FILE_MEMORY_CURRENT] = { HIERARCHY_V2, CGROUP_MEMORY, true, "memory.current", NULL },
+        [CGROUP_FILE_MEMORY_PEAK] = { HIERARCHY_V2, CGROUP_MEMORY_PEAK, true, "memory.peak", NULL },
+        [CGROUP_FILE_MEMORY_EVENTS] = { HIERARCHY_V2, CGROUP_MEMORY_EVENTS, false, "memory.events", NULL },
+        [CGROUP_FILE_IO_STAT] = { HIERARCHY_V2, CGROUP_IO, true, "io.stat", NULL },
+        [CGROUP_FILE_PIDS] = { HIERARCHY_V2, CGROUP_PIDS, true, "pids.current", NULL },
+        [CGROUP_FILE_CPU_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_CPU, false, "cpu.pressure", NULL },
+        [CGROUP_FILE_MEMORY_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_MEMORY, false, "memory.pressure", NULL },
+        [CGROUP_FILE_IO_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_IO, false, "io.pressure", NULL },
+        [CGROUP_FILE_V1_CPU_USAGE] = { HIERARCHY_CPUACCT, CGROUP_CPU, true, "cpuacct.usage", NULL },
+        [CGROUP_FILE_V1_CPU_MODES] = { HIERARCHY_CPUACCT, CGROUP_CPU, true, "cpuacct.stat", NULL },
+        [CGROUP_FILE_V1_THROTTLING] = { HIERARCHY_CPU, CGROUP_THROTTLING, false, "cpu.stat", NULL },
+        [CGROUP_FILE_V1_MEMORY] = { HIERARCHY_MEMORY, CGROUP_MEMORY, true, "memory.usage_in_bytes", NULL },
+        [CGROUP_FILE_V1_MEMORY_PEAK] = { HIERARCHY_MEMORY, CGROUP_MEMORY_PEAK, true, "memory.max_usage_in_bytes", NULL },
+        [CGROUP_FILE_V1_OOM] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, false, "memory.oom_control", NULL },
+        [CGROUP_FILE_V1_FAILURES] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, false, "memory.failcnt", NULL },
         /* The plain ones are without the groups below: there is nothing better in older kernels. */
-        [CGROUP_FILE_V1_IO_BYTES] = { HIERARCHY_BLKIO, CGROUP_IO, "blkio.throttle.io_service_bytes_recursive",
+        [CGROUP_FILE_V1_IO_BYTES] = { HIERARCHY_BLKIO, CGROUP_IO, true, "blkio.throttle.io_service_bytes_recursive",
                                       "blkio.throttle.io_service_bytes" },
-        [CGROUP_FILE_V1_IO_COUNTS] = { HIERARCHY_BLKIO, CGROUP_IO, "blkio.throttle.io_serviced_recursive",
+        [CGROUP_FILE_V1_IO_COUNTS] = { HIERARCHY_BLKIO, CGROUP_IO, true, "blkio.throttle.io_serviced_recursive",
                                        "blkio.throttle.io_serviced" },
-        [CGROUP_FILE_V1_PIDS] = { HIERARCHY_PIDS, CGROUP_PIDS, "pids.current", NULL },
+        [CGROUP_FILE_V1_PIDS] = { HIERARCHY_PIDS, CGROUP_PIDS, true, "pids.current", NULL },
+        /* Those without a name are limits, and for cgroup_limits.c. */
 };
 
 /* --- opening ------------------------------------------------------------------------------------ */
@@ -78,7 +85,7 @@ static int open_files(Cgroup *cgroup, int dir_fd, Hierarchy hierarchy) {
         int r;
 
         for (CgroupFile file = 0; file < N_CGROUP_FILES; file++) {
-                if (files[file].hierarchy != hierarchy)
+                if (!files[file].name || files[file].hierarchy != hierarchy)
                         continue;
                 r = open_either(dir_fd, files[file].name, files[file].other_name, &cgroup->fds[file]);
                 if (r < 0)
@@ -107,6 +114,8 @@ static int open_hierarchies(Cgroup *cgroup, const CgroupPlace *place) {
                 r = open_files(cgroup, dir_fd, h);
                 if (r < 0)
                         return r;
+                if (cgroup_limits_are_in(h))
+                        cgroup_limits_add(&cgroup->limits, h, TAKE_FD(dir_fd), cgroup_tree_n_above(cgroup->tree, h, path));
         }
         return 0;
 }
@@ -132,6 +141,8 @@ int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place) {
 
         cgroup->tree = tree;
         cgroup->events_fd = -1;
+        cgroup->turn_ns = cgroup_tree_count(tree) % TURNS * NS_PER_S;
+        cgroup_limits_init(&cgroup->limits);
         for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
                 cgroup->fds[file] = -1;
 
@@ -153,6 +164,7 @@ Cgroup *cgroup_free(Cgroup *cgroup) {
         for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
                 closep(&cgroup->fds[file]);
         closep(&cgroup->events_fd);
+        cgroup_limits_deinit(&cgroup->limits);
         free(cgroup);
         return NULL;
 }
@@ -177,14 +189,17 @@ static int read_text(int fd, char *text, size_t n_max) {
 
 /*
  * A file says ENODEV when its group was removed, and also when the controller was switched off for it, which v2 can do
- * at any time. What stays as long as the group is cgroup.events.
+ * at any time. What stays as long as the group is cgroup.events. v1 has no such file, and cannot switch off.
  */
-static bool is_gone(const Cgroup *cgroup, Hierarchy hierarchy) {
-        char text[256];
+static bool is_removed(const Cgroup *cgroup) {
+        char text[4096];
 
-        if (hierarchy != HIERARCHY_V2 || cgroup->events_fd < 0)
-                return true;
-        return read_text(cgroup->events_fd, text, sizeof(text)) == ENODEV;
+        if (cgroup->events_fd >= 0)
+                return read_text(cgroup->events_fd, text, sizeof(text)) == ENODEV;
+        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
+                if (cgroup->fds[file] >= 0)
+                        return read_text(cgroup->fds[file], text, sizeof(text)) == ENODEV;
+        return true;
 }
 
 static int parse_file(Cgroup *cgroup, CgroupFile file, CgroupSample *sample) {
@@ -201,7 +216,7 @@ static int read_file(Cgroup *cgroup, CgroupFile file, CgroupSample *sample, uint
 
         error = read_text(cgroup->fds[file], cgroup_tree_text(cgroup->tree), CGROUP_TEXT_MAX);
         if (error == ENODEV) {
-                if (is_gone(cgroup, files[file].hierarchy))
+                if (files[file].hierarchy != HIERARCHY_V2 || is_removed(cgroup))
                         return CGROUP_GONE;
                 closep(&cgroup->fds[file]);
                 cgroup->fds[file] = -1;
@@ -215,22 +230,69 @@ static int read_file(Cgroup *cgroup, CgroupFile file, CgroupSample *sample, uint
         return 0;
 }
 
-int cgroup_read(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret) {
-        CgroupSample sample = { .boottime_ns = boottime_ns };
+/* cpu.stat has two. */
+static uint32_t parts_of(CgroupFile file) {
+        return 1U << files[file].part | (file == CGROUP_FILE_CPU_STAT ? 1U << CGROUP_THROTTLING : 0);
+}
+
+/* Those that are read often, or the others. What was there before is cleared: it is of another time. */
+static int read_files(Cgroup *cgroup, bool is_often, CgroupSample *sample) {
         uint32_t lacking = cgroup->lacking;
         int r;
 
+        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
+                if (cgroup->fds[file] >= 0 && files[file].is_often == is_often)
+                        sample->have &= ~parts_of(file);
+
         for (CgroupFile file = 0; file < N_CGROUP_FILES; file++) {
-                if (cgroup->fds[file] < 0)
+                if (cgroup->fds[file] < 0 || files[file].is_often != is_often)
                         continue;
-                r = read_file(cgroup, file, &sample, &lacking);
+                r = read_file(cgroup, file, sample, &lacking);
                 if (r != 0)
                         return r;
         }
 
-        sample.have &= ~lacking;
-        *ret = sample;
+        sample->have &= ~lacking;
         return 0;
+}
+
+/* Of a group that was removed meanwhile, only those above are left, and that is not what it had. */
+static void read_limits(const Cgroup *cgroup, CgroupSample *sample) {
+        CgroupSample limits = *sample;
+
+        cgroup_limits_read(&cgroup->limits, &limits);
+        if (!is_removed(cgroup))
+                *sample = limits;
+}
+
+static bool is_due(const Cgroup *cgroup, uint64_t now_ns, uint64_t interval_ns) {
+        return (now_ns + cgroup->turn_ns) / interval_ns != (cgroup->last.boottime_ns + cgroup->turn_ns) / interval_ns;
+}
+
+static int read_some(Cgroup *cgroup, uint64_t boottime_ns, bool with_others, bool with_limits, CgroupSample *ret) {
+        CgroupSample sample = cgroup->last;
+        int r;
+
+        sample.boottime_ns = boottime_ns;
+        r = read_files(cgroup, true, &sample);
+        if (r == 0 && with_others)
+                r = read_files(cgroup, false, &sample);
+        if (r != 0)
+                return r;
+        if (with_limits)
+                read_limits(cgroup, &sample);
+
+        *ret = cgroup->last = sample;
+        return 0;
+}
+
+int cgroup_read(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret) {
+        return read_some(cgroup, boottime_ns, true, true, ret);
+}
+
+int cgroup_glance(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret) {
+        return read_some(cgroup, boottime_ns, is_due(cgroup, boottime_ns, CGROUP_SELDOM_NS),
+                         is_due(cgroup, boottime_ns, CGROUP_LIMITS_NS), ret);
 }
 
 /* --- being there -------------------------------------------------------------------------------- */
@@ -239,23 +301,13 @@ int cgroup_events_fd(const Cgroup *cgroup) {
         return cgroup->events_fd;
 }
 
-/* v1 has no such thing: its files can be read, or the group is gone. */
-static bool can_read_any(const Cgroup *cgroup) {
-        char text[4096];
-
-        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
-                if (cgroup->fds[file] >= 0)
-                        return read_text(cgroup->fds[file], text, sizeof(text)) != ENODEV;
-        return false;
-}
-
 bool cgroup_is_populated(const Cgroup *cgroup) {
         bool is_populated;
         const char *fault;
         char text[256];
 
         if (cgroup->events_fd < 0)
-                return can_read_any(cgroup);
+                return !is_removed(cgroup);
         if (read_text(cgroup->events_fd, text, sizeof(text)) != 0)
                 return false;
         return cgroup_populated_parse(text, &is_populated, &fault) != 0 || is_populated;

@@ -4,7 +4,7 @@
  * Cgroup: reads control groups
  *
  * A CgroupTree knows where the hierarchies are mounted (v2, v1, or both beside each other). A Cgroup is one group
- * with its files kept open, one pread(2) each and sample. Paths come from the kernel (proc/PID/cgroup), are resolved beneath
+ * with its files kept open, one pread(2) each; only its limits, of which each group above may have some, are not. Paths come from the kernel (proc/PID/cgroup), are resolved beneath
  * the mount, and never through symbolic links.
  */
 
@@ -28,9 +28,16 @@ int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place);
 Cgroup *cgroup_free(Cgroup *cgroup);
 DEFINE_SCOPED(Cgroup, cgroup_free);
 
-/* Reads all of it at `boottime_ns`. 0, or CGROUP_GONE when the group was removed (then *ret is untouched). No allocation
- * but for a disk never seen before. */
+/* Reads all of it at `boottime_ns`, what counts and runs first. 0, or CGROUP_GONE when the group was removed (then *ret is
+ * untouched). No allocation but for a disk never seen before. */
 int cgroup_read(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret);
+/*
+ * The same at a fraction of the price, for the samples between a begin and an end: CPU time, memory, I/O and the number of
+ * processes are of now; pressure and memory's events were read at most CGROUP_SELDOM_NS ago, limits CGROUP_LIMITS_NS.
+ */
+int cgroup_glance(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret);
+#define CGROUP_SELDOM_NS (10 * UINT64_C(1000000000))
+#define CGROUP_LIMITS_NS (60 * UINT64_C(1000000000))
 
 /* cgroup.events of v2, to be watched for POLLPRI; -1 where there is none. Borrowed. cgroup_is_populated() reads it, which
  * is what takes the event; without it, a group counts as populated until it is removed. */

@@ -24,6 +24,7 @@ struct CgroupTree {
         int root_fd;
         CgroupMount mounts[N_HIERARCHIES];
         CgroupDevices devices;
+        unsigned n_opened; /* groups, ever */
         char *text; /* owned; CGROUP_TEXT_MAX bytes, what was read last */
 };
 
@@ -98,6 +99,16 @@ int cgroup_tree_open(const CgroupTree *tree, Hierarchy hierarchy, const char *pa
         if (r == BENEATH_NONE)
                 return CGROUP_GONE;
         return r == BENEATH_OUTSIDE ? CGROUP_MALFORMED : r;
+}
+
+unsigned cgroup_tree_n_above(const CgroupTree *tree, Hierarchy hierarchy, const char *path) {
+        const CgroupMount *mount = &tree->mounts[hierarchy];
+        const char *below = mount->fd >= 0 ? below_mount(mount, path) : NULL;
+        unsigned n = below && *below;
+
+        for (; below && *below; below++)
+                n += *below == '/';
+        return n;
 }
 
 /* --- mounts ------------------------------------------------------------------------------------- */
@@ -223,6 +234,10 @@ CgroupLayout cgroup_tree_layout(const CgroupTree *tree) {
         if (has_v2)
                 return has_v1 ? CGROUP_LAYOUT_MIXED : CGROUP_LAYOUT_V2;
         return has_v1 ? CGROUP_LAYOUT_V1 : CGROUP_LAYOUT_NONE;
+}
+
+unsigned cgroup_tree_count(CgroupTree *tree) {
+        return tree->n_opened++;
 }
 
 const char *cgroup_tree_root(const CgroupTree *tree, Hierarchy hierarchy) {

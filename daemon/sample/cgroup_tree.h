@@ -92,10 +92,14 @@ const char *cgroup_tree_root(const CgroupTree *tree, Hierarchy hierarchy);
 
 /* The group's directory. 0, CGROUP_GONE, CGROUP_MALFORMED, or a negative errno. */
 int cgroup_tree_open(const CgroupTree *tree, Hierarchy hierarchy, const char *path, int *ret_fd);
+/* How many groups are above it, the one that is mounted included. 0 where the path is not beneath the mount. */
+unsigned cgroup_tree_n_above(const CgroupTree *tree, Hierarchy hierarchy, const char *path);
 
 /* More than any file of a group needs; a longer one (io.stat with thousands of disks) is not taken. */
 #define CGROUP_TEXT_MAX ((size_t)256 << 10)
 
+/* A number for each group that is opened, so that those opened together can take turns. */
+unsigned cgroup_tree_count(CgroupTree *tree);
 /* Room for the text of one file at a time. Borrowed. */
 char *cgroup_tree_text(CgroupTree *tree);
 CgroupDevices *cgroup_tree_devices(CgroupTree *tree);

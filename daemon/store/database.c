@@ -71,14 +71,20 @@ static const char *const sql[N_STATEMENTS] = {
                 " ON CONFLICT (begin_ms) DO UPDATE SET interval_ms = excluded.interval_ms,"
                 " timeline = excluded.timeline",
 
-        /* Removing: ?1 rows at most, the oldest; expiring: and older than ?2. */
+        /*
+         * Removing: ?1 rows at most, the oldest; expiring: and older than ?2. Jobs come with their phases: as many
+         * of the oldest as begin within ?1 rows of both, so that one job at least goes.
+         */
         [STATEMENT_SAMPLES_REMOVE] =
                 "DELETE FROM node_sample WHERE begin_ms IN (SELECT begin_ms FROM node_sample ORDER BY begin_ms LIMIT ?1)",
         [STATEMENT_RESULTS_REMOVE] =
                 "DELETE FROM result WHERE row IN (SELECT row FROM result ORDER BY row LIMIT ?1)"
                 " RETURNING name, component",
         [STATEMENT_JOBS_REMOVE] =
-                "DELETE FROM job WHERE row IN (SELECT row FROM job WHERE state <> 'running' ORDER BY row LIMIT ?1)",
+                "DELETE FROM job WHERE row IN (SELECT row FROM"
+                " (SELECT row, n_phases, total(1 + n_phases) OVER (ORDER BY row) AS n FROM"
+                " (SELECT row, n_phases FROM job WHERE state <> 'running' ORDER BY row LIMIT ?1))"
+                " WHERE n - n_phases <= ?1) RETURNING 1 + n_phases",
         [STATEMENT_SAMPLES_EXPIRE] =
                 "DELETE FROM node_sample WHERE begin_ms IN"
                 " (SELECT begin_ms FROM node_sample WHERE begin_ms < ?2 ORDER BY begin_ms LIMIT ?1)",
@@ -87,9 +93,11 @@ static const char *const sql[N_STATEMENTS] = {
                 " (SELECT row FROM result INDEXED BY result_by_time WHERE time_ms < ?2 ORDER BY time_ms LIMIT ?1)"
                 " RETURNING name, component",
         [STATEMENT_JOBS_EXPIRE] =
-                "DELETE FROM job WHERE row IN"
-                " (SELECT row FROM job INDEXED BY job_by_begin WHERE begin_ms < ?2 AND end_ms < ?2"
-                " AND state <> 'running' ORDER BY begin_ms LIMIT ?1)",
+                "DELETE FROM job WHERE row IN (SELECT row FROM"
+                " (SELECT row, n_phases, total(1 + n_phases) OVER (ORDER BY begin_ms, row) AS n FROM"
+                " (SELECT row, n_phases, begin_ms FROM job INDEXED BY job_by_begin WHERE begin_ms < ?2 AND end_ms < ?2"
+                " AND state <> 'running' ORDER BY begin_ms LIMIT ?1))"
+                " WHERE n - n_phases <= ?1) RETURNING 1 + n_phases",
         [STATEMENT_INDICATOR_SUBTRACT] =
                 "UPDATE indicator SET n_results = n_results - ?3 WHERE name = ?1 AND component = ?2",
         [STATEMENT_INDICATORS_TIDY] = "DELETE FROM indicator WHERE n_results <= 0",

@@ -34,6 +34,7 @@ typedef struct PageKey {
         int64_t row;
 } PageKey;
 
+/* Newest first whatever is given; a job alone gives all that was submitted for it, of any name. */
 typedef struct ResultFilter {
         const char *name, *component, *job; /* NULL: any */
         uint64_t since_ms, until_ms;        /* [since, until); 0: open */

@@ -105,9 +105,32 @@ static int remove_results(Database *database, Statement which, int64_t *ret_n) {
         return 0;
 }
 
-/* Runs one removal of at most STEP_ROWS rows; before_ms only for those that expire. */
+/* Runs a removal that tells of each job how many rows went with it. */
+static int remove_jobs(Database *database, Statement which, int64_t *ret_n) {
+        sqlite3_stmt *statement = database_statement(database, which);
+        int64_t n = 0;
+        int r;
+
+        while ((r = database_step(database, which)) == DATABASE_ROW)
+                n += sqlite3_column_int64(statement, 0);
+        if (r != 0)
+                return r;
+
+        *ret_n = n;
+        return 0;
+}
+
+static int remove_samples(Database *database, Statement which, int64_t *ret_n) {
+        int r;
+
+        r = database_run(database, which);
+        if (r == 0)
+                *ret_n = database_changes(database);
+        return r;
+}
+
+/* Runs one removal of about STEP_ROWS rows at most; before_ms only for those that expire. */
 static int remove_step(Retention *retention, Database *database, Statement which, int64_t before_ms, int64_t *ret_n) {
-        bool has_results = which == STATEMENT_RESULTS_REMOVE || which == STATEMENT_RESULTS_EXPIRE;
         sqlite3_stmt *statement = database_statement(database, which);
         int64_t n = 0;
         int r;
@@ -116,17 +139,16 @@ static int remove_step(Retention *retention, Database *database, Statement which
         if (sqlite3_bind_parameter_count(statement) > 1)
                 sqlite3_bind_int64(statement, 2, before_ms);
 
-        if (has_results)
+        if (which == STATEMENT_RESULTS_REMOVE || which == STATEMENT_RESULTS_EXPIRE) {
                 r = remove_results(database, which, &n);
+                retention->has_emptied |= n > 0;
+        } else if (which == STATEMENT_JOBS_REMOVE || which == STATEMENT_JOBS_EXPIRE)
+                r = remove_jobs(database, which, &n);
         else
-                r = database_run(database, which);
+                r = remove_samples(database, which, &n);
         if (r != 0)
                 return r;
 
-        if (!has_results)
-                n = database_changes(database);
-        else if (n > 0)
-                retention->has_emptied = true;
         retention->n_removed += (uint64_t)n;
         *ret_n = n;
         return 0;
@@ -211,7 +233,7 @@ static int expire(Retention *retention, Database *database, uint64_t now_ns, boo
                                 (int64_t)((now_ns - kinds[i].keep_ns) / NS_PER_MS), &n);
                 if (r != 0)
                         return r;
-                *ret_has_more |= n == STEP_ROWS;
+                *ret_has_more |= n >= STEP_ROWS;
         }
         return 0;
 }

@@ -77,7 +77,7 @@ typedef struct Request {
                         double wall_seconds; /* of the phase that ends */
                 } mark;
                 struct {
-                        const Submission *items;
+                        Submission *items;
                         size_t n_items;
                 } submit;
         };

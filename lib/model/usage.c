@@ -145,10 +145,10 @@ void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh) {
         *usage = (Usage){ .begin = *sample, .last = *sample, .is_fresh = is_fresh };
 
         if (is_fresh) {
-                CgroupSample *begin = &usage->begin;
-
-                begin->n_memory_high = begin->n_memory_max = begin->n_oom = begin->n_oom_kill = 0;
-                begin->have |= 1U << CGROUP_MEMORY_EVENTS;
+                for (size_t i = 0; i < N_ELEMENTS(fields); i++)
+                        if (fields[i].kind == FIELD_COUNTER)
+                                *field_of(&usage->begin, &fields[i]) = 0;
+                usage->begin.have |= 1U << CGROUP_MEMORY_EVENTS;
         }
 
         base_cpu(usage, sample);
@@ -304,18 +304,28 @@ static void put_cpu(const Usage *usage, uint32_t n_node_cpus, UsageSet *ret) {
                 put(ret, USAGE_CPU_MAX, 0, quality_is_present(quality) ? QUALITY_TOO_SHORT : quality);
 }
 
-/* Periods pass only where there is a quota. */
+/*
+ * Periods pass only where there is a quota, in the group that has it. Where a group above has it, this group's file says nothing of
+ * the job's waiting: no period passed in a time that has several.
+ */
 static void put_throttling(const Usage *usage, UsageSet *ret) {
+        const CgroupSample *last = &usage->last;
         uint64_t n_periods = counted(usage, offsetof(CgroupSample, n_periods));
         uint64_t n_throttled = counted(usage, offsetof(CgroupSample, n_throttled));
-        bool is_limited = cgroup_sample_has(&usage->last, CGROUP_CPU_LIMIT) && usage->last.quota_us != CGROUP_NO_LIMIT;
+        bool is_limited = cgroup_sample_has(last, CGROUP_CPU_LIMIT) && last->quota_us != CGROUP_NO_LIMIT;
+        bool is_elsewhere = is_limited && last->n_periods == 0 &&
+                            (last->boottime_ns - usage->begin.boottime_ns) / NS_PER_US >= 2 * last->period_us;
 
         if (!has_both(usage, CGROUP_THROTTLING))
                 put(ret, USAGE_THROTTLED_RATIO, 0, why_absent(usage, CGROUP_THROTTLING));
         else if (n_periods > 0)
                 put(ret, USAGE_THROTTLED_RATIO, (double)n_throttled / (double)n_periods, QUALITY_EXACT);
+        else if (is_elsewhere)
+                put(ret, USAGE_THROTTLED_RATIO, 0, QUALITY_UNKNOWN_SOURCE);
         else
                 put(ret, USAGE_THROTTLED_RATIO, 0, is_limited ? QUALITY_TOO_SHORT : QUALITY_EXACT);
+        if (is_elsewhere)
+                put(ret, USAGE_THROTTLED, 0, ret->quality[USAGE_THROTTLED_RATIO]);
 }
 
 static Quality limit_quality(const Usage *usage, uint64_t node_memory_bytes) {
@@ -363,6 +373,12 @@ void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memor
         put_throttling(usage, ret);
         put_memory(usage, node_memory_bytes, ret);
         put_pids(usage, ret);
+}
+
+void usage_cut(UsageSet *usage) {
+        for (UsageMetric metric = 0; metric < N_USAGES; metric++)
+                if (usage->quality[metric] == QUALITY_EXACT)
+                        usage->quality[metric] = QUALITY_SAMPLED;
 }
 
 void usage_none(UsageSet *ret) {

@@ -94,6 +94,8 @@ void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memor
  * between the two. An older sample is ignored.
  */
 void usage_continue(Usage *usage, const CgroupSample *sample);
+/* The last of the group was not seen: everything is at least so much, hence sampled. */
+void usage_cut(UsageSet *usage);
 /* Of a job without a cgroup of its own: nothing is there, and says so. */
 void usage_none(UsageSet *ret);
 /* The same, but wait4(2) told the CPU time of its whole process tree: that is exact. What it was given are the node's CPUs. */

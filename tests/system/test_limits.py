@@ -155,6 +155,14 @@ class Limits(harness.TestCase):
                 self.assertLess(daemon.resident_bytes() - before, 4 << 20)
         self.assert_well(daemon)
 
+    def test_all_descriptors_that_may_be_had_are_used(self):
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (512, limits[1]))
+        daemon = self.daemon()
+        self.assertEqual(resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE), (limits[1], limits[1]))
+        self.assertEqual(daemon.metrics()["process_max_fds"], limits[1])
+
     def test_without_descriptors_left_running_jobs_go_on(self):
         daemon = self.daemon("[sampling]\ninterval = 100ms\n[jobs]\ncheckpoint_interval = 1s\n")
         log = daemon.state / "perfd.db-wal"

@@ -1,5 +1,6 @@
 """What a crash leaves: nothing acknowledged is lost, totals of running jobs stay exact, and what ended is said so."""
 
+import gzip
 import pathlib
 import signal
 import subprocess
@@ -205,6 +206,28 @@ class Recovery(harness.TestCase):
             daemon.start()
             self.assert_status(client.receive(), "OK")
         self.assertTrue(pathlib.Path(daemon.socket).is_socket(), "an inherited socket is not perfd's to remove")
+
+    def test_an_older_store_is_gone_on_with(self):
+        daemon = self.daemon()
+        daemon.stop()
+        golden = harness.ROOT / "tests" / "data" / "store" / "perfd-1.db.gz"
+        (daemon.state / "perfd.db").write_bytes(gzip.decompress(golden.read_bytes()))
+        daemon.start()
+
+        done = self.job(daemon, "job-done")
+        self.assertEqual((done["state"], done["exit"]["status"], done["labels"]["partition"]), ("finished", 3, "gpu"))
+        self.assertEqual(self.job_metrics(daemon, "job-done")["total_disk_io_read_mb"]["value"], 3)
+        # It ran on a machine of another boot; its last checkpoint is of that perfd, too.
+        wait_for(lambda: self.job(daemon, "job-on")["state"] == "interrupted", "the end of the job that was lost")
+        self.assertIn("rebooted", self.job(daemon, "job-on")["note"])
+        self.assertEqual(self.job_metrics(daemon, "job-on")["cpu_user_seconds"]["value"], 5)
+        with daemon.client() as client:
+            self.assert_status(client.begin("job-done"), "INVALID")
+            self.assert_status(client.begin("new"), "OK")
+            self.assert_status(client.submit(harness.indicator(), job="new"), "OK")
+            self.assert_status(client.end("new", exit_status=0), "OK")
+        self.assertEqual(self.job(daemon, "new")["state"], "finished")
+        self.assertEqual(len(daemon.get("/api/v1/jobs").json["jobs"]), 4)
 
 
 if __name__ == "__main__":

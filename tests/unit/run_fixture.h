@@ -87,7 +87,8 @@ static inline void put_rank(Buffer *out, const Rank *rank) {
                 buffer_printf(out, ",\"exit\":{\"status\":%d,\"signal\":%d}", rank->status, rank->status > 128 ? rank->status - 128 : 0);
         put_text(out, "cgroup", rank->cgroup);
         if (rank->host)
-                buffer_printf(out, ",\"on\":{\"hostname\":\"%s\",\"cpus\":4,\"memory_bytes\":1073741824,\"time_ms\":1700000005000}", rank->host);
+                buffer_printf(out, ",\"on\":{\"hostname\":\"%s\",\"cpus\":4,\"memory_bytes\":1073741824,\"time_ms\":1700000005000}",
+                              rank->host);
         buffer_puts(out, ",\"metrics\":[{}");
         put_metric(out, "node", "duration_seconds", seconds, "s", rank->rank);
         put_metric(out, "node", "total_disk_io_read_mb", rank->node_read_mib, "MiB", rank->rank);

@@ -378,7 +378,8 @@ static void lost_events_are_made_good_by_reading_all_again(void **state) {
         (void)state;
         assert_int_equal(file_read_at(AT_FDCWD, "/proc/sys/fs/inotify/max_queued_events", 64, &text, NULL), 0);
         n_max = strtoul(text, NULL, 10);
-        begin_copy(&f, "slurm-v2");
+        tree_copy_to("/dev/shm", "slurm-v2", f.root); /* the disk would take seconds */
+        begin(&f, f.root);
         free(found(&f));
         for (size_t i = 0; i < n_max / 2 + 1; i++) {
                 make(&f, "system.slice/x");
@@ -397,6 +398,34 @@ static void lost_events_are_made_good_by_reading_all_again(void **state) {
         assert_found(&f, "43 slurm " SCOPE "/job_43");
         finder_stats(f.finder, &stats);
         assert_int_equal(stats.n_found, 5);
+        end(&f);
+}
+
+/* --- limits ------------------------------------------------------------------------------------- */
+
+static void what_cannot_be_watched_is_read_once_and_counted(void **state) {
+        const size_t n_directories = FINDER_WATCHES_MAX + 10;
+        size_t n_found = 0;
+        FinderStats stats;
+        FoundGroup group;
+        Fixture f = {};
+        char path[64];
+
+        (void)state;
+        tree_copy_to("/dev/shm", "slurm-v2", f.root);
+        for (size_t i = 0; i < n_directories; i++) {
+                (void)snprintf(path, sizeof(path), "d%zu", i);
+                make(&f, path);
+                (void)snprintf(path, sizeof(path), "d%zu/job_%zu", i, i);
+                make(&f, path);
+        }
+        begin_with(&f, f.root, "/d*/job_{job}");
+        while (finder_next(f.finder, &group) == 0)
+                n_found++;
+        finder_stats(f.finder, &stats);
+        assert_int_equal(n_found, n_directories);
+        assert_int_equal(stats.n_watches, FINDER_WATCHES_MAX);
+        assert_int_equal(stats.n_not_watched, 11); /* one of the watches is the root's */
         end(&f);
 }
 
@@ -463,6 +492,7 @@ int main(void) {
                 cmocka_unit_test(a_job_that_comes_to_be_in_more_hierarchies_is_handed_out_wider),
                 cmocka_unit_test(a_link_is_not_followed),
                 cmocka_unit_test(lost_events_are_made_good_by_reading_all_again),
+                cmocka_unit_test(what_cannot_be_watched_is_read_once_and_counted),
                 cmocka_unit_test(the_first_setting_that_matches_has_it_and_others_go_on_below),
                 cmocka_unit_test(an_announced_job_is_known_by_its_id_or_its_labels),
         };

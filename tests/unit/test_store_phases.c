@@ -2,6 +2,8 @@
 
 #include "storing.h"
 
+#include <sqlite3.h>
+
 static int setup(void **state) {
         Place *place = calloc(1, sizeof(*place));
 
@@ -244,6 +246,146 @@ static void a_phase_that_is_put_again_is_replaced(void **state) {
         assert_phase(place->reader, &after);
 }
 
+/* --- limits and damage --------------------------------------------------------------------------- */
+
+static void phases_go_with_their_job_and_count(void **state) {
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+        JobInfo old = make_job("old"), on = make_job("on");
+        PhaseView last = make_phase(400, "last");
+        StoreStats stats;
+
+        assert_int_equal(begin(place->store, &old), STORE_DONE);
+        assert_int_equal(begin(place->store, &on), STORE_DONE);
+        for (uint32_t i = 0; i < 400; i++) {
+                PhaseView phase = make_phase(i, "epoch");
+
+                assert_int_equal(put_phase(place->store, "old", &phase, "p"), STORE_DONE);
+        }
+        assert_int_equal(put_phase(place->store, "on", &last, "p"), STORE_DONE);
+        assert_int_equal(end(place->store, "old", NULL, &last), STORE_DONE);
+
+        config.keep_jobs_ns = NS_PER_S;
+        store_configure(place->store, &config);
+        EVENTUALLY(count_phases(place->reader, "old") == 0);
+        assert_int_equal(count_phases(place->reader, "on"), 1);
+        EVENTUALLY((store_stats(place->store, &stats), stats.n_rows_removed) == 402);
+}
+
+static void a_question_for_phases_has_its_time(void **state) {
+        Place *place = *state;
+        scoped(reader_freep) Reader *hasty = NULL;
+        JobInfo info = make_job("job-1");
+        PhaseView phase = make_phase(0, "load");
+        int r;
+
+        assert_int_equal(begin(place->store, &info), STORE_DONE);
+        assert_int_equal(put_phase(place->store, "job-1", &phase, "p"), STORE_DONE);
+        assert_int_equal(reader_new(&hasty, store_path(place->store), 1), 0);
+        r = reader_phases(hasty, "job-1");
+        assert_int_equal(r == 0 ? reader_next_phase(hasty, &phase) : r, READER_TIMEOUT);
+}
+
+static void damage(const Place *place, const char *sql) {
+        char path[PATH_MAX];
+        sqlite3 *db;
+
+        place_path(place, "perfd.db", path);
+        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        sqlite3_busy_timeout(db, DEADLINE_MS);
+        assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(db);
+}
+
+static void numbers_that_make_no_sense_are_absent(void **state) {
+        static const char *const damages[] = {
+                "usage = '', metrics = ''",
+                "usage = 'e1 e2', metrics = 'e1 e2'",
+                "usage = replace(usage, ' ', ' x'), metrics = replace(metrics, ' ', ' x')",
+                "usage = usage || ' e1', metrics = metrics || ' e1'",
+                "usage = CAST(x'ff00fe' AS TEXT), metrics = CAST(x'ff00fe' AS TEXT)",
+                "usage_layout = 77, layout = 77",
+                "usage_layout = NULL, layout = NULL",
+                "usage_layout = -1, layout = -9223372036854775808",
+                "usage_layout = layout, layout = usage_layout",
+                "usage = printf('%.*c', 100000, 'e'), metrics = printf('%.*c', 100000, 'e')",
+        };
+        Place *place = *state;
+        JobInfo info = make_job("job-1");
+        PhaseView phase = make_phase(0, "load");
+
+        assert_int_equal(begin(place->store, &info), STORE_DONE);
+        assert_int_equal(put_phase(place->store, "job-1", &phase, "p"), STORE_DONE);
+        assert_int_equal(end(place->store, "job-1", &phase.usage, NULL), STORE_DONE);
+        damage(place, "CREATE TABLE good_job AS SELECT * FROM job; CREATE TABLE good_phase AS SELECT * FROM phase");
+        for (size_t i = 0; i < N_ELEMENTS(damages); i++) {
+                char sql[1024];
+                PhaseView back;
+                JobRow row;
+
+                (void)snprintf(sql, sizeof(sql), "UPDATE job SET %s; UPDATE phase SET %s", damages[i], damages[i]);
+                damage(place, sql);
+                assert_int_equal(reader_jobs(place->reader, &(JobFilter){}), 0);
+                assert_int_equal(reader_next_job(place->reader, &row), 0);
+                assert_false(row.has_metrics);
+                assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
+                assert_int_equal(reader_phases(place->reader, "job-1"), 0);
+                assert_int_equal(reader_next_phase(place->reader, &back), 0);
+                assert_string_equal(back.name, "load");
+                for (size_t k = 0; k < N_USAGES; k++)
+                        assert_false(quality_is_present(row.view.usage.quality[k]) || quality_is_present(back.usage.quality[k]));
+                for (size_t k = 0; k < N_METRICS; k++)
+                        assert_false(quality_is_present(back.metrics.quality[k]));
+                damage(place, "DELETE FROM job; INSERT INTO job SELECT * FROM good_job; INSERT INTO phase SELECT * FROM good_phase");
+        }
+        assert_int_equal(reader_phases(place->reader, "job-1"), 0);
+        assert_phase(place->reader, &phase);
+}
+
+static void layouts_that_make_no_sense_are_absent(void **state) {
+        static const char *const damages[] = {
+                "''", "'x'", "'usage'", "printf('%.*c', 300000, 'k')", "replace(printf('%.*c', 300, 'k'), 'k', 'k ')",
+        };
+        Place *place = *state;
+        JobInfo info = make_job("job-1");
+        PhaseView phase = make_phase(0, "load");
+
+        assert_int_equal(begin(place->store, &info), STORE_DONE);
+        assert_int_equal(end(place->store, "job-1", &phase.usage, &phase), STORE_DONE);
+        for (size_t i = 0; i < N_ELEMENTS(damages); i++) {
+                scoped(reader_freep) Reader *reader = NULL;
+                PhaseView back;
+                char sql[256];
+                JobRow row;
+
+                (void)snprintf(sql, sizeof(sql), "UPDATE layout SET keys = id || ' ' || %s", damages[i]);
+                damage(place, sql);
+                assert_int_equal(reader_new(&reader, store_path(place->store), 10 * NS_PER_S), 0);
+                assert_int_equal(reader_job(reader, "job-1", &row), 0);
+                assert_false(row.has_metrics);
+                assert_int_equal(row.view.usage.quality[USAGE_CPU_SECONDS], QUALITY_UNKNOWN_SOURCE);
+                assert_int_equal(reader_phases(reader, "job-1"), 0);
+                assert_int_equal(reader_next_phase(reader, &back), 0);
+        }
+}
+
+static void places_that_make_no_sense_are_not_known(void **state) {
+        Place *place = *state;
+        JobInfo info = make_job("job-1");
+        JobRow row;
+
+        assert_int_equal(begin(place->store, &info), STORE_DONE);
+        damage(place, "UPDATE job SET node = -7, n_nodes = -1, n_ranks = 4294967296, enclosure = 'of a later version', cgroup = '',"
+                      " n_phases = 9223372036854775807");
+        assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
+        assert_int_equal(row.view.info.node, -1);
+        assert_int_equal(row.view.info.n_nodes, 0);
+        assert_int_equal(row.view.info.n_ranks, 0);
+        assert_int_equal(row.view.info.enclosure, ENCLOSURE_NONE);
+        assert_null(row.view.info.cgroup);
+        assert_int_equal(row.view.n_phases, 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -255,6 +397,11 @@ int main(void) {
                 TEST(a_phase_brings_the_progress_of_its_job_and_the_meter),
                 TEST(a_job_that_does_not_run_takes_no_phase),
                 TEST(a_phase_that_is_put_again_is_replaced),
+                TEST(phases_go_with_their_job_and_count),
+                TEST(a_question_for_phases_has_its_time),
+                TEST(numbers_that_make_no_sense_are_absent),
+                TEST(layouts_that_make_no_sense_are_absent),
+                TEST(places_that_make_no_sense_are_not_known),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

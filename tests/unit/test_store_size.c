@@ -7,12 +7,15 @@
 
 #include "fake_meter.h"
 #include "model/timeline.h"
+#include "model/usage.h"
 #include "model/window.h"
 
 #define N_POINTS 120 /* of a timeline, by default */
 #define N_JOBS 200
 #define N_AT_ONCE 20 /* which run side by side */
 #define JOB_BYTES_MAX 4096.0
+#define PHASE_BYTES_MAX 2048.0
+#define N_SECONDS (4 * N_POINTS) /* four looks for each point of a timeline */
 
 static double draw(uint32_t *seed) {
         *seed = *seed * 1664525U + 1013904223U;
@@ -60,18 +63,94 @@ static void pass_random_second(Sample *now, unsigned second, uint32_t *seed) {
 
 typedef void (*Pass)(Sample *now, unsigned second, uint32_t *seed);
 
-static void put_begin(Store *store, const JobInfo *info, const Bench *bench, const Window *window) {
-        char *account, *text;
+/* The same second of the job's own group, which has every controller and every limit. */
+static void pass_group_second(CgroupSample *group, uint32_t *seed) {
+        uint64_t user_us = (uint64_t)(2e6 * draw(seed)), system_us = (uint64_t)(2e5 * draw(seed));
+
+        group->boottime_ns += SECOND + (uint64_t)(1e5 * draw(seed));
+        group->have = (1U << N_CGROUP_PARTS) - 1;
+        group->user_us += user_us;
+        group->system_us += system_us;
+        group->usage_us += user_us + system_us;
+        group->n_periods += 10;
+        group->n_throttled += (uint64_t)(5 * draw(seed));
+        group->throttled_us += (uint64_t)(1e5 * draw(seed));
+        group->quota_us = 250000;
+        group->period_us = 100000;
+        group->n_cpus = 3;
+        group->memory_bytes = (uint64_t)(2 * draw(seed) * GIB);
+        group->memory_peak_bytes = (uint64_t)(2.1 * GIB) + (uint64_t)(1e6 * draw(seed));
+        group->memory_limit_bytes = 3 * GIB;
+        group->n_memory_high += draw(seed) < 0.1;
+        group->read_bytes += (uint64_t)exp(20 * draw(seed)) / 512 * 512;
+        group->write_bytes += (uint64_t)exp(20 * draw(seed)) / 512 * 512;
+        group->reads += (uint64_t)exp(6 * draw(seed));
+        group->writes += (uint64_t)exp(6 * draw(seed));
+        group->n_pids = 1 + (uint64_t)(100 * draw(seed));
+        group->psi_cpu_some_us += (uint64_t)(1e5 * draw(seed));
+        group->psi_memory_some_us += (uint64_t)(1e4 * draw(seed));
+        group->psi_memory_full_us += (uint64_t)(1e3 * draw(seed));
+        group->psi_io_some_us += (uint64_t)(1e5 * draw(seed));
+        group->psi_io_full_us += (uint64_t)(1e5 * draw(seed));
+}
+
+typedef struct Run {
+        JobInfo info;
+        Window window;
+        Usage usage;
+        CgroupSample group;
+        Timeline timeline;
+        PhaseView phase; /* the one that lasts */
+} Run;
+
+/* How far it is; caller frees. */
+static char *progress_of(const Run *run) {
+        char *window, *usage, *text;
+
+        assert_int_equal(window_format(&run->window, &window), 0);
+        assert_int_equal(usage_format(&run->usage, &usage), 0);
+        assert_true(asprintf(&text, "%s%s", window, usage) > 0);
+        free(window);
+        free(usage);
+        return text;
+}
+
+static void put_begin(Store *store, const Run *run, const Bench *bench) {
+        uint64_t now_ms = bench->now.realtime_ns / MS;
+        char *account, *text = progress_of(run);
 
         assert_int_equal(meter_save(bench->meter, BOOT, &account), 0);
-        assert_int_equal(window_format(window, &text), 0);
-        assert_int_equal(store_put_job_begin(store, info, bench->now.realtime_ns / MS, BOOT, text, account, (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put_job_begin(store, &run->info, now_ms, BOOT, text, account, (StoreCookie){ 1, 0 }), 0);
         assert_int_equal(outcome_of(store, 1), STORE_DONE);
         free(account);
         free(text);
 }
 
-static void put_end(Store *store, const JobInfo *info, const Bench *bench, const Window *window, const Timeline *timeline) {
+/* The numbers of a whole job stand for those of a phase: no phase has longer ones. */
+static void end_phase(Run *run, const Bench *bench) {
+        run->phase.end_realtime_ms = bench->now.realtime_ns / MS;
+        run->phase.has_wall_seconds = true;
+        run->phase.wall_seconds = 119.983741;
+        window_metrics(&run->window, meter_totals(bench->meter), 4, &run->phase.metrics);
+        usage_metrics(&run->usage, 4, 16 * GIB, &run->phase.usage);
+}
+
+static void put_phase(Store *store, Run *run, const Bench *bench) {
+        StorePhase row = { .job = run->info.id, .phase = &run->phase, .boot_id = BOOT };
+        char *account, *text = progress_of(run);
+
+        end_phase(run, bench);
+        assert_int_equal(meter_save(bench->meter, BOOT, &account), 0);
+        row.progress = text;
+        row.meter = account;
+        assert_int_equal(store_put_phase(store, &row, (StoreCookie){ 3, 0 }), 0);
+        assert_int_equal(outcome_of(store, 3), STORE_DONE);
+        run->phase = (PhaseView){ .index = run->phase.index + 1, .name = "evaluate", .begin_realtime_ms = run->phase.end_realtime_ms };
+        free(account);
+        free(text);
+}
+
+static void put_end(Store *store, const Run *run, const Bench *bench) {
         JobEnd end = {
                 .has_exit_status = true, .has_rusage = true,
                 .rusage = {
@@ -80,44 +159,50 @@ static void put_end(Store *store, const JobInfo *info, const Bench *bench, const
                 },
         };
         MetricSet metrics;
+        UsageSet usage;
         StoreJobEnd row = {
-                .job = info->id, .state = JOB_FINISHED, .end_realtime_ms = bench->now.realtime_ns / MS, .end = &end, .metrics = &metrics,
+                .job = run->info.id, .state = JOB_FINISHED, .end_realtime_ms = bench->now.realtime_ns / MS, .end = &end,
+                .metrics = &metrics, .usage = &usage, .phase = run->phase.index > 0 ? &run->phase : NULL,
         };
         char *text;
 
-        window_metrics(window, meter_totals(bench->meter), 4, &metrics);
-        assert_int_equal(timeline_format(timeline, &text), 0);
+        window_metrics(&run->window, meter_totals(bench->meter), 4, &metrics);
+        usage_metrics(&run->usage, 4, 16 * GIB, &usage);
+        for (size_t i = 0; i < N_USAGES; i++)
+                assert_true(quality_is_present(usage.quality[i]));
+        assert_int_equal(timeline_format(&run->timeline, &text), 0);
         row.timeline = text;
         assert_int_equal(store_put_job_end(store, &row, (StoreCookie){ 2, 0 }), 0);
         assert_int_equal(outcome_of(store, 2), STORE_DONE);
         free(text);
 }
 
-typedef struct Run {
-        JobInfo info;
-        Window window;
-        Timeline timeline;
-} Run;
-
 static void run_begin(Run *run, Store *store, const Bench *bench, unsigned n) {
         static JobLabel labels[] = { { "partition", "gpu-long" }, { "account", "climate" } };
+        static char cgroup[] = "/system.slice/node17_slurmstepd.scope/job_4711000";
 
         *run = (Run){
                 .info = {
                         .name = "train-resnet50", .command = "python3 train.py --epochs 90 --batch 256 --data /scratch/imagenet",
                         .user = "ada", .uid = 1000, .gid = 1000, .pid = 481516, .pid_start_ticks = 2342108, .rank = 3,
+                        .node = 1, .n_nodes = 4, .n_ranks = 16, .enclosure = ENCLOSURE_FOUND, .cgroup = cgroup,
                         .n_labels = N_ELEMENTS(labels), .labels = labels,
                 },
+                .group = { .boottime_ns = bench->now.boottime_ns },
+                .phase = { .begin_realtime_ms = bench->now.realtime_ns / MS },
         };
         (void)snprintf(run->info.id, sizeof(run->info.id), "slurm-%u.%u", 4711000 + n, n % 4);
         window_begin(&run->window, meter_totals(bench->meter), &bench->now);
         timeline_init(&run->timeline, bench->now.boottime_ns, bench->now.realtime_ns, SECOND, N_POINTS);
-        put_begin(store, &run->info, bench, &run->window);
+        pass_group_second(&run->group, &n);
+        usage_begin(&run->usage, &run->group, false);
+        put_begin(store, run, bench);
 }
 
 static void run_end(Run *run, Store *store, const Bench *bench) {
         assert_int_equal(run->timeline.n, N_POINTS);
-        put_end(store, &run->info, bench, &run->window, &run->timeline);
+        end_phase(run, bench);
+        put_end(store, run, bench);
         timeline_deinit(&run->timeline);
 }
 
@@ -128,10 +213,7 @@ static void put_checkpoints(Store *store, const Bench *bench, const Run runs[sta
 
         assert_int_equal(meter_save(bench->meter, BOOT, &account), 0);
         for (unsigned i = 0; i < N_AT_ONCE; i++) {
-                char *text;
-
-                assert_int_equal(window_format(&runs[i].window, &text), 0);
-                items[i] = (StoreCheckpoint){ .job = runs[i].info.id, .progress = text };
+                items[i] = (StoreCheckpoint){ .job = runs[i].info.id, .progress = progress_of(&runs[i]) };
         }
         assert_int_equal(store_put_checkpoints(store, items, N_AT_ONCE, BOOT, account, bench->now.realtime_ns / MS), 0);
         for (unsigned i = 0; i < N_AT_ONCE; i++)
@@ -139,20 +221,24 @@ static void put_checkpoints(Store *store, const Bench *bench, const Run runs[sta
         free(account);
 }
 
-/* Eight minutes, four looks for each point of a timeline. */
-static void run_some(Store *store, Bench *bench, unsigned first, Pass pass) {
+/* Eight minutes, in so many phases. */
+static void run_some(Store *store, Bench *bench, unsigned first, Pass pass, unsigned n_phases) {
         uint32_t seed = first + 1;
         Run runs[N_AT_ONCE];
 
         for (unsigned i = 0; i < N_AT_ONCE; i++)
                 run_begin(&runs[i], store, bench, first + i);
 
-        for (unsigned second = 0; second < 4 * N_POINTS; second++) {
+        for (unsigned second = 0; second < N_SECONDS; second++) {
                 pass(&bench->now, second, &seed);
                 assert_int_equal(look(bench), METER_OBSERVED);
                 for (unsigned i = 0; i < N_AT_ONCE; i++) {
                         window_observe(&runs[i].window, &bench->observation, bench->now.realtime_ns);
                         assert_int_equal(timeline_add(&runs[i].timeline, &bench->observation), 0);
+                        pass_group_second(&runs[i].group, &seed);
+                        usage_advance(&runs[i].usage, &runs[i].group);
+                        if (second > 0 && second % (N_SECONDS / n_phases) == 0)
+                                put_phase(store, &runs[i], bench);
                 }
                 if (second % 60 == 59)
                         put_checkpoints(store, bench, runs);
@@ -172,7 +258,7 @@ static double file_bytes(const Place *place) {
 }
 
 /* What the file grows by for each job. A closed store has no write-ahead log. */
-static double bytes_per_job(Pass pass) {
+static double bytes_per_job(Pass pass, unsigned n_phases) {
         double before, bytes;
         Bench bench;
         Place place;
@@ -188,7 +274,7 @@ static double bytes_per_job(Pass pass) {
 
         place_open(&place);
         for (unsigned n = 0; n < N_JOBS; n += N_AT_ONCE)
-                run_some(place.store, &bench, n, pass);
+                run_some(place.store, &bench, n, pass, n_phases);
         place_close(&place);
         bytes = (file_bytes(&place) - before) / N_JOBS;
         print_message("%.0f bytes for each job\n", bytes);
@@ -200,18 +286,24 @@ static double bytes_per_job(Pass pass) {
 
 static void a_busy_job_takes_four_kib_with_its_timeline(void **state) {
         (void)state;
-        assert_true(bytes_per_job(pass_busy_second) <= JOB_BYTES_MAX);
+        assert_true(bytes_per_job(pass_busy_second, 1) <= JOB_BYTES_MAX);
 }
 
 static void pure_noise_takes_four_kib_too(void **state) {
         (void)state;
-        assert_true(bytes_per_job(pass_random_second) <= JOB_BYTES_MAX);
+        assert_true(bytes_per_job(pass_random_second, 1) <= JOB_BYTES_MAX);
+}
+
+static void each_of_four_phases_takes_two_kib(void **state) {
+        (void)state;
+        assert_true(bytes_per_job(pass_busy_second, 4) <= JOB_BYTES_MAX + 4 * PHASE_BYTES_MAX);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_busy_job_takes_four_kib_with_its_timeline),
                 cmocka_unit_test(pure_noise_takes_four_kib_too),
+                cmocka_unit_test(each_of_four_phases_takes_two_kib),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

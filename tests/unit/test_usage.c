@@ -54,7 +54,7 @@ static void a_job_of_50_ms_is_exact_and_has_no_peak_of_cpu(void **state) {
         Usage usage;
 
         (void)state;
-        usage_begin(&usage, &now, true);
+        usage_begin(&usage, &now, false);
         now.boottime_ns += 50 * MS;
         now.usage_us += 43210;
         usage_advance(&usage, &now);
@@ -65,6 +65,41 @@ static void a_job_of_50_ms_is_exact_and_has_no_peak_of_cpu(void **state) {
         assert_usage(&set, USAGE_CPU_RATIO, 0.108025, QUALITY_EXACT);
         assert_usage(&set, USAGE_CPU_UNUSED, 0.35679, QUALITY_EXACT);
         assert_absent(&set, USAGE_CPU_MAX, QUALITY_TOO_SHORT);
+}
+
+static void all_that_a_group_made_for_the_job_has_counted_is_the_jobs(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        now.usage_us = 7000; /* before anybody looked */
+        now.write_bytes = 4096;
+        usage_begin(&usage, &now, true);
+        now.boottime_ns += 50 * MS;
+        now.usage_us += 13000;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+
+        assert_usage(&set, USAGE_CPU_SECONDS, 0.02, QUALITY_EXACT);
+        assert_usage(&set, USAGE_WRITE_BYTES, 4096, QUALITY_EXACT);
+}
+
+static void what_was_cut_is_at_least_so_much(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        now.have &= ~(1U << CGROUP_IO);
+        usage_begin(&usage, &now, false);
+        now.boottime_ns += SECOND;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+        usage_cut(&set);
+
+        assert_int_equal(set.quality[USAGE_CPU_SECONDS], QUALITY_SAMPLED);
+        assert_absent(&set, USAGE_WRITE_BYTES, QUALITY_NOT_ENABLED);
 }
 
 static void in_no_time_nothing_is_per_time(void **state) {
@@ -223,6 +258,38 @@ static void without_a_quota_nothing_is_throttled(void **state) {
         usage_advance(&usage, &now);
         set = metrics_of(&usage);
         assert_usage(&set, USAGE_THROTTLED_RATIO, 0, QUALITY_EXACT);
+}
+
+static void a_quota_of_a_group_above_throttles_unseen(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        now.quota_us = 150000;
+        now.n_periods = now.n_throttled = now.throttled_us = 0;
+        usage_begin(&usage, &now, true);
+        now.boottime_ns += 50 * MS;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+        assert_absent(&set, USAGE_THROTTLED_RATIO, QUALITY_TOO_SHORT);
+        assert_usage(&set, USAGE_THROTTLED, 0, QUALITY_EXACT);
+
+        now.boottime_ns += 150 * MS;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+        assert_absent(&set, USAGE_THROTTLED_RATIO, QUALITY_UNKNOWN_SOURCE);
+        assert_absent(&set, USAGE_THROTTLED, QUALITY_UNKNOWN_SOURCE);
+        assert_usage(&set, USAGE_CPU_GIVEN, 1.5, QUALITY_EXACT);
+
+        /* The group's own one, of which no period happened to end since the begin. */
+        now.n_periods = now.n_throttled = 7;
+        usage_begin(&usage, &now, false);
+        now.boottime_ns += SECOND;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+        assert_absent(&set, USAGE_THROTTLED_RATIO, QUALITY_TOO_SHORT);
+        assert_usage(&set, USAGE_THROTTLED, 0, QUALITY_EXACT);
 }
 
 static void the_peak_of_a_group_made_for_the_job_is_the_kernels(void **state) {
@@ -431,6 +498,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(totals_are_what_was_counted_between_begin_and_end),
                 cmocka_unit_test(a_job_of_50_ms_is_exact_and_has_no_peak_of_cpu),
+                cmocka_unit_test(all_that_a_group_made_for_the_job_has_counted_is_the_jobs),
+                cmocka_unit_test(what_was_cut_is_at_least_so_much),
                 cmocka_unit_test(in_no_time_nothing_is_per_time),
                 cmocka_unit_test(counters_that_went_back_add_nothing_and_are_taken_up_anew),
                 cmocka_unit_test(the_peak_of_cpu_is_of_intervals_that_are_long_enough),
@@ -438,6 +507,7 @@ int main(void) {
                 cmocka_unit_test(given_is_the_least_of_node_cpuset_and_quota),
                 cmocka_unit_test(utilization_is_against_what_was_given),
                 cmocka_unit_test(without_a_quota_nothing_is_throttled),
+                cmocka_unit_test(a_quota_of_a_group_above_throttles_unseen),
                 cmocka_unit_test(the_peak_of_a_group_made_for_the_job_is_the_kernels),
                 cmocka_unit_test(the_peak_of_another_group_is_the_highest_sample),
                 cmocka_unit_test(limits_at_or_above_the_nodes_are_none),

@@ -24,14 +24,18 @@ static inline char *tree_text(const char *path) {
         return text;
 }
 
-/* A copy of a tree in a directory of its own. */
-static inline void tree_copy(const char *tree, char ret_root[static 64]) {
+/* A copy of a tree in a directory of its own in `directory`. */
+static inline void tree_copy_to(const char *directory, const char *tree, char ret_root[static 64]) {
         char command[256];
 
-        (void)snprintf(ret_root, 64, "/tmp/perfd-test-XXXXXX");
+        (void)snprintf(ret_root, 64, "%s/perfd-test-XXXXXX", directory);
         assert_non_null(mkdtemp(ret_root));
         (void)snprintf(command, sizeof(command), "cp -a " TREES "%s/. %s/", tree, ret_root);
         assert_int_equal(system(command), 0);
+}
+
+static inline void tree_copy(const char *tree, char ret_root[static 64]) {
+        tree_copy_to("/tmp", tree, ret_root);
 }
 
 static inline void tree_remove(const char *root) {

@@ -1,0 +1,116 @@
+#include "found.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "groups.h"
+#include "lifecycle.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* Nobody said whose the job is: the JSON API says so. */
+#define UID_UNKNOWN UINT32_MAX
+
+static Job *find_announced(const Service *service, const FoundGroup *group) {
+        return group->is_sluid ? jobs_find_label(&service->jobs, "sluid", group->job) : jobs_find(&service->jobs, group->job);
+}
+
+static int attach(Service *service, Job *job, const FoundGroup *group) {
+        int r;
+
+        r = groups_attach(service, job, &group->place, true);
+        if (r != 0)
+                return r == GROUPS_REFUSED ? 0 : r;
+
+        job->info.enclosure = ENCLOSURE_FOUND;
+        r = store_put_job_cgroup(service->store, job->info.id, ENCLOSURE_FOUND, job->info.cgroup);
+        if (r < 0)
+                return r;
+        if (job->phase == JOB_PHASE_ACTIVE)
+                job_drop_ending(job);
+        return lifecycle_watch_group(service, job);
+}
+
+static void say_refused(Service *service, const FoundGroup *group, const char *why) {
+        if (log_limit_pass(&service->log_limit, clock_boottime_ns(), 60 * NS_PER_S, 10))
+                log_warning("Cannot follow job '%s', found by pattern %s: %s", group->job, group->pattern, why);
+}
+
+static int begin(Service *service, const FoundGroup *group) {
+        JobInfo info = {
+                .uid = group->has_uid ? group->uid : UID_UNKNOWN,
+                .gid = UID_UNKNOWN,
+                .rank = -1,
+                .node = -1,
+                .enclosure = ENCLOSURE_FOUND,
+        };
+        int r;
+
+        memcpy(info.id, group->job, sizeof(info.id));
+        r = lifecycle_begin_found(service, &info, &group->place);
+        if (r == LIFECYCLE_REFUSED && service->jobs.n >= service->config.jobs)
+                say_refused(service, group, "limit [limits] jobs is reached");
+        else if (r == STORE_QUEUE_FULL)
+                say_refused(service, group, "the store's queue is full");
+        return r < 0 ? r : 0;
+}
+
+static int take(Service *service, const FoundGroup *group) {
+        char name[GROUP_NAME_MAX];
+        Job *job;
+
+        if (cgroup_place_name(&group->place, name) != 0)
+                return 0;
+
+        job = jobs_find_group(&service->jobs, name);
+        if (job && job->cgroup && groups_read(service, job) != GROUPS_GONE)
+                return 0; /* followed already: its owner brought it with its begin */
+        if (!job)
+                job = find_announced(service, group);
+        if (!job)
+                return begin(service, group);
+        return job->cgroup || job->phase == JOB_PHASE_ENDING ? 0 : attach(service, job, group);
+}
+
+static int take_all(Service *service) {
+        FoundGroup group;
+        int r;
+
+        r = finder_scan(service->finder);
+        while (r >= 0 && finder_next(service->finder, &group) == 0)
+                r = take(service, &group);
+        return r < 0 ? r : 0;
+}
+
+static int on_found(sd_event_source *source, int fd, uint32_t events, void *userdata) {
+        (void)source;
+        (void)fd;
+        (void)events;
+        return take_all(userdata);
+}
+
+void found_deinit(Service *service) {
+        service->found = sd_event_source_disable_unref(service->found);
+        service->finder = finder_free(service->finder);
+}
+
+int found_configure(Service *service) {
+        FinderPattern patterns[CONFIG_PATTERNS_MAX];
+        size_t n;
+        int r;
+
+        found_deinit(service);
+        n = config_patterns(&service->config, patterns);
+        if (n == 0)
+                return 0;
+
+        r = finder_new(&service->finder, service->cgroups, patterns, n);
+        if (r < 0)
+                return r;
+        r = sd_event_add_io(service->event, &service->found, finder_fd(service->finder), EPOLLIN, on_found, service);
+        if (r < 0)
+                return r;
+        (void)sd_event_source_set_exit_on_failure(service->found, true);
+        return take_all(service);
+}

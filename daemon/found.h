@@ -1,0 +1,13 @@
+#pragma once
+
+/*
+ * Found: cgroups that the finder takes for jobs
+ *
+ * A group becomes the own group of the job that was announced under its id, or of a new job that nobody announced.
+ */
+
+#include "state.h"
+
+/* Makes the finder for the patterns of the configuration, anew after a reload. Without a pattern there is none. 0 or < 0. */
+int found_configure(Service *service);
+void found_deinit(Service *service);

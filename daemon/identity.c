@@ -1,0 +1,105 @@
+#include "identity.h"
+
+#include <poll.h>
+#include <string.h>
+
+/* A connection's place. Entries follow the numbers that ingest gives its connections, which it uses again. */
+struct IdentityEntry {
+        uint32_t generation;
+        bool is_known;
+        char *names[2]; /* owned; in v2, and elsewhere; JobInfo.cgroup's form; NULL: none */
+};
+
+static void entry_clear(IdentityEntry *entry) {
+        free(entry->names[0]);
+        free(entry->names[1]);
+        *entry = (IdentityEntry){};
+}
+
+void identity_deinit(Identity *identity) {
+        for (size_t i = 0; i < identity->n_entries; i++)
+                entry_clear(&identity->entries[i]);
+        free(identity->entries);
+        *identity = (Identity){};
+}
+
+static IdentityEntry *find_entry(Identity *identity, Ticket ticket) {
+        if (ticket.connection >= identity->n_entries) {
+                size_t n = identity->n_entries > 0 ? identity->n_entries : 16;
+                IdentityEntry *entries;
+
+                while (n <= ticket.connection)
+                        n *= 2;
+                entries = reallocarray(identity->entries, n, sizeof(*entries));
+                if (!entries)
+                        return NULL;
+                memset(entries + identity->n_entries, 0, (n - identity->n_entries) * sizeof(*entries));
+                identity->entries = entries;
+                identity->n_entries = n;
+        }
+
+        return &identity->entries[ticket.connection];
+}
+
+/* The process that was read of by its number was the peer only if the peer still lives. */
+static bool is_alive(const Peer *peer) {
+        struct pollfd pollfd = { .fd = peer->pidfd, .events = POLLIN };
+
+        return peer->pidfd >= 0 && poll(&pollfd, 1, 0) == 0;
+}
+
+static void look_up(const Service *service, const Peer *peer, IdentityEntry *entry) {
+        char name[CGROUP_NAME_MAX];
+        CgroupPlace place;
+
+        if (peer->pid <= 0 || cgroup_place_of(service->cgroups, peer->pid, &place) != 0 || !is_alive(peer))
+                return;
+
+        if (place.v2[0])
+                entry->names[0] = strdup(place.v2);
+        place.v2[0] = '\0';
+        if (cgroup_place_name(&place, name) == 0)
+                entry->names[1] = strdup(name);
+}
+
+/* From the group itself upwards: the first that is a job's. */
+static Job *find_above(const Jobs *jobs, const char *from) {
+        char name[CGROUP_NAME_MAX];
+
+        if (!from || snprintf(name, sizeof(name), "%s", from) >= (int)sizeof(name))
+                return NULL;
+
+        do {
+                Job *job = jobs_find_group(jobs, name);
+
+                if (job && job->phase == JOB_PHASE_ACTIVE)
+                        return job;
+        } while (cgroup_name_parent(name));
+
+        return NULL;
+}
+
+Job *identity_find_job(Service *service, const Peer *peer, Ticket ticket) {
+        IdentityEntry *entry;
+        Job *job;
+
+        if (service->jobs.n_groups == 0)
+                return NULL;
+
+        entry = find_entry(&service->identity, ticket);
+        if (!entry)
+                return NULL;
+        if (!entry->is_known || entry->generation != ticket.generation) {
+                entry_clear(entry);
+                entry->generation = ticket.generation;
+                entry->is_known = true;
+                look_up(service, peer, entry);
+        }
+
+        job = find_above(&service->jobs, entry->names[0]);
+        return job ?: find_above(&service->jobs, entry->names[1]);
+}
+
+bool identity_may(Service *service, const Peer *peer, Ticket ticket, const Job *job) {
+        return peer->is_admin || peer->uid == job->info.uid || identity_find_job(service, peer, ticket) == job;
+}

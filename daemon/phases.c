@@ -1,0 +1,170 @@
+#include "phases.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "ending.h"
+#include "groups.h"
+#include "identity.h"
+#include "observe.h"
+#include "progress.h"
+#include "reply.h"
+#include "util/clock.h"
+#include "util/utf8.h"
+
+struct PendingMark {
+        PendingMark *previous, *next;
+        Ticket ticket;
+        char job[JOB_ID_MAX];
+        char phase[PHASE_NAME_MAX];
+};
+
+static void unlink_mark(Service *service, PendingMark *mark) {
+        *(mark->previous ? &mark->previous->next : &service->marks) = mark->next;
+        if (mark->next)
+                mark->next->previous = mark->previous;
+        free(mark);
+}
+
+void phases_deinit(Service *service) {
+        while (service->marks)
+                unlink_mark(service, service->marks);
+}
+
+/* Answers why there can be no mark: then NULL. */
+static Job *find_job(Service *service, const Request *request, Ticket ticket) {
+        const char *id = request->mark.job;
+        Job *job = id[0] ? jobs_find(&service->jobs, id) : identity_find_job(service, &request->peer, ticket);
+
+        if (!job)
+                reply(service, ticket, STATUS_NOT_FOUND, "mark.job",
+                      id[0] ? "there is no such running job on this node"
+                            : "you are in no job that perfd can tell by its cgroup: name one (--job, $PERFD_JOB)");
+        else if (!identity_may(service, &request->peer, ticket, job))
+                reply(service, ticket, STATUS_DENIED, "mark.job", "this job belongs to another user");
+        else if (job->phase != JOB_PHASE_ACTIVE || job->ending)
+                reply(service, ticket, STATUS_UNAVAILABLE, "mark.job", "this job is just being begun or ended: ask again");
+        else if (job->n_phases >= service->config.phases)
+                reply(service, ticket, STATUS_QUOTA, "mark.name",
+                      "limit [limits] phases of one job is reached: mark less often, or ask the administrator to raise it");
+        else
+                return job;
+
+        return NULL;
+}
+
+/* Before its first mark a job is in a phase without a name that began when it did. */
+static int begin_first(Job *job) {
+        if (job->mark)
+                return 0;
+
+        job->mark = calloc(1, sizeof(*job->mark));
+        if (!job->mark)
+                return -ENOMEM;
+
+        job->mark->begin_realtime_ms = job->begin_realtime_ms;
+        job->mark->window = job->window;
+        job->mark->has_usage = job->usage;
+        if (job->usage)
+                job->mark->usage = *job->usage;
+        job->n_phases = 1;
+        return 0;
+}
+
+static void begin_next(const Service *service, const Job *job, const char *name, Phase *ret) {
+        *ret = (Phase){
+                .index = job->mark->index + 1,
+                .begin_realtime_ms = service->node.sample.realtime_ns / NS_PER_MS,
+                .has_usage = job->usage,
+        };
+        utf8_copy(ret->name, sizeof(ret->name), name);
+        window_begin(&ret->window, meter_totals(service->node.meter), &service->node.sample);
+        if (job->usage)
+                usage_begin(&ret->usage, &job->usage->last, false);
+}
+
+static int put(Service *service, const Job *job, const PhaseView *ended, const Phase *next, PendingMark *mark) {
+        scoped(freep) char *progress = NULL;
+        scoped(freep) char *meter = NULL;
+        StorePhase row = { .job = job->info.id, .phase = ended, .boot_id = service->node.boot_id };
+        int r;
+
+        r = progress_format(job, next, next->index + 1, &progress);
+        if (r == 0)
+                r = meter_save(service->node.meter, service->node.boot_id, &meter);
+        if (r < 0)
+                return r;
+
+        row.progress = progress;
+        row.meter = meter;
+        return store_put_phase(service->store, &row, cookie_of_mark(mark));
+}
+
+static int mark_job(Service *service, Job *job, const Request *request, PendingMark *mark) {
+        PhaseView ended;
+        Phase next;
+        int r;
+
+        r = begin_first(job);
+        if (r < 0)
+                return r;
+
+        ending_phase_view(service, job, &ended);
+        ended.has_wall_seconds = request->mark.has_wall_seconds;
+        ended.wall_seconds = request->mark.wall_seconds;
+        begin_next(service, job, request->mark.name, &next);
+        memcpy(mark->job, job->info.id, sizeof(mark->job));
+        memcpy(mark->phase, ended.name, sizeof(mark->phase));
+
+        r = put(service, job, &ended, &next, mark);
+        if (r != 0)
+                return r;
+
+        *job->mark = next;
+        job->n_phases = next.index + 1;
+        return 0;
+}
+
+int phases_mark(Service *service, const Request *request, Ticket ticket) {
+        scoped(freep) PendingMark *mark = NULL;
+        Job *job;
+        int r;
+
+        job = find_job(service, request, ticket);
+        if (!job)
+                return 0;
+
+        r = observe_bracket(service);
+        if (r < 0)
+                return r;
+        (void)groups_read(service, job); /* a group that is gone ends the job at the next tick */
+
+        mark = calloc(1, sizeof(*mark));
+        if (!mark)
+                return -ENOMEM;
+        mark->ticket = ticket;
+        r = mark_job(service, job, request, mark);
+        if (r != 0)
+                return r;
+
+        mark->next = service->marks;
+        if (mark->next)
+                mark->next->previous = mark;
+        service->marks = TAKE(mark);
+        return 0;
+}
+
+void phases_complete(Service *service, PendingMark *mark, StoreOutcome outcome) {
+        if (outcome == STORE_DONE) {
+                Answer answer = { .status = STATUS_OK };
+
+                memcpy(answer.job, mark->job, sizeof(answer.job));
+                memcpy(answer.phase, mark->phase, sizeof(answer.phase));
+                ingest_answer(service->ingest, mark->ticket, &answer);
+        } else if (outcome == STORE_MISSING)
+                reply(service, mark->ticket, STATUS_NOT_FOUND, "mark.job", "this job has ended meanwhile");
+        else
+                reply_store_failed(service, mark->ticket);
+
+        unlink_mark(service, mark);
+}

@@ -1,0 +1,222 @@
+#!/bin/bash
+# Boots the distribution's own kernel and systemd in a virtual machine (QEMU, without the processor's help, so it works
+# anywhere), runs a command outside while it lives, and leaves nothing behind but the image it made. The kernel in there has
+# no other user: every controller of cgroup v2 is to be had, limits hold, and devices count.
+#
+#   boot-vm.sh [--packages WORDS] [--copy SOURCE:DESTINATION]... [--kernel WORDS] [--cpus N] [--memory MIB]
+#              [--image-only] [--console FILE] -- COMMAND [ARGUMENT]...
+#
+#   --packages    what the image has besides systemd
+#   --copy        a file or directory to put into the tree, before the command runs
+#   --kernel      more words for the kernel's command line
+#   --console     where to write what the kernel and systemd said
+#   --image-only  makes the image if it is not there, prints where it is, and boots nothing
+#
+# COMMAND finds in $INSIDE how to run something there: `$INSIDE systemctl status`, which prints both outputs as one
+# and ends as the command does. One at a time; what is to go on in the background is for systemd-run or setsid. Needs root,
+# qemu-system-x86_64, mmdebstrap and mke2fs. Exits with COMMAND's status, or 125 when there was no boot.
+#
+# The image is made once for a list of packages and this file, under $PERFD_VM_CACHE (build/interop/vm); a boot does not
+# change it. Disks: the image, the tree that is copied. The second serial port is the way in: a command is a line of base64,
+# its answer a line with the exit status, lines of base64 and a line with a dot.
+set -euo pipefail
+die() { echo "boot-vm: $*" >&2; exit 125; }
+
+# --- $INSIDE -----------------------------------------------------------------------------------------
+
+if [ "${1-}" = --inside ]; then
+        way=$2
+        shift 2
+        words=$(printf '%q ' "$@")
+        exec 9<"$way.lock"
+        flock 9
+        base64 -w 0 <<<"$words" >"$way.in.line"
+        { cat "$way.in.line"; echo; } >"$way.in"
+        exec 8<>"$way.out" # both ways: QEMU's end stays open when we are gone
+        read -r status <&8
+        while read -r line <&8 && [ "$line" != . ]; do
+                echo "$line"
+        done | base64 -d
+        exit "$status"
+fi
+
+# --- arguments -----------------------------------------------------------------------------------------
+
+packages='' copies=() kernel='' cpus=2 memory=1024 image_only='' console=''
+while [ $# -gt 0 ]; do
+        case $1 in
+        --packages)   packages=$2; shift 2;;
+        --copy)       copies+=("$(realpath "${2%%:*}"):${2#*:}"); shift 2;;
+        --kernel)     kernel=$2; shift 2;;
+        --cpus)       cpus=$2; shift 2;;
+        --memory)     memory=$2; shift 2;;
+        --image-only) image_only=yes; shift;;
+        --console)    console=$(realpath "$2"); shift 2;;
+        --)           shift; break;;
+        *)            die "unknown option $1";;
+        esac
+done
+[ $# -gt 0 ] || [ -n "$image_only" ] || die "no command"
+[ "$(id -u)" = 0 ] || die "needs root"
+PATH=$PATH:/usr/sbin:/sbin
+for program in qemu-system-x86_64 mmdebstrap mke2fs; do
+        command -v $program >/dev/null || die "$program is not there (make interop-deps)"
+done
+
+# --- the image -----------------------------------------------------------------------------------------
+
+# The agent: takes commands from the second serial port, one after the other.
+write_agent() {
+        cat >"$1/usr/local/sbin/agent" <<'AGENT'
+#!/bin/bash
+export HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+mkdir -p /run/tree
+mount -o ro /dev/nvme1n1 /run/tree && cp -a /run/tree/. / && umount /run/tree
+rm -rf /lost+found
+ldconfig
+systemctl daemon-reload
+stty -F /dev/ttyS1 raw -echo
+exec 3<>/dev/ttyS1
+echo ready >&3
+cd /root
+while read -r -u 3 line; do
+        base64 -d <<<"$line" >/run/agent.command
+        bash /run/agent.command </dev/null >/run/agent.output 2>&1 3>&-
+        status=$?
+        { echo $status; base64 /run/agent.output; echo .; } >&3
+done
+AGENT
+        chmod 755 "$1/usr/local/sbin/agent"
+        cat >"$1/etc/systemd/system/agent.service" <<'UNIT'
+[Unit]
+Description=Runs what comes in by the serial port
+After=multi-user.target dbus.service
+
+[Service]
+Type=exec
+ExecStart=/usr/local/sbin/agent
+StandardOutput=journal+console
+UNIT
+        # What a command leaves in the background is not to end with the agent's next one: it does not end.
+}
+
+# A clean slate: nothing enabled but the agent, nothing asked at the console, nothing kept of the log.
+write_settings() {
+        local unit
+        rm -rf "$1"/etc/systemd/system/*.wants "$1"/var/cache/apt/* "$1"/var/lib/apt/lists/*
+        : >"$1/etc/machine-id"
+        : >"$1/etc/fstab"
+        echo node >"$1/etc/hostname"
+        mkdir -p "$1"/etc/systemd/{journald,system}.conf.d "$1/etc/systemd/system/multi-user.target.wants"
+        ln -s ../agent.service "$1/etc/systemd/system/multi-user.target.wants/agent.service"
+        printf '[Journal]\nStorage=volatile\nRateLimitIntervalSec=0\nAudit=no\n' >"$1/etc/systemd/journald.conf.d/throwaway.conf"
+        printf '[Manager]\nDefaultTimeoutStopSec=10s\n' >"$1/etc/systemd/system.conf.d/throwaway.conf"
+        for unit in getty.target serial-getty@ttyS0.service systemd-update-utmp.service systemd-update-utmp-runlevel.service \
+                    systemd-rfkill.socket systemd-random-seed.service systemd-journald-audit.socket; do
+                ln -sf /dev/null "$1/etc/systemd/system/$unit"
+        done
+}
+
+# The kernel has what it boots from built in: no initial RAM disk, and no modules.
+fetch_kernel() {
+        local package
+        package=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null | awk '/Depends: linux-image-/ { print $2; exit }')
+        if [ -z "$package" ]; then
+                apt-get -qq update
+                package=$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends: linux-image-/ { print $2; exit }')
+        fi
+        [ -n "$package" ] || die "no package linux-image-cloud-amd64"
+        ( cd "$1" && apt-get -qq download "$package" && dpkg-deb --fsys-tarfile linux-image-*.deb |
+                tar -x --wildcards './boot/vmlinuz-*' && mv boot/vmlinuz-* vmlinuz && rm -rf boot linux-image-*.deb ) >&2
+}
+
+make_image() {
+        local work=$1 suite
+        suite=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
+        [ -n "$suite" ] || die "this is no Debian: no image can be made"
+        fetch_kernel "$work"
+        mmdebstrap --quiet --variant=minbase --include="${all_packages// /,}" --dpkgopt='path-exclude=/usr/share/man/*' \
+                --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
+                "$suite" "$work/root" >&2
+        write_settings "$work/root"
+        write_agent "$work/root"
+        truncate -s 2G "$work/root.img"
+        mke2fs -q -F -t ext4 -O ^has_journal -E lazy_itable_init=1,nodiscard -d "$work/root" "$work/root.img"
+        rm -rf --one-file-system "$work/root"
+}
+
+here=$(dirname "$(realpath "$0")")
+# shellcheck disable=SC2086 # words
+all_packages=$(printf '%s\n' systemd systemd-sysv dbus libpam-systemd libnss-systemd procps $packages | sort -u | tr '\n' ' ')
+all_packages=${all_packages% }
+cache=${PERFD_VM_CACHE:-$here/../../build/interop/vm}
+image=$cache/$({ echo "$all_packages"; cat "$(realpath "$0")"; } | sha256sum | cut -c 1-16)
+if [ ! -e "$image" ]; then
+        mkdir -p "$cache"
+        exec 9>"$cache/lock"
+        flock 9
+        if [ ! -e "$image" ]; then
+                rm -rf --one-file-system "$cache"/making.*
+                making=$(mktemp -d "$cache/making.XXXXXX")
+                make_image "$making" || die "the image could not be made"
+                mv "$making" "$image"
+        fi
+        exec 9>&-
+fi
+if [ -n "$image_only" ]; then
+        echo "$image"
+        exit 0
+fi
+
+# --- the boot ------------------------------------------------------------------------------------------
+
+work=$(mktemp -d /tmp/boot-vm.XXXXXX)
+qemu=''
+cleanup() {
+        [ -z "$qemu" ] || kill -KILL "$qemu" 2>/dev/null || :
+        [ -z "$qemu" ] || wait "$qemu" 2>/dev/null || :
+        rm -rf --one-file-system "$work"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+
+mkdir "$work/tree"
+for copy in "${copies[@]}"; do
+        mkdir -p "$(dirname "$work/tree${copy#*:}")"
+        cp -aT "${copy%%:*}" "$work/tree${copy#*:}"
+done
+truncate -s $(($(du -sm "$work/tree" | cut -f 1) * 5 / 4 + 16))M "$work/tree.img"
+mke2fs -q -F -t ext4 -O ^has_journal -d "$work/tree" "$work/tree.img"
+rm -rf "$work/tree"
+
+way=$work/way
+mkfifo "$way.in" "$way.out"
+touch "$way.lock" "$work/console"
+disk() { echo "-drive if=none,id=$1,format=raw,file=$2,$3 -device nvme,serial=$1,drive=$1"; }
+# A calibrated delay loop and clock source would be of a processor that does not exist.
+words="root=/dev/nvme0n1 rw console=ttyS0 quiet panic=-1 psi=1 mitigations=off audit=0 apparmor=0 random.trust_cpu=1
+       net.ifnames=0 tsc=reliable clocksource=tsc lpj=10000000 no_timer_check systemd.show_status=no $kernel"
+exec 5<>"$way.in" 6<>"$way.out" # so that QEMU never sees the end of either
+# shellcheck disable=SC2046,SC2086 # words
+setpriv --pdeathsig KILL qemu-system-x86_64 -machine q35,hpet=off -accel tcg,thread=multi,tb-size=256 -cpu max \
+        -smp "$cpus" -m "$memory" -nodefaults -no-user-config -display none -no-reboot \
+        -serial "file:$work/console" -serial "pipe:$way" \
+        $(disk image "$image/root.img" snapshot=on) $(disk tree "$work/tree.img" readonly=on) \
+        -kernel "$image/vmlinuz" -append "$(echo $words)" </dev/null >&2 5>&- 6>&- &
+qemu=$!
+
+ready=''
+for ((i = 0; i < 180; i++)); do
+        if read -r -t 1 ready <&6; then break; fi
+        kill -0 $qemu 2>/dev/null || break
+done
+if [ "$ready" != ready ]; then
+        tail -n 40 "$work/console" >&2
+        die "no boot"
+fi
+
+export INSIDE="$(realpath "$0") --inside $way"
+rc=0
+"$@" || rc=$?
+[ -z "$console" ] || cp "$work/console" "$console"
+exit $rc

@@ -1,0 +1,213 @@
+"""Slurm's prolog, epilog and task prolog against the real perfd, with the environment that Slurm gives them."""
+
+import os
+import socket
+import subprocess
+import time
+
+from harness import IS_SANITIZED, PERFCTL, ROOT, TestCase
+
+JOB = {"SLURM_JOB_ID": "4711", "SLURM_JOB_UID": str(os.getuid()), "SLURM_JOB_USER": "alice", "SLURM_JOB_PARTITION": "batch",
+       "SLURM_JOB_ACCOUNT": "physics", "SLURM_JOB_NUM_NODES": "2", "SLURMD_NODENAME": os.uname().nodename.split(".")[0],
+       "SLURM_CLUSTER_NAME": "c", "SLURM_CONF": "/etc/slurm/slurm.conf"}
+N_TIMED = 20
+
+
+class ScriptsTestCase(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = self.temporary_directory()
+        self.keep = self.directory / "keep"
+        for name in ("prolog", "epilog", "task_prolog"):
+            # As `make install` does.
+            script = (ROOT / "conf" / "slurm" / name).read_text().replace("/usr/bin/perfctl", str(PERFCTL))
+            (self.directory / name).write_text(script)
+            (self.directory / name).chmod(0o755)
+
+    def command(self, name, socket_path, **changes):
+        """Words that run a script with JOB, changed; None takes a variable away."""
+        environment = {**JOB, "PERFD_SOCKET": str(socket_path), "PERFD_SLURM_DIRECTORY": str(self.keep), **changes}
+        sanitizers = {k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")}
+        return ["env", "-i", *(f"{k}={v}" for k, v in {**sanitizers, **environment}.items() if v is not None),
+                str(self.directory / name)]
+
+    def run_script(self, name, socket_path, **changes):
+        done = subprocess.run(self.command(name, socket_path, **changes), capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def prolog(self, daemon, **changes):
+        self.assertEqual(self.run_script("prolog", daemon.socket, **changes), "")
+
+    def epilog(self, daemon, **changes):
+        self.assertEqual(self.run_script("epilog", daemon.socket, **changes), "")
+
+    def jobs(self, daemon):
+        return {job["id"]: job for job in daemon.get("/api/v1/jobs?limit=1000").json["jobs"]}
+
+    def end_of(self, job):
+        """State and exit status."""
+        return job["state"], job["exit"] and job["exit"]["status"]
+
+    def job(self, daemon, name):
+        answer = daemon.get(f"/api/v1/jobs/{name}")
+        self.assertEqual(answer.status, 200, answer.text)
+        return answer.json
+
+
+class Jobs(ScriptsTestCase):
+    def test_a_job_from_prolog_to_epilog(self):
+        daemon = self.daemon()
+        self.prolog(daemon, SLURM_JOB_SLUID="s5K1KKYAYG5D00")
+        job = self.job(daemon, "4711")
+        self.assertEqual((job["state"], job["uid"], job["nodes"]), ("running", os.getuid(), 2))
+        self.assertEqual(job["labels"], {"slurm_job": "4711", "slurm_node": JOB["SLURMD_NODENAME"], "sluid": "s5K1KKYAYG5D00",
+                                         "user": "alice", "account": "physics", "partition": "batch"})
+        self.assertEqual(self.run_script("task_prolog", daemon.socket), "export PERFD_JOB=4711\n")
+        self.epilog(daemon, SLURM_JOB_EXIT_CODE="768", SLURM_JOB_EXIT_CODE2="3:0")
+        job = self.job(daemon, "4711")
+        self.assertEqual(self.end_of(job), ("finished", 3))
+        self.assertEqual(list(self.keep.iterdir()), [])
+
+    def test_a_job_is_its_users(self):
+        if os.getuid() != 0:
+            self.skipTest("only root begins jobs for others")
+        daemon = self.daemon()
+        self.prolog(daemon, SLURM_JOB_UID="54321")
+        self.assertEqual(self.job(daemon, "4711")["uid"], 54321)
+
+    def test_with_the_least_that_slurm_gives(self):
+        daemon = self.daemon()
+        least = dict.fromkeys(JOB) | {"SLURM_JOB_ID": "7", "SLURM_JOB_UID": str(os.getuid())}
+        self.prolog(daemon, **least)
+        self.assertEqual(self.job(daemon, "7")["labels"], {"slurm_job": "7"})
+        self.assertEqual(self.run_script("task_prolog", daemon.socket, **least), "export PERFD_JOB=7\n")
+        self.epilog(daemon, **least)
+        self.assertEqual(self.end_of(self.job(daemon, "7")), ("finished", None))
+
+    def test_twice_is_once(self):
+        daemon = self.daemon()
+        for _ in range(2):
+            self.prolog(daemon)
+        self.assertEqual(list(self.jobs(daemon)), ["4711"])
+        for _ in range(2):
+            self.epilog(daemon, SLURM_JOB_EXIT_CODE2="1:0")
+        self.assertEqual(self.end_of(self.job(daemon, "4711")), ("finished", 1))
+
+    def test_a_requeued_job_is_another(self):
+        daemon = self.daemon()
+        self.prolog(daemon, SLURM_JOB_RESTART_COUNT="0")
+        self.epilog(daemon, SLURM_JOB_EXIT_CODE2="0:15")
+        self.prolog(daemon, SLURM_JOB_RESTART_COUNT="1")
+        self.assertEqual(self.run_script("task_prolog", daemon.socket, SLURM_RESTART_COUNT="1"), "export PERFD_JOB=4711.r1\n")
+        # What the epilog is not told it knows from the prolog.
+        self.epilog(daemon, SLURM_JOB_EXIT_CODE2="0:0")
+        self.assertEqual({id: self.end_of(job) for id, job in self.jobs(daemon).items()},
+                         {"4711": ("finished", 143), "4711.r1": ("finished", 0)})
+
+    def test_an_id_of_long_ago_is_used_again(self):
+        daemon = self.daemon()
+        self.prolog(daemon)
+        self.epilog(daemon)
+        for _ in range(2):
+            self.prolog(daemon, SLURM_JOB_START_TIME="1792000000")
+        self.assertEqual(self.run_script("task_prolog", daemon.socket), "export PERFD_JOB=4711.t1792000000\n")
+        self.assertEqual({id: job["state"] for id, job in self.jobs(daemon).items()},
+                         {"4711": "finished", "4711.t1792000000": "running"})
+
+    def test_one_of_several_slurmd_has_its_name_in_the_id(self):
+        daemon, node = self.daemon(), f"perfd-test-{os.getpid()}"
+        group = f"/sys/fs/cgroup/{node}_slurmstepd.scope"
+        self.prolog(daemon, SLURM_JOB_ID="1", SLURMD_NODENAME=node)
+        try:
+            os.mkdir(group)
+        except OSError as error:
+            self.skipTest(f"no group can be made here: {error}")
+        self.addCleanup(os.rmdir, group)
+        self.prolog(daemon, SLURM_JOB_ID="2", SLURMD_NODENAME=node)
+        self.epilog(daemon, SLURM_JOB_ID="2", SLURMD_NODENAME=node)
+        self.assertEqual({id: job["state"] for id, job in self.jobs(daemon).items()}, {"1": "running", f"2.{node}": "finished"})
+
+    def test_a_name_that_perfd_does_not_take_is_left_out(self):
+        daemon = self.daemon()
+        self.prolog(daemon, SLURM_JOB_NAME="a\x1b[2Jb")
+        self.prolog(daemon, SLURM_JOB_ID="2", SLURM_JOB_NAME="n" * 300)
+        self.prolog(daemon, SLURM_JOB_ID="3", SLURM_JOB_NAME="--help $(touch x) 'train'")
+        self.assertEqual({id: job["name"] for id, job in self.jobs(daemon).items()},
+                         {"4711": "", "2": "", "3": "--help $(touch x) 'train'"})
+
+    def test_an_environment_without_a_job_does_nothing(self):
+        daemon = self.daemon()
+        for wrong in (None, "", "4711/../x", "-1", "4711 ", "$(id)", "x" * 5000):
+            for name in ("prolog", "epilog", "task_prolog"):
+                self.assertEqual(self.run_script(name, daemon.socket, SLURM_JOB_ID=wrong), "")
+        self.assertEqual(self.jobs(daemon), {})
+
+    def test_an_exit_code_that_is_none_is_left_out(self):
+        daemon = self.daemon()
+        for i, code in enumerate(("", "1", "1:", ":1", "1:2:3", "a:b", "0:0;id", "-1:0")):
+            self.prolog(daemon, SLURM_JOB_ID=str(i))
+            self.epilog(daemon, SLURM_JOB_ID=str(i), SLURM_JOB_EXIT_CODE2=code)
+            job = self.job(daemon, str(i))
+            self.assertEqual(self.end_of(job), ("finished", 129 if code == ":1" else None), code)
+
+
+class Trouble(ScriptsTestCase):
+    """Slurm drains the node when a script fails, and every job waits while one runs."""
+
+    def assert_harmless(self, socket_path, limit_s):
+        for name in ("prolog", "epilog", "task_prolog"):
+            begin = time.monotonic()
+            self.run_script(name, socket_path)
+            self.assertLess(time.monotonic() - begin, limit_s)
+
+    def test_without_perfd(self):
+        self.assert_harmless(self.directory / "absent.sock", 1)
+
+    def test_without_perfctl(self):
+        daemon = self.daemon()
+        for name in ("prolog", "epilog"):
+            path = self.directory / name
+            path.write_text(path.read_text().replace(str(PERFCTL), "/nonexistent/perfctl"))
+        self.assert_harmless(daemon.socket, 1)
+
+    def test_a_socket_that_nobody_listens_at(self):
+        path = self.directory / "stale.sock"
+        with socket.socket(socket.AF_UNIX) as s:
+            s.bind(str(path))
+        self.assert_harmless(path, 8)
+
+    def test_a_perfd_that_does_not_answer(self):
+        path = self.directory / "silent.sock"
+        with socket.socket(socket.AF_UNIX) as s:
+            s.bind(str(path))
+            s.listen(8)
+            self.assert_harmless(path, 8)
+
+    def test_a_directory_that_cannot_be_written(self):
+        daemon = self.daemon()
+        self.keep = self.directory / "absent" / "keep"
+        self.prolog(daemon)
+        self.epilog(daemon)
+        self.assertEqual(self.jobs(daemon)["4711"]["state"], "finished")
+
+    def test_they_take_less_than_20_ms(self):
+        if IS_SANITIZED:
+            self.skipTest("the sanitizers' time is not ours")
+        daemon = self.daemon()
+
+        def shortest(commands):
+            times = []
+            for command in commands:
+                begin = time.monotonic()
+                subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+                times.append(time.monotonic() - begin)
+            return min(times)
+
+        bare = shortest([["env", "-i", "/bin/true"]] * N_TIMED)
+        for name in ("prolog", "task_prolog", "epilog"):
+            seconds = shortest(self.command(name, daemon.socket, SLURM_JOB_ID=str(i), SLURM_JOB_EXIT_CODE2="0:0")
+                               for i in range(N_TIMED))
+            print(f"{name}: {seconds * 1000:.1f} ms, {seconds / bare:.1f} times as long as nothing at all")
+            self.assertLess(seconds, 0.020)
+        self.assertEqual({self.end_of(job) for job in self.jobs(daemon).values()}, {("finished", 0)})

@@ -1,0 +1,191 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Two of jansson's constructors have the names of our writer's functions. */
+#define json_string jansson_json_string
+#define json_null jansson_json_null
+#include <jansson.h>
+#undef json_string
+#undef json_null
+
+#include "client/json.h"
+#include "client/metric_list.h"
+#include "model/compat.h"
+
+typedef struct List {
+        Arena arena;
+        Buffer text;
+        MetricListNames names;
+        json_t *metrics;
+} List;
+
+static void list_deinit(List *list) {
+        arena_deinit(&list->arena);
+        buffer_deinit(&list->text);
+        metric_list_names_deinit(&list->names);
+        json_decref(list->metrics);
+}
+
+static void make(List *list, const char *answer_text, const MetricListStyle *style) {
+        const Value *answer;
+        JsonReader reader;
+        JsonError error;
+
+        *list = (List){};
+        assert_int_equal(arena_init(&list->arena, json_arena_size(strlen(answer_text))), 0);
+        json_reader_init(&reader, answer_text, strlen(answer_text));
+        assert_int_equal(json_read(&reader, &list->arena, &answer, &error), 0);
+        assert_int_equal(metric_list_write(answer, style, &list->text, &list->names), 0);
+        list->metrics = json_loads(list->text.text, 0, NULL);
+        assert_true(json_is_array(list->metrics));
+}
+
+static const char answer[] = "{\"metrics\": [{\"key\": \"max_t_mem_percent\", \"value\": 30, \"timestamp\": 1700000000123,"
+                             "   \"step\": 2, \"unit\": \"%\", \"quality\": \"sampled\", \"scope\": \"node\"},"
+                             "  {\"key\": \"node_cpu_hours\", \"value\": null, \"timestamp\": 1, \"step\": 0},"
+                             "  {\"key\": \"job_cpu_seconds\", \"value\": 0.5, \"timestamp\": 1700000000123, \"step\": 2}],"
+                             " \"compat\": [{\"key\": \"max_t_mem_percent\", \"value\": 30.1, \"timestamp\": 1700000000123, \"step\": 2}]}";
+
+static void a_list_has_what_a_client_logs_and_nothing_else(void **state) {
+        scoped(list_deinit) List list;
+
+        (void)state;
+        make(&list, answer, &(MetricListStyle){ .prefix = "" });
+        assert_string_equal(list.text.text, "[{\"key\":\"max_t_mem_percent\",\"value\":30.0,\"timestamp\":1700000000123,\"step\":2},\n"
+                                            " {\"key\":\"job_cpu_seconds\",\"value\":0.5,\"timestamp\":1700000000123,\"step\":2}]\n");
+        assert_true(list.names.n_same == 0 && !list.names.same && !list.names.refused);
+}
+
+static void names_can_be_perf_pys_own(void **state) {
+        scoped(list_deinit) List list;
+
+        (void)state;
+        make(&list, answer, &(MetricListStyle){ .prefix = "//(", .has_raw_names = true, .is_compat = true });
+        assert_string_equal(list.text.text, "[{\"key\":\"//(max_t_(mem_percent)\",\"value\":30.1,\"timestamp\":1700000000123,"
+                                            "\"step\":2}]\n");
+        assert_null(list.names.refused);
+}
+
+static void names_that_become_the_same_are_kept_and_counted(void **state) {
+        scoped(list_deinit) List list;
+
+        (void)state;
+        make(&list, answer, &(MetricListStyle){ .prefix = "a-prefix-of-more-than-fifty-characters-in-all-of-them/" });
+        assert_int_equal(json_array_size(list.metrics), 2);
+        assert_int_equal(list.names.n_same, 1);
+        assert_string_equal(list.names.same, "a-prefix-of-more-than-fifty-characters-in-all-of-t");
+}
+
+static void a_name_that_mlflow_refuses_is_told(void **state) {
+        scoped(list_deinit) List list;
+
+        (void)state;
+        make(&list, answer, &(MetricListStyle){ .prefix = "a/(../" });
+        assert_string_equal(list.names.refused, "a/../max_t_mem_percent");
+}
+
+static void an_answer_without_metrics_is_an_empty_list(void **state) {
+        scoped(list_deinit) List list;
+
+        (void)state;
+        make(&list, "{}", &(MetricListStyle){ .prefix = "" });
+        assert_string_equal(list.text.text, "[]\n");
+}
+
+/* --- what perf.py itself logged ------------------------------------------------------------- */
+
+static json_t *load_fixture(const char *name) {
+        const char *dir = getenv("PERFD_FIXTURES");
+        char path[4096];
+
+        (void)snprintf(path, sizeof(path), "%s/perfpy/%s", dir ? dir : "../shared/fixtures", name);
+        return json_load_file(path, 0, NULL);
+}
+
+static double field(const json_t *object, const char *name) {
+        assert_true(json_is_number(json_object_get(object, name)));
+        return json_number_value(json_object_get(object, name));
+}
+
+/* What perfd answers for a job of that rank which saw these samples. */
+static char *answer_of(const json_t *samples, const json_t *golden, int rank) {
+        double value[N_PERFPY_METRICS];
+        bool has[N_PERFPY_METRICS];
+        Compat compat = {};
+        Buffer out = {};
+        const json_t *s;
+        size_t i;
+
+        json_array_foreach(samples, i, s)
+                compat_add(&compat, &(PerfpySample){
+                        field(s, "cpu_pct_per_cpu_avg"), field(s, "cpu_pct_per_cpu_min"), field(s, "cpu_pct_per_cpu_max"),
+                        field(s, "mem_percent"), field(s, "disk_usage_percent"),
+                        { field(s, "disk_io_read_mb"), field(s, "disk_io_write_mb"), field(s, "net_io_lo_sent_mb"),
+                          field(s, "net_io_lo_recv_mb"), field(s, "net_io_ext_sent_mb"), field(s, "net_io_ext_recv_mb") },
+                        field(s, "timestamp"),
+                });
+        compat_metrics(&compat, field(golden, "reporting_time"), (uint32_t)field(golden, "reporting_cpu_count"), value, has);
+
+        buffer_puts(&out, "{\"compat\":[");
+        for (i = 0; i < N_PERFPY_METRICS; i++)
+                buffer_printf(&out, "%s{\"key\":\"%s\",\"value\":%.17g,\"timestamp\":1,\"step\":%d}", i ? "," : "", metric_info[i].key,
+                              value[i], rank);
+        buffer_puts(&out, "]}");
+        return buffer_take(&out);
+}
+
+static void assert_golden(const json_t *golden, const char *answer_text, int rank, bool is_raw) {
+        scoped(list_deinit) List list;
+
+        make(&list, answer_text, &(MetricListStyle){ .prefix = "", .is_compat = true, .has_raw_names = is_raw });
+        assert_int_equal(json_array_size(list.metrics), N_PERFPY_METRICS);
+        for (size_t i = 0; i < N_PERFPY_METRICS; i++) {
+                const json_t *got = json_array_get(list.metrics, i);
+                const json_t *logged = json_array_get(json_object_get(golden, "metrics"), (size_t)rank * N_PERFPY_METRICS + i);
+
+                assert_string_equal(json_string_value(json_object_get(got, "key")),
+                                    json_string_value(json_object_get(logged, is_raw ? "key_raw" : "key_logged")));
+                assert_true(fabs(field(got, "value") - field(logged, "value")) <= 1e-9 * fmax(1, fabs(field(logged, "value"))));
+                assert_int_equal(field(got, "step"), field(logged, "step"));
+        }
+}
+
+static void a_captured_run_is_listed_as_perf_py_logged_it(void **state) {
+        json_t *golden = load_fixture("metrics_golden.json"), *artifact = load_fixture("perf_report_artifact.json");
+
+        (void)state;
+        if (!golden || !artifact)
+                skip();
+
+        for (int rank = 0; rank < 2; rank++) {
+                char key[] = { (char)('0' + rank), '\0' };
+                scoped(freep) char *text = answer_of(json_object_get(artifact, key), golden, rank);
+
+                assert_golden(golden, text, rank, false);
+                assert_golden(golden, text, rank, true);
+        }
+        json_decref(golden);
+        json_decref(artifact);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_list_has_what_a_client_logs_and_nothing_else),
+                cmocka_unit_test(names_can_be_perf_pys_own),
+                cmocka_unit_test(names_that_become_the_same_are_kept_and_counted),
+                cmocka_unit_test(a_name_that_mlflow_refuses_is_told),
+                cmocka_unit_test(an_answer_without_metrics_is_an_empty_list),
+                cmocka_unit_test(a_captured_run_is_listed_as_perf_py_logged_it),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
