@@ -72,8 +72,8 @@ static inline void put_text(Buffer *out, const char *key, const char *text) {
 static inline void put_rank(Buffer *out, const Rank *rank) {
         double seconds = (double)((rank->end_ms ?: 1700000005000) - rank->begin_ms) / 1e3;
 
-        buffer_printf(out, "{\"id\":\"%s\",\"name\":\"%s\",\"state\":\"%s\",\"command\":\"%s\",\"user\":\"alice\",\"uid\":%d", rank->id, rank->name,
-                      rank->state, rank->command, rank->uid);
+        buffer_printf(out, "{\"id\":\"%s\",\"name\":\"%s\",\"state\":\"%s\"", rank->id, rank->name, rank->state);
+        buffer_printf(out, ",\"command\":\"%s\",\"user\":\"alice\",\"uid\":%d", rank->command, rank->uid);
         buffer_printf(out, ",\"begin_ms\":%ju", (uintmax_t)rank->begin_ms);
         if (rank->end_ms > 0)
                 buffer_printf(out, ",\"end_ms\":%ju", (uintmax_t)rank->end_ms);
