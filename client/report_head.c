@@ -163,7 +163,8 @@ static void write_enclosure(Screen *screen, const Value *job) {
 
         switch (enclosure) {
         case ENCLOSURE_NONE:
-                write_text(screen, "cgroup", "none of its own: the numbers are the node's");
+                write_text(screen, "cgroup", report_has_own(job) ? "none of its own: CPU time by wait4 at its end" :
+                                                                   "none of its own: the numbers are the node's");
                 break;
         case ENCLOSURE_SCOPE:
                 buffer_printf(&text, "in its own scope %s", last ? last + 1 : path);
@@ -173,7 +174,7 @@ static void write_enclosure(Screen *screen, const Value *job) {
                 write_path(screen, "its own, ", path);
                 break;
         case ENCLOSURE_SUBREAPER:
-                write_text(screen, "cgroup", "none: CPU time by wait4 at its end");
+                write_text(screen, "cgroup", "none of its own: CPU time by wait4 at its end");
                 break;
         case ENCLOSURE_FOUND:
                 write_path(screen, "found, ", path);

@@ -61,8 +61,8 @@ static inline Rank a_rank(int rank, const char *id, const char *host) {
 }
 
 static inline void put_metric(Buffer *out, const char *scope, const char *key, double value, const char *unit, int step) {
-        buffer_printf(out, ",{\"key\":\"%s\",\"value\":%.6f,\"unit\":\"%s\",\"quality\":\"exact\",\"scope\":\"%s\",\"step\":%d}", key, value, unit,
-                      scope, step);
+        buffer_printf(out, ",{\"key\":\"%s\",\"value\":%.6f,\"unit\":\"%s\",\"quality\":\"exact\",", key, value, unit);
+        buffer_printf(out, "\"scope\":\"%s\",\"step\":%d}", scope, step);
 }
 
 static inline void put_text(Buffer *out, const char *key, const char *text) {

@@ -229,7 +229,7 @@ static void a_job_without_a_cgroup_has_the_nodes_numbers(void **state) {
 static void cpu_time_by_wait4_is_shown_and_the_rest_said_to_be_unknown(void **state) {
         const char *text = report_document(*state, "subreaper");
 
-        assert_says(text, "none: CPU time by wait4 at its end");
+        assert_says(text, "none of its own: CPU time by wait4 at its end");
         assert_says(text, "CPU hours 4.29 of 44.3 used");
         assert_says(text, "not known peak cores, memory, waiting, throttling, disks, number of processes\n"
                           "            (the job has no cgroup of its own)\n");
