@@ -34,12 +34,15 @@ static void write_cpu_time(Sheet *sheet, const Run *run) {
         sheet_cpu_time_row(sheet, used.value, total_cpu_seconds_given(run, &given) ? given.value : NAN, used.is_exact, "");
 }
 
-/* "31.0 GiB~ in rank 3" */
+/* "31.0 GiB~ in rank 3"; nothing is nowhere */
 static void put_at(Sheet *sheet, Row *row, const char *before, const char *text, const char *after, const Total *total) {
         scoped(buffer_deinit) Buffer where = {};
 
-        run_report_name(total->at, &where);
-        row_printf(row, "%s%s%s%s in %s", before, text, sheet_mark(sheet, total->is_exact), after, where.text ? where.text : "");
+        if (total->value > 0) {
+                buffer_puts(&where, " in ");
+                run_report_name(total->at, &where);
+        }
+        row_printf(row, "%s%s%s%s%s", before, text, sheet_mark(sheet, total->is_exact), after, where.text ? where.text : "");
 }
 
 static void write_memory(Sheet *sheet, const Run *run) {
