@@ -145,6 +145,30 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .examples = { "perfctl doctor", "perfctl doctor --json", "perfctl doctor --root /mnt/node17" },
                 .options = OPTION(ROOT) | OPTION(TIMEOUT) | OPTION(JSON) | OPTION(SPOOL),
         },
+        [COMMAND_MARK] = {
+                .name = "mark",
+                .synopsis = "[OPTION]… NAME",
+                .summary = "Begin a phase of the job one is in, and end the last",
+                .help = "Each phase has the numbers that the job has. The job is --job, else $PERFD_JOB,\n"
+                        "else the one whose control group this is. It takes 0.2 seconds at most, and says\n"
+                        "nothing when all is well.\n",
+                .examples = { "perfctl mark load", "perfctl mark --job train-17 train || true" },
+                .options = OPTION(JOB) | OPTION(JSON),
+                .n_arguments_min = 1,
+                .n_arguments_max = 1,
+        },
+        [COMMAND_TIME] = {
+                .name = "time",
+                .synopsis = "[OPTION]… NAME -- COMMAND [ARGUMENT]…",
+                .summary = "Run a command as a phase of the job one is in",
+                .help = "Marks NAME, runs the command, and marks the phase that was before again, with the\n"
+                        "seconds the command took. perfctl ends as the command did; perfd being down, slow\n"
+                        "or without such a job delays it by 0.2 seconds at either end, at most.\n",
+                .examples = { "perfctl time load -- ./load.sh data/", "perfctl time --job train-17 evaluate -- python3 eval.py" },
+                .options = OPTION(JOB),
+                .n_arguments_min = 2,
+                .n_arguments_max = MANY,
+        },
         [COMMAND_EXPORT_PERF_REPORT] = {
                 .name = "export perf-report",
                 .synopsis = "[OPTION]… JOB",

@@ -29,6 +29,8 @@ typedef enum CommandId {
         COMMAND_JOB_END,
         COMMAND_STATUS,
         COMMAND_DOCTOR,
+        COMMAND_MARK,
+        COMMAND_TIME,
         COMMAND_EXPORT_PERF_REPORT,
         COMMAND_FLUSH,
         N_COMMANDS,

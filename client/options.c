@@ -441,11 +441,14 @@ int options_parse(Options *options, int argc, char **argv, uint64_t accepted, bo
         Words words = { .words = argv, .n = argc, .at = 1, .accepted = accepted };
         int n_arguments = 0, r;
 
+        options->n_before_dashes = -1;
         while (words.at < argc) {
                 char *word = argv[words.at++];
 
-                if (strcmp(word, "--") == 0)
+                if (strcmp(word, "--") == 0) {
+                        options->n_before_dashes = n_arguments;
                         break;
+                }
                 if (word[0] == '-' && word[1] != '\0') {
                         r = word[1] == '-' ? take_long(options, &words, word) : take_letters(options, &words, word);
                         if (r != 0)

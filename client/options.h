@@ -101,6 +101,7 @@ typedef struct Options {
         uint64_t interval_ns;
         char **arguments; /* what is no option */
         int n_arguments;
+        int n_before_dashes; /* of the arguments, so many were before `--`; -1: there was none */
         char error[256];
 } Options;
 

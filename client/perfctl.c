@@ -32,6 +32,10 @@ static int run_command(CommandId id, const Options *options) {
                 return cmd_doctor(options);
         case COMMAND_FLUSH:
                 return cmd_flush(options);
+        case COMMAND_MARK:
+                return cmd_mark(options);
+        case COMMAND_TIME:
+                return cmd_time(options);
         case COMMAND_EXPORT_PERF_REPORT:
                 return cmd_export_perf_report(options);
         case N_COMMANDS:

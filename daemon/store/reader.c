@@ -320,8 +320,7 @@ static int read_text(Reader *reader, LayoutKind kind, int column, const char **r
 }
 
 /*
- * The four columns that begin there. What is malformed is absent: one damaged row keeps nobody from the others. A
- * row without a usage is of a job without a group.
+ * The four columns that begin there. What is malformed is absent: one damaged row keeps nobody from the others.
  */
 static int read_numbers(Reader *reader, int column, MetricSet *metrics, UsageSet *usage, bool *ret_has_metrics) {
         const Layout *layout;
@@ -338,11 +337,16 @@ static int read_numbers(Reader *reader, int column, MetricSet *metrics, UsageSet
         r = read_text(reader, LAYOUT_USAGE, column + 2, &text, &layout);
         if (r != 0)
                 return r;
-        if (!text)
-                usage_none(usage);
-        else if (layout)
+        if (text && layout)
                 (void)usage_set_parse(text, layout, usage);
         return 0;
+}
+
+/* Of an older perfd, or closed when nobody could tell any more. */
+static void say_usage_is_not_known(JobView *job) {
+        Quality why = job->info.enclosure == ENCLOSURE_NONE ? QUALITY_NO_GROUP : QUALITY_LOST;
+
+        memset(job->usage.quality, (int)why, sizeof(job->usage.quality));
 }
 
 /* The row the statement is at. */
@@ -359,6 +363,8 @@ static int read_job(Reader *reader, JobRow *ret) {
         r = read_numbers(reader, N_JOB_COLUMNS, &reader->job.metrics, &reader->job.usage, &row.has_metrics);
         if (r != 0)
                 return r;
+        if (sqlite3_column_type(reader->current, N_JOB_COLUMNS + 3) == SQLITE_NULL)
+                say_usage_is_not_known(&reader->job);
 
         row.view = reader->job;
         *ret = row;

@@ -138,6 +138,28 @@ static void results_go_to_jobs_of_ones_own_also_after_their_end(void **state) {
         assert_int_equal(row.n_results, 6);
 }
 
+static void an_administrator_acts_for_others_under_his_own_name(void **state) {
+        const Peer admin = { .uid = 2000, .is_admin = true };
+        Place *place = *state;
+        JobEnd end = { .has_exit_status = true };
+        ResultRow row;
+        Item item;
+
+        assert_int_equal(begin_job(place->store, "job-1", 1), STORE_DONE);
+        item_make(&item, "PiMatmul", "tensorflow", 1);
+        item.submission.job = "job-1";
+        assert_int_equal(store_put_results(place->store, &item.submission, 1, &admin, 1, (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
+        assert_int_equal(reader_results(place->reader, &(ResultFilter){ .job = "job-1" }), 0);
+        assert_int_equal(reader_next_result(place->reader, &row), 0);
+        assert_int_equal(row.uid, 2000);
+        reader_reset(place->reader);
+
+        assert_int_equal(end_job(place->store, "job-1", JOB_INTERRUPTED, &(JobEnd){}, NULL), STORE_DONE);
+        assert_int_equal(store_put_job_amend(place->store, "job-1", &admin, &end, (StoreCookie){ 3, 0 }), 0);
+        assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
+}
+
 static void a_job_id_is_taken_once_whoever_asks(void **state) {
         Place *place = *state;
 
@@ -245,6 +267,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
                 TEST(a_job_comes_back_as_it_was_put),
                 TEST(results_go_to_jobs_of_ones_own_also_after_their_end),
+                TEST(an_administrator_acts_for_others_under_his_own_name),
                 TEST(a_job_id_is_taken_once_whoever_asks),
                 TEST(the_end_of_a_job_never_begun_is_missing),
                 TEST(a_late_end_makes_an_interrupted_job_finished_and_keeps_its_numbers),

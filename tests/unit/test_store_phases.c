@@ -136,6 +136,19 @@ static void a_job_without_a_cgroup_has_none(void **state) {
                 assert_int_equal(row.view.usage.quality[i], QUALITY_NO_GROUP);
 }
 
+static void what_a_job_used_is_lost_when_nobody_could_tell(void **state) {
+        Place *place = *state;
+        JobInfo info = make_job("job-1");
+        JobRow row;
+
+        info.enclosure = ENCLOSURE_SUBREAPER;
+        assert_int_equal(begin(place->store, &info), STORE_DONE);
+        assert_int_equal(end(place->store, "job-1", NULL, NULL), STORE_DONE);
+        assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
+        for (size_t i = 0; i < N_USAGES; i++)
+                assert_int_equal(row.view.usage.quality[i], QUALITY_LOST);
+}
+
 static void a_running_job_may_turn_out_to_have_a_cgroup(void **state) {
         Place *place = *state;
         JobInfo info = make_job("job-1");
@@ -391,6 +404,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
                 TEST(where_a_job_runs_comes_back_as_it_was_put),
                 TEST(a_job_without_a_cgroup_has_none),
+                TEST(what_a_job_used_is_lost_when_nobody_could_tell),
                 TEST(a_running_job_may_turn_out_to_have_a_cgroup),
                 TEST(what_a_job_used_comes_back_with_every_bit),
                 TEST(phases_come_back_in_order_with_the_one_that_ended_with_the_job),
