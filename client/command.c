@@ -49,14 +49,21 @@ const CommandInfo command_info[N_COMMANDS] = {
         },
         [COMMAND_REPORT] = {
                 .name = "report",
-                .synopsis = "[OPTION]… JOB",
+                .synopsis = "[OPTION]… {JOB | --all-nodes FILE…}",
                 .summary = "Show on one screen how a job went",
-                .help = "What ran, where, how long, how it ended, and what the node did meanwhile. A\n"
-                        "number marked with ~ comes from samples; the others are exact.\n",
-                .examples = { "perfctl report train-17", "perfctl report --json train-17" },
-                .options = OPTION(JSON),
+                .help = "What ran, where and how it ended; what it was given and what it used; its phases,\n"
+                        "what the node did meanwhile, and advice. A number marked with ~ comes from\n"
+                        "samples; the others are exact. With --all-nodes, which takes files or - instead\n"
+                        "of a job, the reports of all nodes and ranks of a run are shown as one.\n",
+                .examples = {
+                        "perfctl report train-17",
+                        "perfctl report --json train-17 > $(hostname).json",
+                        "perfctl report --all-nodes *.json",
+                },
+                .options = OPTION(ALL_NODES) | OPTION(JSON),
                 .n_arguments_min = 1,
                 .n_arguments_max = 1,
+                .many = OPTION(ALL_NODES),
         },
         [COMMAND_METRICS] = {
                 .name = "metrics",
@@ -137,6 +144,30 @@ const CommandInfo command_info[N_COMMANDS] = {
                         "something is, and with 3 when perfd cannot be reached.\n",
                 .examples = { "perfctl doctor", "perfctl doctor --json", "perfctl doctor --root /mnt/node17" },
                 .options = OPTION(ROOT) | OPTION(TIMEOUT) | OPTION(JSON) | OPTION(SPOOL),
+        },
+        [COMMAND_MARK] = {
+                .name = "mark",
+                .synopsis = "[OPTION]… NAME",
+                .summary = "Begin a phase of the job one is in, and end the last",
+                .help = "Each phase has the numbers that the job has. The job is --job, else $PERFD_JOB,\n"
+                        "else the one whose control group this is. It takes 0.2 seconds at most, and says\n"
+                        "nothing when all is well.\n",
+                .examples = { "perfctl mark load", "perfctl mark --job train-17 train || true" },
+                .options = OPTION(JOB) | OPTION(JSON),
+                .n_arguments_min = 1,
+                .n_arguments_max = 1,
+        },
+        [COMMAND_TIME] = {
+                .name = "time",
+                .synopsis = "[OPTION]… NAME -- COMMAND [ARGUMENT]…",
+                .summary = "Run a command as a phase of the job one is in",
+                .help = "Marks NAME, runs the command, and marks the phase that was before again, with the\n"
+                        "seconds the command took. perfctl ends as the command did; perfd being down, slow\n"
+                        "or without such a job delays it by 0.2 seconds at either end, at most.\n",
+                .examples = { "perfctl time load -- ./load.sh data/", "perfctl time --job train-17 evaluate -- python3 eval.py" },
+                .options = OPTION(JOB),
+                .n_arguments_min = 2,
+                .n_arguments_max = MANY,
         },
         [COMMAND_EXPORT_PERF_REPORT] = {
                 .name = "export perf-report",

@@ -121,6 +121,7 @@ static int ask_encode(const Ask *ask, uint64_t sequence, Buffer *out) {
                 return codec_encode_submit(sequence, ask->item, 1, out);
         case REQUEST_MARK:
                 return codec_encode_mark(sequence, ask->job, ask->phase, NAN, out);
+        case REQUEST_REGISTER:
         case REQUEST_HELLO:
                 break;
         }
@@ -232,10 +233,23 @@ static int set_labels(PerfdClient *client, JobInfo *info, const char *const *lab
         return 0;
 }
 
-#define JOB_RULE "expected 1…%u characters of [A-Za-z0-9_.:-]"
+static int check_job(PerfdClient *client, const char *what, const char *job) {
+        if (job && name_is_valid(job, JOB_ID_MAX - 1))
+                return 0;
 
-static int refuse_job(PerfdClient *client) {
-        return fail(client, PERFD_INVALID, "job: " JOB_RULE, JOB_ID_MAX - 1);
+        return fail(client, PERFD_INVALID, "%s: expected 1…%u characters of [A-Za-z0-9_.:-]", what, JOB_ID_MAX - 1);
+}
+
+/* NULL is the job that this process is in: what perfctl run said to it, else "", for perfd to look at its cgroup. */
+static int find_job(PerfdClient *client, const char *job, const char **ret) {
+        const char *named = job ? job : getenv("PERFD_JOB");
+        int r = 0;
+
+        if (named && named[0])
+                r = check_job(client, job ? "job" : "$PERFD_JOB", named);
+        if (r == 0)
+                *ret = named ? named : "";
+        return r;
 }
 
 /* What perfd_job_begin() was given about where in a run of several nodes and ranks it is. */
@@ -255,9 +269,11 @@ static int set_place(PerfdClient *client, JobInfo *info, const PerfdJob *job) {
 static int set_info(PerfdClient *client, JobInfo *info, const char *id, const PerfdJob *job) {
         int r;
 
-        if (!id || copy_text(info->id, sizeof(info->id), id) < 0 || !name_is_valid(id, JOB_ID_MAX - 1))
-                return refuse_job(client);
+        r = check_job(client, "job", id);
+        if (r != 0)
+                return r;
 
+        strcpy(info->id, id);
         info->uid = job && job->has_uid ? job->uid : geteuid();
         user_name_find(info->uid, info->user, sizeof(info->user));
         info->rank = info->node = -1;
@@ -297,11 +313,13 @@ int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJob *job) {
 
 int perfd_job_end(PerfdClient *client, const char *id, int exit_status) {
         JobEnd end = { .has_exit_status = exit_status >= 0, .exit_status = exit_status >= 0 ? exit_status : 0 };
+        int r;
 
         locked(client);
 
-        if (!id || !name_is_valid(id, JOB_ID_MAX - 1))
-                return refuse_job(client);
+        r = check_job(client, "job", id);
+        if (r != 0)
+                return r;
         if (exit_status > 255)
                 return fail(client, PERFD_INVALID, "exit_status: expected -1…255, not %d", exit_status);
 
@@ -309,15 +327,19 @@ int perfd_job_end(PerfdClient *client, const char *id, int exit_status) {
 }
 
 int perfd_mark(PerfdClient *client, const char *job, const char *name) {
+        Ask ask = { .kind = REQUEST_MARK, .phase = name };
+        int r;
+
         locked(client);
 
-        if (job && job[0] && !name_is_valid(job, JOB_ID_MAX - 1))
-                return refuse_job(client);
+        r = find_job(client, job, &ask.job);
+        if (r != 0)
+                return r;
         if (!name || strlen(name) >= PHASE_NAME_MAX || !utf8_is_line(name))
                 return fail(client, PERFD_INVALID, "name: expected at most %d bytes of UTF-8 without control characters",
                             PHASE_NAME_MAX - 1);
 
-        return ask_perfd(client, &(Ask){ .kind = REQUEST_MARK, .job = job ? job : "", .phase = name });
+        return ask_perfd(client, &ask);
 }
 
 /* One document and nothing after it. */
@@ -347,7 +369,7 @@ static int read_document(PerfdClient *client, const char *json, Arena *arena, co
 
 int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
         scoped(arena_deinit) Arena arena = {};
-        Submission item = { .job = job ? job : "", .time_ms = clock_realtime_ns() / NS_PER_MS };
+        Submission item = { .time_ms = clock_realtime_ns() / NS_PER_MS };
         Complaint complaint;
         const Value *document;
         int r;
@@ -356,8 +378,9 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
 
         if (!json)
                 return fail(client, PERFD_INVALID, "expected a JSON object, not NULL");
-        if (job && job[0] && !name_is_valid(job, JOB_ID_MAX - 1))
-                return refuse_job(client);
+        r = find_job(client, job, &item.job);
+        if (r != 0)
+                return r;
 
         r = arena_init(&arena, json_arena_size(strlen(json)));
         if (r == 0)

@@ -36,6 +36,7 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_NODE] = { "node", "I", "Which of the run's nodes this is, from 0", 0 },
         [OPTION_NODES] = { "nodes", "N", "How many nodes the run has", 0 },
         [OPTION_ROOT] = { "root", "DIRECTORY", "Look at the files of another machine, captured there", 0 },
+        [OPTION_ALL_NODES] = { "all-nodes", NULL, "Merge reports of the nodes of a run, printed with --json", 0 },
         [OPTION_LATENCIES] = { "latencies", NULL, "The files hold seconds of a model's batches", 0 },
         [OPTION_BATCH_LENGTH] = { "batch-length", "N", "Queries in each batch (1)", 0 },
         [OPTION_MLFLOW] = { "mlflow", NULL, "Print a JSON list as MLflow takes it", 0 },
@@ -311,6 +312,7 @@ static int take_value(Options *options, OptionId id, const char *value) {
         case OPTION_JSON:
         case OPTION_NO_COLOR:
         case OPTION_VERBOSE:
+        case OPTION_ALL_NODES:
         case N_OPTIONS:
                 return 0;
         }
@@ -439,11 +441,14 @@ int options_parse(Options *options, int argc, char **argv, uint64_t accepted, bo
         Words words = { .words = argv, .n = argc, .at = 1, .accepted = accepted };
         int n_arguments = 0, r;
 
+        options->n_before_dashes = -1;
         while (words.at < argc) {
                 char *word = argv[words.at++];
 
-                if (strcmp(word, "--") == 0)
+                if (strcmp(word, "--") == 0) {
+                        options->n_before_dashes = n_arguments;
                         break;
+                }
                 if (word[0] == '-' && word[1] != '\0') {
                         r = word[1] == '-' ? take_long(options, &words, word) : take_letters(options, &words, word);
                         if (r != 0)

@@ -37,6 +37,7 @@ typedef enum OptionId {
         OPTION_INTERVAL,
         OPTION_COUNT,
         OPTION_ROOT,
+        OPTION_ALL_NODES,
         OPTION_RANKS,
         OPTION_NODE,
         OPTION_NODES,
@@ -100,6 +101,7 @@ typedef struct Options {
         uint64_t interval_ns;
         char **arguments; /* what is no option */
         int n_arguments;
+        int n_before_dashes; /* of the arguments, so many were before `--`; -1: there was none */
         char error[256];
 } Options;
 

@@ -8,7 +8,7 @@ _perfctl_jobs() {
 _perfctl() {
         local cur prev command='' word i options
         local globals='--help --socket --http-socket --no-color'
-        local commands='run submit report metrics watch job status doctor export flush help'
+        local commands='run submit report metrics watch job status doctor mark time export flush help'
 
         COMPREPLY=()
         cur=${COMP_WORDS[COMP_CWORD]}
@@ -24,14 +24,14 @@ _perfctl() {
                 esac
         done
 
-        # What follows the command of `run` is completed as if it stood alone.
-        if [[ $command == run ]]; then
+        # What follows the command of `run` and the dashes of `time` is completed as if it stood alone.
+        if [[ $command == run || $command == time ]]; then
                 for ((i++; i < COMP_CWORD; i++)); do
                         case ${COMP_WORDS[i]} in
                         --) ((i++)); break ;;
                         --job|--name|--label|--rank|--ranks|--node|--nodes|--indicator|--spool|-j|-n|-l|-r|-i|--socket|--http-socket) ((i++)) ;;
                         -*) ;;
-                        *) break ;;
+                        *) [[ $command == run ]] && break ;;
                         esac
                 done
                 if ((i <= COMP_CWORD)) && [[ ${COMP_WORDS[i-1]} == -- || (i -lt COMP_CWORD) ]] && declare -F _command_offset >/dev/null; then
@@ -57,7 +57,8 @@ _perfctl() {
         '')            options="$globals --version" ;;
         run)           options="$globals --job --name --label --rank --ranks --node --nodes --indicator --spool --verbose --" ;;
         submit)        options="$globals --job --timeout --spool --latencies --batch-length --json" ;;
-        report|'job show') options="$globals --json" ;;
+        report)        options="$globals --all-nodes --json" ;;
+        'job show')    options="$globals --json" ;;
         metrics)       options="$globals --job --mlflow --names --prefix --compat --json" ;;
         watch)         options="$globals --interval --count --json" ;;
         'job list')    options="$globals --state --limit --json" ;;
@@ -65,6 +66,8 @@ _perfctl() {
         'job end')     options="$globals --exit-status --timeout --json" ;;
         status)        options="$globals --timeout --spool --json" ;;
         doctor)        options="$globals --root --timeout --spool --json" ;;
+        mark)          options="$globals --job --json" ;;
+        time)          options="$globals --job --" ;;
         'export perf-report') options="$globals --compat --output" ;;
         flush)         options="$globals --timeout --spool --json" ;;
         *)             options=$globals ;;
@@ -78,8 +81,14 @@ _perfctl() {
         case $command in
         ''|help)       mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur") ;;
         job)           mapfile -t COMPREPLY < <(compgen -W 'list show begin end' -- "$cur") ;;
+        report)
+                if [[ " ${COMP_WORDS[*]} " == *' --all-nodes '* ]]; then
+                        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+                else
+                        mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur")
+                fi ;;
         export)        mapfile -t COMPREPLY < <(compgen -W 'perf-report' -- "$cur") ;;
-        report|'job show'|'job end'|'export perf-report') mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur") ;;
+        'job show'|'job end'|'export perf-report') mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur") ;;
         submit)        mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         run)           mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
         esac

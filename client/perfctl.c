@@ -32,6 +32,10 @@ static int run_command(CommandId id, const Options *options) {
                 return cmd_doctor(options);
         case COMMAND_FLUSH:
                 return cmd_flush(options);
+        case COMMAND_MARK:
+                return cmd_mark(options);
+        case COMMAND_TIME:
+                return cmd_time(options);
         case COMMAND_EXPORT_PERF_REPORT:
                 return cmd_export_perf_report(options);
         case N_COMMANDS:
@@ -108,7 +112,7 @@ static int check_arguments(const CommandInfo *info, const Options *options) {
 
         if (options->n_arguments < info->n_arguments_min)
                 snprintf(error, sizeof(error), "Something is missing: perfctl %s %s", info->name, info->synopsis);
-        else if (info->n_arguments_max >= 0 && options->n_arguments > info->n_arguments_max)
+        else if (info->n_arguments_max >= 0 && options->n_arguments > info->n_arguments_max && !(options->given & info->many))
                 snprintf(error, sizeof(error), "'%.80s' is one word too many: perfctl %s %s",
                          options->arguments[info->n_arguments_max], info->name, info->synopsis);
         else

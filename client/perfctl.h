@@ -24,5 +24,7 @@ int cmd_report(const Options *options);
 int cmd_watch(const Options *options);
 int cmd_status(const Options *options);
 int cmd_doctor(const Options *options);
+int cmd_mark(const Options *options);
+int cmd_time(const Options *options);
 int cmd_export_perf_report(const Options *options);
 int cmd_flush(const Options *options);

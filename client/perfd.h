@@ -75,17 +75,21 @@ PERFD_API int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJo
 PERFD_API int perfd_job_end(PerfdClient *client, const char *id, int exit_status);
 
 /*
+ * Below, job may be NULL: then it is the one that this process is in, which is the one of $PERFD_JOB, where perfctl run
+ * has set it, else the one whose cgroup this process is in, or none.
+ */
+
+/*
  * Ends one phase of a running job and begins the next, of this name (at most 64 bytes of UTF-8 without control
- * characters; "" for one without a name). A job that is never marked has no phases. job: NULL for the one whose
- * cgroup this process is in. Not sent again when the connection is lost before the reply: -ECONNRESET, and perfd
- * may have taken it.
+ * characters; "" for one without a name). A job that is never marked has no phases. PERFD_NOT_FOUND without one.
+ * Not sent again when the connection is lost before the reply: -ECONNRESET, and perfd may have taken it.
  */
 PERFD_API int perfd_mark(PerfdClient *client, const char *job, const char *name);
 
 /*
  * Submits one indicator: a JSON object as in perfctl-submit's manual, checked before it is sent.
- * Returns when it is on disk. job: the job it belongs to; NULL for the one whose cgroup this
- * process is in, or none. Sent again after a lost connection under the same id, so it is stored once.
+ * Returns when it is on disk. job: the job it belongs to. Sent again after a lost connection
+ * under the same id, so it is stored once.
  */
 PERFD_API int perfd_submit_json(PerfdClient *client, const char *job, const char *json);
 

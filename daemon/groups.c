@@ -118,19 +118,29 @@ int groups_resume(Service *service, Job *job, const CgroupPlace *place) {
         return 0;
 }
 
-int groups_read(Service *service, Job *job) {
+static int take_reading(Job *job, bool is_whole) {
+        uint64_t now_ns = clock_boottime_ns();
         CgroupSample sample;
 
-        (void)service;
         if (!job->cgroup)
                 return 0;
-        if (cgroup_read(job->cgroup, clock_boottime_ns(), &sample) != 0) {
+        if ((is_whole ? cgroup_read(job->cgroup, now_ns, &sample) : cgroup_glance(job->cgroup, now_ns, &sample)) != 0) {
                 close_group(job);
                 return GROUPS_GONE;
         }
 
         advance(job, &sample);
         return 0;
+}
+
+int groups_read(Service *service, Job *job) {
+        (void)service;
+        return take_reading(job, true);
+}
+
+int groups_glance(Service *service, Job *job) {
+        (void)service;
+        return take_reading(job, false);
 }
 
 static void measure(const Service *service, const Job *job, const Usage *usage, UsageSet *ret) {

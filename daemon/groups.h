@@ -4,7 +4,7 @@
  * Groups: the cgroups that are jobs' own
  *
  * A job that has one is told from all others of its node: what the kernel counts there is the job's. The group is
- * read at the job's begin and end, at marks and at each tick, from files that stay open.
+ * read at the job's begin and end and at marks, and looked at at each tick, from files that stay open.
  */
 
 #include "state.h"
@@ -32,6 +32,8 @@ enum {
         GROUPS_GONE = 1,
 };
 int groups_read(Service *service, Job *job);
+/* The same at a tick: what is dear to read, and changes seldom, may be of a minute ago. */
+int groups_glance(Service *service, Job *job);
 
 /* The job's own numbers. end: how it ended, or NULL while it runs. */
 void groups_metrics(const Service *service, const Job *job, const JobEnd *end, UsageSet *ret);

@@ -224,7 +224,7 @@ static int tick_job(Service *service, Job *job) {
                 return is_waited_for(service, job) ? 0 : close_job(service, job);
         if (job->is_empty) /* while its begin was on the way to the disk */
                 return on_empty(service, job, "its cgroup became empty, and nobody said how it ended");
-        if (groups_read(service, job) == GROUPS_GONE)
+        if (groups_glance(service, job) == GROUPS_GONE)
                 return on_removed(service, job);
         return 0;
 }

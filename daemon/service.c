@@ -90,6 +90,9 @@ static int place(Service *service, const Request *request, Ticket ticket) {
                 return submit(service, request, ticket);
         case REQUEST_MARK:
                 return phases_mark(service, request, ticket);
+        case REQUEST_REGISTER:
+                reply(service, ticket, STATUS_UNSUPPORTED, "register", "this perfd takes no models");
+                return 0;
         }
 
         return 0;

@@ -5,6 +5,7 @@
 #include "http/exchange.h"
 
 void answer_landing(Exchange *exchange);
+void answer_job_page(Exchange *exchange);
 void answer_openapi(Exchange *exchange);
 void answer_healthy(Exchange *exchange);
 void answer_ready(Exchange *exchange);

@@ -3,26 +3,16 @@
 #include "http/answers.h"
 #include "http/history.h"
 #include "http/job_json.h"
+#include "http/job_lookup.h"
 #include "http/page.h"
 #include "http/phases.h"
-#include "model/indicator.h"
 #include "util/clock.h"
 
 #define HISTORY_POINTS 1000U
 
-static const JobView *find_live(const Snapshot *snapshot, const char *id) {
-        for (size_t i = 0; snapshot && i < snapshot->n_jobs; i++)
-                if (strcmp(snapshot->jobs[i].info.id, id) == 0)
-                        return &snapshot->jobs[i];
-        return NULL;
-}
-
-/* What a job's numbers are of: its end, or the last sample. */
 static MetricStamp stamp_of(const Exchange *exchange, const JobView *job) {
-        uint64_t now_ms = exchange->snapshot ? exchange->snapshot->realtime_ns / NS_PER_MS : 0;
-
         return (MetricStamp){
-                .time_ms = job->end_realtime_ms ?: now_ms ?: job->begin_realtime_ms,
+                .time_ms = job_lookup_time_ms(exchange, job),
                 .step = job->info.rank > 0 ? job->info.rank : 0,
         };
 }
@@ -38,17 +28,14 @@ static void write_listed_job(Json *json, const JobView *job, bool has_metrics) {
         json_object_end(json);
 }
 
-/*
- * The store knows first that a job began or ended; the snapshot alone has the numbers of one that runs.
- * 0 or EXCHANGE_ANSWERED.
- */
+/* 0 or EXCHANGE_ANSWERED. */
 static int write_jobs(Exchange *exchange, const JobFilter *filter, Page *page, Json *json) {
         JobRow row;
         int r;
 
         r = reader_jobs(exchange->reader, filter);
         while (r == 0 && (r = reader_next_job(exchange->reader, &row)) == 0) {
-                const JobView *live = row.view.state == JOB_RUNNING ? find_live(exchange->snapshot, row.view.info.id) : NULL;
+                const JobView *live = row.view.state == JOB_RUNNING ? job_lookup_live(exchange->snapshot, row.view.info.id) : NULL;
 
                 if (live && filter->state && strcmp(job_state_name(live->state), filter->state) != 0)
                         continue;
@@ -86,44 +73,6 @@ void answer_jobs(Exchange *exchange) {
                 page_end(&page, &json);
 }
 
-/* A job by its id, as the store and the snapshot together know it. Borrowed from either. */
-typedef struct FoundJob {
-        const JobView *view;
-        bool is_live; /* from the snapshot */
-        bool has_metrics;
-        JobRow row;
-} FoundJob;
-
-/* 0 or EXCHANGE_ANSWERED. The store may be down: what the snapshot has is answered all the same. */
-static int find_job(Exchange *exchange, FoundJob *ret) {
-        const JobView *live;
-        int r;
-
-        if (!name_is_valid(exchange->argument, JOB_ID_MAX - 1))
-                return exchange_error(exchange, 400, "A job's id is 1 to %d of A-Z a-z 0-9 _ . : -", JOB_ID_MAX - 1);
-
-        live = find_live(exchange->snapshot, exchange->argument);
-        r = reader_job(exchange->reader, exchange->argument, &ret->row);
-        if (r == 0 && (!live || ret->row.view.state != JOB_RUNNING)) {
-                ret->view = &ret->row.view;
-                ret->is_live = false;
-                ret->has_metrics = ret->row.has_metrics;
-                return 0;
-        }
-
-        if (r != 0)
-                ret->row = (JobRow){};
-        if (live) {
-                ret->view = live;
-                ret->is_live = ret->has_metrics = true;
-                return 0;
-        }
-
-        if (r == READER_END)
-                return exchange_error(exchange, 404, "There is no job '%s' on this node, or not any more", exchange->argument);
-        return exchange_store_error(exchange, r);
-}
-
 static void write_numbers(Exchange *exchange, Json *json, const FoundJob *job) {
         if (!job->has_metrics) {
                 job_json_write_no_numbers(json);
@@ -141,7 +90,7 @@ void answer_job(Exchange *exchange) {
         FoundJob job;
         Json json;
 
-        if (find_job(exchange, &job) > 0)
+        if (job_lookup(exchange, &job) > 0)
                 return;
 
         stamp = stamp_of(exchange, job.view);
@@ -190,7 +139,7 @@ void answer_job_metrics(Exchange *exchange) {
         Json json;
 
         if (choice_parse(exchange, &choice) > 0 || exchange_parameter_bool(exchange, "phases", &has_phases) > 0 ||
-            find_job(exchange, &job) > 0)
+            job_lookup(exchange, &job) > 0)
                 return;
 
         stamp = stamp_of(exchange, job.view);
@@ -231,7 +180,7 @@ void answer_job_samples(Exchange *exchange) {
         FoundJob job;
         uint64_t begin_ms;
 
-        if (find_job(exchange, &job) > 0)
+        if (job_lookup(exchange, &job) > 0)
                 return;
 
         begin_ms = job.view->begin_realtime_ms;

@@ -3,4 +3,6 @@
 /* The files of web/, as they were at build time. NUL-terminated. */
 
 extern const char asset_index_html[];
+extern const char asset_job_html[];
+extern const char asset_style_css[];
 extern const char asset_openapi_json[];

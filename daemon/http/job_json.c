@@ -1,6 +1,6 @@
 #include "http/job_json.h"
 
-#include "analysis/advice.h"
+#include "http/job_advice.h"
 #include "util/clock.h"
 
 static void put_int_or_null(Json *json, const char *key, bool is_there, int64_t value) {
@@ -72,35 +72,20 @@ void job_json_write_limits(Json *json, const UsageSet *usage) {
         json_object_end(json);
 }
 
-static uint32_t n_cpus(const Snapshot *snapshot) {
-        return snapshot && sample_has(&snapshot->sample, SOURCE_STAT) ? snapshot->sample.n_online : 0;
-}
-
-static uint64_t memory_bytes(const Snapshot *snapshot) {
-        return snapshot && sample_has(&snapshot->sample, SOURCE_MEMINFO) ? snapshot->sample.memory.total_bytes : 0;
-}
-
 void job_json_write_node(Json *json, const Snapshot *snapshot) {
         json_key(json, "on");
         json_object_begin(json);
         json_put_string(json, "hostname", snapshot ? snapshot->hostname : NULL);
-        put_int_or_null(json, "cpus", n_cpus(snapshot) > 0, n_cpus(snapshot));
-        put_int_or_null(json, "memory_bytes", memory_bytes(snapshot) > 0, (int64_t)memory_bytes(snapshot));
+        put_int_or_null(json, "cpus", snapshot_n_cpus(snapshot) > 0, snapshot_n_cpus(snapshot));
+        put_int_or_null(json, "memory_bytes", snapshot_memory_bytes(snapshot) > 0, (int64_t)snapshot_memory_bytes(snapshot));
         put_int_or_null(json, "interval_ms", snapshot, snapshot ? (int64_t)(snapshot->interval_ns / NS_PER_MS) : 0);
         put_int_or_null(json, "time_ms", snapshot, snapshot ? (int64_t)(snapshot->realtime_ns / NS_PER_MS) : 0);
         json_object_end(json);
 }
 
 void job_json_write_advice(Json *json, const JobView *job, const Snapshot *snapshot) {
-        const AdviceInput input = {
-                .metrics = &job->metrics,
-                .usage = &job->usage,
-                .is_running = job->state == JOB_RUNNING,
-                .n_node_cpus = n_cpus(snapshot),
-                .node_memory_bytes = memory_bytes(snapshot),
-        };
         Advice advice[ADVICE_MAX];
-        size_t n = advice_give(&input, advice);
+        size_t n = job_advice(job, snapshot, advice);
 
         json_key(json, "advice");
         json_array_begin(json);

@@ -1,23 +1,18 @@
 /*
  * The landing page
  *
- * web/index.html with {{names}} in the place of what this node is at the moment. Without a snapshot they read "–".
+ * web/index.html with what this node is at the moment, and its jobs. Without a snapshot all of it reads "–".
  */
-
-#include <inttypes.h>
-#include <string.h>
 
 #include "http/answers.h"
 #include "http/assets.h"
+#include "http/html.h"
+#include "http/job_html.h"
+#include "http/template.h"
 #include "util/clock.h"
 
-#define GIB 1073741824.0
-#define NBSP "\xc2\xa0"
-
-typedef struct Word {
-        const char *name;
-        char text[96];
-} Word;
+/* More are in JSON. */
+#define LANDING_JOBS_MAX 20U
 
 typedef enum WordId {
         WORD_HOSTNAME,
@@ -30,99 +25,116 @@ typedef enum WordId {
         WORD_JOBS,
         WORD_STORE,
         WORD_TIME,
+        WORD_STYLE,
+        WORD_JOB_LIST,
         N_WORDS,
 } WordId;
 
-static void words_init(Word words[static N_WORDS]) {
+typedef struct Words {
+        TemplateWord words[N_WORDS];
+} Words;
+
+static void words_init(Words *words) {
         static const char *const names[N_WORDS] = {
-                "hostname", "version", "kernel", "cpus", "cpu", "memory", "root", "jobs", "store", "time",
+                "hostname", "version", "kernel", "cpus", "cpu", "memory", "root", "jobs", "store", "time", "style", "job_list",
         };
 
         for (WordId id = 0; id < N_WORDS; id++)
-                words[id] = (Word){ .name = names[id], .text = "–" };
-        (void)snprintf(words[WORD_VERSION].text, sizeof(words->text), "%s", PERFD_VERSION);
-        (void)snprintf(words[WORD_HOSTNAME].text, sizeof(words->text), "this node");
+                words->words[id] = (TemplateWord){ .name = names[id] };
 }
 
-__attribute__((format(printf, 2, 3))) static void word_set(Word *word, const char *format, ...) {
-        va_list args;
-
-        va_start(args, format);
-        (void)vsnprintf(word->text, sizeof(word->text), format, args);
-        va_end(args);
+static void words_deinit(Words *words) {
+        template_words_free(words->words, N_WORDS);
 }
 
-static void words_from_sample(Word words[static N_WORDS], const Snapshot *snapshot) {
+static Buffer *word(Words *words, WordId id) {
+        return &words->words[id].html;
+}
+
+/* "25.0 % of 64.0 GiB" */
+static void put_ratio_of(Buffer *out, double ratio, uint64_t bytes) {
+        html_percent(out, ratio);
+        buffer_puts(out, " of ");
+        html_bytes(out, (double)bytes);
+}
+
+static void words_from_sample(Words *words, const Snapshot *snapshot) {
         const Sample *sample = &snapshot->sample;
         const SampleFilesystem *root = sample_root_filesystem(sample);
-        char time[CLOCK_TEXT_MAX];
 
         if (snapshot->observation.end_ns > 0 && snapshot->observation.has_cpu)
-                word_set(&words[WORD_CPU], "%.1f" NBSP "%%", 100 * snapshot->observation.cpu_mean);
+                html_percent(word(words, WORD_CPU), snapshot->observation.cpu_mean);
         if (sample_has(sample, SOURCE_STAT))
-                word_set(&words[WORD_CPUS], "%" PRIu32, sample->n_online);
+                buffer_put_u64(word(words, WORD_CPUS), sample->n_online);
         if (sample_has(sample, SOURCE_MEMINFO) && sample->memory.total_bytes > 0)
-                word_set(&words[WORD_MEMORY], "%.1f" NBSP "%% of" NBSP "%.1f" NBSP "GiB", 100 * sample_memory_ratio(sample),
-                         (double)sample->memory.total_bytes / GIB);
+                put_ratio_of(word(words, WORD_MEMORY), sample_memory_ratio(sample), sample->memory.total_bytes);
         if (sample_has(sample, SOURCE_FILESYSTEMS) && root)
-                word_set(&words[WORD_ROOT], "%.1f" NBSP "%% of" NBSP "%.1f" NBSP "GiB", 100 * filesystem_used_ratio(root),
-                         (double)root->size_bytes / GIB);
-        if (snapshot->realtime_ns > 0) {
-                clock_format_utc(snapshot->realtime_ns, time);
-                word_set(&words[WORD_TIME], "%s", time);
-        }
+                put_ratio_of(word(words, WORD_ROOT), filesystem_used_ratio(root), root->size_bytes);
+        if (snapshot->realtime_ns > 0)
+                html_time(word(words, WORD_TIME), snapshot->realtime_ns);
 }
 
-static void words_from_snapshot(Word words[static N_WORDS], const Snapshot *snapshot) {
-        word_set(&words[WORD_HOSTNAME], "%s", snapshot->hostname);
-        word_set(&words[WORD_KERNEL], "Linux %s, %s", snapshot->kernel, snapshot->machine);
-        word_set(&words[WORD_JOBS], "%zu", snapshot->n_jobs_running);
-        word_set(&words[WORD_STORE], "%s, %.1f" NBSP "MiB", snapshot->self.store_writable ? "writable" : "not writable",
-                 (double)snapshot->self.store_bytes / 1048576.0);
+static void put_job(Buffer *out, const JobView *job, const Snapshot *snapshot) {
+        buffer_printf(out, "<li>\n<p><a href=\"/jobs/%s\">", job->info.id);
+        job_html_title(out, job);
+        buffer_printf(out, "</a> <small>%s, ", job_state_name(job->state));
+        html_seconds(out, job_html_seconds(job, snapshot->realtime_ns / NS_PER_MS));
+        buffer_puts(out, "</small></p>\n<div class=\"pair\">\n<div><h3>The job itself</h3>\n");
+        job_html_own_meters(out, job, snapshot);
+        buffer_puts(out, "</div>\n<div><h3>The node meanwhile</h3>\n");
+        job_html_node_meters(out, job, snapshot);
+        buffer_puts(out, "</div>\n</div>\n");
+        job_html_advice(out, job, snapshot);
+        buffer_puts(out, "</li>\n");
+}
+
+static void put_jobs(Buffer *out, const Snapshot *snapshot) {
+        size_t n = snapshot->n_jobs < LANDING_JOBS_MAX ? snapshot->n_jobs : LANDING_JOBS_MAX;
+
+        if (n > 0)
+                buffer_puts(out, "<ul class=\"jobs\">\n");
+        for (size_t i = 0; i < n; i++)
+                put_job(out, &snapshot->jobs[i], snapshot);
+        if (n > 0)
+                buffer_puts(out, "</ul>\n");
+        else
+                buffer_puts(out, "<p>None runs, and none has ended lately.</p>\n");
+        if (n < snapshot->n_jobs)
+                buffer_printf(out, "<p>And %zu more; <a href=\"/api/v1/jobs\">/api/v1/jobs</a> has them all.</p>\n", snapshot->n_jobs - n);
+}
+
+static void words_from_snapshot(Words *words, const Snapshot *snapshot) {
+        const char *kernel[] = { "Linux ", snapshot->kernel, ", ", snapshot->machine };
+
+        html_text(word(words, WORD_HOSTNAME), snapshot->hostname);
+        for (size_t i = 0; i < N_ELEMENTS(kernel); i++)
+                html_text(word(words, WORD_KERNEL), kernel[i]);
+        buffer_put_u64(word(words, WORD_JOBS), snapshot->n_jobs_running);
+        buffer_puts(word(words, WORD_STORE), snapshot->self.store_writable ? "writable, " : "not writable, ");
+        html_bytes(word(words, WORD_STORE), (double)snapshot->self.store_bytes);
         words_from_sample(words, snapshot);
+        put_jobs(word(words, WORD_JOB_LIST), snapshot);
 }
 
-static void put_html(Buffer *out, const char *text) {
-        for (; *text; text++)
-                switch (*text) {
-                case '<':
-                        buffer_puts(out, "&lt;");
-                        break;
-                case '&':
-                        buffer_puts(out, "&amp;");
-                        break;
-                default:
-                        buffer_putc(out, *text);
-                }
-}
-
-/* Puts the word named at `text`, "hostname}}…"; what comes after it. */
-static const char *put_word(Buffer *out, const Word words[static N_WORDS], const char *text) {
-        const char *end = strstr(text, "}}");
-
-        for (WordId id = 0; end && id < N_WORDS; id++)
-                if (strlen(words[id].name) == (size_t)(end - text) && memcmp(words[id].name, text, (size_t)(end - text)) == 0)
-                        put_html(out, words[id].text);
-
-        return end ? end + 2 : strchr(text, '\0');
+/* What nothing is known of. */
+static void words_complete(Words *words) {
+        if (word(words, WORD_HOSTNAME)->n == 0)
+                buffer_puts(word(words, WORD_HOSTNAME), "this node");
+        for (WordId id = 0; id < N_WORDS; id++)
+                if (word(words, id)->n == 0)
+                        buffer_puts(word(words, id), "–");
 }
 
 void answer_landing(Exchange *exchange) {
-        const char *p = asset_index_html;
-        Word words[N_WORDS];
+        scoped(words_deinit) Words words;
 
-        words_init(words);
+        words_init(&words);
+        buffer_puts(word(&words, WORD_STYLE), asset_style_css);
+        buffer_puts(word(&words, WORD_VERSION), PERFD_VERSION);
         if (exchange->snapshot)
-                words_from_snapshot(words, exchange->snapshot);
+                words_from_snapshot(&words, exchange->snapshot);
+        words_complete(&words);
 
         exchange->type = CONTENT_HTML;
-        for (;;) {
-                const char *name = strstr(p, "{{");
-
-                if (!name)
-                        break;
-                buffer_put(exchange->body, p, (size_t)(name - p));
-                p = put_word(exchange->body, words, name + 2);
-        }
-        buffer_puts(exchange->body, p);
+        template_write(exchange->body, asset_index_html, words.words, N_WORDS);
 }

@@ -48,18 +48,6 @@ static const MetricInfo *line_info(size_t line) {
         return line < N_METRICS ? &metric_info[line] : &usage_info[line - N_METRICS];
 }
 
-static bool is_same_family(size_t a, size_t b) {
-        return strcmp(line_info(a)->family, line_info(b)->family) == 0;
-}
-
-/* The line that names the family and has its help. */
-static bool is_first_of_family(size_t line) {
-        for (size_t earlier = 0; earlier < line; earlier++)
-                if (is_same_family(earlier, line))
-                        return false;
-        return true;
-}
-
 static Figures figures_of_line(const JobView *job, size_t line) {
         return line < N_METRICS ? figures_of_node(&job->metrics) : figures_of_job(&job->usage);
 }
@@ -79,7 +67,7 @@ static void put_job_line(Exposition *exposition, const JobView *job, size_t line
 }
 
 /* All lines that make one family stand together here, whatever their table and their order there. */
-static void put_family(Exposition *exposition, const Snapshot *snapshot, size_t first) {
+static void put_family(Exposition *exposition, const Snapshot *snapshot, size_t first, bool is_done[static N_LINES]) {
         const MetricInfo *info = line_info(first);
         char name[FAMILY_NAME_MAX];
 
@@ -88,11 +76,21 @@ static void put_family(Exposition *exposition, const Snapshot *snapshot, size_t 
                           info->unit, info->help);
 
         for (size_t line = first; line < N_LINES; line++) {
-                if (!is_same_family(first, line))
+                if (is_done[line] || strcmp(line_info(line)->family, info->family) != 0)
                         continue;
+
+                is_done[line] = true;
                 for (size_t i = 0; i < n_exposed(snapshot); i++)
                         put_job_line(exposition, &snapshot->jobs[i], line);
         }
+}
+
+static void put_families(Exposition *exposition, const Snapshot *snapshot) {
+        bool is_done[N_LINES] = {};
+
+        for (size_t line = 0; line < N_LINES; line++)
+                if (!is_done[line])
+                        put_family(exposition, snapshot, line, is_done);
 }
 
 void metrics_jobs(Exposition *exposition, const Snapshot *snapshot) {
@@ -103,7 +101,5 @@ void metrics_jobs(Exposition *exposition, const Snapshot *snapshot) {
 
         put_info(exposition, snapshot);
         put_begin(exposition, snapshot);
-        for (size_t line = 0; line < N_LINES; line++)
-                if (is_first_of_family(line))
-                        put_family(exposition, snapshot, line);
+        put_families(exposition, snapshot);
 }

@@ -3,14 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Whoever marked it measured it best; then the node's window; the wall clock may have been set meanwhile. */
-static double seconds_of(const PhaseView *phase, uint64_t end_ms) {
-        if (phase->has_wall_seconds)
-                return phase->wall_seconds;
-        if (quality_is_present(phase->metrics.quality[METRIC_DURATION]))
-                return phase->metrics.value[METRIC_DURATION];
-        return end_ms > phase->begin_realtime_ms ? (double)(end_ms - phase->begin_realtime_ms) / 1e3 : 0;
-}
+#include "http/phase_walk.h"
 
 static void write_phase(Json *json, const PhaseView *phase, uint64_t now_ms) {
         json_object_begin(json);
@@ -21,42 +14,26 @@ static void write_phase(Json *json, const PhaseView *phase, uint64_t now_ms) {
                 json_put_uint(json, "end_ms", phase->end_realtime_ms);
         else
                 json_put_string(json, "end_ms", NULL);
-        json_put_double(json, "seconds", seconds_of(phase, phase->end_realtime_ms ?: now_ms));
+        json_put_double(json, "seconds", phase_seconds(phase, now_ms));
         metric_json_write_part(json, &phase->metrics, &phase->usage);
         json_object_end(json);
 }
 
-/* Returns whether all are there. *ret_next: the index after the last that has ended. */
-static bool write_ended(Exchange *exchange, Json *json, uint32_t *ret_next) {
-        size_t n_before = exchange->body->n;
-        uint32_t next = 0;
-        PhaseView phase;
-        int r;
-
-        r = reader_phases(exchange->reader, exchange->argument);
-        for (unsigned n = 0; r == 0 && (r = reader_next_phase(exchange->reader, &phase)) == 0; n++) {
-                next = phase.index + 1;
-                if (n == PHASES_MAX || exchange->body->n - n_before > PHASES_BYTES_MAX)
-                        break;
-                write_phase(json, &phase, 0);
-        }
-
-        reader_reset(exchange->reader);
-        *ret_next = next;
-        return r == READER_END;
-}
-
 void phases_write(Exchange *exchange, Json *json, const PhaseView *lasting, uint64_t now_ms) {
-        uint32_t next;
-        bool has_all;
+        size_t n_before = exchange->body->n;
+        PhaseWalk walk;
+        PhaseView phase;
 
         json_key(json, "phases");
         json_array_begin(json);
-        has_all = write_ended(exchange, json, &next);
-        if (lasting && lasting->index >= next)
-                write_phase(json, lasting, now_ms);
+        phase_walk_begin(&walk, exchange->reader, exchange->argument, lasting, PHASES_MAX);
+        while (phase_walk_next(&walk, &phase)) {
+                write_phase(json, &phase, now_ms);
+                if (exchange->body->n - n_before > PHASES_BYTES_MAX)
+                        phase_walk_cut(&walk);
+        }
         json_array_end(json);
-        json_put_bool(json, "phases_truncated", !has_all);
+        json_put_bool(json, "phases_truncated", !phase_walk_has_all(&walk));
 }
 
 /* --- time blocks --------------------------------------------------------------------------------- */
@@ -83,7 +60,7 @@ static void blocks_add(TimeBlocks *blocks, const PhaseView *phase) {
                 blocks->blocks[blocks->n++] = (TimeBlock){};
                 memcpy(blocks->blocks[i].name, phase->name, sizeof(phase->name));
         }
-        blocks->blocks[i].seconds += seconds_of(phase, phase->end_realtime_ms);
+        blocks->blocks[i].seconds += phase_seconds(phase, 0);
 }
 
 static bool needs_prefix(const char *name) {

@@ -1,10 +1,7 @@
 #pragma once
 
 /*
- * Phases of a job
- *
- * Those that have ended are in the store, the one that lasts is in the snapshot. It may lag behind by
- * one tick: a phase that is in both has ended.
+ * Phases of a job as JSON
  */
 
 #include "http/exchange.h"

@@ -6,6 +6,7 @@
 
 static const Route table[] = {
         { "/",                                  "",                                           false, answer_landing },
+        { "/jobs/{id}",                         "",                                           false, answer_job_page },
         { "/metrics",                           "collect[]",                                  true,  answer_metrics },
         { "/-/healthy",                         "",                                           false, answer_healthy },
         { "/-/ready",                           "",                                           false, answer_ready },

@@ -4,8 +4,8 @@
  * Cgroup: reads control groups
  *
  * A CgroupTree knows where the hierarchies are mounted (v2, v1, or both beside each other). A Cgroup is one group
- * with its files kept open, one pread(2) each; only its limits, of which each group above may have some, are not. Paths come from the kernel (proc/PID/cgroup), are resolved beneath
- * the mount, and never through symbolic links.
+ * with its files kept open, one pread(2) each; only its limits, of which each group above may have some, are not.
+ * Paths come from the kernel (proc/PID/cgroup), are resolved beneath the mount, and never through symbolic links.
  */
 
 #include <stdbool.h>

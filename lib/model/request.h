@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "model/indicator.h"
+#include "model/indicator_model.h"
 #include "model/job.h"
 
 /* Numbers are the wire's. */
@@ -35,6 +36,7 @@ typedef enum RequestKind {
         REQUEST_JOB_END,
         REQUEST_SUBMIT,
         REQUEST_MARK,
+        REQUEST_REGISTER,
 } RequestKind;
 
 #define RESULT_ID_BYTES 16U
@@ -43,8 +45,18 @@ typedef struct Submission {
         uint8_t id[RESULT_ID_BYTES];
         const char *job; /* "" when none */
         uint64_t time_ms; /* 0: on arrival */
-        Indicator indicator;
+        Indicator indicator; /* of a failed run: name and component; the rest only where it printed it, else NULL */
+        bool has_exit_status;
+        int32_t exit_status; /* not 0: the run failed, and has no result */
+        bool has_batch;
+        uint8_t batch[RESULT_ID_BYTES];
+        uint32_t batch_index;
+        const Value *run; /* how it was measured: an object, or NULL */
 } Submission;
+
+static inline bool submission_has_failed(const Submission *submission) {
+        return submission->has_exit_status && submission->exit_status != 0;
+}
 
 /* Who sent it, from the kernel. */
 typedef struct Peer {
@@ -76,6 +88,9 @@ typedef struct Request {
                         bool has_wall_seconds;
                         double wall_seconds; /* of the phase that ends */
                 } mark;
+                struct {
+                        IndicatorModel *model; /* borrowed */
+                } register_model;
                 struct {
                         Submission *items;
                         size_t n_items;

@@ -12,6 +12,14 @@ void snapshot_deinit(Snapshot *snapshot) {
         *snapshot = (Snapshot){};
 }
 
+uint32_t snapshot_n_cpus(const Snapshot *snapshot) {
+        return snapshot && sample_has(&snapshot->sample, SOURCE_STAT) ? snapshot->sample.n_online : 0;
+}
+
+uint64_t snapshot_memory_bytes(const Snapshot *snapshot) {
+        return snapshot && sample_has(&snapshot->sample, SOURCE_MEMINFO) ? snapshot->sample.memory.total_bytes : 0;
+}
+
 int snapshot_reserve_jobs(Snapshot *snapshot, size_t n) {
         size_t n_new = snapshot->n_jobs_allocated ? snapshot->n_jobs_allocated : 4;
         JobView *jobs;

@@ -74,5 +74,8 @@ typedef struct Snapshot {
 } Snapshot;
 
 void snapshot_deinit(Snapshot *snapshot);
+/* What the node has; 0 when not known. snapshot NULL: nothing is. */
+uint32_t snapshot_n_cpus(const Snapshot *snapshot);
+uint64_t snapshot_memory_bytes(const Snapshot *snapshot);
 /* Room for n jobs; kept ones stay, new ones are zero. 0 or -ENOMEM. */
 int snapshot_reserve_jobs(Snapshot *snapshot, size_t n);

@@ -55,8 +55,11 @@ static void try_reply(const uint8_t *data, size_t size) {
         Frame frame;
         Reply reply;
 
-        if (frame_read(data, size, size, &frame, NULL) == 0 && codec_decode_reply(&frame, &reply) == 0)
-                assert((unsigned)reply.status < N_STATUSES);
+        if (frame_read(data, size, size, &frame, NULL) != 0 || codec_decode_reply(&frame, &reply) != 0)
+                return;
+        assert((unsigned)reply.status < N_STATUSES);
+        assert(strnlen(reply.job, sizeof(reply.job)) < sizeof(reply.job));
+        assert(strnlen(reply.phase, sizeof(reply.phase)) < sizeof(reply.phase));
 }
 
 static void try_answer(const uint8_t *data, size_t size) {

@@ -1,17 +1,19 @@
 """libperfd: its manual's program, both ways to link it, and what it does when things go wrong."""
 
 import ctypes
+import errno
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
 import unittest
 
-from harness import BUILD, IS_SANITIZED, ROOT, TIMEOUT_S, TestCase, indicator, wait_for
+from harness import BUILD, IS_SANITIZED, ROOT, TIMEOUT_S, TestCase, frame, indicator, wait_for, wire
 
 SHARED = BUILD / "libperfd.so.0"
 OK, DUPLICATE, INVALID, NOT_FOUND = 0, 1, 2, 7
@@ -69,6 +71,7 @@ class Program(TestCase):
         result, = daemon.get("/api/v1/indicators/Sum/results").json["results"]
         self.assertEqual(result["job"], "sum-1")
         self.assertGreater(result["document"]["@result"]["cpu_s"], 0)
+        self.assertEqual([phase["name"] for phase in job["phases"]], ["", "up", "down"])
 
     def test_with_the_shared_library(self):
         shutil.copy(BUILD / "libperfd.so.0", self.directory / "lib")
@@ -87,6 +90,7 @@ class Program(TestCase):
         done = self.run_program(PERFD_SOCKET=str(self.directory / "absent.sock"))
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         self.assertIn("No job: perfd could not be asked at", done.stderr)
+        self.assertIn("No phase: perfd could not be asked at", done.stderr)
         self.assertIn("No such file or directory", done.stderr)
 
     def test_the_header_is_cplusplus_as_well(self):
@@ -118,7 +122,9 @@ class Symbols(unittest.TestCase):
 
 class PerfdJob(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("command", ctypes.c_char_p), ("labels", ctypes.POINTER(ctypes.c_char_p)),
-                ("rank", ctypes.c_int64), ("has_rank", ctypes.c_int), ("pid", ctypes.c_int32)]
+                ("rank", ctypes.c_int64), ("has_rank", ctypes.c_int), ("pid", ctypes.c_int32), ("member_pid", ctypes.c_int32),
+                ("fresh", ctypes.c_int), ("has_node", ctypes.c_int), ("node", ctypes.c_int32), ("nodes", ctypes.c_uint32),
+                ("ranks", ctypes.c_uint32), ("has_uid", ctypes.c_int), ("uid", ctypes.c_uint32), ("reserved", ctypes.c_uint64 * 4)]
 
 
 class Behaviour(TestCase):
@@ -133,6 +139,7 @@ class Behaviour(TestCase):
             getattr(self.library, f"perfd_client_{name}").argtypes = [ctypes.c_void_p]
         self.library.perfd_job_begin.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(PerfdJob)]
         self.library.perfd_job_end.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
+        self.library.perfd_mark.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
         self.library.perfd_submit_json.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
 
     def open(self, path, timeout_ms=0):
@@ -171,6 +178,103 @@ class Behaviour(TestCase):
         self.assertEqual((got["name"], got["rank"], got["pid"], got["labels"]), ("name", 0, os.getpid(), {"a": "1", "b": "x=y"}))
         self.assertTrue(got["command"].endswith("x…"))
 
+    def test_the_structure_is_laid_out_as_the_header_says(self):
+        """The test's own declaration of it, which the others rely on."""
+        source = self.temporary_directory() / "size.c"
+        names = [name for name, _ in PerfdJob._fields_]
+        lines = "".join(f'_Static_assert(offsetof(PerfdJob, {n}) == {getattr(PerfdJob, n).offset}, "{n}");\n' for n in names)
+        source.write_text(f'#include <stddef.h>\n#include <perfd.h>\n{lines}'
+                          f'_Static_assert(sizeof(PerfdJob) == {ctypes.sizeof(PerfdJob)}, "size");\n')
+        subprocess.run(["cc", "-fsyntax-only", "-I", ROOT / "client", source], check=True)
+
+    def test_a_place_in_a_run_is_checked(self):
+        client = self.open(self.daemon().socket)
+        for job, words in ((PerfdJob(rank=8, has_rank=1, ranks=8), "job_begin.rank: is 8 of 8 ranks"),
+                           (PerfdJob(node=2, has_node=1, nodes=2), "job_begin.node: is 2 of 2 nodes"),
+                           (PerfdJob(node=-1, has_node=1), "node: expected 0 or more"),
+                           (PerfdJob(member_pid=-1), "job_begin.member_pid: is negative")):
+            self.assertEqual(self.library.perfd_job_begin(client, b"j", ctypes.byref(job)), INVALID)
+            self.assertIn(words, self.error(client))
+        job = PerfdJob(rank=7, has_rank=1, ranks=8, node=1, has_node=1, nodes=2)
+        self.assertEqual(self.library.perfd_job_begin(client, b"j", ctypes.byref(job)), OK)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to act for others")
+    def test_root_begins_jobs_for_others(self):
+        daemon = self.daemon()
+        client = self.open(daemon.socket)
+        self.assertEqual(self.library.perfd_job_begin(client, b"j", ctypes.byref(PerfdJob(has_uid=1, uid=4711))), OK)
+        self.assertEqual(daemon.get("/api/v1/jobs/j").json["uid"], 4711)
+        self.assertEqual(self.library.perfd_job_begin(client, b"k", ctypes.byref(PerfdJob(uid=4711))), OK)
+        self.assertEqual(daemon.get("/api/v1/jobs/k").json["uid"], 0)
+
+    def test_marks_make_phases(self):
+        daemon = self.daemon()
+        client = self.open(daemon.socket)
+        self.assertEqual(self.library.perfd_job_begin(client, b"j", None), OK)
+        self.assertEqual(self.library.perfd_mark(client, b"j", b"load"), OK, self.error(client))
+        self.assertEqual(self.library.perfd_mark(client, b"j", "Übung".encode()), OK)
+        with daemon.client() as other:
+            reply = other.mark("", job="j")
+            self.assert_status(reply, "OK")
+            self.assertEqual((reply.mark.job, reply.mark.previous), ("j", "Übung"))
+        self.assertEqual(self.library.perfd_mark(client, b"other", b"load"), NOT_FOUND)
+        self.assertEqual(self.library.perfd_mark(client, None, b"load"), NOT_FOUND)
+        self.assertIn("you are in no job", self.error(client))
+
+    def test_what_perfctl_run_said_is_the_job_where_none_is_named(self):
+        daemon = self.daemon()
+        client = self.open(daemon.socket)
+        os.environ["PERFD_JOB"] = "j"
+        self.addCleanup(os.environ.pop, "PERFD_JOB")
+        self.assertEqual(self.library.perfd_job_begin(client, b"j", None), OK)
+        self.assertEqual(self.library.perfd_mark(client, None, b"load"), OK, self.error(client))
+        self.assertEqual(self.submit(client, indicator()), OK)
+        self.assertEqual(daemon.get("/api/v1/indicators/demo/results").json["results"][0]["job"], "j")
+        os.environ["PERFD_JOB"] = "a/b"
+        self.assertEqual(self.library.perfd_mark(client, None, b"load"), INVALID)
+        self.assertIn("$PERFD_JOB: expected 1…128 characters", self.error(client))
+        self.assertEqual(self.library.perfd_mark(client, b"j", b"more"), OK)
+
+    def test_only_what_may_be_taken_twice_is_sent_again(self):
+        """A daemon that answers once, reads the next request, and is gone."""
+        path = self.temporary_directory() / "perfd.sock"
+        for ask, is_sent_again in ((lambda client: self.library.perfd_mark(client, b"j", b"load"), False),
+                                   (lambda client: self.library.perfd_job_end(client, b"j", 0), True)):
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind(str(path))
+                listening.listen()
+                client = self.open(path)
+
+                def serve():
+                    with listening.accept()[0] as connection:
+                        connection.recv(4096)
+                        connection.sendall(frame(wire.Reply(sequence=1)))
+                        connection.recv(4096)
+                thread = threading.Thread(target=serve)
+                thread.start()
+                self.assertEqual(self.library.perfd_job_begin(client, b"j", None), OK)
+                answer = threading.Thread(target=lambda: outcomes.append(ask(client)))
+                outcomes = []
+                answer.start()
+                thread.join(TIMEOUT_S)
+                if is_sent_again:
+                    listening.settimeout(TIMEOUT_S)
+                    with listening.accept()[0] as connection:
+                        connection.recv(4096)
+                        connection.sendall(frame(wire.Reply(sequence=1)))
+                answer.join(TIMEOUT_S)
+                self.assertEqual(outcomes, [OK if is_sent_again else -errno.ECONNRESET])
+                listening.setblocking(False)
+                self.assertRaises(BlockingIOError, listening.accept)
+            path.unlink()
+
+    def test_a_mark_finds_a_restarted_perfd(self):
+        daemon = self.daemon()
+        client = self.open(daemon.socket)
+        self.assertEqual(self.library.perfd_job_begin(client, b"j", None), OK)
+        daemon.restart()
+        self.assertEqual(self.library.perfd_mark(client, b"j", b"load"), OK, self.error(client))
+
     def test_what_is_not_valid_is_said_in_a_sentence_and_not_sent(self):
         client = self.open("/nonexistent/perfd.sock")
         document = indicator()
@@ -184,6 +288,14 @@ class Behaviour(TestCase):
         for id in (b"", b"a/b", b"x" * 129, None):
             self.assertEqual(self.library.perfd_job_begin(client, id, None), INVALID)
             self.assertIn("1…128 characters", self.error(client))
+            self.assertEqual(self.library.perfd_job_end(client, id, 0), INVALID)
+            if id:  # else it is the one that this is in
+                self.assertEqual(self.library.perfd_mark(client, id, b"load"), INVALID)
+                self.assertEqual(self.submit(client, indicator(), id), INVALID)
+                self.assertIn("1…128 characters", self.error(client))
+        for name in (None, b"x" * 65, b"\x1b[31m", b"\xff", "\x9b".encode()):
+            self.assertEqual(self.library.perfd_mark(client, b"j", name), INVALID)
+            self.assertIn("name: expected at most 64 bytes", self.error(client))
         self.assertEqual(self.library.perfd_job_end(client, b"j", 256), INVALID)
         for job in (PerfdJob(name=b"x" * 257), PerfdJob(labels=(ctypes.c_char_p * 2)(b"nokey", None)), PerfdJob(rank=-1, has_rank=1)):
             self.assertEqual(self.library.perfd_job_begin(client, b"j", ctypes.byref(job)), INVALID)

@@ -286,11 +286,45 @@ static void the_landing_page_escapes_what_the_node_says(void **state) {
 
         assert_int_equal(ask(fixture, "/", true), 200);
         assert_int_equal(fixture->exchange.type, CONTENT_HTML);
-        assert_true(says(fixture, "<title>perfd on node&lt;7></title>"));
+        assert_true(says(fixture, "<title>perfd on node&lt;7&gt;</title>"));
         assert_true(says(fixture, "25.0"));
         assert_false(says(fixture, "{{"));
         assert_int_equal(ask(fixture, "/", false), 200);
         assert_false(says(fixture, "{{"));
+}
+
+static void the_landing_page_shows_the_jobs(void **state) {
+        Fixture *fixture = *state;
+
+        (void)snprintf(fixture->snapshot.jobs[0].info.name, sizeof(fixture->snapshot.jobs[0].info.name), "<b>{{hostname}}");
+        assert_int_equal(ask(fixture, "/", true), 200);
+        assert_true(says(fixture, "<a href=\"/jobs/job-0\">&lt;b&gt;{{hostname}}</a>"));
+        assert_true(says(fixture, "<a href=\"/jobs/job-1\">training &quot;1&quot;</a>"));
+        fixture->snapshot.n_jobs = 0;
+        assert_int_equal(ask(fixture, "/", true), 200);
+        assert_true(says(fixture, "None runs"));
+}
+
+static void a_jobs_page_is_made_for_people(void **state) {
+        Fixture *fixture = *state;
+        JobView *job = &fixture->snapshot.jobs[1];
+
+        (void)snprintf(job->info.command, sizeof(job->info.command), "sh -c 'a < b > \"c\"' \xff");
+        job->phase = calloc(1, sizeof(*job->phase));
+        assert_non_null(job->phase);
+        (void)snprintf(job->phase->name, sizeof(job->phase->name), "<load>");
+        assert_int_equal(ask(fixture, "/jobs/job-1", true), 200);
+        assert_int_equal(fixture->exchange.type, CONTENT_HTML);
+        assert_true(says(fixture, "<title>training &quot;1&quot; on node&lt;7&gt;</title>"));
+        assert_true(says(fixture, "<code>sh -c &#39;a &lt; b &gt; &quot;c&quot;&#39; \xef\xbf\xbd</code>"));
+        assert_true(says(fixture, "&lt;load&gt; <small>lasts</small>"));
+        assert_true(says(fixture, "Some phases are not shown here.")); /* the store cannot be read */
+        assert_true(says(fixture, "<a href=\"/api/v1/jobs/job-1\">"));
+        assert_false(says(fixture, "{{"));
+
+        assert_int_equal(ask(fixture, "/jobs/unknown", true), 503);
+        assert_int_equal(ask(fixture, "/jobs/a%20b", true), 400);
+        assert_int_equal(ask(fixture, "/jobs/", true), 404);
 }
 
 int main(void) {
@@ -310,6 +344,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(absent_metrics_of_the_node_come_with_a_reason, setup, teardown),
                 cmocka_unit_test_setup_teardown(only_chosen_collectors_answer, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_landing_page_escapes_what_the_node_says, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_landing_page_shows_the_jobs, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_jobs_page_is_made_for_people, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,36 @@
+#pragma once
+
+/*
+ * Ranking: which of several alternatives is better, and what is noise
+ *
+ * Alternatives are ordered by the median of their values. Each has a percentile-bootstrap interval of its median, and neighbours
+ * differ really only where an interval of the difference of their medians, from the same resampling, leaves out zero.
+ * Deterministic: the resampling is seeded by the caller.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct Alternative {
+        const double *values; /* borrowed, finite */
+        size_t n;
+        /* Filled in: */
+        double median, low, high; /* of the median; NAN with fewer than RANKING_N_MIN values */
+        unsigned rank;            /* from 1; alternatives that are not told apart from the best of a group share its rank */
+        bool is_real;             /* better than the next one by more than noise */
+        double ratio;             /* of its median to the best one's */
+} Alternative;
+
+#define RANKING_N_MIN 3U
+#define RANKING_ALTERNATIVES_MAX 1000U
+
+typedef struct RankingConfig {
+        bool is_higher_better;
+        double confidence;   /* 0…1, as 0.95 */
+        unsigned n_resamples; /* 100…100000 */
+        uint64_t seed;
+} RankingConfig;
+
+/* Orders the alternatives, the best first. 0 or -ENOMEM. */
+int ranking_make(Alternative *alternatives, size_t n, const RankingConfig *config);

@@ -1,0 +1,32 @@
+#pragma once
+
+/*
+ * YAML texts to Values: the door to libyaml
+ *
+ * One document. Plain scalars are what YAML 1.2's core schema says they are: null, true and false, integers of 64 bits,
+ * floats; everything else, and whatever is quoted, is a string. A key given twice, an alias, a tag of its own, a NUL and an integer
+ * beyond 64 bits are refused rather than changed. JSON is YAML, and read alike.
+ */
+
+#include <stddef.h>
+
+#include "model/value.h"
+#include "util/arena.h"
+
+#define YAML_ERROR_TEXT_MAX 256
+
+typedef struct YamlError {
+        unsigned line, column; /* from 1 */
+        char text[YAML_ERROR_TEXT_MAX];
+} YamlError;
+
+enum {
+        YAML_MALFORMED = 1, /* the error says what and where */
+        YAML_TOO_LARGE,     /* the arena is full */
+};
+
+/* The tree, strings included, lives in the arena. 0, an outcome, or -ENOMEM. An empty text is null. */
+int yaml_read(const char *text, size_t n, Arena *arena, const Value **ret, YamlError *ret_error);
+
+/* Memory that the tree of a text of n bytes can take at most. */
+size_t yaml_arena_size(size_t n);

@@ -1,0 +1,227 @@
+"""perfctl mark and time: phases of a job, and a command that nothing of perfd's can stop."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from harness import IS_SANITIZED, PERFCTL, TIMEOUT_S, TestCase, wait_for
+from test_job_groups import GroupTest
+
+# What a program may take to start and end on a busy machine, besides what perfd may delay it by.
+SLACK_S = 1.5 if not IS_SANITIZED else 8
+
+
+def perfctl(*words, socket="/nonexistent/perfd.sock", stdin="", **environment):
+    return subprocess.run([str(PERFCTL), *map(str, words)], input=stdin, text=True, capture_output=True, timeout=TIMEOUT_S,
+                          env={**{k: v for k, v in os.environ.items() if k != "PERFD_JOB"}, "PERFD_SOCKET": str(socket), **environment})
+
+
+class Away(TestCase):
+    """perfd is down, stopped, or has no such job."""
+
+    def time(self, *command, name="phase", **more):
+        return perfctl("time", name, "--", *command, **more)
+
+    def assert_one_line(self, done, words):
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn(words, done.stderr)
+
+    def test_the_command_runs_all_the_same_and_its_status_is_perfctls(self):
+        for script, status in (("exit 0", 0), ("exit 7", 7), ("kill -TERM $$", 128 + 15)):
+            done = self.time("sh", "-c", f"cat; {script}", stdin="what it reads\n")
+            self.assertEqual((done.returncode, done.stdout), (status, "what it reads\n"))
+            self.assert_one_line(done, "No such file or directory. Running 'sh' without marking it")
+
+    def test_a_command_that_is_none_has_the_shells_status(self):
+        for command, status in (("/nonexistent/command", 127), ("/etc/passwd", 126)):
+            done = self.time(command)
+            self.assertEqual(done.returncode, status)
+            self.assertIn(f"Cannot run '{command}'", done.stderr)
+
+    def test_its_environment_is_left_alone(self):
+        self.assertEqual(self.time("sh", "-c", 'echo "${PERFD_JOB-none}"').stdout, "none\n")
+        self.assertEqual(self.time("sh", "-c", 'echo "$PERFD_JOB"', PERFD_JOB="a b").stdout, "a b\n")
+
+    def test_a_job_that_is_none_does_not_stop_the_command(self):
+        done = self.time("echo", "ran", PERFD_JOB="a/b")
+        self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
+        self.assert_one_line(done, "$PERFD_JOB is 'a/b'")
+
+    def test_a_stopped_perfd_delays_it_by_two_fifths_of_a_second(self):
+        daemon = self.daemon()
+        daemon.signal(signal.SIGSTOP)
+        self.addCleanup(daemon.signal, signal.SIGCONT)
+        for depth in (1, 2):
+            begin = time.monotonic()
+            command = ["echo", "ran"] if depth == 1 else [PERFCTL, "time", "inner", "--", "echo", "ran"]
+            done = self.time(*command, socket=daemon.socket, PERFD_JOB="j")
+            self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
+            self.assertLess(time.monotonic() - begin, depth * (0.4 + SLACK_S))
+            self.assertIn("perfd does not answer: going on without waiting for it", done.stderr)
+
+    def test_signals_reach_the_command(self):
+        directory = self.temporary_directory()
+        ready, got = directory / "ready", directory / "got"
+        script = f"trap 'echo usr1 > {got}' USR1; touch {ready}; while [ ! -e {got} ]; do sleep 0.05; done; exit 9"
+        process = subprocess.Popen([str(PERFCTL), "time", "phase", "--", "sh", "-c", script], stderr=subprocess.DEVNULL,
+                                   env={**os.environ, "PERFD_SOCKET": "/nonexistent/perfd.sock"})
+        wait_for(ready.exists, "the command")
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual(process.wait(TIMEOUT_S), 9)
+
+    def test_a_mark_fails_with_a_reason_and_soon(self):
+        done = perfctl("mark", "load", PERFD_JOB="j")
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assert_one_line(done, "cannot be reached at /nonexistent/perfd.sock: No such file or directory")
+        daemon = self.daemon()
+        daemon.signal(signal.SIGSTOP)
+        self.addCleanup(daemon.signal, signal.SIGCONT)
+        begin = time.monotonic()
+        done = perfctl("mark", "load", socket=daemon.socket, PERFD_JOB="j")
+        self.assertLess(time.monotonic() - begin, 0.2 + SLACK_S)
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assert_one_line(done, "whether it has the mark is not known")
+
+    def test_wrong_usage(self):
+        for words, text in ((("mark", ""), "'' cannot name a phase"), (("mark", "a\nb"), "cannot name a phase"),
+                            (("mark", "x" * 65), "1 to 64 bytes"), (("mark", "--job", "a/b", "x"), "--job expects"),
+                            (("mark",), "Something is missing"), (("mark", "a", "b"), "'b' is one word too many"),
+                            (("time", "a"), "Something is missing"), (("time", "a", "--"), "Something is missing"),
+                            (("time", "a", "echo", "ran"), "Expected one NAME before '--'"),
+                            (("time", "--", "a", "echo", "ran"), "Expected one NAME before '--'"),
+                            (("time", "a", "b", "--", "echo", "ran"), "Expected one NAME before '--'"),
+                            (("time", "a\x07", "--", "echo", "ran"), "cannot name a phase")):
+            done = perfctl(*words)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertIn(text, done.stderr)
+        self.assertEqual(perfctl("mark", "load", PERFD_JOB="a/b").returncode, 2)
+
+
+class Phases(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.running = self.daemon("[sampling]\ninterval = 100ms\n")
+        with self.running.client() as client:
+            self.assert_status(client.begin("train-17"), "OK")
+
+    def perfctl(self, *words, status=0, **environment):
+        done = perfctl(*words, socket=self.running.socket, **{"PERFD_JOB": "train-17", **environment})
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def end(self, job="train-17"):
+        with self.running.client() as client:
+            self.assert_status(client.end(job, 0), "OK")
+
+    def phases(self, job="train-17"):
+        return self.running.get(f"/api/v1/jobs/{job}").json["phases"]
+
+    def names(self, job="train-17"):
+        return [phase["name"] for phase in self.phases(job)]
+
+    def test_a_mark_begins_a_phase_and_ends_the_one_before(self):
+        first = self.perfctl("mark", "load", "--json")
+        second = self.perfctl("mark", "größe µ", "--json", "--job", "train-17", PERFD_JOB="other")
+        self.assertEqual(json.loads(first.stdout), {"job": "train-17", "phase": "load", "previous": ""})
+        self.assertEqual(json.loads(second.stdout), {"job": "train-17", "phase": "größe µ", "previous": "load"})
+        self.assertEqual(self.perfctl("mark", "evaluate").stdout, "")
+        self.end()
+        self.assertEqual([name for name in self.names() if name], ["load", "größe µ", "evaluate"])
+        for phase in self.phases():
+            self.assertLessEqual(phase["begin_ms"], phase["end_ms"])
+
+    def test_a_job_that_is_not_there_and_one_that_has_ended(self):
+        done = self.perfctl("mark", "load", status=1, PERFD_JOB="absent")
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.end()
+        self.assertEqual(len(self.perfctl("mark", "late", status=1).stderr.splitlines()), 1)
+        done = self.perfctl("time", "late", "--", "echo", "ran")
+        self.assertEqual((done.stdout, len(done.stderr.splitlines())), ("ran\n", 1))
+        self.assertIn("Running 'echo' without marking it", done.stderr)
+
+    def test_without_a_job_a_command_runs_all_the_same(self):
+        done = self.perfctl("time", "load", "--", "echo", "ran", PERFD_JOB="")
+        self.assertEqual((done.stdout, len(done.stderr.splitlines())), ("ran\n", 1))
+
+    def test_a_timed_command_has_its_seconds_and_the_phase_before_goes_on(self):
+        self.perfctl("mark", "main")
+        done = self.perfctl("time", "load", "--", "sleep", "0.3")
+        self.assertEqual(done.stderr, "")
+        self.end()
+        phases = [phase for phase in self.phases() if phase["name"]]
+        self.assertEqual([phase["name"] for phase in phases], ["main", "load", "main"])
+        self.assertGreaterEqual(phases[1]["seconds"], 0.3)
+        self.assertLess(phases[1]["seconds"], 0.3 + SLACK_S)
+
+    def test_timed_commands_can_be_nested(self):
+        inner = [str(PERFCTL), "time", "inner", "--", "sleep", "0.2"]
+        done = self.perfctl("time", "outer", "--", *inner)
+        self.assertEqual(done.stderr, "")
+        self.perfctl("mark", "rest")
+        self.end()
+        phases = [phase for phase in self.phases() if phase["name"]]
+        self.assertEqual([phase["name"] for phase in phases], ["outer", "inner", "outer", "rest"])
+        self.assertGreaterEqual(phases[1]["seconds"], 0.2)
+        self.assertGreaterEqual(phases[2]["seconds"], phases[1]["seconds"])
+
+    def test_a_command_that_marks_phases_itself_is_told_where_its_seconds_are(self):
+        done = self.perfctl("time", "outer", "--", PERFCTL, "mark", "own")
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertIn("Phase 'outer' was over before its command: its seconds stand at 'own'", done.stderr)
+
+    def test_a_restart_of_perfd_meanwhile_costs_nothing(self):
+        directory = self.temporary_directory()
+        ready, go = directory / "ready", directory / "go"
+        script = f"touch {ready}; while [ ! -e {go} ]; do sleep 0.05; done"
+        process = subprocess.Popen([str(PERFCTL), "time", "load", "--", "sh", "-c", script], stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "PERFD_SOCKET": str(self.running.socket), "PERFD_JOB": "train-17"})
+        wait_for(ready.exists, "the command")
+        self.running.restart()
+        go.touch()
+        _, err = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual((process.returncode, err), (0, ""))
+        self.end()
+        load, = [phase for phase in self.phases() if phase["name"] == "load"]
+        self.assertGreater(load["seconds"], 0)
+
+    @unittest.skipUnless(os.getuid() == 0, "needs two users")
+    def test_a_job_of_somebody_else_is_denied(self):
+        os.chmod(self.running.directory, 0o755)
+        os.chmod(self.running.socket, 0o777)
+        done = subprocess.run([str(PERFCTL), "mark", "--job", "train-17", "theirs"], text=True, capture_output=True, timeout=TIMEOUT_S,
+                              user=65534, group=65534, cwd="/", env={"PERFD_SOCKET": str(self.running.socket)})
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.end()
+        self.assertEqual(self.names(), [])
+
+
+class InItsGroup(GroupTest):
+    """Nobody says which job it is: the control group does."""
+
+    def inside(self, group, daemon, *words):
+        script = f'echo 0 > {group.path}/cgroup.procs && exec "$@"'
+        environment = {k: v for k, v in os.environ.items() if k != "PERFD_JOB"}
+        return subprocess.run(["sh", "-c", script, "sh", PERFCTL, *words], text=True, capture_output=True, timeout=TIMEOUT_S,
+                              env={**environment, "PERFD_SOCKET": str(daemon.socket)})
+
+    def test_a_mark_and_a_timed_command_find_the_job_they_are_in(self):
+        daemon, group = self.daemon(self.CONFIG), self.group()
+        with daemon.client() as client:
+            self.assert_status(self.begin(client, "grouped", group.start()), "OK")
+            self.assert_status(client.begin("other"), "OK")
+            done = self.inside(group, daemon, "mark", "--json", "main")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(json.loads(done.stdout), {"job": "grouped", "phase": "main", "previous": ""})
+            done = self.inside(group, daemon, "time", "load", "--", "sh", "-c", "exit 5")
+            self.assertEqual((done.returncode, done.stderr), (5, ""))
+            self.assert_status(client.end("grouped", 0), "OK")
+        self.assertEqual([phase["name"] for phase in self.job(daemon, "grouped")["phases"] if phase["name"]], ["main", "load", "main"])
+        self.assertEqual(self.job(daemon, "other")["phases"], [])
+
+
+if __name__ == "__main__":
+    unittest.main()

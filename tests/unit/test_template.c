@@ -1,0 +1,59 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "http/template.h"
+
+static void check(const char *page, const char *text) {
+        scoped(buffer_deinit) Buffer out = {};
+        TemplateWord words[] = { { .name = "a" }, { .name = "ab" }, { .name = "empty" } };
+
+        buffer_puts(&words[0].html, "A");
+        buffer_puts(&words[1].html, "{{a}}");
+        template_write(&out, page, words, N_ELEMENTS(words));
+        assert_string_equal(out.text, text);
+        template_words_free(words, N_ELEMENTS(words));
+}
+
+static void words_stand_in_the_place_of_their_names(void **state) {
+        (void)state;
+        check("<p>{{a}}{{a}}</p>", "<p>AA</p>");
+        check("no words", "no words");
+        check("{{empty}}.", ".");
+        check("{{unknown}}.", ".");
+        check("{{}}{{ a }}.", ".");
+}
+
+static void what_a_word_says_is_not_looked_at_again(void **state) {
+        (void)state;
+        check("{{ab}}", "{{a}}");
+}
+
+static void a_page_that_is_cut_short_ends_there(void **state) {
+        (void)state;
+        check("x{{a", "x");
+        check("x{{a}", "x");
+}
+
+static void a_word_that_could_not_be_built_spoils_the_page(void **state) {
+        scoped(buffer_deinit) Buffer out = {};
+        TemplateWord word = { .name = "a", .html.failed = true };
+
+        (void)state;
+        template_write(&out, "<p>{{a}}</p>", &word, 1);
+        assert_true(buffer_error(&out) < 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(words_stand_in_the_place_of_their_names),
+                cmocka_unit_test(what_a_word_says_is_not_looked_at_again),
+                cmocka_unit_test(a_page_that_is_cut_short_ends_there),
+                cmocka_unit_test(a_word_that_could_not_be_built_spoils_the_page),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
