@@ -57,7 +57,8 @@ static bool is_one_of(const char *text, const char *const *words, size_t n) {
         return false;
 }
 
-#define IS_ONE_OF(text, ...) is_one_of(text, (const char *const[]){ __VA_ARGS__ }, sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
+#define WORDS(...) ((const char *const[]){ __VA_ARGS__ })
+#define IS_ONE_OF(text, ...) is_one_of(text, WORDS(__VA_ARGS__), sizeof(WORDS(__VA_ARGS__)) / sizeof(char *))
 
 static bool looks_like_integer(const char *text) {
         text += *text == '-' || *text == '+';
@@ -87,13 +88,18 @@ static bool looks_like_float(const char *text) {
         return !*text;
 }
 
+static int refuse_integer(Builder *builder, const char *text) {
+        return refuse_at(builder, builder->event.start_mark,
+                         "the integer %.40s has more than 64 bits: quote it to keep it as a string", text);
+}
+
 static int take_integer(Builder *builder, const char *text, Value *ret) {
         char *end;
 
         errno = 0;
         ret->integer = strtoll(text, &end, 10);
         if (errno == ERANGE)
-                return refuse_at(builder, builder->event.start_mark, "the integer %.40s has more than 64 bits: quote it to keep it as a string", text);
+                return refuse_integer(builder, text);
         ret->type = VALUE_INT;
         return 0;
 }
@@ -104,7 +110,7 @@ static int take_radix(Builder *builder, const char *text, int base, Value *ret) 
         errno = 0;
         ret->integer = strtoll(text + 2, &end, base);
         if (errno == ERANGE)
-                return refuse_at(builder, builder->event.start_mark, "the integer %.40s has more than 64 bits: quote it to keep it as a string", text);
+                return refuse_integer(builder, text);
         ret->type = VALUE_INT;
         return 0;
 }
