@@ -8,6 +8,7 @@ import time
 import unittest
 
 from harness import IS_SANITIZED, PERFCTL, TIMEOUT_S, TestCase, wait_for
+from test_job_groups import GroupTest
 
 # What a program may take to start and end on a busy machine, besides what perfd may delay it by.
 SLACK_S = 1.5 if not IS_SANITIZED else 8
@@ -196,6 +197,30 @@ class Phases(TestCase):
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.end()
         self.assertEqual(self.names(), [])
+
+
+class InItsGroup(GroupTest):
+    """Nobody says which job it is: the control group does."""
+
+    def inside(self, group, daemon, *words):
+        script = f'echo 0 > {group.path}/cgroup.procs && exec "$@"'
+        environment = {k: v for k, v in os.environ.items() if k != "PERFD_JOB"}
+        return subprocess.run(["sh", "-c", script, "sh", PERFCTL, *words], text=True, capture_output=True, timeout=TIMEOUT_S,
+                              env={**environment, "PERFD_SOCKET": str(daemon.socket)})
+
+    def test_a_mark_and_a_timed_command_find_the_job_they_are_in(self):
+        daemon, group = self.daemon(self.CONFIG), self.group()
+        with daemon.client() as client:
+            self.assert_status(self.begin(client, "grouped", group.start()), "OK")
+            self.assert_status(client.begin("other"), "OK")
+            done = self.inside(group, daemon, "mark", "--json", "main")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(json.loads(done.stdout), {"job": "grouped", "phase": "main", "previous": ""})
+            done = self.inside(group, daemon, "time", "load", "--", "sh", "-c", "exit 5")
+            self.assertEqual((done.returncode, done.stderr), (5, ""))
+            self.assert_status(client.end("grouped", 0), "OK")
+        self.assertEqual([phase["name"] for phase in self.job(daemon, "grouped")["phases"] if phase["name"]], ["main", "load", "main"])
+        self.assertEqual(self.job(daemon, "other")["phases"], [])
 
 
 if __name__ == "__main__":
