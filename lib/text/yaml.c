@@ -57,8 +57,8 @@ static bool is_one_of(const char *text, const char *const *words, size_t n) {
         return false;
 }
 
-#define WORDS(...) ((const char *const[]){ __VA_ARGS__ })
-#define IS_ONE_OF(text, ...) is_one_of(text, WORDS(__VA_ARGS__), sizeof(WORDS(__VA_ARGS__)) / sizeof(char *))
+#define IS_ONE_OF(text, ...) \
+        is_one_of(text, (const char *const[]){ __VA_ARGS__ }, sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
 
 static bool looks_like_integer(const char *text) {
         text += *text == '-' || *text == '+';
@@ -88,29 +88,12 @@ static bool looks_like_float(const char *text) {
         return !*text;
 }
 
-static int refuse_integer(Builder *builder, const char *text) {
-        return refuse_at(builder, builder->event.start_mark,
-                         "the integer %.40s has more than 64 bits: quote it to keep it as a string", text);
-}
-
-static int take_integer(Builder *builder, const char *text, Value *ret) {
-        char *end;
-
+static int take_integer(Builder *builder, const char *text, const char *digits, int base, Value *ret) {
         errno = 0;
-        ret->integer = strtoll(text, &end, 10);
+        ret->integer = strtoll(digits, NULL, base);
         if (errno == ERANGE)
-                return refuse_integer(builder, text);
-        ret->type = VALUE_INT;
-        return 0;
-}
-
-static int take_radix(Builder *builder, const char *text, int base, Value *ret) {
-        char *end;
-
-        errno = 0;
-        ret->integer = strtoll(text + 2, &end, base);
-        if (errno == ERANGE)
-                return refuse_integer(builder, text);
+                return refuse_at(builder, builder->event.start_mark,
+                                 "the integer %.40s has more than 64 bits: quote it to keep it as a string", text);
         ret->type = VALUE_INT;
         return 0;
 }
@@ -126,11 +109,11 @@ static int take_plain(Builder *builder, const char *text, Value *ret) {
                 return 0;
         }
         if (looks_like_integer(text))
-                return take_integer(builder, text, ret);
+                return take_integer(builder, text, text, 10, ret);
         if (strncmp(text, "0x", 2) == 0 && text[2] && strspn(text + 2, "0123456789abcdefABCDEF") == strlen(text + 2))
-                return take_radix(builder, text, 16, ret);
+                return take_integer(builder, text, text + 2, 16, ret);
         if (strncmp(text, "0o", 2) == 0 && text[2] && strspn(text + 2, "01234567") == strlen(text + 2))
-                return take_radix(builder, text, 8, ret);
+                return take_integer(builder, text, text + 2, 8, ret);
         if (looks_like_float(text)) {
                 *ret = (Value){ .type = VALUE_DOUBLE, .number = strtod(text, NULL) };
                 if (isinf(ret->number))

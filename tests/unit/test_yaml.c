@@ -78,7 +78,8 @@ static void integers_keep_64_bits_or_are_refused(void **state) {
 
 static void json_is_read_alike(void **state) {
         (void)state;
-        assert_reads("{\"@parameters\": {\"n\": 1}, \"@result\": {\"rate\": 2.5e0}}", "{\"@parameters\":{\"n\":1},\"@result\":{\"rate\":2.5}}");
+        assert_reads("{\"@parameters\": {\"n\": 1}, \"@result\": {\"rate\": 2.5e0}}",
+                     "{\"@parameters\":{\"n\":1},\"@result\":{\"rate\":2.5}}");
 }
 
 static void what_would_be_changed_is_refused(void **state) {
