@@ -217,8 +217,8 @@ class AllNodes(ReportTest):
         bad.write_text(good.read_text() + '\n{"id": "x",\n')
         error.write_text(self.nodes[0].get("/api/v1/jobs/absent").text)
         text = self.merge(good, bad, self.directory / "absent.json", error, "/", status=1)
-        for words in (r"bad\.json:\d+:\d+: ", r"Cannot read .*absent\.json: No such file", r"error\.json:1: is an error of perfd, no report: "
-                      r"There is no job", "Cannot read /: Is a directory"):
+        for words in (r"bad\.json:\d+:\d+: ", r"Cannot read .*absent\.json: No such file",
+                      r"error\.json:1: is an error of perfd, no report: There is no job", "Cannot read /: Is a directory"):
             self.assertRegex(text, words)
 
     def test_a_merged_report_is_not_merged_again(self):
