@@ -1,29 +1,46 @@
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "client/input.h"
 #include "client/perfctl.h"
 #include "client/question.h"
 #include "client/report.h"
+#include "client/report_run.h"
 #include "client/say.h"
 #include "model/indicator.h"
 
+/* --- a job ---------------------------------------------------------------------------------------- */
+
+/* An older perfd does not say in its answer where the job ran. */
+static const Value *ask_node(Question *question, const Value *job) {
+        const Value *on = value_get(job, "on");
+
+        if (on && on->type == VALUE_OBJECT)
+                return on;
+
+        return question_try(question, "/api/v1/node") == EXIT_DONE ? question->answer : NULL;
+}
+
 /* `job show` is the first part of `report`. */
 static int print_job(const Options *options, const Value *job, bool is_report) {
-        scoped(question_deinit) Question about_node = {};
+        scoped(question_deinit) Question of_node = {}, of_results = {};
         scoped(buffer_deinit) Buffer out = {};
+        const Value *node = NULL;
+        JobResults results = {};
         Screen screen;
-        int r;
 
-        /* Host name and clock are its; a report without them is still one. */
-        r = question_init(&about_node, options);
-        if (r == EXIT_DONE)
-                (void)question_try(&about_node, "/api/v1/node");
+        /* A report without host name and clock, or without results, is still one. */
+        if (question_init(&of_node, options) == EXIT_DONE)
+                node = ask_node(&of_node, job);
+        if (is_report && question_init(&of_results, options) == EXIT_DONE)
+                job_results_ask(&of_results, job, &results);
 
         screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
         if (is_report)
-                report_write(&screen, job, about_node.answer);
+                report_write(&screen, job, node, &results);
         else
-                report_write_head(&screen, job, about_node.answer);
+                report_write_head(&screen, job, node);
         return print_out(&out);
 }
 
@@ -48,8 +65,84 @@ static int show(const Options *options, bool is_report) {
         return options_has(options, OPTION_JSON) ? question_print_json(&question) : print_job(options, question.answer, is_report);
 }
 
+/* --- the reports of several nodes ----------------------------------------------------------------- */
+
+/* 0, RUN_INVALID after saying what is wrong with the file, or a negative errno. */
+static int add_file(Run *run, const char *file) {
+        scoped(buffer_deinit) Buffer text = {};
+        const char *name = input_name(file);
+        int r;
+
+        r = input_read(file, &text);
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0) {
+                say("Cannot read %s: %s", name, strerrordesc_np(-r));
+                return RUN_INVALID;
+        }
+
+        r = run_add(run, name, text.text ? text.text : "", text.n);
+        if (r == RUN_INVALID)
+                say("%s", run->error);
+        return r;
+}
+
+/* Every file that is wrong is said. */
+static int add_files(Run *run, const Options *options) {
+        int r, result = 0;
+
+        if (strcmp(options->arguments[0], "-") == 0 && isatty(STDIN_FILENO) == 1)
+                say("Reading reports from the terminal; Ctrl-D ends them");
+
+        for (int i = 0; i < options->n_arguments; i++) {
+                r = add_file(run, options->arguments[i]);
+                if (r < 0)
+                        return r;
+                result = r > 0 ? r : result;
+        }
+        if (result != 0)
+                return result;
+
+        result = run_join(run);
+        if (result == RUN_INVALID)
+                say("%s", run->error);
+        return result;
+}
+
+static int print_run(const Options *options, const Run *run) {
+        scoped(buffer_deinit) Buffer out = {};
+        Screen screen;
+        Json json;
+
+        if (options_has(options, OPTION_JSON)) {
+                json_init(&json, &out);
+                run_write_json(run, &json);
+                buffer_putc(&out, '\n');
+                return print_out(&out);
+        }
+
+        screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
+        run_write(&screen, run, isatty(STDOUT_FILENO) != 1);
+        return print_out(&out);
+}
+
+static int merge(const Options *options) {
+        scoped(run_deinit) Run run = {};
+        int r;
+
+        r = add_files(&run, options);
+        if (r < 0)
+                say("Cannot take the reports in: %s", strerrordesc_np(-r));
+        if (r != 0)
+                return EXIT_FAILED;
+
+        if (run.n_duplicates > 0)
+                say("%zu of the reports are of a job that another one is of as well; each job counts once", run.n_duplicates);
+        return print_run(options, &run);
+}
+
 int cmd_report(const Options *options) {
-        return show(options, true);
+        return options_has(options, OPTION_ALL_NODES) ? merge(options) : show(options, true);
 }
 
 int cmd_job_show(const Options *options) {

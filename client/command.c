@@ -49,14 +49,21 @@ const CommandInfo command_info[N_COMMANDS] = {
         },
         [COMMAND_REPORT] = {
                 .name = "report",
-                .synopsis = "[OPTION]… JOB",
+                .synopsis = "[OPTION]… {JOB | --all-nodes FILE…}",
                 .summary = "Show on one screen how a job went",
-                .help = "What ran, where, how long, how it ended, and what the node did meanwhile. A\n"
-                        "number marked with ~ comes from samples; the others are exact.\n",
-                .examples = { "perfctl report train-17", "perfctl report --json train-17" },
-                .options = OPTION(JSON),
+                .help = "What ran, where and how it ended; what it was given and what it used; its phases,\n"
+                        "what the node did meanwhile, and advice. A number marked with ~ comes from\n"
+                        "samples; the others are exact. With --all-nodes, which takes files or - instead\n"
+                        "of a job, the reports of all nodes and ranks of a run are shown as one.\n",
+                .examples = {
+                        "perfctl report train-17",
+                        "perfctl report --json train-17 > $(hostname).json",
+                        "perfctl report --all-nodes *.json",
+                },
+                .options = OPTION(ALL_NODES) | OPTION(JSON),
                 .n_arguments_min = 1,
                 .n_arguments_max = 1,
+                .many = OPTION(ALL_NODES),
         },
         [COMMAND_METRICS] = {
                 .name = "metrics",

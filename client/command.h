@@ -47,6 +47,7 @@ typedef struct CommandInfo {
         uint64_t options;     /* besides the global ones */
         int n_arguments_min;
         int n_arguments_max;  /* -1: any number */
+        uint64_t many;        /* options with which it is any number all the same */
 } CommandInfo;
 
 extern const CommandInfo command_info[N_COMMANDS];

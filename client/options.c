@@ -36,6 +36,7 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_NODE] = { "node", "I", "Which of the run's nodes this is, from 0", 0 },
         [OPTION_NODES] = { "nodes", "N", "How many nodes the run has", 0 },
         [OPTION_ROOT] = { "root", "DIRECTORY", "Look at the files of another machine, captured there", 0 },
+        [OPTION_ALL_NODES] = { "all-nodes", NULL, "Merge reports of the nodes of a run, printed with --json", 0 },
         [OPTION_LATENCIES] = { "latencies", NULL, "The files hold seconds of a model's batches", 0 },
         [OPTION_BATCH_LENGTH] = { "batch-length", "N", "Queries in each batch (1)", 0 },
         [OPTION_MLFLOW] = { "mlflow", NULL, "Print a JSON list as MLflow takes it", 0 },
@@ -311,6 +312,7 @@ static int take_value(Options *options, OptionId id, const char *value) {
         case OPTION_JSON:
         case OPTION_NO_COLOR:
         case OPTION_VERBOSE:
+        case OPTION_ALL_NODES:
         case N_OPTIONS:
                 return 0;
         }

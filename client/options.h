@@ -37,6 +37,7 @@ typedef enum OptionId {
         OPTION_INTERVAL,
         OPTION_COUNT,
         OPTION_ROOT,
+        OPTION_ALL_NODES,
         OPTION_RANKS,
         OPTION_NODE,
         OPTION_NODES,

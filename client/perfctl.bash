@@ -57,7 +57,8 @@ _perfctl() {
         '')            options="$globals --version" ;;
         run)           options="$globals --job --name --label --rank --ranks --node --nodes --indicator --spool --verbose --" ;;
         submit)        options="$globals --job --timeout --spool --latencies --batch-length --json" ;;
-        report|'job show') options="$globals --json" ;;
+        report)        options="$globals --all-nodes --json" ;;
+        'job show')    options="$globals --json" ;;
         metrics)       options="$globals --job --mlflow --names --prefix --compat --json" ;;
         watch)         options="$globals --interval --count --json" ;;
         'job list')    options="$globals --state --limit --json" ;;
@@ -80,8 +81,14 @@ _perfctl() {
         case $command in
         ''|help)       mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur") ;;
         job)           mapfile -t COMPREPLY < <(compgen -W 'list show begin end' -- "$cur") ;;
+        report)
+                if [[ " ${COMP_WORDS[*]} " == *' --all-nodes '* ]]; then
+                        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+                else
+                        mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur")
+                fi ;;
         export)        mapfile -t COMPREPLY < <(compgen -W 'perf-report' -- "$cur") ;;
-        report|'job show'|'job end'|'export perf-report') mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur") ;;
+        'job show'|'job end'|'export perf-report') mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur") ;;
         submit)        mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         run)           mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
         time)          [[ $prev != -- ]] || mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;

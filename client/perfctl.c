@@ -112,7 +112,7 @@ static int check_arguments(const CommandInfo *info, const Options *options) {
 
         if (options->n_arguments < info->n_arguments_min)
                 snprintf(error, sizeof(error), "Something is missing: perfctl %s %s", info->name, info->synopsis);
-        else if (info->n_arguments_max >= 0 && options->n_arguments > info->n_arguments_max)
+        else if (info->n_arguments_max >= 0 && options->n_arguments > info->n_arguments_max && !(options->given & info->many))
                 snprintf(error, sizeof(error), "'%.80s' is one word too many: perfctl %s %s",
                          options->arguments[info->n_arguments_max], info->name, info->synopsis);
         else

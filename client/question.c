@@ -113,6 +113,13 @@ bool metric_value_get(const Value *from, const char *key, MetricValue *ret) {
         return false;
 }
 
+void text_cpus(double cpus, char ret[static TEXT_MAX]) {
+        if (cpus >= 100 || cpus == (double)(int64_t)cpus)
+                snprintf(ret, TEXT_MAX, "%.0f", cpus);
+        else
+                snprintf(ret, TEXT_MAX, "%.*f", cpus < 10 ? 2 : 1, cpus);
+}
+
 void metric_value_format(const MetricValue *value, char ret[static TEXT_MAX]) {
         char number[TEXT_MAX];
         bool is_plain = strcmp(value->unit, "1") == 0;
@@ -121,8 +128,20 @@ void metric_value_format(const MetricValue *value, char ret[static TEXT_MAX]) {
                 text_mib(value->value, ret);
                 return;
         }
+        if (strcmp(value->unit, "bytes") == 0) {
+                text_mib(value->value / 1048576, ret);
+                return;
+        }
         if (strcmp(value->unit, "h") == 0) {
                 text_seconds(value->value * 3600, ret);
+                return;
+        }
+        if (strcmp(value->unit, "s") == 0) {
+                text_seconds(value->value, ret);
+                return;
+        }
+        if (strcmp(value->unit, "cpus") == 0) {
+                text_cpus(value->value, ret);
                 return;
         }
         if (strcmp(value->unit, "%") == 0) {

@@ -44,8 +44,11 @@ typedef struct MetricValue {
 
 /* From the list `metrics` of a job or the node. False: absent. */
 bool metric_value_get(const Value *from, const char *key, MetricValue *ret);
-/* "43.1 %", "12.3 MiB"; hours as "1 h 50 min" */
+/* "43.1 %", "12.3 MiB"; hours and seconds as "1 h 50 min" */
 void metric_value_format(const MetricValue *value, char ret[static TEXT_MAX]);
+
+/* "3.10", "12.5", "32" */
+void text_cpus(double cpus, char ret[static TEXT_MAX]);
 
 /* NAN where it is not a number: nobody knows it, or not yet. */
 double number_find(const Value *from, const char *key);

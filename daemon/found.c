@@ -12,8 +12,12 @@
 /* Nobody said whose the job is: the JSON API says so. */
 #define UID_UNKNOWN UINT32_MAX
 
+/* The newest, since an earlier run of a job that was requeued may never have been ended. */
 static Job *find_announced(const Service *service, const FoundGroup *group) {
-        return group->is_sluid ? jobs_find_label(&service->jobs, "sluid", group->job) : jobs_find(&service->jobs, group->job);
+        for (Job *job = service->jobs.last; job; job = job->previous)
+                if (found_group_is_of(group, &job->info))
+                        return job;
+        return NULL;
 }
 
 static int attach(Service *service, Job *job, const FoundGroup *group) {

@@ -69,6 +69,7 @@ struct Job {
         Usage *usage;             /* owned; NULL: it never had a group of its own */
         Phase *mark;              /* owned; NULL: it was never marked */
         uint32_t n_phases;        /* begun; 0 likewise */
+        uint32_t checkpoint_round; /* the last that put its progress */
 
         const char *unsaid;       /* what is noted of its ending unless somebody says how it ended; static */
         Ending *ending;           /* owned; NULL while something can happen in it */

@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "checkpoints.h"
 #include "found.h"
 #include "identity.h"
 #include "lifecycle.h"
 #include "observe.h"
 #include "phases.h"
-#include "progress.h"
 #include "publish.h"
 #include "recovery.h"
 #include "reply.h"
@@ -155,7 +155,7 @@ int service_take_completions(Service *service) {
         }
 
         ingest_flush(service->ingest);
-        return r < 0 ? r : 0;
+        return r < 0 ? r : checkpoints_continue(service);
 }
 
 static void log_store_changes(Service *service) {
@@ -216,37 +216,6 @@ static void put_node_sample(Service *service) {
         begin_node_point(service);
 }
 
-static int put_checkpoints(Service *service) {
-        scoped(freep) StoreCheckpoint *items = NULL;
-        scoped(freep) char *meter = NULL;
-        size_t n = 0;
-        int r;
-
-        items = calloc(service->jobs.n, sizeof(*items));
-        if (!items)
-                return -ENOMEM;
-
-        r = meter_save(service->node.meter, service->node.boot_id, &meter);
-        for (const Job *job = service->jobs.first; job && r == 0; job = job->next) {
-                char *progress;
-
-                if (job->phase != JOB_PHASE_ACTIVE)
-                        continue;
-                r = progress_format(job, job->mark, job->n_phases, &progress);
-                if (r == 0)
-                        items[n++] = (StoreCheckpoint){ .job = job->info.id, .progress = progress };
-        }
-
-        /* A full queue costs one checkpoint, not the daemon: the next is an interval away. */
-        if (r == 0)
-                (void)store_put_checkpoints(service->store, items, n, service->node.boot_id, meter,
-                                            service->node.sample.realtime_ns / NS_PER_MS);
-
-        for (size_t i = 0; i < n; i++)
-                free((char *)items[i].progress);
-        return r;
-}
-
 int service_checkpoint(Service *service) {
         int r;
 
@@ -255,9 +224,7 @@ int service_checkpoint(Service *service) {
                 return 0;
 
         r = lifecycle_sweep(service);
-        if (r < 0)
-                return r;
-        return put_checkpoints(service);
+        return r < 0 ? r : checkpoints_begin(service);
 }
 
 int service_configure(Service *service) {

@@ -50,6 +50,8 @@ typedef struct Service {
         bool has_held;
         bool is_draining;
         bool store_was_writable;
+        uint32_t checkpoint_round;  /* jobs whose own is another have not been put in it */
+        bool is_checkpoint_under_way;
         LogLimit log_limit; /* of what clients can bring about */
         int statm_fd;
         char hostname[65], machine[65], kernel[65];

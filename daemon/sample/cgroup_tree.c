@@ -240,10 +240,15 @@ unsigned cgroup_tree_count(CgroupTree *tree) {
         return tree->n_opened++;
 }
 
-const char *cgroup_tree_root(const CgroupTree *tree, Hierarchy hierarchy) {
+int cgroup_tree_path(const CgroupTree *tree, Hierarchy hierarchy, const char *below, char ret[static CGROUP_PATH_MAX]) {
         const CgroupMount *mount = &tree->mounts[hierarchy];
+        int n;
 
-        return mount->fd >= 0 ? mount->root : NULL;
+        if (mount->fd < 0)
+                return CGROUP_MALFORMED;
+
+        n = snprintf(ret, CGROUP_PATH_MAX, "%s%s", strcmp(mount->root, "/") == 0 && *below ? "" : mount->root, below);
+        return n < CGROUP_PATH_MAX ? 0 : CGROUP_MALFORMED;
 }
 
 char *cgroup_tree_text(CgroupTree *tree) {

@@ -87,8 +87,8 @@ bool cgroup_place_is_own(const CgroupPlace *place, Hierarchy hierarchy);
 /* The one whose group the job is known by; N_HIERARCHIES when it has none. */
 Hierarchy cgroup_place_main(const CgroupPlace *place);
 
-/* The group that is seen where the hierarchy is mounted: "/", unless a container has a part of it only. NULL: it is not mounted. */
-const char *cgroup_tree_root(const CgroupTree *tree, Hierarchy hierarchy);
+/* A path below the mount, "/a/b" or "", as the kernel writes it. 0, or CGROUP_MALFORMED: too long, or nothing is mounted. */
+int cgroup_tree_path(const CgroupTree *tree, Hierarchy hierarchy, const char *below, char ret[static CGROUP_PATH_MAX]);
 
 /* The group's directory. 0, CGROUP_GONE, CGROUP_MALFORMED, or a negative errno. */
 int cgroup_tree_open(const CgroupTree *tree, Hierarchy hierarchy, const char *path, int *ret_fd);

@@ -5,9 +5,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
+#include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 
 #include "model/pattern.h"
 #include "sample/finder_tree.h"
@@ -15,7 +16,6 @@
 #define EVENTS (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
 /* What one scan takes: a few hundred events, so that the loop turns. */
 #define EVENTS_BYTES ((size_t)16 << 10)
-#define HOST_NAME_BYTES 65
 
 struct Finder {
         CgroupTree *cgroups; /* not owned */
@@ -23,11 +23,10 @@ struct Finder {
         FinderRules rules;
         PatternStates *states; /* owned; of the directory that is judged */
         dev_t devices[N_HIERARCHIES]; /* of the roots */
-        int fd;
+        int fd, timer_fd, epoll_fd;
         bool is_to_read_all; /* nothing was read yet, or events were lost */
-        char host[HOST_NAME_BYTES];
         TAILQ_HEAD(, FinderNode) scans; /* to be read */
-        TAILQ_HEAD(, FinderNode) found; /* to be handed out */
+        TAILQ_HEAD(FoundList, FinderNode) waiting, found; /* for other hierarchies; to be handed out */
         FinderStats stats;
         char events[EVENTS_BYTES] __attribute__((aligned(__alignof__(struct inotify_event))));
 };
@@ -46,46 +45,104 @@ static void unqueue_scan(Finder *finder, FinderNode *node) {
         node->is_to_scan = false;
 }
 
-static void queue_found(Finder *finder, FinderNode *node) {
-        if (!node->is_to_hand)
-                TAILQ_INSERT_TAIL(&finder->found, node, in_found);
-        node->is_to_hand = true;
-}
-
 static void unqueue_found(Finder *finder, FinderNode *node) {
         if (node->is_to_hand)
                 TAILQ_REMOVE(&finder->found, node, in_found);
-        node->is_to_hand = false;
+        if (node->is_waiting)
+                TAILQ_REMOVE(&finder->waiting, node, in_found);
+        node->is_to_hand = node->is_waiting = node->is_old = false;
 }
 
-/* The same group in the other hierarchies; *h is where to look next. NULL: there is none more. */
-static FinderNode *next_twin(const Finder *finder, const FinderNode *node, Hierarchy *h) {
+static void queue_found(Finder *finder, FinderNode *node) {
+        unqueue_found(finder, node);
+        TAILQ_INSERT_TAIL(&finder->found, node, in_found);
+        node->is_to_hand = true;
+}
+
+static void arm(Finder *finder) {
+        const struct itimerspec once = { .it_value = { .tv_nsec = FINDER_WAIT_MS * 1000000L } };
+
+        /* It can only be that the time is none. */
+        (void)timerfd_settime(finder->timer_fd, 0, &once, NULL);
+}
+
+static void queue_waiting(Finder *finder, FinderNode *node) {
+        if (TAILQ_EMPTY(&finder->waiting))
+                arm(finder);
+        TAILQ_INSERT_TAIL(&finder->waiting, node, in_found);
+        node->is_waiting = true;
+}
+
+/* The same group in the other hierarchies. Returns how many there are. */
+static size_t find_twins(const Finder *finder, const FinderNode *node, FinderNode *ret[static N_HIERARCHIES]) {
+        char path[CGROUP_PATH_MAX];
+        size_t n = 0;
+
+        if (finder_node_path(node, path) != 0)
+                return 0;
+        for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
+                if (finder->tree.roots[h] && h != node->hierarchy) {
+                        ret[n] = finder_tree_find_path(&finder->tree, finder->tree.roots[h], path);
+                        n += ret[n] != NULL;
+                }
+        return n;
+}
+
+/* Where others like it are: the first directory of its path is there as well. */
+static bool is_everywhere(const Finder *finder, const FinderNode *node) {
+        const FinderNode *first = node;
         char path[CGROUP_PATH_MAX];
 
         if (finder_node_path(node, path) != 0)
-                return NULL;
-        while (*h < N_HIERARCHIES) {
-                const FinderNode *root = finder->tree.roots[*h];
-                FinderNode *twin = root && *h != node->hierarchy ? finder_tree_find_path(&finder->tree, root, path) : NULL;
+                return true;
+        while (first->parent->parent)
+                first = first->parent;
 
-                (*h)++;
-                if (twin)
-                        return twin;
+        for (Hierarchy h = 0; h < N_HIERARCHIES; h++) {
+                const FinderNode *root = finder->tree.roots[h];
+
+                if (root && finder_tree_find(&finder->tree, root, first->name) && !finder_tree_find_path(&finder->tree, root, path))
+                        return false;
         }
-        return NULL;
+        return true;
 }
 
-static void forget_one(Finder *finder, FinderNode *node) {
-        FinderNode *twin;
+static void take_job(Finder *finder, FinderNode *node) {
+        FinderNode *twins[N_HIERARCHIES];
+        size_t n = find_twins(finder, node, twins);
+        bool was_found = false;
 
-        if (node->rule >= 0)
-                for (Hierarchy h = 0; (twin = next_twin(finder, node, &h));)
-                        twin->handed &= ~(1U << node->hierarchy);
+        for (size_t i = 0; i < n; i++) {
+                if (twins[i]->is_waiting && is_everywhere(finder, twins[i]))
+                        queue_found(finder, twins[i]);
+                was_found = was_found || twins[i]->was_found;
+        }
+
+        node->was_found = true;
+        if (was_found)
+                return;
+        if (is_everywhere(finder, node))
+                queue_found(finder, node);
+        else
+                queue_waiting(finder, node);
+}
+
+/* When a group is removed in one hierarchy, it may be about to be made anew in all. */
+static void forget_one(Finder *finder, FinderNode *node) {
+        bool was_queued = node->is_to_hand || node->is_waiting;
+        FinderNode *twins[N_HIERARCHIES];
+        size_t n_twins = node->rule >= 0 ? find_twins(finder, node, twins) : 0;
+
         unqueue_scan(finder, node);
         unqueue_found(finder, node);
         if (node->watch >= 0)
                 (void)inotify_rm_watch(finder->fd, node->watch); /* which the kernel did itself when the directory is gone */
         finder_tree_remove(&finder->tree, node);
+
+        for (size_t i = 0; i < n_twins; i++)
+                twins[i]->was_found = twins[i]->is_to_hand || twins[i]->is_waiting;
+        if (was_queued && n_twins > 0)
+                take_job(finder, twins[0]);
 }
 
 static void forget(Finder *finder, FinderNode *node) {
@@ -103,23 +160,10 @@ static void forget(Finder *finder, FinderNode *node) {
 
 /* --- what a directory is ------------------------------------------------------------------------ */
 
-/* It may have been handed out from another hierarchy: then only if it was not known to be in this one as well. */
-static void take_job(Finder *finder, FinderNode *node) {
-        FinderNode *twin;
-
-        for (Hierarchy h = 0; (twin = next_twin(finder, node, &h));) {
-                if (twin->is_to_hand)
-                        return;
-                node->handed |= twin->handed;
-        }
-        if (!(node->handed & (1U << node->hierarchy)))
-                queue_found(finder, node);
-}
-
 static void take_unrecognized(Finder *finder, const FinderNode *node) {
-        Hierarchy h = 0;
+        FinderNode *twins[N_HIERARCHIES];
 
-        finder->stats.n_unrecognized += !next_twin(finder, node, &h);
+        finder->stats.n_unrecognized += find_twins(finder, node, twins) == 0;
 }
 
 /* A directory that was not known. */
@@ -168,14 +212,6 @@ static int look(Finder *finder, FinderNode *parent, int parent_fd, const char *n
 
 /* --- directories -------------------------------------------------------------------------------- */
 
-/* Path in the hierarchy, with what is above the mount. */
-static int full_path(const Finder *finder, Hierarchy hierarchy, const char *path, char ret[static CGROUP_PATH_MAX]) {
-        const char *root = cgroup_tree_root(finder->cgroups, hierarchy);
-        int n = snprintf(ret, CGROUP_PATH_MAX, "%s%s", strcmp(root, "/") == 0 && *path ? "" : root, path);
-
-        return n < CGROUP_PATH_MAX ? 0 : CGROUP_MALFORMED;
-}
-
 /* The node's own directory: another one of its name is none. 0, or an outcome or error that comes to the same: it is not there. */
 static int open_node(const Finder *finder, const FinderNode *node, int *ret_fd) {
         char path[CGROUP_PATH_MAX], full[CGROUP_PATH_MAX];
@@ -185,7 +221,7 @@ static int open_node(const Finder *finder, const FinderNode *node, int *ret_fd) 
 
         r = finder_node_path(node, path);
         if (r == 0)
-                r = full_path(finder, node->hierarchy, path, full);
+                r = cgroup_tree_path(finder->cgroups, node->hierarchy, path, full);
         if (r == 0)
                 r = cgroup_tree_open(finder->cgroups, node->hierarchy, full, &fd);
         if (r != 0)
@@ -282,13 +318,13 @@ static bool is_other_mount(const Finder *finder, const struct stat *st) {
 }
 
 static int add_root(Finder *finder, Hierarchy hierarchy) {
-        const char *path = cgroup_tree_root(finder->cgroups, hierarchy);
+        char path[CGROUP_PATH_MAX];
         scoped(closep) int fd = -1;
         FinderNode *node;
         struct stat st;
 
-        if (!path || cgroup_tree_open(finder->cgroups, hierarchy, path, &fd) != 0 || fstat(fd, &st) < 0 ||
-            is_other_mount(finder, &st))
+        if (cgroup_tree_path(finder->cgroups, hierarchy, "", path) != 0 ||
+            cgroup_tree_open(finder->cgroups, hierarchy, path, &fd) != 0 || fstat(fd, &st) < 0 || is_other_mount(finder, &st))
                 return 0;
 
         node = finder_tree_add(&finder->tree, NULL, hierarchy, "");
@@ -300,6 +336,29 @@ static int add_root(Finder *finder, Hierarchy hierarchy) {
         return 0;
 }
 
+static int add_fd(const Finder *finder, int fd) {
+        struct epoll_event event = { .events = EPOLLIN };
+
+        return epoll_ctl(finder->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static int open_fds(Finder *finder) {
+        int r;
+
+        finder->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+        if (finder->fd < 0)
+                return -errno;
+        finder->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+        if (finder->timer_fd < 0)
+                return -errno;
+        finder->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+        if (finder->epoll_fd < 0)
+                return -errno;
+
+        r = add_fd(finder, finder->fd);
+        return r < 0 ? r : add_fd(finder, finder->timer_fd);
+}
+
 int finder_new(Finder **ret, CgroupTree *tree, const FinderPattern *patterns, size_t n_patterns) {
         scoped(finder_freep) Finder *finder = NULL;
         int r;
@@ -309,12 +368,14 @@ int finder_new(Finder **ret, CgroupTree *tree, const FinderPattern *patterns, si
                 return -ENOMEM;
 
         TAILQ_INIT(&finder->scans);
+        TAILQ_INIT(&finder->waiting);
         TAILQ_INIT(&finder->found);
         finder->cgroups = tree;
         finder->is_to_read_all = true;
-        finder->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-        if (finder->fd < 0)
-                return -errno;
+        finder->fd = finder->timer_fd = finder->epoll_fd = -1;
+        r = open_fds(finder);
+        if (r < 0)
+                return r;
         r = finder_rules_init(&finder->rules, patterns, n_patterns);
         if (r < 0)
                 return r;
@@ -323,7 +384,6 @@ int finder_new(Finder **ret, CgroupTree *tree, const FinderPattern *patterns, si
         if (!finder->states)
                 return -ENOMEM;
 
-        (void)gethostname(finder->host, sizeof(finder->host) - 1);
         for (Hierarchy h = 0; r == 0 && finder->rules.n > 0 && h < N_HIERARCHIES; h++)
                 r = add_root(finder, h);
         if (r < 0)
@@ -338,6 +398,8 @@ Finder *finder_free(Finder *finder) {
                 return NULL;
 
         finder_tree_deinit(&finder->tree);
+        closep(&finder->epoll_fd);
+        closep(&finder->timer_fd);
         closep(&finder->fd);
         finder_rules_deinit(&finder->rules);
         free(finder->states);
@@ -348,7 +410,26 @@ Finder *finder_free(Finder *finder) {
 /* --- events ------------------------------------------------------------------------------------- */
 
 int finder_fd(const Finder *finder) {
-        return finder->fd;
+        return finder->epoll_fd;
+}
+
+/* Who has waited for the whole of the last time has waited long enough. */
+static void take_time(Finder *finder) {
+        FinderNode *node, *next;
+        uint64_t n_times;
+
+        if (read(finder->timer_fd, &n_times, sizeof(n_times)) != sizeof(n_times))
+                return;
+
+        for (node = TAILQ_FIRST(&finder->waiting); node; node = next) {
+                next = TAILQ_NEXT(node, in_found);
+                if (node->is_old)
+                        queue_found(finder, node);
+                else
+                        node->is_old = true;
+        }
+        if (!TAILQ_EMPTY(&finder->waiting))
+                arm(finder);
 }
 
 static bool leads_on(const Finder *finder, const FinderNode *node) {
@@ -416,72 +497,27 @@ int finder_scan(Finder *finder) {
                         if (finder->tree.roots[h])
                                 queue_tree(finder, finder->tree.roots[h]);
         finder->is_to_read_all = false;
-        return scan_queued(finder);
+        r = scan_queued(finder);
+        if (r < 0)
+                return r;
+
+        take_time(finder);
+        return 0;
 }
 
 /* --- handing out -------------------------------------------------------------------------------- */
 
-/* All hierarchies that it is in, their bits in *ret_in. */
-static void find_place(const Finder *finder, const char *path, CgroupPlace *ret, uint32_t *ret_in) {
-        *ret = (CgroupPlace){};
-        *ret_in = 0;
-
-        for (Hierarchy h = 0; h < N_HIERARCHIES; h++) {
-                char full[CGROUP_PATH_MAX];
-                scoped(closep) int fd = -1;
-
-                if (!cgroup_tree_root(finder->cgroups, h) || full_path(finder, h, path, full) != 0 ||
-                    cgroup_tree_open(finder->cgroups, h, full, &fd) != 0)
-                        continue;
-                (void)cgroup_place_set(ret, h, full);
-                *ret_in |= 1U << h;
-        }
-}
-
-/* Packages of Slurm that can do with several slurmd name the node even when there is one, as this machine. */
-static bool is_host(const Finder *finder, const char *node) {
-        size_t n = strcspn(finder->host, ".");
-
-        return (strncmp(node, finder->host, n) == 0 && node[n] == '\0') || strcmp(node, finder->host) == 0;
-}
-
-static bool name_job(const Finder *finder, const PatternMatch *match, FoundGroup *found) {
-        bool has_node = match->node[0] && !is_host(finder, match->node);
-        int n = snprintf(found->job, sizeof(found->job), "%s%s%s", match->job, has_node ? "." : "", has_node ? match->node : "");
-
-        memcpy(found->path_job, match->job, sizeof(found->path_job));
-        memcpy(found->node, match->node, sizeof(found->node));
-        return (size_t)n < sizeof(found->job);
-}
-
 /* False: it is gone, or its id would be too long. */
-static bool hand_out(Finder *finder, FinderNode *node, FoundGroup *ret) {
-        const FinderRule *rule = &finder->rules.items[node->rule];
-        FoundGroup found = { .is_wider = node->handed != 0 };
+static bool hand_out(Finder *finder, const FinderNode *node, FoundGroup *ret) {
         char path[CGROUP_PATH_MAX];
-        PatternMatch match;
-        FinderNode *twin;
-        uint32_t in;
+        int r;
 
         if (finder_node_path(node, path) != 0)
                 return false;
-        if (pattern_match(&rule->pattern, path, &match) != 0 || !name_job(finder, &match, &found)) {
-                finder->stats.n_unrecognized++;
-                return false;
-        }
-        find_place(finder, path, &found.place, &in);
-        if (in == 0)
-                return false;
 
-        node->handed = in;
-        for (Hierarchy h = 0; (twin = next_twin(finder, node, &h));)
-                twin->handed = in;
-        found.is_sluid = match.is_sluid;
-        found.has_uid = match.has_uid;
-        found.uid = match.uid;
-        memcpy(found.pattern, rule->setting, sizeof(found.pattern));
-        *ret = found;
-        return true;
+        r = found_group_find(finder->cgroups, &finder->rules.items[node->rule], path, ret);
+        finder->stats.n_unrecognized += r == FOUND_GROUP_NAMELESS;
+        return r == 0;
 }
 
 int finder_next(Finder *finder, FoundGroup *ret) {
@@ -490,7 +526,7 @@ int finder_next(Finder *finder, FoundGroup *ret) {
         while ((node = TAILQ_FIRST(&finder->found))) {
                 unqueue_found(finder, node);
                 if (hand_out(finder, node, ret)) {
-                        finder->stats.n_found += !ret->is_wider;
+                        finder->stats.n_found++;
                         return 0;
                 }
         }
@@ -500,21 +536,4 @@ int finder_next(Finder *finder, FoundGroup *ret) {
 void finder_stats(const Finder *finder, FinderStats *ret) {
         *ret = finder->stats;
         ret->n_watches = finder->tree.n_watches;
-}
-
-static const char *label_of(const JobInfo *info, const char *key) {
-        for (size_t i = 0; i < info->n_labels; i++)
-                if (strcmp(info->labels[i].key, key) == 0)
-                        return info->labels[i].value;
-        return NULL;
-}
-
-bool found_group_is_of(const FoundGroup *found, const JobInfo *info) {
-        const char *job = label_of(info, found->is_sluid ? "sluid" : "slurm_job"), *node = label_of(info, "slurm_node");
-
-        if (strcmp(found->job, info->id) == 0)
-                return true;
-        if (!job || strcasecmp(job, found->path_job) != 0)
-                return false;
-        return !found->node[0] || !node || strcmp(node, found->node) == 0;
 }

@@ -7,40 +7,26 @@
  * units. The kernel tells of new groups through inotify; nothing is polled. What lies where a pattern expects a job
  * but has another name is counted, since it may be a layout nobody knew of.
  *
- * Every hierarchy is watched, v1's and v2's. A group is handed out with all the hierarchies it is in at that time.
+ * Every hierarchy is watched, v1's and v2's. A group is handed out with all the hierarchies it is in. v1's come one after
+ * the other, so one that is not yet where others like it are is waited for, but not for ever.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/job.h"
 #include "sample/cgroup_tree.h"
 #include "sample/finder_rules.h"
+#include "sample/found_group.h"
 #include "util/scoped.h"
 
 /* What others can make us hold. What is beyond is not found, and counted in n_not_watched. */
 #define FINDER_WATCHES_MAX 4096U
 #define FINDER_GROUPS_MAX 32768U
 
-typedef struct FoundGroup {
-        CgroupPlace place;            /* cut to the job's own level */
-        char job[JOB_ID_MAX];         /* the id that the path tells, with ".NODE" behind it when node is not this machine's name */
-        char path_job[JOB_ID_MAX];    /* the same without a node */
-        char node[JOB_ID_MAX];        /* of several daemons of a scheduler on this machine; "" when the path tells none */
-        bool is_sluid;                /* path_job is Slurm's SLUID */
-        bool is_wider;                /* it was handed out before, and is in more hierarchies now: v1's come one after the other */
-        bool has_uid;                 /* the path tells whose it is */
-        uint32_t uid;
-        char pattern[32];             /* name of the setting that found it: "slurm", "kubernetes" */
-} FoundGroup;
-
-/*
- * Whether a job that was announced is the one that was found. It is when the ids are the same, or when its labels say so:
- * "sluid" for a SLUID, else "slurm_job" for the job and, if it is there, "slurm_node" for the node. Slurm's prolog sets them,
- * since a job that was requeued has an id of its own.
- */
-bool found_group_is_of(const FoundGroup *found, const JobInfo *info);
+/* How long a group is waited for in more hierarchies, at least; at most it is twice that. Nothing is lost meanwhile: its counters
+ * begin with it. */
+#define FINDER_WAIT_MS 500U
 
 typedef struct FinderStats {
         uint64_t n_found;         /* groups handed out */
@@ -56,7 +42,7 @@ int finder_new(Finder **ret, CgroupTree *tree, const FinderPattern *patterns, si
 Finder *finder_free(Finder *finder);
 DEFINE_SCOPED(Finder, finder_free);
 
-/* Readable when something has changed. Borrowed. */
+/* Readable when something has changed, or a group was waited for long enough. Borrowed. */
 int finder_fd(const Finder *finder);
 /* Takes what has changed since; the first call looks at everything. When very much has changed it takes a part, and the
  * descriptor stays readable. 0 or < 0. What it found is handed out by finder_next(). */

@@ -25,8 +25,11 @@ struct FinderNode {
         uint64_t inode;
         int watch;         /* -1: it has none */
         int rule;          /* that says it is a job; -1: none does */
-        uint32_t handed;   /* bits of Hierarchy that were in the place it was handed out with */
-        bool is_to_scan, is_to_hand; /* in the Finder's lists */
+        bool was_found;    /* it, or the same group in another hierarchy, was handed out or is waited for */
+        bool is_to_scan;   /* in the Finder's lists: to be read, */
+        bool is_waiting;   /*   for other hierarchies, */
+        bool is_old;       /*   for some time, */
+        bool is_to_hand;   /*   to be handed out */
         bool is_seen;      /* while its parent is read */
         bool is_counted;   /* as one that could not be watched */
         char *name;        /* behind the states */

@@ -89,7 +89,10 @@ int store_put_job_cgroup(Store *store, const char *job, Enclosure enclosure, con
  * already: STORE_DUPLICATE.
  */
 int store_put_job_amend(Store *store, const char *job, const Peer *sender, const JobEnd *end, StoreCookie cookie);
-/* The progress of every running job at one instant with the meter's account, one row-set. */
+/*
+ * The progress of running jobs at one instant with the meter's account, one row-set. Few at a time: all of it is in memory
+ * until it is written.
+ */
 int store_put_checkpoints(Store *store, const StoreCheckpoint *items, size_t n_items, const char *boot_id,
                           const char *meter, uint64_t realtime_ms);
 /* One interval of the node's history; text is a one-point timeline_format(). */

@@ -1,8 +1,8 @@
 #include "analysis/latency.h"
 
 #include <errno.h>
-#include <math.h>
 
+#include "analysis/statistics.h"
 #include "util/scoped.h"
 
 #define US_PER_S 1e6
@@ -42,19 +42,10 @@ static int compare_doubles(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
-/* From the nearer neighbour, so that a share of 1 is the last value and not a rounding error beside it. */
-static double percentile(const double *sorted, size_t n, double share) {
-        double place = share * (double)(n - 1), below = floor(place), part = place - below;
-        size_t at = (size_t)below;
-        double low = sorted[at], high = sorted[at + 1 < n ? at + 1 : at];
-
-        return part < 0.5 ? low + (high - low) * part : high - (high - low) * (1 - part);
-}
-
 static void put_percentiles(double *values, size_t n, double ret[static N_ELEMENTS(shares)]) {
         qsort(values, n, sizeof(*values), compare_doubles);
         for (size_t i = 0; i < N_ELEMENTS(shares); i++)
-                ret[i] = percentile(values, n, shares[i]);
+                ret[i] = quantile_of_sorted(values, n, shares[i]);
 }
 
 static uint64_t length_of(const LatencyInput *input, size_t i) {

@@ -3,9 +3,9 @@
 /*
  * Ranking: which of several alternatives is better, and what is noise
  *
- * Alternatives are ordered by the median of their values. Each has a percentile-bootstrap interval of its median, and neighbours
- * differ really only where an interval of the difference of their medians, from the same resampling, leaves out zero.
- * Deterministic: the resampling is seeded by the caller.
+ * Alternatives are ordered by the median of their values. Each has a percentile-bootstrap interval of its median. One is told
+ * apart from a better one only where the interval of the difference of their medians, of the same resampling, leaves out
+ * zero; the others share its rank. Deterministic: the resampling is seeded by the caller.
  */
 
 #include <stdbool.h>
@@ -17,8 +17,8 @@ typedef struct Alternative {
         size_t n;
         /* Filled in: */
         double median, low, high; /* of the median; NAN with fewer than RANKING_N_MIN values */
-        unsigned rank;            /* from 1; alternatives that are not told apart from the best of a group share its rank */
-        bool is_real;             /* better than the next one by more than noise */
+        unsigned rank;            /* from 1; those that are not told apart from the best of a rank share it */
+        bool is_tied;             /* another has this rank as well */
         double ratio;             /* of its median to the best one's */
 } Alternative;
 

@@ -1,9 +1,12 @@
 """What a crash leaves: nothing acknowledged is lost, totals of running jobs stay exact, and what ended is said so."""
 
+import contextlib
 import gzip
 import pathlib
 import signal
+import sqlite3
 import subprocess
+import time
 import unittest
 import uuid
 
@@ -206,6 +209,27 @@ class Recovery(harness.TestCase):
             daemon.start()
             self.assert_status(client.receive(), "OK")
         self.assertTrue(pathlib.Path(daemon.socket).is_socket(), "an inherited socket is not perfd's to remove")
+
+    def test_each_of_many_jobs_has_its_checkpoint(self):
+        daemon = self.daemon(CONFIG)
+        with daemon.client() as client:
+            for n in range(200):
+                self.assert_status(client.begin(f"many-{n}"), "OK")
+        with contextlib.closing(sqlite3.connect(f"file:{daemon.state}/perfd.db?mode=ro", uri=True)) as database:
+            def oldest():
+                return database.execute("SELECT min(checkpoint_ms), count(*) FROM running").fetchone()
+
+            for _ in range(2):
+                now_ms = time.time() * 1000
+                wait_for(lambda: oldest() > (now_ms, 0), "a checkpoint of every job")
+            self.assertEqual(oldest()[1], 200)
+
+            # What is put at the end waits for nothing.
+            now_ms = daemon.wait_tick()["perfd_last_sample_timestamp_seconds"] * 1000
+            daemon.stop()
+            self.assertGreaterEqual(oldest()[0], int(now_ms))
+        daemon.start()
+        self.assertEqual(len(daemon.get("/api/v1/jobs?state=running&limit=1000").json["jobs"]), 200)
 
     def test_an_older_store_is_gone_on_with(self):
         daemon = self.daemon()

@@ -60,6 +60,34 @@ static int compare(const void *a, const void *b) {
         return strcmp(a, b);
 }
 
+static void make(const Fixture *f, const char *path) {
+        char full[256];
+
+        (void)snprintf(full, sizeof(full), "%s/sys/fs/cgroup/%s", f->root, path);
+        assert_int_equal(mkdir(full, 0755), 0);
+}
+
+static void make_away(const Fixture *f, const char *path) {
+        char command[300];
+
+        (void)snprintf(command, sizeof(command), "rm -r %s/sys/fs/cgroup/%s", f->root, path);
+        assert_int_equal(system(command), 0);
+}
+
+static void unmake(const Fixture *f, const char *path) {
+        char full[256];
+
+        (void)snprintf(full, sizeof(full), "%s/sys/fs/cgroup/%s", f->root, path);
+        assert_int_equal(rmdir(full), 0);
+}
+
+/* The same without the job that is in one hierarchy only. */
+static void begin_copy_of_v1(Fixture *f) {
+        tree_copy("slurm-v1", f->root);
+        make_away(f, "memory/slurm/uid_1000/job_45");
+        begin(f, f->root);
+}
+
 /* All that is handed out now, sorted: "job pattern path [of UID], …". Caller frees. */
 static char *found(Fixture *f) {
         char said[64][CGROUP_PATH_MAX + 256];
@@ -72,7 +100,7 @@ static char *found(Fixture *f) {
                 const char *path = group.place.v2[0] ? group.place.v2 : group.place.memory;
 
                 assert_true(n < 64);
-                (void)snprintf(said[n], sizeof(said[n]), "%s%s %s %s", group.is_wider ? "wider " : "", group.job, group.pattern, path);
+                (void)snprintf(said[n], sizeof(said[n]), "%s %s %s", group.job, group.pattern, path);
                 if (group.has_uid)
                         (void)snprintf(said[n] + strlen(said[n]), 32, " of %u", group.uid);
                 n++;
@@ -104,31 +132,27 @@ static size_t n_watches(const Fixture *f) {
         return stats.n_watches;
 }
 
-static void make(const Fixture *f, const char *path) {
-        char full[256];
-
-        (void)snprintf(full, sizeof(full), "%s/sys/fs/cgroup/%s", f->root, path);
-        assert_int_equal(mkdir(full, 0755), 0);
-}
-
-static void make_away(const Fixture *f, const char *path) {
-        char command[300];
-
-        (void)snprintf(command, sizeof(command), "rm -r %s/sys/fs/cgroup/%s", f->root, path);
-        assert_int_equal(system(command), 0);
-}
-
-static void unmake(const Fixture *f, const char *path) {
-        char full[256];
-
-        (void)snprintf(full, sizeof(full), "%s/sys/fs/cgroup/%s", f->root, path);
-        assert_int_equal(rmdir(full), 0);
-}
-
 static bool is_readable(const Fixture *f) {
         struct pollfd pollfd = { .fd = finder_fd(f->finder), .events = POLLIN };
 
         return poll(&pollfd, 1, 0) == 1;
+}
+
+static void await_change(const Fixture *f) {
+        struct pollfd pollfd = { .fd = finder_fd(f->finder), .events = POLLIN };
+
+        assert_int_equal(poll(&pollfd, 1, 10 * (int)FINDER_WAIT_MS), 1);
+}
+
+/* Takes what there is until the next group is handed out. */
+static FoundGroup await_group(Fixture *f) {
+        FoundGroup group;
+
+        while (finder_next(f->finder, &group) == FINDER_NONE) {
+                await_change(f);
+                assert_int_equal(finder_scan(f->finder), 0);
+        }
+        return group;
 }
 
 /* --- layouts ------------------------------------------------------------------------------------ */
@@ -210,8 +234,8 @@ static void jobs_of_slurm_are_found_in_v1_with_their_uid(void **state) {
         (void)state;
         begin(&f, TREES "slurm-v1");
         assert_found(&f, "42 slurm_v1 /slurm/uid_1000/job_42 of 1000, 42.cn2 slurm_v1 /slurm_cn2/uid_1002/job_42 of 1002, "
-                         "43 slurm_v1 /slurm/uid_1000/job_43 of 1000, 44 slurm_v1 /slurm/uid_1001/job_44 of 1001, "
-                         "45 slurm_v1 /slurm/uid_1000/job_45 of 1000");
+                         "43 slurm_v1 /slurm/uid_1000/job_43 of 1000, 44 slurm_v1 /slurm/uid_1001/job_44 of 1001");
+        assert_string_equal(await_group(&f).job, "45");
         assert_int_equal(n_unrecognized(&f), 1); /* "leftover", which is in three hierarchies */
         end(&f);
 }
@@ -331,21 +355,71 @@ static void only_directories_that_lead_to_jobs_are_watched(void **state) {
         end(&f);
 }
 
-static void a_job_that_comes_to_be_in_more_hierarchies_is_handed_out_wider(void **state) {
+static void a_job_is_waited_for_in_all_hierarchies_of_its_kind(void **state) {
         Fixture f = {};
 
         (void)state;
-        begin_copy(&f, "slurm-v1");
+        begin_copy_of_v1(&f);
         free(found(&f));
         make(&f, "memory/slurm/uid_1000/job_99");
-        assert_found(&f, "99 slurm_v1 /slurm/uid_1000/job_99 of 1000");
-        make(&f, "cpu,cpuacct/slurm/uid_1000/job_99");
-        assert_found(&f, "wider 99 slurm_v1 /slurm/uid_1000/job_99 of 1000");
         assert_found(&f, "");
+        make(&f, "cpu,cpuacct/slurm/uid_1000/job_99");
+        assert_found(&f, "");
+        make(&f, "cpuset/slurm/uid_1000/job_99");
+        assert_found(&f, "99 slurm_v1 /slurm/uid_1000/job_99 of 1000");
+        end(&f);
+}
 
+static void a_job_is_not_waited_for_for_ever(void **state) {
+        FoundGroup group;
+        Fixture f = {};
+
+        (void)state;
+        begin_copy_of_v1(&f);
+        free(found(&f));
+        make(&f, "memory/slurm/uid_1000/job_99");
+        make(&f, "cpuset/slurm/uid_1000/job_99");
         make(&f, "memory/slurm/uid_1000/job_98");
-        make(&f, "cpuset/slurm/uid_1000/job_98");
-        assert_found(&f, "98 slurm_v1 /slurm/uid_1000/job_98 of 1000");
+        make_away(&f, "memory/slurm/uid_1000/job_98");
+        group = await_group(&f);
+        assert_string_equal(group.job, "99");
+        assert_string_equal(group.place.cpuacct, "");
+        assert_string_equal(group.place.cpuset, group.place.memory);
+        assert_found(&f, "");
+        assert_false(is_readable(&f));
+        end(&f);
+}
+
+/* As Slurm does it between the steps of a job. */
+static void a_job_made_anew_in_all_hierarchies_is_handed_out_once_more(void **state) {
+        static const char *const groups[] = { "cpu,cpuacct/slurm/uid_1001/job_44", "memory/slurm/uid_1001/job_44",
+                                              "cpuset/slurm/uid_1001/job_44" };
+        Fixture f = {};
+
+        (void)state;
+        tree_copy_to("/dev/shm", "slurm-v1", f.root); /* as in cgroupfs, no inode's number comes twice */
+        begin(&f, f.root);
+        free(found(&f));
+        for (size_t i = 0; i < N_ELEMENTS(groups); i++)
+                make_away(&f, groups[i]);
+        for (size_t i = 0; i < N_ELEMENTS(groups); i++)
+                make(&f, groups[i]);
+        assert_found(&f, "44 slurm_v1 /slurm/uid_1001/job_44 of 1001");
+        end(&f);
+}
+
+/* Its other hierarchy has it still: what was waited for, or is to be handed out, is not lost. */
+static void a_job_that_is_gone_from_one_hierarchy_is_handed_out_from_another(void **state) {
+        Fixture f = {};
+
+        (void)state;
+        begin_copy_of_v1(&f);
+        make_away(&f, "cpu,cpuacct/slurm/uid_1001/job_44");
+        assert_int_equal(finder_scan(f.finder), 0);
+        for (FoundGroup group; finder_next(f.finder, &group) == 0;)
+                assert_string_not_equal(group.job, "44");
+        assert_string_equal(await_group(&f).job, "44");
+        assert_found(&f, "");
         end(&f);
 }
 
@@ -489,7 +563,10 @@ int main(void) {
                 cmocka_unit_test(a_group_that_is_gone_before_it_is_asked_for_is_not_handed_out),
                 cmocka_unit_test(directories_on_the_way_may_come_and_go),
                 cmocka_unit_test(only_directories_that_lead_to_jobs_are_watched),
-                cmocka_unit_test(a_job_that_comes_to_be_in_more_hierarchies_is_handed_out_wider),
+                cmocka_unit_test(a_job_is_waited_for_in_all_hierarchies_of_its_kind),
+                cmocka_unit_test(a_job_is_not_waited_for_for_ever),
+                cmocka_unit_test(a_job_made_anew_in_all_hierarchies_is_handed_out_once_more),
+                cmocka_unit_test(a_job_that_is_gone_from_one_hierarchy_is_handed_out_from_another),
                 cmocka_unit_test(a_link_is_not_followed),
                 cmocka_unit_test(lost_events_are_made_good_by_reading_all_again),
                 cmocka_unit_test(what_cannot_be_watched_is_read_once_and_counted),

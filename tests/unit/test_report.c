@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,9 +7,13 @@
 
 #include <cmocka.h>
 
+#include "analysis/advice.h"
 #include "client/json.h"
 #include "client/question.h"
 #include "client/report.h"
+#include "util/file.h"
+
+#define REPORTS "tests/data/reports/"
 
 static const char job_json[] =
         "{\"id\":\"train-17\",\"name\":\"resnet\\u001b[2J\",\"state\":\"finished\","
@@ -35,7 +40,7 @@ static int set_up(void **state) {
 
         *state = f;
         f->screen = (Screen){ .out = &f->out, .width = 80 };
-        return arena_init(&f->arena, 1024 * 1024);
+        return arena_init(&f->arena, 4 * 1024 * 1024);
 }
 
 static int tear_down(void **state) {
@@ -58,12 +63,37 @@ static const Value *read_value(Fixture *f, const char *text) {
         return value;
 }
 
+static void read_whole(const char *path, char **ret) {
+        assert_int_equal(file_read_at(AT_FDCWD, path, 1024 * 1024, ret, NULL), 0);
+}
+
+static const Value *read_document(Fixture *f, const char *name) {
+        scoped(freep) char *text = NULL;
+        char path[128];
+
+        snprintf(path, sizeof(path), REPORTS "%s.json", name);
+        read_whole(path, &text);
+        return read_value(f, text);
+}
+
+/* Of one of the documents in tests/data/reports. */
+static const char *report_of(Fixture *f, const Value *job, const JobResults *results) {
+        buffer_clear(&f->out);
+        report_write(&f->screen, job, NULL, results);
+        assert_int_equal(buffer_error(&f->out), 0);
+        return f->out.text;
+}
+
+static const char *report_document(Fixture *f, const char *name) {
+        return report_of(f, read_document(f, name), NULL);
+}
+
 static const char *report(Fixture *f, const char *note, int status, int signal, bool has_node) {
         scoped(buffer_deinit) Buffer text = {};
 
         buffer_printf(&text, job_json, note, status, signal);
         buffer_clear(&f->out);
-        report_write(&f->screen, read_value(f, text.text), has_node ? read_value(f, node_json) : NULL);
+        report_write(&f->screen, read_value(f, text.text), has_node ? read_value(f, node_json) : NULL, NULL);
         assert_int_equal(buffer_error(&f->out), 0);
         return f->out.text;
 }
@@ -92,7 +122,7 @@ static void it_says_what_ran_where_how_long_and_how_it_ended(void **state) {
         assert_says(text, "python3 train.py");
         assert_says(text, "n17, 64 CPUs, rank 3, process 42, by alice");
         assert_says(text, "1 min 23 s");
-        assert_says(text, "CPU 12.5 s user, 250 ms system; largest process 1.00 GiB");
+        assert_says(text, "CPU 12.5 s user, 250 ms system, largest process 1.00 GiB");
         assert_says(text, "batch=256");
 }
 
@@ -111,8 +141,15 @@ static void what_is_absent_says_why(void **state) {
 }
 
 static void a_signal_has_its_name(void **state) {
-        assert_says(report(*state, "", 137, 9, true), "finished: Killed");
-        assert_says(report(*state, "", 3, 0, true), "finished: exit 3");
+        assert_says(report(*state, "", 137, 9, true), "finished: Killed (signal 9)");
+        assert_says(report(*state, "", 3, 0, true), "finished: exit 3\n");
+}
+
+static void what_a_shell_means_by_a_status_is_said(void **state) {
+        assert_says(report(*state, "", 137, 0, true), "finished: exit 137 (Killed)");
+        assert_says(report(*state, "", 127, 0, true), "finished: exit 127 (not found)");
+        assert_says(report(*state, "", 126, 0, true), "finished: exit 126 (it could not be run)");
+        assert_says(report(*state, "", 255, 0, true), "finished: exit 255\n");
 }
 
 static void a_note_is_shown(void **state) {
@@ -145,9 +182,357 @@ static void answers_without_what_we_expect_do_no_harm(void **state) {
 
         for (size_t i = 0; i < N_ELEMENTS(answers); i++) {
                 buffer_clear(&f->out);
-                report_write(&f->screen, read_value(f, answers[i]), read_value(f, answers[i]));
+                report_write(&f->screen, read_value(f, answers[i]), read_value(f, answers[i]), NULL);
                 assert_int_equal(buffer_error(&f->out), 0);
         }
+}
+
+/* --- the job itself ------------------------------------------------------------------------------- */
+
+static void what_was_given_is_set_against_what_was_used(void **state) {
+        const char *text = report_document(*state, "scope");
+
+        assert_says(text, "n17, 64 CPUs, rank 3 of 8, node 1 of 4, process 4242, by alice");
+        assert_says(text, "in its own scope perfd-train-17.scope");
+        assert_says(text, "cores     3.10 of 32, peak 8.02~   ##++++.................. 9.7 %\n");
+        assert_says(text, "memory    31.0 GiB of 32.0 GiB     #######################. 97 % of its limit\n");
+        assert_says(text, "CPU hours 4.29 of 44.3 used (4.0 % in the kernel), 40.0 unused\n");
+        assert_says(text, "processes 48~ at once with threads, the largest had 1.00 GiB\n");
+        assert_says(text, "disks     12.3 GiB in 51234 reads, 1.50 GiB in 1234 writes\n");
+}
+
+static void waiting_and_throttling_are_shares_of_the_time(void **state) {
+        const char *text = report_document(*state, "scope");
+
+        assert_says(text, "waited    for CPUs 61 % of the time, memory <0.1 %, I/O 12 % (stalled 7.0 %)\n");
+        assert_says(text, "throttled in 40 % of its quota's periods, 2 min 03 s over its threads\n");
+}
+
+static void the_node_is_brief_beside_a_jobs_own_numbers(void **state) {
+        const char *text = report_document(*state, "scope");
+
+        assert_says(text, "The node meanwhile, 64 CPUs and 256 GiB\n");
+        assert_says(text, "CPUs      43.2 % busy, 98.1 %~ peak, busiest 100.0 %~\n");
+        assert_says(text, "disks     1.50 GiB read, 12.5 MiB written\n");
+        assert_null(strstr(text, "CPUs of the node meanwhile"));
+}
+
+static void a_job_without_a_cgroup_has_the_nodes_numbers(void **state) {
+        const char *text = report_document(*state, "none");
+
+        assert_says(text, "none of its own: the numbers are the node's");
+        assert_says(text, "CPUs of the node meanwhile");
+        assert_says(text, "itself    CPU 4 h 07 min user");
+        assert_null(strstr(text, "Given and used"));
+}
+
+static void cpu_time_by_wait4_is_shown_and_the_rest_said_to_be_unknown(void **state) {
+        const char *text = report_document(*state, "subreaper");
+
+        assert_says(text, "none of its own: CPU time by wait4 at its end");
+        assert_says(text, "CPU hours 4.29 of 44.3 used");
+        assert_says(text, "not known peak cores, memory, waiting, throttling, disks, number of processes\n"
+                          "            (the job has no cgroup of its own)\n");
+        assert_says(text, "CPUs of the node meanwhile");
+}
+
+static void reasons_are_said_once_each(void **state) {
+        const char *text = report_document(*state, "running");
+
+        assert_says(text, "not known peak cores (too short: no observation fell into it)\n");
+        assert_says(text, "not known memory, throttling, disks, number of processes (the controller is\n"
+                          "            not enabled in its cgroup)\n");
+}
+
+static void a_job_that_runs_is_shown_as_of_now(void **state) {
+        const char *text = report_document(*state, "running");
+
+        assert_says(text, "Job run-1 (resnet50)  running\n");
+        assert_says(text, "time      120 ms since ");
+        assert_says(text, "cores     0.90 of 64 ");
+        assert_says(text, "CPU time  108 ms of 7.68 s used (4.0 % in the kernel), 7.57 s unused\n");
+        assert_says(text, "load (so far) ");
+        assert_says(text, "cgroup    its own, /system.slice/ssh.service/perfd-run-1\n");
+}
+
+static void an_answer_of_an_older_perfd_is_a_report(void **state) {
+        Fixture *f = *state;
+
+        buffer_clear(&f->out);
+        report_write(&f->screen, read_document(f, "older"), read_value(f, node_json), NULL);
+        assert_says(f->out.text, "n17, 64 CPUs, rank 3, process 4242, by alice");
+        assert_says(f->out.text, "CPUs of the node meanwhile");
+        assert_says(f->out.text, "~ from samples every 1 s");
+        assert_null(strstr(f->out.text, "cgroup"));
+}
+
+static const Value *read_own(Fixture *f, const char *metrics) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        buffer_printf(&text, "{\"id\":\"j\",\"state\":\"finished\",\"begin_ms\":1000,\"end_ms\":11000,\"enclosure\":\"found\","
+                             "\"cgroup\":\"/a/b\",\"on\":{\"hostname\":\"n\",\"cpus\":4,\"memory_bytes\":1073741824},\"metrics\":[%s]}",
+                      metrics);
+        return read_value(f, text.text);
+}
+
+#define OWN(key, value, unit) "{\"key\":\"" key "\",\"value\":" #value ",\"unit\":\"" unit "\",\"quality\":\"exact\",\"scope\":\"job\"}"
+
+static void memory_without_a_limit_is_of_the_nodes(void **state) {
+        const char *text = report_of(*state, read_own(*state, OWN("job_memory_peak_bytes", 536870912.0, "bytes")), NULL);
+
+        assert_says(text, "512 MiB of 1.00 GiB ");
+        assert_says(text, " 50 % of the node's\n");
+        assert_says(text, "cgroup    found, /a/b\n");
+}
+
+static void what_was_killed_for_lack_of_memory_stands_out(void **state) {
+        const char *text = report_of(*state, read_own(*state, OWN("job_oom_kills", 1.0, "1") ","
+                                                              OWN("job_memory_high_events", 12.0, "1")), NULL);
+
+        assert_says(text, "            1 process killed for lack of memory,\n            slowed down 12 times at memory.high\n");
+}
+
+static void a_job_that_was_never_throttled_says_so_in_passing(void **state) {
+        const char *text = report_of(*state, read_own(*state, OWN("job_psi_cpu_some_seconds", 20.0, "s") ","
+                                                              OWN("job_cpu_throttled_ratio", 0.0, "ratio")), NULL);
+
+        assert_says(text, "waited    for CPUs 100 % of the time, never throttled\n");
+        assert_null(strstr(text, "throttled in"));
+}
+
+static void a_found_cgroup_that_is_long_keeps_its_end(void **state) {
+        const char *text = report_of(*state, read_value(*state, "{\"id\":\"j\",\"state\":\"running\",\"enclosure\":\"found\",\"cgroup\":"
+                "\"/system.slice/slurmstepd.scope/a-name-that-is-very-long-indeed-and-then-some/job_4711/step_0/user/task_0\"}"), NULL);
+
+        assert_says(text, "found, .../job_4711/step_0/user/task_0\n");
+}
+
+/* --- phases --------------------------------------------------------------------------------------- */
+
+static void phases_have_time_share_and_cores(void **state) {
+        const char *text = report_document(*state, "scope");
+
+        assert_says(text, "Phases                          time  share                               cores\n");
+        assert_says(text, "  before the first mark       2.10 s  ..............................       0.80\n");
+        assert_says(text, "  train                   1 h 12 min  ##########################....       3.40\n");
+}
+
+static const Value *read_phases(Fixture *f, const char *phases, const char *more) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        buffer_printf(&text, "{\"id\":\"j\",\"state\":\"running\",\"begin_ms\":1000,\"on\":{\"cpus\":4,\"time_ms\":21000},"
+                             "\"phases\":[%s]%s}", phases, more);
+        return read_value(f, text.text);
+}
+
+static void phases_of_one_name_are_added_up(void **state) {
+        const char *text = report_of(*state, read_phases(*state,
+                "{\"name\":\"load\",\"begin_ms\":1000,\"end_ms\":2000,\"seconds\":1.0},"
+                "{\"name\":\"train\",\"begin_ms\":2000,\"end_ms\":6000,\"seconds\":4.0,"
+                "\"metrics\":[" OWN("job_cpus_used", 1.0, "cpus") "]},"
+                "{\"name\":\"load\",\"begin_ms\":6000,\"end_ms\":7000,\"seconds\":1.0},"
+                "{\"name\":\"train\",\"begin_ms\":7000,\"end_ms\":null,\"seconds\":12.0,"
+                "\"metrics\":[" OWN("job_cpus_used", 3.0, "cpus") "]}", ""), NULL);
+
+        assert_says(text, "  load (2 times)                  2 s ");
+        assert_says(text, "  train (2 times so far)         16 s ");
+        assert_says(text, " 2.50\n"); /* by their time */
+}
+
+static void of_many_phases_the_longest_are_shown(void **state) {
+        scoped(buffer_deinit) Buffer phases = {};
+        const char *text;
+
+        for (unsigned i = 0; i < 300; i++)
+                buffer_printf(&phases, "%s{\"name\":\"epoch %u\",\"begin_ms\":1,\"end_ms\":2,\"seconds\":%u.0}",
+                              i > 0 ? "," : "", i, i == 7 ? 1000 : 1);
+        text = report_of(*state, read_phases(*state, phases.text, ",\"phases_truncated\":true"), NULL);
+
+        assert_says(text, "  epoch 0 ");
+        assert_says(text, "  epoch 7       16 min 40 s  #");
+        assert_null(strstr(text, "epoch 6 "));
+        assert_says(text, "  and 294 more, 4 min 54 s together\n  and others that are not listed\n");
+}
+
+static void phases_of_a_job_without_a_cgroup_have_the_nodes_cpus(void **state) {
+        const char *text = report_of(*state, read_phases(*state,
+                "{\"name\":\"a\",\"begin_ms\":1000,\"end_ms\":null,\"metrics\":["
+                "{\"key\":\"cpu_avg_utilization_pct\",\"value\":50.0,\"unit\":\"%\",\"quality\":\"exact\","
+                "\"scope\":\"node\"}]}", ""), NULL);
+
+        assert_says(text, "node's CPUs\n");
+        assert_says(text, "  a (so far)           20 s  "); /* since nobody said how long */
+        assert_says(text, " 2\n");
+}
+
+/* --- what was measured, advice -------------------------------------------------------------------- */
+
+static void results_show_their_score_or_their_first_numbers(void **state) {
+        JobResults results = { .n = 2, .has_more = true };
+        const char *text;
+
+        job_result_format(read_value(*state, "{\"name\":\"Copy\",\"component\":\"dd\",\"score\":8123.5,"
+                                             "\"document\":{\"@result\":{\"a\":1}}}"), &results.items[0]);
+        job_result_format(read_value(*state, "{\"name\":\"Step\",\"component\":\"\",\"score\":null,\"document\":{\"@result\":"
+                                             "{\"note\":\"x\",\"a\":1.5,\"b\":2,\"c\":3,\"d\":4}}}"), &results.items[1]);
+        text = report_of(*state, read_document(*state, "scope"), &results);
+        assert_says(text, "Measured\n  Copy (dd)               score 8124\n  Step                    a 1.50, b 2, c 3\n  and more\n");
+}
+
+static void advice_comes_last_with_the_name_of_its_rule(void **state) {
+        const char *text = report_document(*state, "scope");
+
+        assert_says(text, "\nAdvice\n"
+                          "  ! It was throttled 40 % of the time, though it used 3.1 of its quota of 32\n"
+                          "    CPUs on average: start fewer threads, or ask for more CPUs. [throttled]\n");
+        assert_string_equal(strstr(text, "[memory-limit]"), "[memory-limit]\n");
+}
+
+static void every_rule_of_advice_is_in_the_manual_and_no_other(void **state) {
+        scoped(freep) char *page = NULL;
+        size_t n_rules = 0, n_items = 0;
+        char *section, item[64];
+
+        (void)state;
+        read_whole("man/perfctl-report.1", &page);
+        section = strstr(page, ".Sh ADVICE\n");
+        assert_non_null(section);
+        strstr(section + 1, "\n.Sh ")[0] = '\0';
+        for (const char *const *rule = advice_rules; *rule; rule++, n_rules++) {
+                snprintf(item, sizeof(item), "\n.It Li %s\n", *rule);
+                assert_says(section, item);
+        }
+        for (const char *at = section; (at = strstr(at, "\n.It ")); at++)
+                n_items++;
+        assert_int_equal(n_items, n_rules);
+        assert_true(n_rules > 5);
+}
+
+/* --- on every screen ------------------------------------------------------------------------------ */
+
+static size_t columns_of(const char *line, size_t n_bytes) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < n_bytes; i++)
+                n += ((unsigned char)line[i] & 0xc0) != 0x80;
+        return n;
+}
+
+static unsigned assert_fits(const Fixture *f) {
+        unsigned n_lines = 0;
+
+        for (const char *line = f->out.text; *line; line = strchr(line, '\n') + 1, n_lines++) {
+                size_t n = strcspn(line, "\n");
+
+                if (columns_of(line, n) > f->screen.width)
+                        fail_msg("wider than %u columns: %.*s", f->screen.width, (int)n, line);
+                assert_true(n == 0 || line[n - 1] != ' ');
+        }
+        return n_lines;
+}
+
+static void every_report_fits_every_width(void **state) {
+        static const char *const names[] = { "scope", "subreaper", "none", "older", "running" };
+        static const unsigned widths[] = { 60, 80, 100, 120 };
+        Fixture *f = *state;
+
+        for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+                const Value *job = read_document(f, names[i]);
+
+                for (size_t k = 0; k < 2 * N_ELEMENTS(widths); k++) {
+                        f->screen.width = widths[k / 2];
+                        f->screen.has_unicode = k % 2;
+                        (void)report_of(f, job, NULL);
+                        assert_in_range(assert_fits(f), 10, f->screen.width < 80 ? 44 : 40);
+                }
+        }
+}
+
+static void without_utf8_there_is_none(void **state) {
+        for (const char *p = report_document(*state, "scope"); *p; p++)
+                assert_true((unsigned char)*p < 0x80);
+}
+
+static void colours_are_there_only_when_asked_for(void **state) {
+        Fixture *f = *state;
+
+        assert_null(strchr(report_document(f, "scope"), '\x1b'));
+        f->screen.has_color = true;
+        assert_says(report_document(f, "scope"), "\x1b[");
+}
+
+/* The document with every string of its own replaced, and each value by one of another type. */
+static void put_spoilt(Json *json, const Value *value, const char *text, size_t *at, size_t i_wrong, unsigned wrong) {
+        static const char *const others[] = { "null", "true", "-3", "1e308", "\"x\"", "[]", "[[null]]", "{}", "{\"value\":{}}" };
+
+        if ((*at)++ == i_wrong) {
+                json_raw(json, others[wrong % N_ELEMENTS(others)]);
+                return;
+        }
+
+        switch (value->type) {
+        case VALUE_OBJECT:
+                json_object_begin(json);
+                for (size_t i = 0; i < value->n_members; i++) {
+                        json_key(json, value->members[i].key);
+                        put_spoilt(json, &value->members[i].value, text, at, i_wrong, wrong);
+                }
+                json_object_end(json);
+                break;
+        case VALUE_LIST:
+                json_array_begin(json);
+                for (size_t i = 0; i < value->n_items; i++)
+                        put_spoilt(json, &value->items[i], text, at, i_wrong, wrong);
+                json_array_end(json);
+                break;
+        case VALUE_STRING:
+                json_string(json, text ? text : value->string);
+                break;
+        default:
+                value_write_json(value, json);
+        }
+}
+
+static const Value *spoil(Fixture *f, const Value *job, const char *text, size_t i_wrong, unsigned wrong) {
+        scoped(buffer_deinit) Buffer out = {};
+        size_t at = 0;
+        Json json;
+
+        json_init(&json, &out);
+        put_spoilt(&json, job, text, &at, i_wrong, wrong);
+        return at > i_wrong || i_wrong == SIZE_MAX ? read_value(f, out.text) : NULL;
+}
+
+static void nothing_of_an_answer_reaches_the_terminal_raw(void **state) {
+        static const char *const names[] = { "scope", "subreaper", "running" };
+        Fixture *f = *state;
+
+        for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+                const Value *job = read_document(f, names[i]);
+                const char *text = report_of(f, spoil(f, job, "\x1b[2J\x07\r\n\t\x7f\xc2\x9b\xe2\x80\xae;", SIZE_MAX, 0), NULL);
+
+                for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+                        assert_true(*p == '\n' || (*p >= 0x20 && *p < 0x7f));
+        }
+}
+
+static void no_value_of_another_type_does_harm(void **state) {
+        Fixture *f = *state;
+        scoped(freep) char *text = NULL;
+        unsigned n = 0;
+
+        read_whole(REPORTS "scope.json", &text);
+        for (size_t i = 0; i < 2000; i++) {
+                const Value *spoilt;
+
+                arena_reset(&f->arena);
+                spoilt = spoil(f, read_value(f, text), NULL, i, (unsigned)i);
+                if (!spoilt)
+                        break;
+                assert_true(strlen(report_of(f, spoilt, NULL)) > 0);
+                n++;
+        }
+        assert_in_range(n, 200, 1999);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -159,11 +544,36 @@ int main(void) {
                 TEST(numbers_have_bars_units_and_marks),
                 TEST(what_is_absent_says_why),
                 TEST(a_signal_has_its_name),
+                TEST(what_a_shell_means_by_a_status_is_said),
                 TEST(a_note_is_shown),
                 TEST(it_can_do_without_the_node),
                 TEST(nothing_of_a_job_reaches_the_terminal_raw),
                 TEST(it_fits_on_one_screen),
                 TEST(answers_without_what_we_expect_do_no_harm),
+                TEST(what_was_given_is_set_against_what_was_used),
+                TEST(waiting_and_throttling_are_shares_of_the_time),
+                TEST(the_node_is_brief_beside_a_jobs_own_numbers),
+                TEST(a_job_without_a_cgroup_has_the_nodes_numbers),
+                TEST(cpu_time_by_wait4_is_shown_and_the_rest_said_to_be_unknown),
+                TEST(reasons_are_said_once_each),
+                TEST(a_job_that_runs_is_shown_as_of_now),
+                TEST(an_answer_of_an_older_perfd_is_a_report),
+                TEST(memory_without_a_limit_is_of_the_nodes),
+                TEST(what_was_killed_for_lack_of_memory_stands_out),
+                TEST(a_job_that_was_never_throttled_says_so_in_passing),
+                TEST(a_found_cgroup_that_is_long_keeps_its_end),
+                TEST(phases_have_time_share_and_cores),
+                TEST(phases_of_one_name_are_added_up),
+                TEST(of_many_phases_the_longest_are_shown),
+                TEST(phases_of_a_job_without_a_cgroup_have_the_nodes_cpus),
+                TEST(results_show_their_score_or_their_first_numbers),
+                TEST(advice_comes_last_with_the_name_of_its_rule),
+                TEST(every_rule_of_advice_is_in_the_manual_and_no_other),
+                TEST(every_report_fits_every_width),
+                TEST(without_utf8_there_is_none),
+                TEST(colours_are_there_only_when_asked_for),
+                TEST(nothing_of_an_answer_reaches_the_terminal_raw),
+                TEST(no_value_of_another_type_does_harm),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

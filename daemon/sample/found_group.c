@@ -1,0 +1,78 @@
+#include "sample/found_group.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "util/scoped.h"
+
+#define HOST_NAME_BYTES 65
+
+/* All hierarchies that it is in. False: none any more. */
+static bool find_place(const CgroupTree *tree, const char *path, CgroupPlace *ret) {
+        bool is_there = false;
+
+        *ret = (CgroupPlace){};
+        for (Hierarchy h = 0; h < N_HIERARCHIES; h++) {
+                char whole[CGROUP_PATH_MAX];
+                scoped(closep) int fd = -1;
+
+                if (cgroup_tree_path(tree, h, path, whole) == 0 && cgroup_tree_open(tree, h, whole, &fd) == 0)
+                        is_there = cgroup_place_set(ret, h, whole) == 0 || is_there;
+        }
+        return is_there;
+}
+
+/* Packages of Slurm that can do with several slurmd name the node even when there is one, as this machine. */
+static bool is_host(const char *node) {
+        char host[HOST_NAME_BYTES] = "";
+        size_t n;
+
+        (void)gethostname(host, sizeof(host) - 1);
+        n = strcspn(host, ".");
+        return (strncmp(node, host, n) == 0 && node[n] == '\0') || strcmp(node, host) == 0;
+}
+
+static bool take_names(FoundGroup *found, const PatternMatch *match) {
+        const char *node = match->node[0] && !is_host(match->node) ? match->node : "";
+        int n = snprintf(found->job, sizeof(found->job), "%s%s%s", match->job, *node ? "." : "", node);
+
+        memcpy(found->path_job, match->job, sizeof(found->path_job));
+        memcpy(found->node, match->node, sizeof(found->node));
+        return (size_t)n < sizeof(found->job);
+}
+
+int found_group_find(const CgroupTree *tree, const FinderRule *rule, const char *path, FoundGroup *ret) {
+        FoundGroup found = {};
+        PatternMatch match;
+
+        if (pattern_match(&rule->pattern, path, &match) != 0 || !take_names(&found, &match))
+                return FOUND_GROUP_NAMELESS;
+        if (!find_place(tree, path, &found.place))
+                return FOUND_GROUP_GONE;
+
+        found.is_sluid = match.is_sluid;
+        found.has_uid = match.has_uid;
+        found.uid = match.uid;
+        memcpy(found.pattern, rule->setting, sizeof(found.pattern));
+        *ret = found;
+        return 0;
+}
+
+static const char *label_of(const JobInfo *info, const char *key) {
+        for (size_t i = 0; i < info->n_labels; i++)
+                if (strcmp(info->labels[i].key, key) == 0)
+                        return info->labels[i].value;
+        return NULL;
+}
+
+bool found_group_is_of(const FoundGroup *found, const JobInfo *info) {
+        const char *job = label_of(info, found->is_sluid ? "sluid" : "slurm_job"), *node = label_of(info, "slurm_node");
+
+        if (strcmp(found->job, info->id) == 0)
+                return true;
+        if (!job || strcasecmp(job, found->path_job) != 0)
+                return false;
+        return !found->node[0] || !node || strcmp(node, found->node) == 0;
+}

@@ -1,0 +1,89 @@
+#include "analysis/statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int compare_doubles(const void *a, const void *b) {
+        double x = *(const double *)a, y = *(const double *)b;
+
+        return (x > y) - (x < y);
+}
+
+double quantile_of_sorted(const double *values, size_t n, double q) {
+        double place = q * (double)(n - 1), below = floor(place), part = place - below, low, high;
+
+        if (n == 0)
+                return NAN;
+
+        low = values[(size_t)below];
+        high = values[(size_t)below + 1 < n ? (size_t)below + 1 : n - 1];
+        /* From the nearer neighbour, so that a part of 1 is the next value and not a rounding error beside it. */
+        return part < 0.5 ? low + (high - low) * part : high - (high - low) * (1 - part);
+}
+
+/* Sums of powers of the distances from the mean. */
+static void sum_distances(const double *values, size_t n, double mean, double *ret_squares, double *ret_cubes) {
+        double squares = 0, cubes = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                double distance = values[i] - mean;
+
+                squares += distance * distance;
+                cubes += distance * distance * distance;
+        }
+
+        *ret_squares = squares;
+        *ret_cubes = cubes;
+}
+
+static double mean_of(const double *values, size_t n) {
+        double sum = 0;
+
+        for (size_t i = 0; i < n; i++)
+                sum += values[i];
+        return sum / (double)n;
+}
+
+/* n / ((n - 1)(n - 2)) × Σ ((x - mean) / sd)³ */
+static double skew_of(size_t n, double sd, double cubes) {
+        double count = (double)n;
+
+        if (n < 3)
+                return NAN;
+        return sd > 0 ? count / ((count - 1) * (count - 2)) * cubes / (sd * sd * sd) : 0;
+}
+
+static double ratio_of(double a, double b) {
+        return b != 0 ? a / b : NAN;
+}
+
+void statistics_of(double *values, size_t n, Statistics *ret) {
+        double squares, cubes;
+
+        *ret = (Statistics){
+                .mean = NAN, .median = NAN, .sd = NAN, .standard_error = NAN, .min = NAN, .max = NAN, .q1 = NAN,
+                .q3 = NAN, .iqr = NAN, .cov = NAN, .covm = NAN, .skew = NAN,
+        };
+        if (n == 0)
+                return;
+
+        qsort(values, n, sizeof(*values), compare_doubles);
+        ret->n = n;
+        ret->min = values[0];
+        ret->max = values[n - 1];
+        /* Rounding must not make of equal values a spread. */
+        ret->mean = ret->min < ret->max ? mean_of(values, n) : ret->min;
+        ret->median = quantile_of_sorted(values, n, 0.5);
+        ret->q1 = quantile_of_sorted(values, n, 0.25);
+        ret->q3 = quantile_of_sorted(values, n, 0.75);
+        ret->iqr = ret->q3 - ret->q1;
+        ret->covm = ratio_of(ret->iqr, ret->median);
+        if (n < 2)
+                return;
+
+        sum_distances(values, n, ret->mean, &squares, &cubes);
+        ret->sd = sqrt(squares / (double)(n - 1));
+        ret->standard_error = ret->sd / sqrt((double)n);
+        ret->cov = ratio_of(ret->sd, ret->mean);
+        ret->skew = skew_of(n, ret->sd, cubes);
+}

@@ -1,0 +1,175 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/statistics.h"
+#include "client/json.h"
+#include "util/scoped.h"
+
+static void assert_near(double a, double b) {
+        assert_true(fabs(a - b) <= 1e-9 * (1 + fabs(b)));
+}
+
+/* As numpy computes them, and the skew by pandas' formula. */
+static void a_sample_is_summed_up_as_numpy_and_pandas_do(void **state) {
+        double values[] = { 3.5, 1.25, 9, 2, 2.75, 4.125 };
+        Statistics s;
+
+        (void)state;
+        statistics_of(values, 6, &s);
+        assert_int_equal(s.n, 6);
+        assert_near(s.mean, 3.7708333333333335);
+        assert_near(s.median, 3.125);
+        assert_near(s.sd, 2.75954781923899);
+        assert_near(s.standard_error, 1.126580679657599);
+        assert_near(s.min, 1.25);
+        assert_near(s.max, 9);
+        assert_near(s.q1, 2.1875);
+        assert_near(s.q3, 3.96875);
+        assert_near(s.iqr, 1.78125);
+        assert_near(s.cov, 0.7318137863175221);
+        assert_near(s.covm, 0.57);
+        assert_near(s.skew, 1.7184927211831131);
+}
+
+static void what_needs_more_values_is_not_a_number(void **state) {
+        double values[] = { 5, 7 };
+        Statistics s;
+
+        (void)state;
+        statistics_of(values, 0, &s);
+        assert_true(isnan(s.median) && isnan(s.mean) && isnan(s.min));
+        statistics_of(values, 1, &s);
+        assert_true(s.median == 5 && s.q1 == 5 && s.max == 5 && isnan(s.sd) && isnan(s.cov) && isnan(s.skew));
+        statistics_of(values, 2, &s);
+        assert_true(s.median == 6 && !isnan(s.sd) && isnan(s.skew));
+}
+
+static void equal_values_have_no_spread(void **state) {
+        double values[] = { 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1 };
+        Statistics s;
+
+        (void)state;
+        statistics_of(values, 7, &s);
+        assert_true(s.sd == 0 && s.iqr == 0 && s.cov == 0 && s.skew == 0 && s.mean == 0.1);
+}
+
+static void ratios_to_zero_are_none(void **state) {
+        double values[] = { -1, 0, 1 };
+        Statistics s;
+
+        (void)state;
+        statistics_of(values, 3, &s);
+        assert_true(isnan(s.cov) && isnan(s.covm) && s.skew == 0);
+}
+
+static void quantiles_interpolate_between_neighbours(void **state) {
+        const double values[] = { 1, 2, 4, 8 };
+
+        (void)state;
+        assert_near(quantile_of_sorted(values, 4, 0), 1);
+        assert_near(quantile_of_sorted(values, 4, 0.5), 3);
+        assert_near(quantile_of_sorted(values, 4, 0.9), 6.8);
+        assert_true(quantile_of_sorted(values, 4, 1) == 8);
+        assert_true(isnan(quantile_of_sorted(values, 0, 0.5)));
+}
+
+/* --- real batches ----------------------------------------------------------------------------- */
+
+static const struct {
+        const char *key;
+        size_t offset;
+} golden_fields[] = {
+        { "mean", offsetof(Statistics, mean) },
+        { "median", offsetof(Statistics, median) },
+        { "std_ddof1", offsetof(Statistics, sd) },
+        { "std_error", offsetof(Statistics, standard_error) },
+        { "min", offsetof(Statistics, min) },
+        { "max", offsetof(Statistics, max) },
+        { "q1_linear", offsetof(Statistics, q1) },
+        { "q3_linear", offsetof(Statistics, q3) },
+        { "iqr", offsetof(Statistics, iqr) },
+        { "cov", offsetof(Statistics, cov) },
+        { "covm", offsetof(Statistics, covm) },
+        { "skew_pandas", offsetof(Statistics, skew) },
+};
+
+static void check_column(const Value *golden) {
+        const Value *list = value_get(golden, "values");
+        double values[64];
+        Statistics s;
+
+        assert_true(list && list->n_items <= N_ELEMENTS(values));
+        for (size_t i = 0; i < list->n_items; i++)
+                values[i] = list->items[i].type == VALUE_INT ? (double)list->items[i].integer : list->items[i].number;
+        statistics_of(values, list->n_items, &s);
+
+        for (size_t i = 0; i < N_ELEMENTS(golden_fields); i++) {
+                double ours = *(const double *)(const void *)((const char *)&s + golden_fields[i].offset), theirs;
+
+                if (value_get_double(golden, golden_fields[i].key, &theirs))
+                        assert_near(ours, theirs);
+                else
+                        assert_true(isnan(ours));
+        }
+}
+
+static char *read_golden(void) {
+        const char *directory = getenv("PERFD_FIXTURES");
+        char path[512], *text = NULL;
+        size_t n = 0;
+        FILE *file;
+
+        (void)snprintf(path, sizeof(path), "%s/thoth/golden_batch_statistics.json", directory ? directory : "../shared/fixtures");
+        file = fopen(path, "re");
+        if (!file)
+                return NULL;
+        assert_true(getdelim(&text, &n, '\0', file) > 0);
+        (void)fclose(file);
+        return text;
+}
+
+static void real_batches_have_their_known_statistics(void **state) {
+        scoped(freep) char *text = read_golden();
+        scoped(arena_deinit) Arena arena = {};
+        const Value *document;
+        JsonReader reader;
+        JsonError error;
+        size_t n_columns = 0;
+
+        (void)state;
+        if (!text)
+                skip();
+
+        assert_int_equal(arena_init(&arena, json_arena_size(strlen(text))), 0);
+        json_reader_init(&reader, text, strlen(text));
+        assert_int_equal(json_read(&reader, &arena, &document, &error), 0);
+        for (size_t i = 0; i < document->n_members; i++) {
+                const Value *stats = value_get(&document->members[i].value, "stats");
+
+                for (size_t k = 0; stats && k < stats->n_members; k++, n_columns++)
+                        check_column(&stats->members[k].value);
+        }
+        assert_true(n_columns > 20);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_sample_is_summed_up_as_numpy_and_pandas_do),
+                cmocka_unit_test(what_needs_more_values_is_not_a_number),
+                cmocka_unit_test(equal_values_have_no_spread),
+                cmocka_unit_test(ratios_to_zero_are_none),
+                cmocka_unit_test(quantiles_interpolate_between_neighbours),
+                cmocka_unit_test(real_batches_have_their_known_statistics),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
