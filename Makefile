@@ -33,7 +33,7 @@ TMPFILES_DIR ?= $(PREFIX)/lib/tmpfiles.d
 # Without pkg-config there is nothing to build yet; `make deps` says what to install.
 have_pkg_config := $(shell command -v pkg-config 2>/dev/null)
 pkg      = $(if $(have_pkg_config),$(shell pkg-config $(1) $(2) 2>/dev/null))
-CORE_PKGS   := libprotobuf-c
+CORE_PKGS   := libprotobuf-c yaml-0.1
 DAEMON_PKGS := libsystemd libmicrohttpd sqlite3 inih zlib
 CLIENT_PKGS := jansson
 

@@ -23,7 +23,8 @@ const CommandInfo command_info[N_COMMANDS] = {
                         "perfctl run --name resnet50 --label batch=256 -- ./train.sh > train.log",
                         "srun perfctl run -- ./solver",
                 },
-                .options = OPTION(JOB) | OPTION(NAME) | OPTION(LABEL) | OPTIONS_PLACE | OPTION(INDICATOR) | OPTION(SPOOL) | OPTION(VERBOSE),
+                .options = OPTION(JOB) | OPTION(NAME) | OPTION(LABEL) | OPTIONS_PLACE | OPTION(ENCLOSURE) | OPTION(WAIT) |
+                           OPTION(INDICATOR) | OPTION(SPOOL) | OPTION(VERBOSE),
                 .n_arguments_min = 1,
                 .n_arguments_max = MANY,
         },

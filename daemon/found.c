@@ -28,6 +28,7 @@ static int attach(Service *service, Job *job, const FoundGroup *group) {
                 return r == GROUPS_REFUSED ? 0 : r;
 
         job->info.enclosure = ENCLOSURE_FOUND;
+        job->is_group_vouched = true;
         r = store_put_job_cgroup(service->store, job->info.id, ENCLOSURE_FOUND, job->info.cgroup);
         if (r < 0)
                 return r;

@@ -62,8 +62,16 @@ static void look_up(const Service *service, const Peer *peer, IdentityEntry *ent
                 entry->names[1] = strdup(name);
 }
 
+/*
+ * A user may name a group that others are in as well. To them the job is nothing, unless somebody whom all
+ * trust said that the group is the job's.
+ */
+static bool is_job_of(const Job *job, const Peer *peer) {
+        return job->phase == JOB_PHASE_ACTIVE && (job->is_group_vouched || job->info.uid == peer->uid || peer->uid == 0);
+}
+
 /* From the group itself upwards: the first that is a job's. */
-static Job *find_above(const Jobs *jobs, const char *from) {
+static Job *find_above(const Jobs *jobs, const Peer *peer, const char *from) {
         char name[CGROUP_NAME_MAX];
 
         if (!from || snprintf(name, sizeof(name), "%s", from) >= (int)sizeof(name))
@@ -72,7 +80,7 @@ static Job *find_above(const Jobs *jobs, const char *from) {
         do {
                 Job *job = jobs_find_group(jobs, name);
 
-                if (job && job->phase == JOB_PHASE_ACTIVE)
+                if (job && is_job_of(job, peer))
                         return job;
         } while (cgroup_name_parent(name));
 
@@ -96,8 +104,8 @@ Job *identity_find_job(Service *service, const Peer *peer, Ticket ticket) {
                 look_up(service, peer, entry);
         }
 
-        job = find_above(&service->jobs, entry->names[0]);
-        return job ?: find_above(&service->jobs, entry->names[1]);
+        job = find_above(&service->jobs, peer, entry->names[0]);
+        return job ?: find_above(&service->jobs, peer, entry->names[1]);
 }
 
 bool identity_may(Service *service, const Peer *peer, Ticket ticket, const Job *job) {

@@ -61,6 +61,7 @@ struct Job {
         sd_event_source *process; /* watches info.pid; NULL when nobody is watched */
         bool is_process_gone;     /* it was watched, or looked for, and is not there any more */
         bool is_announced;        /* somebody began it, who may say how it ended */
+        bool is_group_vouched;    /* its group was named by an administrator or found: whoever is in it is in the job */
         bool is_empty;            /* nothing runs in its own group, or that was removed */
         bool is_usage_cut;        /* its group was removed before its last counters were read */
 

@@ -383,6 +383,7 @@ int lifecycle_begin(Service *service, const Request *request, Ticket ticket) {
                 return r;
 
         job->is_announced = true;
+        job->is_group_vouched = request->peer.is_admin;
         /* What it said of its group is true only if that is followed. */
         if (!job->cgroup && info->enclosure != ENCLOSURE_SUBREAPER)
                 job->info.enclosure = ENCLOSURE_NONE;
@@ -406,7 +407,11 @@ int lifecycle_begin_found(Service *service, const JobInfo *info, const CgroupPla
         r = make_job(service, info, place, true, &job);
         if (r == LIFECYCLE_REFUSED)
                 jobs_remove(&service->jobs, job);
-        return r != 0 ? r : put_or_remove(service, job);
+        if (r != 0)
+                return r;
+
+        job->is_group_vouched = true;
+        return put_or_remove(service, job);
 }
 
 /* An earlier job had the id, as a unit's is when it is started once more: the time tells them apart. */

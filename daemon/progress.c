@@ -11,7 +11,7 @@
  * Sections, each after a line that begins with '=', which no line inside one does. The first has no such line:
  *
  *   window …
- *   =job announced=1 cut=0 phases=3
+ *   =job announced=1 cut=0 phases=3 vouched=0
  *   =usage
  *   usage …
  *   =phase 2 1763750000000 name of the phase
@@ -59,7 +59,8 @@ int progress_format(const Job *job, const Phase *phase, uint32_t n_phases, char 
         if (r < 0)
                 return r;
 
-        buffer_printf(&out, "=job announced=%d cut=%d phases=%u\n", job->is_announced, job->is_usage_cut, n_phases);
+        buffer_printf(&out, "=job announced=%d cut=%d phases=%u vouched=%d\n", job->is_announced, job->is_usage_cut, n_phases,
+                      job->is_group_vouched);
         if (job->usage)
                 r = put_usage("=usage", job->usage, &out);
         if (r == 0 && phase)
@@ -77,13 +78,14 @@ int progress_format(const Job *job, const Phase *phase, uint32_t n_phases, char 
 /* --- reading ---------------------------------------------------------------------------------- */
 
 static int parse_job(const char *title, Progress *progress) {
-        int announced, cut;
+        int announced, cut, vouched;
 
-        if (sscanf(title, "=job announced=%d cut=%d phases=%u", &announced, &cut, &progress->n_phases) != 3)
+        if (sscanf(title, "=job announced=%d cut=%d phases=%u vouched=%d", &announced, &cut, &progress->n_phases, &vouched) != 4)
                 return PARSE_MALFORMED;
 
         progress->is_announced = announced != 0;
         progress->is_usage_cut = cut != 0;
+        progress->is_group_vouched = vouched != 0;
         return 0;
 }
 

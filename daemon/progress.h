@@ -18,6 +18,7 @@ typedef struct Progress {
         uint32_t n_phases;
         bool is_announced; /* true where it is not said: found jobs came later */
         bool is_usage_cut;
+        bool is_group_vouched;
 } Progress;
 
 /* Caller frees. 0 or -ENOMEM. */

@@ -79,6 +79,7 @@ static int take_up(Service *service, const StoreRecoveredJob *recovered, const P
         job->begin_realtime_ms = recovered->begin_realtime_ms;
         job->is_announced = progress->is_announced;
         job->is_usage_cut = progress->is_usage_cut;
+        job->is_group_vouched = progress->is_group_vouched;
         job->n_phases = progress->n_phases;
         timeline_init(&job->timeline, clock_boottime_ns(), clock_realtime_ns(), service->config.interval_ns,
                       service->config.timeline_points);

@@ -4,6 +4,8 @@
 
 #include "util/utf8.h"
 
+#define LABEL_PIECE_MAX 256U
+
 void exposition_init(Exposition *exposition, Buffer *out, bool is_openmetrics) {
         *exposition = (Exposition){ .out = out, .is_openmetrics = is_openmetrics };
 }
@@ -52,6 +54,10 @@ static void put_about(const Exposition *exposition, const char *keyword, const c
 }
 
 static void put_header(Exposition *exposition) {
+        int n = snprintf(exposition->sample_name, sizeof(exposition->sample_name), "%s%s", exposition->name,
+                         sample_suffix(exposition->type));
+
+        exposition->n_sample_name = (size_t)n;
         put_about(exposition, "# TYPE ", type_text(exposition));
         if (exposition->is_openmetrics && *exposition->unit)
                 put_about(exposition, "# UNIT ", exposition->unit);
@@ -63,8 +69,7 @@ void exposition_sample(Exposition *exposition) {
         if (!exposition->has_header)
                 put_header(exposition);
 
-        buffer_puts(exposition->out, exposition->name);
-        buffer_puts(exposition->out, sample_suffix(exposition->type));
+        buffer_put(exposition->out, exposition->sample_name, exposition->n_sample_name);
         exposition->has_labels = false;
 }
 
@@ -101,7 +106,28 @@ static size_t put_character(Buffer *out, const char *text) {
         return n;
 }
 
+/* The many that need no care go out in one piece. False for the others. */
+static bool put_plain_label(Exposition *exposition, const char *key, const char *value) {
+        size_t n_key = strlen(key), n_value = plain_length(value);
+        char piece[LABEL_PIECE_MAX], *p = piece;
+
+        if (value[n_value] || n_key + n_value + strlen(",=\"\"") > sizeof(piece))
+                return false;
+
+        *p++ = exposition->has_labels ? ',' : '{';
+        p = mempcpy(p, key, n_key);
+        p = mempcpy(p, "=\"", 2);
+        p = mempcpy(p, value, n_value);
+        *p++ = '"';
+        buffer_put(exposition->out, piece, (size_t)(p - piece));
+        exposition->has_labels = true;
+        return true;
+}
+
 void exposition_label(Exposition *exposition, const char *key, const char *value) {
+        if (put_plain_label(exposition, key, value))
+                return;
+
         put_separator(exposition);
         buffer_puts(exposition->out, key);
         buffer_puts(exposition->out, "=\"");

@@ -31,7 +31,8 @@ typedef struct Exposition {
         Buffer *out; /* borrowed */
         bool is_openmetrics;
 
-        char name[FAMILY_NAME_MAX];
+        char name[FAMILY_NAME_MAX], sample_name[FAMILY_NAME_MAX + 8];
+        size_t n_sample_name;
         FamilyType type;
         const char *unit, *help;
         bool has_header, has_labels;

@@ -98,6 +98,16 @@ int store_put_checkpoints(Store *store, const StoreCheckpoint *items, size_t n_i
 /* One interval of the node's history; text is a one-point timeline_format(). */
 int store_put_node_sample(Store *store, uint64_t begin_realtime_ms, uint64_t interval_ms, const char *timeline);
 
+/*
+ * The models that results are indexed by from now on. One whose indexed parameters or typed results differ from those before
+ * has the results of its name and component (of all components, when it names none that another model has) that are
+ * there already indexed anew, a bounded number of rows at a time between other row-sets.
+ */
+/* A registered one: kept with its document, as JSON, until its like replaces it. */
+int store_put_model(Store *store, const StoreModel *model, StoreCookie cookie);
+/* All that are declared in files, which are not kept: those that were put before are forgotten. One row-set. */
+int store_put_declared_models(Store *store, const IndicatorModel *const *models, size_t n_models);
+
 /* Completions, for one thread. Readable when a StoreDone waits, and when rows have left the queue. */
 int store_fd(const Store *store);
 /* 0 with the next completion, STORE_NONE when there is none (and the descriptor is reset). */
@@ -129,3 +139,17 @@ typedef struct StoreRecovery {
 int store_recover(Store *store, StoreRecovery **ret);
 StoreRecovery *store_recovery_free(StoreRecovery *recovery);
 DEFINE_SCOPED(StoreRecovery, store_recovery_free);
+
+/* Registered models as a start finds them, in the order of their registration. Empty when the store is late. Caller frees. */
+typedef struct StoredModel {
+        char *document; /* owned; JSON, as json_raw() takes it */
+        uint32_t uid;
+        bool by_admin;
+} StoredModel;
+typedef struct StoredModels {
+        StoredModel *items; /* owned */
+        size_t n;
+} StoredModels;
+int store_models(Store *store, StoredModels **ret);
+StoredModels *stored_models_free(StoredModels *models);
+DEFINE_SCOPED(StoredModels, stored_models_free);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/indicator_model.h"
 #include "model/job.h"
 
 /* Tells the caller which of its puts a completion is of. */
@@ -52,6 +53,13 @@ typedef struct StoreJobEnd {
         const PhaseView *phase;   /* the one that ends with the job, or NULL */
         const char *timeline;     /* timeline_format() text, or NULL */
 } StoreJobEnd;
+
+/* A model that was registered. */
+typedef struct StoreModel {
+        const IndicatorModel *model;
+        uint32_t uid; /* who registered it */
+        bool by_admin;
+} StoreModel;
 
 typedef struct StoreStats {
         uint64_t queue_rows, queue_bytes, queue_rows_max;

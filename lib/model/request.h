@@ -52,6 +52,7 @@ typedef struct Submission {
         uint8_t batch[RESULT_ID_BYTES];
         uint32_t batch_index;
         const Value *run; /* how it was measured: an object, or NULL */
+        const IndicatorModel *model; /* that it is judged and indexed by; NULL: none. The daemon's; borrowed */
 } Submission;
 
 static inline bool submission_has_failed(const Submission *submission) {

@@ -14,6 +14,7 @@
 #include "util/arena.h"
 
 #define YAML_ERROR_TEXT_MAX 256
+#define YAML_KEYS_MAX 4096U /* of one mapping */
 
 typedef struct YamlError {
         unsigned line, column; /* from 1 */

@@ -296,8 +296,7 @@ class Recovery(GroupTest):
         daemon.kill()
         group.remove()
         daemon.start()
-        job = self.job(daemon, "job")
-        self.assertEqual(job["state"], "interrupted")
+        job = self.wait_state(daemon, "job", "interrupted")
         self.assertEqual(self.metric(job, "job_cpu_seconds")["quality"], "sampled")
 
 
@@ -306,7 +305,10 @@ class Identity(GroupTest):
 import pathlib, sys
 sys.path.insert(0, sys.argv[1])
 open(sys.argv[2] + "/cgroup.procs", "w").write("0")
-import harness
+import harness, os
+if sys.argv[5]:
+    os.setgid(int(sys.argv[5]))
+    os.setuid(int(sys.argv[5]))
 with harness.Client(sys.argv[3]) as client:
     reply = client.submit(harness.indicator("from-inside"), job=sys.argv[4])
     print(reply.status, reply.path)
@@ -315,8 +317,9 @@ with harness.Client(sys.argv[3]) as client:
     def results(self, daemon, name):
         return daemon.get(f"/api/v1/indicators/{name}/results").json["results"]
 
-    def submit_inside(self, daemon, group, job=""):
-        command = [sys.executable, "-c", self.SUBMIT, str(pathlib.Path(__file__).parent), str(group.path), str(daemon.socket), job]
+    def submit_inside(self, daemon, group, job="", uid=None):
+        command = [sys.executable, "-c", self.SUBMIT, str(pathlib.Path(__file__).parent), str(group.path), str(daemon.socket), job,
+                   str(uid or "")]
         done = subprocess.run(command, text=True, capture_output=True, check=True)
         return done.stdout.split()
 
@@ -328,6 +331,31 @@ with harness.Client(sys.argv[3]) as client:
             self.assertEqual(client.submit(indicator("from-outside")).status, wire.OK)
         jobs = [self.results(daemon, name)[0]["job"] for name in ("from-inside", "from-outside")]
         self.assertEqual(jobs, ["job", None])
+
+    def test_a_group_that_users_share_makes_nobody_of_it_anothers(self):
+        group = self.group()
+        daemon = self.daemon(self.CONFIG)
+        daemon.socket.chmod(0o666)
+        daemon.directory.chmod(0o755)
+        mine = group.start(uid=1001)
+        begin = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import harness
+os.setgid(1001)
+os.setuid(1001)
+with harness.Client(sys.argv[2]) as client:
+    request = client.request()
+    request.job_begin.job, request.job_begin.member_pid, request.job_begin.fresh = "mine", int(sys.argv[3]), True
+    print(client.call(request).status)
+"""
+        command = [sys.executable, "-c", begin, str(pathlib.Path(__file__).parent), str(daemon.socket), str(mine.pid)]
+        done = subprocess.run(command, text=True, capture_output=True, check=True)
+        self.assertEqual(done.stdout.strip(), str(wire.OK))
+        self.assertIsNotNone(self.job(daemon, "mine")["cgroup"])
+        self.submit_inside(daemon, group, uid=1002)
+        self.submit_inside(daemon, group, uid=1001)
+        self.assertEqual([(r["uid"], r["job"]) for r in self.results(daemon, "from-inside")], [(1001, "mine"), (1002, None)])
 
     def test_the_innermost_job_is_meant(self):
         daemon, outer = self.daemon(self.CONFIG), self.group()

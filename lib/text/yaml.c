@@ -1,0 +1,332 @@
+#include "text/yaml.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "util/scoped.h"
+
+typedef struct Builder {
+        yaml_parser_t parser;
+        yaml_event_t event; /* the present one */
+        bool has_event;
+        Arena *arena;
+        YamlError *error;
+} Builder;
+
+static void builder_deinit(Builder *builder) {
+        if (builder->has_event)
+                yaml_event_delete(&builder->event);
+        yaml_parser_delete(&builder->parser);
+}
+
+static int refuse_at(Builder *builder, yaml_mark_t mark, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int refuse_at(Builder *builder, yaml_mark_t mark, const char *format, ...) {
+        va_list arguments;
+
+        builder->error->line = (unsigned)mark.line + 1;
+        builder->error->column = (unsigned)mark.column + 1;
+        va_start(arguments, format);
+        (void)vsnprintf(builder->error->text, sizeof(builder->error->text), format, arguments);
+        va_end(arguments);
+        return YAML_MALFORMED;
+}
+
+static int step(Builder *builder) {
+        if (builder->has_event)
+                yaml_event_delete(&builder->event);
+        builder->has_event = yaml_parser_parse(&builder->parser, &builder->event) != 0;
+        if (builder->has_event)
+                return 0;
+        if (builder->parser.error == YAML_MEMORY_ERROR)
+                return -ENOMEM;
+        /* Of the reader's own errors, such as bytes that are no UTF-8, libyaml does not know the line. */
+        return refuse_at(builder, builder->parser.problem_mark, "%s", builder->parser.problem ?: "not YAML");
+}
+
+/* --- scalars ------------------------------------------------------------------------------------ */
+
+static bool is_one_of(const char *text, const char *const *words, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(text, words[i]) == 0)
+                        return true;
+        return false;
+}
+
+#define IS_ONE_OF(text, ...) \
+        is_one_of(text, (const char *const[]){ __VA_ARGS__ }, sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
+
+static bool looks_like_integer(const char *text) {
+        text += *text == '-' || *text == '+';
+        return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+/* [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )? */
+static bool looks_like_float(const char *text) {
+        size_t n_whole, n_part = 0;
+
+        text += *text == '-' || *text == '+';
+        n_whole = strspn(text, "0123456789");
+        text += n_whole;
+        if (*text == '.') {
+                n_part = strspn(++text, "0123456789");
+                text += n_part;
+        }
+        if (n_whole + n_part == 0)
+                return false;
+        if (*text == 'e' || *text == 'E') {
+                text++;
+                text += *text == '-' || *text == '+';
+                if (!*text)
+                        return false;
+                text += strspn(text, "0123456789");
+        }
+        return !*text;
+}
+
+static int take_integer(Builder *builder, const char *text, const char *digits, int base, Value *ret) {
+        errno = 0;
+        ret->integer = strtoll(digits, NULL, base);
+        if (errno == ERANGE)
+                return refuse_at(builder, builder->event.start_mark,
+                                 "the integer %.40s has more than 64 bits: quote it to keep it as a string", text);
+        ret->type = VALUE_INT;
+        return 0;
+}
+
+/* YAML 1.2's core schema. */
+static int take_plain(Builder *builder, const char *text, Value *ret) {
+        if (IS_ONE_OF(text, "", "~", "null", "Null", "NULL")) {
+                ret->type = VALUE_NULL;
+                return 0;
+        }
+        if (IS_ONE_OF(text, "true", "True", "TRUE", "false", "False", "FALSE")) {
+                *ret = (Value){ .type = VALUE_BOOL, .boolean = text[0] == 't' || text[0] == 'T' };
+                return 0;
+        }
+        if (looks_like_integer(text))
+                return take_integer(builder, text, text, 10, ret);
+        if (strncmp(text, "0x", 2) == 0 && text[2] && strspn(text + 2, "0123456789abcdefABCDEF") == strlen(text + 2))
+                return take_integer(builder, text, text + 2, 16, ret);
+        if (strncmp(text, "0o", 2) == 0 && text[2] && strspn(text + 2, "01234567") == strlen(text + 2))
+                return take_integer(builder, text, text + 2, 8, ret);
+        if (looks_like_float(text)) {
+                *ret = (Value){ .type = VALUE_DOUBLE, .number = strtod(text, NULL) };
+                if (isinf(ret->number))
+                        return refuse_at(builder, builder->event.start_mark, "the number %.40s is too large", text);
+                return 0;
+        }
+        if (IS_ONE_OF(text, ".inf", ".Inf", ".INF", "+.inf", "-.inf", "-.Inf", "-.INF", ".nan", ".NaN", ".NAN"))
+                return refuse_at(builder, builder->event.start_mark, "%s is no number that JSON has: give null or leave it out", text);
+
+        ret->type = VALUE_STRING;
+        ret->string = text;
+        return 0;
+}
+
+static int copy_text(Builder *builder, const char **ret) {
+        const char *text = (const char *)builder->event.data.scalar.value;
+        size_t n = builder->event.data.scalar.length;
+
+        if (memchr(text, '\0', n))
+                return refuse_at(builder, builder->event.start_mark, "a string must not have a NUL in it");
+        *ret = arena_strndup(builder->arena, text, n);
+        return *ret ? 0 : YAML_TOO_LARGE;
+}
+
+static int refuse_tag(Builder *builder, const yaml_char_t *tag) {
+        if (!tag)
+                return 0;
+        return refuse_at(builder, builder->event.start_mark, "the tag %.60s is not known here: leave it out", (const char *)tag);
+}
+
+static int take_scalar(Builder *builder, Value *ret) {
+        const char *text;
+        int r;
+
+        r = refuse_tag(builder, builder->event.data.scalar.tag);
+        if (r == 0)
+                r = copy_text(builder, &text);
+        if (r != 0)
+                return r;
+        if (builder->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
+                return take_plain(builder, text, ret);
+
+        *ret = (Value){ .type = VALUE_STRING, .string = text };
+        return 0;
+}
+
+/* --- collections -------------------------------------------------------------------------------- */
+
+static int take_node(Builder *builder, unsigned depth, Value *ret);
+
+/* Members are gathered in a list in the arena, and laid side by side when their number is known. */
+typedef struct Link Link;
+struct Link {
+        Link *next;
+        Member member;
+};
+
+static int add_link(Builder *builder, Link ***end, Link **ret) {
+        Link *link = arena_alloc(builder->arena, sizeof(*link));
+
+        if (!link)
+                return YAML_TOO_LARGE;
+        **end = link;
+        *end = &link->next;
+        *ret = link;
+        return 0;
+}
+
+static int take_items(Builder *builder, unsigned depth, Value *ret) {
+        Link *first = NULL, **end = &first, *link;
+        size_t n = 0;
+        Value *items;
+        int r;
+
+        while ((r = step(builder)) == 0 && builder->event.type != YAML_SEQUENCE_END_EVENT) {
+                r = add_link(builder, &end, &link);
+                if (r == 0)
+                        r = take_node(builder, depth, &link->member.value);
+                if (r != 0)
+                        return r;
+                n++;
+        }
+        if (r != 0)
+                return r;
+
+        items = arena_alloc(builder->arena, n * sizeof(*items));
+        if (!items)
+                return YAML_TOO_LARGE;
+        for (size_t i = 0; i < n; i++, first = first->next)
+                items[i] = first->member.value;
+        *ret = (Value){ .type = VALUE_LIST, .items = items, .n_items = n };
+        return 0;
+}
+
+static int take_key(Builder *builder, const Link *first, const char **ret) {
+        int r;
+
+        if (builder->event.type != YAML_SCALAR_EVENT)
+                return refuse_at(builder, builder->event.start_mark, "a key must be a plain word, not a list or a mapping");
+        r = copy_text(builder, ret);
+        if (r != 0)
+                return r;
+
+        for (; first; first = first->next)
+                if (first->member.key && strcmp(first->member.key, *ret) == 0)
+                        return refuse_at(builder, builder->event.start_mark, "the key '%.60s' is there twice: keep one of them", *ret);
+        return 0;
+}
+
+static int take_members(Builder *builder, unsigned depth, Value *ret) {
+        Link *first = NULL, **end = &first, *link;
+        Member *members;
+        size_t n = 0;
+        int r;
+
+        while ((r = step(builder)) == 0 && builder->event.type != YAML_MAPPING_END_EVENT) {
+                const char *key;
+
+                if (n == YAML_KEYS_MAX)
+                        return refuse_at(builder, builder->event.start_mark, "a mapping has more than %u keys", YAML_KEYS_MAX);
+                r = take_key(builder, first, &key);
+                if (r == 0)
+                        r = add_link(builder, &end, &link);
+                if (r == 0)
+                        r = step(builder);
+                if (r != 0)
+                        return r;
+                link->member.key = key;
+                r = take_node(builder, depth, &link->member.value);
+                if (r != 0)
+                        return r;
+                n++;
+        }
+        if (r != 0)
+                return r;
+
+        members = arena_alloc(builder->arena, n * sizeof(*members));
+        if (!members)
+                return YAML_TOO_LARGE;
+        for (size_t i = 0; i < n; i++, first = first->next)
+                members[i] = first->member;
+        *ret = (Value){ .type = VALUE_OBJECT, .members = members, .n_members = n };
+        return 0;
+}
+
+/* The present event begins it; when it is taken, the present event ends it. */
+static int take_node(Builder *builder, unsigned depth, Value *ret) {
+        int r;
+
+        if (depth > VALUE_DEPTH_MAX)
+                return refuse_at(builder, builder->event.start_mark, "nested deeper than %d lists and mappings", VALUE_DEPTH_MAX);
+
+        *ret = (Value){};
+        switch ((int)builder->event.type) {
+        case YAML_SCALAR_EVENT:
+                return take_scalar(builder, ret);
+        case YAML_SEQUENCE_START_EVENT:
+                r = refuse_tag(builder, builder->event.data.sequence_start.tag);
+                return r != 0 ? r : take_items(builder, depth + 1, ret);
+        case YAML_MAPPING_START_EVENT:
+                r = refuse_tag(builder, builder->event.data.mapping_start.tag);
+                return r != 0 ? r : take_members(builder, depth + 1, ret);
+        case YAML_ALIAS_EVENT:
+                return refuse_at(builder, builder->event.start_mark, "an alias (*name) stands for another part: write that part again");
+        }
+
+        return refuse_at(builder, builder->event.start_mark, "not YAML");
+}
+
+static int take_document(Builder *builder, Value *ret) {
+        int r;
+
+        do
+                r = step(builder);
+        while (r == 0 && (builder->event.type == YAML_STREAM_START_EVENT || builder->event.type == YAML_DOCUMENT_START_EVENT));
+        if (r != 0)
+                return r;
+        if (builder->event.type == YAML_STREAM_END_EVENT)
+                return 0;
+
+        r = take_node(builder, 0, ret);
+        while (r == 0 && builder->event.type != YAML_STREAM_END_EVENT) {
+                r = step(builder);
+                if (r == 0 && builder->event.type == YAML_DOCUMENT_START_EVENT)
+                        return refuse_at(builder, builder->event.start_mark, "a second document begins: one file holds one");
+        }
+        return r;
+}
+
+int yaml_read(const char *text, size_t n, Arena *arena, const Value **ret, YamlError *ret_error) {
+        scoped(builder_deinit) Builder builder = { .arena = arena, .error = ret_error };
+        Value *value;
+        int r;
+
+        *ret_error = (YamlError){ .line = 1, .column = 1 };
+        if (!yaml_parser_initialize(&builder.parser))
+                return -ENOMEM;
+        yaml_parser_set_input_string(&builder.parser, (const unsigned char *)text, n);
+        yaml_parser_set_encoding(&builder.parser, YAML_UTF8_ENCODING);
+
+        value = arena_alloc(arena, sizeof(*value));
+        if (!value)
+                return YAML_TOO_LARGE;
+        *value = (Value){ .type = VALUE_NULL };
+        r = take_document(&builder, value);
+        if (r != 0)
+                return r;
+
+        *ret = value;
+        return 0;
+}
+
+size_t yaml_arena_size(size_t n) {
+        /* The dearest text for its length is a list of lists, "[[],[],": a link, an item and its alignment for three bytes. */
+        return 4096 + n * (sizeof(Link) + sizeof(Member) + 32);
+}

@@ -1,0 +1,253 @@
+"""A real Slurm of one node: its jobs, from prolog to epilog, in perfd.
+
+slurmctld and slurmd are the distribution's, unpacked, in namespaces of their own where nobody else can reach them (they
+take anybody's word for who he is), and the control groups are the machine's, of version 1.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+from harness import PEERS, PERFCTL, ROOT, TestCase, find_peer, indicator, wait_for
+
+NOBODY = 65534
+V1 = pathlib.Path("/sys/fs/cgroup")
+HIERARCHIES = ("freezer", "cpuset", "cpuacct", "memory", "devices")
+
+# PID 1 of the namespaces: sets the loopback up (SIOCSIFFLAGS, SIOCSIFADDR), and outlives everybody. The loopback's usual
+# address alone would not do: getaddrinfo(3) takes a machine that has no other for one without a network.
+INIT = """
+import fcntl, signal, socket, struct
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+fcntl.ioctl(s, 0x8914, struct.pack("16sh14x", b"lo", 0x49))
+fcntl.ioctl(s, 0x8916, struct.pack("16sHH4s8x", b"lo:1", socket.AF_INET, 0, socket.inet_aton("10.99.0.1")))
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+print("up", flush=True)
+while True:
+    signal.pause()
+"""
+
+SLURM_CONF = """
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+AuthType=auth/none
+AuthInfo=cred_expire=5
+SchedulerParameters=sched_interval=1
+CredType=cred/none
+PluginDir={plugins}
+StateSaveLocation={directory}/state
+SlurmdSpoolDir={directory}/spool
+SlurmctldPidFile={directory}/slurmctld.pid
+SlurmdPidFile={directory}/slurmd.pid
+SlurmctldLogFile={directory}/slurmctld.log
+SlurmdLogFile={directory}/slurmd.log
+ProctrackType=proctrack/cgroup
+TaskPlugin=task/cgroup
+JobAcctGatherType=jobacct_gather/cgroup
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+MpiDefault=none
+SwitchType=switch/none
+MinJobAge=300
+FirstJobId=4711
+Prolog={directory}/prolog
+Epilog={directory}/epilog
+TaskProlog={directory}/task_prolog
+PrologFlags=Contain
+NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 CPUs={cpus} State=UNKNOWN
+PartitionName=batch Nodes=ALL Default=YES State=UP
+"""
+
+CGROUP_CONF = """
+CgroupPlugin=cgroup/v1
+CgroupMountpoint=/sys/fs/cgroup
+ConstrainCores=yes
+ConstrainRAMSpace=yes
+"""
+
+
+class Slurm:
+    """The node has a name of its own, so that its groups meet nobody else's."""
+
+    def __init__(self, directory, perfd):
+        self.directory = directory
+        self.node = f"perfd-test-{os.getpid()}"
+        self.host = os.uname().nodename.split(".")[0]
+        self.bin = directory / "bin"
+        self.find_programs()
+        self.write_files(perfd)
+        self.holder = None
+        self.daemons = []
+
+    def find_programs(self):
+        """A daemon of Slurm's knows itself by its name, which Debian gives it by an alternative."""
+        unpacked = PEERS.parent / "root" / "usr"
+        self.bin.mkdir()
+        for name in ("slurmctld", "slurmd", "slurmstepd"):
+            found = [path for path in (unpacked / "sbin" / f"{name}-wlm", pathlib.Path("/usr/sbin") / name) if path.exists()]
+            if not found:
+                raise unittest.SkipTest(f"{name} is not there (make interop-deps)")
+            (self.bin / name).symlink_to(found[0])
+        self.is_unpacked = (unpacked / "sbin" / "slurmd-wlm").exists()
+        libraries = [path for path in unpacked.glob("lib/*-linux-gnu*") if self.is_unpacked]
+        self.plugins = next(path for path in [*(p / "slurm-wlm" for p in libraries), *pathlib.Path("/usr/lib").glob("*/slurm-wlm"),
+                                              pathlib.Path("/usr/lib64/slurm")] if path.is_dir())
+        self.environment = {"PATH": f"{self.bin}:{unpacked / 'bin'}:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/",
+                            "SLURM_CONF": str(self.directory / "slurm.conf"),
+                            "LD_LIBRARY_PATH": ":".join(map(str, [*libraries, self.plugins]))}
+
+    def write_files(self, perfd):
+        for name in ("state", "spool"):
+            (self.directory / name).mkdir()
+        (self.directory / "work").mkdir(mode=0o777)
+        (self.directory / "work").chmod(0o777)
+        shutil.copy(PERFCTL, self.bin / "perfctl")
+        (self.directory / "slurm.conf").write_text(SLURM_CONF.format(
+            host=self.host, node=self.node, directory=self.directory, plugins=self.plugins, cpus=os.cpu_count()))
+        (self.directory / "hosts").write_text(f"127.0.0.1 localhost {self.host}\n")
+        (self.directory / "cgroup.conf").write_text(CGROUP_CONF)
+        for name in ("prolog", "epilog", "task_prolog"):
+            text = (ROOT / "conf" / "slurm" / name).read_text().replace("/usr/bin/perfctl", str(self.bin / "perfctl"))
+            # Slurm's scripts have an environment of their own.
+            text = text.replace("\n", f"\nPERFD_SOCKET={perfd} PERFD_SLURM_DIRECTORY={self.directory}/keep; export PERFD_SOCKET\n", 1)
+            (self.directory / name).write_text(text)
+            (self.directory / name).chmod(0o755)
+
+    def start(self):
+        self.holder = subprocess.Popen(["unshare", "--net", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child=KILL",
+                                        "sh", "-c", 'mount --bind "$1" /etc/hosts && exec "$2" -I -S -c "$3"', "sh",
+                                        self.directory / "hosts", sys.executable, INIT], stdout=subprocess.PIPE, text=True)
+        if self.holder.stdout.readline() != "up\n":
+            raise unittest.SkipTest("no namespaces can be made here")
+        children = f"/proc/{self.holder.pid}/task/{self.holder.pid}/children"
+        self.pid = wait_for(lambda: pathlib.Path(children).read_text().split(), "the first process in there")[0]
+        for daemon in (["slurmctld", "-D"], ["slurmd", "-D", "-N", self.node, "-d", str(self.bin / "slurmstepd")]):
+            self.daemons.append(subprocess.Popen(self.inside(daemon), env=self.environment, stdin=subprocess.DEVNULL,
+                                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        wait_for(lambda: "idle" in self.run("sinfo", "-h", "-o", "%T", check=False), f"an idle node\n{self.log()}", 20)
+
+    def inside(self, words):
+        return ["nsenter", "-t", self.pid, "--net", "--pid", "--mount", "--", *map(str, words)]
+
+    def run(self, *words, uid=0, check=True):
+        who = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"] if uid else []
+        done = subprocess.run(self.inside([*who, *words]), env=self.environment, text=True,
+                              capture_output=True, timeout=60)
+        if check and done.returncode:
+            raise AssertionError(f"{words}: {done.stderr}{self.log()}")
+        return done.stdout
+
+    def submit(self, script, perfd, *words):
+        """Number of the job of this batch script, which runs as nobody."""
+        path = self.directory / "work" / "script"
+        path.write_text(f"#!/bin/sh\nexport PERFD_SOCKET={perfd}\n{script}")
+        work = self.directory / "work"
+        return self.run("sbatch", "--parsable", f"--chdir={work}", f"--output={work}/%j.out", *words, path, uid=NOBODY).strip()
+
+    def output(self, job):
+        return (self.directory / "work" / f"{job}.out").read_text()
+
+    def log(self):
+        """What its daemons complained of."""
+        text = "".join(path.read_text(errors="replace") for path in self.directory.glob("*.log"))
+        return "\n".join(line for line in text.splitlines() if re.search("error|fatal", line) and "pmix" not in line)
+
+    def close(self):
+        if self.holder:
+            self.holder.kill()
+            self.holder.wait()
+            self.holder.stdout.close()
+        for daemon in self.daemons:
+            daemon.wait()
+        for hierarchy in HIERARCHIES:
+            top = V1 / hierarchy / f"slurm_{self.node}"
+            for directory, _, _ in os.walk(top, topdown=False):
+                wait_for(lambda: self.remove(directory), f"{directory} to be empty")
+
+    @staticmethod
+    def remove(directory):
+        try:
+            os.rmdir(directory)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return False
+        return True
+
+
+class Jobs(TestCase):
+    def setUp(self):
+        super().setUp()
+        if os.getuid() != 0:
+            self.skipTest("slurmd is for root")
+        if not (V1 / "cpuacct" / "cgroup.procs").exists():
+            self.skipTest("this machine has no control groups of version 1")
+        for command in ("unshare", "nsenter", "setpriv"):
+            find_peer(command)
+        self.perfd = self.daemon("[sampling]\ninterval = 100ms\n")
+        self.perfd.directory.chmod(0o755)
+        directory = self.temporary_directory()
+        directory.chmod(0o755)
+        self.slurm = Slurm(directory, self.perfd.socket)
+        self.addCleanup(self.slurm.close)
+        self.slurm.start()
+
+    def job(self, job):
+        answer = self.perfd.get(f"/api/v1/jobs/{job}.{self.slurm.node}")
+        return answer.json if answer.status == 200 else None
+
+    def wait_job(self, job, predicate, what):
+        try:
+            return wait_for(lambda: (j := self.job(job)) and predicate(j) and j, f"job {job} {what}", 20)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it is {self.job(job)}\n{self.slurm.log()}") from None
+
+    def wait_state(self, job, state):
+        return self.wait_job(job, lambda j: j["state"] == state, f"to be {state}")
+
+    def metric(self, job, key):
+        return next(m for m in job["metrics"] if m["key"] == key)
+
+    def test_a_batch_job_from_prolog_to_epilog(self):
+        result = json.dumps(indicator("from-slurm"))
+        job = self.slurm.submit(f"echo $PERFD_JOB\ncat /proc/self/cgroup\nperfctl mark busy\n"
+                                f"srun {sys.executable} -c 'import time\nwhile time.process_time() < 0.5: pass'\n"
+                                f"echo '{result}' | perfctl submit\n"
+                                f"cat /sys/fs/cgroup/cpuacct/slurm_{self.slurm.node}/uid_{NOBODY}/job_$SLURM_JOB_ID/cpuacct.usage\n"
+                                f"exit 3\n", self.perfd.socket, "--job-name=train")
+        record = self.wait_state(job, "finished")
+        output = self.slurm.output(job)
+        self.assertTrue(output.startswith(f"{job}.{self.slurm.node}\n"), output)
+        self.assertEqual((record["exit"]["status"], record["uid"], record["enclosure"]), (3, NOBODY, "found"))
+        self.assertEqual(record["cgroup"], f"cpuacct:/slurm_{self.slurm.node}/uid_{NOBODY}/job_{job}")
+        self.assertEqual({key: record["labels"].get(key) for key in ("slurm_job", "slurm_node", "user", "partition")},
+                         {"slurm_job": job, "slurm_node": self.slurm.node, "user": "nobody", "partition": "batch"})
+
+        # Slurm removes a group as soon as it is empty, and in version 1 nothing tells of that before.
+        used = self.metric(record, "job_cpu_seconds")
+        truth = int(output.split()[-1]) / 1e9
+        self.assertGreater(truth, 0.5)
+        self.assertGreater(used["value"], truth - 0.25)
+        self.assertLess(used["value"], truth + 0.5)
+        self.assertEqual(used["quality"], "sampled")
+        self.assertGreater(self.metric(record, "job_memory_peak_bytes")["value"], 0)
+        results = self.perfd.get("/api/v1/indicators/from-slurm/results").json["results"]
+        self.assertEqual([(r["job"], r["uid"]) for r in results], [(f"{job}.{self.slurm.node}", NOBODY)])
+
+    def test_a_requeued_job_is_another_run(self):
+        job = self.slurm.submit("[ \"${SLURM_RESTART_COUNT:-0}\" -gt 0 ] || sleep 600\nexit 0\n", self.perfd.socket, "--requeue")
+        self.wait_job(job, lambda j: j["cgroup"], "to have a group")
+        self.slurm.run("scontrol", "requeue", job)
+        self.wait_state(job, "finished")
+        record = self.wait_state(f"{job}.r1", "finished")
+        self.assertEqual((record["exit"]["status"], record["labels"]["slurm_job"], record["enclosure"]), (0, job, "found"))
+
+
+if __name__ == "__main__":
+    unittest.main()

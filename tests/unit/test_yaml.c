@@ -1,0 +1,145 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/yaml.h"
+#include "util/buffer.h"
+#include "util/scoped.h"
+
+/* What a text is as JSON; or, when it is refused, "LINE:COLUMN: why". */
+static char *read_as_json(const char *text, size_t n) {
+        scoped(arena_deinit) Arena arena = {};
+        Buffer out = {};
+        const Value *value;
+        YamlError error;
+        Json json;
+        int r;
+
+        assert_int_equal(arena_init(&arena, yaml_arena_size(n)), 0);
+        r = yaml_read(text, n, &arena, &value, &error);
+        if (r == 0) {
+                json_init(&json, &out);
+                value_write_json(value, &json);
+        } else {
+                assert_int_equal(r, YAML_MALFORMED);
+                buffer_printf(&out, "%u:%u: %s", error.line, error.column, error.text);
+        }
+        return buffer_take(&out);
+}
+
+static void assert_reads(const char *text, const char *expected) {
+        scoped(freep) char *json = read_as_json(text, strlen(text));
+
+        assert_string_equal(json, expected);
+}
+
+static void assert_refuses(const char *text, const char *place, const char *why) {
+        scoped(freep) char *message = read_as_json(text, strlen(text));
+
+        assert_true(strncmp(message, place, strlen(place)) == 0);
+        assert_non_null(strstr(message, why));
+}
+
+static void lists_and_mappings_keep_their_order(void **state) {
+        (void)state;
+        assert_reads("b: [1, x]\na:\n  - y: ~\n  - {}\n", "{\"b\":[1,\"x\"],\"a\":[{\"y\":null},{}]}");
+        assert_reads("[]", "[]");
+        assert_reads("", "null");
+        assert_reads("# nothing\n---\n", "null");
+}
+
+static void plain_words_are_what_the_core_schema_says(void **state) {
+        (void)state;
+        assert_reads("[null, ~, true, False, 12, -7, +3, 0x1F, 0o17, 1.5, .5, 1., -2e3]",
+                     "[null,null,true,false,12,-7,3,31,15,1.5,0.5,1.0,-2000.0]");
+        /* Norway, versions, times and dates stay what was written. */
+        assert_reads("[no, yes, on, off, 1.2.3, 12:30, 2026-11-21, 0x, 1e, '-', 08x]",
+                     "[\"no\",\"yes\",\"on\",\"off\",\"1.2.3\",\"12:30\",\"2026-11-21\",\"0x\",\"1e\",\"-\",\"08x\"]");
+}
+
+static void quoted_words_are_strings(void **state) {
+        (void)state;
+        assert_reads("['12', \"true\", \"a\\nb\", '']", "[\"12\",\"true\",\"a\\nb\",\"\"]");
+        assert_reads("text: |\n  one\n  two\n", "{\"text\":\"one\\ntwo\\n\"}");
+        assert_reads("text: >\n  one\n  two\n", "{\"text\":\"one two\\n\"}");
+}
+
+static void integers_keep_64_bits_or_are_refused(void **state) {
+        (void)state;
+        assert_reads("[9223372036854775807, -9223372036854775808]", "[9223372036854775807,-9223372036854775808]");
+        assert_refuses("a: 9223372036854775808", "1:4", "64 bits");
+}
+
+static void json_is_read_alike(void **state) {
+        (void)state;
+        assert_reads("{\"@parameters\": {\"n\": 1}, \"@result\": {\"rate\": 2.5e0}}",
+                     "{\"@parameters\":{\"n\":1},\"@result\":{\"rate\":2.5}}");
+}
+
+static void what_would_be_changed_is_refused(void **state) {
+        (void)state;
+        assert_refuses("a: 1\nb: 2\na: 3\n", "3:1", "'a' is there twice");
+        assert_refuses("a: &x [1]\nb: *x\n", "2:4", "alias");
+        assert_refuses("a: !!python/object x\n", "1:4", "tag");
+        assert_refuses("a: 1\n---\nb: 2\n", "2:1", "second document");
+        assert_refuses("[.nan]", "1:2", "null");
+        assert_refuses("[1e999]", "1:2", "too large");
+        assert_refuses("? [a]\n: b\n", "1:3", "key");
+        assert_refuses("\"a\\0b\"", "1:1", "NUL");
+}
+
+static void mistakes_have_their_place(void **state) {
+        (void)state;
+        assert_refuses("a:\n\t- b\n", "2:1", "");
+        assert_refuses("a: [1, 2\nb: 3\n", "2:", "");
+        assert_refuses("a: \"x\n", "2:1", "");
+}
+
+static void depth_has_a_limit(void **state) {
+        char text[2 * (VALUE_DEPTH_MAX + 2) + 1] = "";
+
+        (void)state;
+        memset(text, '[', VALUE_DEPTH_MAX + 2);
+        memset(text + VALUE_DEPTH_MAX + 2, ']', VALUE_DEPTH_MAX + 2);
+        assert_refuses(text, "1:", "nested deeper");
+}
+
+/* The densest texts there are. */
+static void the_arena_is_large_enough(void **state) {
+        static const char *const pieces[] = { "[],", "{},", "a,", "'',", "{a: b},", "1,", "{? a},", "~,", "-1," };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(pieces); i++) {
+                scoped(buffer_deinit) Buffer text = {};
+                scoped(freep) char *json = NULL;
+
+                buffer_putc(&text, '[');
+                for (unsigned k = 0; k < 20000; k++)
+                        buffer_puts(&text, pieces[i]);
+                buffer_putc(&text, ']');
+                json = read_as_json(text.text, text.n);
+                assert_int_equal(json[0], '[');
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(lists_and_mappings_keep_their_order),
+                cmocka_unit_test(plain_words_are_what_the_core_schema_says),
+                cmocka_unit_test(quoted_words_are_strings),
+                cmocka_unit_test(integers_keep_64_bits_or_are_refused),
+                cmocka_unit_test(json_is_read_alike),
+                cmocka_unit_test(what_would_be_changed_is_refused),
+                cmocka_unit_test(mistakes_have_their_place),
+                cmocka_unit_test(depth_has_a_limit),
+                cmocka_unit_test(the_arena_is_large_enough),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
