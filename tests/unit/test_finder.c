@@ -475,6 +475,31 @@ static void lost_events_are_made_good_by_reading_all_again(void **state) {
         end(&f);
 }
 
+static void the_end_of_a_step_is_told_of(void **state) {
+        CgroupPlace place;
+        Fixture f = {};
+
+        (void)state;
+        begin_copy(&f, "slurm-v2");
+        free(found(&f));
+        make(&f, "system.slice/slurmstepd.scope/job_44/step_0");
+        assert_int_equal(finder_scan(f.finder), 0);
+        assert_int_equal(finder_next_step_end(f.finder, &place), FINDER_NONE);
+        unmake(&f, "system.slice/slurmstepd.scope/job_44/step_0");
+        make_away(&f, "system.slice/slurmstepd.scope/job_42/step_batch");
+        assert_int_equal(finder_scan(f.finder), 0);
+        assert_int_equal(finder_next_step_end(f.finder, &place), 0);
+        assert_string_equal(place.v2, SCOPE "/job_44");
+        assert_int_equal(finder_next_step_end(f.finder, &place), 0);
+        assert_string_equal(place.v2, SCOPE "/job_42");
+        assert_int_equal(finder_next_step_end(f.finder, &place), FINDER_NONE);
+
+        make_away(&f, "system.slice/slurmstepd.scope/job_43");
+        assert_int_equal(finder_scan(f.finder), 0);
+        assert_int_equal(finder_next_step_end(f.finder, &place), FINDER_NONE);
+        end(&f);
+}
+
 /* --- limits ------------------------------------------------------------------------------------- */
 
 static void what_cannot_be_watched_is_read_once_and_counted(void **state) {
@@ -569,6 +594,7 @@ int main(void) {
                 cmocka_unit_test(a_job_that_is_gone_from_one_hierarchy_is_handed_out_from_another),
                 cmocka_unit_test(a_link_is_not_followed),
                 cmocka_unit_test(lost_events_are_made_good_by_reading_all_again),
+                cmocka_unit_test(the_end_of_a_step_is_told_of),
                 cmocka_unit_test(what_cannot_be_watched_is_read_once_and_counted),
                 cmocka_unit_test(the_first_setting_that_matches_has_it_and_others_go_on_below),
                 cmocka_unit_test(an_announced_job_is_known_by_its_id_or_its_labels),
