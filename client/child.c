@@ -5,11 +5,15 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
+#include "client/descendants.h"
 #include "client/say.h"
+#include "model/job.h"
 #include "util/file.h"
 #include "util/scoped.h"
 
@@ -30,7 +34,9 @@ typedef struct Child {
         int pipe_fd; /* its standard output; -1 when that is ours, or finished */
         bool is_fifo; /* our standard output is a pipe itself */
         bool has_ended;
-        bool is_told_to_end; /* while only output is left */
+        bool is_alone;       /* nobody is left of what it started */
+        bool is_told_to_end; /* while only output, or what it left behind, is waited for */
+        const ChildPlan *plan;
         Capture *capture;
         ChildEnd *end;
 } Child;
@@ -74,16 +80,43 @@ static int take_signals(Child *child) {
         return 0;
 }
 
-static void reap(Child *child) {
-        ChildEnd *end = child->end;
-        int status;
+static void add_time(struct timeval *to, struct timeval more) {
+        timeradd(to, &more, to);
+}
 
-        if (child->has_ended || wait4(child->pid, &status, WNOHANG, &end->rusage) != child->pid)
+static void add_rusage(struct rusage *to, const struct rusage *more) {
+        long maxrss = to->ru_maxrss > more->ru_maxrss ? to->ru_maxrss : more->ru_maxrss;
+
+        add_time(&to->ru_utime, more->ru_utime);
+        add_time(&to->ru_stime, more->ru_stime);
+#define X(field) to->field += more->field;
+        RUSAGE_FIELDS(X)
+#undef X
+        to->ru_maxrss = maxrss;
+}
+
+static void reap_one(Child *child, pid_t pid, int status, const struct rusage *rusage) {
+        ChildEnd *end = child->end;
+
+        if (child->plan->adds_up || pid == child->pid)
+                add_rusage(&end->rusage, rusage);
+        if (pid != child->pid)
                 return;
 
         child->has_ended = true;
         end->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
         end->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* What the command has not waited for became ours before it ended: it is reaped together with it. */
+static void reap(Child *child) {
+        struct rusage rusage;
+        int status;
+        pid_t pid;
+
+        while ((pid = wait4(child->plan->adopts ? -1 : child->pid, &status, WNOHANG, &rusage)) > 0)
+                reap_one(child, pid, status, &rusage);
+        child->is_alone = pid < 0 && errno == ECHILD;
 }
 
 /* By the same signal, since the kernel lets it stop nobody whom no shell could continue. */
@@ -291,9 +324,13 @@ static void wait_for_events(Child *child, Pumped pumped) {
                 take_signal_events(child);
 }
 
+static bool is_over(const Child *child) {
+        return child->has_ended && (!child->plan->waits || child->is_alone || child->is_told_to_end);
+}
+
 static void run_until_ended(Child *child) {
         for (;;) {
-                bool had_ended = child->has_ended; /* before: then all it wrote is in the pipe */
+                bool had_ended = is_over(child); /* before: then all it wrote is in the pipe */
                 Pumped pumped = pump(child);
 
                 if (had_ended && (pumped == PUMPED_EMPTY || pumped == PUMPED_CLOSED || child->is_told_to_end))
@@ -306,9 +343,12 @@ static void run_until_ended(Child *child) {
 /* What outlives the command keeps its standard output: a process of its own goes on writing. */
 static void leave_pump_behind(Child *child) {
         Pumped pumped;
+        pid_t pid = fork();
 
-        if (fork() != 0)
+        if (pid != 0) {
+                child->end->pump_pid = pid > 0 ? pid : 0;
                 return;
+        }
 
         (void)sigprocmask(SIG_SETMASK, &child->inherited.mask, NULL);
         (void)dup2(child->pipe_fd, STDIN_FILENO);
@@ -322,8 +362,43 @@ static void leave_pump_behind(Child *child) {
         _exit(0);
 }
 
-int child_run(char *const *command, Capture *capture, ChildEnd *ret) {
-        scoped(child_deinit) Child child = { .signal_fd = -1, .pipe_fd = -1, .capture = capture, .end = ret };
+/* --- what goes on --------------------------------------------------------------------------------- */
+
+static struct timeval ticks_to_time(uint64_t ticks, uint64_t per_s) {
+        return (struct timeval){ .tv_sec = (time_t)(ticks / per_s), .tv_usec = (suseconds_t)(ticks % per_s * 1000000 / per_s) };
+}
+
+/* Of it, wait4() tells nothing yet. */
+static void add_living(Child *child) {
+        scoped(closep) int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct rusage *rusage = &child->end->rusage;
+        uint64_t per_s = (uint64_t)sysconf(_SC_CLK_TCK);
+        Descendants living;
+
+        if (child->is_alone || proc_fd < 0 || descendants_read(proc_fd, getpid(), 0, &living) < 0)
+                return;
+
+        add_time(&rusage->ru_utime, ticks_to_time(living.user_ticks, per_s));
+        add_time(&rusage->ru_stime, ticks_to_time(living.system_ticks, per_s));
+}
+
+size_t child_count_left(const ChildEnd *end) {
+        scoped(closep) int proc_fd = -1;
+        Descendants living;
+        siginfo_t info;
+
+        /* In most cases there is nobody, and nothing to read. */
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+                return 0;
+
+        proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (proc_fd < 0 || descendants_read(proc_fd, getpid(), end->pump_pid, &living) < 0)
+                return 0;
+        return living.n_living;
+}
+
+int child_run(char *const *command, const ChildPlan *plan, ChildEnd *ret) {
+        scoped(child_deinit) Child child = { .signal_fd = -1, .pipe_fd = -1, .plan = plan, .capture = plan->capture, .end = ret };
         struct stat st;
         int r;
 
@@ -331,12 +406,16 @@ int child_run(char *const *command, Capture *capture, ChildEnd *ret) {
         child.is_fifo = fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode);
 
         r = take_signals(&child);
+        if (plan->adopts)
+                (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         if (r == 0)
                 r = spawn(&child, command);
         if (r < 0)
                 return r;
 
         run_until_ended(&child);
+        if (plan->adds_up)
+                add_living(&child);
         if (child.pipe_fd >= 0 && !child.is_told_to_end)
                 leave_pump_behind(&child);
         if (ret->exec_error)

@@ -5,6 +5,7 @@
 #include "client/capture.h"
 #include "client/child.h"
 #include "client/deliver.h"
+#include "client/enclosure.h"
 #include "client/id.h"
 #include "client/job.h"
 #include "client/json.h"
@@ -14,6 +15,7 @@
 #include "util/clock.h"
 
 /* What perfd may delay a job by, whatever state it is in. */
+#define ENCLOSURE_TIMEOUT_NS (200 * NS_PER_MS)
 #define BEGIN_TIMEOUT_NS (200 * NS_PER_MS)
 #define END_TIMEOUT_NS (500 * NS_PER_MS)
 #define FLUSH_TIMEOUT_NS (200 * NS_PER_MS)
@@ -22,6 +24,7 @@ typedef struct Run {
         const Options *options;
         Launch launch;
         JobInfo info;
+        Enclosed enclosed;
         Courier courier;
         bool is_begun; /* or may be: perfd has the request */
         bool is_verbose;
@@ -31,15 +34,19 @@ typedef struct Run {
 } Run;
 
 static void run_deinit(Run *run) {
+        enclosure_leave(&run->enclosed);
         job_info_deinit(&run->info);
         courier_deinit(&run->courier);
         capture_deinit(&run->capture);
 }
 
 static int begin_once(Run *run, Delivery *delivery) {
+        bool has_group = run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
+        JobBegin job_begin = { .info = &run->info, .member_pid = has_group ? run->info.pid : 0, .is_fresh = has_group };
+
         courier_allow(&run->courier, BEGIN_TIMEOUT_NS);
         run->courier.is_patient = false;
-        return deliver_begin(&run->courier, &(JobBegin){ .info = &run->info }, delivery);
+        return deliver_begin(&run->courier, &job_begin, delivery);
 }
 
 /* A task may run one command after the other; then its id is that of the first. */
@@ -257,6 +264,14 @@ static int prepare(Run *run) {
         return r;
 }
 
+/* First of all: what the command will be in is to have nothing else in it, and perfd is to know it from the begin on. */
+static void enclose(Run *run) {
+        enclosure_enter(&run->enclosed, run->info.id, run->options->enclosure, ENCLOSURE_TIMEOUT_NS);
+        run->info.enclosure = run->enclosed.kind;
+        if (run->is_verbose && run->enclosed.text[0])
+                say("Running %s", run->enclosed.text);
+}
+
 /* So that what the command starts finds the job, and the same perfd. */
 static int set_environment(const Run *run) {
         if (setenv("PERFD_JOB", run->info.id, 1) < 0 || setenv("PERFD_SOCKET", run->courier.path, 1) < 0)
@@ -264,15 +279,47 @@ static int set_environment(const Run *run) {
         return 0;
 }
 
+static void run_command(Run *run) {
+        const Options *options = run->options;
+        bool waits = options_has(options, OPTION_WAIT);
+        ChildPlan plan = {
+                .capture = wants_capture(options) ? &run->capture : NULL,
+                .adopts = run->enclosed.kind != ENCLOSURE_NONE || waits,
+                .adds_up = run->enclosed.kind == ENCLOSURE_SUBREAPER,
+                .waits = waits,
+        };
+        int r;
+
+        r = child_run(options->arguments, &plan, &run->end);
+        if (r < 0) {
+                say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(-r));
+                run->end = (ChildEnd){ .status = 126, .exec_error = -r };
+        } else if (run->end.exec_error)
+                say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(run->end.exec_error));
+}
+
+/* At the very end: what only takes a moment longer than the command is not worth a word. */
+static void speak_of_left(const Run *run) {
+        size_t n = child_count_left(&run->end);
+
+        if (n == 1)
+                say("A process that the command started goes on; what it uses from now on is not counted (--wait waits for it)");
+        if (n > 1)
+                say("%zu processes that the command started go on; what they use from now on is not counted (--wait waits for them)", n);
+}
+
 /* Nothing of ours may be the command's undoing: trouble is spoken of, and it runs all the same. */
 int cmd_run(const Options *options) {
         scoped(run_deinit) Run run = { .options = options, .is_verbose = options_has(options, OPTION_VERBOSE) };
         int r;
 
+        enclosure_init(&run.enclosed);
         courier_init(&run.courier, options->socket, BEGIN_TIMEOUT_NS);
         r = prepare(&run);
-        if (r == 0)
+        if (r == 0) {
+                enclose(&run);
                 r = begin(&run);
+        }
         if (r == 0)
                 r = set_environment(&run);
         if (r < 0)
@@ -280,19 +327,15 @@ int cmd_run(const Options *options) {
         else if (run.is_begun && run.is_verbose)
                 say("Job %s has begun", run.info.id);
 
-        r = child_run(options->arguments, wants_capture(options) ? &run.capture : NULL, &run.end);
-        if (r < 0) {
-                say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(-r));
-                run.end = (ChildEnd){ .status = 126, .exec_error = -r };
-        } else if (run.end.exec_error)
-                say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(run.end.exec_error));
-
+        run_command(&run);
         run.end_realtime_ms = clock_realtime_ns() / NS_PER_MS;
         r = end(&run);
         if (r < 0)
                 say("Cannot tell perfd of the job's end: %s", strerrordesc_np(-r));
         else if (run.is_begun && (run.is_verbose || isatty(STDERR_FILENO) == 1))
                 say("Job %s has ended; 'perfctl report %s' shows how it went", run.info.id, run.info.id);
+        if (run.is_begun)
+                speak_of_left(&run);
 
         return run.end.status;
 }

@@ -35,8 +35,10 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_RANKS] = { "ranks", "N", "How many ranks the run has in all", 0 },
         [OPTION_NODE] = { "node", "I", "Which of the run's nodes this is, from 0", 0 },
         [OPTION_NODES] = { "nodes", "N", "How many nodes the run has", 0 },
+        [OPTION_WAIT] = { "wait", NULL, "Wait for all that the command started", 0 },
+        [OPTION_ENCLOSURE] = { "enclosure", "KIND", "Best to try: scope, cgroup, subreaper, none", 0 },
         [OPTION_ROOT] = { "root", "DIRECTORY", "Look at the files of another machine, captured there", 0 },
-        [OPTION_ALL_NODES] = { "all-nodes", NULL, "Merge reports of the nodes of a run, printed with --json", 0 },
+        [OPTION_ALL_NODES] = { "all-nodes", NULL, "Merge reports of a run, printed with --json", 0 },
         [OPTION_LATENCIES] = { "latencies", NULL, "The files hold seconds of a model's batches", 0 },
         [OPTION_BATCH_LENGTH] = { "batch-length", "N", "Queries in each batch (1)", 0 },
         [OPTION_MLFLOW] = { "mlflow", NULL, "Print a JSON list as MLflow takes it", 0 },
@@ -50,6 +52,7 @@ void options_init(Options *options) {
         *options = (Options){
                 .rank = -1,
                 .node = -1,
+                .enclosure = ENCLOSURE_SCOPE,
                 .state = -1,
                 .limit = 50,
                 .timeout_ns = 5 * NS_PER_S,
@@ -171,6 +174,16 @@ static int parse_state(Options *options, const char *value) {
         return 0;
 }
 
+static int parse_enclosure(Options *options, const char *value) {
+        int enclosure = enclosure_find(value);
+
+        if (enclosure < 0 || enclosure == ENCLOSURE_FOUND)
+                return wrong(options, OPTION_ENCLOSURE, value, "scope, cgroup, subreaper or none");
+
+        options->enclosure = (Enclosure)enclosure;
+        return 0;
+}
+
 static int parse_text(Options *options, OptionId id, const char *value, size_t n_max, const char **ret) {
         if (strlen(value) >= n_max) {
                 snprintf(options->error, sizeof(options->error), "--%s is longer than %zu bytes", option_info[id].name, n_max - 1);
@@ -285,6 +298,8 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_uid(options, value);
         case OPTION_INDICATOR:
                 return parse_indicator_mode(options, value);
+        case OPTION_ENCLOSURE:
+                return parse_enclosure(options, value);
         case OPTION_EXIT_STATUS:
                 return parse_i32(options, id, value, 0, 255, &options->exit_status);
         case OPTION_STATE:
@@ -312,6 +327,7 @@ static int take_value(Options *options, OptionId id, const char *value) {
         case OPTION_JSON:
         case OPTION_NO_COLOR:
         case OPTION_VERBOSE:
+        case OPTION_WAIT:
         case OPTION_ALL_NODES:
         case N_OPTIONS:
                 return 0;

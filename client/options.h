@@ -41,6 +41,8 @@ typedef enum OptionId {
         OPTION_RANKS,
         OPTION_NODE,
         OPTION_NODES,
+        OPTION_WAIT,
+        OPTION_ENCLOSURE,
         OPTION_LATENCIES,
         OPTION_BATCH_LENGTH,
         OPTION_MLFLOW,
@@ -92,6 +94,7 @@ typedef struct Options {
         uint32_t uid;
         int32_t exit_status;
         IndicatorMode indicator;
+        Enclosure enclosure; /* the best that is tried */
         int state; /* JobState; -1: all */
         uint64_t limit;
         uint64_t count;

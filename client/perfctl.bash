@@ -29,7 +29,7 @@ _perfctl() {
                 for ((i++; i < COMP_CWORD; i++)); do
                         case ${COMP_WORDS[i]} in
                         --) ((i++)); break ;;
-                        --job|--name|--label|--rank|--ranks|--node|--nodes|--indicator|--spool|-j|-n|-l|-r|-i|--socket|--http-socket) ((i++)) ;;
+                        --job|--name|--label|--rank|--ranks|--node|--nodes|--enclosure|--indicator|--spool|-j|-n|-l|-r|-i|--socket|--http-socket) ((i++)) ;;
                         -*) ;;
                         *) [[ $command == run ]] && break ;;
                         esac
@@ -45,6 +45,7 @@ _perfctl() {
         --spool|--root) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
         --job|-j) mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur"); return ;;
         --indicator|-i) mapfile -t COMPREPLY < <(compgen -W 'auto yes no' -- "$cur"); return ;;
+        --enclosure) mapfile -t COMPREPLY < <(compgen -W 'scope cgroup subreaper none' -- "$cur"); return ;;
         --names) mapfile -t COMPREPLY < <(compgen -W 'sanitised raw' -- "$cur"); return ;;
         --state) mapfile -t COMPREPLY < <(compgen -W 'running finished interrupted' -- "$cur"); return ;;
         --uid) mapfile -t COMPREPLY < <(compgen -W "$(cut -d : -f 3 /etc/passwd)" -- "$cur"); return ;;
@@ -55,7 +56,7 @@ _perfctl() {
 
         case $command in
         '')            options="$globals --version" ;;
-        run)           options="$globals --job --name --label --rank --ranks --node --nodes --indicator --spool --verbose --" ;;
+        run)           options="$globals --job --name --label --rank --ranks --node --nodes --enclosure --wait --indicator --spool --verbose --" ;;
         submit)        options="$globals --job --timeout --spool --latencies --batch-length --json" ;;
         report)        options="$globals --all-nodes --json" ;;
         'job show')    options="$globals --json" ;;
@@ -91,6 +92,7 @@ _perfctl() {
         'job show'|'job end'|'export perf-report') mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur") ;;
         submit)        mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         run)           mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
+        time)          [[ $prev != -- ]] || mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
         esac
 }
 

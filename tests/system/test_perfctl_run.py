@@ -482,9 +482,10 @@ class Recording(RunTestCase):
         self.assertIn(b"every job needs its own", err)
         self.assertEqual(self.job(daemon)["exit"], {"status": 0, "signal": 0})
 
-    def test_a_killed_perfctl_leaves_an_interrupted_job(self):
+    def test_a_killed_perfctl_without_a_group_leaves_an_interrupted_job(self):
         daemon = self.daemon()
-        process = self.start("sh", "-c", "echo $$; exec sleep 1000", socket=daemon.socket, stdout=subprocess.PIPE, options=("--job", "j"))
+        process = self.start("sh", "-c", "echo $$; exec sleep 1000", socket=daemon.socket, stdout=subprocess.PIPE,
+                             options=("--job", "j", "--enclosure", "subreaper"))
         child = int(process.stdout.readline())
         self.addCleanup(os.kill, child, signal.SIGKILL)
         process.kill()

@@ -1,0 +1,21 @@
+#pragma once
+
+/*
+ * Descendants: what lives below a process
+ *
+ * For the case that a command leaves processes behind: how many, and the CPU time they had until now, which wait4(2)
+ * does not tell before they end.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct Descendants {
+        size_t n_living;
+        /* Of these and of those that nobody has waited for yet, with all that they themselves have waited for. Ticks of _SC_CLK_TCK. */
+        uint64_t user_ticks, system_ticks;
+} Descendants;
+
+/* Below `root`, without `except` and what is below that (0: nobody). proc_fd: /proc, or a captured one. 0 or a negative errno. */
+int descendants_read(int proc_fd, pid_t root, pid_t except, Descendants *ret);

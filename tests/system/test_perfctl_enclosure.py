@@ -1,0 +1,453 @@
+"""perfctl run: what it puts around a command, and what it counts of processes that outlive their parents.
+
+Where this machine's version 2 hierarchy can be written and systemd does not run, a group of the job's own is what
+there is for root; anybody else gets a subreaper. What systemd gives is in test_perfctl_scope.py.
+"""
+
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+import unittest
+
+import harness
+from harness import PERFCTL, TIMEOUT_S, TestCase, wait_for, wire
+
+NOBODY = 65534
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+
+
+def group_of(pid):
+    """Its place in version 2's hierarchy."""
+    try:
+        return re.search(r"^0::(.*)$", pathlib.Path(f"/proc/{pid}/cgroup").read_text(), re.M)[1]
+    except FileNotFoundError:
+        return None
+
+
+def hierarchy():
+    """Where version 2 is mounted, or None."""
+    m = re.search(r"^\S+ (\S+) cgroup2 rw", pathlib.Path("/proc/mounts").read_text(), re.M)
+    return m and pathlib.Path(m[1])
+
+
+def own_directory():
+    return hierarchy() / group_of("self").lstrip("/")
+
+
+def why_no_group():
+    if os.path.exists("/run/systemd/system"):
+        return "systemd runs here: it decides about groups"
+    if not hierarchy() or not group_of("self") or not os.access(own_directory() / "cgroup.procs", os.W_OK):
+        return "no cgroup v2 that can be written"
+    return None
+
+
+def children_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except FileNotFoundError:
+        return []
+
+
+class Recorder:
+    """Answers as perfd does, and keeps what it is told, with what /proc says of the sender at that moment."""
+
+    def __init__(self, path):
+        self.path = path
+        self.requests = []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        self.listener.listen(16)
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.converse, args=(connection,), daemon=True).start()
+
+    def converse(self, connection):
+        data = b""
+        with connection:
+            pid = int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], "little")
+            while chunk := connection.recv(65536):
+                data += chunk
+                while (taken := self.take(data)):
+                    request, data = taken
+                    self.note(request, pid)
+                    reply = wire.Reply(sequence=request.sequence)
+                    if request.WhichOneof("body") == "hello":
+                        reply.hello.server, reply.hello.frame_max_bytes, reply.hello.in_flight_max = "perfd 0", 1 << 20, 16
+                    connection.sendall(harness.frame(reply))
+
+    @staticmethod
+    def take(data):
+        n = shift = 0
+        for at, byte in enumerate(data, 1):
+            n |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                body = data[at:at + n]
+                return (wire.Request.FromString(body), data[at + n:]) if len(body) == n else None
+        return None
+
+    def note(self, request, pid):
+        kind = request.WhichOneof("body")
+        if kind in ("job_begin", "job_end"):
+            self.requests.append((kind, getattr(request, kind), {"pid": pid, "group": group_of(pid), "children": children_of(pid)}))
+
+    def one(self, kind):
+        """The only request of that kind, and the facts beside it."""
+        of_kind = [(request, facts) for k, request, facts in self.requests if k == kind]
+        assert len(of_kind) == 1, self.requests
+        return of_kind[0]
+
+    def close(self):
+        self.listener.close()
+
+
+# Forked copies of it burn CPU time of their own and say how much it was; nothing else is started.
+TREE = """
+import os, sys, time
+directory = sys.argv[1]
+def burn(seconds):
+    while time.process_time() < seconds: pass
+def note(name):
+    with open(f"{directory}/cpu-{name}.tmp", "w") as f: print(time.process_time(), file=f)
+    os.rename(f"{directory}/cpu-{name}.tmp", f"{directory}/cpu-{name}")
+def child(name, seconds, after=lambda: None, twice=False):
+    pid = os.fork()
+    if pid == 0:
+        if twice:
+            os.setsid()
+            if os.fork(): os._exit(0)
+        after_fork = time.process_time()
+        burn(after_fork + seconds)
+        note(name)
+        after()
+        os._exit(0)
+    return pid
+def wait_for(path):
+    while not os.path.exists(f"{directory}/{path}"): time.sleep(0.01)
+"""
+
+
+class EnclosureTestCase(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = self.temporary_directory()
+        self.directory.chmod(0o777)
+        self.recorder = Recorder(self.directory / "perfd.sock")
+        self.addCleanup(self.recorder.close)
+        os.chmod(self.recorder.path, 0o777)
+        self.addCleanup(self.remove_groups)
+
+    def remove_groups(self):
+        for group in own_directory().glob("perfd-t-*") if not why_no_group() else ():
+            for pid in (group / "cgroup.procs").read_text().split():
+                os.kill(int(pid), signal.SIGKILL)
+            wait_for(lambda: "populated 0" in (group / "cgroup.events").read_text(), "an empty group")
+            group.rmdir()
+
+    def start(self, *command, options=(), socket=None, **more):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("PERFD_JOB", "SLURM_", "PMI", "OMPI_"))}
+        environment.update(PERFD_SOCKET=str(socket or self.recorder.path), NO_COLOR="1")
+        return subprocess.Popen([str(PERFCTL), "run", "--spool", str(self.directory / "spool"), *options, "--", *map(str, command)],
+                                env=environment, stdin=subprocess.DEVNULL, **more)
+
+    def run_job(self, *command, **more):
+        """(exit status, stdout, stderr)"""
+        process = self.start(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        return process.returncode, out, err
+
+    def tree(self, program, **more):
+        return self.run_job("/usr/bin/python3", "-c", TREE + program, self.directory, **more)
+
+    def cpu(self, *names):
+        return sum(float((self.directory / f"cpu-{name}").read_text()) for name in names)
+
+    def told_cpu(self):
+        end, _ = self.recorder.one("job_end")
+        return end.rusage.utime + end.rusage.stime
+
+    def assert_cpu(self, told, known):
+        """Within 1 %, or one tick for each of the kernel's roundings."""
+        self.assertAlmostEqual(told, known, delta=max(0.01 * known, TICK_S))
+
+
+@unittest.skipIf(why_no_group(), why_no_group())
+class Group(EnclosureTestCase):
+    def test_the_command_has_a_group_of_its_own(self):
+        before = group_of("self").rstrip("/")
+        status, out, _ = self.run_job("sh", "-c", "grep ^0:: /proc/self/cgroup /proc/$PPID/cgroup; exit 3", options=("--job", "t-own"))
+        self.assertEqual(status, 3)
+        self.assertEqual([line.rsplit("::", 1)[1] for line in out.splitlines()], [f"{before}/perfd-t-own"] * 2)
+        self.assertFalse((own_directory() / "perfd-t-own").exists(), "the group should be gone")
+
+    def test_perfd_is_told_before_the_command_starts_and_while_the_group_is_there(self):
+        self.run_job("true", options=("--job", "t-told"))
+        begin, facts = self.recorder.one("job_begin")
+        self.assertEqual((begin.pid, begin.member_pid, begin.fresh), (facts["pid"], facts["pid"], True))
+        self.assertEqual(wire.Enclosure.Name(begin.enclosure), "CGROUP")
+        self.assertTrue(facts["group"].endswith("/perfd-t-told"), facts)
+        self.assertEqual(facts["children"], [])
+        _, facts = self.recorder.one("job_end")
+        self.assertTrue(facts["group"].endswith("/perfd-t-told"), facts)
+
+    def test_a_run_within_a_run_has_a_group_within_the_group(self):
+        status, out, err = self.run_job(PERFCTL, "run", "--job", "t-inner", "--", "cat", "/proc/self/cgroup", options=("--job", "t-outer"))
+        self.assertEqual((status, err), (0, ""))
+        self.assertIn("/perfd-t-outer/perfd-t-inner\n", out)
+        self.assertFalse((own_directory() / "perfd-t-outer").exists(), "the groups should be gone")
+
+    def test_the_longest_id_fits(self):
+        job = "t-" + "x" * 126
+        self.assertIn(f"/perfd-{job}\n", self.run_job("cat", "/proc/self/cgroup", options=("--job", job))[1])
+
+    def test_what_outlives_the_command_keeps_the_group_and_is_spoken_of(self):
+        status, _, err = self.run_job("sh", "-c", "sleep 1000 >&- 2>&- & echo $! > $0", self.directory / "pid", options=("--job", "t-left"))
+        self.assertEqual(status, 0)
+        self.assertIn("A process that the command started goes on; what it uses from now on is not counted", err)
+        pid = (self.directory / "pid").read_text().strip()
+        self.assertTrue(group_of(pid).endswith("/perfd-t-left"))
+
+    def test_without_perfd_nobody_asks_what_goes_on(self):
+        _, _, err = self.run_job("sh", "-c", "sleep 1000 >&- 2>&- &", options=("--job", "t-left"), socket=self.directory / "absent.sock")
+        self.assertNotIn("not counted", err)
+
+    def test_a_killed_perfctl_leaves_the_command_in_its_group(self):
+        process = self.start("sh", "-c", "echo $$; exec sleep 1000", stdout=subprocess.PIPE, text=True, options=("--job", "t-killed"))
+        pid = int(process.stdout.readline())
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        self.assertTrue(group_of(pid).endswith("/perfd-t-killed"))
+        os.kill(pid, 0)
+
+        # The id is in use: another run of that id is not put in with it.
+        self.assertNotIn("perfd-t-killed", self.run_job("cat", "/proc/self/cgroup", options=("--job", "t-killed"))[1])
+
+    def test_a_group_that_takes_nobody_in_is_no_harm(self):
+        """Below a threaded group there are none but threaded ones."""
+        threaded = own_directory() / "perfd-t-threaded"
+        threaded.mkdir()
+        (threaded / "cgroup.type").write_text("threaded")
+        self.addCleanup(wait_for, lambda: not threaded.exists() or threaded.rmdir() or True, "the removal")
+
+        def enter():
+            (threaded / "cgroup.procs").write_text("0")
+        status, out, err = self.run_job("cat", "/proc/self/cgroup", options=("--job", "t-inner", "-v"), preexec_fn=enter)
+        self.assertEqual(status, 0)
+        self.assertIn("/perfd-t-threaded\n", out)
+        self.assertIn("no group: cannot be made: Operation not supported", err)
+        self.assertEqual(wire.Enclosure.Name(self.recorder.one("job_begin")[0].enclosure), "SUBREAPER")
+        self.assertEqual([p.name for p in threaded.iterdir() if p.is_dir()], [])
+
+    def test_no_more_is_tried_than_wanted(self):
+        for wanted, found in (("scope", "CGROUP"), ("cgroup", "CGROUP"), ("subreaper", "SUBREAPER"), ("none", "NONE")):
+            self.recorder.requests.clear()
+            status, out, _ = self.run_job("cat", "/proc/self/cgroup", options=("--job", "t-kind", "--enclosure", wanted))
+            begin, facts = self.recorder.one("job_begin")
+            self.assertEqual((status, wire.Enclosure.Name(begin.enclosure)), (0, found))
+            self.assertEqual("/perfd-t-kind" in out, found == "CGROUP")
+            self.assertEqual((begin.member_pid, begin.fresh), (facts["pid"], True) if found == "CGROUP" else (0, False))
+
+    def test_the_rusage_is_that_of_the_command_alone(self):
+        self.tree("child('daemon', 0.3, twice=True); wait_for('cpu-daemon'); burn(0.1); note('first'); os._exit(0)",
+                  options=("--job", "t-first"))
+        self.assert_cpu(self.told_cpu(), self.cpu("first"))
+
+
+@unittest.skipIf(why_no_group(), why_no_group())
+class Numbers(EnclosureTestCase):
+    """What the real perfd makes of it."""
+
+    def test_a_job_with_a_group_has_numbers_of_its_own(self):
+        daemon = self.daemon()
+        self.tree("child('daemon', 0.4, twice=True); child('child', 0.3); wait_for('cpu-daemon'); os.wait(); note('first'); os._exit(0)",
+                  options=("--job", "t-own", "--enclosure", "cgroup"), socket=daemon.socket)
+        job = daemon.get("/api/v1/jobs/t-own").json
+        self.assertEqual((job["state"], job["enclosure"]), ("finished", "cgroup"))
+        self.assertTrue(job["cgroup"].endswith("/perfd-t-own"))
+        used = [m for m in job["metrics"] if m["key"] == "job_cpu_seconds"][0]
+        self.assertEqual((used["quality"], used["scope"]), ("exact", "job"))
+        # perfctl itself is in it as well: it starts the command and tells perfd.
+        self.assertAlmostEqual(used["value"], self.cpu("daemon", "child", "first"), delta=0.03 * (1 if not harness.IS_SANITIZED else 20))
+
+    def test_a_job_without_a_group_has_the_cpu_time_of_its_tree(self):
+        daemon = self.daemon()
+        self.tree("child('daemon', 0.4, twice=True); wait_for('cpu-daemon'); time.sleep(0.05); note('first'); os._exit(0)",
+                  options=("--job", "t-tree", "--enclosure", "subreaper"), socket=daemon.socket)
+        job = daemon.get("/api/v1/jobs/t-tree").json
+        self.assertEqual((job["enclosure"], job["cgroup"]), ("subreaper", None))
+        used = [m for m in job["metrics"] if m["key"] == "job_cpu_seconds"][0]
+        self.assert_cpu(used["value"], self.cpu("daemon", "first"))
+
+    def test_a_job_goes_on_without_perfctl_as_long_as_its_group_is_populated(self):
+        daemon = self.daemon("[jobs]\nlinger = 0\n")
+        process = self.start("sh", "-c", "echo $$; exec sleep 1000", stdout=subprocess.PIPE, text=True, socket=daemon.socket,
+                             options=("--job", "t-killed"))
+        pid = int(process.stdout.readline())
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        daemon.wait_tick()
+        daemon.wait_tick()
+        self.assertEqual(daemon.get("/api/v1/jobs/t-killed").json["state"], "running")
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: daemon.get("/api/v1/jobs/t-killed").json["state"] == "interrupted", "the end of a job with an empty group")
+
+
+class Subreaper(EnclosureTestCase):
+    """As somebody who may not make groups; and then what is counted is the same for all."""
+
+    def setUp(self):
+        super().setUp()
+        self.as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+        self.counted = {"options": ("--job", "j", "--enclosure", "subreaper")}
+
+    def test_who_may_not_make_a_group_gets_a_subreaper(self):
+        status, out, err = self.run_job("cat", "/proc/self/cgroup", options=("--job", "j", "-v"), **self.as_nobody)
+        self.assertEqual((status, group_of("self")), (0, re.search(r"^0::(.*)$", out, re.M)[1]))
+        self.assertIn("Running without a control group of its own (no scope: ", err)
+        begin, facts = self.recorder.one("job_begin")
+        self.assertEqual(wire.Enclosure.Name(begin.enclosure), "SUBREAPER")
+        self.assertEqual((begin.pid, begin.member_pid, begin.fresh), (facts["pid"], 0, False))
+
+    def test_children_that_fork_twice_are_counted(self):
+        status, _, err = self.tree("""
+child('waited', 0.2)
+os.wait()
+child('daemon', 0.3, twice=True)
+child('another', 0.25, twice=True)
+wait_for('cpu-daemon')
+wait_for('cpu-another')
+time.sleep(0.05)
+burn(0.1)
+note('first')
+os._exit(0)
+""", **self.counted)
+        self.assertEqual((status, err), (0, ""))
+        known = self.cpu("waited", "daemon", "another", "first")
+        self.assertGreater(known, 0.85)
+        self.assert_cpu(self.told_cpu(), known)
+
+    def test_children_that_nobody_waits_for_are_counted(self):
+        self.tree("child('child', 0.4); wait_for('cpu-child'); time.sleep(0.1); note('first'); os._exit(0)", **self.counted)
+        self.assert_cpu(self.told_cpu(), self.cpu("child", "first"))
+
+    def test_what_goes_on_is_counted_up_to_the_end(self):
+        status, _, err = self.tree("""
+def lie_down():
+    with open(f"{directory}/pid", "w") as f: print(os.getpid(), file=f)
+    os.close(1), os.close(2)
+    time.sleep(1000)
+child('daemon', 0.4, lie_down, twice=True)
+wait_for('pid')
+note('first')
+os._exit(7)
+""", **self.counted)
+        os.kill(int((self.directory / "pid").read_text()), signal.SIGKILL)
+        self.assertEqual(status, 7)
+        self.assertIn("A process that the command started goes on", err)
+        # Of what has not ended the kernel tells whole ticks, user and system.
+        self.assertAlmostEqual(self.told_cpu(), self.cpu("daemon", "first"), delta=3 * TICK_S)
+
+    def test_several_are_spoken_of_once(self):
+        _, _, err = self.run_job("sh", "-c", "for i in 1 2; do sleep 1000 >&- 2>&- & echo $! >> $0; done", self.directory / "pids",
+                                 **self.counted)
+        for pid in (self.directory / "pids").read_text().split():
+            os.kill(int(pid), signal.SIGKILL)
+        self.assertEqual(err.count("2 processes that the command started go on"), 1)
+        self.assertEqual(err.count("\n"), 1)
+
+    def test_the_largest_resident_set_is_told_and_not_the_sum(self):
+        self.tree("""
+def grow(): x = bytearray(96 << 20); time.sleep(0)
+child('a', 0, grow)
+child('b', 0, grow)
+os.wait(); os.wait()
+os._exit(0)
+""", **self.counted)
+        end, _ = self.recorder.one("job_end")
+        self.assertGreater(end.rusage.maxrss, 96 << 10)
+        self.assertLess(end.rusage.maxrss, 160 << 10)
+
+    def test_nothing_is_adopted_with_no_enclosure(self):
+        program = """
+first = os.getpid()
+def look():
+    while os.getppid() == between: time.sleep(0.01)
+    with open(f"{directory}/parent", "w") as f: print(os.getppid(), file=f)
+if os.fork() == 0:
+    between = os.getpid()
+    child('orphan', 0, look)
+    os._exit(0)
+os.wait()
+wait_for('cpu-orphan')
+while not os.path.exists(f"{directory}/parent") or not open(f"{directory}/parent").read(): time.sleep(0.01)
+"""
+        for kind, is_adopted in (("subreaper", True), ("none", False)):
+            self.recorder.requests.clear()
+            self.tree(program, options=("--job", "j", "--enclosure", kind))
+            pid = self.recorder.one("job_begin")[1]["pid"]
+            self.assertEqual((self.directory / "parent").read_text() == f"{pid}\n", is_adopted)
+            (self.directory / "parent").unlink()
+
+
+class Wait(EnclosureTestCase):
+    KINDS = ("cgroup", "subreaper", "none")
+
+    def test_it_waits_for_all_that_was_started(self):
+        for kind in self.KINDS:
+            with self.subTest(kind):
+                done = self.directory / f"done-{kind}"
+                status, out, err = self.run_job("sh", "-c", f"(setsid sh -c 'sleep 0.3; echo late; touch {done}' &); echo early; exit 7",
+                                                options=("--job", f"t-{kind}", "--enclosure", kind, "--wait"))
+                self.assertTrue(done.exists())
+                self.assertEqual((status, out, err), (7, "early\nlate\n", ""))
+
+    def test_what_it_waited_for_is_counted(self):
+        self.tree("child('daemon', 0.4, twice=True); note('first'); os._exit(0)",
+                  options=("--job", "j", "--enclosure", "subreaper", "--wait"))
+        self.assert_cpu(self.told_cpu(), self.cpu("daemon", "first"))
+
+    def test_it_can_be_told_to_end_meanwhile(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            ready, pid = self.directory / "ready", self.directory / "pid"
+            process = self.start("sh", "-c", f"(setsid sh -c 'echo $$ > {pid}; touch {ready}; exec sleep 1000' &); exit 7",
+                                 options=("--job", f"t-{int(number)}", "--wait"), stderr=subprocess.PIPE, text=True,
+                                 stdout=subprocess.DEVNULL)
+            wait_for(ready.exists, "the process that is left")
+            wait_for(lambda: children_of(process.pid) == pid.read_text().split(), "its adoption")
+            process.send_signal(number)
+            self.assertEqual(process.wait(TIMEOUT_S), 7)
+            os.kill(int(pid.read_text()), signal.SIGKILL)
+            self.assertIn("goes on", process.stderr.read())
+            process.stderr.close()
+            ready.unlink()
+            pid.unlink()
+
+    def test_a_command_without_children_ends_as_before(self):
+        begin = time.monotonic()
+        self.assertEqual(self.run_job("sh", "-c", "exit 4", options=("--wait",))[0], 4)
+        self.assertLess(time.monotonic() - begin, TIMEOUT_S / 2)
+
+    def test_only_known_kinds_are_taken(self):
+        for kind in ("found", "auto", ""):
+            status, _, err = self.run_job("true", options=("--enclosure", kind))
+            self.assertEqual(status, 2)
+            self.assertIn("--enclosure expects scope, cgroup, subreaper or none", err)
+
+
+if __name__ == "__main__":
+    unittest.main()

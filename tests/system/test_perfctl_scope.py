@@ -1,0 +1,261 @@
+"""perfctl run under a real systemd: which scope it gets from whom, and where it must not ask for one."""
+
+import itertools
+import subprocess
+import time
+import unittest
+
+import harness
+from booted import Booted
+from harness import IS_SANITIZED, TIMEOUT_S, wait_for
+
+UID = 1234
+USER_SLICE = f"/user.slice/user-{UID}.slice"
+MANAGER = f"{USER_SLICE}/user@{UID}.service"
+NUMBERS = itertools.count(1)
+
+
+def as_user(uid):
+    return "setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", "env"
+
+
+AS_USER = as_user(UID)
+
+
+class ScopeTestCase(Booted):
+    """A user with a manager of its own, which stays when sessions end."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.run_inside("useradd", "-m", "-u", str(UID), "worker")
+        cls.run_inside("loginctl", "enable-linger", "worker")
+        wait_for(lambda: cls.show("ActiveState", f"user@{UID}.service") == "active", "the user's manager")
+
+    @staticmethod
+    def session(owner):
+        """The words that start what follows them in a login session."""
+        return ("systemd-run", "--quiet", "--scope", f"--slice=user-{owner}.slice", f"--unit=session-{next(NUMBERS)}.scope",
+                "env", "-C", "/")
+
+    @staticmethod
+    def job():
+        return f"job-{next(NUMBERS)}"
+
+    @staticmethod
+    def run_words(job, *command, options=()):
+        return ("perfctl", "run", "-v", "--spool", "/tmp/spool", "--job", job, *options, "--", *command)
+
+    def start(self, *words):
+        process = subprocess.Popen([*self.enter, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.close, process)
+        return process
+
+    @staticmethod
+    def close(process):
+        process.stdin.close()
+        process.wait(TIMEOUT_S)
+        process.stdout.close()
+        process.stderr.close()
+
+    def group(self, done):
+        """What `cat /proc/self/cgroup` has printed."""
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [line[3:] for line in done.stdout.splitlines() if line.startswith("0::")][0]
+
+    def group_of(self, pid):
+        return self.group(self.inside("cat", f"/proc/{pid}/cgroup"))
+
+    def assert_group(self, done, group):
+        self.assertEqual(self.group(done), group, done.stderr)
+
+    def wait_gone(self, unit, *manager):
+        wait_for(lambda: self.inside(*manager, "systemctl", *(["--user"] if manager else []), "show", "-P", "LoadState", unit).stdout
+                 == "not-found\n", f"the end of {unit}")
+
+    def ask(self, job):
+        return harness.http_get(f"/proc/{self.enter[2]}/root/run/perfd/http.sock", f"/api/v1/jobs/{job}").json
+
+
+class System(ScopeTestCase):
+    """root, whom the system's manager serves."""
+
+    def test_a_session_of_root_gets_a_scope_in_its_slice(self):
+        job = self.job()
+        done = self.inside(*self.session(0), *self.run_words(job, "cat", "/proc/self/cgroup"))
+        self.assert_group(done, f"/user.slice/user-0.slice/perfd-{job}.scope")
+        self.assertIn(f"Running in the scope perfd-{job}.scope", done.stderr)
+        self.assertIn(f"Job {job} has begun", done.stderr)
+        self.wait_gone(f"perfd-{job}.scope")
+
+    def test_perfd_knows_the_scope_and_counts_in_it(self):
+        for user in ((), AS_USER):
+            job = self.job()
+            burn = "import time\nwhile time.process_time() < 0.5: pass"
+            done = self.inside(*self.session(UID), *user, *self.run_words(job, "/usr/bin/python3", "-c", burn))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            known = self.ask(job)
+            self.assertEqual((known["state"], known["enclosure"]), ("finished", "scope"))
+            self.assertTrue(known["cgroup"].endswith(f"/perfd-{job}.scope"), known["cgroup"])
+            used = [m for m in known["metrics"] if m["key"] == "job_cpu_seconds"][0]
+            self.assertEqual(used["quality"], "exact")
+            # What Python needs to end, and perfctl, is in it as well.
+            self.assertAlmostEqual(used["value"], 0.52, delta=0.05 if not IS_SANITIZED else 1)
+
+    def test_sudo_in_a_session_stays_in_the_slice_of_the_user(self):
+        job = self.job()
+        done = self.inside(*self.session(UID), *self.run_words(job, "cat", "/proc/self/cgroup"))
+        self.assert_group(done, f"{USER_SLICE}/perfd-{job}.scope")
+
+    def test_the_scope_counts_everything_and_limits_nothing(self):
+        job = self.job()
+        names = "Description,CPUAccounting,MemoryAccounting,IOAccounting,TasksAccounting,TasksMax,Delegate,CollectMode"
+        done = self.inside(*self.session(0), *self.run_words(job, "systemctl", "show", "-p", names, f"perfd-{job}.scope"))
+        self.assertEqual(dict(line.split("=") for line in done.stdout.splitlines()), {
+            "Description": f"Job {job}", "CPUAccounting": "yes", "MemoryAccounting": "yes", "IOAccounting": "yes", "TasksAccounting": "yes",
+            "TasksMax": "infinity", "Delegate": "no", "CollectMode": "inactive-or-failed"})
+
+    def test_the_longest_id_fits(self):
+        job = f"{self.job()}-_.:"
+        job += "x" * (128 - len(job))
+        self.assert_group(self.inside(*self.session(0), *self.run_words(job, "cat", "/proc/self/cgroup")),
+                          f"/user.slice/user-0.slice/perfd-{job}.scope")
+
+    def test_a_service_is_not_left(self):
+        for user in ((), AS_USER):
+            job = self.job()
+            done = self.inside("systemd-run", "--quiet", "--wait", "--pipe", f"--unit={job}.service", *user,
+                               *self.run_words(job, "cat", "/proc/self/cgroup"))
+            self.assert_group(done, f"/system.slice/{job}.service")
+            self.assertIn(f"no scope: in the service {job}.service", done.stderr)
+
+    def test_a_delegated_service_has_a_group_for_it(self):
+        job = self.job()
+        done = self.inside("systemd-run", "--quiet", "--wait", "--pipe", "-p", "Delegate=yes", f"--unit={job}.service",
+                           *self.run_words(job, "cat", "/proc/self/cgroup"))
+        self.assert_group(done, f"/system.slice/{job}.service/perfd-{job}")
+
+    def test_a_user_with_a_delegated_service_as_well(self):
+        job = self.job()
+        done = self.inside("systemd-run", "--quiet", "--wait", "--pipe", "-p", "Delegate=yes", "-p", f"User={UID}", f"--unit={job}.service",
+                           *self.run_words(job, "cat", "/proc/self/cgroup"))
+        self.assert_group(done, f"/system.slice/{job}.service/perfd-{job}")
+
+    def test_another_scope_is_not_left(self):
+        job = self.job()
+        done = self.inside("systemd-run", "--quiet", "--scope", f"--unit={job}.scope", *self.run_words(job, "cat", "/proc/self/cgroup"))
+        self.assert_group(done, f"/system.slice/{job}.scope")
+
+    def test_a_run_within_a_run_stays_in_its_scope(self):
+        outer, inner = self.job(), self.job()
+        done = self.inside(*self.session(0), *self.run_words(outer, *self.run_words(inner, "cat", "/proc/self/cgroup")))
+        self.assert_group(done, f"/user.slice/user-0.slice/perfd-{outer}.scope")
+        self.assertIn(f"no scope: in the scope perfd-{outer}.scope", done.stderr)
+
+    def test_a_scope_of_that_name_that_is_there_is_left_alone(self):
+        job = self.job()
+        first = self.start(*self.session(0), *self.run_words(job, "sh", "-c", "echo ready; read line"))
+        self.assertEqual(first.stdout.readline(), "ready\n")
+        done = self.inside(*self.session(0), *self.run_words(job, "cat", "/proc/self/cgroup"))
+        self.assertNotIn("perfd-", self.group(done))
+        self.assertRegex(done.stderr, r"no scope: .*already")
+
+    def test_a_killed_perfctl_leaves_the_command_in_its_scope(self):
+        job = self.job()
+        process = self.start(*self.session(0), *self.run_words(job, "sh", "-c", "echo $$ $PPID; exec sleep 1000"))
+        command, perfctl = process.stdout.readline().split()
+        self.run_inside("kill", "-KILL", perfctl)
+        self.assertNotEqual(process.wait(TIMEOUT_S), 0)
+        self.assertTrue(self.group_of(command).endswith(f"/perfd-{job}.scope"))
+        self.assertEqual(self.show("ActiveState", f"perfd-{job}.scope"), "active")
+        self.run_inside("kill", command)
+        self.wait_gone(f"perfd-{job}.scope")
+
+    def test_signals_reach_the_command_in_its_scope(self):
+        for name in ("TERM", "INT", "HUP"):
+            process = self.start(*self.session(0), *self.run_words(
+                self.job(), "sh", "-c", f"trap 'echo got-{name}; exit 5' {name}; echo $PPID; while :; do sleep 0.01; done"))
+            perfctl = process.stdout.readline().strip()
+            self.run_inside("kill", f"-{name}", perfctl)
+            self.assertEqual((process.stdout.readline(), process.wait(TIMEOUT_S)), (f"got-{name}\n", 5))
+
+    def test_without_perfd_it_is_a_scope_all_the_same(self):
+        job = self.job()
+        done = self.inside(*self.session(0), "env", "PERFD_SOCKET=/run/absent.sock", *self.run_words(job, "cat", "/proc/self/cgroup"))
+        self.assert_group(done, f"/user.slice/user-0.slice/perfd-{job}.scope")
+
+    def test_without_the_library_it_runs_as_well(self):
+        """An empty file in its place is no library, in a mount namespace of this command's own."""
+        job = self.job()
+        library = self.run_inside("sh", "-c", "readlink -f /usr/lib/*/libsystemd.so.0").strip()
+        script = f'mount --bind /dev/null {library} && exec "$@"'
+        done = self.inside(*self.session(0), "unshare", "--mount", "sh", "-c", script, "sh",
+                           *self.run_words(job, "cat", "/proc/self/cgroup"))
+        self.assertNotIn("perfd-", self.group(done))
+        self.assertIn("no scope: libsystemd.so.0 is not there", done.stderr)
+
+
+class User(ScopeTestCase):
+    """Somebody else, whose own manager does."""
+
+    def test_a_session_gets_a_scope_from_the_users_manager(self):
+        job = self.job()
+        done = self.inside(*self.session(UID), *AS_USER, *self.run_words(job, "cat", "/proc/self/cgroup"))
+        self.assert_group(done, f"{MANAGER}/app.slice/perfd-{job}.scope")
+        self.assertIn(f"Job {job} has begun", done.stderr)
+
+    def test_it_is_asked_over_the_bus_where_its_own_socket_is_not_to_be_had(self):
+        job = self.job()
+        self.run_inside("mkdir", "-p", "/tmp/run")
+        self.run_inside("ln", "-sfn", f"/run/user/{UID}/bus", "/tmp/run/bus")
+        done = self.inside(*self.session(UID), *AS_USER, "XDG_RUNTIME_DIR=/tmp/run", *self.run_words(job, "cat", "/proc/self/cgroup"))
+        self.assert_group(done, f"{MANAGER}/app.slice/perfd-{job}.scope")
+
+    def test_a_manager_that_ends_with_the_session_is_not_asked(self):
+        self.run_inside("useradd", "-m", "-u", str(UID + 1), "guest")
+        self.run_inside("systemctl", "start", f"user@{UID + 1}.service")
+        done = self.inside(*self.session(UID + 1), *as_user(UID + 1), *self.run_words(self.job(), "cat", "/proc/self/cgroup"))
+        self.assertRegex(self.group(done), rf"^/user.slice/user-{UID + 1}.slice/session-\d+\.scope$")
+        self.assertIn("enable-linger", done.stderr)
+
+    def in_manager(self, *words):
+        return self.inside(*AS_USER, f"XDG_RUNTIME_DIR=/run/user/{UID}", "systemd-run", "--user", "--quiet", *words)
+
+    def test_a_scope_of_the_desktops_is_left_for_one_beside_it(self):
+        job = self.job()
+        done = self.in_manager("--scope", f"--unit=app-{job}.scope", "--slice=session.slice",
+                               *self.run_words(job, "cat", "/proc/self/cgroup"))
+        self.assert_group(done, f"{MANAGER}/session.slice/perfd-{job}.scope")
+
+    def test_a_service_of_the_user_has_a_group_in_it(self):
+        job = self.job()
+        done = self.in_manager("--wait", "--pipe", f"--unit={job}.service", *self.run_words(job, "cat", "/proc/self/cgroup"))
+        self.assert_group(done, f"{MANAGER}/app.slice/{job}.service/perfd-{job}")
+
+    def test_a_run_within_a_run_has_a_group_in_the_scope(self):
+        outer, inner = self.job(), self.job()
+        done = self.inside(*self.session(UID), *AS_USER, *self.run_words(outer, *self.run_words(inner, "cat", "/proc/self/cgroup")))
+        self.assert_group(done, f"{MANAGER}/app.slice/perfd-{outer}.scope/perfd-{inner}")
+        self.wait_gone(f"perfd-{outer}.scope", *AS_USER, f"XDG_RUNTIME_DIR=/run/user/{UID}")
+
+    def test_a_session_of_somebody_else_is_not_left(self):
+        done = self.inside(*self.session(0), *AS_USER, *self.run_words(self.job(), "cat", "/proc/self/cgroup"))
+        self.assertRegex(self.group(done), r"^/user.slice/user-0.slice/session-\d+\.scope$")
+        self.assertIn("no scope: in a session of another user", done.stderr)
+
+    def test_a_manager_that_does_not_answer_delays_nothing(self):
+        manager = self.show("MainPID", f"user@{UID}.service")
+        self.run_inside("kill", "-STOP", manager)
+        try:
+            begin = time.monotonic()
+            done = self.inside(*self.session(UID), *AS_USER, *self.run_words(self.job(), "cat", "/proc/self/cgroup"))
+            seconds = time.monotonic() - begin
+        finally:
+            self.run_inside("kill", "-CONT", manager)
+        self.assertRegex(self.group(done), rf"^{USER_SLICE}/session-\d+\.scope$")
+        self.assertIn("no scope: systemd did not answer in time; no group: not tried after that", done.stderr)
+        self.assertLess(seconds, 1 if not IS_SANITIZED else 10)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,147 @@
+/* A group of one's own: in a directory that is none, and where version 2 can be written, in the real thing. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client/child_group.h"
+#include "tree.h"
+
+static void a_directory_that_is_no_group_stays_as_it_is(void **state) {
+        char root[64] = "/tmp/perfd-test-XXXXXX";
+        scoped(closep) int fd = -1;
+        ChildGroup group;
+
+        (void)state;
+        assert_non_null(mkdtemp(root));
+        fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        assert_int_equal(child_group_enter(&group, fd, ".", "j1"), -ENOENT);
+        child_group_leave(&group);
+        assert_int_equal(child_group_enter(&group, fd, "absent", "j1"), -ENOENT);
+        child_group_leave(&group);
+        assert_int_equal(rmdir(root), 0);
+}
+
+/* --- the real thing ------------------------------------------------------------------------------- */
+
+typedef struct Real {
+        int root_fd;
+        char id[32];
+        Surroundings at_first;
+} Real;
+
+static int setup(void **state) {
+        Real *real = calloc(1, sizeof(*real));
+
+        assert_non_null(real);
+        real->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        snprintf(real->id, sizeof(real->id), "unit-%d", getpid());
+        assert_int_equal(surroundings_read(&real->at_first, real->root_fd, geteuid()), 0);
+        *state = real;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Real *real = *state;
+
+        close(real->root_fd);
+        free(real);
+        return 0;
+}
+
+static void skip_unless_writable(const Real *real) {
+        ChildGroup group;
+
+        if (!real->at_first.is_writable || child_group_enter(&group, real->root_fd, real->at_first.directory, real->id) < 0)
+                skip();
+        child_group_leave(&group);
+}
+
+static bool exists(const Real *real) {
+        char path[SURROUNDINGS_PATH_MAX + 64];
+        struct stat st;
+
+        snprintf(path, sizeof(path), "%s/perfd-%s", real->at_first.directory, real->id);
+        return fstatat(real->root_fd, path, &st, 0) == 0;
+}
+
+static void assert_inside(const Real *real, bool is_inside) {
+        char name[64];
+        Surroundings now;
+
+        snprintf(name, sizeof(name), "/perfd-%s", real->id);
+        assert_int_equal(surroundings_read(&now, real->root_fd, geteuid()), 0);
+        assert_int_equal(strstr(now.directory, name) != NULL, is_inside);
+        if (!is_inside)
+                assert_string_equal(now.directory, real->at_first.directory);
+}
+
+static void it_is_entered_left_and_removed(void **state) {
+        Real *real = *state;
+        ChildGroup group;
+
+        skip_unless_writable(real);
+        for (int i = 0; i < 2; i++) {
+                assert_int_equal(child_group_enter(&group, real->root_fd, real->at_first.directory, real->id), 0);
+                assert_inside(real, true);
+                child_group_leave(&group);
+                assert_inside(real, false);
+                assert_false(exists(real));
+                child_group_leave(&group); /* once more is no harm */
+        }
+}
+
+static void it_stays_while_somebody_lives_in_it(void **state) {
+        Real *real = *state;
+        ChildGroup group, another;
+        int status;
+        pid_t child;
+
+        skip_unless_writable(real);
+        assert_int_equal(child_group_enter(&group, real->root_fd, real->at_first.directory, real->id), 0);
+        child = fork();
+        if (child == 0) {
+                (void)pause();
+                _exit(0);
+        }
+        child_group_leave(&group);
+        assert_inside(real, false);
+        assert_true(exists(real));
+
+        /* Nobody else gets its numbers. */
+        assert_int_equal(child_group_enter(&another, real->root_fd, real->at_first.directory, real->id), -EBUSY);
+        assert_inside(real, false);
+        child_group_leave(&another);
+
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+
+        /* Now it is empty: made anew, with no numbers in it. */
+        assert_int_equal(child_group_enter(&another, real->root_fd, real->at_first.directory, real->id), 0);
+        assert_inside(real, true);
+        child_group_leave(&another);
+        assert_false(exists(real));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_directory_that_is_no_group_stays_as_it_is),
+                cmocka_unit_test_setup_teardown(it_is_entered_left_and_removed, setup, teardown),
+                cmocka_unit_test_setup_teardown(it_stays_while_somebody_lives_in_it, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

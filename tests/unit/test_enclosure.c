@@ -1,0 +1,181 @@
+/* What may be had, of facts alone. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "client/enclosure.h"
+
+/* A machine with systemd and version 2, in the group at `path`, which is root's. */
+static Surroundings machine(const char *path, uint32_t uid) {
+        Surroundings s = {
+                .uid = uid,
+                .has_systemd = true,
+                .has_system_manager = true,
+                .has_linger = true,
+                .tasks_max = UINT64_MAX,
+                .is_writable = uid == 0,
+        };
+
+        snprintf(s.unit, sizeof(s.unit), "%s", path);
+        snprintf(s.directory, sizeof(s.directory), "sys/fs/cgroup%s", path);
+        scope_place_find(path, uid, &s.scope);
+        return s;
+}
+
+/* no_scope, no_group: parts of the reasons, or NULL for what may be had. */
+static void assert_choice(const Surroundings *surroundings, const char *no_scope, const char *no_group) {
+        EnclosureChoice choice;
+
+        enclosure_choose(surroundings, &choice);
+        assert_int_equal(choice.may_scope, no_scope == NULL);
+        assert_int_equal(choice.may_group, no_group == NULL);
+        if (!strstr(choice.no_scope, no_scope ? no_scope : "") || !strstr(choice.no_group, no_group ? no_group : ""))
+                fail_msg("scope: '%s', group: '%s'", choice.no_scope, choice.no_group);
+}
+
+#define SESSION "/user.slice/user-1000.slice/session-2.scope"
+#define TERMINAL "/user.slice/user-1000.slice/user@1000.service/app.slice/vte-spawn-1.scope"
+
+static void a_session_gets_a_scope(void **state) {
+        Surroundings root = machine(SESSION, 0), user = machine(SESSION, 1000);
+
+        (void)state;
+        assert_choice(&root, NULL, "not delegated");
+        assert_choice(&user, NULL, "cannot be written");
+}
+
+static void a_user_who_does_not_linger_keeps_the_session(void **state) {
+        Surroundings session = machine(SESSION, 1000), terminal = machine(TERMINAL, 1000), root = machine(SESSION, 0);
+
+        (void)state;
+        session.has_linger = terminal.has_linger = root.has_linger = false;
+        assert_choice(&session, "enable-linger", "cannot be written");
+        assert_choice(&root, NULL, "not delegated");
+        /* It is in the user's manager already. */
+        terminal.is_own = terminal.is_writable = true;
+        assert_choice(&terminal, NULL, NULL);
+}
+
+static void limits_are_never_left(void **state) {
+        Surroundings session = machine(SESSION, 0), terminal = machine(TERMINAL, 1000);
+
+        (void)state;
+        session.is_limited = terminal.is_limited = true;
+        assert_choice(&session, "limits", "not delegated");
+        terminal.is_own = terminal.is_writable = true;
+        assert_choice(&terminal, "limits", NULL);
+}
+
+static void neither_is_what_others_manage(void **state) {
+        Surroundings s = machine(SESSION, 0);
+
+        (void)state;
+        s.is_apart = true;
+        assert_choice(&s, "version 1", "not delegated");
+
+        s = machine(TERMINAL, 1000);
+        s.is_delegated = s.is_own = s.is_writable = true;
+        assert_choice(&s, "left to somebody else", NULL);
+}
+
+static void in_a_service_there_is_a_group_where_it_was_delegated(void **state) {
+        Surroundings s = machine("/system.slice/slurmd.service", 0);
+
+        (void)state;
+        assert_choice(&s, "slurmd.service", "not delegated");
+        s.is_delegated = true;
+        assert_choice(&s, "slurmd.service", NULL);
+
+        s = machine("/system.slice/cron.service", 1000);
+        assert_choice(&s, "cron.service", "cannot be written");
+
+        /* DynamicUser= or User= with Delegate=. */
+        s.is_own = s.is_writable = true;
+        assert_choice(&s, "cron.service", NULL);
+}
+
+static void a_run_within_a_run_stays_in_it(void **state) {
+        Surroundings root = machine("/user.slice/user-0.slice/perfd-j1.scope", 0);
+        Surroundings user = machine("/user.slice/user-1000.slice/user@1000.service/app.slice/perfd-j1.scope", 1000);
+
+        (void)state;
+        assert_choice(&root, "perfd-j1.scope", "not delegated");
+        user.is_own = user.is_writable = true;
+        assert_choice(&user, "another job", NULL);
+}
+
+static void at_the_root_systemd_is_asked_if_it_is_its_own(void **state) {
+        static const char *const paths[] = { "/", "/init.scope" };
+
+        (void)state;
+        for (size_t i = 0; i < 2; i++) {
+                Surroundings s = machine(paths[i], 0);
+
+                assert_choice(&s, NULL, "not delegated");
+                /* The root of a container's namespace was delegated to it as a whole: to its systemd, where it runs one. */
+                s.is_delegated = true;
+                assert_choice(&s, NULL, "not delegated");
+                s.has_system_manager = false;
+                assert_choice(&s, "does not manage", "not delegated");
+        }
+}
+
+static void without_systemd_a_writable_group_will_do(void **state) {
+        Surroundings s = machine("/docker/0123", 0);
+
+        (void)state;
+        s.has_systemd = s.has_system_manager = s.has_linger = false;
+        assert_choice(&s, "systemd does not run", NULL);
+        s.is_writable = false; /* as most containers have it */
+        assert_choice(&s, "systemd does not run", "cannot be written");
+        s.directory[0] = '\0';
+        assert_choice(&s, "systemd does not run", "no control group of version 2");
+}
+
+static void in_version_1_only_root_has_a_scope(void **state) {
+        Surroundings root = machine(SESSION, 0), user = machine(SESSION, 1000);
+
+        (void)state;
+        root.directory[0] = user.directory[0] = '\0';
+        assert_choice(&root, NULL, "no control group of version 2");
+        assert_choice(&user, "version 1", "no control group of version 2");
+}
+
+static void nothing_is_tried_that_is_not_wanted(void **state) {
+        Enclosed enclosed;
+
+        (void)state;
+        enclosure_enter(&enclosed, "j1", ENCLOSURE_NONE, 0);
+        assert_int_equal(enclosed.kind, ENCLOSURE_NONE);
+        assert_string_equal(enclosed.text, "");
+        enclosure_leave(&enclosed);
+
+        enclosure_enter(&enclosed, "j1", ENCLOSURE_SUBREAPER, 0);
+        assert_int_equal(enclosed.kind, ENCLOSURE_SUBREAPER);
+        assert_string_equal(enclosed.text, "without a control group of its own (no scope: not wanted; no group: not wanted)");
+        enclosure_leave(&enclosed);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_session_gets_a_scope),
+                cmocka_unit_test(a_user_who_does_not_linger_keeps_the_session),
+                cmocka_unit_test(limits_are_never_left),
+                cmocka_unit_test(neither_is_what_others_manage),
+                cmocka_unit_test(in_a_service_there_is_a_group_where_it_was_delegated),
+                cmocka_unit_test(a_run_within_a_run_stays_in_it),
+                cmocka_unit_test(at_the_root_systemd_is_asked_if_it_is_its_own),
+                cmocka_unit_test(without_systemd_a_writable_group_will_do),
+                cmocka_unit_test(in_version_1_only_root_has_a_scope),
+                cmocka_unit_test(nothing_is_tried_that_is_not_wanted),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
