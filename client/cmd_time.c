@@ -76,7 +76,7 @@ int cmd_time(const Options *options) {
 
         mark_begin(&timed, options);
         begin_ns = clock_boottime_ns();
-        r = child_run(timed.command, NULL, &end);
+        r = child_run(timed.command, &(ChildPlan){}, &end);
         if (r < 0) {
                 say("Cannot run '%s': %s", timed.command[0], strerrordesc_np(-r));
                 end = (ChildEnd){ .status = 126, .exec_error = -r };

@@ -10,6 +10,7 @@
 #include "util/scoped.h"
 
 #define NAME_COLUMNS_MIN 12U
+#define NO_UID UINT32_MAX /* of a job that was found: the kernel does not say whose it is */
 #define SHELL_SIGNALS 128 /* a shell adds a signal's number to it */
 
 /* --- how it ended --------------------------------------------------------------------------------- */
@@ -100,7 +101,7 @@ static void put_index(Row *row, const char *words, const Value *job, const char 
 
 static void write_where(Screen *screen, const Value *job, const Value *on) {
         const char *user = text_get(job, "user"), *host = text_get(on, "hostname");
-        int64_t pid, cpus, uid = 0;
+        int64_t pid, cpus, uid;
         Row row;
 
         row_begin(&row, screen, "where");
@@ -112,10 +113,9 @@ static void write_where(Screen *screen, const Value *job, const Value *on) {
         if (value_get_int(job, "pid", &pid) && pid > 0)
                 row_printf(&row, "process %jd", (intmax_t)pid);
 
-        (void)value_get_int(job, "uid", &uid);
         if (*user)
                 row_printf(&row, "by %s", user);
-        else
+        else if (value_get_int(job, "uid", &uid) && uid >= 0 && uid < NO_UID)
                 row_printf(&row, "by user %jd", (intmax_t)uid);
         row_end(&row);
 }

@@ -134,7 +134,7 @@ static void write_processes(Sheet *sheet) {
 
         row_begin(&row, sheet->screen, "processes");
         if (has_peak)
-                row_printf(&row, "%s at once with threads", text);
+                row_printf(&row, "%s at once, threads included", text);
         if (!isnan(largest_kib)) {
                 text_mib(largest_kib / 1024, memory);
                 row_printf(&row, "the largest had %s", memory);
@@ -231,7 +231,7 @@ static void put_io(Sheet *sheet, Row *row, const char *bytes_key, const char *ti
 
         if (!sheet_text_get(sheet, bytes_key, bytes))
                 return;
-        if (sheet_text_get(sheet, times_key, times))
+        if (sheet_text_get(sheet, times_key, times) && strcmp(times, "0") != 0)
                 row_printf(row, "%s in %s %s", bytes, times, times_words);
         else
                 row_printf(row, "%s %s", bytes, words);

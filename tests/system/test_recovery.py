@@ -211,7 +211,7 @@ class Recovery(harness.TestCase):
         self.assertTrue(pathlib.Path(daemon.socket).is_socket(), "an inherited socket is not perfd's to remove")
 
     def test_each_of_many_jobs_has_its_checkpoint(self):
-        daemon = self.daemon(CONFIG + harness.NO_PATTERNS)
+        daemon = self.daemon(CONFIG)
         with daemon.client() as client:
             for n in range(200):
                 self.assert_status(client.begin(f"many-{n}"), "OK")
@@ -232,7 +232,7 @@ class Recovery(harness.TestCase):
         self.assertEqual(len(daemon.get("/api/v1/jobs?state=running&limit=1000").json["jobs"]), 200)
 
     def test_an_older_store_is_gone_on_with(self):
-        daemon = self.daemon(harness.NO_PATTERNS)
+        daemon = self.daemon()
         daemon.stop()
         golden = harness.ROOT / "tests" / "data" / "store" / "perfd-1.db.gz"
         (daemon.state / "perfd.db").write_bytes(gzip.decompress(golden.read_bytes()))

@@ -197,7 +197,7 @@ static void what_was_given_is_set_against_what_was_used(void **state) {
         assert_says(text, "cores     3.10 of 32, peak 8.02~   ##++++.................. 9.7 %\n");
         assert_says(text, "memory    31.0 GiB of 32.0 GiB     #######################. 97 % of its limit\n");
         assert_says(text, "CPU hours 4.29 of 44.3 used (4.0 % in the kernel), 40.0 unused\n");
-        assert_says(text, "processes 48~ at once with threads, the largest had 1.00 GiB\n");
+        assert_says(text, "processes 48~ at once, threads included, the largest had 1.00 GiB\n");
         assert_says(text, "disks     12.3 GiB in 51234 reads, 1.50 GiB in 1234 writes\n");
 }
 
@@ -298,6 +298,14 @@ static void a_job_that_was_never_throttled_says_so_in_passing(void **state) {
 
         assert_says(text, "waited    for CPUs 100 % of the time, never throttled\n");
         assert_null(strstr(text, "throttled in"));
+}
+
+static void nothing_is_said_of_whose_it_is_when_nobody_knows(void **state) {
+        const char *text = report_of(*state, read_value(*state, "{\"id\":\"j\",\"state\":\"running\",\"uid\":4294967295}"), NULL);
+
+        assert_null(strstr(text, " by "));
+        text = report_of(*state, read_value(*state, "{\"id\":\"j\",\"state\":\"running\",\"uid\":0}"), NULL);
+        assert_says(text, ", by user 0\n");
 }
 
 static void a_found_cgroup_that_is_long_keeps_its_end(void **state) {
@@ -561,6 +569,7 @@ int main(void) {
                 TEST(memory_without_a_limit_is_of_the_nodes),
                 TEST(what_was_killed_for_lack_of_memory_stands_out),
                 TEST(a_job_that_was_never_throttled_says_so_in_passing),
+                TEST(nothing_is_said_of_whose_it_is_when_nobody_knows),
                 TEST(a_found_cgroup_that_is_long_keeps_its_end),
                 TEST(phases_have_time_share_and_cores),
                 TEST(phases_of_one_name_are_added_up),
