@@ -78,13 +78,24 @@ static int take(Service *service, const FoundGroup *group) {
         return job->cgroup || job->phase == JOB_PHASE_ENDING ? 0 : attach(service, job, group);
 }
 
+/* What the step used is read while it can be. */
+static int take_step_end(Service *service, const CgroupPlace *place) {
+        char name[GROUP_NAME_MAX];
+        Job *job = cgroup_place_name(place, name) == 0 ? jobs_find_group(&service->jobs, name) : NULL;
+
+        return job && job->cgroup && !job->ending ? lifecycle_look_at_group(service, job) : 0;
+}
+
 static int take_all(Service *service) {
+        CgroupPlace place;
         FoundGroup group;
         int r;
 
         r = finder_scan(service->finder);
         while (r >= 0 && finder_next(service->finder, &group) == 0)
                 r = take(service, &group);
+        while (r >= 0 && finder_next_step_end(service->finder, &place) == 0)
+                r = take_step_end(service, &place);
         return r < 0 ? r : 0;
 }
 

@@ -373,7 +373,8 @@ with harness.Client(sys.argv[2]) as client:
 class Found(GroupTest):
     def config(self, top, linger="0"):
         return (self.CONFIG.replace("linger = 0", f"linger = {linger}") +
-                f"[patterns]\nother = /{top.path.name}/job_{{job}}\nslurm_sluid = /{top.path.name}/{{sluid}}\n")
+                f"[patterns]\nother = /{top.path.name}/job_{{job}}\nslurm_sluid = /{top.path.name}/{{sluid}}\n"
+                "slurm =\nslurm_v1 =\nkubernetes =\n")
 
     def test_a_job_that_nobody_announced_is_exact_from_its_making_to_its_end(self):
         top = self.group()
