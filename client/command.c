@@ -162,9 +162,9 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .name = "time",
                 .synopsis = "[OPTION]… NAME -- COMMAND [ARGUMENT]…",
                 .summary = "Run a command as a phase of the job one is in",
-                .help = "Marks NAME, runs the command, and marks the phase that was before again, with the\n"
-                        "seconds the command took. perfctl ends as the command did; perfd being down, slow\n"
-                        "or without such a job delays it by 0.2 seconds at either end, at most.\n",
+                .help = "Marks NAME, runs the command, and marks the phase that was before again, with\n"
+                        "the seconds the command took. perfctl ends as the command did; perfd being\n"
+                        "down, slow or without such a job delays it by at most 0.2 seconds at either end.\n",
                 .examples = { "perfctl time load -- ./load.sh data/", "perfctl time --job train-17 evaluate -- python3 eval.py" },
                 .options = OPTION(JOB),
                 .n_arguments_min = 2,
@@ -174,9 +174,9 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .name = "export perf-report",
                 .synopsis = "[OPTION]… JOB",
                 .summary = "Write a job's samples as perf.py wrote them",
-                .help = "The JSON artifact of lightgbm-benchmark: for the job's rank a list of samples with\n"
-                        "twelve fields each, from the job's timeline. Counters begin at 0 with the job,\n"
-                        "or with --compat when the machine was booted, as upstream's did.\n",
+                .help = "The JSON artifact of lightgbm-benchmark: for the job's rank a list of samples\n"
+                        "with twelve fields each, from the job's timeline. Counters begin at 0 with the\n"
+                        "job, or with --compat when the machine was booted, as upstream's did.\n",
                 .examples = { "perfctl export perf-report train-17 > perf_report.json",
                               "perfctl export perf-report --compat --output perf_report.json train-17" },
                 .options = OPTION(COMPAT) | OPTION(OUTPUT),

@@ -92,6 +92,7 @@ _perfctl() {
         'job show'|'job end'|'export perf-report') mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur") ;;
         submit)        mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         run)           mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
+        time)          [[ $prev != -- ]] || mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
         esac
 }
 

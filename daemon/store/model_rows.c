@@ -2,18 +2,6 @@
 
 #include "store/shape.h"
 
-static const char *direction_text(Direction direction) {
-        switch (direction) {
-        case DIRECTION_HIGHER:
-                return "higher";
-        case DIRECTION_LOWER:
-                return "lower";
-        case DIRECTION_UNKNOWN:
-                return NULL;
-        }
-        return NULL;
-}
-
 /* {"rate":{"unit":"GFLOP/s","direction":"higher"},…}: what answers say of results, in one form whatever declared it. */
 static void pack_results(Buffer *buffer, const IndicatorModel *model) {
         size_t begin = pack_text_begin(buffer);

@@ -5,16 +5,14 @@
 #include "store/series.h"
 #include "store/shape.h"
 
-/* Of a run that failed there may be none. Returns where its text begins. */
+/* NULL: of a run that failed before it printed one. Returns where its text begins. */
 static size_t pack_document(Buffer *buffer, const Value *document) {
+        static const Value none = { .type = VALUE_NULL };
         size_t begin = pack_text_begin(buffer);
         Json json;
 
         json_init(&json, buffer);
-        if (document)
-                value_write_json(document, &json);
-        else
-                buffer_puts(buffer, "{}");
+        value_write_json(document ?: &none, &json);
         pack_text_end(buffer, begin);
         return begin;
 }

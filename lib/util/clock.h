@@ -24,3 +24,13 @@ uint64_t clock_thread_cpu_ns(void);
 #define CLOCK_TEXT_MAX 32
 /* "2026-11-20T21:58:18.123Z", UTC, milliseconds. */
 void clock_format_utc(uint64_t realtime_ns, char ret[static CLOCK_TEXT_MAX]);
+
+enum {
+        CLOCK_MALFORMED = 1,
+};
+
+/*
+ * "2020-08-18T16:33:32.052043" and what RFC 3339 makes of it: a blank for the T, up to nine decimals or none, and Z or an offset
+ * such as +02:00 at the end. Without one it is UTC. From 1970 to 2554.
+ */
+int clock_parse_utc(const char *text, uint64_t *ret_realtime_ns);

@@ -1,9 +1,9 @@
 /*
  * Fuzz target: any bytes as what the client reads from elsewhere
  *
- * A command's output, a spool file, a reply of perfd's and an answer to show. Asserted is that nothing found is more
- * than the documents' rules allow, that a spool file that is accepted says the same when written again, and that no
- * byte that controls a terminal gets into a report.
+ * A command's output, a spool file, a reply of perfd's, an answer to show or to export, and times of batches. Asserted is
+ * that nothing found is more than the documents' rules allow, that a spool file that is accepted says the same when
+ * written again, that no byte that controls a terminal gets into a report, and that what is exported is JSON.
  */
 
 #include <assert.h>
@@ -12,6 +12,9 @@
 
 #include "client/capture.h"
 #include "client/codec.h"
+#include "client/latencies.h"
+#include "client/metric_list.h"
+#include "client/perf_report.h"
 #include "client/report.h"
 #include "client/spool.h"
 
@@ -62,6 +65,58 @@ static void try_reply(const uint8_t *data, size_t size) {
         assert(strnlen(reply.phase, sizeof(reply.phase)) < sizeof(reply.phase));
 }
 
+static void assert_json(const Buffer *text) {
+        scoped(arena_deinit) Arena arena = {};
+        JsonReader reader;
+        JsonError error;
+        const Value *document;
+
+        if (arena_init(&arena, json_arena_size(text->n)) < 0)
+                abort();
+        json_reader_init(&reader, text->text, text->n);
+        assert(json_read(&reader, &arena, &document, &error) == 0);
+        assert(json_read(&reader, &arena, &document, &error) == JSON_END);
+}
+
+static void try_export(const Value *answer) {
+        scoped(metric_list_names_deinit) MetricListNames names = {};
+        scoped(buffer_deinit) Buffer list = {}, report = {};
+        scoped(freep) PerfpySample *samples = NULL;
+        size_t n;
+
+        assert(metric_list_write(answer, &(MetricListStyle){ .prefix = "a/", .is_compat = answer->n_members % 2 }, &list, &names) == 0);
+        assert_json(&list);
+
+        if (perf_report_samples(answer, answer, answer->n_members % 2, &samples, &n) != 0)
+                return;
+        perf_report_begin(&report);
+        perf_report_put(&report, 0, samples, n, true);
+        perf_report_end(&report);
+        assert_json(&report);
+}
+
+/* The arena is large enough for whatever is made. */
+static void try_latencies(const uint8_t *data, size_t size) {
+        scoped(arena_deinit) Arena arena = {};
+        const char *text = (const char *)data;
+        const Value *document, *indicator;
+        Complaint complaint;
+        JsonReader reader;
+        JsonError error;
+        unsigned line;
+
+        if (arena_init(&arena, json_arena_size(size) + latencies_arena_size(size)) < 0)
+                abort();
+        if (latencies_are_lines(text, size)) {
+                assert(latencies_from_lines(text, size, 0, &arena, &indicator, &complaint, &line) >= 0);
+                return;
+        }
+
+        json_reader_init(&reader, text, size);
+        while (json_read(&reader, &arena, &document, &error) == 0)
+                assert(latencies_from_value(document, 0, &arena, &indicator, &complaint) >= 0);
+}
+
 static void try_answer(const uint8_t *data, size_t size) {
         scoped(buffer_deinit) Buffer out = {};
         scoped(arena_deinit) Arena arena = {};
@@ -76,6 +131,7 @@ static void try_answer(const uint8_t *data, size_t size) {
         if (json_read(&reader, &arena, &answer, &error) != 0)
                 return;
 
+        try_export(answer);
         report_write(&screen, answer, answer);
         for (size_t i = 0; i < out.n; i++)
                 assert((unsigned char)out.text[i] >= 0x20 || out.text[i] == '\n');
@@ -86,5 +142,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         try_spool_file(data, size);
         try_reply(data, size);
         try_answer(data, size);
+        try_latencies(data, size);
         return 0;
 }

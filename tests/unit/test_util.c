@@ -212,6 +212,34 @@ static void times_are_written_in_utc(void **state) {
         assert_string_equal(text, "2023-11-14T22:13:20.123Z");
 }
 
+static void assert_time(const char *text, uint64_t expected_ns) {
+        uint64_t ns = 0;
+
+        if (clock_parse_utc(text, &ns) != 0)
+                fail_msg("'%s' was refused", text);
+        if (ns != expected_ns)
+                fail_msg("'%s' is %ju", text, (uintmax_t)ns);
+}
+
+static void times_with_and_without_a_zone_are_read(void **state) {
+        static const char *const wrong[] = { "", "2020", "2020-08-18", "2020-02-30T00:00:00", "2020-08-18T24:00:00", "2020-13-01T00:00:00",
+                                             "1969-12-31T23:59:59", "2020-08-18T16:33:32.", "2020-08-18T16:33:32+2", "2020-08-18T16:33:32Zx",
+                                             "2020-8-18T16:33:32", "9999-01-01T00:00:00", "1970-01-01T00:00:00+01:00" };
+        uint64_t ns;
+
+        (void)state;
+        assert_time("2023-11-14T22:13:20", UINT64_C(1700000000) * NS_PER_S);
+        assert_time("2023-11-14 22:13:20Z", UINT64_C(1700000000) * NS_PER_S);
+        assert_time("2023-11-14T22:13:20.052043", UINT64_C(1700000000052043) * NS_PER_US);
+        assert_time("2023-11-14T22:13:20.1234567891Z", UINT64_C(1700000000123456789));
+        assert_time("2023-11-15T00:13:20+02:00", UINT64_C(1700000000) * NS_PER_S);
+        assert_time("2023-11-14T21:43:20-00:30", UINT64_C(1700000000) * NS_PER_S);
+        assert_time("1970-01-01T00:00:00Z", 0);
+        for (size_t i = 0; i < N_ELEMENTS(wrong); i++)
+                if (clock_parse_utc(wrong[i], &ns) != CLOCK_MALFORMED)
+                        fail_msg("'%s' was not refused", wrong[i]);
+}
+
 static void a_log_limit_holds_back_and_counts(void **state) {
         LogLimit limit = {};
         unsigned n = 0;
@@ -237,6 +265,7 @@ int main(void) {
                 cmocka_unit_test(a_replaced_file_is_whole_and_leaves_nothing_beside_it),
                 cmocka_unit_test(a_file_beyond_the_limit_is_refused),
                 cmocka_unit_test(times_are_written_in_utc),
+                cmocka_unit_test(times_with_and_without_a_zone_are_read),
                 cmocka_unit_test(a_log_limit_holds_back_and_counts),
         };
 

@@ -1,0 +1,55 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "util/sha256.h"
+
+static void assert_digest(const char *text, const char *expected) {
+        char got[SHA256_TEXT_MAX];
+
+        sha256_text(text, strlen(text), got);
+        assert_string_equal(got, expected);
+}
+
+/* NIST's, of FIPS 180-4's example computations. */
+static void published_digests_come_out(void **state) {
+        (void)state;
+        assert_digest("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+        assert_digest("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+                      "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+}
+
+static void pieces_add_up_to_the_whole(void **state) {
+        uint8_t whole[SHA256_BYTES], pieces[SHA256_BYTES];
+        char text[300];
+        Sha256 sha;
+
+        (void)state;
+        memset(text, 'x', sizeof(text));
+        for (size_t n = 0; n <= sizeof(text); n++) {
+                sha256_init(&sha);
+                sha256_add(&sha, text, n);
+                sha256_end(&sha, whole);
+
+                sha256_init(&sha);
+                for (size_t at = 0; at < n; at += 7)
+                        sha256_add(&sha, text + at, n - at < 7 ? n - at : 7);
+                sha256_end(&sha, pieces);
+                assert_memory_equal(whole, pieces, sizeof(whole));
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(published_digests_come_out),
+                cmocka_unit_test(pieces_add_up_to_the_whole),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
