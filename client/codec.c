@@ -272,22 +272,66 @@ int codec_encode_job_end(uint64_t sequence, const char *job, const JobEnd *from,
 }
 
 static int indicator_to_wire(const Submission *item, Arena *arena, Perfd__V1__Indicator *ret) {
+        const Indicator *indicator = &item->indicator;
+        int r = 0;
+
         perfd__v1__indicator__init(ret);
         ret->id.data = (uint8_t *)item->id;
         ret->id.len = sizeof(item->id);
         ret->job = (char *)item->job;
         ret->time_ms = item->time_ms;
-        return object_to_wire(item->indicator.document, arena, &ret->document);
+        if (item->has_exit_status) {
+                ret->exit_status_given_case = PERFD__V1__INDICATOR__EXIT_STATUS_GIVEN_EXIT_STATUS;
+                ret->exit_status = item->exit_status;
+        }
+        if (item->has_batch) {
+                ret->batch.data = (uint8_t *)item->batch;
+                ret->batch.len = sizeof(item->batch);
+                ret->index = item->batch_index;
+        }
+        if (submission_has_failed(item)) { /* then the document need not say them */
+                ret->name = (char *)indicator->name;
+                if (indicator->component)
+                        ret->component = (char *)indicator->component;
+        }
+
+        if (indicator->document)
+                r = object_to_wire(indicator->document, arena, &ret->document);
+        return r == 0 && item->run ? object_to_wire(item->run, arena, &ret->run) : r;
 }
 
 static int submit_arena_init(Arena *arena, const Submission *items, size_t n_items) {
         Cost cost = {};
 
-        for (size_t i = 0; i < n_items; i++)
-                cost_add(items[i].indicator.document, &cost);
+        for (size_t i = 0; i < n_items; i++) {
+                if (items[i].indicator.document)
+                        cost_add(items[i].indicator.document, &cost);
+                if (items[i].run)
+                        cost_add(items[i].run, &cost);
+        }
 
         return arena_init(arena, 4096 + cost_bytes(&cost) +
                           n_items * (sizeof(Perfd__V1__Indicator) + sizeof(void *)));
+}
+
+int codec_encode_register(uint64_t sequence, const Value *model, Buffer *out) {
+        scoped(arena_deinit) Arena arena = {};
+        Perfd__V1__Register body = PERFD__V1__REGISTER__INIT;
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Cost cost = {};
+        int r;
+
+        cost_add(model, &cost);
+        r = arena_init(&arena, 4096 + cost_bytes(&cost));
+        if (r == 0)
+                r = object_to_wire(model, &arena, &body.model);
+        if (r < 0)
+                return r;
+
+        request.sequence = sequence;
+        request.body_case = PERFD__V1__REQUEST__BODY_REGISTER;
+        request.register_ = &body;
+        return put_frame(&request, out);
 }
 
 int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_items, Buffer *out) {

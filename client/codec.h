@@ -46,8 +46,10 @@ int codec_encode_job_begin(uint64_t sequence, const JobBegin *begin, Buffer *out
 int codec_encode_job_end(uint64_t sequence, const char *job, const JobEnd *end, Buffer *out);
 /* wall_seconds: of the phase that ends; negative or NAN: not known. */
 int codec_encode_mark(uint64_t sequence, const char *job, const char *name, double wall_seconds, Buffer *out);
-/* Takes id, job, time_ms and indicator.document of each item. */
+/* Takes all of each item but its model; of the indicator the document, and of a failed run name and component. */
 int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_items, Buffer *out);
+/* model: an object, as perfd-indicators(5) says. */
+int codec_encode_register(uint64_t sequence, const Value *model, Buffer *out);
 
 /* Bytes that one item adds to a submit frame. */
 int codec_submission_size(const Submission *item, size_t *ret);

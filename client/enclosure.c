@@ -100,7 +100,8 @@ static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
         snprintf(name, sizeof(name), SCOPE_PREFIX "%s.scope", attempt->job);
         snprintf(description, sizeof(description), "Job %s", attempt->job);
         r = bus_start_scope(&request, timeout_ns, reason);
-        if (r == 0 && is_in_scope(attempt->root_fd, name)) {
+        /* Where the word that it is done came too late, it may be done all the same. */
+        if ((r == 0 || r == BUS_LATE) && is_in_scope(attempt->root_fd, name)) {
                 attempt->enclosed->kind = ENCLOSURE_SCOPE;
                 snprintf(attempt->enclosed->text, ENCLOSED_TEXT_MAX, "in the scope %s", name);
                 return true;

@@ -47,6 +47,27 @@ static int join(const char *directory, const char *name, char ret[static PATH_MA
 
 /* --- text ----------------------------------------------------------------------------------------- */
 
+/* How it was measured; of a failed run, what it is as well. */
+static void format_how(const Submission *item, Json *json) {
+        char batch[RESULT_ID_TEXT_MAX];
+
+        if (item->has_exit_status)
+                json_put_int(json, "exit_status", item->exit_status);
+        if (item->has_batch) {
+                result_id_format(item->batch, batch);
+                json_put_string(json, "batch", batch);
+                json_put_uint(json, "index", item->batch_index);
+        }
+        if (submission_has_failed(item)) {
+                json_put_string(json, "name", item->indicator.name);
+                json_put_string(json, "component", item->indicator.component);
+        }
+        if (item->run) {
+                json_key(json, "run");
+                value_write_json(item->run, json);
+        }
+}
+
 static void format_item(const Submission *item, Json *json) {
         char id[RESULT_ID_TEXT_MAX];
 
@@ -56,8 +77,11 @@ static void format_item(const Submission *item, Json *json) {
         json_put_string(json, "id", id);
         json_put_string(json, "job", item->job);
         json_put_uint(json, "time_ms", item->time_ms);
-        json_key(json, "document");
-        value_write_json(item->indicator.document, json);
+        format_how(item, json);
+        if (item->indicator.document) {
+                json_key(json, "document");
+                value_write_json(item->indicator.document, json);
+        }
         json_object_end(json);
 }
 
@@ -93,16 +117,45 @@ int batch_format(const Batch *batch, Buffer *out) {
         return buffer_error(out);
 }
 
+static int parse_how(const Value *line, Submission *item) {
+        const char *batch = value_get_string(line, "batch");
+        int64_t v;
+
+        item->has_exit_status = value_get_int(line, "exit_status", &v);
+        if (item->has_exit_status && (v < 0 || v > 255))
+                return SPOOL_MALFORMED;
+        item->exit_status = item->has_exit_status ? (int32_t)v : 0;
+
+        item->has_batch = batch;
+        if (batch && (!result_id_parse(batch, item->batch) || !value_get_int(line, "index", &v) || v < 0 || v > UINT32_MAX))
+                return SPOOL_MALFORMED;
+        item->batch_index = batch ? (uint32_t)v : 0;
+
+        item->run = value_get(line, "run");
+        return item->run && item->run->type != VALUE_OBJECT ? SPOOL_MALFORMED : 0;
+}
+
+static int parse_indicator(const Value *line, Submission *item) {
+        const Value *document = value_get(line, "document");
+        const char *name = value_get_string(line, "name"), *component = value_get_string(line, "component");
+        Complaint complaint;
+        int r;
+
+        if (submission_has_failed(item))
+                r = indicator_from_failed_run(document, name ?: "", component ?: "", STRING_MAX_BYTES, &item->indicator, &complaint);
+        else
+                r = document ? indicator_from_value(document, STRING_MAX_BYTES, &item->indicator, &complaint) : SPOOL_MALFORMED;
+        return r == 0 ? 0 : SPOOL_MALFORMED;
+}
+
 static int parse_item(const Value *line, Submission *ret) {
         const char *id = value_get_string(line, "id"), *job = value_get_string(line, "job");
-        const Value *document = value_get(line, "document");
         Submission item = { .job = job };
-        Complaint complaint;
         int64_t time_ms;
 
-        if (!id || !job || !document || !result_id_parse(id, item.id) || !value_get_int(line, "time_ms", &time_ms) || time_ms < 0)
+        if (!id || !job || !result_id_parse(id, item.id) || !value_get_int(line, "time_ms", &time_ms) || time_ms < 0)
                 return SPOOL_MALFORMED;
-        if (indicator_from_value(document, STRING_MAX_BYTES, &item.indicator, &complaint) != 0)
+        if (parse_how(line, &item) != 0 || parse_indicator(line, &item) != 0)
                 return SPOOL_MALFORMED;
 
         item.time_ms = (uint64_t)time_ms;

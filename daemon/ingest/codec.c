@@ -1,8 +1,10 @@
 #include "ingest/codec.h"
 
-#include <math.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "ingest/codec_jobs.h"
 #include "ingest/refuse.h"
 #include "ingest/scan.h"
 #include "proto/perfd.pb-c.h"
@@ -11,241 +13,6 @@
 /* Request, Submit, Indicator, and for each level of a document an Object, a Member and a Value. */
 #define MESSAGE_DEPTH_MAX (3U + 3U * (VALUE_DEPTH_MAX + 1U))
 #define TIME_MS_MAX (INT64_MAX / 1000000) /* in the year 2262 */
-#define SIGNAL_MAX 127
-
-/* --- jobs ---------------------------------------------------------------------------------------- */
-
-static int take_label(Decoded *decoded, const Perfd__V1__Label *from, size_t i, JobInfo *info) {
-        const char *list = "job_begin.labels";
-        Answer *refusal = &decoded->refusal;
-        JobLabel *label = &info->labels[i];
-        const char *reason;
-
-        if (!name_is_valid(from->key, sizeof(label->key) - 1))
-                return refuse_item(refusal, list, i, "key", "a label's key is 1 to %zu " REFUSE_NAME_RULE, sizeof(label->key) - 1);
-        for (size_t k = 0; k < i; k++)
-                if (strcmp(info->labels[k].key, from->key) == 0)
-                        return refuse_item(refusal, list, i, "key", "'%s' is there twice: keep one of them", from->key);
-
-        reason = refuse_text_reason(from->value, sizeof(label->value) - 1);
-        if (reason)
-                return refuse_item(refusal, list, i, "value", "%s: it may be up to %zu bytes of UTF-8 without control characters",
-                                   reason, sizeof(label->value) - 1);
-
-        strcpy(label->key, from->key);
-        strcpy(label->value, from->value);
-        return 0;
-}
-
-static int take_labels(Decoded *decoded, Arena *arena, const Perfd__V1__JobBegin *from, JobInfo *info) {
-        int r = 0;
-
-        if (from->n_labels > JOB_LABELS_MAX)
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.labels", "has %zu labels, may have up to %d",
-                              from->n_labels, JOB_LABELS_MAX);
-
-        info->n_labels = from->n_labels;
-        info->labels = arena_alloc(arena, from->n_labels * sizeof(*info->labels));
-        if (!info->labels)
-                return refuse_no_room(&decoded->refusal);
-
-        for (size_t i = 0; i < from->n_labels && r == 0; i++)
-                r = take_label(decoded, from->labels[i], i, info);
-        return r;
-}
-
-static void copy_command(char ret[static JOB_COMMAND_MAX], const char *command) {
-        static const char ellipsis[] = "…";
-        size_t n = strlen(command);
-
-        if (n >= JOB_COMMAND_MAX) {
-                n = utf8_cut(command, JOB_COMMAND_MAX - sizeof(ellipsis));
-                strcpy(ret + n, ellipsis);
-        } else
-                ret[n] = '\0';
-        memcpy(ret, command, n);
-}
-
-#define HAS_RANK(from) ((from)->rank_given_case == PERFD__V1__JOB_BEGIN__RANK_GIVEN_RANK)
-#define HAS_NODE(from) ((from)->node_given_case == PERFD__V1__JOB_BEGIN__NODE_GIVEN_NODE)
-#define HAS_UID(from) ((from)->uid_given_case == PERFD__V1__JOB_BEGIN__UID_GIVEN_UID)
-
-static int check_job_texts(Decoded *decoded, const Perfd__V1__JobBegin *from) {
-        int r;
-
-        r = refuse_bad_job_id(&decoded->refusal, "job_begin.job", from->job);
-        if (r == 0)
-                r = refuse_bad_text(&decoded->refusal, "job_begin.name", from->name, sizeof(((JobInfo *)NULL)->name) - 1);
-        if (r == 0)
-                r = refuse_bad_text(&decoded->refusal, "job_begin.user", from->user, sizeof(((JobInfo *)NULL)->user) - 1);
-        if (r != 0)
-                return r;
-
-        /* Its length is no matter, it is cut; and line breaks are part of many a command. */
-        if (!utf8_is_valid(from->command, strlen(from->command)))
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.command", "is not valid UTF-8");
-        return 0;
-}
-
-/* Which part of a run of several nodes and ranks it is. */
-static int check_job_place(Decoded *decoded, const Perfd__V1__JobBegin *from) {
-        if (HAS_RANK(from) && from->rank < 0)
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.rank", "is negative: ranks count from 0");
-        if (HAS_RANK(from) && from->ranks > 0 && from->rank >= from->ranks)
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.rank", "is %lld of %u ranks, which count from 0: give 0 to %u",
-                              (long long)from->rank, from->ranks, from->ranks - 1);
-        if (HAS_NODE(from) && from->nodes > 0 && from->node >= from->nodes)
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.node", "is %u of %u nodes, which count from 0: give 0 to %u",
-                              from->node, from->nodes, from->nodes - 1);
-        if (HAS_NODE(from) && from->node > INT32_MAX)
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.node", "is %u, may be up to %d", from->node, INT32_MAX);
-
-        return 0;
-}
-
-/* Which processes it is, and whose. */
-static int check_job_processes(Decoded *decoded, const Perfd__V1__JobBegin *from) {
-        const Peer *peer = &decoded->request.peer;
-
-        if (from->pid < 0)
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.pid", "is negative: give a process id, or 0 for none");
-        if (from->member_pid < 0)
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.member_pid", "is negative: give a process id, or 0 for none");
-        if (HAS_UID(from) && from->uid == UINT32_MAX) /* (uid_t)-1, which to the kernel is nobody at all */
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.uid", "is %u, which no user has", from->uid);
-        if (HAS_UID(from) && from->uid != peer->uid && !peer->is_admin)
-                return refuse(&decoded->refusal, STATUS_DENIED, "job_begin.uid",
-                              "is %u, and yours is %u: only root and [socket] admin_group begin jobs for others", from->uid, peer->uid);
-
-        return 0;
-}
-
-/* What a client can know: FOUND is ours to say, and a group of which it names no process is none. */
-static Enclosure take_enclosure(const Perfd__V1__JobBegin *from) {
-        bool has_member = from->member_pid > 0;
-
-        switch ((int)from->enclosure) {
-        case PERFD__V1__ENCLOSURE__SCOPE:
-                return has_member ? ENCLOSURE_SCOPE : ENCLOSURE_NONE;
-        case PERFD__V1__ENCLOSURE__CGROUP:
-                return has_member ? ENCLOSURE_CGROUP : ENCLOSURE_NONE;
-        case PERFD__V1__ENCLOSURE__SUBREAPER:
-                return ENCLOSURE_SUBREAPER;
-        default: /* the wire's to say, not the compiler's */
-                return ENCLOSURE_NONE;
-        }
-}
-
-static void take_job_info(const Peer *peer, const Perfd__V1__JobBegin *from, JobInfo *info) {
-        info->uid = HAS_UID(from) ? from->uid : peer->uid;
-        info->gid = peer->gid;
-        info->pid = from->pid;
-        info->rank = HAS_RANK(from) ? from->rank : -1;
-        info->node = HAS_NODE(from) ? (int32_t)from->node : -1;
-        info->n_nodes = from->nodes;
-        info->n_ranks = from->ranks;
-        info->enclosure = take_enclosure(from);
-        strcpy(info->id, from->job);
-        strcpy(info->name, from->name);
-        strcpy(info->user, from->user);
-        copy_command(info->command, from->command);
-}
-
-static int take_job_begin(Decoded *decoded, Arena *arena, const Perfd__V1__JobBegin *from) {
-        JobInfo *info;
-        int r;
-
-        r = check_job_texts(decoded, from);
-        if (r == 0)
-                r = check_job_place(decoded, from);
-        if (r == 0)
-                r = check_job_processes(decoded, from);
-        if (r != 0)
-                return r;
-
-        info = arena_alloc(arena, sizeof(*info));
-        if (!info)
-                return refuse_no_room(&decoded->refusal);
-
-        take_job_info(&decoded->request.peer, from, info);
-        decoded->request.kind = REQUEST_JOB_BEGIN;
-        decoded->request.job_begin.info = info;
-        decoded->request.job_begin.member_pid = from->member_pid;
-        decoded->request.job_begin.is_fresh = from->fresh && from->member_pid > 0;
-        return take_labels(decoded, arena, from, info);
-}
-
-static int take_mark(Decoded *decoded, const Perfd__V1__Mark *from) {
-        bool has_seconds = from->seconds_given_case == PERFD__V1__MARK__SECONDS_GIVEN_SECONDS;
-        int r = 0;
-
-        if (from->job[0] != '\0')
-                r = refuse_bad_job_id(&decoded->refusal, "mark.job", from->job);
-        if (r == 0)
-                r = refuse_bad_text(&decoded->refusal, "mark.name", from->name, PHASE_NAME_MAX - 1);
-        if (r != 0)
-                return r;
-        if (has_seconds && (!isfinite(from->seconds) || from->seconds < 0))
-                return refuse(&decoded->refusal, STATUS_INVALID, "mark.seconds", "must be a number of seconds, 0 or more");
-
-        decoded->request.kind = REQUEST_MARK;
-        decoded->request.mark.job = from->job;
-        decoded->request.mark.name = from->name;
-        decoded->request.mark.has_wall_seconds = has_seconds;
-        decoded->request.mark.wall_seconds = has_seconds ? from->seconds : 0;
-        return 0;
-}
-
-#define SECONDS_FIELDS(X) X(utime) X(stime)
-#define COUNT_FIELDS(X)                                                                         \
-        X(maxrss) X(ixrss) X(idrss) X(isrss) X(minflt) X(majflt) X(nswap) X(inblock) X(oublock) \
-        X(msgsnd) X(msgrcv) X(nsignals) X(nvcsw) X(nivcsw)
-
-static int take_rusage(Decoded *decoded, const Perfd__V1__Rusage *from, JobRusage *ret) {
-#define X(field)                                                                                \
-        if (!isfinite(from->field) || from->field < 0)                                          \
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_end.rusage." #field,                \
-                              "must be a number of seconds, 0 or more");                        \
-        ret->ru_##field = from->field;
-        SECONDS_FIELDS(X)
-#undef X
-
-#define X(field)                                                                                \
-        if (from->field < 0)                                                                    \
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_end.rusage." #field, "is negative");\
-        ret->ru_##field = from->field;
-        COUNT_FIELDS(X)
-#undef X
-
-        return 0;
-}
-
-static int take_job_end(Decoded *decoded, const Perfd__V1__JobEnd *from) {
-        bool has_exit_status = from->exit_status_given_case == PERFD__V1__JOB_END__EXIT_STATUS_GIVEN_EXIT_STATUS;
-        JobEnd *end = &decoded->request.job_end.end;
-        Answer *refusal = &decoded->refusal;
-        int r;
-
-        r = refuse_bad_job_id(refusal, "job_end.job", from->job);
-        if (r != 0)
-                return r;
-        if (has_exit_status && (from->exit_status < 0 || from->exit_status > 255))
-                return refuse(refusal, STATUS_INVALID, "job_end.exit_status", "is %d, must be 0 to 255 as a shell shows it",
-                              from->exit_status);
-        if (from->signal < 0 || from->signal > SIGNAL_MAX)
-                return refuse(refusal, STATUS_INVALID, "job_end.signal", "is %d, must be 0 (none) to %d", from->signal, SIGNAL_MAX);
-
-        decoded->request.kind = REQUEST_JOB_END;
-        decoded->request.job_end.job = from->job;
-        *end = (JobEnd){
-                .has_exit_status = has_exit_status,
-                .exit_status = has_exit_status ? from->exit_status : 0,
-                .signal = from->signal,
-                .has_rusage = from->rusage,
-        };
-
-        return from->rusage ? take_rusage(decoded, from->rusage, &end->rusage) : 0;
-}
 
 /* --- documents ----------------------------------------------------------------------------------- */
 
@@ -316,52 +83,110 @@ static int take_value(Arena *arena, const Perfd__V1__Value *from, Value *ret) {
         }
 }
 
-/* The place inside the document comes from indicator_from_value(); which document it was, from here. */
-static int refuse_document(Decoded *decoded, size_t i, const Complaint *complaint) {
-        return refuse_item(&decoded->refusal, "submit.indicators", i, complaint->path[0] ? complaint->path : "document",
-                           "%s", complaint->text);
+/* The place inside an object comes from those who checked it; which object it was, from here. */
+static int refuse_inside(Decoded *decoded, size_t i, const char *before, const Complaint *complaint, const char *whole) {
+        char path[16 + COMPLAINT_PATH_MAX];
+
+        (void)snprintf(path, sizeof(path), "%s%s", before, complaint->path);
+        return refuse_item(&decoded->refusal, "submit.indicators", i, complaint->path[0] ? path : whole, "%s", complaint->text);
 }
 
-static int take_document(Decoded *decoded, Arena *arena, const Perfd__V1__Object *from, size_t i,
-                         size_t string_max, Indicator *ret) {
-        Complaint complaint;
-        Value *document;
+/* Nothing of it is checked yet. */
+static int make_tree(Arena *arena, const Perfd__V1__Object *from, const Value **ret) {
+        Value *tree = arena_alloc(arena, sizeof(*tree));
+
+        *ret = tree;
+        return tree ? take_object(arena, from, tree) : TAKE_NO_ROOM;
+}
+
+#define UNKNOWN_KIND "has a value of a kind that this perfd does not know"
+
+static int take_tree(Decoded *decoded, Arena *arena, const Perfd__V1__Object *from, size_t i, const char *field, const Value **ret) {
         int r;
 
-        document = arena_alloc(arena, sizeof(*document));
-        if (!document)
-                return refuse_no_room(&decoded->refusal);
+        if (!from)
+                return 0;
 
-        r = take_object(arena, from, document);
+        r = make_tree(arena, from, ret);
         if (r == TAKE_NO_ROOM)
                 return refuse_no_room(&decoded->refusal);
-        if (r == TAKE_UNKNOWN)
-                return refuse_item(&decoded->refusal, "submit.indicators", i, "document",
-                                   "has a value of a kind that this perfd does not know");
-
-        r = indicator_from_value(document, string_max, ret, &complaint);
-        return r == 0 ? 0 : refuse_document(decoded, i, &complaint);
+        return r == 0 ? 0 : refuse_item(&decoded->refusal, "submit.indicators", i, field, UNKNOWN_KIND);
 }
 
-static int take_submission(Decoded *decoded, Arena *arena, const Perfd__V1__Indicator *from, size_t i,
-                           size_t string_max, Submission *ret) {
+static int take_document(Decoded *decoded, Arena *arena, const Perfd__V1__Indicator *from, size_t i,
+                         size_t string_max, Submission *ret) {
+        const Value *document = NULL;
+        Complaint complaint;
+        int r;
+
+        if (!from->document && !submission_has_failed(ret))
+                return refuse_item(&decoded->refusal, "submit.indicators", i, "document", "missing");
+        r = take_tree(decoded, arena, from->document, i, "document", &document);
+        if (r != 0)
+                return r;
+
+        if (submission_has_failed(ret))
+                r = indicator_from_failed_run(document, from->name, from->component, string_max, &ret->indicator, &complaint);
+        else
+                r = indicator_from_value(document, string_max, &ret->indicator, &complaint);
+        return r == 0 ? 0 : refuse_inside(decoded, i, "", &complaint, "document");
+}
+
+static int take_run(Decoded *decoded, Arena *arena, const Perfd__V1__Indicator *from, size_t i, size_t string_max, Submission *ret) {
+        Complaint complaint;
+        int r;
+
+        r = take_tree(decoded, arena, from->run, i, "run", &ret->run);
+        if (r != 0 || !ret->run)
+                return r;
+
+        r = object_check(ret->run, string_max, &complaint);
+        return r == 0 ? 0 : refuse_inside(decoded, i, "run.", &complaint, "run");
+}
+
+#define HAS_EXIT_STATUS(from) ((from)->exit_status_given_case == PERFD__V1__INDICATOR__EXIT_STATUS_GIVEN_EXIT_STATUS)
+
+static int check_item(Decoded *decoded, const Perfd__V1__Indicator *from, size_t i) {
         const char *list = "submit.indicators";
         Answer *refusal = &decoded->refusal;
 
-        if (from->id.len != sizeof(ret->id))
-                return refuse_item(refusal, list, i, "id", "has %zu bytes, must have %zu chosen at random",
-                                   from->id.len, sizeof(ret->id));
+        if (from->id.len != RESULT_ID_BYTES)
+                return refuse_item(refusal, list, i, "id", "has %zu bytes, must have %u chosen at random", from->id.len, RESULT_ID_BYTES);
         if (from->job[0] != '\0' && !name_is_valid(from->job, JOB_ID_MAX - 1))
                 return refuse_item(refusal, list, i, "job", "is not valid: a job's id is 1 to %d " REFUSE_NAME_RULE, JOB_ID_MAX - 1);
         if (from->time_ms > TIME_MS_MAX)
                 return refuse_item(refusal, list, i, "time_ms", "lies after the year 2261: give milliseconds since 1970, or 0 for now");
-        if (!from->document)
-                return refuse_item(refusal, list, i, "document", "missing");
+        if (HAS_EXIT_STATUS(from) && (from->exit_status < 0 || from->exit_status > 255))
+                return refuse_item(refusal, list, i, "exit_status", "is %d, must be 0 to 255 as a shell shows it", from->exit_status);
+        if (from->batch.len != 0 && from->batch.len != RESULT_ID_BYTES)
+                return refuse_item(refusal, list, i, "batch", "has %zu bytes, must have %u that all runs of the batch share, or none",
+                                   from->batch.len, RESULT_ID_BYTES);
+        if (from->batch.len == 0 && from->index != 0)
+                return refuse_item(refusal, list, i, "index", "is %u in no batch: give the batch's 16 bytes as well", from->index);
+
+        return 0;
+}
+
+static int take_submission(Decoded *decoded, Arena *arena, const Perfd__V1__Indicator *from, size_t i,
+                           size_t string_max, Submission *ret) {
+        int r;
+
+        r = check_item(decoded, from, i);
+        if (r != 0)
+                return r;
 
         memcpy(ret->id, from->id.data, sizeof(ret->id));
         ret->job = from->job;
         ret->time_ms = from->time_ms;
-        return take_document(decoded, arena, from->document, i, string_max, &ret->indicator);
+        ret->has_exit_status = HAS_EXIT_STATUS(from);
+        ret->exit_status = ret->has_exit_status ? from->exit_status : 0;
+        ret->has_batch = from->batch.len > 0;
+        if (ret->has_batch)
+                memcpy(ret->batch, from->batch.data, sizeof(ret->batch));
+        ret->batch_index = from->index;
+
+        r = take_document(decoded, arena, from, i, string_max, ret);
+        return r == 0 ? take_run(decoded, arena, from, i, string_max, ret) : r;
 }
 
 static int take_submit(Decoded *decoded, Arena *arena, const Perfd__V1__Submit *from, size_t string_max) {
@@ -385,6 +210,40 @@ static int take_submit(Decoded *decoded, Arena *arena, const Perfd__V1__Submit *
         decoded->request.submit.items = items;
         decoded->request.submit.n_items = from->n_indicators;
         return r;
+}
+
+/* --- models -------------------------------------------------------------------------------------- */
+
+static int refuse_model(Decoded *decoded, const Complaint *complaint) {
+        char path[16 + COMPLAINT_PATH_MAX];
+
+        (void)snprintf(path, sizeof(path), "register.%s", complaint->path[0] ? complaint->path : "model");
+        return refuse(&decoded->refusal, STATUS_INVALID, path, "%s", complaint->text);
+}
+
+static int take_register(Decoded *decoded, Arena *arena, const Perfd__V1__Register *from) {
+        IndicatorModel *model = arena_alloc(arena, sizeof(*model));
+        const Value *document;
+        Complaint complaint;
+        int r;
+
+        if (!from->model)
+                return refuse(&decoded->refusal, STATUS_INVALID, "register.model", "missing");
+        r = model ? make_tree(arena, from->model, &document) : TAKE_NO_ROOM;
+        if (r == TAKE_NO_ROOM)
+                return refuse_no_room(&decoded->refusal);
+        if (r == TAKE_UNKNOWN)
+                return refuse(&decoded->refusal, STATUS_INVALID, "register.model", UNKNOWN_KIND);
+
+        r = indicator_model_from_value(document, arena, model, &complaint);
+        if (r == -ENOMEM)
+                return refuse_no_room(&decoded->refusal);
+        if (r != 0)
+                return refuse_model(decoded, &complaint);
+
+        decoded->request.kind = REQUEST_REGISTER;
+        decoded->request.register_model.model = model;
+        return 0;
 }
 
 /* --- a request ----------------------------------------------------------------------------------- */
@@ -415,13 +274,15 @@ static int take_request(Decoded *decoded, Arena *arena, const Perfd__V1__Request
                 decoded->request.hello.client = from->hello->client;
                 return refuse_bad_text(&decoded->refusal, "hello.client", from->hello->client, JOB_TEXT_MAX - 1);
         case PERFD__V1__REQUEST__BODY_JOB_BEGIN:
-                return take_job_begin(decoded, arena, from->job_begin);
+                return codec_take_job_begin(decoded, arena, from->job_begin);
         case PERFD__V1__REQUEST__BODY_JOB_END:
-                return take_job_end(decoded, from->job_end);
+                return codec_take_job_end(decoded, from->job_end);
         case PERFD__V1__REQUEST__BODY_SUBMIT:
                 return take_submit(decoded, arena, from->submit, string_max);
         case PERFD__V1__REQUEST__BODY_MARK:
-                return take_mark(decoded, from->mark);
+                return codec_take_mark(decoded, from->mark);
+        case PERFD__V1__REQUEST__BODY_REGISTER:
+                return take_register(decoded, arena, from->register_);
         case PERFD__V1__REQUEST__BODY__NOT_SET:
         default:
                 return refuse(&decoded->refusal, STATUS_UNSUPPORTED, "", "perfd " PERFD_VERSION " does not know this kind of request");

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ingest/decoded.h"
 #include "model/request.h"
 #include "proto/frame.h"
 #include "util/arena.h"
@@ -23,12 +24,6 @@
 
 #define CODEC_ITEMS_MAX 10000U /* indicators in one submission */
 #define CODEC_REPLY_MAX 1024U  /* bytes of one reply with its frame header */
-
-typedef struct Decoded {
-        uint64_t sequence; /* 0 when it could not be read */
-        Request request;   /* in the arena, but for `peer` */
-        Answer refusal;    /* set by CODEC_REFUSED */
-} Decoded;
 
 enum {
         CODEC_REFUSED = 1, /* a frame of ours, but its request is not valid: `refusal` says why */

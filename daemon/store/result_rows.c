@@ -2,12 +2,14 @@
 
 #include <string.h>
 
+/* NULL: of a run that failed before it printed one. */
 static void pack_document(Buffer *buffer, const Value *document) {
+        static const Value none = { .type = VALUE_NULL };
         size_t begin = pack_text_begin(buffer);
         Json json;
 
         json_init(&json, buffer);
-        value_write_json(document, &json);
+        value_write_json(document ?: &none, &json);
         pack_text_end(buffer, begin);
 }
 

@@ -72,6 +72,18 @@ complain(Complaint *ret, const Place *place, const char *format, ...) {
         return INDICATOR_INVALID;
 }
 
+int complaint_set(Complaint *ret, const char *path, const char *format, ...) {
+        char text[2 * COMPLAINT_TEXT_MAX + KEY_MAX_BYTES];
+        va_list args;
+
+        va_start(args, format);
+        vsnprintf(text, sizeof(text), format, args);
+        va_end(args);
+        utf8_copy(ret->path, sizeof(ret->path), path);
+        utf8_copy(ret->text, sizeof(ret->text), text);
+        return INDICATOR_INVALID;
+}
+
 static int complain_key(Complaint *ret, const char *key, const char *problem) {
         return complain(ret, &(Place){ .key = key }, "%s", problem);
 }
@@ -364,4 +376,74 @@ int indicator_from_value(const Value *document, size_t string_max, Indicator *re
 
         *ret = indicator;
         return 0;
+}
+
+/* --- a run that failed --------------------------------------------------------------------------- */
+
+static const Value *get_object(const Value *document, const char *key) {
+        const Value *value = value_get(document, key);
+
+        return value && value->type == VALUE_OBJECT ? value : NULL;
+}
+
+/* What it printed need not keep to any rule: what does is taken. */
+static void take_what_there_is(const Value *document, Indicator *ret) {
+        const char *name = value_get_string(document, "name");
+        Complaint ignored;
+
+        ret->document = document;
+        ret->parameters = get_object(document, "@parameters");
+        ret->result = get_object(document, "@result");
+        if (name && name_is_valid(name, NAME_MAX_BYTES))
+                ret->name = name;
+        (void)take_component_key(document, "framework", &ret->component, &ignored);
+        (void)take_component_key(document, "component", &ret->component, &ignored);
+        (void)take_optional(document, ret, &ignored);
+}
+
+static int check_given(const char *name, const char *component, Complaint *complaint) {
+        size_t n = strlen(component);
+
+        if (name[0] && !name_is_valid(name, NAME_MAX_BYTES))
+                return complain(complaint, &(Place){ .key = "name" }, "'%.*s' must be 1 to %u letters, digits, or any of _ . : -",
+                                (int)utf8_cut(name, NAME_MAX_BYTES), name, NAME_MAX_BYTES);
+        if (n > COMPONENT_MAX_BYTES)
+                return complain(complaint, &(Place){ .key = "component" }, "must have 1 to %u bytes", COMPONENT_MAX_BYTES);
+        if (!utf8_is_valid(component, n))
+                return complain_key(complaint, "component", "is not valid UTF-8");
+
+        return 0;
+}
+
+int indicator_from_failed_run(const Value *document, const char *name, const char *component, size_t string_max,
+                              Indicator *ret, Complaint *ret_complaint) {
+        Indicator indicator = {};
+        int r;
+
+        r = check_given(name, component, ret_complaint);
+        if (r == 0 && document)
+                r = object_check(document, string_max, ret_complaint);
+        if (r != 0)
+                return r;
+
+        if (document)
+                take_what_there_is(document, &indicator);
+        if (!indicator.name && name[0])
+                indicator.name = name;
+        if (!indicator.component && component[0])
+                indicator.component = component;
+        if (!indicator.name)
+                return complain_key(ret_complaint, "name",
+                                    "missing: say which indicator failed to run, as in \"PiMatmul\", where it did not say so itself");
+
+        *ret = indicator;
+        return 0;
+}
+
+int object_check(const Value *object, size_t string_max, Complaint *ret_complaint) {
+        Checker checker = { .string_max = string_max, .complaint = ret_complaint };
+
+        if (object->type != VALUE_OBJECT)
+                return complain(ret_complaint, NULL, "is %s, must be an object", value_type_text(object));
+        return check_value(&checker, NULL, object, 0);
 }

@@ -49,5 +49,22 @@ enum {
  */
 int indicator_from_value(const Value *document, size_t string_max, Indicator *ret, Complaint *ret_complaint);
 
+/*
+ * A run that failed: whatever it printed, which may be no indicator or nothing at all (NULL), and what its runner knows of
+ * it ("": nothing). Name and component come from the document where it has proper ones; the name is required. Parameters and result
+ * are taken where they are objects. The rest as indicator_from_value().
+ */
+int indicator_from_failed_run(const Value *document, const char *name, const char *component, size_t string_max,
+                              Indicator *ret, Complaint *ret_complaint);
+
+/*
+ * An object that is kept beside a document, by the rules for all documents: depth, keys, UTF-8, finite numbers.
+ * 0, or INDICATOR_INVALID.
+ */
+int object_check(const Value *object, size_t string_max, Complaint *ret_complaint);
+
+/* For complaints of other modules: the path and a sentence, cut between characters. Returns INDICATOR_INVALID. */
+int complaint_set(Complaint *ret, const char *path, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 /* True for 1…max_bytes characters of [A-Za-z0-9_.:-]. */
 bool name_is_valid(const char *text, size_t max_bytes);

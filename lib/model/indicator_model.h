@@ -57,6 +57,7 @@ typedef struct IndicatorModel {
         const char *component; /* NULL: whatever was measured */
         const char *help;      /* NULL: none */
         Property *properties;  /* parameters first, each in the order of the declaration */
+        const Property **by_name; /* the same, sorted: no name is there twice, not as parameter and result either */
         size_t n_properties;
         const Value *document; /* as it was declared */
 } IndicatorModel;
@@ -65,11 +66,17 @@ enum {
         MODEL_INVALID = 1,
 };
 
-/* 0, MODEL_INVALID with the first complaint, or -ENOMEM when the arena, which has the properties, is full. */
+/* 0, MODEL_INVALID with the first complaint ("parameters.reps.type"), or -ENOMEM when the arena, which has the properties, is full. */
 int indicator_model_from_value(const Value *document, Arena *arena, IndicatorModel *ret, Complaint *ret_complaint);
 
 /* NULL when it declares no such parameter (or result). */
 const Property *indicator_model_find(const IndicatorModel *model, const char *name, bool is_result);
+
+/* "str", "int or str", "any type": into ret. */
+#define PROPERTY_TYPES_TEXT_MAX 32
+void property_types_text(unsigned types, char ret[static PROPERTY_TYPES_TEXT_MAX]);
+const char *property_index_text(PropertyIndex index); /* "exact", … as declared */
+const char *direction_text(Direction direction);      /* "higher", "lower"; NULL: unknown */
 
 typedef enum ModelPolicy {
         MODEL_ACCEPT, /* what the model does not know, or says differently, is kept whole and counted */

@@ -298,8 +298,12 @@ static void put_cpu(const Usage *usage, uint32_t n_node_cpus, UsageSet *ret) {
         Quality quality = exactness(usage, CGROUP_CPU);
 
         put_cpu_shares(used_s, elapsed_s, cpus_given(&usage->last, n_node_cpus), quality, ret);
-        if (usage->has_cpu_max)
-                put(ret, USAGE_CPU_MAX, usage->cpu_max, QUALITY_SAMPLED);
+        if (usage->has_cpu_max) {
+                /* The time before the first reading and after the last is in the mean only. */
+                double mean = quality_is_present(ret->quality[USAGE_CPU_MEAN]) ? ret->value[USAGE_CPU_MEAN] : 0;
+
+                put(ret, USAGE_CPU_MAX, usage->cpu_max > mean ? usage->cpu_max : mean, QUALITY_SAMPLED);
+        }
         else
                 put(ret, USAGE_CPU_MAX, 0, quality_is_present(quality) ? QUALITY_TOO_SHORT : quality);
 }

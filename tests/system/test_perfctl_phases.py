@@ -172,6 +172,15 @@ class Phases(TestCase):
         self.assertEqual(len(done.stderr.splitlines()), 1)
         self.assertIn("Phase 'outer' was over before its command: its seconds stand at 'own'", done.stderr)
 
+    def test_a_script_that_is_run_as_a_job_has_its_phases(self):
+        script = '"$0" mark load && "$0" time "read it" -- cat /proc/self/stat >/dev/null && "$0" mark train; exit 6'
+        done = self.perfctl("run", "--job", "script-1", "--", "sh", "-c", script, str(PERFCTL), status=6, PERFD_JOB="other")
+        self.assertNotIn("mark", done.stderr)
+        self.assertEqual([name for name in self.names("script-1") if name], ["load", "read it", "load", "train"])
+        last = self.phases("script-1")[-1]
+        self.assertEqual(last["end_ms"], self.running.get("/api/v1/jobs/script-1").json["end_ms"])
+        self.assertIn("duration_seconds", [metric["key"] for metric in last["metrics"]])
+
     def test_a_restart_of_perfd_meanwhile_costs_nothing(self):
         directory = self.temporary_directory()
         ready, go = directory / "ready", directory / "go"

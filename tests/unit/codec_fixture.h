@@ -71,4 +71,11 @@ static inline Buffer make_request(unsigned field, Buffer *body) {
         return request;
 }
 
+static inline Buffer make_submit_of(Buffer *indicator) {
+        Buffer submit = {};
+
+        put_message(&submit, 1, indicator);
+        return make_request(FIELD_SUBMIT, &submit);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

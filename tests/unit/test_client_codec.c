@@ -92,6 +92,62 @@ static void a_document_arrives_as_it_was_printed(void **state) {
         assert_same_json(request->submit.items[0].indicator.document, item.indicator.document);
 }
 
+static const Value *read_json(Fixture *f, const char *json) {
+        JsonReader reader;
+        JsonError error;
+        const Value *value;
+
+        json_reader_init(&reader, json, strlen(json));
+        assert_int_equal(json_read(&reader, &f->documents, &value, &error), 0);
+        return value;
+}
+
+static void how_it_was_measured_arrives_with_it(void **state) {
+        Fixture *f = *state;
+        Submission item = make_item(f, "{\"name\":\"M\",\"component\":\"c\",\"@parameters\":{},\"@result\":{\"rate\":1.0}}");
+        const Submission *got;
+
+        item.has_exit_status = item.has_batch = true;
+        memcpy(item.batch, "fedcba9876543210", sizeof(item.batch));
+        item.batch_index = UINT32_MAX;
+        item.run = read_json(f, "{\"rusage\":{\"ru_utime\":1.5},\"stderr\":\"x\"}");
+        assert_int_equal(codec_encode_submit(3, &item, 1, &f->bytes), 0);
+        got = &decode(f, 3)->submit.items[0];
+        assert_true(got->has_exit_status);
+        assert_int_equal(got->exit_status, 0);
+        assert_memory_equal(got->batch, item.batch, sizeof(item.batch));
+        assert_int_equal(got->batch_index, UINT32_MAX);
+        assert_same_json(got->run, item.run);
+}
+
+static void a_failed_run_arrives_without_a_document(void **state) {
+        Fixture *f = *state;
+        Submission item = { .job = "", .id = "0123456789abcde", .has_exit_status = true, .exit_status = 139,
+                            .indicator = { .name = "PiMatmul", .component = "tensorflow" } };
+        const Submission *got;
+        size_t size;
+
+        assert_int_equal(codec_encode_submit(3, &item, 1, &f->bytes), 0);
+        got = &decode(f, 3)->submit.items[0];
+        assert_int_equal(got->exit_status, 139);
+        assert_string_equal(got->indicator.name, "PiMatmul");
+        assert_string_equal(got->indicator.component, "tensorflow");
+        assert_null(got->indicator.document);
+        assert_int_equal(codec_submission_size(&item, &size), 0);
+        assert_in_range(f->bytes.n, 1, CODEC_SUBMIT_OVERHEAD + size);
+}
+
+static void a_model_arrives_as_it_was_declared(void **state) {
+        Fixture *f = *state;
+        const Value *model = read_json(f, "{\"name\":\"M\",\"parameters\":{\"n\":{\"type\":[\"int\",\"str\"],\"index\":\"exact\"}},"
+                                          "\"results\":{\"rate\":{\"type\":\"float\",\"unit\":\"GFLOPS\",\"direction\":\"higher\"}}}");
+
+        assert_int_equal(codec_encode_register(4, model, &f->bytes), 0);
+        assert_int_equal(decode(f, 4)->kind, REQUEST_REGISTER);
+        assert_same_json(f->decoded.request.register_model.model->document, model);
+        assert_int_equal(f->decoded.request.register_model.model->properties[0].index, INDEX_EXACT);
+}
+
 static void the_size_of_a_submission_bounds_its_share_of_the_frame(void **state) {
         Fixture *f = *state;
         Submission items[3];
@@ -299,6 +355,9 @@ static void bytes_that_are_no_reply_are_malformed(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(a_document_arrives_as_it_was_printed),
+                TEST(how_it_was_measured_arrives_with_it),
+                TEST(a_failed_run_arrives_without_a_document),
+                TEST(a_model_arrives_as_it_was_declared),
                 TEST(the_size_of_a_submission_bounds_its_share_of_the_frame),
                 TEST(a_job_begins_with_all_that_was_said_of_it),
                 TEST(a_job_begins_in_its_place_and_for_its_owner),

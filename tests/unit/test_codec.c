@@ -4,13 +4,6 @@
 
 #include "codec_fixture.h"
 
-static Buffer make_submit_of(Buffer *indicator) {
-        Buffer submit = {};
-
-        put_message(&submit, 1, indicator);
-        return make_request(FIELD_SUBMIT, &submit);
-}
-
 /* --- what is valid ------------------------------------------------------------------------------- */
 
 static void a_submission_arrives_with_its_document(void **state) {

@@ -113,6 +113,40 @@ static void a_batch_reads_back_as_it_was(void **state) {
         assert_string_equal(text.text, again.text);
 }
 
+static void how_it_was_measured_is_kept_and_so_are_failed_runs(void **state) {
+        Fixture *f = *state;
+        scoped(buffer_deinit) Buffer text = {}, again = {};
+        scoped(arena_deinit) Arena arena = {};
+        const Submission *item;
+        Batch batch;
+
+        f->items[0].has_exit_status = f->items[0].has_batch = true;
+        memcpy(f->items[0].batch, "fedcba9876543210", RESULT_ID_BYTES);
+        f->items[0].batch_index = 7;
+        f->items[0].run = read_document(&f->arena, "{\"stderr\":\"a\\u0001\",\"rusage\":{\"ru_utime\":0.5}}");
+        f->items[1].has_exit_status = true;
+        f->items[1].exit_status = 139;
+        f->items[1].indicator = (Indicator){ .name = "PiMatmul" };
+
+        assert_int_equal(batch_format(&f->batch, &text), 0);
+        assert_int_equal(arena_init(&arena, batch_arena_size(text.n)), 0);
+        assert_int_equal(batch_parse(text.text, text.n, &arena, &batch), 0);
+        item = &batch.items[0];
+        assert_true(item->has_exit_status);
+        assert_int_equal(item->exit_status, 0);
+        assert_memory_equal(item->batch, "fedcba9876543210", RESULT_ID_BYTES);
+        assert_int_equal(item->batch_index, 7);
+        assert_string_equal(value_get_string(item->run, "stderr"), "a\x01");
+        item = &batch.items[1];
+        assert_int_equal(item->exit_status, 139);
+        assert_string_equal(item->indicator.name, "PiMatmul");
+        assert_null(item->indicator.component);
+        assert_null(item->indicator.document);
+        assert_false(item->has_batch);
+        assert_int_equal(batch_format(&batch, &again), 0);
+        assert_string_equal(text.text, again.text);
+}
+
 static void an_end_without_status_stays_without(void **state) {
         scoped(buffer_deinit) Buffer text = {};
         scoped(arena_deinit) Arena arena = {};
@@ -273,6 +307,7 @@ static void the_place_follows_the_environment(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(a_batch_reads_back_as_it_was),
+                TEST(how_it_was_measured_is_kept_and_so_are_failed_runs),
                 TEST(an_end_without_status_stays_without),
                 TEST(what_is_no_batch_is_malformed),
                 TEST(files_appear_whole_private_and_in_order),

@@ -85,6 +85,24 @@ static void all_that_a_group_made_for_the_job_has_counted_is_the_jobs(void **sta
         assert_usage(&set, USAGE_WRITE_BYTES, 4096, QUALITY_EXACT);
 }
 
+static void the_peak_is_not_below_the_mean(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        usage_begin(&usage, &now, false);
+        now.boottime_ns += SECOND; /* idle */
+        usage_advance(&usage, &now);
+        now.boottime_ns += 50 * MS; /* too short for a reading of its own, and busy on many CPUs */
+        now.usage_us += 400000;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+
+        assert_true(set.value[USAGE_CPU_MEAN] > 0.3);
+        assert_usage(&set, USAGE_CPU_MAX, set.value[USAGE_CPU_MEAN], QUALITY_SAMPLED);
+}
+
 static void what_was_cut_is_at_least_so_much(void **state) {
         CgroupSample now = sample_of_all();
         UsageSet set;
@@ -499,6 +517,7 @@ int main(void) {
                 cmocka_unit_test(totals_are_what_was_counted_between_begin_and_end),
                 cmocka_unit_test(a_job_of_50_ms_is_exact_and_has_no_peak_of_cpu),
                 cmocka_unit_test(all_that_a_group_made_for_the_job_has_counted_is_the_jobs),
+                cmocka_unit_test(the_peak_is_not_below_the_mean),
                 cmocka_unit_test(what_was_cut_is_at_least_so_much),
                 cmocka_unit_test(in_no_time_nothing_is_per_time),
                 cmocka_unit_test(counters_that_went_back_add_nothing_and_are_taken_up_anew),

@@ -1,0 +1,310 @@
+/* How an indicator was measured, runs that failed, and models: as they come off the wire. */
+
+#include <math.h>
+
+#include "codec_fixture.h"
+
+enum {
+        FIELD_EXIT_STATUS = 5, FIELD_BATCH = 6, FIELD_INDEX = 7, FIELD_RUN = 8, FIELD_NAME = 9, FIELD_COMPONENT = 10,
+};
+
+static Buffer make_measured(Buffer *document) {
+        Buffer indicator = {};
+
+        put_bytes(&indicator, 1, "0123456789abcdef", 16);
+        if (document)
+                put_message(&indicator, 4, document);
+        return indicator;
+}
+
+static Buffer make_good(void) {
+        Buffer document = make_document(NULL);
+
+        return make_measured(&document);
+}
+
+static void assert_item_refused(Fixture *f, Buffer *indicator, const char *field, const char *words) {
+        Buffer request = make_submit_of(indicator);
+        char path[256];
+
+        snprintf(path, sizeof(path), "submit.indicators[0].%s", field);
+        assert_refused(f, &request, STATUS_INVALID, path, words);
+}
+
+static const Submission *decode_item(Fixture *f, Buffer *indicator) {
+        Buffer request = make_submit_of(indicator);
+
+        if (decode(f, &request) != 0)
+                fail_msg("%s: %s", f->decoded.refusal.complaint.path, f->decoded.refusal.complaint.text);
+        return &f->decoded.request.submit.items[0];
+}
+
+static void an_indicator_of_a_client_that_says_no_more_has_no_run(void **state) {
+        Buffer indicator = make_good();
+        const Submission *item = decode_item(*state, &indicator);
+
+        assert_false(item->has_exit_status);
+        assert_false(item->has_batch);
+        assert_null(item->run);
+        assert_null(item->model);
+        assert_false(submission_has_failed(item));
+}
+
+static void a_run_arrives_with_status_batch_and_index(void **state) {
+        Buffer indicator = make_good(), run = {};
+        const Submission *item;
+
+        put_number(&indicator, FIELD_EXIT_STATUS, 0);
+        put_bytes(&indicator, FIELD_BATCH, "fedcba9876543210", 16);
+        put_number(&indicator, FIELD_INDEX, 4);
+        put_member_string(&run, "stderr", "MATMUL_REPS set to 50\n");
+        put_message(&indicator, FIELD_RUN, &run);
+        item = decode_item(*state, &indicator);
+        assert_true(item->has_exit_status);
+        assert_int_equal(item->exit_status, 0);
+        assert_false(submission_has_failed(item));
+        assert_true(item->has_batch);
+        assert_memory_equal(item->batch, "fedcba9876543210", 16);
+        assert_int_equal(item->batch_index, 4);
+        assert_string_equal(value_get_string(item->run, "stderr"), "MATMUL_REPS set to 50\n");
+        assert_string_equal(item->indicator.name, "PiMatmul");
+}
+
+static void how_it_was_measured_is_in_our_terms(void **state) {
+        Buffer indicator = make_good();
+
+        put_number(&indicator, FIELD_EXIT_STATUS, 256);
+        assert_item_refused(*state, &indicator, "exit_status", "is 256, must be 0 to 255 as a shell shows it");
+        indicator = make_good();
+        put_number(&indicator, FIELD_EXIT_STATUS, UINT64_MAX);
+        assert_item_refused(*state, &indicator, "exit_status", "is -1, must be 0 to 255");
+        indicator = make_good();
+        put_bytes(&indicator, FIELD_BATCH, "short", 5);
+        assert_item_refused(*state, &indicator, "batch", "has 5 bytes, must have 16 that all runs of the batch share, or none");
+        indicator = make_good();
+        put_number(&indicator, FIELD_INDEX, 3);
+        assert_item_refused(*state, &indicator, "index", "is 3 in no batch");
+}
+
+static void a_run_is_held_to_the_rules_for_documents(void **state) {
+        Buffer indicator = make_good(), run = {}, value = {}, host = {};
+
+        put_member_double(&host, "mhz", NAN);
+        put_member_object(&run, "host", &host);
+        put_message(&indicator, FIELD_RUN, &run);
+        assert_item_refused(*state, &indicator, "run.host.mhz", "is not a number, which no JSON number can be");
+
+        indicator = make_good();
+        run = (Buffer){};
+        put_member_int(&run, "a", 1);
+        put_member_int(&run, "a", 2);
+        put_message(&indicator, FIELD_RUN, &run);
+        assert_item_refused(*state, &indicator, "run.a", "is there twice: keep one of them");
+
+        indicator = make_good();
+        run = (Buffer){};
+        put_bytes(&value, FIELD_STRING, "a\0b", 3);
+        put_member(&run, "stderr", &value);
+        put_message(&indicator, FIELD_RUN, &run);
+        assert_item_refused(*state, &indicator, "run.members[0].value.string", "has a NUL byte inside");
+
+        indicator = make_good();
+        run = (Buffer){};
+        for (unsigned i = 0; i < KEYS_MAX + 1; i++) {
+                char key[16];
+
+                snprintf(key, sizeof(key), "k%u", i);
+                put_member_int(&run, key, i);
+        }
+        put_message(&indicator, FIELD_RUN, &run);
+        assert_item_refused(*state, &indicator, "run", "has more than 4096 keys in all");
+}
+
+static void a_run_may_be_nested_as_deep_as_a_document(void **state) {
+        Buffer run, indicator;
+
+        for (unsigned depth = VALUE_DEPTH_MAX; depth <= VALUE_DEPTH_MAX + 1; depth++) {
+                run = (Buffer){};
+                put_member_int(&run, "x", 1);
+                for (unsigned i = 1; i < depth; i++) {
+                        Buffer around = {};
+
+                        put_member_object(&around, "x", &run);
+                        run = around;
+                }
+                indicator = make_good();
+                put_message(&indicator, FIELD_RUN, &run);
+                if (depth <= VALUE_DEPTH_MAX)
+                        (void)decode_item(*state, &indicator);
+        }
+
+        {
+                Fixture *f = *state;
+                Buffer request = make_submit_of(&indicator);
+
+                assert_int_equal(decode(f, &request), CODEC_REFUSED);
+                assert_int_equal(f->decoded.refusal.status, STATUS_INVALID);
+                assert_non_null(strstr(f->decoded.refusal.complaint.text, "nested deeper than 32 objects and lists"));
+        }
+}
+
+/* --- runs that failed ----------------------------------------------------------------------------- */
+
+static void a_failed_run_needs_no_document_but_a_name(void **state) {
+        Buffer indicator = make_measured(NULL);
+        const Submission *item;
+
+        put_number(&indicator, FIELD_EXIT_STATUS, 1);
+        assert_item_refused(*state, &indicator, "name", "missing: say which indicator failed to run");
+
+        indicator = make_measured(NULL);
+        put_number(&indicator, FIELD_EXIT_STATUS, 137);
+        put_text(&indicator, FIELD_NAME, "PiMatmul");
+        item = decode_item(*state, &indicator);
+        assert_true(submission_has_failed(item));
+        assert_int_equal(item->exit_status, 137);
+        assert_string_equal(item->indicator.name, "PiMatmul");
+        assert_null(item->indicator.component);
+        assert_null(item->indicator.document);
+        assert_null(item->indicator.result);
+}
+
+static void a_run_that_did_not_fail_needs_a_document(void **state) {
+        Buffer indicator = make_measured(NULL);
+
+        put_number(&indicator, FIELD_EXIT_STATUS, 0);
+        put_text(&indicator, FIELD_NAME, "PiMatmul");
+        assert_item_refused(*state, &indicator, "document", "missing");
+}
+
+static void what_a_failed_run_printed_says_more_than_its_runner(void **state) {
+        Buffer document = {}, parameters = {}, indicator;
+        const Submission *item;
+
+        put_member_int(&parameters, "reps", 30);
+        put_member_object(&document, "@parameters", &parameters);
+        put_member_string(&document, "name", "PiConv2D");
+        put_member_string(&document, "framework", "pytorch");
+        indicator = make_measured(&document);
+        put_number(&indicator, FIELD_EXIT_STATUS, 1);
+        put_text(&indicator, FIELD_NAME, "PiMatmul");
+        put_text(&indicator, FIELD_COMPONENT, "tensorflow");
+        item = decode_item(*state, &indicator);
+        assert_string_equal(item->indicator.name, "PiConv2D");
+        assert_string_equal(item->indicator.component, "pytorch");
+        assert_int_equal(item->indicator.parameters->n_members, 1);
+        assert_null(item->indicator.result);
+        assert_int_equal(item->indicator.document->n_members, 3);
+}
+
+/* It may print anything: only what is no document at all is refused. */
+static void a_failed_run_may_have_printed_nonsense(void **state) {
+        Buffer document = {}, indicator;
+        const Submission *item;
+
+        put_member_int(&document, "name", 7);
+        put_member_string(&document, "component", "");
+        put_member_string(&document, "@result", "none");
+        put_member_int(&document, "overall_score", 3);
+        indicator = make_measured(&document);
+        put_number(&indicator, FIELD_EXIT_STATUS, 1);
+        put_text(&indicator, FIELD_NAME, "PiMatmul");
+        put_text(&indicator, FIELD_COMPONENT, "tensorflow");
+        item = decode_item(*state, &indicator);
+        assert_string_equal(item->indicator.name, "PiMatmul");
+        assert_string_equal(item->indicator.component, "tensorflow");
+        assert_null(item->indicator.result);
+        assert_true(item->indicator.has_overall_score);
+
+        document = (Buffer){};
+        put_member_double(&document, "x", INFINITY);
+        indicator = make_measured(&document);
+        put_number(&indicator, FIELD_EXIT_STATUS, 1);
+        put_text(&indicator, FIELD_NAME, "PiMatmul");
+        assert_item_refused(*state, &indicator, "x", "is infinite");
+}
+
+static void what_a_runner_says_of_a_failed_run_is_checked(void **state) {
+        Buffer indicator = make_measured(NULL);
+        char longer[COMPONENT_MAX_BYTES + 2] = "";
+
+        put_number(&indicator, FIELD_EXIT_STATUS, 1);
+        put_text(&indicator, FIELD_NAME, "../../etc/passwd");
+        assert_item_refused(*state, &indicator, "name", "'../../etc/passwd' must be 1 to 128 letters");
+
+        memset(longer, 'c', sizeof(longer) - 1);
+        indicator = make_measured(NULL);
+        put_number(&indicator, FIELD_EXIT_STATUS, 1);
+        put_text(&indicator, FIELD_NAME, "PiMatmul");
+        put_text(&indicator, FIELD_COMPONENT, longer);
+        assert_item_refused(*state, &indicator, "component", "must have 1 to 256 bytes");
+
+        indicator = make_measured(NULL);
+        put_number(&indicator, FIELD_EXIT_STATUS, 1);
+        put_text(&indicator, FIELD_NAME, "PiMatmul");
+        put_text(&indicator, FIELD_COMPONENT, "caf\xe9");
+        assert_item_refused(*state, &indicator, "component", "is not valid UTF-8");
+}
+
+/* --- models --------------------------------------------------------------------------------------- */
+
+#define FIELD_REGISTER 7
+
+static Buffer make_model(const char *type) {
+        Buffer model = {}, results = {};
+
+        put_member_string(&model, "name", "PiMatmul");
+        put_member_string(&results, "rate", type);
+        put_member_object(&model, "results", &results);
+        return model;
+}
+
+static void a_model_arrives_with_its_properties(void **state) {
+        Fixture *f = *state;
+        Buffer body = {}, model = make_model("float"), request;
+
+        put_message(&body, 1, &model);
+        request = make_request(FIELD_REGISTER, &body);
+        assert_int_equal(decode(f, &request), 0);
+        assert_int_equal(f->decoded.request.kind, REQUEST_REGISTER);
+        assert_string_equal(f->decoded.request.register_model.model->name, "PiMatmul");
+        assert_int_equal(f->decoded.request.register_model.model->n_properties, 1);
+}
+
+static void what_is_wrong_with_a_model_is_named(void **state) {
+        Buffer body = {}, model = make_model("number"), request;
+
+        put_message(&body, 1, &model);
+        request = make_request(FIELD_REGISTER, &body);
+        assert_refused(*state, &request, STATUS_INVALID, "register.results.rate", "'number' is no type");
+
+        body = (Buffer){};
+        request = make_request(FIELD_REGISTER, &body);
+        assert_refused(*state, &request, STATUS_INVALID, "register.model", "missing");
+
+        body = (Buffer){};
+        model = make_model("float");
+        put_member_string(&model, "name", "again");
+        put_message(&body, 1, &model);
+        request = make_request(FIELD_REGISTER, &body);
+        assert_refused(*state, &request, STATUS_INVALID, "register.name", "is there twice");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(an_indicator_of_a_client_that_says_no_more_has_no_run),
+                TEST(a_run_arrives_with_status_batch_and_index),
+                TEST(how_it_was_measured_is_in_our_terms),
+                TEST(a_run_is_held_to_the_rules_for_documents),
+                TEST(a_run_may_be_nested_as_deep_as_a_document),
+                TEST(a_failed_run_needs_no_document_but_a_name),
+                TEST(a_run_that_did_not_fail_needs_a_document),
+                TEST(what_a_failed_run_printed_says_more_than_its_runner),
+                TEST(a_failed_run_may_have_printed_nonsense),
+                TEST(what_a_runner_says_of_a_failed_run_is_checked),
+                TEST(a_model_arrives_with_its_properties),
+                TEST(what_is_wrong_with_a_model_is_named),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,299 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/indicator_model.h"
+#include "text/yaml.h"
+#include "util/scoped.h"
+
+typedef struct Fixture {
+        Arena arena;
+        IndicatorModel model;
+        Complaint complaint;
+} Fixture;
+
+static int set_up(void **state) {
+        Fixture *f = calloc(1, sizeof(*f));
+
+        *state = f;
+        return arena_init(&f->arena, 8U << 20);
+}
+
+static int tear_down(void **state) {
+        Fixture *f = *state;
+
+        arena_deinit(&f->arena);
+        free(f);
+        return 0;
+}
+
+static const Value *parse(Fixture *f, const char *text) {
+        const Value *value;
+        YamlError error;
+
+        if (yaml_read(text, strlen(text), &f->arena, &value, &error) != 0)
+                fail_msg("%u:%u: %s", error.line, error.column, error.text);
+        return value;
+}
+
+static int declare(Fixture *f, const char *text) {
+        return indicator_model_from_value(parse(f, text), &f->arena, &f->model, &f->complaint);
+}
+
+static void assert_refused(Fixture *f, const char *text, const char *path, const char *words) {
+        assert_int_equal(declare(f, text), MODEL_INVALID);
+        assert_string_equal(f->complaint.path, path);
+        if (!strstr(f->complaint.text, words))
+                fail_msg("'%s' does not say '%s'", f->complaint.text, words);
+}
+
+static const char matmul[] =
+        "name: PiMatmul\n"
+        "help: Square matrices, multiplied.\n"
+        "parameters:\n"
+        "  device: {type: str, index: exact, values: [cpu, gpu], help: where}\n"
+        "  matrix_size: {type: int, index: int}\n"
+        "  padding: [int, str]\n"
+        "  reps: int\n"
+        "results:\n"
+        "  elapsed: {type: float, unit: ms, direction: lower}\n"
+        "  rate: {type: float, unit: GFLOPS, direction: higher}\n"
+        "  extra:\n";
+
+static void a_declaration_says_types_units_indexes_and_directions(void **state) {
+        Fixture *f = *state;
+        const Property *p;
+
+        assert_int_equal(declare(f, matmul), 0);
+        assert_string_equal(f->model.name, "PiMatmul");
+        assert_null(f->model.component);
+        assert_string_equal(f->model.help, "Square matrices, multiplied.");
+        assert_int_equal(f->model.n_properties, 7);
+        assert_string_equal(f->model.properties[0].name, "device");
+        assert_string_equal(f->model.properties[4].name, "elapsed");
+
+        p = indicator_model_find(&f->model, "device", false);
+        assert_int_equal(p->types, PROPERTY_STR);
+        assert_int_equal(p->index, INDEX_EXACT);
+        assert_int_equal(p->allowed->n_items, 2);
+        assert_string_equal(p->help, "where");
+        p = indicator_model_find(&f->model, "matrix_size", false);
+        assert_int_equal(p->types, PROPERTY_INT);
+        assert_int_equal(p->index, INDEX_INT);
+        p = indicator_model_find(&f->model, "padding", false);
+        assert_int_equal(p->types, PROPERTY_INT | PROPERTY_STR);
+        assert_int_equal(p->index, INDEX_NONE);
+        p = indicator_model_find(&f->model, "rate", true);
+        assert_string_equal(p->unit, "GFLOPS");
+        assert_int_equal(p->direction, DIRECTION_HIGHER);
+        p = indicator_model_find(&f->model, "elapsed", true);
+        assert_int_equal(p->direction, DIRECTION_LOWER);
+        p = indicator_model_find(&f->model, "extra", true);
+        assert_int_equal(p->types, 0);
+        assert_null(p->unit);
+        assert_int_equal(p->direction, DIRECTION_UNKNOWN);
+}
+
+static void a_parameter_is_not_found_as_a_result(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(declare(f, matmul), 0);
+        assert_null(indicator_model_find(&f->model, "reps", true));
+        assert_null(indicator_model_find(&f->model, "rate", false));
+        assert_null(indicator_model_find(&f->model, "rat", true));
+        assert_null(indicator_model_find(&f->model, "", true));
+}
+
+static void an_indicator_may_have_no_parameters(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(declare(f, "{name: PiImport, parameters: {}, results: {elapsed: {type: float, unit: s}}}"), 0);
+        assert_int_equal(f->model.n_properties, 1);
+        assert_int_equal(declare(f, "{name: PiImport, parameters: , results: {elapsed: float}}"), 0);
+}
+
+static void what_is_wrong_with_the_whole_is_named(void **state) {
+        Fixture *f = *state;
+
+        assert_refused(f, "[1]", "", "is a list, must say name, parameters and results");
+        assert_refused(f, "{results: {a: int}}", "name", "missing: say which indicator this is");
+        assert_refused(f, "{name: 7, results: {a: int}}", "name", "is an integer, must be a string");
+        assert_refused(f, "{name: a b, results: {a: int}}", "name", "'a b' must be 1 to 128 letters");
+        assert_refused(f, "{name: \"'; DROP TABLE model\", results: {a: int}}", "name", "letters, digits");
+        assert_refused(f, "{name: a, component: '', results: {a: int}}", "component", "must have 1 to 256 bytes");
+        assert_refused(f, "{name: a, component: \"x\\ny\", results: {a: int}}", "component", "has control characters: remove them");
+        assert_refused(f, "{name: a, help: \"\\x1b[2J\", results: {a: int}}", "help", "has control characters: remove them");
+        assert_refused(f, "{name: a, result: {a: int}}", "result",
+                       "is not known here: expected one of name, component, help, parameters, results");
+        assert_refused(f, "{name: a}", "results", "missing: declare at least one measured value");
+        assert_refused(f, "{name: a, results: {}}", "results", "missing: declare at least one");
+        assert_refused(f, "{name: a, results: [elapsed]}", "results", "is a list, must map names to types");
+        assert_refused(f, "{name: a, parameters: int, results: {a: int}}", "parameters", "is a string, must map names to types");
+}
+
+#define PARAMETER(declaration) "{name: a, parameters: {n: " declaration "}, results: {b: int}}"
+#define RESULT(declaration) "{name: a, results: {b: " declaration "}}"
+
+static void what_is_wrong_with_a_property_is_named(void **state) {
+        Fixture *f = *state;
+
+        assert_refused(f, PARAMETER("integer"), "parameters.n", "'integer' is no type: give str, int, float, bool");
+        assert_refused(f, PARAMETER("3"), "parameters.n", "is an integer, must be str, int");
+        assert_refused(f, PARAMETER("{type: [int, int]}"), "parameters.n.type", "names int twice");
+        assert_refused(f, PARAMETER("{type: []}"), "parameters.n.type", "is an empty list");
+        assert_refused(f, PARAMETER("{typ: int}"), "parameters.n.typ", "expected one of type, index, values, help");
+        assert_refused(f, PARAMETER("{unit: s}"), "parameters.n.unit", "is not known here");
+        assert_refused(f, PARAMETER("{index: hour}"), "parameters.n.index", "'hour' is none of none, exact, int, float");
+        assert_refused(f, PARAMETER("{type: [int, str], index: int}"), "parameters.n.index",
+                       "int is for numbers, and the type is str or int: give exact");
+        assert_refused(f, RESULT("{type: float, index: float}"), "results.b.index", "is for parameters");
+        assert_refused(f, RESULT("{direction: up}"), "results.b.direction", "'up' is none of higher, lower");
+        assert_refused(f, RESULT("{direction: true}"), "results.b.direction", "is a boolean, must be one of higher, lower");
+        assert_refused(f, RESULT("{unit: 1}"), "results.b.unit", "is an integer, must be a string");
+        assert_refused(f, RESULT("{values: [1]}"), "results.b.values", "is not known here");
+        assert_refused(f, "{name: a, results: {\"b\\x07\": int}}", "results.b\x07", "has control characters in its name");
+        assert_refused(f, "{name: a, parameters: {reps: int}, results: {reps: int}}", "results.reps",
+                       "collision: 'reps' is in parameters as well");
+}
+
+static void allowed_values_are_of_the_type_and_given_once(void **state) {
+        Fixture *f = *state;
+
+        assert_refused(f, PARAMETER("{type: str, values: [cpu, 7]}"), "parameters.n.values[1]",
+                       "is an integer, and the type is str: change one of them");
+        assert_refused(f, PARAMETER("{type: int, values: [1, 1.5]}"), "parameters.n.values[1]",
+                       "is a number, and the type is int");
+        assert_refused(f, PARAMETER("{values: [1, 1.0]}"), "parameters.n.values[1]", "is the same as values[0]");
+        assert_refused(f, PARAMETER("{values: [[1]]}"), "parameters.n.values[0]", "is a list: only strings");
+        assert_refused(f, PARAMETER("{values: cpu}"), "parameters.n.values", "is a string, must be a list");
+        assert_refused(f, PARAMETER("{values: []}"), "parameters.n.values", "has 0 items");
+        assert_int_equal(declare(f, PARAMETER("{type: float, values: [1, 1.5]}")), 0);
+}
+
+static void a_property_given_twice_is_refused_where_a_reader_lets_it_through(void **state) {
+        Fixture *f = *state;
+        const Value type = { .type = VALUE_STRING, .string = "int" };
+        const Member twice[] = { { "a", type }, { "a", type } };
+        const Member members[] = {
+                { "name", { .type = VALUE_STRING, .string = "x" } },
+                { "results", { .type = VALUE_OBJECT, .members = twice, .n_members = 2 } },
+        };
+        const Value document = { .type = VALUE_OBJECT, .members = members, .n_members = 2 };
+
+        assert_int_equal(indicator_model_from_value(&document, &f->arena, &f->model, &f->complaint), MODEL_INVALID);
+        assert_string_equal(f->complaint.path, "results.a");
+        assert_non_null(strstr(f->complaint.text, "is there twice"));
+}
+
+static void a_model_has_a_limited_number_of_properties(void **state) {
+        Fixture *f = *state;
+        scoped(buffer_deinit) Buffer text = {};
+
+        buffer_puts(&text, "{name: many, results: {");
+        for (unsigned i = 0; i < MODEL_PROPERTIES_MAX; i++)
+                buffer_printf(&text, "r%u: int, ", i);
+        buffer_puts(&text, "}}");
+        assert_int_equal(declare(f, text.text), 0);
+        assert_string_equal(indicator_model_find(&f->model, "r255", true)->name, "r255");
+
+        buffer_clear(&text);
+        buffer_puts(&text, "{name: many, parameters: {p: int}, results: {");
+        for (unsigned i = 0; i < MODEL_PROPERTIES_MAX; i++)
+                buffer_printf(&text, "r%u: int, ", i);
+        buffer_puts(&text, "}}");
+        assert_refused(f, text.text, "", "has 257 parameters and results, may have up to 256");
+}
+
+/* --- judging -------------------------------------------------------------------------------------- */
+
+static size_t judge(Fixture *f, const char *parameters, const char *result, ModelPolicy policy, int expected) {
+        Indicator indicator = { .name = "PiMatmul", .parameters = parse(f, parameters), .result = parse(f, result) };
+        size_t n_odd = 99;
+
+        f->complaint = (Complaint){};
+        assert_int_equal(declare(f, matmul), 0);
+        assert_int_equal(indicator_model_judge(&f->model, &indicator, policy, &n_odd, &f->complaint), expected);
+        return n_odd;
+}
+
+static void assert_odd(Fixture *f, const char *parameters, const char *result, const char *path, const char *words) {
+        assert_int_equal(judge(f, parameters, result, MODEL_ACCEPT, 0), 1);
+        assert_int_equal(judge(f, parameters, result, MODEL_STRICT, MODEL_INVALID), 1);
+        assert_string_equal(f->complaint.path, path);
+        if (!strstr(f->complaint.text, words))
+                fail_msg("'%s' does not say '%s'", f->complaint.text, words);
+}
+
+#define GOOD_PARAMETERS "device: cpu, matrix_size: 512, padding: SAME, reps: 50"
+#define GOOD_RESULT "{elapsed: 0.75, rate: 354, extra: {nested: [1]}}"
+
+static void what_keeps_to_its_model_is_not_odd(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(judge(f, "{" GOOD_PARAMETERS "}", GOOD_RESULT, MODEL_STRICT, 0), 0);
+        assert_int_equal(judge(f, "{device: gpu, matrix_size: 512.0, padding: 1, reps: 50}", GOOD_RESULT, MODEL_STRICT, 0), 0);
+}
+
+static void what_does_not_is_counted_and_when_strict_refused_with_its_key(void **state) {
+        Fixture *f = *state;
+
+        assert_odd(f, "{" GOOD_PARAMETERS ", mini_batch: 40}", GOOD_RESULT, "@parameters.mini_batch",
+                   "is a parameter that the model of PiMatmul does not know: declare it there, or leave it out");
+        assert_odd(f, "{" GOOD_PARAMETERS "}", "{elapsed: 1, rate: 2, extra: 3, speed: 4}", "@result.speed",
+                   "is a result that the model");
+        assert_odd(f, "{device: tpu, matrix_size: 1, padding: 1, reps: 1}", GOOD_RESULT, "@parameters.device", "is none of the values");
+        assert_odd(f, "{device: cpu, matrix_size: '512', padding: 1, reps: 1}", GOOD_RESULT, "@parameters.matrix_size",
+                   "is a string, and the model of PiMatmul says int");
+        assert_odd(f, "{device: cpu, matrix_size: 1.5, padding: 1, reps: 1}", GOOD_RESULT, "@parameters.matrix_size", "is a number, and");
+        assert_odd(f, "{device: cpu, matrix_size: 1, padding: 1.5, reps: 1}", GOOD_RESULT, "@parameters.padding", "says str or int");
+        assert_odd(f, "{" GOOD_PARAMETERS "}", "{elapsed: null, rate: 2, extra: 3}", "@result.elapsed", "is null, and");
+        assert_odd(f, "{device: cpu, matrix_size: 1, padding: 1}", GOOD_RESULT, "@parameters.reps",
+                   "missing: the model of PiMatmul declares it");
+}
+
+static void a_result_given_as_parameter_is_odd_in_both_places(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(judge(f, "{" GOOD_PARAMETERS ", rate: 1}", "{elapsed: 1, extra: 1}", MODEL_STRICT, MODEL_INVALID), 2);
+        assert_string_equal(f->complaint.path, "@parameters.rate");
+}
+
+static void types_are_spelt_as_they_are_declared(void **state) {
+        char text[PROPERTY_TYPES_TEXT_MAX];
+
+        (void)state;
+        property_types_text(PROPERTY_STR | PROPERTY_INT | PROPERTY_FLOAT | PROPERTY_BOOL, text);
+        assert_string_equal(text, "str or int or float or bool");
+        property_types_text(0, text);
+        assert_string_equal(text, "any type");
+        assert_string_equal(property_index_text(INDEX_EXACT), "exact");
+        assert_string_equal(direction_text(DIRECTION_LOWER), "lower");
+        assert_null(direction_text(DIRECTION_UNKNOWN));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(a_declaration_says_types_units_indexes_and_directions),
+                TEST(a_parameter_is_not_found_as_a_result),
+                TEST(an_indicator_may_have_no_parameters),
+                TEST(what_is_wrong_with_the_whole_is_named),
+                TEST(what_is_wrong_with_a_property_is_named),
+                TEST(allowed_values_are_of_the_type_and_given_once),
+                TEST(a_property_given_twice_is_refused_where_a_reader_lets_it_through),
+                TEST(a_model_has_a_limited_number_of_properties),
+                TEST(what_keeps_to_its_model_is_not_odd),
+                TEST(what_does_not_is_counted_and_when_strict_refused_with_its_key),
+                TEST(a_result_given_as_parameter_is_odd_in_both_places),
+                TEST(types_are_spelt_as_they_are_declared),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
