@@ -12,10 +12,15 @@
 /* Nobody said whose the job is: the JSON API says so. */
 #define UID_UNKNOWN UINT32_MAX
 
+/* Ids and labels are anybody's choice; whose a group is, only administrators say, or the group itself. */
+static bool may_have(const Job *job, const FoundGroup *group) {
+        return job->is_group_vouched || job->info.uid == group->owner_uid || (group->has_uid && job->info.uid == group->uid);
+}
+
 /* The newest, since an earlier run of a job that was requeued may never have been ended. */
 static Job *find_announced(const Service *service, const FoundGroup *group) {
         for (Job *job = service->jobs.last; job; job = job->previous)
-                if (found_group_is_of(group, &job->info))
+                if (found_group_is_of(group, &job->info) && may_have(job, group))
                         return job;
         return NULL;
 }
@@ -78,13 +83,24 @@ static int take(Service *service, const FoundGroup *group) {
         return job->cgroup || job->phase == JOB_PHASE_ENDING ? 0 : attach(service, job, group);
 }
 
+/* What the step used is read while it can be. */
+static int take_step_end(Service *service, const CgroupPlace *place) {
+        char name[GROUP_NAME_MAX];
+        Job *job = cgroup_place_name(place, name) == 0 ? jobs_find_group(&service->jobs, name) : NULL;
+
+        return job && job->cgroup && !job->ending ? lifecycle_look_at_group(service, job) : 0;
+}
+
 static int take_all(Service *service) {
+        CgroupPlace place;
         FoundGroup group;
         int r;
 
         r = finder_scan(service->finder);
         while (r >= 0 && finder_next(service->finder, &group) == 0)
                 r = take(service, &group);
+        while (r >= 0 && finder_next_step_end(service->finder, &place) == 0)
+                r = take_step_end(service, &place);
         return r < 0 ? r : 0;
 }
 

@@ -105,7 +105,7 @@ static bool has_run(const Job *job) {
 }
 
 /* First of all its counters: whoever emptied it may remove it the next moment. */
-static int look_at_group(Service *service, Job *job) {
+int lifecycle_look_at_group(Service *service, Job *job) {
         bool is_gone = groups_read(service, job) == GROUPS_GONE, is_populated = !is_gone && cgroup_is_populated(job->cgroup);
         int r;
 
@@ -134,7 +134,7 @@ static int on_group_event(sd_event_source *source, int fd, uint32_t events, void
 
         (void)fd;
         (void)events;
-        return job ? look_at_group(service, job) : 0;
+        return job ? lifecycle_look_at_group(service, job) : 0;
 }
 
 static int on_process_end(Service *service, Job *job) {
@@ -188,7 +188,7 @@ int lifecycle_watch_group(Service *service, Job *job) {
         r = sd_event_source_set_priority(job->events, SD_EVENT_PRIORITY_IMPORTANT);
         if (r < 0)
                 return r;
-        return cgroup_is_populated(job->cgroup) ? 0 : look_at_group(service, job);
+        return cgroup_is_populated(job->cgroup) ? 0 : lifecycle_look_at_group(service, job);
 }
 
 static int watch_process(Service *service, Job *job) {
@@ -277,6 +277,8 @@ static bool refuse_begin(Service *service, const Request *request, Ticket ticket
                 reply(service, ticket, STATUS_DENIED, "job_begin.job", "a job of this id is running for another user");
         else if (job && !job->is_announced && job->phase == JOB_PHASE_ACTIVE)
                 adopt(service, job, info, ticket);
+        else if (job && job->info.uid != info->uid) /* an administrator speaks, but for somebody else */
+                reply(service, ticket, STATUS_DENIED, "job_begin.job", "a job of this id is running for another user");
         else if (job && job->phase == JOB_PHASE_ACTIVE)
                 reply(service, ticket, STATUS_DUPLICATE, "job_begin.job", "this job is running already");
         else if (job)

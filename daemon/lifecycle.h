@@ -35,6 +35,9 @@ int lifecycle_watch(Service *service, Job *job);
 /* A job's group is another one, or its first: watches it. 0 or < 0. */
 int lifecycle_watch_group(Service *service, Job *job);
 
+/* Something has changed in a job's group: reads it, and finds out whether it is empty, or removed. 0 or < 0. */
+int lifecycle_look_at_group(Service *service, Job *job);
+
 /* At each tick: reads the groups; closes those that have been empty for long enough. 0 or < 0. */
 int lifecycle_tick(Service *service);
 /* Closes those whose processes are gone and whose end the store could not take before. 0 or < 0. */

@@ -27,6 +27,7 @@ struct Finder {
         bool is_to_read_all; /* nothing was read yet, or events were lost */
         TAILQ_HEAD(, FinderNode) scans; /* to be read */
         TAILQ_HEAD(FoundList, FinderNode) waiting, found; /* for other hierarchies; to be handed out */
+        TAILQ_HEAD(, FinderNode) ended; /* in which a step has ended */
         FinderStats stats;
         char events[EVENTS_BYTES] __attribute__((aligned(__alignof__(struct inotify_event))));
 };
@@ -43,6 +44,18 @@ static void unqueue_scan(Finder *finder, FinderNode *node) {
         if (node->is_to_scan)
                 TAILQ_REMOVE(&finder->scans, node, in_scans);
         node->is_to_scan = false;
+}
+
+static void queue_ended(Finder *finder, FinderNode *node) {
+        if (!node->has_ended_step)
+                TAILQ_INSERT_TAIL(&finder->ended, node, in_ended);
+        node->has_ended_step = true;
+}
+
+static void unqueue_ended(Finder *finder, FinderNode *node) {
+        if (node->has_ended_step)
+                TAILQ_REMOVE(&finder->ended, node, in_ended);
+        node->has_ended_step = false;
 }
 
 static void unqueue_found(Finder *finder, FinderNode *node) {
@@ -135,6 +148,7 @@ static void forget_one(Finder *finder, FinderNode *node) {
 
         unqueue_scan(finder, node);
         unqueue_found(finder, node);
+        unqueue_ended(finder, node);
         if (node->watch >= 0)
                 (void)inotify_rm_watch(finder->fd, node->watch); /* which the kernel did itself when the directory is gone */
         finder_tree_remove(&finder->tree, node);
@@ -238,20 +252,19 @@ static void count_not_watched(Finder *finder, FinderNode *node) {
         node->is_counted = true;
 }
 
-/* Before it is read, so that nothing falls between. */
-static void watch(Finder *finder, FinderNode *node, int fd) {
+/* False: not possible. */
+static bool watch(Finder *finder, FinderNode *node, int fd) {
         char path[32];
-        int wd = -1;
+        int wd;
 
         if (node->watch >= 0)
-                return;
+                return true;
+        if (finder->tree.n_watches >= FINDER_WATCHES_MAX)
+                return false;
         (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        if (finder->tree.n_watches < FINDER_WATCHES_MAX)
-                wd = inotify_add_watch(finder->fd, path, EVENTS | IN_ONLYDIR);
-        if (wd >= 0)
-                finder_tree_set_watch(&finder->tree, node, wd);
-        else
-                count_not_watched(finder, node);
+        wd = inotify_add_watch(finder->fd, path, EVENTS | IN_ONLYDIR);
+        finder_tree_set_watch(&finder->tree, node, wd);
+        return wd >= 0;
 }
 
 static int look_at_all(Finder *finder, FinderNode *node, DIR *directory) {
@@ -281,7 +294,8 @@ static int scan_directory(Finder *finder, FinderNode *node) {
 
         if (open_node(finder, node, &fd) != 0)
                 return 0; /* its parent's watch tells */
-        watch(finder, node, fd);
+        if (!watch(finder, node, fd)) /* before it is read, so that nothing falls between */
+                count_not_watched(finder, node);
 
         list_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         directory = list_fd >= 0 ? fdopendir(list_fd) : NULL;
@@ -370,6 +384,7 @@ int finder_new(Finder **ret, CgroupTree *tree, const FinderPattern *patterns, si
         TAILQ_INIT(&finder->scans);
         TAILQ_INIT(&finder->waiting);
         TAILQ_INIT(&finder->found);
+        TAILQ_INIT(&finder->ended);
         finder->cgroups = tree;
         finder->is_to_read_all = true;
         finder->fd = finder->timer_fd = finder->epoll_fd = -1;
@@ -463,7 +478,11 @@ static int take_event(Finder *finder, const struct inotify_event *event) {
                 finder_tree_set_watch(&finder->tree, node, -1);
                 return 0;
         }
-        if (!(event->mask & IN_ISDIR) || event->len == 0 || open_node(finder, node, &fd) != 0)
+        if (!(event->mask & IN_ISDIR) || event->len == 0)
+                return 0;
+        if (node->rule >= 0 && event->mask & IN_DELETE)
+                queue_ended(finder, node);
+        if (!leads_on(finder, node) || open_node(finder, node, &fd) != 0)
                 return 0;
         return look(finder, node, fd, event->name);
 }
@@ -508,7 +527,7 @@ int finder_scan(Finder *finder) {
 /* --- handing out -------------------------------------------------------------------------------- */
 
 /* False: it is gone, or its id would be too long. */
-static bool hand_out(Finder *finder, const FinderNode *node, FoundGroup *ret) {
+static bool find_group(Finder *finder, const FinderNode *node, FoundGroup *ret) {
         char path[CGROUP_PATH_MAX];
         int r;
 
@@ -524,9 +543,27 @@ int finder_next(Finder *finder, FoundGroup *ret) {
         FinderNode *node;
 
         while ((node = TAILQ_FIRST(&finder->found))) {
+                scoped(closep) int fd = -1;
+
                 unqueue_found(finder, node);
-                if (hand_out(finder, node, ret)) {
-                        finder->stats.n_found++;
+                if (!find_group(finder, node, ret))
+                        continue;
+                if (open_node(finder, node, &fd) == 0)
+                        (void)watch(finder, node, fd); /* its steps; without it they are not told of */
+                finder->stats.n_found++;
+                return 0;
+        }
+        return FINDER_NONE;
+}
+
+int finder_next_step_end(Finder *finder, CgroupPlace *ret) {
+        FinderNode *node;
+        FoundGroup group;
+
+        while ((node = TAILQ_FIRST(&finder->ended))) {
+                unqueue_ended(finder, node);
+                if (find_group(finder, node, &group)) {
+                        *ret = group.place;
                         return 0;
                 }
         }

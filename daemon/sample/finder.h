@@ -52,4 +52,9 @@ enum {
         FINDER_NONE = 1,
 };
 int finder_next(Finder *finder, FoundGroup *ret);
+/*
+ * The next group that was handed out and in which, since, a group was removed: a step of the job has ended. What the step used
+ * is counted in the job's group still, which a scheduler removes soon after the last of them. 0 or FINDER_NONE.
+ */
+int finder_next_step_end(Finder *finder, CgroupPlace *ret);
 void finder_stats(const Finder *finder, FinderStats *ret);

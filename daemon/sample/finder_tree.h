@@ -20,7 +20,7 @@ struct FinderNode {
         FinderNode *parent; /* NULL: the root of a hierarchy */
         LIST_HEAD(, FinderNode) children;
         LIST_ENTRY(FinderNode) in_parent, in_names, in_watches;
-        TAILQ_ENTRY(FinderNode) in_scans, in_found;
+        TAILQ_ENTRY(FinderNode) in_scans, in_found, in_ended;
         Hierarchy hierarchy;
         uint64_t inode;
         int watch;         /* -1: it has none */
@@ -29,7 +29,8 @@ struct FinderNode {
         bool is_to_scan;   /* in the Finder's lists: to be read, */
         bool is_waiting;   /*   for other hierarchies, */
         bool is_old;       /*   for some time, */
-        bool is_to_hand;   /*   to be handed out */
+        bool is_to_hand;   /*   to be handed out, */
+        bool has_ended_step; /* and to be told of */
         bool is_seen;      /* while its parent is read */
         bool is_counted;   /* as one that could not be watched */
         char *name;        /* behind the states */

@@ -5,155 +5,7 @@
 
 #include <cmocka.h>
 
-#include <poll.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "config.h"
-#include "sample/cgroup.h"
-#include "sample/finder.h"
-#include "tree.h"
-#include "util/buffer.h"
-
-typedef struct Fixture {
-        char root[64]; /* "": a tree that is not changed */
-        CgroupTree *tree;
-        Finder *finder;
-} Fixture;
-
-static void begin_at(Fixture *f, const char *root, const FinderPattern *patterns, size_t n) {
-        assert_int_equal(cgroup_tree_new(&f->tree, root), 0);
-        assert_int_equal(finder_new(&f->finder, f->tree, patterns, n), 0);
-        assert_int_equal(finder_scan(f->finder), 0);
-}
-
-/* With the patterns that perfd has when nobody configures any. */
-static void begin(Fixture *f, const char *root) {
-        FinderPattern patterns[CONFIG_PATTERNS_MAX];
-        Config config;
-
-        config_defaults(&config);
-        begin_at(f, root, patterns, config_patterns(&config, patterns));
-}
-
-/* On a copy of the tree. */
-static void begin_copy(Fixture *f, const char *tree) {
-        tree_copy(tree, f->root);
-        begin(f, f->root);
-}
-
-static void begin_with(Fixture *f, const char *root, const char *text) {
-        const FinderPattern pattern = { "other", text, NULL };
-
-        begin_at(f, root, &pattern, 1);
-}
-
-static void end(Fixture *f) {
-        finder_free(f->finder);
-        cgroup_tree_free(f->tree);
-        if (f->root[0])
-                tree_remove(f->root);
-}
-
-static int compare(const void *a, const void *b) {
-        return strcmp(a, b);
-}
-
-static void make(const Fixture *f, const char *path) {
-        char full[256];
-
-        (void)snprintf(full, sizeof(full), "%s/sys/fs/cgroup/%s", f->root, path);
-        assert_int_equal(mkdir(full, 0755), 0);
-}
-
-static void make_away(const Fixture *f, const char *path) {
-        char command[300];
-
-        (void)snprintf(command, sizeof(command), "rm -r %s/sys/fs/cgroup/%s", f->root, path);
-        assert_int_equal(system(command), 0);
-}
-
-static void unmake(const Fixture *f, const char *path) {
-        char full[256];
-
-        (void)snprintf(full, sizeof(full), "%s/sys/fs/cgroup/%s", f->root, path);
-        assert_int_equal(rmdir(full), 0);
-}
-
-/* The same without the job that is in one hierarchy only. */
-static void begin_copy_of_v1(Fixture *f) {
-        tree_copy("slurm-v1", f->root);
-        make_away(f, "memory/slurm/uid_1000/job_45");
-        begin(f, f->root);
-}
-
-/* All that is handed out now, sorted: "job pattern path [of UID], …". Caller frees. */
-static char *found(Fixture *f) {
-        char said[64][CGROUP_PATH_MAX + 256];
-        scoped(buffer_deinit) Buffer all = {};
-        FoundGroup group;
-        size_t n = 0;
-
-        assert_int_equal(finder_scan(f->finder), 0);
-        while (finder_next(f->finder, &group) == 0) {
-                const char *path = group.place.v2[0] ? group.place.v2 : group.place.memory;
-
-                assert_true(n < 64);
-                (void)snprintf(said[n], sizeof(said[n]), "%s %s %s", group.job, group.pattern, path);
-                if (group.has_uid)
-                        (void)snprintf(said[n] + strlen(said[n]), 32, " of %u", group.uid);
-                n++;
-        }
-        qsort(said, n, sizeof(said[0]), compare);
-        for (size_t i = 0; i < n; i++)
-                buffer_printf(&all, "%s%s", i > 0 ? ", " : "", said[i]);
-        return buffer_take(&all);
-}
-
-static void assert_found(Fixture *f, const char *expected) {
-        scoped(freep) char *all = found(f);
-
-        assert_string_equal(all, expected);
-}
-
-static uint64_t n_unrecognized(const Fixture *f) {
-        FinderStats stats;
-
-        finder_stats(f->finder, &stats);
-        return stats.n_unrecognized;
-}
-
-static size_t n_watches(const Fixture *f) {
-        FinderStats stats;
-
-        finder_stats(f->finder, &stats);
-        assert_int_equal(stats.n_not_watched, 0);
-        return stats.n_watches;
-}
-
-static bool is_readable(const Fixture *f) {
-        struct pollfd pollfd = { .fd = finder_fd(f->finder), .events = POLLIN };
-
-        return poll(&pollfd, 1, 0) == 1;
-}
-
-static void await_change(const Fixture *f) {
-        struct pollfd pollfd = { .fd = finder_fd(f->finder), .events = POLLIN };
-
-        assert_int_equal(poll(&pollfd, 1, 10 * (int)FINDER_WAIT_MS), 1);
-}
-
-/* Takes what there is until the next group is handed out. */
-static FoundGroup await_group(Fixture *f) {
-        FoundGroup group;
-
-        while (finder_next(f->finder, &group) == FINDER_NONE) {
-                await_change(f);
-                assert_int_equal(finder_scan(f->finder), 0);
-        }
-        return group;
-}
+#include "finder_fixture.h"
 
 /* --- layouts ------------------------------------------------------------------------------------ */
 
@@ -225,37 +77,6 @@ static void a_slurmd_named_like_the_machine_is_the_only_one(void **state) {
         (void)snprintf(expected, sizeof(expected), "1 slurm_v1 /slurm_%s/uid_1/job_1 of 1, 42 slurm " SCOPE "/job_42, 43 slurm " SCOPE
                        "/job_43, 44 slurm " SCOPE "/job_44", host);
         assert_found(&f, expected);
-        end(&f);
-}
-
-static void jobs_of_slurm_are_found_in_v1_with_their_uid(void **state) {
-        Fixture f = {};
-
-        (void)state;
-        begin(&f, TREES "slurm-v1");
-        assert_found(&f, "42 slurm_v1 /slurm/uid_1000/job_42 of 1000, 42.cn2 slurm_v1 /slurm_cn2/uid_1002/job_42 of 1002, "
-                         "43 slurm_v1 /slurm/uid_1000/job_43 of 1000, 44 slurm_v1 /slurm/uid_1001/job_44 of 1001");
-        assert_string_equal(await_group(&f).job, "45");
-        assert_int_equal(n_unrecognized(&f), 1); /* "leftover", which is in three hierarchies */
-        end(&f);
-}
-
-static void a_job_of_v1_is_in_the_hierarchies_that_have_it(void **state) {
-        FoundGroup group;
-        Fixture f = {};
-
-        (void)state;
-        begin(&f, TREES "slurm-v1");
-        while (finder_next(f.finder, &group) == 0) {
-                bool is_everywhere = strcmp(group.job, "42") == 0 || strcmp(group.job, "43") == 0 || strcmp(group.job, "44") == 0;
-
-                assert_string_equal(group.place.v2, "");
-                assert_string_equal(group.place.pids, "");
-                assert_string_equal(group.place.cpuacct, is_everywhere ? group.place.memory : "");
-                assert_string_equal(group.place.cpu, is_everywhere ? group.place.memory : "");
-                assert_string_equal(group.place.cpuset, is_everywhere ? group.place.memory : "");
-                assert_int_equal(group.place.memory[0], '/');
-        }
         end(&f);
 }
 
@@ -355,74 +176,6 @@ static void only_directories_that_lead_to_jobs_are_watched(void **state) {
         end(&f);
 }
 
-static void a_job_is_waited_for_in_all_hierarchies_of_its_kind(void **state) {
-        Fixture f = {};
-
-        (void)state;
-        begin_copy_of_v1(&f);
-        free(found(&f));
-        make(&f, "memory/slurm/uid_1000/job_99");
-        assert_found(&f, "");
-        make(&f, "cpu,cpuacct/slurm/uid_1000/job_99");
-        assert_found(&f, "");
-        make(&f, "cpuset/slurm/uid_1000/job_99");
-        assert_found(&f, "99 slurm_v1 /slurm/uid_1000/job_99 of 1000");
-        end(&f);
-}
-
-static void a_job_is_not_waited_for_for_ever(void **state) {
-        FoundGroup group;
-        Fixture f = {};
-
-        (void)state;
-        begin_copy_of_v1(&f);
-        free(found(&f));
-        make(&f, "memory/slurm/uid_1000/job_99");
-        make(&f, "cpuset/slurm/uid_1000/job_99");
-        make(&f, "memory/slurm/uid_1000/job_98");
-        make_away(&f, "memory/slurm/uid_1000/job_98");
-        group = await_group(&f);
-        assert_string_equal(group.job, "99");
-        assert_string_equal(group.place.cpuacct, "");
-        assert_string_equal(group.place.cpuset, group.place.memory);
-        assert_found(&f, "");
-        assert_false(is_readable(&f));
-        end(&f);
-}
-
-/* As Slurm does it between the steps of a job. */
-static void a_job_made_anew_in_all_hierarchies_is_handed_out_once_more(void **state) {
-        static const char *const groups[] = { "cpu,cpuacct/slurm/uid_1001/job_44", "memory/slurm/uid_1001/job_44",
-                                              "cpuset/slurm/uid_1001/job_44" };
-        Fixture f = {};
-
-        (void)state;
-        tree_copy_to("/dev/shm", "slurm-v1", f.root); /* as in cgroupfs, no inode's number comes twice */
-        begin(&f, f.root);
-        free(found(&f));
-        for (size_t i = 0; i < N_ELEMENTS(groups); i++)
-                make_away(&f, groups[i]);
-        for (size_t i = 0; i < N_ELEMENTS(groups); i++)
-                make(&f, groups[i]);
-        assert_found(&f, "44 slurm_v1 /slurm/uid_1001/job_44 of 1001");
-        end(&f);
-}
-
-/* Its other hierarchy has it still: what was waited for, or is to be handed out, is not lost. */
-static void a_job_that_is_gone_from_one_hierarchy_is_handed_out_from_another(void **state) {
-        Fixture f = {};
-
-        (void)state;
-        begin_copy_of_v1(&f);
-        make_away(&f, "cpu,cpuacct/slurm/uid_1001/job_44");
-        assert_int_equal(finder_scan(f.finder), 0);
-        for (FoundGroup group; finder_next(f.finder, &group) == 0;)
-                assert_string_not_equal(group.job, "44");
-        assert_string_equal(await_group(&f).job, "44");
-        assert_found(&f, "");
-        end(&f);
-}
-
 static void a_link_is_not_followed(void **state) {
         char target[128], link[160];
         Fixture f = {};
@@ -472,6 +225,31 @@ static void lost_events_are_made_good_by_reading_all_again(void **state) {
         assert_found(&f, "43 slurm " SCOPE "/job_43");
         finder_stats(f.finder, &stats);
         assert_int_equal(stats.n_found, 5);
+        end(&f);
+}
+
+static void the_end_of_a_step_is_told_of(void **state) {
+        CgroupPlace place;
+        Fixture f = {};
+
+        (void)state;
+        begin_copy(&f, "slurm-v2");
+        free(found(&f));
+        make(&f, "system.slice/slurmstepd.scope/job_44/step_0");
+        assert_int_equal(finder_scan(f.finder), 0);
+        assert_int_equal(finder_next_step_end(f.finder, &place), FINDER_NONE);
+        unmake(&f, "system.slice/slurmstepd.scope/job_44/step_0");
+        make_away(&f, "system.slice/slurmstepd.scope/job_42/step_batch");
+        assert_int_equal(finder_scan(f.finder), 0);
+        assert_int_equal(finder_next_step_end(f.finder, &place), 0);
+        assert_string_equal(place.v2, SCOPE "/job_44");
+        assert_int_equal(finder_next_step_end(f.finder, &place), 0);
+        assert_string_equal(place.v2, SCOPE "/job_42");
+        assert_int_equal(finder_next_step_end(f.finder, &place), FINDER_NONE);
+
+        make_away(&f, "system.slice/slurmstepd.scope/job_43");
+        assert_int_equal(finder_scan(f.finder), 0);
+        assert_int_equal(finder_next_step_end(f.finder, &place), FINDER_NONE);
         end(&f);
 }
 
@@ -555,20 +333,15 @@ int main(void) {
                 cmocka_unit_test(names_nobody_knows_are_counted_once),
                 cmocka_unit_test(jobs_of_several_slurmd_do_not_clash),
                 cmocka_unit_test(a_slurmd_named_like_the_machine_is_the_only_one),
-                cmocka_unit_test(jobs_of_slurm_are_found_in_v1_with_their_uid),
-                cmocka_unit_test(a_job_of_v1_is_in_the_hierarchies_that_have_it),
                 cmocka_unit_test(pods_are_found_with_either_driver),
                 cmocka_unit_test(a_new_group_is_handed_out_once),
                 cmocka_unit_test(a_group_made_anew_is_handed_out_again),
                 cmocka_unit_test(a_group_that_is_gone_before_it_is_asked_for_is_not_handed_out),
                 cmocka_unit_test(directories_on_the_way_may_come_and_go),
                 cmocka_unit_test(only_directories_that_lead_to_jobs_are_watched),
-                cmocka_unit_test(a_job_is_waited_for_in_all_hierarchies_of_its_kind),
-                cmocka_unit_test(a_job_is_not_waited_for_for_ever),
-                cmocka_unit_test(a_job_made_anew_in_all_hierarchies_is_handed_out_once_more),
-                cmocka_unit_test(a_job_that_is_gone_from_one_hierarchy_is_handed_out_from_another),
                 cmocka_unit_test(a_link_is_not_followed),
                 cmocka_unit_test(lost_events_are_made_good_by_reading_all_again),
+                cmocka_unit_test(the_end_of_a_step_is_told_of),
                 cmocka_unit_test(what_cannot_be_watched_is_read_once_and_counted),
                 cmocka_unit_test(the_first_setting_that_matches_has_it_and_others_go_on_below),
                 cmocka_unit_test(an_announced_job_is_known_by_its_id_or_its_labels),
