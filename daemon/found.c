@@ -9,9 +9,6 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* Nobody said whose the job is: the JSON API says so. */
-#define UID_UNKNOWN UINT32_MAX
-
 /* Ids and labels are anybody's choice; whose a group is, only administrators say, or the group itself. */
 static bool may_have(const Job *job, const FoundGroup *group) {
         return job->is_group_vouched || job->info.uid == group->owner_uid || (group->has_uid && job->info.uid == group->uid);
@@ -49,8 +46,8 @@ static void say_refused(Service *service, const FoundGroup *group, const char *w
 
 static int begin(Service *service, const FoundGroup *group) {
         JobInfo info = {
-                .uid = group->has_uid ? group->uid : UID_UNKNOWN,
-                .gid = UID_UNKNOWN,
+                .uid = group->has_uid ? group->uid : JOB_UID_UNKNOWN,
+                .gid = JOB_UID_UNKNOWN,
                 .rank = -1,
                 .node = -1,
                 .enclosure = ENCLOSURE_FOUND,
