@@ -145,6 +145,8 @@ static void values_are_checked_in_words(void **state) {
         assert_wrong("--rank -1", ALL, "--rank expects a number from 0, not '-1'");
         assert_wrong("--rank 9223372036854775808", ALL, "--rank expects");
         assert_wrong("--pid 0", ALL, "from 1 to 2147483647");
+        assert_wrong("--uid alice", ALL, "--uid expects a number from 0 to 4294967294, not 'alice'");
+        assert_wrong("--uid 4294967295", ALL, "--uid expects");
         assert_wrong("--exit-status 256", ALL, "from 0 to 255");
         assert_wrong("--limit 0", ALL, "from 1 to 1000");
         assert_wrong("--timeout soon", ALL, "such as 5, 0.5 or 250ms");
