@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/amun.h"
 #include "client/deliver.h"
 #include "client/id.h"
 #include "client/input.h"
@@ -23,6 +24,7 @@ typedef struct Origin {
 /* Documents of all files, checked. */
 typedef struct Intake {
         const char *job;
+        AmunContext context;
         uint64_t realtime_ms;
         bool is_latencies;     /* of batches, of which indicators are made */
         uint64_t batch_length; /* 0: not given */
@@ -66,20 +68,21 @@ static int make_room(Intake *intake) {
         return 0;
 }
 
-static int add_item(Intake *intake, const Origin *origin, const Value *document, Complaint *ret_complaint) {
-        Submission item = { .job = intake->job, .time_ms = intake->realtime_ms };
+/* What is measured is in the item already. */
+static int add_item(Intake *intake, const Origin *origin, Submission *item) {
         int r;
 
-        r = indicator_from_value(document, STRING_MAX_BYTES, &item.indicator, ret_complaint);
-        if (r == 0)
-                r = result_id_make(intake->realtime_ms, item.id);
+        item->job = intake->job;
+        if (item->time_ms == 0)
+                item->time_ms = intake->realtime_ms;
+        r = result_id_make(intake->realtime_ms, item->id);
         if (r == 0)
                 r = make_room(intake);
         if (r != 0)
                 return r;
 
         intake->origins[intake->n_items] = *origin;
-        intake->items[intake->n_items++] = item;
+        intake->items[intake->n_items++] = *item;
         return 0;
 }
 
@@ -93,13 +96,18 @@ static void complain(const Origin *origin, const Complaint *complaint) {
 }
 
 static int take_document(Intake *intake, Arena *arena, const Origin *origin, const Value *document) {
+        Submission item = {};
         Complaint complaint;
         int r = 0;
 
         if (intake->is_latencies)
                 r = latencies_from_value(document, intake->batch_length, arena, &document, &complaint);
         if (r == 0)
-                r = add_item(intake, origin, document, &complaint);
+                r = !intake->is_latencies && amun_is_result(document) ?
+                            amun_read(document, &intake->context, arena, &item, &complaint) :
+                            indicator_from_value(document, STRING_MAX_BYTES, &item.indicator, &complaint);
+        if (r == 0)
+                r = add_item(intake, origin, &item);
         if (r == INDICATOR_INVALID) {
                 complain(origin, &complaint);
                 intake->n_complaints++;
@@ -139,13 +147,16 @@ static int take_documents(Intake *intake, Arena *arena, const char *name, const 
 
 static int take_numbers(Intake *intake, Arena *arena, const char *name, const Buffer *text) {
         Origin origin = { .name = name, .line = 1, .column = 1 };
+        Submission item = {};
         const Value *document;
         Complaint complaint;
         int r;
 
         r = latencies_from_lines(text->text, text->n, intake->batch_length, arena, &document, &complaint, &origin.line);
         if (r == 0)
-                r = add_item(intake, &origin, document, &complaint);
+                r = indicator_from_value(document, STRING_MAX_BYTES, &item.indicator, &complaint);
+        if (r == 0)
+                r = add_item(intake, &origin, &item);
         if (r == INDICATOR_INVALID) {
                 complain(&origin, &complaint);
                 intake->n_complaints++;
@@ -157,7 +168,7 @@ static int take_text(Intake *intake, const char *name, const Buffer *text) {
         Arena *arena = &intake->arenas[intake->n_arenas];
         int r;
 
-        r = arena_init(arena, json_arena_size(text->n) + (intake->is_latencies ? latencies_arena_size(text->n) : 0));
+        r = arena_init(arena, intake->is_latencies ? json_arena_size(text->n) + latencies_arena_size(text->n) : amun_arena_size(text->n));
         if (r < 0)
                 return r;
         intake->n_arenas++;
@@ -311,6 +322,7 @@ int cmd_submit(const Options *options) {
         intake.is_latencies = options_has(options, OPTION_LATENCIES);
         intake.batch_length = options->batch_length;
         intake.job = job ? job : "";
+        intake.context = (AmunContext){ .name = options->name, .component = options->component };
         if (intake.job[0] && !name_is_valid(intake.job, JOB_ID_MAX - 1)) {
                 say("$PERFD_JOB is '%s': expected 1 to 128 characters of [A-Za-z0-9_.:-]", intake.job);
                 return EXIT_USAGE;

@@ -44,7 +44,8 @@ const CommandInfo command_info[N_COMMANDS] = {
                         "perfctl submit --timeout 30 results/*.json",
                         "perfctl submit --latencies --batch-length 8 seconds.txt",
                 },
-                .options = OPTION(JOB) | OPTION(TIMEOUT) | OPTION(SPOOL) | OPTION(LATENCIES) | OPTION(BATCH_LENGTH) | OPTION(JSON),
+                .options = OPTION(JOB) | OPTION(NAME) | OPTION(COMPONENT) | OPTION(TIMEOUT) | OPTION(SPOOL) | OPTION(LATENCIES) |
+                           OPTION(BATCH_LENGTH) | OPTION(JSON),
                 .n_arguments_min = 0,
                 .n_arguments_max = MANY,
         },
@@ -190,6 +191,18 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .help = "What perfd refuses for good is moved to rejected/ in the spool, with the reason.\n",
                 .examples = { "perfctl flush", "perfctl flush --timeout 60" },
                 .options = OPTION(TIMEOUT) | OPTION(SPOOL) | OPTION(JSON),
+        },
+        [COMMAND_IMPORT_INSPECTION] = {
+                .name = "import inspection",
+                .synopsis = "[OPTION]… DIRECTORY…",
+                .summary = "Import Amun's directories of results, each as a batch",
+                .help = "Reads build/specification and results/N/result of each. Runs that failed are kept\n"
+                        "with how they ended and what they said. Importing again changes nothing. Ends with\n"
+                        "1 when a file had to be skipped, which is said with its place.\n",
+                .examples = { "perfctl import inspection inspection-matmul-fd697eb4", "perfctl import inspection --json zoo/inspection-*" },
+                .options = OPTION(NAME) | OPTION(COMPONENT) | OPTION(TIMEOUT) | OPTION(JSON),
+                .n_arguments_min = 1,
+                .n_arguments_max = MANY,
         },
 };
 

@@ -33,6 +33,7 @@ typedef enum CommandId {
         COMMAND_TIME,
         COMMAND_EXPORT_PERF_REPORT,
         COMMAND_FLUSH,
+        COMMAND_IMPORT_INSPECTION,
         N_COMMANDS,
 } CommandId;
 

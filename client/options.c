@@ -20,7 +20,7 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_JOB] = { "job", "ID", "The job's id", 'j' },
         [OPTION_TIMEOUT] = { "timeout", "SECONDS", "How long to try (5)", 't' },
         [OPTION_SPOOL] = { "spool", "DIRECTORY", "Where to keep what perfd cannot take now", 0 },
-        [OPTION_NAME] = { "name", "NAME", "Name of the job, for people", 'n' },
+        [OPTION_NAME] = { "name", "NAME", "Name of the job, or of runs that failed to say theirs", 'n' },
         [OPTION_LABEL] = { "label", "KEY=VALUE", "A label of the job; may be repeated", 'l' },
         [OPTION_RANK] = { "rank", "N", "Rank of this process in a parallel run", 'r' },
         [OPTION_PID] = { "pid", "PID", "Process that stands for the job", 0 },
@@ -46,6 +46,7 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_PREFIX] = { "prefix", "TEXT", "What each name in the list begins with", 0 },
         [OPTION_COMPAT] = { "compat", NULL, "As perf.py reads it: totals since boot", 0 },
         [OPTION_OUTPUT] = { "output", "FILE", "Write to a file instead of standard output", 0 },
+        [OPTION_COMPONENT] = { "component", "NAME", "What was measured by runs that failed to say it", 0 },
 };
 
 void options_init(Options *options) {
@@ -282,6 +283,8 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return 0;
         case OPTION_NAME:
                 return parse_text(options, id, value, JOB_TEXT_MAX, &options->name);
+        case OPTION_COMPONENT:
+                return parse_text(options, id, value, COMPONENT_MAX_BYTES + 1, &options->component);
         case OPTION_LABEL:
                 return parse_label(options, value);
         case OPTION_RANK:

@@ -50,6 +50,7 @@ typedef enum OptionId {
         OPTION_PREFIX,
         OPTION_COMPAT,
         OPTION_OUTPUT,
+        OPTION_COMPONENT,
         N_OPTIONS,
 } OptionId;
 
@@ -83,6 +84,7 @@ typedef struct Options {
         const char *spool;
         const char *root;
         const char *name;
+        const char *component; /* of an indicator */
         const char *output; /* file to write to */
         const char *prefix; /* of the names of metrics */
         const char *labels[JOB_LABELS_MAX]; /* key=value, checked */

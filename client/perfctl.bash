@@ -8,7 +8,7 @@ _perfctl_jobs() {
 _perfctl() {
         local cur prev command='' word i options
         local globals='--help --socket --http-socket --no-color'
-        local commands='run submit report metrics watch job status doctor mark time export flush help'
+        local commands='run submit report metrics watch job status doctor mark time export import flush help'
 
         COMPREPLY=()
         cur=${COMP_WORDS[COMP_CWORD]}
@@ -19,7 +19,7 @@ _perfctl() {
                 case $word in
                 --socket|--http-socket) ((i++)) ;;
                 -*) ;;
-                job|export) [[ $i -lt $((COMP_CWORD - 1)) ]] && command="$word ${COMP_WORDS[i+1]}" || command=$word; break ;;
+                job|export|import) [[ $i -lt $((COMP_CWORD - 1)) ]] && command="$word ${COMP_WORDS[i+1]}" || command=$word; break ;;
                 *) command=$word; break ;;
                 esac
         done
@@ -51,13 +51,13 @@ _perfctl() {
         --uid) mapfile -t COMPREPLY < <(compgen -W "$(cut -d : -f 3 /etc/passwd)" -- "$cur"); return ;;
         --pid) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur"); return ;;
         --timeout|-t|--name|-n|--label|-l|--rank|-r|--ranks|--node|--nodes|--exit-status|--limit|--interval|--count|-c) return ;;
-        --batch-length|--prefix) return ;;
+        --batch-length|--prefix|--component) return ;;
         esac
 
         case $command in
         '')            options="$globals --version" ;;
         run)           options="$globals --job --name --label --rank --ranks --node --nodes --enclosure --wait --indicator --spool --verbose --" ;;
-        submit)        options="$globals --job --timeout --spool --latencies --batch-length --json" ;;
+        submit)        options="$globals --job --name --component --timeout --spool --latencies --batch-length --json" ;;
         report)        options="$globals --all-nodes --json" ;;
         'job show')    options="$globals --json" ;;
         metrics)       options="$globals --job --mlflow --names --prefix --compat --json" ;;
@@ -69,6 +69,7 @@ _perfctl() {
         doctor)        options="$globals --root --timeout --spool --json" ;;
         mark)          options="$globals --job --json" ;;
         time)          options="$globals --job --" ;;
+        'import inspection') options="$globals --name --component --timeout --json" ;;
         'export perf-report') options="$globals --compat --output" ;;
         flush)         options="$globals --timeout --spool --json" ;;
         *)             options=$globals ;;
@@ -88,6 +89,8 @@ _perfctl() {
                 else
                         mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur")
                 fi ;;
+        import)        mapfile -t COMPREPLY < <(compgen -W 'inspection' -- "$cur") ;;
+        'import inspection') mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
         export)        mapfile -t COMPREPLY < <(compgen -W 'perf-report' -- "$cur") ;;
         'job show'|'job end'|'export perf-report') mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur") ;;
         submit)        mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;

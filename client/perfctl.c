@@ -32,6 +32,8 @@ static int run_command(CommandId id, const Options *options) {
                 return cmd_doctor(options);
         case COMMAND_FLUSH:
                 return cmd_flush(options);
+        case COMMAND_IMPORT_INSPECTION:
+                return cmd_import_inspection(options);
         case COMMAND_MARK:
                 return cmd_mark(options);
         case COMMAND_TIME:
@@ -82,7 +84,7 @@ static bool is_option(const char *word, const char *brief, const char *name) {
 static const char *find_group(const char *word) {
         static const struct {
                 const char *word, *next;
-        } groups[] = { { "job", "list, show, begin or end" }, { "export", "perf-report" } };
+        } groups[] = { { "job", "list, show, begin or end" }, { "export", "perf-report" }, { "import", "inspection" } };
 
         for (size_t i = 0; i < N_ELEMENTS(groups); i++)
                 if (strcmp(word, groups[i].word) == 0)

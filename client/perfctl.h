@@ -28,3 +28,4 @@ int cmd_mark(const Options *options);
 int cmd_time(const Options *options);
 int cmd_export_perf_report(const Options *options);
 int cmd_flush(const Options *options);
+int cmd_import_inspection(const Options *options);

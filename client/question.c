@@ -114,7 +114,7 @@ bool metric_value_get(const Value *from, const char *key, MetricValue *ret) {
 }
 
 void text_cpus(double cpus, char ret[static TEXT_MAX]) {
-        if (cpus >= 100 || cpus == (double)(int64_t)cpus)
+        if (cpus >= 100 || cpus == floor(cpus))
                 snprintf(ret, TEXT_MAX, "%.0f", cpus);
         else
                 snprintf(ret, TEXT_MAX, "%.*f", cpus < 10 ? 2 : 1, cpus);

@@ -10,7 +10,6 @@
 #include "util/scoped.h"
 
 #define NAME_COLUMNS_MIN 12U
-#define NO_UID UINT32_MAX /* of a job that was found: the kernel does not say whose it is */
 #define SHELL_SIGNALS 128 /* a shell adds a signal's number to it */
 
 /* --- how it ended --------------------------------------------------------------------------------- */
@@ -115,7 +114,7 @@ static void write_where(Screen *screen, const Value *job, const Value *on) {
 
         if (*user)
                 row_printf(&row, "by %s", user);
-        else if (value_get_int(job, "uid", &uid) && uid >= 0 && uid < NO_UID)
+        else if (value_get_int(job, "uid", &uid) && uid >= 0 && uid != JOB_UID_UNKNOWN)
                 row_printf(&row, "by user %jd", (intmax_t)uid);
         row_end(&row);
 }

@@ -47,14 +47,16 @@ static bool find_cores(const Sheet *sheet, const Value *phase, bool is_of_node, 
 }
 
 static double find_seconds(const Sheet *sheet, const Value *phase) {
-        double seconds = number_find(phase, "seconds");
+        double seconds = number_find(phase, "seconds"), lasted = 0;
         uint64_t begin_ms = time_get(phase, "begin_ms"), end_ms = time_get(phase, "end_ms");
 
-        if (seconds >= 0)
-                return seconds;
         if (end_ms == 0)
                 end_ms = time_get(sheet->on, "time_ms");
-        return begin_ms > 0 && end_ms > begin_ms ? (double)(end_ms - begin_ms) / 1e3 : 0;
+        if (begin_ms > 0 && end_ms > begin_ms)
+                lasted = (double)(end_ms - begin_ms) / 1e3;
+
+        /* The seconds of a block around others are of all of it, and stand at its last part. */
+        return seconds >= 0 && (lasted == 0 || seconds < lasted) ? seconds : lasted;
 }
 
 static Phase *find_name(Phases *phases, const char *name) {

@@ -9,13 +9,15 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* Nobody said whose the job is: the JSON API says so. */
-#define UID_UNKNOWN UINT32_MAX
+/* Ids and labels are anybody's choice; whose a group is, only administrators say, or the group itself. */
+static bool may_have(const Job *job, const FoundGroup *group) {
+        return job->is_group_vouched || job->info.uid == group->owner_uid || (group->has_uid && job->info.uid == group->uid);
+}
 
 /* The newest, since an earlier run of a job that was requeued may never have been ended. */
 static Job *find_announced(const Service *service, const FoundGroup *group) {
         for (Job *job = service->jobs.last; job; job = job->previous)
-                if (found_group_is_of(group, &job->info))
+                if (found_group_is_of(group, &job->info) && may_have(job, group))
                         return job;
         return NULL;
 }
@@ -44,8 +46,8 @@ static void say_refused(Service *service, const FoundGroup *group, const char *w
 
 static int begin(Service *service, const FoundGroup *group) {
         JobInfo info = {
-                .uid = group->has_uid ? group->uid : UID_UNKNOWN,
-                .gid = UID_UNKNOWN,
+                .uid = group->has_uid ? group->uid : JOB_UID_UNKNOWN,
+                .gid = JOB_UID_UNKNOWN,
                 .rank = -1,
                 .node = -1,
                 .enclosure = ENCLOSURE_FOUND,

@@ -277,6 +277,8 @@ static bool refuse_begin(Service *service, const Request *request, Ticket ticket
                 reply(service, ticket, STATUS_DENIED, "job_begin.job", "a job of this id is running for another user");
         else if (job && !job->is_announced && job->phase == JOB_PHASE_ACTIVE)
                 adopt(service, job, info, ticket);
+        else if (job && job->info.uid != info->uid) /* an administrator speaks, but for somebody else */
+                reply(service, ticket, STATUS_DENIED, "job_begin.job", "a job of this id is running for another user");
         else if (job && job->phase == JOB_PHASE_ACTIVE)
                 reply(service, ticket, STATUS_DUPLICATE, "job_begin.job", "this job is running already");
         else if (job)

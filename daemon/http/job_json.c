@@ -37,14 +37,21 @@ static void write_place(Json *json, const JobInfo *info) {
         json_put_string(json, "cgroup", info->cgroup);
 }
 
+static void write_user(Json *json, const char *key, uint32_t id) {
+        if (id == JOB_UID_UNKNOWN)
+                json_put_string(json, key, NULL);
+        else
+                json_put_uint(json, key, id);
+}
+
 void job_json_write_identity(Json *json, const JobView *job) {
         json_put_string(json, "id", job->info.id);
         json_put_string(json, "name", job->info.name);
         json_put_string(json, "state", job_state_name(job->state));
         json_put_string(json, "command", job->info.command);
         json_put_string(json, "user", job->info.user);
-        json_put_uint(json, "uid", job->info.uid);
-        json_put_uint(json, "gid", job->info.gid);
+        write_user(json, "uid", job->info.uid);
+        write_user(json, "gid", job->info.gid);
         json_put_int(json, "pid", job->info.pid);
         write_place(json, &job->info);
         json_put_uint(json, "begin_ms", job->begin_realtime_ms);

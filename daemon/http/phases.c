@@ -40,6 +40,7 @@ void phases_write(Exchange *exchange, Json *json, const PhaseView *lasting, uint
 
 typedef struct TimeBlock {
         char name[PHASE_NAME_MAX];
+        bool is_timed;  /* by whoever marked it: then only such seconds count, which are of all that is within the block */
         double seconds;
 } TimeBlock;
 
@@ -50,17 +51,21 @@ typedef struct TimeBlocks {
 
 /* Names beyond the limit are left out. */
 static void blocks_add(TimeBlocks *blocks, const PhaseView *phase) {
+        TimeBlock *block;
         size_t i = 0;
 
         while (i < blocks->n && strcmp(blocks->blocks[i].name, phase->name) != 0)
                 i++;
         if (i == PHASES_MAX)
                 return;
-        if (i == blocks->n) {
+        if (i == blocks->n)
                 blocks->blocks[blocks->n++] = (TimeBlock){};
-                memcpy(blocks->blocks[i].name, phase->name, sizeof(phase->name));
-        }
-        blocks->blocks[i].seconds += phase_seconds(phase, 0);
+        block = &blocks->blocks[i];
+        if (phase->has_wall_seconds && !block->is_timed)
+                *block = (TimeBlock){ .is_timed = true };
+        if (phase->has_wall_seconds || !block->is_timed)
+                block->seconds += phase_seconds(phase, 0);
+        memcpy(block->name, phase->name, sizeof(block->name));
 }
 
 static bool needs_prefix(const char *name) {

@@ -3,23 +3,28 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/scoped.h"
 
 #define HOST_NAME_BYTES 65
 
-/* All hierarchies that it is in. False: none any more. */
-static bool find_place(const CgroupTree *tree, const char *path, CgroupPlace *ret) {
+/* All hierarchies that it is in, and the owner, root where they do not agree. False: it is in none any more. */
+static bool find_place(const CgroupTree *tree, const char *path, CgroupPlace *ret, uint32_t *ret_owner) {
         bool is_there = false;
 
         *ret = (CgroupPlace){};
         for (Hierarchy h = 0; h < N_HIERARCHIES; h++) {
                 char whole[CGROUP_PATH_MAX];
                 scoped(closep) int fd = -1;
+                struct stat st;
 
-                if (cgroup_tree_path(tree, h, path, whole) == 0 && cgroup_tree_open(tree, h, whole, &fd) == 0)
-                        is_there = cgroup_place_set(ret, h, whole) == 0 || is_there;
+                if (cgroup_tree_path(tree, h, path, whole) != 0 || cgroup_tree_open(tree, h, whole, &fd) != 0 ||
+                    fstat(fd, &st) < 0 || cgroup_place_set(ret, h, whole) != 0)
+                        continue;
+                *ret_owner = is_there && *ret_owner != st.st_uid ? 0 : st.st_uid;
+                is_there = true;
         }
         return is_there;
 }
@@ -49,7 +54,7 @@ int found_group_find(const CgroupTree *tree, const FinderRule *rule, const char 
 
         if (pattern_match(&rule->pattern, path, &match) != 0 || !take_names(&found, &match))
                 return FOUND_GROUP_NAMELESS;
-        if (!find_place(tree, path, &found.place))
+        if (!find_place(tree, path, &found.place, &found.owner_uid))
                 return FOUND_GROUP_GONE;
 
         found.is_sluid = match.is_sluid;

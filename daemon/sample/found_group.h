@@ -19,6 +19,7 @@ typedef struct FoundGroup {
         bool is_sluid;                /* path_job is Slurm's SLUID */
         bool has_uid;                 /* the path tells whose it is */
         uint32_t uid;
+        uint32_t owner_uid;           /* of its directory: who made it, or whom it was given to */
         char pattern[32];             /* name of the setting that found it: "slurm", "kubernetes" */
 } FoundGroup;
 

@@ -20,19 +20,30 @@ typedef struct Slot {
 struct Catalog {
         Slot slots[N_SLOTS];
         Slot large; /* for names that fit no slot; never found again */
+        Series *series; /* owned */
+        bool has_unindexed;
 };
 
 int catalog_new(Catalog **ret) {
-        Catalog *catalog = calloc(1, sizeof(*catalog));
+        scoped(catalog_freep) Catalog *catalog = calloc(1, sizeof(*catalog));
+        int r;
 
         if (!catalog)
                 return -ENOMEM;
 
-        *ret = catalog;
+        r = series_new(&catalog->series);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE(catalog);
         return 0;
 }
 
 Catalog *catalog_free(Catalog *catalog) {
+        if (!catalog)
+                return NULL;
+
+        series_free(catalog->series);
         free(catalog);
         return NULL;
 }
@@ -61,8 +72,41 @@ static int term_number(Database *database, Text text, int64_t *ret) {
         return 0;
 }
 
+static int write_index(CatalogEntry *entry, Database *database) {
+        sqlite3_stmt *write = database_statement(database, STATEMENT_INDICATOR_INDEX);
+
+        sqlite3_bind_int64(write, 1, entry->name);
+        sqlite3_bind_int64(write, 2, entry->component);
+        if (entry->shape != 0) {
+                sqlite3_bind_int64(write, 3, entry->shape);
+                sqlite3_bind_int64(write, 4, entry->indexed_from);
+        } else {
+                sqlite3_bind_null(write, 3);
+                sqlite3_bind_null(write, 4);
+        }
+        entry->is_index_new = false;
+        return database_run(database, STATEMENT_INDICATOR_INDEX);
+}
+
+static int read_index(CatalogEntry *entry, Database *database) {
+        sqlite3_stmt *find = database_statement(database, STATEMENT_INDICATOR_FIND);
+        int r;
+
+        sqlite3_bind_int64(find, 1, entry->name);
+        sqlite3_bind_int64(find, 2, entry->component);
+        r = database_step(database, STATEMENT_INDICATOR_FIND);
+        if (r != DATABASE_ROW)
+                return r;
+
+        entry->is_known = true;
+        entry->shape = sqlite3_column_int64(find, 0);
+        entry->indexed_from = sqlite3_column_int64(find, 1);
+        return database_run(database, STATEMENT_INDICATOR_FIND);
+}
+
 static int slot_flush(Slot *slot, Database *database) {
         sqlite3_stmt *add = database_statement(database, STATEMENT_INDICATOR_ADD);
+        int r;
 
         if (!slot->is_used || slot->entry.n_added == 0)
                 return 0;
@@ -73,7 +117,8 @@ static int slot_flush(Slot *slot, Database *database) {
         bind_u64(add, 4, slot->entry.latest_ms);
         slot->entry.n_added = 0;
         slot->entry.latest_ms = 0;
-        return database_run(database, STATEMENT_INDICATOR_ADD);
+        r = database_run(database, STATEMENT_INDICATOR_ADD);
+        return r == 0 && slot->entry.is_index_new ? write_index(&slot->entry, database) : r;
 }
 
 static int slot_fill(Slot *slot, Database *database, Text name, Text component) {
@@ -86,6 +131,8 @@ static int slot_fill(Slot *slot, Database *database, Text name, Text component) 
                 r = term_number(database, name, &entry.name);
         if (r == 0)
                 r = term_number(database, component, &entry.component);
+        if (r == 0)
+                r = read_index(&entry, database);
         if (r != 0)
                 return r;
 
@@ -120,6 +167,31 @@ int catalog_find(Catalog *catalog, Database *database, Text name, Text component
         return 0;
 }
 
+void catalog_add(Catalog *catalog, CatalogEntry *entry, uint64_t time_ms, int64_t row, int64_t shape) {
+        entry->n_added++;
+        if (entry->latest_ms < time_ms)
+                entry->latest_ms = time_ms;
+
+        if (entry->shape != shape) {
+                entry->shape = shape;
+                entry->indexed_from = entry->is_known ? row : 0;
+                entry->is_index_new = true;
+                catalog->has_unindexed |= shape != 0 && entry->is_known;
+        }
+        entry->is_known = true;
+}
+
+bool catalog_take_unindexed(Catalog *catalog) {
+        bool has_unindexed = catalog->has_unindexed;
+
+        catalog->has_unindexed = false;
+        return has_unindexed;
+}
+
+Series *catalog_series(Catalog *catalog) {
+        return catalog->series;
+}
+
 int catalog_flush(Catalog *catalog, Database *database) {
         int r;
 
@@ -133,4 +205,5 @@ void catalog_forget(Catalog *catalog) {
         for (size_t i = 0; i < N_SLOTS; i++)
                 catalog->slots[i].is_used = false;
         catalog->large.is_used = false;
+        series_forget(catalog->series);
 }

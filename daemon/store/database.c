@@ -15,14 +15,63 @@ static const char *const sql[N_STATEMENTS] = {
         [STATEMENT_FREE_PAGES] = "PRAGMA freelist_count",
 
         [STATEMENT_RESULT_INSERT] =
-                "INSERT INTO result (id, time_ms, name, component, uid, score, job, version, document)"
-                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING",
+                "INSERT INTO result (id, time_ms, name, component, uid, score, job, version, document,"
+                " exit_status, batch, batch_index, run, series)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT (id) DO NOTHING",
+        [STATEMENT_RESULT_FIND] = "SELECT row FROM result WHERE id = ?1",
         [STATEMENT_TERM_FIND] = "SELECT id FROM term WHERE text = ?1",
         [STATEMENT_TERM_INSERT] = "INSERT INTO term (text) VALUES (?1) RETURNING id",
         [STATEMENT_INDICATOR_ADD] =
                 "INSERT INTO indicator (name, component, n_results, latest_ms) VALUES (?1, ?2, ?3, ?4)"
                 " ON CONFLICT (name, component) DO UPDATE SET n_results = n_results + excluded.n_results,"
                 " latest_ms = max(latest_ms, excluded.latest_ms)",
+        [STATEMENT_INDICATOR_FIND] = "SELECT shape, indexed_from FROM indicator WHERE name = ?1 AND component = ?2",
+        [STATEMENT_INDICATOR_INDEX] =
+                "UPDATE indicator SET shape = ?3, indexed_from = ?4 WHERE name = ?1 AND component = ?2",
+
+        [STATEMENT_SERIES_FIND] =
+                "SELECT id FROM series INDEXED BY series_by_hash WHERE hash = ?1 AND name = ?2 AND component = ?3"
+                " AND shape = ?4 AND version IS ?5 AND hardware IS ?6 AND parameters = ?7",
+        [STATEMENT_SERIES_INSERT] =
+                "INSERT INTO series (hash, name, component, shape, version, hardware, parameters)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
+        [STATEMENT_PROPERTY_INSERT] =
+                "INSERT INTO property (name, component, key, value, series) VALUES (?1, ?2, ?3, ?4, ?5)"
+                " ON CONFLICT DO NOTHING",
+        [STATEMENT_POINT_PUT] =
+                "INSERT INTO point (series, time_ms, row, score, numbers) VALUES (?1, ?2, ?3, ?4, ?5)"
+                " ON CONFLICT DO UPDATE SET score = excluded.score, numbers = excluded.numbers",
+        [STATEMENT_POINT_REMOVE] = "DELETE FROM point WHERE series = ?1 AND time_ms = ?2 AND row = ?3",
+        [STATEMENT_RESULT_SERIES] = "UPDATE result SET series = ?2 WHERE row = ?1",
+
+        /* Of those that fit, the one that names the component comes first, then the one that was registered. */
+        [STATEMENT_MODEL_PUT] =
+                "INSERT INTO model (name, component, is_declared, uid, by_admin, time_ms, shape, results, document)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+                " ON CONFLICT (name, ifnull(component, ''), is_declared) DO UPDATE SET uid = excluded.uid,"
+                " by_admin = excluded.by_admin, time_ms = excluded.time_ms, shape = excluded.shape,"
+                " results = excluded.results, document = excluded.document",
+        [STATEMENT_MODELS_FORGET] = "DELETE FROM model WHERE is_declared",
+        [STATEMENT_MODELS_APPLY] =
+                "UPDATE indicator SET shape = w.shape, indexed_from = ?1 FROM"
+                " (SELECT i.name, i.component, (SELECT m.shape FROM model AS m WHERE m.name = n.text"
+                "  AND (m.component IS NULL OR m.component = c.text) ORDER BY m.component IS NULL, m.is_declared LIMIT 1)"
+                "  AS shape FROM indicator AS i JOIN term AS n ON n.id = i.name JOIN term AS c ON c.id = i.component) AS w"
+                " WHERE w.name = indicator.name AND w.component = indicator.component AND w.shape IS NOT NULL"
+                " AND indicator.shape IS NOT w.shape",
+        [STATEMENT_ROW_NEXT] = "SELECT ifnull(max(row), 0) + 1 FROM result",
+        /* Where the rows end that are not indexed yet, and one row of them at a time, downwards. */
+        [STATEMENT_UNINDEXED_TOP] =
+                "SELECT (SELECT max(row) FROM result WHERE row < max(indexed_from)) FROM indicator"
+                " WHERE shape IS NOT NULL AND indexed_from > 0",
+        [STATEMENT_UNINDEXED_NEXT] =
+                "SELECT r.row, r.time_ms, r.name, r.component, r.score, r.version, r.exit_status, r.series,"
+                " r.run, r.document, i.shape, l.keys FROM result AS r"
+                " CROSS JOIN indicator AS i ON i.name = r.name AND i.component = r.component"
+                " CROSS JOIN layout AS l ON l.id = i.shape"
+                " WHERE r.row >= ?1 AND r.row <= ?2 AND r.row < i.indexed_from ORDER BY r.row DESC LIMIT 1",
+        [STATEMENT_UNINDEXED_DONE] =
+                "UPDATE indicator SET indexed_from = ?1 WHERE shape IS NOT NULL AND indexed_from > ?1",
 
         [STATEMENT_JOB_INSERT] =
                 "INSERT INTO job (id, name, user, command, labels, uid, gid, pid, pid_start_ticks, rank,"

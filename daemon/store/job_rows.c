@@ -381,6 +381,8 @@ int job_rows_apply(RowSet *set, Database *database) {
                 return apply_checkpoints(set, database);
         case ROW_RESULTS:
         case ROW_NODE_SAMPLE:
+        case ROW_MODEL:
+        case ROW_DECLARED_MODELS:
                 break;
         }
         return DATABASE_REFUSED;

@@ -50,6 +50,30 @@ void question_write_sql(unsigned question, char ret[static QUESTION_SQL_MAX]) {
                 [QUESTION_PHASES] = "SELECT number, name, begin_ms, end_ms, wall_seconds" NUMBER_COLUMNS
                                     " FROM phase INDEXED BY phase_by_job"
                                     " WHERE job = (SELECT row FROM job WHERE id = ?1) ORDER BY number",
+                [QUESTION_PAIRS] =
+                        "SELECT i.name, i.component, c.text, i.shape, i.indexed_from, l.keys FROM indicator AS i"
+                        " CROSS JOIN term AS c ON c.id = i.component LEFT JOIN layout AS l ON l.id = i.shape"
+                        " WHERE i.name = (SELECT id FROM term WHERE text = ?1) ORDER BY i.component",
+                [QUESTION_SERIES] = "SELECT s.id, s.version, s.hardware, s.parameters FROM series AS s INDEXED BY series_by_pair"
+                                    " WHERE s.name = ?1 AND s.component = ?2 AND s.shape = ?3",
+                [QUESTION_SERIES_EQUAL] =
+                        "SELECT s.id, s.version, s.hardware, s.parameters FROM property AS p CROSS JOIN series AS s ON s.id = p.series"
+                        " WHERE p.name = ?1 AND p.component = ?2 AND p.key = ?4 AND p.value IN (?5, ?6) AND s.shape = ?3",
+                [QUESTION_SERIES_RANGE] =
+                        "SELECT s.id, s.version, s.hardware, s.parameters FROM property AS p CROSS JOIN series AS s ON s.id = p.series"
+                        " WHERE p.name = ?1 AND p.component = ?2 AND p.key = ?4 AND p.value BETWEEN ?5 AND ?6 AND s.shape = ?3",
+                [QUESTION_POINTS] = "SELECT time_ms, score, numbers FROM point"
+                                    " WHERE series = ?1 AND time_ms >= ?2 AND time_ms < ?3 AND row >= ?4",
+                [QUESTION_UNINDEXED] =
+                        "SELECT time_ms, score, version, exit_status, run, document FROM result INDEXED BY result_by_name"
+                        " WHERE name = ?1 AND component = ?2 AND time_ms >= ?3 AND time_ms < ?4 AND row < ?5",
+                [QUESTION_BATCH] =
+                        "SELECT r.time_ms, r.score, r.version, r.exit_status, r.run, r.document, n.text, c.text, r.batch_index"
+                        " FROM result AS r INDEXED BY result_by_batch"
+                        " CROSS JOIN term AS n ON n.id = r.name CROSS JOIN term AS c ON c.id = r.component"
+                        " WHERE r.batch = ?1 ORDER BY r.batch_index, r.row",
+                [QUESTION_MODEL] = "SELECT component, results FROM model WHERE name = ?1"
+                                   " ORDER BY component IS NULL, is_declared",
         };
 
         if (question < QUESTION_JOBS)

@@ -18,6 +18,15 @@ typedef enum Question {
         QUESTION_NODE_SAMPLES,
         QUESTION_LAYOUT,
         QUESTION_PHASES,
+        /* Those of points.c, inside each other; their values are told there. */
+        QUESTION_PAIRS,
+        QUESTION_SERIES,
+        QUESTION_SERIES_EQUAL,
+        QUESTION_SERIES_RANGE,
+        QUESTION_POINTS,
+        QUESTION_UNINDEXED,
+        QUESTION_BATCH,
+        QUESTION_MODEL,
         N_QUESTIONS,
 } Question;
 

@@ -7,25 +7,16 @@
 
 #include <sqlite3.h>
 
+#include "store/asking.h"
 #include "store/job_columns.h"
 #include "store/job_rows.h"
 #include "store/job_text.h"
-#include "store/questions.h"
 #include "store/squeeze.h"
-#include "util/clock.h"
 
-#define STEPS_BETWEEN_LOOKS 1000 /* of SQLite's machine, at the clock */
-#define BUSY_MS 200
 #define N_NUMBER_COLUMNS 4
 
 struct Reader {
-        char *path; /* owned */
-        uint64_t timeout_ns;
-        sqlite3 *db; /* owned; NULL until the first question, and again after a failure */
-        sqlite3_stmt *statements[N_QUESTIONS];
-
-        sqlite3_stmt *current; /* the question that is being answered, or NULL */
-        uint64_t deadline_ns;
+        Asking asking;
 
         JobView job;    /* owned: what the last JobRow shows */
         char *timeline; /* owned */
@@ -35,143 +26,58 @@ struct Reader {
         } layouts[N_LAYOUT_KINDS]; /* the last of each */
 };
 
-/* --- connection ---------------------------------------------------------------------------------- */
-
 int reader_new(Reader **ret, const char *path, uint64_t timeout_ns) {
         scoped(reader_freep) Reader *reader = calloc(1, sizeof(*reader));
+        int r;
 
         if (!reader)
                 return -ENOMEM;
 
-        reader->timeout_ns = timeout_ns;
-        reader->path = strdup(path);
-        if (!reader->path)
-                return -ENOMEM;
+        r = asking_init(&reader->asking, path, timeout_ns);
+        if (r < 0)
+                return r;
 
         *ret = TAKE(reader);
         return 0;
-}
-
-static void disconnect(Reader *reader) {
-        for (size_t i = 0; i < N_QUESTIONS; i++) {
-                sqlite3_finalize(reader->statements[i]);
-                reader->statements[i] = NULL;
-        }
-        sqlite3_close(reader->db);
-        reader->db = NULL;
-        reader->current = NULL;
-        for (size_t i = 0; i < N_LAYOUT_KINDS; i++)
-                reader->layouts[i].number = 0;
 }
 
 Reader *reader_free(Reader *reader) {
         if (!reader)
                 return NULL;
 
-        disconnect(reader);
+        asking_deinit(&reader->asking);
         job_view_deinit(&reader->job);
         free(reader->timeline);
-        free(reader->path);
         free(reader);
         return NULL;
 }
 
-/* Every so often while a statement runs: not zero interrupts it. */
-static int on_progress(void *userdata) {
-        Reader *reader = userdata;
-
-        return clock_boottime_ns() >= reader->deadline_ns;
-}
-
-static int connect_to_store(Reader *reader) {
-        int code;
-
-        if (reader->db)
-                return SQLITE_OK;
-
-        code = sqlite3_open_v2(reader->path, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
-        if (code != SQLITE_OK)
-                return code;
-
-        sqlite3_busy_timeout(reader->db, BUSY_MS);
-        sqlite3_progress_handler(reader->db, STEPS_BETWEEN_LOOKS, on_progress, reader);
-        return sqlite3_exec(reader->db,
-                            "PRAGMA query_only = ON; PRAGMA cache_size = -256; PRAGMA mmap_size = 0;"
-                            "PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF",
-                            NULL, NULL, NULL);
-}
-
-/* --- one question at a time ---------------------------------------------------------------------- */
-
-/* Ends the read transaction as well: the next question sees what was committed by then. */
 void reader_reset(Reader *reader) {
-        if (reader->current)
-                sqlite3_reset(reader->current);
-        reader->current = NULL;
+        asking_end(&reader->asking);
 }
 
-/* What an SQLite code means to who asked. A connection that failed is not used again. */
+Asking *reader_asking(Reader *reader) {
+        return &reader->asking;
+}
+
+/* Layouts are numbered by the database, which may be another one when it is opened again. */
 static int give_up(Reader *reader, int code) {
-        switch (code & 0xff) {
-        case SQLITE_INTERRUPT:
-        case SQLITE_BUSY:
-        case SQLITE_LOCKED:
-                reader_reset(reader);
-                return READER_TIMEOUT;
-        case SQLITE_NOMEM:
-                disconnect(reader);
-                return -ENOMEM;
-        default:
-                disconnect(reader);
-                return READER_BROKEN;
-        }
+        int r = asking_give_up(&reader->asking, code);
+
+        for (size_t i = 0; !reader->asking.db && i < N_LAYOUT_KINDS; i++)
+                reader->layouts[i].number = 0;
+        return r;
 }
 
-static int prepare(Reader *reader, unsigned question) {
-        char sql[QUESTION_SQL_MAX];
-
-        if (reader->statements[question])
-                return SQLITE_OK;
-
-        question_write_sql(question, sql);
-        return sqlite3_prepare_v3(reader->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &reader->statements[question], NULL);
-}
-
-/* Makes a statement ready for its values. The clock starts here. */
 static int ask(Reader *reader, unsigned question) {
-        int code;
-
-        reader_reset(reader);
-        reader->deadline_ns = clock_boottime_ns() + reader->timeout_ns;
-        if (reader->deadline_ns < reader->timeout_ns)
-                reader->deadline_ns = UINT64_MAX;
-
-        code = connect_to_store(reader);
-        if (code == SQLITE_OK)
-                code = prepare(reader, question);
-        if (code != SQLITE_OK)
-                return give_up(reader, code);
-
-        reader->current = reader->statements[question];
-        sqlite3_clear_bindings(reader->current);
-        return 0;
+        if (!reader->asking.db)
+                for (size_t i = 0; i < N_LAYOUT_KINDS; i++)
+                        reader->layouts[i].number = 0;
+        return asking_begin(&reader->asking, question);
 }
 
-/* 0: at a row. */
 static int step(Reader *reader) {
-        int code;
-
-        if (!reader->current)
-                return READER_END;
-
-        code = clock_boottime_ns() >= reader->deadline_ns ? SQLITE_INTERRUPT : sqlite3_step(reader->current);
-        if (code == SQLITE_ROW)
-                return 0;
-        if (code == SQLITE_DONE) {
-                reader_reset(reader);
-                return READER_END;
-        }
-        return give_up(reader, code);
+        return asking_step(&reader->asking);
 }
 
 /* --- values in and out --------------------------------------------------------------------------- */
@@ -179,7 +85,7 @@ static int step(Reader *reader) {
 /* Copied: the filter need not outlive the call. Left out where the statement has no such place. */
 static void bind_filter(Reader *reader, int i, const char *text) {
         if (text)
-                sqlite3_bind_text(reader->current, i, text, -1, SQLITE_TRANSIENT);
+                sqlite3_bind_text(reader->asking.current, i, text, -1, SQLITE_TRANSIENT);
 }
 
 static sqlite3_int64 as_integer(uint64_t v) {
@@ -199,17 +105,17 @@ static void bind_page(Reader *reader, uint64_t since_ms, uint64_t until_ms, cons
                 row = INT64_MIN;
         }
 
-        sqlite3_bind_int64(reader->current, 4, as_integer(since_ms));
-        sqlite3_bind_int64(reader->current, 5, time_ms);
-        sqlite3_bind_int64(reader->current, 6, row);
+        sqlite3_bind_int64(reader->asking.current, 4, as_integer(since_ms));
+        sqlite3_bind_int64(reader->asking.current, 5, time_ms);
+        sqlite3_bind_int64(reader->asking.current, 6, row);
 }
 
 static const char *text_at(const Reader *reader, int i) {
-        return (const char *)sqlite3_column_text(reader->current, i);
+        return (const char *)sqlite3_column_text(reader->asking.current, i);
 }
 
 static uint64_t u64_at(const Reader *reader, int i) {
-        return (uint64_t)sqlite3_column_int64(reader->current, i);
+        return (uint64_t)sqlite3_column_int64(reader->asking.current, i);
 }
 
 /* --- results ------------------------------------------------------------------------------------- */
@@ -239,19 +145,19 @@ int reader_next_result(Reader *reader, ResultRow *ret) {
                 return r;
 
         *ret = (ResultRow){
-                .row = sqlite3_column_int64(reader->current, 0),
+                .row = sqlite3_column_int64(reader->asking.current, 0),
                 .name = text_at(reader, 2),
                 .component = text_at(reader, 3),
                 .version = text_at(reader, 4),
                 .job = text_at(reader, 5),
                 .uid = (uint32_t)u64_at(reader, 6),
                 .time_ms = u64_at(reader, 7),
-                .has_score = sqlite3_column_type(reader->current, 8) != SQLITE_NULL,
-                .score = sqlite3_column_double(reader->current, 8),
+                .has_score = sqlite3_column_type(reader->asking.current, 8) != SQLITE_NULL,
+                .score = sqlite3_column_double(reader->asking.current, 8),
                 .document = text_at(reader, 9),
         };
-        id = sqlite3_column_blob(reader->current, 1);
-        if (id && sqlite3_column_bytes(reader->current, 1) == sizeof(ret->id))
+        id = sqlite3_column_blob(reader->asking.current, 1);
+        if (id && sqlite3_column_bytes(reader->asking.current, 1) == sizeof(ret->id))
                 memcpy(ret->id, id, sizeof(ret->id));
 
         /* SQLite says "out of memory" by NULL where the schema has none. */
@@ -294,11 +200,10 @@ static int find_layout(Reader *reader, LayoutKind kind, int64_t number, const La
         if (number == reader->layouts[kind].number && number != 0)
                 return 0;
 
-        code = prepare(reader, QUESTION_LAYOUT);
-        if (code != SQLITE_OK)
-                return give_up(reader, code);
+        code = asking_prepare(&reader->asking, QUESTION_LAYOUT, &statement);
+        if (code != 0)
+                return code;
 
-        statement = reader->statements[QUESTION_LAYOUT];
         sqlite3_bind_int64(statement, 1, number);
         code = sqlite3_step(statement);
         keys = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
@@ -316,7 +221,7 @@ static int find_layout(Reader *reader, LayoutKind kind, int64_t number, const La
 static int read_text(Reader *reader, LayoutKind kind, int column, const char **ret, const Layout **ret_layout) {
         *ret_layout = NULL;
         *ret = text_at(reader, column + 1);
-        return *ret ? find_layout(reader, kind, sqlite3_column_int64(reader->current, column), ret_layout) : 0;
+        return *ret ? find_layout(reader, kind, sqlite3_column_int64(reader->asking.current, column), ret_layout) : 0;
 }
 
 /*
@@ -351,19 +256,19 @@ static void say_usage_is_not_known(JobView *job) {
 
 /* The row the statement is at. */
 static int read_job(Reader *reader, JobRow *ret) {
-        JobRow row = { .row = sqlite3_column_int64(reader->current, 0) };
+        JobRow row = { .row = sqlite3_column_int64(reader->asking.current, 0) };
         int r;
 
         job_view_deinit(&reader->job);
         reader->job = (JobView){};
-        r = job_columns_read(reader->current, &reader->job);
+        r = job_columns_read(reader->asking.current, &reader->job);
         if (r < 0)
                 return give_up(reader, SQLITE_NOMEM);
 
         r = read_numbers(reader, N_JOB_COLUMNS, &reader->job.metrics, &reader->job.usage, &row.has_metrics);
         if (r != 0)
                 return r;
-        if (sqlite3_column_type(reader->current, N_JOB_COLUMNS + 3) == SQLITE_NULL)
+        if (sqlite3_column_type(reader->asking.current, N_JOB_COLUMNS + 3) == SQLITE_NULL)
                 say_usage_is_not_known(&reader->job);
 
         row.view = reader->job;
@@ -401,10 +306,10 @@ static int read_timeline(Reader *reader) {
 
         for (int i = 0; i < N_TIMELINE_PARTS; i++) {
                 int column = N_JOB_COLUMNS + N_NUMBER_COLUMNS + i;
-                const void *part = sqlite3_column_blob(reader->current, column);
+                const void *part = sqlite3_column_blob(reader->asking.current, column);
 
                 if (part)
-                        buffer_put(&bytes, part, (size_t)sqlite3_column_bytes(reader->current, column));
+                        buffer_put(&bytes, part, (size_t)sqlite3_column_bytes(reader->asking.current, column));
         }
 
         r = buffer_error(&bytes);
@@ -473,8 +378,8 @@ int reader_next_phase(Reader *reader, PhaseView *ret) {
         (void)snprintf(phase.name, sizeof(phase.name), "%s", name);
         phase.begin_realtime_ms = u64_at(reader, 2);
         phase.end_realtime_ms = u64_at(reader, 3);
-        phase.has_wall_seconds = sqlite3_column_type(reader->current, 4) != SQLITE_NULL;
-        phase.wall_seconds = sqlite3_column_double(reader->current, 4);
+        phase.has_wall_seconds = sqlite3_column_type(reader->asking.current, 4) != SQLITE_NULL;
+        phase.wall_seconds = sqlite3_column_double(reader->asking.current, 4);
         r = read_numbers(reader, 5, &phase.metrics, &phase.usage, &unused);
         if (r != 0)
                 return r;
@@ -492,8 +397,8 @@ int reader_node_samples(Reader *reader, uint64_t since_ms, uint64_t until_ms) {
         if (r != 0)
                 return r;
 
-        sqlite3_bind_int64(reader->current, 4, as_integer(since_ms));
-        sqlite3_bind_int64(reader->current, 5, until_ms ? as_integer(until_ms) : INT64_MAX);
+        sqlite3_bind_int64(reader->asking.current, 4, as_integer(since_ms));
+        sqlite3_bind_int64(reader->asking.current, 5, until_ms ? as_integer(until_ms) : INT64_MAX);
         return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "model/job.h"
+#include "store/types.h"
 #include "util/scoped.h"
 
 typedef struct Reader Reader;
@@ -21,12 +22,7 @@ int reader_new(Reader **ret, const char *path, uint64_t timeout_ns);
 Reader *reader_free(Reader *reader);
 DEFINE_SCOPED(Reader, reader_free);
 
-/* Outcomes of every question and step. */
-enum {
-        READER_END = 1,   /* no (more) rows */
-        READER_TIMEOUT,   /* the limit was reached */
-        READER_BROKEN,    /* the database cannot be read */
-};
+/* Outcomes of every question and step are in types.h. */
 
 /* Keyset paging: rows come newest first, strictly before (time, id) of the last row of the page before; 0 for the first page. */
 typedef struct PageKey {

@@ -146,3 +146,62 @@ StoreRecovery *store_recovery_free(StoreRecovery *recovery) {
         free(recovery);
         return NULL;
 }
+
+/* --- registered models --------------------------------------------------------------------------- */
+
+StoredModels *stored_models_free(StoredModels *models) {
+        if (!models)
+                return NULL;
+
+        for (size_t i = 0; i < models->n; i++)
+                free(models->items[i].document);
+        free(models->items);
+        free(models);
+        return NULL;
+}
+
+static int add_model(sqlite3_stmt *statement, StoredModels *models) {
+        StoredModel *items = reallocarray(models->items, models->n + 1, sizeof(*items));
+
+        if (!items)
+                return -ENOMEM;
+
+        models->items = items;
+        models->items[models->n] = (StoredModel){
+                .uid = (uint32_t)sqlite3_column_int64(statement, 1),
+                .by_admin = sqlite3_column_int64(statement, 2),
+        };
+        models->n++;
+        return copy_text(statement, 0, &models->items[models->n - 1].document);
+}
+
+static int read_models(const char *path, StoredModels *models) {
+        scoped(connection_closep) Connection connection = {};
+        int code, r;
+
+        r = connect_to(&connection, path, "SELECT document, uid, by_admin FROM model WHERE NOT is_declared ORDER BY row");
+        if (r < 0)
+                return r;
+
+        while ((code = sqlite3_step(connection.statement)) == SQLITE_ROW) {
+                r = add_model(connection.statement, models);
+                if (r < 0)
+                        return r;
+        }
+        return code == SQLITE_DONE ? 0 : failed(&connection, code);
+}
+
+int store_models(Store *store, StoredModels **ret) {
+        scoped(stored_models_freep) StoredModels *models = calloc(1, sizeof(*models));
+        int r;
+
+        if (!models)
+                return -ENOMEM;
+
+        r = store_is_late(store) ? 0 : read_models(store_path(store), models);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE(models);
+        return 0;
+}

@@ -2,8 +2,11 @@
 
 #include <string.h>
 
-/* NULL: of a run that failed before it printed one. */
-static void pack_document(Buffer *buffer, const Value *document) {
+#include "store/series.h"
+#include "store/shape.h"
+
+/* NULL: of a run that failed before it printed one. Returns where its text begins. */
+static size_t pack_document(Buffer *buffer, const Value *document) {
         static const Value none = { .type = VALUE_NULL };
         size_t begin = pack_text_begin(buffer);
         Json json;
@@ -11,10 +14,58 @@ static void pack_document(Buffer *buffer, const Value *document) {
         json_init(&json, buffer);
         value_write_json(document ?: &none, &json);
         pack_text_end(buffer, begin);
+        return begin;
+}
+
+static size_t pack_run(Buffer *buffer, const Submission *item) {
+        pack_u64(buffer, item->has_exit_status);
+        pack_u64(buffer, (uint64_t)item->exit_status);
+        pack_u64(buffer, item->has_batch);
+        pack_bytes(buffer, item->batch, sizeof(item->batch));
+        pack_u64(buffer, item->batch_index);
+        if (item->run)
+                return pack_document(buffer, item->run);
+
+        pack_text(buffer, NULL);
+        return buffer->n;
+}
+
+/* A text that was packed from `begin` on, with the NUL that ends it; to be read before anything more is packed. */
+static JsonText packed_text(const Buffer *buffer, size_t begin, size_t end) {
+        return buffer->failed || end <= begin ? (JsonText){} : json_text(buffer->text + begin, end - begin - 1);
+}
+
+/* The parts of its series and of its point. They are read from one buffer and written to another, which may move. */
+static void pack_point(Buffer *buffer, const Submission *item, JsonText document, JsonText run) {
+        scoped(buffer_deinit) Buffer shape = {}, parameters = {}, hardware = {}, numbers = {};
+        bool has_hardware;
+
+        shape_write(item->model, &shape);
+        has_hardware = run_put_hardware(run, &hardware);
+        if (document_put_parameters(document, &parameters) < 0 || buffer_error(&shape) < 0 || buffer_error(&hardware) < 0) {
+                buffer->failed = true;
+                return;
+        }
+        if (!submission_has_failed(item))
+                document_put_numbers(document, json_text(shape.text, shape.n), &numbers);
+        buffer->failed |= buffer_error(&numbers) < 0;
+
+        pack_text(buffer, shape.text);
+        pack_text(buffer, has_hardware ? hardware.text : NULL);
+        pack_text(buffer, parameters.text);
+        if (submission_has_failed(item))
+                pack_text(buffer, NULL);
+        else {
+                size_t begin = pack_text_begin(buffer);
+
+                buffer_put(buffer, numbers.text, numbers.n);
+                pack_text_end(buffer, begin);
+        }
 }
 
 static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_ms) {
         const Indicator *indicator = &item->indicator;
+        size_t begin, end, run;
 
         pack_bytes(buffer, item->id, sizeof(item->id));
         pack_u64(buffer, item->time_ms ? item->time_ms : arrived_ms);
@@ -24,7 +75,13 @@ static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_m
         pack_text(buffer, indicator->version);
         pack_u64(buffer, indicator->has_overall_score);
         pack_double(buffer, indicator->overall_score);
-        pack_document(buffer, indicator->document);
+        begin = pack_document(buffer, indicator->document);
+        end = buffer->n;
+        run = pack_run(buffer, item);
+        if (item->model)
+                pack_point(buffer, item, packed_text(buffer, begin, end), packed_text(buffer, run, buffer->n));
+        else
+                pack_text(buffer, NULL);
 }
 
 int result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie,
@@ -48,10 +105,17 @@ typedef struct Item {
         Text name, component, job, version, document;
         bool has_score;
         double score;
+        bool has_exit_status, has_batch;
+        int32_t exit_status;
+        const void *batch;
+        uint64_t batch_index;
+        Text run;
+        Text shape; /* NULL: it is not indexed, and has none of the following */
+        Text hardware, parameters, numbers;
 } Item;
 
 static Item unpack_item(Unpack *from) {
-        Item item;
+        Item item = {};
 
         item.id = unpack_bytes(from, RESULT_ID_BYTES);
         item.time_ms = unpack_u64(from);
@@ -62,16 +126,75 @@ static Item unpack_item(Unpack *from) {
         item.has_score = unpack_u64(from);
         item.score = unpack_double(from);
         item.document = unpack_text(from);
+        item.has_exit_status = unpack_u64(from);
+        item.exit_status = (int32_t)unpack_u64(from);
+        item.has_batch = unpack_u64(from);
+        item.batch = unpack_bytes(from, RESULT_ID_BYTES);
+        item.batch_index = unpack_u64(from);
+        item.run = unpack_text(from);
+        item.shape = unpack_text(from);
+        if (!item.shape.text)
+                return item;
+
+        item.hardware = unpack_text(from);
+        item.parameters = unpack_text(from);
+        item.numbers = unpack_text(from);
         return item;
+}
+
+static int find_series(const Item *item, Database *database, Catalog *catalog, const CatalogEntry *entry, SeriesEntry *ret) {
+        SeriesKey key = {
+                .name = entry->name, .component = entry->component, .shape = item->shape, .version = item->version,
+                .hardware = item->hardware, .parameters = item->parameters,
+        };
+
+        if (item->shape.text)
+                return series_find(catalog_series(catalog), database, &key, item->id, ret);
+
+        *ret = (SeriesEntry){};
+        return 0;
+}
+
+static void bind_run(sqlite3_stmt *insert, const Item *item, int64_t series) {
+        if (item->has_exit_status)
+                sqlite3_bind_int64(insert, 10, item->exit_status);
+        else
+                sqlite3_bind_null(insert, 10);
+        if (item->has_batch) {
+                sqlite3_bind_blob(insert, 11, item->batch, RESULT_ID_BYTES, SQLITE_STATIC);
+                bind_u64(insert, 12, item->batch_index);
+        } else {
+                sqlite3_bind_null(insert, 11);
+                sqlite3_bind_null(insert, 12);
+        }
+        bind_text(insert, 13, item->run);
+        if (series != 0)
+                sqlite3_bind_int64(insert, 14, series);
+        else
+                sqlite3_bind_null(insert, 14);
+}
+
+/* Right after its row was inserted. */
+static int note_item(const Item *item, Database *database, Catalog *catalog, CatalogEntry *entry, const SeriesEntry *series) {
+        Point point = {
+                .series = series->id, .row = sqlite3_last_insert_rowid(database->db), .time_ms = item->time_ms,
+                .has_score = item->has_score, .score = item->score, .numbers = item->numbers,
+        };
+
+        catalog_add(catalog, entry, item->time_ms, point.row, series->shape);
+        return series->id != 0 ? point_put(database, &point) : 0;
 }
 
 /* *ret_is_new: it was not there before. */
 static int apply_item(const Item *item, uint32_t uid, Database *database, Catalog *catalog, bool *ret_is_new) {
         sqlite3_stmt *insert = database_statement(database, STATEMENT_RESULT_INSERT);
         CatalogEntry *entry;
+        SeriesEntry series;
         int r;
 
         r = catalog_find(catalog, database, item->name, item->component, &entry);
+        if (r == 0)
+                r = find_series(item, database, catalog, entry, &series);
         if (r != 0)
                 return r;
 
@@ -87,17 +210,13 @@ static int apply_item(const Item *item, uint32_t uid, Database *database, Catalo
         bind_text(insert, 7, item->job);
         bind_text(insert, 8, item->version);
         bind_text(insert, 9, item->document);
+        bind_run(insert, item, series.id);
         r = database_run(database, STATEMENT_RESULT_INSERT);
         if (r != 0)
                 return r;
 
         *ret_is_new = database_changes(database) > 0;
-        if (*ret_is_new) {
-                entry->n_added++;
-                if (entry->latest_ms < item->time_ms)
-                        entry->latest_ms = item->time_ms;
-        }
-        return 0;
+        return *ret_is_new ? note_item(item, database, catalog, entry, &series) : 0;
 }
 
 /* A job that nobody began here belongs to nobody. */

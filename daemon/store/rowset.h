@@ -25,6 +25,8 @@ typedef enum RowKind {
         ROW_PHASE,
         ROW_CHECKPOINTS,
         ROW_NODE_SAMPLE,
+        ROW_MODEL,
+        ROW_DECLARED_MODELS,
 } RowKind;
 
 typedef struct RowSet RowSet;

@@ -81,10 +81,58 @@ static const char second[] =
         " DELETE FROM timeline WHERE part BETWEEN 3 * old.row AND 3 * old.row + 2;"
         " DELETE FROM phase WHERE job = old.row; END;";
 
+/*
+ * Runs that failed, batches, how a result was measured, and the index of results.
+ *
+ * Results of one name and component that were measured under the same parameters, version and hardware are a series, as
+ * in a time series database: what they have in common is there once, with a property row for each parameter that
+ * the model wants indexed, so that MATRIX_SIZE=512 of a name is a search in property's key. A point is what a result
+ * adds: its score and the numbers of its results in the order of the series' shape (a layout: what the model has indexed);
+ * numbers is NULL when the run failed. Clustered by series and time, so that a question reads no document.
+ *
+ * Of a name and component with a shape, the results from row indexed_from on have points. Those before are
+ * indexed bit by bit from there downwards; until then they are looked up in their documents.
+ */
+static const char third[] =
+        "ALTER TABLE result ADD COLUMN exit_status INTEGER;"
+        "ALTER TABLE result ADD COLUMN batch BLOB;"
+        "ALTER TABLE result ADD COLUMN batch_index INTEGER;"
+        "ALTER TABLE result ADD COLUMN series INTEGER;"
+        "ALTER TABLE result ADD COLUMN run TEXT;"
+        "CREATE INDEX result_by_batch ON result (batch, batch_index) WHERE batch IS NOT NULL;"
+
+        "ALTER TABLE indicator ADD COLUMN shape INTEGER;"
+        "ALTER TABLE indicator ADD COLUMN indexed_from INTEGER;"
+        "CREATE TABLE model ("
+        " row INTEGER PRIMARY KEY, name TEXT NOT NULL, component TEXT, is_declared INTEGER NOT NULL,"
+        " uid INTEGER NOT NULL, by_admin INTEGER NOT NULL, time_ms INTEGER NOT NULL, shape INTEGER NOT NULL,"
+        " results TEXT NOT NULL, document TEXT NOT NULL) STRICT;"
+        "CREATE UNIQUE INDEX model_by_name ON model (name, ifnull(component, ''), is_declared);"
+        "CREATE TABLE series ("
+        " id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, name INTEGER NOT NULL, component INTEGER NOT NULL,"
+        " shape INTEGER NOT NULL, version TEXT, hardware TEXT, parameters TEXT NOT NULL) STRICT;"
+        "CREATE INDEX series_by_hash ON series (hash);"
+        "CREATE INDEX series_by_pair ON series (name, component, shape);"
+        "CREATE TABLE property ("
+        " name INTEGER NOT NULL, component INTEGER NOT NULL, key TEXT NOT NULL, value ANY NOT NULL, series INTEGER NOT NULL,"
+        " PRIMARY KEY (name, component, key, value, series)) STRICT, WITHOUT ROWID;"
+        "CREATE INDEX property_by_series ON property (series);"
+        "CREATE TABLE point ("
+        " series INTEGER NOT NULL, time_ms INTEGER NOT NULL, row INTEGER NOT NULL, score REAL, numbers BLOB,"
+        " PRIMARY KEY (series, time_ms, row)) STRICT, WITHOUT ROWID;"
+
+        "CREATE TRIGGER result_removed AFTER DELETE ON result WHEN old.series IS NOT NULL BEGIN"
+        " DELETE FROM point WHERE series = old.series AND time_ms = old.time_ms AND row = old.row; END;"
+        "CREATE TRIGGER point_removed AFTER DELETE ON point"
+        " WHEN NOT EXISTS (SELECT 1 FROM point WHERE series = old.series) BEGIN"
+        " DELETE FROM property WHERE series = old.series;"
+        " DELETE FROM series WHERE id = old.series; END;";
+
 /* The first makes version 1 of version 0, and so on. What was released is never changed; additions go at the end. */
 static const char *const migrations[] = {
         first,
         second,
+        third,
 };
 
 int schema_version(void) {
@@ -164,6 +212,10 @@ static int look_around(Database *database) {
                 "SELECT count(*) FROM (SELECT * FROM meter)",
                 "SELECT max(begin_ms) FROM node_sample",
                 "SELECT count(*) FROM indicator",
+                "SELECT count(*) FROM model",
+                "SELECT max(id) FROM series",
+                "SELECT max(series) FROM property INDEXED BY property_by_series",
+                "SELECT count(*) FROM (SELECT * FROM point LIMIT 1)",
         };
         int64_t unused;
         int r = 0;

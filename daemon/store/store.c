@@ -6,11 +6,13 @@
 
 #include "store/database.h"
 #include "store/job_rows.h"
+#include "store/model_rows.h"
 #include "store/opening.h"
 #include "store/queue.h"
 #include "store/result_rows.h"
 #include "store/sample_rows.h"
 #include "store/writer.h"
+#include "util/clock.h"
 
 struct Store {
         Opening opening;
@@ -210,6 +212,22 @@ int store_put_node_sample(Store *store, uint64_t begin_realtime_ms, uint64_t int
         int r;
 
         r = sample_rows_pack(begin_realtime_ms, interval_ms, timeline, &set);
+        return push(store, r, set);
+}
+
+int store_put_model(Store *store, const StoreModel *model, StoreCookie cookie) {
+        RowSet *set = NULL;
+        int r;
+
+        r = model_pack(model, clock_realtime_ns() / NS_PER_MS, cookie, &set);
+        return push(store, r, set);
+}
+
+int store_put_declared_models(Store *store, const IndicatorModel *const *models, size_t n_models) {
+        RowSet *set = NULL;
+        int r;
+
+        r = declared_models_pack(models, n_models, clock_realtime_ns() / NS_PER_MS, &set);
         return push(store, r, set);
 }
 

@@ -61,6 +61,13 @@ typedef struct StoreModel {
         bool by_admin;
 } StoreModel;
 
+/* Of a reader's questions, and of each step to the next row. */
+enum {
+        READER_END = 1, /* no (more) rows */
+        READER_TIMEOUT, /* the limit was reached */
+        READER_BROKEN,  /* the database cannot be read */
+};
+
 typedef struct StoreStats {
         uint64_t queue_rows, queue_bytes, queue_rows_max;
         uint64_t n_commits, n_commit_failures, commit_ns_sum, commit_ns_last, n_rows_committed, n_rows_removed;

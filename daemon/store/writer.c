@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "store/indexing.h"
 #include "store/job_rows.h"
+#include "store/model_rows.h"
 #include "store/result_rows.h"
 #include "store/salvage.h"
 #include "store/sample_rows.h"
@@ -22,6 +24,9 @@
 #define IDLE_WAIT_NS (2 * NS_PER_S)
 #define SETTLED_WAIT_NS (60 * NS_PER_S)
 #define REMOVAL_INTERVAL_NS (60 * NS_PER_S)
+/* While rows keep coming; the step takes some milliseconds. */
+#define INDEXING_INTERVAL_NS (1 * NS_PER_S)
+#define INDEXING_BYTES (256 * 1024) /* that a step may need, and has room made for */
 /* A checkpoint costs two syncs, and pages changed again meanwhile are written once: not after every batch. */
 #define IDLE_CHECKPOINT_PAGES 500
 
@@ -149,6 +154,7 @@ static int open_database(Writer *writer, char **ret_note) {
         if (r != 0)
                 return r;
 
+        writer->has_more_to_index = true; /* perhaps: the first step tells */
         database_watch(&writer->database);
         r = retention_configure(&writer->retention, &writer->database, &writer->retention.limits);
         if (r == 0)
@@ -220,6 +226,10 @@ static int apply(Writer *writer, RowSet *set) {
                 return job_rows_apply(set, &writer->database);
         case ROW_NODE_SAMPLE:
                 return sample_rows_apply(set, &writer->database);
+        case ROW_MODEL:
+        case ROW_DECLARED_MODELS:
+                writer->has_more_to_index = true;
+                return model_rows_apply(set, &writer->database, writer->catalog);
         }
         return DATABASE_REFUSED;
 }
@@ -248,6 +258,8 @@ static int commit_all(Writer *writer, RowSet *batch, size_t room_bytes, const ch
         r = database_run(&writer->database, STATEMENT_BEGIN);
         if (r == 0)
                 r = retention_make_room(&writer->retention, &writer->database, room_bytes);
+        if (r == 0 && writer->retention.n_removed != n_removed)
+                catalog_forget(writer->catalog);
         if (r == 0)
                 r = batch ? apply_all(writer, batch) : schema_touch(&writer->database);
         if (r == 0)
@@ -322,6 +334,7 @@ static void write_batch(Writer *writer, RowSet *batch, size_t n_rows, size_t n_b
         queue_done(writer->queue, batch);
         writer->n_bytes_unsettled += n_bytes;
         writer->is_settled = false;
+        writer->has_more_to_index |= catalog_take_unindexed(writer->catalog);
 }
 
 static bool fits(const Writer *writer, const RowSet *set, size_t n_rows, size_t n_bytes) {
@@ -391,6 +404,45 @@ static void remove_some(Writer *writer) {
         note_size(writer);
 }
 
+static int index_in_transaction(Writer *writer, bool *ret_has_more) {
+        int r;
+
+        r = database_run(&writer->database, STATEMENT_BEGIN);
+        if (r == 0)
+                r = retention_make_room(&writer->retention, &writer->database, INDEXING_BYTES);
+        if (r == 0)
+                r = indexing_step(&writer->database, writer->catalog, ret_has_more);
+        return r != 0 ? r : database_run(&writer->database, STATEMENT_COMMIT);
+}
+
+/* What was stored before it could be indexed. What fails, as on a full disk, is tried again when other things work. */
+static void index_some(Writer *writer) {
+        uint64_t n_removed = writer->retention.n_removed;
+        bool has_more = false;
+        int64_t top = 0;
+        int r;
+
+        if (!writer->database.db || !writer->has_more_to_index ||
+            (!is_idle(writer) && clock_boottime_ns() < writer->next_indexing_ns))
+                return;
+
+        r = database_get(&writer->database, STATEMENT_UNINDEXED_TOP, &top);
+        if (r == 0 && top > 0)
+                r = index_in_transaction(writer, &has_more);
+        if (r != 0) {
+                word_failure(writer, r, NULL);
+                note_failure(writer, r);
+                writer->retention.n_removed = n_removed;
+                database_rollback(&writer->database);
+        }
+        catalog_forget(writer->catalog);
+        writer->has_more_to_index = has_more;
+        writer->is_settled &= !has_more;
+        writer->next_indexing_ns = clock_boottime_ns() + INDEXING_INTERVAL_NS;
+        checkpoint_if_due(writer);
+        note_size(writer);
+}
+
 static bool is_writable(Writer *writer) {
         StoreStats stats;
 
@@ -424,7 +476,7 @@ static void settle(Writer *writer) {
 }
 
 static uint64_t wait_ns(const Writer *writer) {
-        if (writer->has_more_to_remove)
+        if (writer->has_more_to_remove || writer->has_more_to_index)
                 return 0;
         return writer->is_settled ? SETTLED_WAIT_NS : IDLE_WAIT_NS;
 }
@@ -439,7 +491,7 @@ static void *on_start(void *userdata) {
 
                 take_limits(writer);
                 open_if_due(writer);
-                if (!sets && !is_stopping && !writer->has_more_to_remove)
+                if (!sets && !is_stopping && wait_ns(writer) > 0)
                         settle(writer);
                 while (sets) {
                         size_t n_rows, n_bytes;
@@ -448,8 +500,10 @@ static void *on_start(void *userdata) {
                         write_batch(writer, batch, n_rows, n_bytes);
                         checkpoint_if_due(writer);
                 }
-                if (!is_stopping)
+                if (!is_stopping) {
                         remove_some(writer);
+                        index_some(writer);
+                }
         }
         return NULL;
 }

@@ -4,7 +4,7 @@
  * Writer: the thread that commits
  *
  * Takes what has queued up, one transaction for up to some thousand rows, and hands it
- * back. What can wait is done after that: checkpoints of the log, retention.
+ * back. What can wait is done after that: checkpoints of the log, retention, indexing of what was there before its model.
  */
 
 #include <pthread.h>
@@ -24,9 +24,9 @@ typedef struct Writer {
         uint64_t next_opening_ns; /* CLOCK_BOOTTIME */
         Catalog *catalog;
         Retention retention;
-        bool is_settled, has_more_to_remove;
+        bool is_settled, has_more_to_remove, has_more_to_index;
         char failure[160]; /* the last, in words */
-        uint64_t next_removal_ns; /* CLOCK_BOOTTIME */
+        uint64_t next_removal_ns, next_indexing_ns; /* CLOCK_BOOTTIME */
         uint64_t n_bytes_unsettled; /* row-sets written since things were quiet */
         pthread_t thread;
         bool is_running, is_initialised;

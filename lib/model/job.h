@@ -19,6 +19,7 @@
 #define JOB_TEXT_MAX 257   /* name, label value; with NUL */
 #define JOB_LABELS_MAX 16
 #define JOB_COMMAND_MAX 1024
+#define JOB_UID_UNKNOWN UINT32_MAX /* of a job that was found, where its path does not tell whose it is; the gid likewise */
 #define PHASE_NAME_MAX 65  /* with NUL; UTF-8 without control characters */
 
 typedef enum JobState {

@@ -16,6 +16,8 @@ import uuid
 import harness
 from harness import indicator, wait_for, wire
 
+NOBODY = 65534
+
 BUSY = """
 import os, resource, sys, time
 open(sys.argv[1] + "/cgroup.procs", "w").write("0")
@@ -450,6 +452,27 @@ class Found(GroupTest):
             group.start()
             wait_for(lambda: self.job(daemon, "21")["cgroup"], "its cgroup")
         self.assertEqual(daemon.get(f"/api/v1/jobs/{sluid}").status, 404)
+
+    def test_a_user_cannot_claim_the_group_of_anothers_job(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root to be somebody else")
+        top = self.group()
+        daemon = self.daemon(self.config(top, linger="1h"))
+        daemon.directory.chmod(0o755)
+        os.seteuid(NOBODY)
+        try:
+            nobody = daemon.client()
+        finally:
+            os.seteuid(0)
+        with nobody, daemon.client() as root:
+            self.assert_status(nobody.begin("24"), "OK")
+            self.assert_status(nobody.begin("another", labels={"slurm_job": "24"}), "OK")
+            self.assert_status(root.begin("24", uid=1001), "DENIED")
+            self.group(name="job_24", parent=top).start()
+            found = wait_for(lambda: [j for j in daemon.get("/api/v1/jobs").json["jobs"] if j["cgroup"]], "the group's job")
+            self.assertRegex(found[0]["id"], r"^24\.[0-9]+$")
+            self.assertIsNone(self.job(daemon, "24")["cgroup"])
+            self.assertIsNone(self.job(daemon, "another")["cgroup"])
 
     def test_an_id_that_an_earlier_job_had_is_told_from_it_by_the_time(self):
         top = self.group()

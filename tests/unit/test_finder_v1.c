@@ -31,6 +31,7 @@ static void a_job_of_v1_is_in_the_hierarchies_that_have_it(void **state) {
                 bool is_everywhere = strcmp(group.job, "42") == 0 || strcmp(group.job, "43") == 0 || strcmp(group.job, "44") == 0;
 
                 assert_string_equal(group.place.v2, "");
+                assert_int_equal(group.owner_uid, getuid());
                 assert_string_equal(group.place.pids, "");
                 assert_string_equal(group.place.cpuacct, is_everywhere ? group.place.memory : "");
                 assert_string_equal(group.place.cpu, is_everywhere ? group.place.memory : "");

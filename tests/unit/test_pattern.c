@@ -157,6 +157,16 @@ static void a_node_may_be_there_and_loses_its_dash(void **state) {
         assert_string_equal(job_of(v1, "/slurm_cn1/job_1"), "1@cn1");
 }
 
+/* What the manual and the sample configuration give as examples. */
+static void examples_match_what_they_are_for(void **state) {
+        (void)state;
+        assert_string_equal(job_of("/system.slice/run-{job}.scope", "/system.slice/run-u42.scope"), "u42");
+        assert_string_equal(job_of("/system.slice/run-{job}.scope", "/system.slice/session-1.scope"), "-");
+        assert_string_equal(job_of("/batch.slice/{job}.service", "/batch.slice/nightly@3.service/sub"), "nightly_3");
+        assert_string_equal(job_of("/pbs_jobs.service/jobid/{job}", "/pbs_jobs.service/jobid/17.pbs"), "17.pbs");
+        assert_string_equal(job_of("/lsf/*/job.{job}", "/lsf/cluster/job.101.2041.1792000000"), "101.2041.1792000000");
+}
+
 /* --- a tree ------------------------------------------------------------------------------------- */
 
 static void a_walk_knows_where_a_job_may_be(void **state) {
@@ -184,9 +194,8 @@ static void what_can_match_in_many_ways_takes_no_longer(void **state) {
         PatternMatch match;
 
         (void)state;
-        for (size_t i = 0; i + 1 < sizeof(path); i += 2)
-                memcpy(path + i, "/a", 3);
-        path[sizeof(path) - 1] = '\0';
+        for (size_t i = 0; i + 1 < sizeof(path); i++)
+                path[i] = "/a"[i % 2];
         memset(name, 'a', sizeof(name) - 1);
         name[0] = '/';
         for (int i = 0; i < 100; i++) {
@@ -255,6 +264,7 @@ int main(void) {
                 cmocka_unit_test(a_sluid_is_s_and_13_characters_of_base_32),
                 cmocka_unit_test(a_uid_is_digits_that_fit),
                 cmocka_unit_test(a_node_may_be_there_and_loses_its_dash),
+                cmocka_unit_test(examples_match_what_they_are_for),
                 cmocka_unit_test(a_walk_knows_where_a_job_may_be),
                 cmocka_unit_test(what_can_match_in_many_ways_takes_no_longer),
                 cmocka_unit_test(a_fault_is_named_with_its_place),

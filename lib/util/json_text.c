@@ -1,0 +1,364 @@
+#include "util/json_text.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NUMBER_MAX 64 /* our writer's are shorter by far */
+
+static bool is_blank(char c) {
+        return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+static const char *skip_blanks(const char *p, const char *end) {
+        while (p < end && is_blank(*p))
+                p++;
+        return p;
+}
+
+/* Past the closing quote; NULL when there is none. */
+static const char *skip_string(const char *p, const char *end) {
+        for (p++; p < end; p++) {
+                if (*p == '"')
+                        return p + 1;
+                if (*p == '\\')
+                        p++;
+        }
+        return NULL;
+}
+
+/* Past the bracket that closes the one at p; NULL when there is none. */
+static const char *skip_nest(const char *p, const char *end) {
+        size_t depth = 0;
+
+        while (p < end) {
+                if (*p == '"') {
+                        p = skip_string(p, end);
+                        if (!p)
+                                return NULL;
+                        continue;
+                }
+                if (*p == '{' || *p == '[')
+                        depth++;
+                if ((*p == '}' || *p == ']') && --depth == 0)
+                        return p + 1;
+                p++;
+        }
+        return NULL;
+}
+
+static const char *skip_value(const char *p, const char *end) {
+        const char *begin = p;
+
+        if (p == end)
+                return NULL;
+        if (*p == '"')
+                return skip_string(p, end);
+        if (*p == '{' || *p == '[')
+                return skip_nest(p, end);
+
+        while (p < end && *p != ',' && *p != '}' && *p != ']' && *p != ':' && !is_blank(*p))
+                p++;
+        return p > begin ? p : NULL;
+}
+
+JsonText json_text(const char *text, size_t n) {
+        const char *p = text ? skip_blanks(text, text + n) : NULL, *end = text ? text + n : NULL;
+
+        while (end > p && is_blank(end[-1]))
+                end--;
+        return p < end ? (JsonText){ p, (size_t)(end - p) } : (JsonText){};
+}
+
+JsonWalk json_walk(JsonText text) {
+        bool is_object = text.n > 1 && text.text[0] == '{';
+
+        if (!is_object && !(text.n > 1 && text.text[0] == '['))
+                return (JsonWalk){};
+        return (JsonWalk){ text.text + 1, text.text + text.n - 1, is_object };
+}
+
+static bool walk_value(JsonWalk *walk, JsonText *ret) {
+        const char *begin = skip_blanks(walk->p, walk->end), *end = skip_value(begin, walk->end);
+
+        if (!end)
+                return false;
+
+        *ret = (JsonText){ begin, (size_t)(end - begin) };
+        walk->p = skip_blanks(end, walk->end);
+        return true;
+}
+
+static bool walk_key(JsonWalk *walk, JsonText *ret) {
+        if (!walk_value(walk, ret) || ret->text[0] != '"' || walk->p == walk->end || *walk->p != ':')
+                return false;
+
+        walk->p++;
+        return true;
+}
+
+bool json_walk_next(JsonWalk *walk, JsonText *ret_key, JsonText *ret_value) {
+        JsonText key = {}, value;
+
+        if (!walk->p || (walk->is_object && !walk_key(walk, &key)) || !walk_value(walk, &value))
+                return false;
+        if (walk->p < walk->end)
+                walk->p++; /* the comma */
+
+        if (walk->is_object)
+                *ret_key = key;
+        *ret_value = value;
+        return true;
+}
+
+bool json_text_equals(JsonText a, JsonText b) {
+        return a.n == b.n && (a.n == 0 || memcmp(a.text, b.text, a.n) == 0);
+}
+
+JsonText json_text_find(JsonText object, const char *key) {
+        size_t n = strlen(key);
+        JsonWalk walk = json_walk(object);
+        JsonText name = {}, value;
+
+        while (walk.is_object && json_walk_next(&walk, &name, &value))
+                if (name.n == n + 2 && memcmp(name.text + 1, key, n) == 0)
+                        return value;
+        return (JsonText){};
+}
+
+JsonKind json_text_kind(JsonText text) {
+        if (!text.text || text.n == 0)
+                return JSON_KIND_NONE;
+
+        switch (text.text[0]) {
+        case '{':
+                return JSON_KIND_OBJECT;
+        case '[':
+                return JSON_KIND_LIST;
+        case '"':
+                return JSON_KIND_STRING;
+        case 't':
+        case 'f':
+                return JSON_KIND_BOOL;
+        case 'n':
+                return JSON_KIND_NULL;
+        default:
+                return JSON_KIND_NUMBER;
+        }
+}
+
+/* --- numbers ------------------------------------------------------------------------------------- */
+
+/* Neither strtod() nor strtoll() can be told where the text ends. */
+static bool copy_number(JsonText text, char ret[static NUMBER_MAX]) {
+        if (json_text_kind(text) != JSON_KIND_NUMBER || text.n >= NUMBER_MAX)
+                return false;
+
+        memcpy(ret, text.text, text.n);
+        ret[text.n] = '\0';
+        return true;
+}
+
+bool json_text_double(JsonText text, double *ret) {
+        char number[NUMBER_MAX], *end;
+        double v;
+
+        if (!copy_number(text, number))
+                return false;
+
+        v = strtod(number, &end);
+        if (*end || !isfinite(v))
+                return false;
+
+        *ret = v;
+        return true;
+}
+
+bool json_text_int(JsonText text, int64_t *ret) {
+        char number[NUMBER_MAX], *end;
+        long long v;
+
+        if (!copy_number(text, number))
+                return false;
+
+        errno = 0;
+        v = strtoll(number, &end, 10);
+        if (*end || errno != 0)
+                return false;
+
+        *ret = v;
+        return true;
+}
+
+/* --- strings ------------------------------------------------------------------------------------- */
+
+static int hex4(const char *p, const char *end) {
+        int v = 0;
+
+        if (end - p < 4)
+                return -1;
+        for (int i = 0; i < 4; i++) {
+                char c = p[i];
+                int digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+
+                if (digit < 0)
+                        return -1;
+                v = v * 16 + digit;
+        }
+        return v;
+}
+
+static size_t put_utf8(unsigned v, char ret[static 4]) {
+        if (v < 0x80) {
+                ret[0] = (char)v;
+                return 1;
+        }
+        if (v < 0x800) {
+                ret[0] = (char)(0xc0 | v >> 6);
+                ret[1] = (char)(0x80 | (v & 63));
+                return 2;
+        }
+        if (v < 0x10000) {
+                ret[0] = (char)(0xe0 | v >> 12);
+                ret[1] = (char)(0x80 | (v >> 6 & 63));
+                ret[2] = (char)(0x80 | (v & 63));
+                return 3;
+        }
+        ret[0] = (char)(0xf0 | v >> 18);
+        ret[1] = (char)(0x80 | (v >> 12 & 63));
+        ret[2] = (char)(0x80 | (v >> 6 & 63));
+        ret[3] = (char)(0x80 | (v & 63));
+        return 4;
+}
+
+/* p is behind \u. Two of them can be one character. */
+static const char *say_unicode(const char *p, const char *end, char ret[static 4], size_t *ret_n) {
+        int high = hex4(p, end), low = -1;
+        unsigned v = high < 0 ? 0xfffd : (unsigned)high;
+
+        if (high >= 0xd800 && high < 0xdc00 && end - p >= 10 && p[4] == '\\' && p[5] == 'u')
+                low = hex4(p + 6, end);
+        if (low >= 0xdc00 && low < 0xe000) {
+                *ret_n = put_utf8(0x10000 + ((unsigned)high - 0xd800) * 1024 + ((unsigned)low - 0xdc00), ret);
+                return p + 10;
+        }
+
+        *ret_n = put_utf8(v >= 0xd800 && v < 0xe000 ? 0xfffd : v, ret);
+        return high < 0 ? p : p + 4;
+}
+
+/* One character of a string, p before end: the next. */
+static const char *say_character(const char *p, const char *end, char ret[static 4], size_t *ret_n) {
+        static const char escapes[] = "b\bf\fn\nr\rt\t";
+
+        *ret_n = 1;
+        ret[0] = *p++;
+        if (ret[0] != '\\' || p == end)
+                return p;
+
+        ret[0] = *p++;
+        if (ret[0] == 'u')
+                return say_unicode(p, end, ret, ret_n);
+        for (size_t i = 0; i + 1 < sizeof(escapes); i += 2)
+                if (escapes[i] == ret[0]) {
+                        ret[0] = escapes[i + 1];
+                        break;
+                }
+        return p;
+}
+
+static const char *string_end(JsonText text) {
+        return text.n > 1 ? text.text + text.n - 1 : text.text + text.n;
+}
+
+bool json_text_is_string(JsonText text, const char *plain, size_t n) {
+        const char *p, *end, *plain_end = plain + n;
+
+        if (json_text_kind(text) != JSON_KIND_STRING)
+                return false;
+
+        end = string_end(text);
+        for (p = text.text + 1; p < end;) {
+                char character[4];
+                size_t k;
+
+                p = say_character(p, end, character, &k);
+                if ((size_t)(plain_end - plain) < k || memcmp(plain, character, k) != 0)
+                        return false;
+                plain += k;
+        }
+        return plain == plain_end;
+}
+
+void json_text_say(JsonText text, Buffer *out) {
+        const char *end = text.text + text.n;
+
+        if (json_text_kind(text) != JSON_KIND_STRING) {
+                buffer_put(out, text.text, text.n);
+                return;
+        }
+
+        end = string_end(text);
+        buffer_put(out, "", 0);
+        for (const char *p = text.text + 1; p < end;) {
+                char character[4];
+                size_t n;
+
+                p = say_character(p, end, character, &n);
+                buffer_put(out, character, n);
+        }
+}
+
+/* --- order --------------------------------------------------------------------------------------- */
+
+typedef struct Entry {
+        JsonText key, value;
+} Entry;
+
+static int on_compare(const void *a, const void *b) {
+        const JsonText *x = &((const Entry *)a)->key, *y = &((const Entry *)b)->key;
+        int r = memcmp(x->text, y->text, x->n < y->n ? x->n : y->n);
+
+        return r != 0 ? r : x->n < y->n ? -1 : x->n > y->n;
+}
+
+static void put_members(const Entry *members, size_t n, Buffer *out) {
+        buffer_putc(out, '{');
+        for (size_t i = 0; i < n; i++) {
+                if (i > 0)
+                        buffer_putc(out, ',');
+                buffer_put(out, members[i].key.text, members[i].key.n);
+                buffer_putc(out, ':');
+                buffer_put(out, members[i].value.text, members[i].value.n);
+        }
+        buffer_putc(out, '}');
+}
+
+int json_text_put_sorted(JsonText object, Buffer *out) {
+        scoped(freep) Entry *many = NULL;
+        Entry few[32], *members = few;
+        size_t n = 0, n_max = N_ELEMENTS(few);
+        JsonWalk walk = json_walk(object);
+        bool is_sorted = true;
+
+        while (walk.is_object && json_walk_next(&walk, &members[n].key, &members[n].value)) {
+                is_sorted &= n == 0 || on_compare(&members[n - 1], &members[n]) <= 0;
+                if (++n < n_max)
+                        continue;
+
+                n_max *= 4;
+                many = reallocarray(many, n_max, sizeof(*many));
+                if (!many)
+                        return -ENOMEM;
+                if (members == few)
+                        memcpy(many, few, sizeof(few));
+                members = many;
+        }
+
+        if (!is_sorted)
+                qsort(members, n, sizeof(*members), on_compare);
+        put_members(members, n, out);
+        return buffer_error(out);
+}

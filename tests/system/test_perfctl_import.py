@@ -1,0 +1,166 @@
+"""perfctl import inspection and perfctl submit of what Amun's runner wrote: every shape, failed runs, again and again."""
+
+import json
+import pathlib
+import subprocess
+import unittest
+
+from harness import FIXTURES, PERFCTL, TIMEOUT_S, TestCase
+
+PRINTED = {"@parameters": {"n": 512}, "@result": {"rate": 2.5}, "name": "PiMatmul", "component": "tensorflow"}
+USAGE = {"ru_utime": 1.5, "ru_stime": 0.25, **{f"ru_{key}": 7 for key in (
+    "maxrss", "ixrss", "idrss", "isrss", "minflt", "majflt", "nswap", "inblock", "oublock", "msgsnd", "msgrcv", "nsignals", "nvcsw",
+    "nivcsw")}}
+SHA256 = "5cbc36b86b8d85255de5acea5dda4247da1eb54c9362c638da799712f4853c10"
+
+
+def result(stdout=PRINTED, **more):
+    """As amun's runner writes it."""
+    return {"stdout": stdout, "stderr": "DTYPE set to float32\n", "exit_code": 0, "script_sha256": SHA256, "usage": USAGE,
+            "datetime": "2020-08-18T16:33:32.052043", "hostname": "node17", **more}
+
+
+class Import(TestCase):
+    def write(self, path, document):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(document if isinstance(document, str) else json.dumps(document))
+        return str(path)
+
+    def inspection(self, results, specification=None, name="inspection-matmul-0001"):
+        directory = pathlib.Path(self.temporary_directory()) / name
+        for n, document in results.items():
+            self.write(directory / "results" / str(n) / "result", document)
+        if specification:
+            self.write(directory / "build" / "specification", specification)
+        return directory
+
+    def perfctl(self, *words, status=0):
+        done = self.running.perfctl(*map(str, words))
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def stored(self, name="PiMatmul"):
+        return self.running.get(f"/api/v1/indicators/{name}/results").json["results"]
+
+
+class Submit(Import):
+    def setUp(self):
+        super().setUp()
+        self.running = self.daemon()
+        self.directory = pathlib.Path(self.temporary_directory())
+
+    def test_every_nesting_and_both_forms_of_stdout_are_the_same_indicator(self):
+        inner = result()
+        shapes = [result(), result(json.dumps(PRINTED)), result("warming up\n" + json.dumps(PRINTED) + "\n"),
+                  {"job_log": inner, "specification": {"script": "https://example.org/matmul.py"}}, {"log": inner},
+                  {"job_log": result(json.dumps(PRINTED))}, {**PRINTED, **{k: v for k, v in inner.items() if k != "stdout"}}]
+        files = [self.write(self.directory / f"{i}.json", shape) for i, shape in enumerate(shapes)]
+        self.assertEqual(self.perfctl("submit", *files).stdout, f"{len(shapes)} stored\n")
+        stored = self.stored()
+        self.assertEqual(len(stored), len(shapes))
+        for row in stored:
+            self.assertEqual(row["document"], {**PRINTED, "version": SHA256})
+            self.assertEqual((row["version"], row["time_ms"]), (SHA256, 1597768412052))
+
+    def test_the_scripts_own_version_and_keys_stay(self):
+        plain = {**PRINTED, "version": "2.2", "hostname": "mine", "exit_code": "none", "stdout": 1}
+        self.perfctl("submit", self.write(self.directory / "plain.json", plain),
+                     self.write(self.directory / "wrapped.json", result({**PRINTED, "version": "2.2", "hostname": "mine"})))
+        self.assertCountEqual([row["document"] for row in self.stored()], [plain, {**PRINTED, "version": "2.2", "hostname": "mine"}])
+
+    def test_what_is_wrong_has_its_place(self):
+        for document, text in ((result("hello\n"), "stdout: holds no JSON object with @result, but 'hello"),
+                               (result('{"@result": {"a": 1,}}'), "stdout: holds no indicator: at 1:"),
+                               (result({"@result": {"a": 1}}), "stdout.@parameters: missing"),
+                               ({"job_log": result({**PRINTED, "@result": {"n": 1}})}, "job_log.stdout.@result.n: collision"),
+                               (result(5), "stdout: is an integer, must be what a script prints"),
+                               (result(exit_code=900), "exit_code: must be a whole number"),
+                               (result(datetime="yesterday"), "datetime: 'yesterday' is no time"),
+                               (result("", exit_code=1), "name: a run that failed does not say what it is: give --name"),
+                               (result(json.dumps(PRINTED) + "\n" + json.dumps(PRINTED)), "stdout: holds 2 indicators")):
+            file = self.write(self.directory / "bad.json", document)
+            done = self.perfctl("submit", file, status=1)
+            self.assertIn(f"{file}:1: {text}", done.stderr)
+            self.assertIn("Nothing was sent", done.stderr)
+
+    def test_a_failed_run_is_kept_under_the_name_that_is_given(self):
+        file = self.write(self.directory / "failed.json", result("", exit_code=-9, stderr="Killed\n"))
+        self.perfctl("submit", "--name", "PiMatmul", "--component", "tensorflow", file)
+        self.assertEqual(len(self.stored()), 1)
+        file = self.write(self.directory / "named.json", {"job_log": result("", exit_code=1),
+                                                          "specification": {"script": "https://example.org/a/conv2d.py"}})
+        self.perfctl("submit", file)
+        self.assertEqual(len(self.stored("conv2d")), 1)
+
+
+class Inspections(Import):
+    def setUp(self):
+        super().setUp()
+        self.running = self.daemon()
+
+    def test_a_batch_with_gaps_and_failures_is_imported_once(self):
+        directory = self.inspection({0: result(), 2: result(json.dumps(PRINTED)), 3: result("", exit_code=1),
+                                     11: result(None), "notes": "not a run"},
+                                    {"identifier": "matmul", "base": "ubi8", "batch_size": "20", "script": "https://example.org/m.py",
+                                     "run": {"requests": {"cpu": "500m", "memory": "4Gi"}},
+                                     "environment": [{"name": "OMP_NUM_THREADS", "value": "2"}]})
+        first = self.perfctl("import", "inspection", directory)
+        self.assertRegex(first.stdout, r"^inspection-matmul-0001: batch [0-9a-f]{32}: 4 stored, 2 of them failed\n$")
+        again = self.perfctl("import", "inspection", f"{directory}/")
+        self.assertRegex(again.stdout, r": 0 stored, 4 already there, 2 of them failed\n$")
+        self.assertEqual(first.stdout.split(": ")[1], again.stdout.split(": ")[1])
+        self.assertEqual(len(self.stored()), 4)
+
+        self.write(directory / "results" / "1" / "result", result())
+        more = json.loads(self.perfctl("import", "inspection", "--json", directory).stdout)
+        self.assertEqual((more["stored"], more["duplicate"], more["failed"], more["skipped"]), (1, 4, 2, 0))
+        self.assertEqual(more["inspections"][0]["inspection"], "inspection-matmul-0001")
+
+    def test_a_broken_file_leaves_the_others(self):
+        directory = self.inspection({0: result(), 1: "{\"stdout\": ", 2: "", 3: "[1]", 4: result("nothing"), 5: result()}, "{]")
+        (directory / "results" / "6").mkdir()
+        done = self.perfctl("import", "inspection", directory, status=1)
+        self.assertRegex(done.stdout, ": 2 stored, 5 skipped\n$")
+        for text in ("build/specification:1:2: ", "results/1/result:1:", "results/2/result:1: is empty",
+                     "results/3/result:1: is a list, must be an object", "results/4/result: stdout: holds no JSON object",
+                     f"Cannot read {directory}/results/6/result: No such file"):
+            self.assertIn(text, done.stderr)
+
+    def test_what_is_no_inspection_leaves_the_others(self):
+        good = self.inspection({0: result()})
+        empty = self.inspection({"x": result()}, name="inspection-empty")
+        done = self.perfctl("import", "inspection", "/nonexistent", empty, good, status=1)
+        self.assertIn("Cannot import /nonexistent: No such file or directory: an inspection has results/0/result", done.stderr)
+        self.assertIn(f"Cannot import {empty}: it has no results", done.stderr)
+        self.assertRegex(done.stdout, ": 1 stored\n$")
+
+    def test_all_failed_runs_take_the_scripts_name_or_the_one_given(self):
+        runs = {0: result("", exit_code=1), 1: result("Traceback", exit_code=1)}
+        specification = {"script": "https://example.org/tensorflow/matmul.py"}
+        self.perfctl("import", "inspection", self.inspection(runs, specification))
+        self.assertEqual(len(self.stored("matmul")), 2)
+        self.perfctl("import", "inspection", "--name", "PiMatmul", self.inspection(runs, specification, name="inspection-2"))
+        self.assertEqual(len(self.stored()), 2)
+        done = self.perfctl("import", "inspection", self.inspection(runs, name="inspection-3"), status=1)
+        self.assertIn("results/0/result: name: a run that failed does not say what it is", done.stderr)
+
+    def test_without_perfd_nothing_is_lost(self):
+        directory = self.inspection({0: result(), 1: result()})
+        done = subprocess.run([str(PERFCTL), "import", "inspection", "--socket", "/nonexistent", "--timeout", "0", str(directory)],
+                              text=True, capture_output=True, timeout=TIMEOUT_S)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("Import it again", done.stderr)
+
+    @unittest.skipUnless((FIXTURES / "thoth").is_dir(), "what Amun wrote is not there (PERFD_FIXTURES)")
+    def test_real_inspections(self):
+        directories = sorted((FIXTURES / "thoth").glob("inspection-*"))
+        done = self.perfctl("import", "inspection", *directories)
+        self.assertIn("3 inspections: 12 stored\n", done.stdout)
+        for name, directory in (("PiMatmul", "matmul"), ("PiConv2D", "conv2d")):
+            printed = [json.loads(path.read_text())["stdout"] for path in (FIXTURES / "thoth").glob(f"*{directory}*/results/*/result")]
+            self.assertCountEqual([row["document"]["@result"]["elapsed"] for row in self.stored(name)],
+                                  [document["@result"]["elapsed"] for document in printed])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,94 @@
+/* Conditions as people write them. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "model/condition.h"
+#include "util/scoped.h"
+
+static bool is_met(const char *text, const char *value) {
+        Condition condition;
+
+        assert_int_equal(condition_parse(text, &condition), 0);
+        return condition_is_met(&condition, value ? json_text(value, strlen(value)) : (JsonText){});
+}
+
+static void a_number_equals_what_reads_as_the_same_number(void **state) {
+        (void)state;
+        assert_true(is_met("k=512", "512"));
+        assert_true(is_met("k=512", "512.0"));
+        assert_true(is_met("k=512.0", "512"));
+        assert_true(is_met("k=5.12e2", "512"));
+        assert_false(is_met("k=513", "512"));
+        assert_false(is_met("k=", "0"));
+        assert_false(is_met("k=9007199254740993", "9007199254740992")); /* equal as doubles */
+        assert_true(is_met("k>9007199254740992", "9007199254740993"));
+}
+
+static void a_string_equals_the_same_letters_only(void **state) {
+        (void)state;
+        assert_true(is_met("k=512", "\"512\""));
+        assert_false(is_met("k=512.0", "\"512\""));
+        assert_true(is_met("k=a=b", "\"a=b\""));
+        assert_true(is_met("k=", "\"\""));
+        assert_true(is_met("k=true", "true"));
+        assert_false(is_met("k=1", "true"));
+        assert_true(is_met("k=null", "null"));
+        assert_true(is_met("k=[1,2]", "[1,2]"));
+}
+
+static void relations_of_numbers_hold_for_numbers(void **state) {
+        (void)state;
+        assert_true(is_met("k<2", "1.5"));
+        assert_false(is_met("k<2", "2"));
+        assert_true(is_met("k<=2", "2.0"));
+        assert_true(is_met("k>=-1", "-1"));
+        assert_false(is_met("k>1", "1"));
+        assert_false(is_met("k>1", "\"2\""));
+        assert_true(is_met("k!=2", "3"));
+        assert_false(is_met("k!=2", "2.0"));
+        assert_true(is_met("k!=2", "\"x\""));
+}
+
+static void what_is_not_there_meets_nothing(void **state) {
+        (void)state;
+        assert_false(is_met("k=1", NULL));
+        assert_false(is_met("k!=1", NULL));
+        assert_false(is_met("k<1", NULL));
+}
+
+static void what_is_no_condition_is_refused(void **state) {
+        char large[CONDITION_KEY_MAX + 4];
+        Condition condition;
+
+        (void)state;
+        memset(large, 'k', sizeof(large));
+        memcpy(large + sizeof(large) - 3, "=1", 3);
+        assert_int_equal(condition_parse(large, &condition), CONDITION_MALFORMED);
+        assert_int_equal(condition_parse(large + 1, &condition), 0);
+        assert_int_equal(condition_parse("", &condition), CONDITION_MALFORMED);
+        assert_int_equal(condition_parse("k", &condition), CONDITION_MALFORMED);
+        assert_int_equal(condition_parse("=1", &condition), CONDITION_MALFORMED);
+        assert_int_equal(condition_parse("k!1", &condition), CONDITION_MALFORMED);
+        assert_int_equal(condition_parse("k<many", &condition), CONDITION_NOT_A_NUMBER);
+        assert_int_equal(condition_parse("k>nan", &condition), CONDITION_NOT_A_NUMBER);
+        assert_int_equal(condition_parse("k<", &condition), CONDITION_NOT_A_NUMBER);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_number_equals_what_reads_as_the_same_number),
+                cmocka_unit_test(a_string_equals_the_same_letters_only),
+                cmocka_unit_test(relations_of_numbers_hold_for_numbers),
+                cmocka_unit_test(what_is_not_there_meets_nothing),
+                cmocka_unit_test(what_is_no_condition_is_refused),
+        };
+
+        return cmocka_run_group_tests_name("condition", tests, NULL, NULL);
+}

@@ -1,0 +1,229 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sys/stat.h>
+
+#include "client/host_facts.h"
+#include "tests/unit/tree.h"
+
+static void read_root(const char *root, HostFacts *ret) {
+        scoped(closep) int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        assert_true(fd >= 0);
+        host_facts_read(fd, ret);
+}
+
+static void processors_are_told_by_model_and_number(void **state) {
+        HostFacts facts;
+
+        (void)state;
+        read_root(TREES "host-x86", &facts);
+        assert_string_equal(facts.cpu.model, "Example(R) Xeon(R) 8480");
+        assert_string_equal(facts.cpu.vendor, "GenuineIntel");
+        assert_int_equal(facts.cpu.family, 6);
+        assert_int_equal(facts.cpu.model_number, 143);
+        assert_int_equal(facts.cpu.stepping, 8);
+        assert_string_equal(facts.cpu.flags, "sse4_1 sse4_2 avx f16c fma avx2 bmi2 avx512f avx512bw avx512_vnni amx_tile popcnt");
+}
+
+static void a_thread_that_is_offline_does_not_count_but_its_core_does(void **state) {
+        HostFacts facts;
+
+        (void)state;
+        read_root(TREES "host-x86", &facts);
+        assert_int_equal(facts.cpu.threads, 7);
+        assert_int_equal(facts.cpu.cores, 4);
+        assert_int_equal(facts.cpu.sockets, 2);
+        assert_int_equal(facts.cpu.smt, 1);
+        assert_int_equal(facts.n_numa_nodes, 2);
+}
+
+static void caches_memory_and_governor_are_read(void **state) {
+        HostFacts facts;
+
+        (void)state;
+        read_root(TREES "host-x86", &facts);
+        assert_int_equal(facts.cpu.l1d_bytes, 48 << 10);
+        assert_int_equal(facts.cpu.l1i_bytes, 32 << 10);
+        assert_int_equal(facts.cpu.l2_bytes, 2 << 20);
+        assert_int_equal(facts.cpu.l3_bytes, 105 << 20);
+        assert_int_equal(facts.memory_bytes, UINT64_C(16) << 30);
+        assert_string_equal(facts.cpu.governor, "performance");
+        assert_string_equal(facts.hostname, "node17");
+        assert_string_equal(facts.kernel, "5.14.0-427.el9.x86_64");
+        assert_string_equal(facts.os_id, "rocky");
+        assert_string_equal(facts.os_version, "9.4");
+        assert_string_equal(facts.os_name, "Rocky Linux");
+}
+
+static void governors_that_differ_are_mixed(void **state) {
+        char root[64];
+        HostFacts facts;
+
+        (void)state;
+        tree_copy("host-x86", root);
+        tree_write(root, "sys/devices/system/cpu/cpufreq/policy2/scaling_governor", "powersave\n");
+        read_root(root, &facts);
+        tree_remove(root);
+        assert_string_equal(facts.cpu.governor, "mixed");
+}
+
+static void cards_of_both_lists_are_there_once(void **state) {
+        HostFacts facts;
+
+        (void)state;
+        read_root(TREES "host-x86", &facts);
+        assert_int_equal(facts.n_gpus, 4);
+        assert_string_equal(facts.gpus[0].vendor, "aspeed");
+        assert_string_equal(facts.gpus[1].pci_address, "0000:3b:00.0");
+        assert_string_equal(facts.gpus[1].pci_id, "10de:20b5");
+        assert_string_equal(facts.gpus[1].model, "NVIDIA A100 80GB PCIe");
+        assert_string_equal(facts.gpus[2].pci_id, "");
+        assert_string_equal(facts.gpus[2].driver, "nvidia");
+        assert_string_equal(facts.gpus[3].model, "AMD Instinct MI210");
+        assert_string_equal(facts.gpus[3].driver, "amdgpu");
+        assert_int_equal(facts.gpus[3].memory_bytes, 68702699520);
+}
+
+static void arm_says_numbers_of_which_names_are_made(void **state) {
+        HostFacts facts;
+
+        (void)state;
+        read_root(TREES "host-arm", &facts);
+        assert_string_equal(facts.cpu.vendor, "ARM");
+        assert_string_equal(facts.cpu.model, "Neoverse-V1");
+        assert_int_equal(facts.cpu.model_number, 0xd40);
+        assert_int_equal(facts.cpu.stepping, 1);
+        assert_int_equal(facts.cpu.threads, 4);
+        assert_int_equal(facts.cpu.cores, 0);
+        assert_int_equal(facts.cpu.smt, -1);
+        assert_string_equal(facts.cpu.flags, "asimd aes atomics asimdhp asimddp sve");
+        assert_string_equal(facts.os_id, "debian");
+        assert_int_equal(facts.memory_bytes, 0);
+}
+
+static void a_core_without_a_name_keeps_its_number(void **state) {
+        CpuFacts facts;
+
+        (void)state;
+        cpu_facts_init(&facts);
+        cpuinfo_parse("processor : 0\nCPU implementer : 0x48\nCPU part : 0xd01\n", &facts);
+        assert_string_equal(facts.model, "HiSilicon part 0xd01");
+        cpu_facts_init(&facts);
+        cpuinfo_parse("processor : 0\nCPU implementer : 0x99\nCPU part : 0x1\n", &facts);
+        assert_string_equal(facts.vendor, "implementer 0x99");
+        cpu_facts_init(&facts);
+        cpuinfo_parse("processor\t: 0\ncpu\t\t: POWER9, altivec supported\nclock\t: 2300MHz\n", &facts);
+        assert_string_equal(facts.model, "POWER9, altivec supported");
+}
+
+static void nonsense_is_not_known(void **state) {
+        HostFacts facts;
+        CpuFacts cpu;
+
+        (void)state;
+        cpu_facts_init(&cpu);
+        cpuinfo_parse(":\n: :\nprocessor\nmodel name\t: \xff\x01\nmodel\t: -3\nstepping: 99999999999999999999\nflags", &cpu);
+        assert_string_equal(cpu.model, "");
+        assert_int_equal(cpu.model_number, -1);
+        assert_int_equal(cpu.stepping, -1);
+        read_root(TREES "garbage", &facts);
+        read_root(TREES "cut", &facts);
+        read_root("tests/data", &facts);
+        assert_int_equal(facts.cpu.threads, 0);
+        assert_int_equal(facts.n_gpus, 0);
+        assert_string_equal(facts.os_id, "");
+}
+
+static void only_what_is_known_becomes_a_member(void **state) {
+        scoped(arena_deinit) Arena arena = {};
+        HostFacts facts;
+        Object run;
+        Value value;
+
+        (void)state;
+        assert_int_equal(arena_init(&arena, HOST_FACTS_ARENA_BYTES + 4096), 0);
+        object_init(&run, &arena, 3);
+        read_root("tests/data", &facts);
+        host_facts_put(&facts, &run);
+        assert_int_equal(object_end(&run, &value), 0);
+        assert_int_equal(value.n_members, 0);
+
+        read_root(TREES "host-x86", &facts);
+        object_init(&run, &arena, 3);
+        host_facts_put(&facts, &run);
+        assert_int_equal(object_end(&run, &value), 0);
+        assert_string_equal(value_get_string(&value, "kernel"), "5.14.0-427.el9.x86_64");
+        assert_int_equal(value_get(value_get(&value, "host"), "gpus")->n_items, 4);
+        assert_int_equal(value_get(value_get(value_get(&value, "host"), "cpu"), "flags")->n_items, 12);
+        assert_string_equal(value_get_string(value_get(&value, "os"), "id"), "rocky");
+}
+
+/* The most there can be must fit what is said of it. */
+static void the_largest_machine_fits_its_arena(void **state) {
+        scoped(arena_deinit) Arena arena = {};
+        HostFacts facts;
+        Object run;
+        Value value;
+
+        (void)state;
+        host_facts_init(&facts);
+        memset(facts.cpu.model, 'x', FACT_TEXT_MAX - 1);
+        for (size_t i = 0; i + 1 < CPU_FLAGS_MAX - 1; i += 2)
+                memcpy(facts.cpu.flags + i, "a ", 3);
+        facts.n_gpus = GPUS_MAX;
+        for (size_t i = 0; i < GPUS_MAX; i++) {
+                memset(facts.gpus[i].model, 'x', sizeof(facts.gpus[i].model) - 1);
+                (void)strcpy(facts.gpus[i].pci_id, "10de:1db1");
+                (void)strcpy(facts.gpus[i].pci_address, "0000:3b:00.0");
+                (void)strcpy(facts.gpus[i].driver, "amdgpu");
+                (void)strcpy(facts.gpus[i].vendor, "amd");
+        }
+        assert_int_equal(arena_init(&arena, HOST_FACTS_ARENA_BYTES), 0);
+        object_init(&run, &arena, 3);
+        host_facts_put(&facts, &run);
+        assert_int_equal(object_end(&run, &value), 0);
+}
+
+static void a_version_is_what_a_link_leads_to(void **state) {
+        char directory[] = "/tmp/perfd-test-XXXXXX", path[128], file[128], version[PROGRAM_VERSION_MAX] = "";
+
+        (void)state;
+        assert_non_null(mkdtemp(directory));
+        (void)snprintf(path, sizeof(path), "/nonexistent::%s", directory);
+        (void)snprintf(file, sizeof(file), "%s/python3.11", directory);
+        assert_true(close(open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0755)) == 0);
+        (void)snprintf(file, sizeof(file), "%s/python3", directory);
+        assert_int_equal(symlink("python3.11", file), 0);
+        (void)snprintf(file, sizeof(file), "%s/gcc", directory);
+        assert_true(close(open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0755)) == 0);
+
+        assert_true(program_version(path, "python3", version));
+        assert_string_equal(version, "3.11");
+        assert_false(program_version(path, "gcc", version)); /* no link: its name does not say */
+        assert_false(program_version(path, "python3.11", version));
+        assert_false(program_version("", "python3", version));
+        tree_remove(directory);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(processors_are_told_by_model_and_number),
+                cmocka_unit_test(a_thread_that_is_offline_does_not_count_but_its_core_does),
+                cmocka_unit_test(caches_memory_and_governor_are_read),
+                cmocka_unit_test(governors_that_differ_are_mixed),
+                cmocka_unit_test(cards_of_both_lists_are_there_once),
+                cmocka_unit_test(arm_says_numbers_of_which_names_are_made),
+                cmocka_unit_test(a_core_without_a_name_keeps_its_number),
+                cmocka_unit_test(nonsense_is_not_known),
+                cmocka_unit_test(only_what_is_known_becomes_a_member),
+                cmocka_unit_test(the_largest_machine_fits_its_arena),
+                cmocka_unit_test(a_version_is_what_a_link_leads_to),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

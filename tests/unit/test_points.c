@@ -1,0 +1,323 @@
+/* Numbers of results by conditions: indexed, not indexed, and on the way between. */
+
+#include "measured.h"
+
+#include "store/questions.h"
+
+static int setup(void **state) {
+        Place *place = calloc(1, sizeof(*place));
+        StoreConfig config;
+
+        assert_non_null(place);
+        place_make(place);
+        config = place_config(place);
+        config.is_volatile = true;
+        place_open_with(place, &config);
+        *state = place;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Place *place = *state;
+
+        place_remove(place);
+        free(place);
+        return 0;
+}
+
+static const char *const questions[][4] = {
+        {}, /* all */
+        { "matrix_size=512" },
+        { "matrix_size=512.0" },
+        { "matrix_size=5.12e2" },
+        { "matrix_size>256" },
+        { "matrix_size>=256", "matrix_size<1024" },
+        { "matrix_size<=256" },
+        { "matrix_size!=512" },
+        { "matrix_size=many" },
+        { "dtype=float32" },
+        { "dtype=512" }, /* a string that reads like a number */
+        { "dtype=512.0" },
+        { "dtype=int \"8\"" },
+        { "dtype>5" }, /* no string is larger than a number */
+        { "reps=50", "dtype=float32", "matrix_size=1024" }, /* reps is not indexed */
+        { "reps>50" },
+        { "component=pytorch", "version=2.1" },
+        { "version!=2.1" },
+        { "@parameters.matrix_size=512", "component!=pytorch" },
+        { "@parameters.component=pytorch" }, /* there is no such parameter */
+        { "no_such_key=1" },
+        { "no_such_key!=1" },
+        { "matrix_size=512' OR 1=1 --" },
+};
+#define N_QUESTIONS_HERE N_ELEMENTS(questions)
+
+static void assert_same(const Sum *a, const Sum *b) {
+        assert_int_equal(a->n, b->n);
+        assert_int_equal(a->n_failed, b->n_failed);
+        assert_int_equal(a->times, b->times);
+        assert_true(fabs(a->rates - b->rates) <= 1e-9 * fabs(b->rates));
+        assert_true(fabs(a->elapsed - b->elapsed) <= 1e-9 * fabs(b->elapsed));
+}
+
+/* From documents, which is how it is without a model. */
+static void ask_all(Reader *reader, Sum ret[static N_QUESTIONS_HERE]) {
+        for (size_t i = 0; i < N_QUESTIONS_HERE; i++)
+                ret[i] = sum_of(reader, questions[i], NULL);
+}
+
+static void assert_all_same(Reader *reader, const Sum expected[static N_QUESTIONS_HERE]) {
+        Sum sums[N_QUESTIONS_HERE];
+
+        ask_all(reader, sums);
+        for (size_t i = 0; i < N_QUESTIONS_HERE; i++)
+                assert_same(&sums[i], &expected[i]);
+}
+
+static void an_index_answers_as_the_documents_do(void **state) {
+        Place *place = *state;
+        Sum from_documents[N_QUESTIONS_HERE];
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+
+        put_measured(place->store, 1, 181, NULL);
+        ask_all(place->reader, from_documents);
+        assert_int_equal(from_documents[0].n, 180);
+        assert_int_equal(from_documents[0].n_failed, 18);
+        assert_int_equal(from_documents[1].n, 60);
+        assert_int_equal(from_documents[2].n, 60);
+        assert_int_equal(from_documents[8].n, 0);
+        assert_int_equal(from_documents[10].n, 60);
+        assert_int_equal(from_documents[11].n, 0);
+        assert_int_equal(from_documents[12].n, 60);
+        assert_int_equal(from_documents[13].n, 0);
+        assert_int_equal(from_documents[16].n, 90);
+        assert_int_equal(from_documents[19].n, 0);
+        assert_int_equal(from_documents[22].n, 0);
+        assert_int_equal(sum_of(place->reader, NULL, "pytorch").n, 90);
+
+        assert_int_equal(teardown(state) + setup(state), 0);
+        place = *state;
+        put_measured(place->store, 1, 181, &model);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM point"), 180);
+        assert_int_equal(ask_place(place, "SELECT max(indexed_from) FROM indicator"), 0);
+        assert_all_same(place->reader, from_documents);
+        assert_int_equal(sum_of(place->reader, NULL, "pytorch").n, 90);
+}
+
+static void results_from_before_their_model_are_indexed_when_it_comes(void **state) {
+        Place *place = *state;
+        Sum expected[N_QUESTIONS_HERE];
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+
+        put_measured(place->store, 1, 1000, NULL);
+        ask_all(place->reader, expected);
+        assert_int_equal(store_put_model(place->store, &(StoreModel){ .model = &model, .uid = 1000 }, (StoreCookie){ 5000, 1 }), 0);
+        assert_int_equal(outcome_of(place->store, 5000), STORE_DONE);
+
+        /* Whatever is indexed by now, and after a restart in between. */
+        assert_all_same(place->reader, expected);
+        place_close(place);
+        place_open(place);
+        assert_all_same(place->reader, expected);
+        EVENTUALLY(ask_place(place, "SELECT max(indexed_from) FROM indicator") == 0);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM point"), 999);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM result WHERE series IS NULL"), 0);
+        assert_all_same(place->reader, expected);
+}
+
+static void a_model_that_changes_has_its_results_indexed_anew(void **state) {
+        Place *place = *state;
+        Sum expected[N_QUESTIONS_HERE];
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+        const IndicatorModel *models[] = { &model };
+
+        put_measured(place->store, 1, 600, &model);
+        ask_all(place->reader, expected);
+
+        properties[0].index = INDEX_NONE;
+        properties[2].index = INDEX_INT;
+        assert_int_equal(store_put_declared_models(place->store, models, 1), 0);
+        EVENTUALLY(ask_place(place, "SELECT count(*) FROM property WHERE key = 'reps'") > 0 &&
+                   ask_place(place, "SELECT max(indexed_from) FROM indicator") == 0);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM property WHERE key = 'matrix_size'"), 0);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM point"), 599);
+        assert_all_same(place->reader, expected);
+}
+
+static void results_without_a_model_among_others_are_answered_right(void **state) {
+        Place *place = *state;
+        Sum expected[N_QUESTIONS_HERE];
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+
+        put_measured(place->store, 1, 300, NULL);
+        ask_all(place->reader, expected);
+
+        assert_int_equal(teardown(state) + setup(state), 0);
+        place = *state;
+        put_measured(place->store, 1, 100, &model);
+        put_measured(place->store, 100, 200, NULL);
+        put_measured(place->store, 200, 300, &model);
+        assert_all_same(place->reader, expected);
+        EVENTUALLY(ask_place(place, "SELECT max(indexed_from) FROM indicator") == 0);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM point"), 299);
+        assert_all_same(place->reader, expected);
+}
+
+static void the_same_result_again_leaves_nothing_in_the_index(void **state) {
+        Place *place = *state;
+        Measured measured, other;
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+
+        measured_make(&measured, 7, "tensorflow", "float32", 512, 300);
+        measured_make(&other, 7, "tensorflow", "float64", 99, 300);
+        measured.submission.model = other.submission.model = &model;
+        assert_int_equal(put_one(place->store, &measured.submission, 1), STORE_DONE);
+        assert_int_equal(put_one(place->store, &measured.submission, 2), STORE_DUPLICATE);
+        assert_int_equal(put_one(place->store, &other.submission, 3), STORE_DUPLICATE);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM point"), 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM series"), 1);
+}
+
+static void removed_results_leave_the_index_too(void **state) {
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+
+        put_measured(place->store, 1, 500, &model);
+        assert_true(ask_place(place, "SELECT count(*) FROM series") > 0);
+        config.is_volatile = true;
+        config.keep_results_ns = NS_PER_S; /* they are of 1970 */
+        store_configure(place->store, &config);
+        EVENTUALLY(ask_place(place, "SELECT count(*) FROM result") == 0);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM point"), 0);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM series"), 0);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM property"), 0);
+
+        /* Nobody remembers a series that went. */
+        put_measured(place->store, 600, 700, &model);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM point WHERE series NOT IN (SELECT id FROM series)"), 0);
+}
+
+/* --- plans --------------------------------------------------------------------------------------- */
+
+static void assert_plan(const Place *place, unsigned question, const char *step) {
+        char sql[QUESTION_SQL_MAX], explain[QUESTION_SQL_MAX + 32], path[PATH_MAX];
+        sqlite3_stmt *statement;
+        bool is_there = false;
+        sqlite3 *db;
+
+        question_write_sql(question, sql);
+        (void)snprintf(explain, sizeof(explain), "EXPLAIN QUERY PLAN %s", sql);
+        place_path(place, "perfd.db", path);
+        assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_prepare_v2(db, explain, -1, &statement, NULL), SQLITE_OK);
+        while (sqlite3_step(statement) == SQLITE_ROW) {
+                const char *detail = (const char *)sqlite3_column_text(statement, 3);
+
+                assert_null(strstr(detail, "SCAN"));
+                is_there |= strcmp(detail, step) == 0;
+        }
+        assert_true(is_there);
+        sqlite3_finalize(statement);
+        sqlite3_close(db);
+}
+
+static void an_indexed_parameter_is_a_search_in_an_index(void **state) {
+        const Place *place = *state;
+
+        assert_plan(place, QUESTION_SERIES_EQUAL, "SEARCH p USING PRIMARY KEY (name=? AND component=? AND key=? AND value=?)");
+        assert_plan(place, QUESTION_SERIES_RANGE,
+                    "SEARCH p USING PRIMARY KEY (name=? AND component=? AND key=? AND value>? AND value<?)");
+        assert_plan(place, QUESTION_SERIES, "SEARCH s USING INDEX series_by_pair (name=? AND component=? AND shape=?)");
+        assert_plan(place, QUESTION_POINTS, "SEARCH point USING PRIMARY KEY (series=? AND time_ms>? AND time_ms<?)");
+        assert_plan(place, QUESTION_BATCH, "SEARCH r USING INDEX result_by_batch (batch=?)");
+}
+
+/* --- models and batches -------------------------------------------------------------------------- */
+
+static void registered_models_are_there_at_the_next_start(void **state) {
+        scoped(stored_models_freep) StoredModels *models = NULL;
+        Place *place = *state;
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+        const IndicatorModel *declared[] = { &model };
+        Value document = string_value("as declared");
+        ModelRow row;
+
+        model.document = &document;
+        assert_int_equal(store_put_declared_models(place->store, declared, 1), 0);
+        for (uint64_t cookie = 1; cookie < 3; cookie++) {
+                StoreModel registered = { .model = &model, .uid = 1000 + (uint32_t)cookie, .by_admin = true };
+
+                assert_int_equal(store_put_model(place->store, &registered, (StoreCookie){ cookie, 1 }), 0);
+                assert_int_equal(outcome_of(place->store, cookie), STORE_DONE);
+        }
+        assert_int_equal(store_models(place->store, &models), 0);
+        assert_int_equal(models->n, 1);
+        assert_string_equal(models->items[0].document, "\"as declared\"");
+        assert_int_equal(models->items[0].uid, 1002);
+        assert_true(models->items[0].by_admin);
+
+        assert_int_equal(reader_models(place->reader, "PiMatmul"), 0);
+        assert_int_equal(reader_next_model(place->reader, &row), 0);
+        assert_null(row.component);
+        assert_true(json_text_is_string(json_text_find(json_text_find(row.results, "rate"), "unit"), "GFLOP/s", 7));
+        assert_true(json_text_is_string(json_text_find(json_text_find(row.results, "elapsed"), "direction"), "lower", 5));
+
+        /* Those of files are forgotten when they are told anew. */
+        assert_int_equal(store_put_declared_models(place->store, NULL, 0), 0);
+        EVENTUALLY(ask_place(place, "SELECT count(*) FROM model") == 1);
+}
+
+static void a_batch_is_found_in_its_order(void **state) {
+        Place *place = *state;
+        Member exit[] = { { "stderr", string_value("Killed") } };
+        Value run = { .type = VALUE_OBJECT, .members = exit, .n_members = 1 };
+        Measured measured;
+        BatchRow row;
+
+        for (uint64_t i = 0; i < 5; i++) {
+                measured_make(&measured, 100 + i, "tensorflow", "float32", 512, 300);
+                measured.submission.has_batch = true;
+                memset(measured.submission.batch, 0xab, 16);
+                measured.submission.batch_index = (uint32_t)(4 - i);
+                measured.submission.run = &run;
+                measured.submission.has_exit_status = true;
+                measured.submission.exit_status = i == 3 ? 137 : 0;
+                if (i == 3)
+                        measured.submission.indicator.document = NULL;
+                assert_int_equal(put_one(place->store, &measured.submission, i + 1), STORE_DONE);
+        }
+
+        assert_int_equal(reader_batch(place->reader, measured.submission.batch), 0);
+        for (uint64_t i = 0; i < 5; i++) {
+                assert_int_equal(reader_next_batch(place->reader, &row), 0);
+                assert_int_equal(row.batch_index, i);
+                assert_int_equal(row.exit_status, i == 1 ? 137 : 0);
+                assert_true(json_text_is_string(json_text_find(row.run, "stderr"), "Killed", 6));
+                assert_int_equal(json_text_kind(json_text_find(row.document, "@result")), i == 1 ? JSON_KIND_NONE : JSON_KIND_OBJECT);
+        }
+        assert_int_equal(reader_next_batch(place->reader, &row), READER_END);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(an_index_answers_as_the_documents_do, setup, teardown),
+                cmocka_unit_test_setup_teardown(results_from_before_their_model_are_indexed_when_it_comes, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_model_that_changes_has_its_results_indexed_anew, setup, teardown),
+                cmocka_unit_test_setup_teardown(results_without_a_model_among_others_are_answered_right, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_same_result_again_leaves_nothing_in_the_index, setup, teardown),
+                cmocka_unit_test_setup_teardown(removed_results_leave_the_index_too, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_indexed_parameter_is_a_search_in_an_index, setup, teardown),
+                cmocka_unit_test_setup_teardown(registered_models_are_there_at_the_next_start, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_batch_is_found_in_its_order, setup, teardown),
+        };
+
+        return cmocka_run_group_tests_name("points", tests, NULL, NULL);
+}
