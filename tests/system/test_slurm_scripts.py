@@ -192,9 +192,7 @@ class Trouble(ScriptsTestCase):
         self.assertEqual(self.jobs(daemon)["4711"]["state"], "finished")
 
     def test_they_take_less_than_20_ms(self):
-        if IS_SANITIZED:
-            self.skipTest("the sanitizers' time is not ours")
-        daemon = self.daemon()
+        daemon, limit_s = self.daemon(), 2 if IS_SANITIZED else 0.020
 
         def shortest(commands):
             times = []
@@ -209,5 +207,5 @@ class Trouble(ScriptsTestCase):
             seconds = shortest(self.command(name, daemon.socket, SLURM_JOB_ID=str(i), SLURM_JOB_EXIT_CODE2="0:0")
                                for i in range(N_TIMED))
             print(f"{name}: {seconds * 1000:.1f} ms, {seconds / bare:.1f} times as long as nothing at all")
-            self.assertLess(seconds, 0.020)
+            self.assertLess(seconds, limit_s)
         self.assertEqual({self.end_of(job) for job in self.jobs(daemon).values()}, {("finished", 0)})

@@ -43,7 +43,7 @@ static void assert_wrong(const char *line, uint64_t accepted, const char *words)
 }
 
 #define ALL (OPTION(JOB) | OPTION(TIMEOUT) | OPTION(JSON) | OPTION(LABEL) | OPTION(RANK) | OPTION(LIMIT) | OPTION(VERBOSE) | \
-             OPTION(EXIT_STATUS) | OPTION(STATE) | OPTION(INDICATOR) | OPTION(INTERVAL) | OPTION(PID) | \
+             OPTION(EXIT_STATUS) | OPTION(STATE) | OPTION(INDICATOR) | OPTION(INTERVAL) | OPTION(PID) | OPTION(UID) | \
              OPTION(RANKS) | OPTION(NODE) | OPTION(NODES) | OPTIONS_GLOBAL)
 
 static void options_and_arguments_may_stand_in_any_order(void **state) {
@@ -145,6 +145,8 @@ static void values_are_checked_in_words(void **state) {
         assert_wrong("--rank -1", ALL, "--rank expects a number from 0, not '-1'");
         assert_wrong("--rank 9223372036854775808", ALL, "--rank expects");
         assert_wrong("--pid 0", ALL, "from 1 to 2147483647");
+        assert_wrong("--uid alice", ALL, "--uid expects a number from 0 to 4294967294, not 'alice'");
+        assert_wrong("--uid 4294967295", ALL, "--uid expects");
         assert_wrong("--exit-status 256", ALL, "from 0 to 255");
         assert_wrong("--limit 0", ALL, "from 1 to 1000");
         assert_wrong("--timeout soon", ALL, "such as 5, 0.5 or 250ms");

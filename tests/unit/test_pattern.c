@@ -194,9 +194,8 @@ static void what_can_match_in_many_ways_takes_no_longer(void **state) {
         PatternMatch match;
 
         (void)state;
-        for (size_t i = 0; i + 1 < sizeof(path); i += 2)
-                memcpy(path + i, "/a", 3);
-        path[sizeof(path) - 1] = '\0';
+        for (size_t i = 0; i + 1 < sizeof(path); i++)
+                path[i] = "/a"[i % 2];
         memset(name, 'a', sizeof(name) - 1);
         name[0] = '/';
         for (int i = 0; i < 100; i++) {
