@@ -45,6 +45,7 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_NAMES] = { "names", "WHICH", "Names in the list: sanitised or raw", 0 },
         [OPTION_PREFIX] = { "prefix", "TEXT", "What each name in the list begins with", 0 },
         [OPTION_COMPAT] = { "compat", NULL, "As perf.py reads it: totals since boot", 0 },
+        [OPTION_FORMAT] = { "format", "FORMAT", "How to print it: json, rdf, sql", 0 },
         [OPTION_OUTPUT] = { "output", "FILE", "Write to a file instead of standard output", 0 },
         [OPTION_COMPONENT] = { "component", "NAME", "What was measured by runs that failed to say it", 0 },
 };
@@ -317,6 +318,9 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_number(options, id, value, 1, LATENCY_LENGTH_MAX, &options->batch_length);
         case OPTION_OUTPUT:
                 options->output = value;
+                return 0;
+        case OPTION_FORMAT:
+                options->format = value;
                 return 0;
         case OPTION_NAMES:
                 return parse_names(options, value);

@@ -50,6 +50,7 @@ typedef enum OptionId {
         OPTION_PREFIX,
         OPTION_COMPAT,
         OPTION_OUTPUT,
+        OPTION_FORMAT,
         OPTION_COMPONENT,
         N_OPTIONS,
 } OptionId;
@@ -86,6 +87,7 @@ typedef struct Options {
         const char *name;
         const char *component; /* of an indicator */
         const char *output; /* file to write to */
+        const char *format; /* to write; NULL: not given. Which there are, the command knows */
         const char *prefix; /* of the names of metrics */
         const char *labels[JOB_LABELS_MAX]; /* key=value, checked */
         size_t n_labels;

@@ -8,7 +8,7 @@ _perfctl_jobs() {
 _perfctl() {
         local cur prev command='' word i options
         local globals='--help --socket --http-socket --no-color'
-        local commands='run submit report metrics watch job status doctor mark time export import flush help'
+        local commands='run submit report metrics watch job status doctor mark time export import indicator flush help'
 
         COMPREPLY=()
         cur=${COMP_WORDS[COMP_CWORD]}
@@ -19,7 +19,7 @@ _perfctl() {
                 case $word in
                 --socket|--http-socket) ((i++)) ;;
                 -*) ;;
-                job|export|import) [[ $i -lt $((COMP_CWORD - 1)) ]] && command="$word ${COMP_WORDS[i+1]}" || command=$word; break ;;
+                job|export|import|indicator) [[ $i -lt $((COMP_CWORD - 1)) ]] && command="$word ${COMP_WORDS[i+1]}" || command=$word; break ;;
                 *) command=$word; break ;;
                 esac
         done
@@ -46,6 +46,7 @@ _perfctl() {
         --job|-j) mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur"); return ;;
         --indicator|-i) mapfile -t COMPREPLY < <(compgen -W 'auto yes no' -- "$cur"); return ;;
         --enclosure) mapfile -t COMPREPLY < <(compgen -W 'scope cgroup subreaper none' -- "$cur"); return ;;
+        --format) mapfile -t COMPREPLY < <(compgen -W 'json rdf sql' -- "$cur"); return ;;
         --names) mapfile -t COMPREPLY < <(compgen -W 'sanitised raw' -- "$cur"); return ;;
         --state) mapfile -t COMPREPLY < <(compgen -W 'running finished interrupted' -- "$cur"); return ;;
         --uid) mapfile -t COMPREPLY < <(compgen -W "$(cut -d : -f 3 /etc/passwd)" -- "$cur"); return ;;
@@ -71,6 +72,9 @@ _perfctl() {
         time)          options="$globals --job --" ;;
         'import inspection') options="$globals --name --component --timeout --json" ;;
         'export perf-report') options="$globals --compat --output" ;;
+        'indicator register') options="$globals --timeout" ;;
+        'indicator models') options="$globals --json" ;;
+        'indicator schema') options="$globals --format" ;;
         flush)         options="$globals --timeout --spool --json" ;;
         *)             options=$globals ;;
         esac
@@ -89,6 +93,8 @@ _perfctl() {
                 else
                         mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur")
                 fi ;;
+        indicator)     mapfile -t COMPREPLY < <(compgen -W 'register models schema' -- "$cur") ;;
+        'indicator register'|'indicator schema') mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         import)        mapfile -t COMPREPLY < <(compgen -W 'inspection' -- "$cur") ;;
         'import inspection') mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
         export)        mapfile -t COMPREPLY < <(compgen -W 'perf-report' -- "$cur") ;;

@@ -27,5 +27,8 @@ int cmd_doctor(const Options *options);
 int cmd_mark(const Options *options);
 int cmd_time(const Options *options);
 int cmd_export_perf_report(const Options *options);
+int cmd_indicator_register(const Options *options);
+int cmd_indicator_models(const Options *options);
+int cmd_indicator_schema(const Options *options);
 int cmd_flush(const Options *options);
 int cmd_import_inspection(const Options *options);

@@ -21,4 +21,5 @@ void answer_job_samples(Exchange *exchange);
 
 void answer_indicators(Exchange *exchange);
 void answer_indicator_results(Exchange *exchange);
+void answer_models(Exchange *exchange);
 void answer_results(Exchange *exchange);

@@ -36,6 +36,15 @@ void answer_indicators(Exchange *exchange) {
         json_object_end(&json);
 }
 
+void answer_models(Exchange *exchange) {
+        if (!exchange->snapshot->models) {
+                (void)exchange_error(exchange, 503, "perfd is out of memory at the moment");
+                return;
+        }
+
+        buffer_puts(exchange->body, exchange->snapshot->models);
+}
+
 static void write_result(Json *json, const ResultRow *row) {
         char id[2 * sizeof(row->id) + 1];
 

@@ -19,6 +19,7 @@ static const Route table[] = {
         { "/api/v1/jobs/{id}/samples",          "",                                           false, answer_job_samples },
         { "/api/v1/indicators",                 "",                                           false, answer_indicators },
         { "/api/v1/indicators/{name}/results",  "component job since_ms until_ms limit page", false, answer_indicator_results },
+        { "/api/v1/models",                     "",                                           true,  answer_models },
         { "/api/v1/results",                    "name component job since_ms until_ms limit page", false, answer_results },
 };
 
