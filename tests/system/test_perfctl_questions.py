@@ -92,6 +92,14 @@ class Questions(WithJobs):
         self.assertEqual(self.running.perfctl("report", "../node").returncode, 2)
         self.assertEqual(self.running.perfctl("job", "show", "a b").returncode, 2)
 
+    def test_an_id_of_dots_is_an_id(self):
+        for job in (".", ".."):
+            self.assertEqual(self.running.perfctl("job", "begin", job).returncode, 0)
+            self.assertEqual(self.running.perfctl("job", "end", job).returncode, 0)
+            result = self.running.perfctl("report", job)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual(result.stdout.split()[:2], ["Job", job])
+
     def test_jobs_are_listed(self):
         lines = self.ask("job", "list").splitlines()
         self.assertEqual(lines[0].split(), ["JOB", "STATE", "BEGAN", "DURATION", "EXIT", "USER", "NAME"])
