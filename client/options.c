@@ -48,6 +48,14 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_FORMAT] = { "format", "FORMAT", "How to print it: json, rdf, sql", 0 },
         [OPTION_OUTPUT] = { "output", "FILE", "Write to a file instead of standard output", 0 },
         [OPTION_COMPONENT] = { "component", "NAME", "What was measured by runs that failed to say it", 0 },
+        [OPTION_DIRECTORY] = { "output", "DIRECTORY", "Where the points' directories go", 0 },
+        [OPTION_DRY_RUN] = { "dry-run", NULL, "Only list the points", 0 },
+        [OPTION_KEEP_GOING] = { "keep-going", "WHEN", "After a point that failed: yes or no (yes)", 0 },
+        [OPTION_RETRY_FAILED] = { "retry-failed", NULL, "Run recorded points that failed again", 0 },
+        [OPTION_JOBS] = { "jobs", "N", "Points at once (1, or one for each node)", 0 },
+        [OPTION_LAUNCHER] = { "launcher", "WORDS", "What starts a command: 'srun -N1 -w {node}'", 0 },
+        [OPTION_NODE_LIST] = { "nodes", "A,B,C", "What {node} stands for, in turn", 0 },
+        [OPTION_NO_PERFD] = { "no-perfd", NULL, "Make no jobs of the points", 0 },
 };
 
 void options_init(Options *options) {
@@ -163,6 +171,14 @@ static int parse_names(Options *options, const char *value) {
                 return wrong(options, OPTION_NAMES, value, "sanitised or raw");
 
         options->has_raw_names = strcmp(value, "raw") == 0;
+        return 0;
+}
+
+static int parse_keep_going(Options *options, const char *value) {
+        if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
+                return wrong(options, OPTION_KEEP_GOING, value, "yes or no");
+
+        options->stops_at_failure = strcmp(value, "no") == 0;
         return 0;
 }
 
@@ -316,7 +332,18 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_number(options, id, value, 1, INT64_MAX, &options->count);
         case OPTION_BATCH_LENGTH:
                 return parse_number(options, id, value, 1, LATENCY_LENGTH_MAX, &options->batch_length);
+        case OPTION_KEEP_GOING:
+                return parse_keep_going(options, value);
+        case OPTION_JOBS:
+                return parse_number(options, id, value, 1, OPTION_JOBS_MAX, &options->n_jobs);
+        case OPTION_LAUNCHER:
+                options->launcher = value;
+                return 0;
+        case OPTION_NODE_LIST:
+                options->node_list = value;
+                return 0;
         case OPTION_OUTPUT:
+        case OPTION_DIRECTORY:
                 options->output = value;
                 return 0;
         case OPTION_FORMAT:
@@ -326,6 +353,9 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_names(options, value);
         case OPTION_PREFIX:
                 return parse_text(options, id, value, METRIC_PREFIX_MAX, &options->prefix);
+        case OPTION_DRY_RUN:
+        case OPTION_RETRY_FAILED:
+        case OPTION_NO_PERFD:
         case OPTION_LATENCIES:
         case OPTION_MLFLOW:
         case OPTION_COMPAT:
