@@ -21,4 +21,7 @@ void answer_job_samples(Exchange *exchange);
 
 void answer_indicators(Exchange *exchange);
 void answer_indicator_results(Exchange *exchange);
+void answer_indicator_query(Exchange *exchange);
+void answer_indicator_rank(Exchange *exchange);
+void answer_batch(Exchange *exchange);
 void answer_results(Exchange *exchange);
