@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/latency.h"
+#include "model/condition.h"
 #include "model/indicator.h"
 #include "util/clock.h"
 #include "util/parse.h"
@@ -47,6 +48,16 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_COMPAT] = { "compat", NULL, "As perf.py reads it: totals since boot", 0 },
         [OPTION_OUTPUT] = { "output", "FILE", "Write to a file instead of standard output", 0 },
         [OPTION_COMPONENT] = { "component", "NAME", "What was measured by runs that failed to say it", 0 },
+        [OPTION_WHERE] = { "where", "KEY=VALUE", "Only such results, also != < <= > >=; may be repeated", 'w' },
+        [OPTION_GROUP_BY] = { "group-by", "KEY,…", "Parameters, component, version or hardware", 'g' },
+        [OPTION_STAT] = { "stat", "STAT:RESULT,…", "As median:rate,p95:elapsed", 's' },
+        [OPTION_SINCE] = { "since", "TIME", "Only results of the last TIME, as 30d or 12h", 0 },
+        [OPTION_FORMAT] = { "format", "FORMAT", "table, json or csv", 'f' },
+        [OPTION_BY] = { "by", "KEY,…", "What is compared (component,version)", 'b' },
+        [OPTION_OBJECTIVE] = { "objective", "RESULT", "By which result (overall_score)", 'o' },
+        [OPTION_DIRECTION] = { "direction", "WHICH", "Which is better, higher or lower (as the model says)", 0 },
+        [OPTION_CONFIDENCE] = { "confidence", "P", "Of the intervals, 0.5 to 0.999 (0.95)", 0 },
+        [OPTION_ACROSS] = { "across", "WHAT,…", "Compare all the same across parameters, hardware", 0 },
 };
 
 void options_init(Options *options) {
@@ -263,6 +274,49 @@ static int parse_uid(Options *options, const char *value) {
         return r;
 }
 
+static int parse_where(Options *options, const char *value) {
+        Condition condition;
+
+        if (options->n_where == OPTION_WHERE_MAX) {
+                snprintf(options->error, sizeof(options->error), "--where can be given %u times", OPTION_WHERE_MAX);
+                return OPTIONS_WRONG;
+        }
+        switch (condition_parse(value, &condition)) {
+        case CONDITION_MALFORMED:
+                return wrong(options, OPTION_WHERE, value, "KEY=VALUE, or with != < <= > >=");
+        case CONDITION_NOT_A_NUMBER:
+                return wrong(options, OPTION_WHERE, value, "a number after < and >");
+        }
+
+        options->where[options->n_where++] = value;
+        return 0;
+}
+
+static int parse_format(Options *options, const char *value) {
+        static const char *const words[] = { "table", "json", "csv" };
+
+        for (unsigned i = 0; i < N_ELEMENTS(words); i++)
+                if (strcmp(value, words[i]) == 0) {
+                        options->format = (TableFormat)i;
+                        return 0;
+                }
+        return wrong(options, OPTION_FORMAT, value, "table, json or csv");
+}
+
+static int parse_direction(Options *options, const char *value) {
+        if (strcmp(value, "higher") != 0 && strcmp(value, "lower") != 0)
+                return wrong(options, OPTION_DIRECTION, value, "higher or lower");
+
+        options->direction = value;
+        return 0;
+}
+
+static int parse_since(Options *options, const char *value) {
+        if (parse_duration_ns(value, &options->since_ns) != 0)
+                return wrong(options, OPTION_SINCE, value, "a time such as 30d, 12h or 90min");
+        return 0;
+}
+
 static int take_value(Options *options, OptionId id, const char *value) {
         switch (id) {
         case OPTION_SOCKET:
@@ -322,6 +376,32 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_names(options, value);
         case OPTION_PREFIX:
                 return parse_text(options, id, value, METRIC_PREFIX_MAX, &options->prefix);
+        case OPTION_WHERE:
+                return parse_where(options, value);
+        case OPTION_GROUP_BY:
+                options->group_by = value;
+                return 0;
+        case OPTION_STAT:
+                options->stat = value;
+                return 0;
+        case OPTION_SINCE:
+                return parse_since(options, value);
+        case OPTION_FORMAT:
+                return parse_format(options, value);
+        case OPTION_BY:
+                options->by = value;
+                return 0;
+        case OPTION_OBJECTIVE:
+                options->objective = value;
+                return 0;
+        case OPTION_DIRECTION:
+                return parse_direction(options, value);
+        case OPTION_CONFIDENCE:
+                options->confidence = value;
+                return 0;
+        case OPTION_ACROSS:
+                options->across = value;
+                return 0;
         case OPTION_LATENCIES:
         case OPTION_MLFLOW:
         case OPTION_COMPAT:
