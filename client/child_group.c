@@ -36,6 +36,8 @@ static bool is_leftover(int fd) {
                (uint64_t)st.st_mtim.tv_sec + AGE_MIN_S < clock_realtime_ns() / NS_PER_S;
 }
 
+static void remove_leftovers(int fd);
+
 static void remove_leftover(int fd, const char *name) {
         scoped(closep) int group_fd = -1;
 
@@ -43,10 +45,14 @@ static void remove_leftover(int fd, const char *name) {
                 return;
 
         group_fd = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (group_fd >= 0 && is_leftover(group_fd))
-                (void)unlinkat(fd, name, AT_REMOVEDIR); /* fails while somebody is in it */
+        if (group_fd < 0 || !is_leftover(group_fd))
+                return;
+
+        remove_leftovers(group_fd);
+        (void)unlinkat(fd, name, AT_REMOVEDIR); /* fails while somebody is in it */
 }
 
+/* In the group, and of runs within such runs. */
 static void remove_leftovers(int fd) {
         int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
@@ -107,11 +113,11 @@ int child_group_enter(ChildGroup *ret, int root_fd, const char *directory, const
         return 0;
 }
 
-void child_group_leave(ChildGroup *group) {
+void child_group_leave(ChildGroup *group, bool removes) {
         if (group->parent_fd < 0)
                 return;
 
-        if (enter(group->parent_fd, "cgroup.procs") == 0)
+        if (enter(group->parent_fd, "cgroup.procs") == 0 && removes)
                 (void)unlinkat(group->parent_fd, group->name, AT_REMOVEDIR);
         closep(&group->parent_fd);
         group->parent_fd = -1;

@@ -7,6 +7,8 @@
  * started in it still lives there. Such a one, and that of a killed perfctl, is removed by a later one, once it is empty.
  */
 
+#include <stdbool.h>
+
 #include "client/surroundings.h"
 
 typedef struct ChildGroup {
@@ -16,5 +18,5 @@ typedef struct ChildGroup {
 
 /* directory: of the parent, below root_fd. 0, or a negative errno: then nothing has changed. */
 int child_group_enter(ChildGroup *ret, int root_fd, const char *directory, const char *job);
-/* Back to where one was. Nothing happens when it was not entered. */
-void child_group_leave(ChildGroup *group);
+/* Back to where one was. removes: the group as well, if it is empty. Nothing happens when it was not entered. */
+void child_group_leave(ChildGroup *group, bool removes);

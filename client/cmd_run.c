@@ -27,14 +27,16 @@ typedef struct Run {
         Enclosed enclosed;
         Courier courier;
         bool is_begun; /* or may be: perfd has the request */
+        bool is_ended; /* perfd has its end */
         bool is_verbose;
         Capture capture;
         ChildEnd end;
         uint64_t end_realtime_ms;
 } Run;
 
+/* A group that perfd has not read at the end is left for it to read. */
 static void run_deinit(Run *run) {
-        enclosure_leave(&run->enclosed);
+        enclosure_leave(&run->enclosed, run->is_ended || !run->is_begun);
         job_info_deinit(&run->info);
         courier_deinit(&run->courier);
         capture_deinit(&run->capture);
@@ -208,6 +210,7 @@ static int deliver_end(Run *run, const Batch *batch) {
                 return 0;
         }
 
+        run->is_ended = batch->ended_job != NULL;
         if (run->is_verbose && delivery.n_stored > 0)
                 say("%zu indicators stored", delivery.n_stored);
         courier_allow(&run->courier, FLUSH_TIMEOUT_NS);

@@ -180,6 +180,6 @@ void enclosure_init(Enclosed *enclosed) {
         *enclosed = (Enclosed){ .kind = ENCLOSURE_NONE, .group = { .parent_fd = -1 } };
 }
 
-void enclosure_leave(Enclosed *enclosed) {
-        child_group_leave(&enclosed->group);
+void enclosure_leave(Enclosed *enclosed, bool removes) {
+        child_group_leave(&enclosed->group, removes);
 }

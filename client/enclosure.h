@@ -7,6 +7,7 @@
  * subreaper of all that the command starts. Neither limits nor accounts that somebody else set are left.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "client/child_group.h"
@@ -35,5 +36,8 @@ void enclosure_init(Enclosed *enclosed);
  * asks others. With ENCLOSURE_SUBREAPER and ENCLOSURE_NONE it stays where it is.
  */
 void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, uint64_t timeout_ns);
-/* Back out of a group of one's own, which is removed unless somebody else is left in it. A scope ends with its last process. */
-void enclosure_leave(Enclosed *enclosed);
+/*
+ * Back out of a group of one's own, which is removed unless somebody else is left in it, or a later run is to do that. A
+ * scope ends with its last process.
+ */
+void enclosure_leave(Enclosed *enclosed, bool removes);

@@ -29,9 +29,9 @@ static void a_directory_that_is_no_group_stays_as_it_is(void **state) {
         assert_non_null(mkdtemp(root));
         fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
         assert_int_equal(child_group_enter(&group, fd, ".", "j1"), -ENOENT);
-        child_group_leave(&group);
+        child_group_leave(&group, true);
         assert_int_equal(child_group_enter(&group, fd, "absent", "j1"), -ENOENT);
-        child_group_leave(&group);
+        child_group_leave(&group, true);
         assert_int_equal(rmdir(root), 0);
 }
 
@@ -67,7 +67,7 @@ static void skip_unless_writable(const Real *real) {
 
         if (!real->at_first.is_writable || child_group_enter(&group, real->root_fd, real->at_first.directory, real->id) < 0)
                 skip();
-        child_group_leave(&group);
+        child_group_leave(&group, true);
 }
 
 static bool exists(const Real *real) {
@@ -97,11 +97,26 @@ static void it_is_entered_left_and_removed(void **state) {
         for (int i = 0; i < 2; i++) {
                 assert_int_equal(child_group_enter(&group, real->root_fd, real->at_first.directory, real->id), 0);
                 assert_inside(real, true);
-                child_group_leave(&group);
+                child_group_leave(&group, true);
                 assert_inside(real, false);
                 assert_false(exists(real));
-                child_group_leave(&group); /* once more is no harm */
+                child_group_leave(&group, true); /* once more is no harm */
         }
+}
+
+static void it_stays_if_it_is_not_to_be_removed(void **state) {
+        Real *real = *state;
+        ChildGroup group;
+
+        skip_unless_writable(real);
+        assert_int_equal(child_group_enter(&group, real->root_fd, real->at_first.directory, real->id), 0);
+        child_group_leave(&group, false);
+        assert_inside(real, false);
+        assert_true(exists(real));
+
+        assert_int_equal(child_group_enter(&group, real->root_fd, real->at_first.directory, real->id), 0);
+        child_group_leave(&group, true);
+        assert_false(exists(real));
 }
 
 static void it_stays_while_somebody_lives_in_it(void **state) {
@@ -117,14 +132,14 @@ static void it_stays_while_somebody_lives_in_it(void **state) {
                 (void)pause();
                 _exit(0);
         }
-        child_group_leave(&group);
+        child_group_leave(&group, true);
         assert_inside(real, false);
         assert_true(exists(real));
 
         /* Nobody else gets its numbers. */
         assert_int_equal(child_group_enter(&another, real->root_fd, real->at_first.directory, real->id), -EBUSY);
         assert_inside(real, false);
-        child_group_leave(&another);
+        child_group_leave(&another, true);
 
         assert_int_equal(kill(child, SIGKILL), 0);
         assert_int_equal(waitpid(child, &status, 0), child);
@@ -132,7 +147,7 @@ static void it_stays_while_somebody_lives_in_it(void **state) {
         /* Now it is empty: made anew, with no numbers in it. */
         assert_int_equal(child_group_enter(&another, real->root_fd, real->at_first.directory, real->id), 0);
         assert_inside(real, true);
-        child_group_leave(&another);
+        child_group_leave(&another, true);
         assert_false(exists(real));
 }
 
@@ -140,6 +155,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_directory_that_is_no_group_stays_as_it_is),
                 cmocka_unit_test_setup_teardown(it_is_entered_left_and_removed, setup, teardown),
+                cmocka_unit_test_setup_teardown(it_stays_if_it_is_not_to_be_removed, setup, teardown),
                 cmocka_unit_test_setup_teardown(it_stays_while_somebody_lives_in_it, setup, teardown),
         };
 

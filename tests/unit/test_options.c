@@ -43,7 +43,7 @@ static void assert_wrong(const char *line, uint64_t accepted, const char *words)
 }
 
 #define ALL (OPTION(JOB) | OPTION(TIMEOUT) | OPTION(JSON) | OPTION(LABEL) | OPTION(RANK) | OPTION(LIMIT) | OPTION(VERBOSE) | \
-             OPTION(EXIT_STATUS) | OPTION(STATE) | OPTION(INDICATOR) | OPTION(INTERVAL) | OPTION(PID) | \
+             OPTION(EXIT_STATUS) | OPTION(STATE) | OPTION(INDICATOR) | OPTION(INTERVAL) | OPTION(PID) | OPTION(UID) | \
              OPTION(RANKS) | OPTION(NODE) | OPTION(NODES) | OPTIONS_GLOBAL)
 
 static void options_and_arguments_may_stand_in_any_order(void **state) {
