@@ -230,9 +230,9 @@ const CommandInfo command_info[N_COMMANDS] = {
                         "p0 to p100, of a result or of overall_score. Runs that failed are counted apart.\n"
                         "A KEY is a parameter, component, version or hardware.\n",
                 .examples = {
-                        "perfctl indicator query PiMatmul --where matrix_size=512 --group-by component,version --stat median:rate",
-                        "perfctl indicator query PiMatmul --since 30d --group-by dtype --stat median:rate,p95:elapsed",
-                        "perfctl indicator query PiMatmul --group-by component --stat mean:rate,sd:rate --format csv > rates.csv",
+                        "perfctl indicator query PiMatmul -w matrix_size=512 -g component -s median:rate",
+                        "perfctl indicator query PiMatmul --since 30d --stat median:rate,p95:elapsed",
+                        "perfctl indicator query PiMatmul -g dtype -s mean:rate,sd:rate -f csv > rates.csv",
                 },
                 .options = OPTION(WHERE) | OPTION(GROUP_BY) | OPTION(STAT) | OPTION(SINCE) | OPTION(FORMAT) | OPTION(JSON),
                 .n_arguments_min = 1,
@@ -243,11 +243,11 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .synopsis = "[OPTION]… NAME",
                 .summary = "Tell which alternative is better by an indicator, and what is noise",
                 .help = "Orders by the median, with an interval of it. Alternatives that cannot be told apart\n"
-                        "share a rank, marked with =. There is one ranking for each set of parameters and each\n"
-                        "hardware, since nothing is compared across them unless --across says so.\n",
+                        "share a rank, marked with =. There is one ranking for each set of parameters and\n"
+                        "each hardware: nothing is compared across them unless --across says so.\n",
                 .examples = {
                         "perfctl indicator rank PiMatmul --objective rate --direction higher",
-                        "perfctl indicator rank PiMatmul --by version --where component=tensorflow --objective elapsed --direction lower",
+                        "perfctl indicator rank PiMatmul --by version -o elapsed --direction lower",
                 },
                 .options = OPTION(WHERE) | OPTION(BY) | OPTION(OBJECTIVE) | OPTION(DIRECTION) | OPTION(CONFIDENCE) | OPTION(ACROSS) |
                            OPTION(SINCE) | OPTION(JSON),

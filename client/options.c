@@ -317,24 +317,50 @@ static int parse_since(Options *options, const char *value) {
         return 0;
 }
 
+/* Where a text goes that is taken as it is; NULL: the option is checked, or has none. */
+static const char **plain_text(Options *options, OptionId id) {
+        const struct {
+                OptionId id;
+                const char **text;
+        } texts[] = {
+                { OPTION_SOCKET, &options->socket },
+                { OPTION_HTTP_SOCKET, &options->http_socket },
+                { OPTION_SPOOL, &options->spool },
+                { OPTION_ROOT, &options->root },
+                { OPTION_OUTPUT, &options->output },
+                { OPTION_GROUP_BY, &options->group_by },
+                { OPTION_STAT, &options->stat },
+                { OPTION_BY, &options->by },
+                { OPTION_OBJECTIVE, &options->objective },
+                { OPTION_CONFIDENCE, &options->confidence },
+                { OPTION_ACROSS, &options->across },
+        };
+
+        for (size_t i = 0; i < N_ELEMENTS(texts); i++)
+                if (texts[i].id == id)
+                        return texts[i].text;
+        return NULL;
+}
+
 static int take_value(Options *options, OptionId id, const char *value) {
         switch (id) {
         case OPTION_SOCKET:
-                options->socket = value;
-                return 0;
         case OPTION_HTTP_SOCKET:
-                options->http_socket = value;
+        case OPTION_SPOOL:
+        case OPTION_ROOT:
+        case OPTION_OUTPUT:
+        case OPTION_GROUP_BY:
+        case OPTION_STAT:
+        case OPTION_BY:
+        case OPTION_OBJECTIVE:
+        case OPTION_CONFIDENCE:
+        case OPTION_ACROSS:
+                *plain_text(options, id) = value;
                 return 0;
         case OPTION_JOB:
                 return parse_job(options, value);
         case OPTION_TIMEOUT:
                 return parse_time(options, id, value, 0, &options->timeout_ns);
-        case OPTION_SPOOL:
-                options->spool = value;
-                return 0;
-        case OPTION_ROOT:
-                options->root = value;
-                return 0;
         case OPTION_NAME:
                 return parse_text(options, id, value, JOB_TEXT_MAX, &options->name);
         case OPTION_COMPONENT:
@@ -369,39 +395,18 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_number(options, id, value, 1, INT64_MAX, &options->count);
         case OPTION_BATCH_LENGTH:
                 return parse_number(options, id, value, 1, LATENCY_LENGTH_MAX, &options->batch_length);
-        case OPTION_OUTPUT:
-                options->output = value;
-                return 0;
         case OPTION_NAMES:
                 return parse_names(options, value);
         case OPTION_PREFIX:
                 return parse_text(options, id, value, METRIC_PREFIX_MAX, &options->prefix);
         case OPTION_WHERE:
                 return parse_where(options, value);
-        case OPTION_GROUP_BY:
-                options->group_by = value;
-                return 0;
-        case OPTION_STAT:
-                options->stat = value;
-                return 0;
         case OPTION_SINCE:
                 return parse_since(options, value);
         case OPTION_FORMAT:
                 return parse_format(options, value);
-        case OPTION_BY:
-                options->by = value;
-                return 0;
-        case OPTION_OBJECTIVE:
-                options->objective = value;
-                return 0;
         case OPTION_DIRECTION:
                 return parse_direction(options, value);
-        case OPTION_CONFIDENCE:
-                options->confidence = value;
-                return 0;
-        case OPTION_ACROSS:
-                options->across = value;
-                return 0;
         case OPTION_LATENCIES:
         case OPTION_MLFLOW:
         case OPTION_COMPAT:

@@ -51,7 +51,8 @@ static int parse_across(Exchange *exchange, Rank *rank) {
                 else if (n == strlen("hardware") && strncmp(text, "hardware", n) == 0)
                         rank->across_hardware = true;
                 else
-                        return exchange_error(exchange, 400, "Query parameter 'across' must be parameters, hardware or both, not '%s'", text);
+                        return exchange_error(exchange, 400,
+                                              "Query parameter 'across' must be parameters, hardware or both, not '%s'", text);
                 text = text[n] ? text + n + 1 : NULL;
         }
         return 0;
@@ -76,8 +77,9 @@ static int find_direction(Exchange *exchange, const char *objective, Rank *rank)
         if (!text && gather_property(&rank->model, objective, "direction", &declared))
                 text = declared.text;
         if (!text)
-                return exchange_error(exchange, 400, "No model says whether a higher or a lower '%s' is better; say so with direction=higher "
-                                                     "or direction=lower", objective);
+                return exchange_error(exchange, 400,
+                                      "No model says whether a higher or a lower '%s' is better; say so with direction=higher "
+                                      "or direction=lower", objective);
 
         rank->is_higher_better = strcmp(text, "higher") == 0;
         return 0;

@@ -19,9 +19,11 @@ int conditions_parse(Exchange *exchange, Condition *ret, size_t *ret_n) {
 
                 r = condition_parse(value, &ret[n++]);
                 if (r == CONDITION_NOT_A_NUMBER)
-                        return exchange_error(exchange, 400, "Query parameter 'where' compares with a number after < and >, not '%s'", value);
+                        return exchange_error(exchange, 400,
+                                              "Query parameter 'where' compares with a number after < and >, not '%s'", value);
                 if (r != 0)
-                        return exchange_error(exchange, 400, "Query parameter 'where' must be KEY=VALUE, or with != < <= > >=, not '%s'", value);
+                        return exchange_error(exchange, 400,
+                                              "Query parameter 'where' must be KEY=VALUE, or with != < <= > >=, not '%s'", value);
         }
 
         *ret_n = n;
