@@ -177,6 +177,8 @@ install: all
 	test -e $(DESTDIR)$(SYSCONF_DIR)/perfd/perfd.conf || \
 	        install -D -m 644 conf/perfd.conf $(DESTDIR)$(SYSCONF_DIR)/perfd/perfd.conf
 	install -d -m 755 $(DESTDIR)$(SYSCONF_DIR)/perfd/perfd.conf.d $(DESTDIR)$(UNIT_DIR)
+	for model in conf/indicators.d/*.yaml; do to=$(DESTDIR)$(SYSCONF_DIR)/perfd/indicators.d/$${model##*/}; \
+	        test -e $$to || install -D -m 644 $$model $$to || exit 1; done
 	for unit in systemd/*.service systemd/*.socket; do \
 	        sed -e 's|/usr/sbin/|$(SBIN_DIR)/|g' $$unit > $(DESTDIR)$(UNIT_DIR)/$${unit##*/} || exit 1; done
 	install -D -m 644 systemd/perfd.sysusers $(DESTDIR)$(SYSUSERS_DIR)/perfd.conf

@@ -114,6 +114,7 @@ static CURLcode prepare(Asker *asker, const char *url, Buffer *body) {
         CURLcode r = CURLE_OK;
 
         r = r ? r : asker->set(easy, CURLOPT_URL, url);
+        r = r ? r : asker->set(easy, CURLOPT_PATH_AS_IS, 1L); /* a job's id may be .. */
         r = r ? r : asker->set(easy, CURLOPT_UNIX_SOCKET_PATH, asker->socket);
         r = r ? r : asker->set(easy, CURLOPT_NOPROXY, "*"); /* $http_proxy is not for this */
         r = r ? r : asker->set(easy, CURLOPT_NOSIGNAL, 1L);

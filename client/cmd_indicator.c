@@ -259,10 +259,16 @@ static int print_groups(const Value *answer, const Options *options) {
 }
 
 int cmd_indicator_query(const Options *options) {
+        const char *format = options_has(options, OPTION_JSON) ? "json" : options->format ?: "table";
         scoped(question_deinit) Question question = {};
         scoped(buffer_deinit) Buffer path = {};
-        bool is_csv = options->format == FORMAT_CSV && !options_has(options, OPTION_JSON);
+        bool is_csv = strcmp(format, "csv") == 0, is_json = strcmp(format, "json") == 0;
         int r;
+
+        if (!is_csv && !is_json && strcmp(format, "table") != 0) {
+                say("--format is '%.80s': expected table, json or csv", format);
+                return EXIT_USAGE;
+        }
 
         indicator_path_begin(&path, options->arguments[0], "query");
         indicator_path_select(&path, options);
@@ -278,7 +284,7 @@ int cmd_indicator_query(const Options *options) {
                 return r;
         if (is_csv)
                 return print_out(&question.body);
-        if (options->format == FORMAT_JSON || options_has(options, OPTION_JSON))
+        if (is_json)
                 return question_print_json(&question);
         if (length_of(value_get(question.answer, "groups")) == 0) {
                 say("There are no such results of '%s'", options->arguments[0]);

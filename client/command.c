@@ -184,6 +184,37 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .n_arguments_min = 1,
                 .n_arguments_max = 1,
         },
+        [COMMAND_INDICATOR_REGISTER] = {
+                .name = "indicator register",
+                .synopsis = "[OPTION]… FILE…",
+                .summary = "Tell perfd what an indicator's parameters and results are",
+                .help = "Each file, or standard input for -, declares one model as perfd-indicators(5) says.\n"
+                        "It takes the place of the one of the same name and component.\n",
+                .examples = { "perfctl indicator register membw.yaml", "./describe.py | perfctl indicator register -" },
+                .options = OPTION(TIMEOUT),
+                .n_arguments_min = 1,
+                .n_arguments_max = MANY,
+        },
+        [COMMAND_INDICATOR_MODELS] = {
+                .name = "indicator models",
+                .synopsis = "[OPTION]…",
+                .summary = "List the models of indicators that perfd knows",
+                .help = "",
+                .examples = { "perfctl indicator models", "perfctl indicator models --json" },
+                .options = OPTION(JSON),
+        },
+        [COMMAND_INDICATOR_SCHEMA] = {
+                .name = "indicator schema",
+                .synopsis = "[OPTION]… [FILE]…",
+                .summary = "Print models of indicators as a schema: JSON, RDF or SQL",
+                .help = "Of all models perfd knows, or without asking it of those in the files. json has every\n"
+                        "member in its long form, rdf is a schema of Dgraph's, and sql a table for each model.\n",
+                .examples = { "perfctl indicator schema", "perfctl indicator schema --format sql | sqlite3 results.db",
+                              "perfctl indicator schema --format rdf membw.yaml" },
+                .options = OPTION(FORMAT),
+                .n_arguments_min = 0,
+                .n_arguments_max = MANY,
+        },
         [COMMAND_FLUSH] = {
                 .name = "flush",
                 .synopsis = "[OPTION]…",

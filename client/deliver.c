@@ -211,6 +211,23 @@ static int send_begin(Courier *courier, const JobBegin *begin, Delivery *deliver
         return r == 0 ? judge(&delivery->reply) : r;
 }
 
+static int send_model(Courier *courier, const Value *model, Delivery *delivery) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
+        size_t n_max = SMALL_BYTES;
+        int r;
+
+        r = codec_encode_register(sequence, model, &frame);
+        if (r == 0 && frame.n > n_max)
+                r = ask_frame_max(courier, delivery, &n_max);
+        if (r == 0 && frame.n > n_max)
+                return refuse_large(delivery, DELIVERY_WHOLE, frame.n, n_max);
+        if (r == 0)
+                r = exchange(courier, &frame, sequence, delivery);
+
+        return r == 0 ? judge(&delivery->reply) : r;
+}
+
 /*
  * Taken twice it would end the phase that it began. So once it may have been read it is not sent again: only what was
  * refused for now, and what found the connection closed already.
@@ -270,6 +287,14 @@ static int try_begin(Courier *courier, const JobBegin *begin, Delivery *delivery
         return r == 0 ? send_begin(courier, begin, delivery) : r;
 }
 
+static int try_model(Courier *courier, const Value *model, Delivery *delivery) {
+        int r;
+
+        delivery->refused = DELIVERY_WHOLE;
+        r = connect_once(courier, delivery);
+        return r == 0 ? send_model(courier, model, delivery) : r;
+}
+
 static int try_mark(Courier *courier, const char *job, const char *name, double wall_seconds, Delivery *delivery) {
         int r;
 
@@ -312,6 +337,18 @@ int deliver_begin(Courier *courier, const JobBegin *begin, Delivery *ret) {
         *ret = (Delivery){};
         do
                 r = try_begin(courier, begin, ret);
+        while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
+
+        return r == TRY_AGAIN ? DELIVERY_AWAY : r;
+}
+
+int deliver_model(Courier *courier, const Value *model, Delivery *ret) {
+        uint64_t backoff_ns = BACKOFF_FIRST_NS;
+        int r;
+
+        *ret = (Delivery){};
+        do
+                r = try_model(courier, model, ret);
         while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
 
         return r == TRY_AGAIN ? DELIVERY_AWAY : r;

@@ -51,6 +51,9 @@ int deliver(Courier *courier, const Batch *batch, Delivery *ret);
 /* The begin of a job. It is never kept for later: a job cannot begin in the past. */
 int deliver_begin(Courier *courier, const JobBegin *begin, Delivery *ret);
 
+/* A model of an indicator, as perfd-indicators(5) says. Never kept for later. */
+int deliver_model(Courier *courier, const Value *model, Delivery *ret);
+
 typedef struct MarkResult {
         char job[JOB_ID_MAX];          /* whose phase it is */
         char previous[PHASE_NAME_MAX]; /* that ended; "": none had begun, or it had no name */

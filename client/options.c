@@ -48,14 +48,14 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_COMPAT] = { "compat", NULL, "As perf.py reads it: totals since boot", 0 },
         [OPTION_OUTPUT] = { "output", "FILE", "Write to a file instead of standard output", 0 },
         [OPTION_COMPONENT] = { "component", "NAME", "What was measured by runs that failed to say it", 0 },
-        [OPTION_WHERE] = { "where", "KEY=VALUE", "Only such results, also != < <= > >=; may be repeated", 'w' },
+        [OPTION_WHERE] = { "where", "KEY=VALUE", "Also != < <= > >=; may be repeated", 'w' },
         [OPTION_GROUP_BY] = { "group-by", "KEY,…", "Parameters, component, version or hardware", 'g' },
         [OPTION_STAT] = { "stat", "STAT:RESULT,…", "As median:rate,p95:elapsed", 's' },
         [OPTION_SINCE] = { "since", "TIME", "Only results of the last TIME, as 30d or 12h", 0 },
-        [OPTION_FORMAT] = { "format", "FORMAT", "table, json or csv", 'f' },
+        [OPTION_FORMAT] = { "format", "FORMAT", "json, rdf, sql, table or csv", 'f' },
         [OPTION_BY] = { "by", "KEY,…", "What is compared (component,version)", 'b' },
         [OPTION_OBJECTIVE] = { "objective", "RESULT", "By which result (overall_score)", 'o' },
-        [OPTION_DIRECTION] = { "direction", "WHICH", "Which is better, higher or lower (as the model says)", 0 },
+        [OPTION_DIRECTION] = { "direction", "WHICH", "Which is better: higher or lower", 0 },
         [OPTION_CONFIDENCE] = { "confidence", "P", "Of the intervals, 0.5 to 0.999 (0.95)", 0 },
         [OPTION_ACROSS] = { "across", "WHAT,…", "Compare all the same across parameters, hardware", 0 },
 };
@@ -292,17 +292,6 @@ static int parse_where(Options *options, const char *value) {
         return 0;
 }
 
-static int parse_format(Options *options, const char *value) {
-        static const char *const words[] = { "table", "json", "csv" };
-
-        for (unsigned i = 0; i < N_ELEMENTS(words); i++)
-                if (strcmp(value, words[i]) == 0) {
-                        options->format = (TableFormat)i;
-                        return 0;
-                }
-        return wrong(options, OPTION_FORMAT, value, "table, json or csv");
-}
-
 static int parse_direction(Options *options, const char *value) {
         if (strcmp(value, "higher") != 0 && strcmp(value, "lower") != 0)
                 return wrong(options, OPTION_DIRECTION, value, "higher or lower");
@@ -334,6 +323,7 @@ static const char **plain_text(Options *options, OptionId id) {
                 { OPTION_OBJECTIVE, &options->objective },
                 { OPTION_CONFIDENCE, &options->confidence },
                 { OPTION_ACROSS, &options->across },
+                { OPTION_FORMAT, &options->format },
         };
 
         for (size_t i = 0; i < N_ELEMENTS(texts); i++)
@@ -355,6 +345,7 @@ static int take_value(Options *options, OptionId id, const char *value) {
         case OPTION_OBJECTIVE:
         case OPTION_CONFIDENCE:
         case OPTION_ACROSS:
+        case OPTION_FORMAT:
                 *plain_text(options, id) = value;
                 return 0;
         case OPTION_JOB:
@@ -403,8 +394,6 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_where(options, value);
         case OPTION_SINCE:
                 return parse_since(options, value);
-        case OPTION_FORMAT:
-                return parse_format(options, value);
         case OPTION_DIRECTION:
                 return parse_direction(options, value);
         case OPTION_LATENCIES:

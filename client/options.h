@@ -50,12 +50,12 @@ typedef enum OptionId {
         OPTION_PREFIX,
         OPTION_COMPAT,
         OPTION_OUTPUT,
+        OPTION_FORMAT,
         OPTION_COMPONENT,
         OPTION_WHERE,
         OPTION_GROUP_BY,
         OPTION_STAT,
         OPTION_SINCE,
-        OPTION_FORMAT,
         OPTION_BY,
         OPTION_OBJECTIVE,
         OPTION_DIRECTION,
@@ -85,12 +85,6 @@ typedef enum IndicatorMode {
         INDICATOR_NO,
 } IndicatorMode;
 
-typedef enum TableFormat {
-        FORMAT_TABLE,
-        FORMAT_JSON,
-        FORMAT_CSV,
-} TableFormat;
-
 #define OPTION_WHERE_MAX 16U
 
 /* Strings are borrowed from the arguments. */
@@ -104,6 +98,7 @@ typedef struct Options {
         const char *name;
         const char *component; /* of an indicator */
         const char *output; /* file to write to */
+        const char *format; /* to write; NULL: not given. Which there are, the command knows */
         const char *prefix; /* of the names of metrics */
         const char *labels[JOB_LABELS_MAX]; /* key=value, checked */
         size_t n_labels;
@@ -124,7 +119,6 @@ typedef struct Options {
         size_t n_where;
         const char *group_by, *stat, *by, *objective, *direction, *confidence, *across;
         uint64_t since_ns; /* before now */
-        TableFormat format;
         uint64_t timeout_ns;
         uint64_t interval_ns;
         char **arguments; /* what is no option */

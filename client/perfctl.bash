@@ -50,13 +50,14 @@ _perfctl() {
         --job|-j) mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur"); return ;;
         --indicator|-i) mapfile -t COMPREPLY < <(compgen -W 'auto yes no' -- "$cur"); return ;;
         --enclosure) mapfile -t COMPREPLY < <(compgen -W 'scope cgroup subreaper none' -- "$cur"); return ;;
+        --format) mapfile -t COMPREPLY < <(compgen -W 'json rdf sql' -- "$cur"); return ;;
         --names) mapfile -t COMPREPLY < <(compgen -W 'sanitised raw' -- "$cur"); return ;;
         --state) mapfile -t COMPREPLY < <(compgen -W 'running finished interrupted' -- "$cur"); return ;;
         --uid) mapfile -t COMPREPLY < <(compgen -W "$(cut -d : -f 3 /etc/passwd)" -- "$cur"); return ;;
         --pid) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur"); return ;;
         --timeout|-t|--name|-n|--label|-l|--rank|-r|--ranks|--node|--nodes|--exit-status|--limit|--interval|--count|-c) return ;;
         --batch-length|--prefix|--component) return ;;
-        --format|-f) mapfile -t COMPREPLY < <(compgen -W 'table json csv' -- "$cur"); return ;;
+        --format|-f) mapfile -t COMPREPLY < <(compgen -W 'table json csv rdf sql' -- "$cur"); return ;;
         --direction) mapfile -t COMPREPLY < <(compgen -W 'higher lower' -- "$cur"); return ;;
         --across) mapfile -t COMPREPLY < <(compgen -W 'parameters hardware parameters,hardware' -- "$cur"); return ;;
         --where|-w|--group-by|-g|--stat|-s|--since|--by|-b|--objective|-o|--confidence) return ;;
@@ -82,6 +83,9 @@ _perfctl() {
         'indicator list'|'indicator show'|'indicator batch') options="$globals --json" ;;
         'indicator query') options="$globals --where --group-by --stat --since --format --json" ;;
         'indicator rank') options="$globals --where --by --objective --direction --confidence --across --since --json" ;;
+        'indicator register') options="$globals --timeout" ;;
+        'indicator models') options="$globals --json" ;;
+        'indicator schema') options="$globals --format" ;;
         flush)         options="$globals --timeout --spool --json" ;;
         *)             options=$globals ;;
         esac
@@ -100,9 +104,10 @@ _perfctl() {
                 else
                         mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur")
                 fi ;;
+        indicator)     mapfile -t COMPREPLY < <(compgen -W 'list show query rank batch register models schema' -- "$cur") ;;
+        'indicator register'|'indicator schema') mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         import)        mapfile -t COMPREPLY < <(compgen -W 'inspection' -- "$cur") ;;
         'import inspection') mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
-        indicator)     mapfile -t COMPREPLY < <(compgen -W 'list show query rank batch' -- "$cur") ;;
         'indicator show'|'indicator query'|'indicator rank')
                 mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_indicators)" -- "$cur") ;;
         export)        mapfile -t COMPREPLY < <(compgen -W 'perf-report' -- "$cur") ;;

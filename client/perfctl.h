@@ -32,5 +32,8 @@ int cmd_indicator_show(const Options *options);
 int cmd_indicator_query(const Options *options);
 int cmd_indicator_rank(const Options *options);
 int cmd_indicator_batch(const Options *options);
+int cmd_indicator_register(const Options *options);
+int cmd_indicator_models(const Options *options);
+int cmd_indicator_schema(const Options *options);
 int cmd_flush(const Options *options);
 int cmd_import_inspection(const Options *options);

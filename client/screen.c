@@ -73,12 +73,32 @@ static bool is_unsafe(uint32_t c) {
                c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
+/* As wcwidth(3) has it in every locale: 2 for what East Asian scripts and pictures take, 0 for marks on the letter before. */
+static size_t columns_of(uint32_t c) {
+        static const struct {
+                uint32_t first, last;
+                size_t columns;
+        } ranges[] = {
+                { 0x0300, 0x036f, 0 },   { 0x1100, 0x115f, 2 },   { 0x200b, 0x200d, 0 },   { 0x20d0, 0x20ff, 0 },
+                { 0x231a, 0x231b, 2 },   { 0x23e9, 0x23ec, 2 },   { 0x2e80, 0x303e, 2 },   { 0x3041, 0x33ff, 2 },
+                { 0x3400, 0x4dbf, 2 },   { 0x4e00, 0x9fff, 2 },   { 0xa000, 0xa4cf, 2 },   { 0xa960, 0xa97f, 2 },
+                { 0xac00, 0xd7a3, 2 },   { 0xf900, 0xfaff, 2 },   { 0xfe00, 0xfe0f, 0 },   { 0xfe20, 0xfe2f, 0 },
+                { 0xfe30, 0xfe6f, 2 },   { 0xff00, 0xff60, 2 },   { 0xffe0, 0xffe6, 2 },   { 0x16fe0, 0x18cff, 2 },
+                { 0x1aff0, 0x1b2ff, 2 }, { 0x1f300, 0x1f64f, 2 }, { 0x1f680, 0x1f6ff, 2 }, { 0x1f900, 0x1f9ff, 2 },
+                { 0x1fa70, 0x1faff, 2 }, { 0x20000, 0x3fffd, 2 }, { 0xe0100, 0xe01ef, 0 },
+        };
+
+        for (size_t i = 0; i < N_ELEMENTS(ranges); i++)
+                if (c >= ranges[i].first && c <= ranges[i].last)
+                        return ranges[i].columns;
+        return 1;
+}
+
 /* One character of text, escaped where needed. Returns its bytes in the text. */
 static size_t put_character(Buffer *out, const char *text, size_t n, size_t *ret_columns) {
         size_t n_character = utf8_length(text, n), n_before = out->n;
         uint32_t c;
 
-        *ret_columns = 1;
         if (n_character == 0) {
                 buffer_printf(out, "\\x%02x", (unsigned char)text[0]);
                 *ret_columns = 4;
@@ -94,6 +114,7 @@ static size_t put_character(Buffer *out, const char *text, size_t n, size_t *ret
                 buffer_printf(out, "\\u{%04x}", c);
         else {
                 buffer_put(out, text, n_character);
+                *ret_columns = columns_of(c);
                 return n_character;
         }
 

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "model/indicator_model.h"
 #include "model/pattern.h"
 #include "util/clock.h"
 #include "util/parse.h"
@@ -23,6 +24,7 @@ typedef enum SettingType {
         TYPE_LISTEN, /* ADDRESS:PORT or off */
         TYPE_PATTERNS, /* of cgroups that are jobs, separated by blanks */
         TYPE_GROUP,  /* name or number, or nothing */
+        TYPE_POLICY, /* a ModelPolicy */
 } SettingType;
 
 typedef struct Setting {
@@ -83,6 +85,8 @@ static const Setting settings[] = {
         { "patterns", "scope", TYPE_PATTERNS, AT(patterns_scope), "", 0, 0, PATTERNS, false },
         { "patterns", "service", TYPE_PATTERNS, AT(patterns_service), "", 0, 0, PATTERNS, false },
         { "patterns", "other", TYPE_PATTERNS, AT(patterns_other), "", 0, 0, PATTERNS, false },
+        { "indicators", "directory", TYPE_PATH, AT(indicators_directory), "/etc/perfd/indicators.d", 0, 200, "an absolute path, or nothing", false },
+        { "indicators", "policy", TYPE_POLICY, AT(indicators_policy), "accept", MODEL_ACCEPT, MODEL_STRICT, "accept or strict", false },
         { "metrics", "jobs", TYPE_COUNT, AT(metrics_jobs), "60", 0, 10000, "a whole number from 0 to 10000", false },
         { "metrics", "finished_for", TYPE_DURATION, AT(metrics_finished_ns), "10min", 0, DAY, "a time of at most 1d", false },
 };
@@ -192,6 +196,10 @@ static int setting_parse_number(const Setting *setting, const char *text, uint64
                 break;
         case TYPE_GROUP:
                 r = parse_group(text, &v);
+                break;
+        case TYPE_POLICY:
+                v = strcmp(text, "strict") == 0 ? MODEL_STRICT : MODEL_ACCEPT;
+                r = v == MODEL_STRICT || strcmp(text, "accept") == 0 ? 0 : PARSE_MALFORMED;
                 break;
         case TYPE_COUNT:
         case TYPE_PATH:

@@ -35,6 +35,8 @@ typedef struct Config {
         uint64_t frame_size, connections, connections_per_uid, in_flight, jobs, jobs_per_uid, string_size;
         uint64_t checkpoint_interval_ns, timeline_points, linger_ns, phases;
         uint64_t metrics_jobs, metrics_finished_ns;
+        char indicators_directory[CONFIG_TEXT_MAX]; /* "": none */
+        uint64_t indicators_policy; /* a ModelPolicy */
         char patterns_slurm[CONFIG_TEXT_MAX], patterns_slurm_sluid[CONFIG_TEXT_MAX], patterns_slurm_v1[CONFIG_TEXT_MAX];
         char patterns_kubernetes[CONFIG_TEXT_MAX];
         char patterns_scope[CONFIG_TEXT_MAX], patterns_service[CONFIG_TEXT_MAX], patterns_other[CONFIG_TEXT_MAX];

@@ -238,7 +238,7 @@ static void daemon_reload(Daemon *daemon) {
 
         config_apply(&service->config, &fresh, &restart);
         if (service_configure(service) < 0)
-                log_err("Out of memory: cgroups are not looked for until the next reload.");
+                log_err("Out of memory: models and patterns are not what the configuration says until the next reload.");
         restart_timers(daemon, &before);
         if (restart.n > 0)
                 log_warning("Configuration reloaded; these settings wait for a restart: %s", restart.text);
@@ -503,6 +503,18 @@ static int daemon_start(Daemon *daemon) {
         return r != 0 ? r : daemon_loop(daemon);
 }
 
+/* The configuration itself is good. */
+static int check_models(const Config *config) {
+        Models models = {};
+        int r;
+
+        r = models_read_files(&models, config->indicators_directory);
+        if (r == 0)
+                log_info("The configuration is good, with %zu models of indicators.", models.files.n);
+        models_deinit(&models);
+        return r == 0 ? 0 : EXIT_NOT_CONFIGURED;
+}
+
 int daemon_run(const Options *options) {
         Daemon daemon = {
                 .options = options,
@@ -517,10 +529,8 @@ int daemon_run(const Options *options) {
                 log_config_error("Configuration", &error);
                 return EXIT_NOT_CONFIGURED;
         }
-        if (options->check_config) {
-                log_info("The configuration is good.");
-                return 0;
-        }
+        if (options->check_config)
+                return check_models(&daemon.service.config);
 
         prepare_process();
         daemon.service.self.started_realtime_ns = clock_realtime_ns();

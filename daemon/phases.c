@@ -16,7 +16,8 @@ struct PendingMark {
         PendingMark *previous, *next;
         Ticket ticket;
         char job[JOB_ID_MAX];
-        char phase[PHASE_NAME_MAX];
+        uint32_t index; /* of the phase that began */
+        Phase before;   /* the phase that ended: goes on when the store could not take it */
 };
 
 static void unlink_mark(Service *service, PendingMark *mark) {
@@ -114,7 +115,8 @@ static int mark_job(Service *service, Job *job, const Request *request, PendingM
         ended.wall_seconds = request->mark.wall_seconds;
         begin_next(service, job, request->mark.name, &next);
         memcpy(mark->job, job->info.id, sizeof(mark->job));
-        memcpy(mark->phase, ended.name, sizeof(mark->phase));
+        mark->index = next.index;
+        mark->before = *job->mark;
 
         r = put(service, job, &ended, &next, mark);
         if (r != 0)
@@ -154,12 +156,38 @@ int phases_mark(Service *service, const Request *request, Ticket ticket) {
         return 0;
 }
 
+/*
+ * A mark that failed changed nothing. What was seen since it came, a tick or two, is in the counters but not in the
+ * peaks. Where there were more marks meanwhile, the last that fails takes all of them back.
+ */
+static void take_back(Service *service, const PendingMark *mark) {
+        Job *job = jobs_find(&service->jobs, mark->job);
+
+        if (!job || job->phase != JOB_PHASE_ACTIVE || job->ending || !job->mark)
+                return;
+
+        if (job->mark->index != mark->index) {
+                for (PendingMark *later = service->marks; later; later = later->next)
+                        if (later->before.index == mark->index && strcmp(later->job, mark->job) == 0)
+                                later->before = mark->before;
+                return;
+        }
+
+        *job->mark = mark->before;
+        job->n_phases = mark->before.index + 1;
+        if (job->mark->has_usage)
+                usage_advance(&job->mark->usage, &job->usage->last);
+}
+
 void phases_complete(Service *service, PendingMark *mark, StoreOutcome outcome) {
+        if (outcome != STORE_DONE && outcome != STORE_MISSING)
+                take_back(service, mark);
+
         if (outcome == STORE_DONE) {
                 Answer answer = { .status = STATUS_OK };
 
                 memcpy(answer.job, mark->job, sizeof(answer.job));
-                memcpy(answer.phase, mark->phase, sizeof(answer.phase));
+                memcpy(answer.phase, mark->before.name, sizeof(answer.phase));
                 ingest_answer(service->ingest, mark->ticket, &answer);
         } else if (outcome == STORE_MISSING)
                 reply(service, mark->ticket, STATUS_NOT_FOUND, "mark.job", "this job has ended meanwhile");

@@ -91,6 +91,17 @@ static void fill_jobs(const Service *service, Snapshot *snapshot) {
                 snapshot->n_jobs > snapshot->metrics_jobs_max ? snapshot->n_jobs - snapshot->metrics_jobs_max : 0;
 }
 
+/* The models hardly change: copied once for each slot they come to lie in. */
+static void fill_indicators(const Service *service, Snapshot *snapshot) {
+        tally_publish(&service->tally, snapshot);
+        if (snapshot->models_version == service->models_version)
+                return;
+
+        free(snapshot->models);
+        snapshot->models = strdup(service->models_json);
+        snapshot->models_version = snapshot->models ? service->models_version : 0;
+}
+
 static void fill_node(const Service *service, Snapshot *snapshot) {
         const Node *node = &service->node;
 
@@ -196,6 +207,7 @@ void publish(Service *service) {
 
         fill_node(service, snapshot);
         fill_jobs(service, snapshot);
+        fill_indicators(service, snapshot);
         fill_sampling(service, &service->self);
         fill_ingest(service, &service->self);
         fill_groups(service, &service->self);

@@ -13,6 +13,7 @@ typedef enum CookieKind {
         COOKIE_BEGIN,   /* carries a Job, which stays where it is until then */
         COOKIE_END,     /* likewise */
         COOKIE_MARK,    /* carries a PendingMark */
+        COOKIE_MODEL,   /* carries a ticket */
 } CookieKind;
 
 StoreCookie cookie_of_ticket(Ticket ticket, CookieKind kind);

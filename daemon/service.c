@@ -12,11 +12,32 @@
 #include "phases.h"
 #include "publish.h"
 #include "recovery.h"
+#include "registry.h"
 #include "reply.h"
 #include "util/clock.h"
 #include "util/log.h"
 
 /* --- results ---------------------------------------------------------------------------------- */
+
+/* To the store, and into the count of what comes back from there. */
+static int put_results(Service *service, const Request *request, const Peer *sender, Ticket ticket) {
+        size_t n_odd;
+        int r;
+
+        if (registry_judge(service, request, ticket, &n_odd) != 0)
+                return 0;
+        r = tally_note(&service->tally, request->submit.items, request->submit.n_items);
+        if (r < 0)
+                return r;
+
+        r = store_put_results(service->store, request->submit.items, request->submit.n_items, sender, clock_realtime_ns() / NS_PER_MS,
+                              cookie_of_ticket(ticket, COOKIE_RESULTS));
+        if (r == 0)
+                service->self.n_odd_keys += n_odd;
+        else
+                tally_forget_last(&service->tally);
+        return r;
+}
 
 /* Which job each is of: what it says, else the one its sender is in. */
 static int submit(Service *service, const Request *request, Ticket ticket) {
@@ -48,8 +69,7 @@ static int submit(Service *service, const Request *request, Ticket ticket) {
         }
 
         sender.is_admin = sender.is_admin || is_vouched_for;
-        return store_put_results(service->store, request->submit.items, request->submit.n_items, &sender,
-                                 clock_realtime_ns() / NS_PER_MS, cookie_of_ticket(ticket, COOKIE_RESULTS));
+        return put_results(service, request, &sender, ticket);
 }
 
 static void complete_for_ticket(Service *service, StoreDone done) {
@@ -79,6 +99,10 @@ static void complete_for_ticket(Service *service, StoreDone done) {
 /* --- the loop's calls ------------------------------------------------------------------------- */
 
 static int place(Service *service, const Request *request, Ticket ticket) {
+        /* What comes after a model is judged and indexed by it. */
+        if (registry_is_busy(service) && (request->kind == REQUEST_SUBMIT || request->kind == REQUEST_REGISTER))
+                return STORE_QUEUE_FULL;
+
         switch (request->kind) {
         case REQUEST_HELLO: /* ingest's own */
                 return 0;
@@ -91,8 +115,7 @@ static int place(Service *service, const Request *request, Ticket ticket) {
         case REQUEST_MARK:
                 return phases_mark(service, request, ticket);
         case REQUEST_REGISTER:
-                reply(service, ticket, STATUS_UNSUPPORTED, "register", "this perfd takes no models");
-                return 0;
+                return registry_take(service, request, ticket);
         }
 
         return 0;
@@ -147,7 +170,13 @@ int service_take_completions(Service *service) {
                 case COOKIE_RESULTS:
                         if (done.outcome == STORE_DONE)
                                 service->self.n_indicators_stored += done.n_new;
+                        tally_settle(&service->tally, done.outcome == STORE_DONE ? done.n_new : 0);
                         complete_for_ticket(service, done);
+                        break;
+                case COOKIE_MODEL:
+                        r = registry_complete(service, cookie_ticket(done.cookie), done.outcome);
+                        if (r < 0)
+                                return r;
                         break;
                 case COOKIE_AMEND:
                         complete_for_ticket(service, done);
@@ -179,6 +208,10 @@ int service_tick(Service *service) {
         if (r < 0)
                 return r;
         r = lifecycle_tick(service);
+        if (r < 0)
+                return r;
+
+        r = registry_tick(service);
         if (r < 0)
                 return r;
 
@@ -230,11 +263,13 @@ int service_checkpoint(Service *service) {
 int service_configure(Service *service) {
         IngestConfig ingest = service_ingest_config(service);
         StoreConfig store = service_store_config(service);
+        int r;
 
         ingest_configure(service->ingest, &ingest);
         store_configure(service->store, &store);
         meter_set_interval(service->node.meter, service->config.interval_ns);
-        return found_configure(service);
+        r = registry_configure(service);
+        return r < 0 ? r : found_configure(service);
 }
 
 IngestConfig service_ingest_config(const Service *service) {
@@ -282,7 +317,8 @@ int service_start(Service *service) {
                 return r;
 
         begin_node_point(service);
-        return found_configure(service);
+        r = registry_start(service);
+        return r < 0 ? r : found_configure(service);
 }
 
 void service_deinit(Service *service) {
@@ -292,6 +328,7 @@ void service_deinit(Service *service) {
         phases_deinit(service);
         identity_deinit(&service->identity);
         jobs_deinit(&service->jobs);
+        registry_deinit(service);
         cgroup_tree_free(service->cgroups);
         store_free(service->store);
         node_deinit(&service->node);

@@ -12,9 +12,11 @@
 #include "http/http.h"
 #include "ingest/ingest.h"
 #include "jobs.h"
+#include "models.h"
 #include "node.h"
 #include "sample/finder.h"
 #include "store/store.h"
+#include "tally.h"
 #include "util/log.h"
 #include "util/scoped.h"
 
@@ -38,6 +40,12 @@ typedef struct Service {
         Jobs jobs;
         Identity identity;
         PendingMark *marks; /* owned */
+        Models models;
+        Model *pending_model; /* owned; on its way to the disk, or NULL */
+        char *models_json;    /* owned; of all, as HTTP answers */
+        uint64_t models_version; /* of that text */
+        bool must_tell_store; /* which models there are in files */
+        Tally tally;
         Store *store;   /* owned */
         Ingest *ingest; /* owned */
         Http *http;     /* owned */

@@ -40,6 +40,15 @@ void answer_indicators(Exchange *exchange) {
         json_object_end(&json);
 }
 
+void answer_models(Exchange *exchange) {
+        if (!exchange->snapshot->models) {
+                (void)exchange_error(exchange, 503, "perfd is out of memory at the moment");
+                return;
+        }
+
+        buffer_puts(exchange->body, exchange->snapshot->models);
+}
+
 static void put_id(Json *json, const char *key, const uint8_t id[static 16]) {
         char text[2 * 16 + 1];
 

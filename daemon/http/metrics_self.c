@@ -44,6 +44,8 @@ static const Scalar scalars[] = {
         COUNTER(self.n_jobs_finished, "perfd_jobs_finished", "", "Jobs ended by those who began them"),
         COUNTER(self.n_jobs_interrupted, "perfd_jobs_interrupted", "", "Jobs whose process went away without an end"),
         COUNTER(self.n_indicators_stored, "perfd_indicators_stored", "", "Results stored"),
+        COUNTER(self.n_odd_keys, "perfd_indicator_odd_keys", "",
+                "Keys of results that their indicator's model does not know, or knows otherwise"),
         GAUGE(self.n_jobs_with_cgroup, SCALAR_U64, "perfd_jobs_with_cgroup", "",
                 "Jobs that run now and have a cgroup of their own"),
         COUNTER(self.n_groups_found, "perfd_cgroups_found", "", "Cgroups that a pattern found to be a job's"),
@@ -107,6 +109,27 @@ static void put_requests(Exposition *exposition, const SelfStats *self) {
         }
 }
 
+static void put_indicators(Exposition *exposition, const Snapshot *snapshot) {
+        static const char *const outcomes[] = {
+                [INDICATOR_STORED] = "stored",
+                [INDICATOR_FAILED] = "failed",
+                [INDICATOR_REFUSED] = "refused",
+        };
+
+        exposition_family(exposition, "perfd_indicators", FAMILY_COUNTER, "",
+                          "Results by indicator and component: stored, stored of runs that failed, refused by their model");
+        for (size_t i = 0; i < snapshot->n_indicators; i++)
+                for (IndicatorOutcome outcome = 0; outcome < N_INDICATOR_OUTCOMES; outcome++) {
+                        const IndicatorCount *count = &snapshot->indicators[i];
+
+                        exposition_sample(exposition);
+                        exposition_label(exposition, "indicator", count->name);
+                        exposition_label(exposition, "component", count->component);
+                        exposition_label(exposition, "outcome", outcomes[outcome]);
+                        exposition_u64(exposition, count->n[outcome]);
+                }
+}
+
 static void put_http(Exposition *exposition, const HttpStats *http) {
         static const char *const classes[] = { NULL, NULL, "2xx", "3xx", "4xx", "5xx" };
 
@@ -133,5 +156,6 @@ void metrics_self(Exposition *exposition, const Snapshot *snapshot, const HttpSt
         metrics_scalars(exposition, snapshot, scalars, N_ELEMENTS(scalars));
         put_sources(exposition, &snapshot->self);
         put_requests(exposition, &snapshot->self);
+        put_indicators(exposition, snapshot);
         put_http(exposition, http);
 }

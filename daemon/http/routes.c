@@ -24,6 +24,7 @@ static const Route table[] = {
         { "/api/v1/indicators/{name}/rank",     "where component version since_ms until_ms by objective direction confidence across",
           false, answer_indicator_rank },
         { "/api/v1/batches/{id}",               "",                                           false, answer_batch },
+        { "/api/v1/models",                     "",                                           true,  answer_models },
         { "/api/v1/results",                    "where name component job since_ms until_ms limit page", false, answer_results },
 };
 

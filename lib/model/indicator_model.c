@@ -112,9 +112,10 @@ static int check_keys(Reader *reader, const Value *object, const char *const *ke
         return 0;
 }
 
+/* As utf8_is_line(), but for line breaks and tabs. */
 static bool is_text(const char *text) {
-        for (; *text; text++)
-                if (((unsigned char)*text < ' ' && *text != '\n' && *text != '\t') || *text == 0x7f)
+        for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+                if ((*p < ' ' && *p != '\n' && *p != '\t') || *p == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0))
                         return false;
         return true;
 }

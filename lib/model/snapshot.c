@@ -9,6 +9,8 @@ void snapshot_deinit(Snapshot *snapshot) {
         for (size_t i = 0; i < snapshot->n_jobs_allocated; i++)
                 job_view_deinit(&snapshot->jobs[i]);
         free(snapshot->jobs);
+        free(snapshot->indicators);
+        free(snapshot->models);
         *snapshot = (Snapshot){};
 }
 
@@ -36,5 +38,20 @@ int snapshot_reserve_jobs(Snapshot *snapshot, size_t n) {
         memset(jobs + snapshot->n_jobs_allocated, 0, (n_new - snapshot->n_jobs_allocated) * sizeof(*jobs));
         snapshot->jobs = jobs;
         snapshot->n_jobs_allocated = n_new;
+        return 0;
+}
+
+int snapshot_reserve_indicators(Snapshot *snapshot, size_t n) {
+        IndicatorCount *indicators;
+
+        if (n <= snapshot->n_indicators_allocated)
+                return 0;
+
+        indicators = reallocarray(snapshot->indicators, n, sizeof(*indicators));
+        if (!indicators)
+                return -ENOMEM;
+
+        snapshot->indicators = indicators;
+        snapshot->n_indicators_allocated = n;
         return 0;
 }

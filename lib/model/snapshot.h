@@ -33,6 +33,7 @@ typedef struct SelfStats {
         uint64_t n_in_flight;
         uint64_t n_jobs_running, n_jobs_begun, n_jobs_finished, n_jobs_interrupted;
         uint64_t n_indicators_stored; /* since start */
+        uint64_t n_odd_keys;          /* of those: what their models do not know, or know otherwise */
         /* cgroups: those the patterns found, those in a job's place that are none, directories that could not be watched */
         uint64_t n_groups_found, n_groups_unrecognized, n_groups_not_watched;
         uint64_t n_jobs_with_cgroup; /* of those that run */
@@ -50,6 +51,19 @@ typedef struct SelfStats {
         uint64_t resident_bytes, virtual_bytes; /* of this process */
         uint64_t n_open_fds, n_fds_max;
 } SelfStats;
+
+typedef enum IndicatorOutcome {
+        INDICATOR_STORED,
+        INDICATOR_FAILED,  /* stored as well: the run failed */
+        INDICATOR_REFUSED, /* by its model */
+        N_INDICATOR_OUTCOMES,
+} IndicatorOutcome;
+
+/* Results of one indicator and component since the start. */
+typedef struct IndicatorCount {
+        const char *name, *component; /* live as long as any snapshot */
+        uint64_t n[N_INDICATOR_OUTCOMES];
+} IndicatorCount;
 
 typedef struct Snapshot {
         char hostname[65];
@@ -70,6 +84,11 @@ typedef struct Snapshot {
         size_t metrics_jobs_max;   /* how many of them /metrics shows: the first */
         size_t n_jobs_not_exposed; /* how many it does not show for that limit */
 
+        IndicatorCount *indicators; /* owned; those beyond the limit together, under no name */
+        size_t n_indicators, n_indicators_allocated;
+        char *models; /* owned; JSON, as /api/v1/models answers; NULL: out of memory */
+        uint64_t models_version;
+
         SelfStats self;
 } Snapshot;
 
@@ -79,3 +98,4 @@ uint32_t snapshot_n_cpus(const Snapshot *snapshot);
 uint64_t snapshot_memory_bytes(const Snapshot *snapshot);
 /* Room for n jobs; kept ones stay, new ones are zero. 0 or -ENOMEM. */
 int snapshot_reserve_jobs(Snapshot *snapshot, size_t n);
+int snapshot_reserve_indicators(Snapshot *snapshot, size_t n);

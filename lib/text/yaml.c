@@ -330,3 +330,83 @@ size_t yaml_arena_size(size_t n) {
         /* The dearest text for its length is a list of lists, "[[],[],": a link, an item and its alignment for three bytes. */
         return 4096 + n * (sizeof(Link) + sizeof(Member) + 32);
 }
+
+/* --- places --------------------------------------------------------------------------------------- */
+
+#define LOCATE_PATH_MAX 1024U
+
+/* A list or mapping that the walk is in. */
+typedef struct Level {
+        bool is_mapping, has_key;
+        size_t n_items, n_path; /* of the path to it */
+} Level;
+
+typedef struct Walk {
+        Level levels[VALUE_DEPTH_MAX + 1];
+        size_t n_levels;
+        char path[LOCATE_PATH_MAX]; /* of the present node */
+} Walk;
+
+static void walk_name(Walk *walk, const Level *level, const char *key) {
+        char *end = walk->path + level->n_path;
+
+        if (key)
+                (void)snprintf(end, LOCATE_PATH_MAX - level->n_path, "%s%s", level->n_path > 0 ? "." : "", key);
+        else
+                (void)snprintf(end, LOCATE_PATH_MAX - level->n_path, "[%zu]", level->n_items);
+}
+
+/* True when the event is one whose place counts: a key, or an item of a list; its path is then in walk->path. */
+static bool walk_enter(Walk *walk, const yaml_event_t *event) {
+        Level *level = walk->n_levels > 0 ? &walk->levels[walk->n_levels - 1] : NULL;
+        bool is_key = level && level->is_mapping && !level->has_key;
+
+        if (is_key && event->type == YAML_SCALAR_EVENT)
+                walk_name(walk, level, (const char *)event->data.scalar.value);
+        else if (level && !level->is_mapping)
+                walk_name(walk, level, NULL);
+        if (level && level->is_mapping)
+                level->has_key = is_key;
+        if (level)
+                level->n_items++;
+        if (event->type != YAML_SCALAR_EVENT)
+                walk->levels[walk->n_levels++] = (Level){
+                        .is_mapping = event->type == YAML_MAPPING_START_EVENT,
+                        .n_path = strlen(walk->path),
+                };
+        return level && (is_key || !level->is_mapping);
+}
+
+/* 0: none of it; else how much of the wanted path leads to the present node. */
+static size_t walk_match(const Walk *walk, const char *wanted) {
+        size_t n = strlen(walk->path);
+
+        return strncmp(walk->path, wanted, n) == 0 && (wanted[n] == '\0' || wanted[n] == '.' || wanted[n] == '[') ? n : 0;
+}
+
+void yaml_locate(const char *text, size_t n, const char *path, unsigned *ret_line, unsigned *ret_column) {
+        YamlError ignored;
+        scoped(builder_deinit) Builder builder = { .error = &ignored };
+        size_t n_best = 0;
+        Walk walk = {};
+
+        *ret_line = *ret_column = 1;
+        if (!yaml_parser_initialize(&builder.parser))
+                return;
+        yaml_parser_set_input_string(&builder.parser, (const unsigned char *)text, n);
+        yaml_parser_set_encoding(&builder.parser, YAML_UTF8_ENCODING);
+
+        while (step(&builder) == 0 && builder.event.type != YAML_STREAM_END_EVENT && walk.n_levels <= VALUE_DEPTH_MAX) {
+                const yaml_event_t *event = &builder.event;
+
+                if (event->type == YAML_SEQUENCE_END_EVENT || event->type == YAML_MAPPING_END_EVENT)
+                        walk.n_levels--;
+                if (event->type != YAML_SCALAR_EVENT && event->type != YAML_SEQUENCE_START_EVENT && event->type != YAML_MAPPING_START_EVENT)
+                        continue;
+                if (walk_enter(&walk, event) && walk_match(&walk, path) > n_best) {
+                        n_best = walk_match(&walk, path);
+                        *ret_line = (unsigned)event->start_mark.line + 1;
+                        *ret_column = (unsigned)event->start_mark.column + 1;
+                }
+        }
+}

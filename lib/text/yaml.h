@@ -31,3 +31,9 @@ int yaml_read(const char *text, size_t n, Arena *arena, const Value **ret, YamlE
 
 /* Memory that the tree of a text of n bytes can take at most. */
 size_t yaml_arena_size(size_t n);
+
+/*
+ * Where in a text that yaml_read() takes the member or item of this path is ("results.elapsed.unit", "values[2]"), or as much of
+ * it as there is; 1 and 1 for "". For complaints about what a text means rather than how it is written.
+ */
+void yaml_locate(const char *text, size_t n, const char *path, unsigned *ret_line, unsigned *ret_column);

@@ -41,6 +41,9 @@ PEERS = ROOT / "build" / "interop" / "bin"
 # For who counts jobs: else those that run on this machine, or that another test made groups for, are found as well.
 NO_PATTERNS = "[patterns]\nslurm =\nslurm_sluid =\nslurm_v1 =\nkubernetes =\n"
 
+# What is installed on this machine is not what a test is about.
+NO_MODELS = "[indicators]\ndirectory =\n"
+
 
 def wait_for(predicate, what, timeout_s=None):
     """Polls until predicate() is true and returns its value; fails after the deadline, naming `what`."""
@@ -341,7 +344,8 @@ class Daemon:
 
     def configure(self, text):
         """Jobs of this machine, and those of tests beside this one, are not found unless the text has patterns."""
-        self.config.write_text(text if "[patterns]" in text else f"{text}\n{NO_PATTERNS}")
+        text = text if "[patterns]" in text else f"{text}\n{NO_PATTERNS}"
+        self.config.write_text(text if "[indicators]" in text else f"{text}\n{NO_MODELS}")
 
     def command(self):
         command = [PERFD, "--config", self.config, "--socket", self.socket, "--state", self.state,

@@ -73,6 +73,44 @@ class Disk(harness.TestCase):
             self.assert_status(client.end("before", 3), "OK")
         self.assertEqual(daemon.get("/api/v1/jobs/before").json["state"], "finished")
 
+    def test_a_mark_that_could_not_be_stored_changed_nothing(self):
+        directory, filler = self.small_disk()
+        filler.unlink()
+        daemon = self.daemon_on(directory)
+        phases = [""]
+        with daemon.client() as client:
+            self.assert_status(client.begin("job"), "OK")
+            self.assert_status(client.mark("load", job="job"), "OK")
+            phases.append("load")
+            with self.assertRaises(OSError), open(filler, "wb", buffering=0) as f:
+                while True:
+                    f.write(bytes(4096))
+            # What the database has room for still goes in.
+            while (reply := client.mark(f"more {len(phases)}", job="job")).status == harness.wire.OK:
+                phases.append(f"more {len(phases)}")
+                self.assertLess(len(phases), 900)
+            self.assert_status(reply, "UNAVAILABLE")
+            for i in range(3):
+                client.send(self.mark_request(client, f"refused {i}"))
+            for _ in range(3):
+                self.assert_status(client.receive(), "UNAVAILABLE")
+
+            filler.unlink()
+            reply = wait_for(lambda: (r := client.mark("last", job="job")).status != harness.wire.UNAVAILABLE and r, "the store")
+            self.assert_status(reply, "OK")
+            self.assertEqual(reply.mark.previous, phases[-1])
+            self.assert_status(client.end("job", 0), "OK")
+        found = daemon.get("/api/v1/jobs/job").json["phases"]
+        self.assertEqual([(p["index"], p["name"]) for p in found], list(enumerate(phases + ["last"])))
+        for before, after in zip(found, found[1:]):
+            self.assertEqual(before["end_ms"], after["begin_ms"])
+
+    @staticmethod
+    def mark_request(client, name):
+        request = client.request()
+        request.mark.job, request.mark.name = "job", name
+        return request
+
 
 if __name__ == "__main__":
     unittest.main()

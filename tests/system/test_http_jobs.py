@@ -129,7 +129,7 @@ class JobOverHttp(GroupTest):
         phases = self.job(self.server, "own")["phases"]
         self.assertEqual({key: blocks[key] for key in plain}, plain)
         self.assertEqual(set(blocks) - set(plain), {'lo"ad\\', "träin <b>{{x}}</b>", "phase/duration_seconds", "after"})
-        self.assertAlmostEqual(blocks['lo"ad\\'], phases[1]["seconds"] + 12.5)
+        self.assertEqual(blocks['lo"ad\\'], 12.5)  # only what was measured where something was
         self.assertEqual(blocks["phase/duration_seconds"], phases[3]["seconds"])
         self.assertEqual(phases[4]["seconds"], 12.5)
 

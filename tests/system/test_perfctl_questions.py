@@ -14,7 +14,8 @@ from harness import BUILD, IS_SANITIZED, PERFCTL, ROOT, TIMEOUT_S, TestCase, wai
 
 COMMANDS = ["run", "submit", "report", "metrics", "watch", "job list", "job show", "job begin", "job end", "status", "doctor",
             "mark", "time", "export perf-report", "flush", "import inspection",
-            "indicator list", "indicator show", "indicator query", "indicator rank", "indicator batch"]
+            "indicator list", "indicator show", "indicator query", "indicator rank", "indicator batch",
+            "indicator register", "indicator models", "indicator schema"]
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -91,6 +92,14 @@ class Questions(WithJobs):
     def test_an_id_that_is_none_is_wrong_usage(self):
         self.assertEqual(self.running.perfctl("report", "../node").returncode, 2)
         self.assertEqual(self.running.perfctl("job", "show", "a b").returncode, 2)
+
+    def test_an_id_of_dots_is_an_id(self):
+        for job in (".", ".."):
+            self.assertEqual(self.running.perfctl("job", "begin", job).returncode, 0)
+            self.assertEqual(self.running.perfctl("job", "end", job).returncode, 0)
+            result = self.running.perfctl("report", job)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual(result.stdout.split()[:2], ["Job", job])
 
     def test_jobs_are_listed(self):
         lines = self.ask("job", "list").splitlines()

@@ -55,6 +55,11 @@ static void text_is_cut_between_characters_with_an_ellipsis(void **state) {
         assert_written(unicode, "abc…", n = screen_text_cut(&s, "abcde", 4); assert_int_equal(n, 4));
         assert_written(unicode, "äöü…", n = screen_text_cut(&s, "äöüßé", 4); assert_int_equal(n, 4));
         assert_written(plain, "abc~", n = screen_text_cut(&s, "abcde", 4); assert_int_equal(n, 4));
+        /* two columns each, so that only one and the ellipsis fit four; a mark takes none */
+        assert_written(unicode, "日本", n = screen_text_cut(&s, "日本", 4); assert_int_equal(n, 4));
+        assert_written(unicode, "日…", n = screen_text_cut(&s, "日本語", 4); assert_int_equal(n, 3));
+        assert_written(unicode, "a😀", n = screen_text_cut(&s, "a😀", 4); assert_int_equal(n, 3));
+        assert_written(unicode, "u\u0308ber", n = screen_text_cut(&s, "u\u0308ber", 4); assert_int_equal(n, 4));
         /* an escape is not cut in two */
         assert_written(plain, "ab~", n = screen_text_cut(&s, "ab\x1b" "cd", 5); assert_int_equal(n, 3));
 }

@@ -128,6 +128,40 @@ static void the_arena_is_large_enough(void **state) {
         }
 }
 
+static void assert_located(const char *text, const char *path, unsigned line, unsigned column) {
+        unsigned l, c;
+
+        yaml_locate(text, strlen(text), path, &l, &c);
+        if (l != line || c != column)
+                fail_msg("%s is at %u:%u", path, l, c);
+}
+
+static void the_place_of_a_member_can_be_found_again(void **state) {
+        static const char text[] =
+                "name: a\n"
+                "parameters:\n"
+                "  n: {type: int,\n"
+                "      values: [1, two]}\n"
+                "results:\n"
+                "  - {rate: x}\n"
+                "  - {rate: y}\n";
+
+        (void)state;
+        assert_located(text, "", 1, 1);
+        assert_located(text, "name", 1, 1);
+        assert_located(text, "parameters.n", 3, 3);
+        assert_located(text, "parameters.n.type", 3, 7);
+        assert_located(text, "parameters.n.values[1]", 4, 19);
+        assert_located(text, "results[1].rate", 7, 6);
+        /* What is not there: as much of it as there is. */
+        assert_located(text, "parameters.n.index", 3, 3);
+        assert_located(text, "parameters.name", 2, 1);
+        assert_located(text, "results[7]", 5, 1);
+        assert_located(text, "nothing", 1, 1);
+        assert_located("{a: [", "a", 1, 2);
+        assert_located("\xff", "a", 1, 1);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(lists_and_mappings_keep_their_order),
@@ -139,6 +173,7 @@ int main(void) {
                 cmocka_unit_test(mistakes_have_their_place),
                 cmocka_unit_test(depth_has_a_limit),
                 cmocka_unit_test(the_arena_is_large_enough),
+                cmocka_unit_test(the_place_of_a_member_can_be_found_again),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,386 @@
+"""Models of indicators: from files and registered, judged by, counted, listed, and as a schema."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import unittest
+
+import harness
+from harness import to_object
+
+SHIPPED = harness.ROOT / "conf" / "indicators.d"
+MATMUL = {"name": "PiMatmul", "component": "tensorflow", "@result": {"elapsed": 1.2, "rate": 223.6},
+          "@parameters": {"device": "cpu", "dtype": "float32", "matrix_size": 512, "reps": 2000}}
+MEMBW = "name: MemBw\nparameters:\n  size: {type: int, index: int}\nresults:\n  rate: {type: float, unit: GB/s, direction: higher}\n"
+
+
+def with_parameters(**more):
+    return {**MATMUL, "@parameters": {**MATMUL["@parameters"], **more}}
+
+
+class WithModels(harness.TestCase):
+    def start(self, policy="accept", directory=SHIPPED, **more):
+        self.running = self.daemon(f"[indicators]\ndirectory = {directory}\npolicy = {policy}\n", **more)
+        return self.running
+
+    def models(self):
+        return {(m["name"], m["component"]): m for m in self.running.get("/api/v1/models").json["models"]}
+
+    def register(self, client, document):
+        request = client.request()
+        to_object(document, request.register.model)
+        return client.call(request)
+
+    def counted(self, series):
+        metrics = self.running.wait_tick()
+        return metrics.get(series)
+
+    def assert_refused(self, reply, path, words):
+        self.assert_status(reply, "INVALID")
+        self.assertEqual(reply.path, path)
+        self.assertIn(words, reply.message)
+
+
+class Files(WithModels):
+    def test_the_models_that_ship_are_there(self):
+        self.start()
+        models = self.models()
+        self.assertEqual({name for name, _ in models}, {"PiMatmul", "PiConv1D", "PiConv2D", "PiPyBench"})
+        matmul = models["PiMatmul", None]
+        self.assertEqual(matmul["file"], f"{SHIPPED}/pimatmul.yaml")
+        self.assertEqual(matmul["declaration"]["results"]["elapsed"]["unit"], "ms")
+        self.assertEqual(self.running.get("/api/v1/models").json["policy"], "accept")
+        self.assertIn("4 models of indicators are read", self.running.log())
+
+    def test_a_bad_file_is_a_line_in_the_log_and_the_others_hold(self):
+        directory = self.temporary_directory()
+        (directory / "good.yaml").write_text(MEMBW)
+        (directory / "bad.yaml").write_text("name: Bad\nresults:\n  x: {type: complex}\n")
+        self.start(directory=directory)
+        self.assertIn(f"{directory}/bad.yaml:3:7: results.x.type: 'complex' is no type", self.running.log())
+        self.assertEqual(list(self.models()), [("MemBw", None)])
+
+    def test_a_configuration_is_checked_with_its_models(self):
+        directory = self.temporary_directory()
+        config = directory / "perfd.conf"
+        config.write_text(f"[indicators]\ndirectory = {directory}\n")
+
+        def check():
+            return subprocess.run([harness.PERFD, "--check-config", "--config", config], capture_output=True, text=True)
+        (directory / "a.yaml").write_text(MEMBW)
+        good = check()
+        self.assertEqual(good.returncode, 0, good.stderr)
+        self.assertIn("1 models of indicators", good.stderr)
+        (directory / "b.yaml").write_text("name: [\n")
+        bad = check()
+        self.assertEqual(bad.returncode, 6)
+        self.assertIn(f"{directory}/b.yaml:2:1: ", bad.stderr)
+
+    def test_a_reload_takes_up_what_has_changed(self):
+        directory = self.temporary_directory()
+        (directory / "a.yaml").write_text(MEMBW)
+        self.start(directory=directory, notify=True)
+        (directory / "a.yaml").unlink()
+        (directory / "b.yaml").write_text("name: Other\nresults: {x: int}\n")
+        self.running.reload()
+        self.running.wait_tick()
+        self.assertEqual(list(self.models()), [("Other", None)])
+        self.running.configure(f"[indicators]\ndirectory = {directory}\npolicy = strict\n")
+        self.running.reload()
+        with self.running.client() as client:
+            self.assert_refused(client.submit(MATMUL), "submit.indicators[0].name", "has no model here")
+
+    def test_a_wrong_policy_is_named(self):
+        running = self.daemon("[indicators]\npolicy = lenient\n", wait=False)
+        self.assertEqual(running.wait_exit(), 6)
+        self.assertIn("[indicators] policy = lenient: expected accept or strict", running.log())
+
+
+class Judged(WithModels):
+    def test_what_a_model_does_not_know_is_kept_whole_and_counted(self):
+        self.start()
+        document = with_parameters(mini_batch=40, padding="SAME")
+        with self.running.client() as client:
+            self.assert_status(client.submit(document), "OK")
+            self.assert_status(client.submit({**MATMUL, "name": "Unknown"}), "OK")
+        results = self.running.get("/api/v1/indicators/PiMatmul/results").json["results"]
+        self.assertEqual(results[0]["document"], document)
+        metrics = self.running.wait_tick()
+        self.assertEqual(metrics["perfd_indicator_odd_keys_total"], 2)
+        self.assertEqual(metrics['perfd_indicators_total{indicator="PiMatmul",component="tensorflow",outcome="stored"}'], 1)
+        self.assertEqual(metrics['perfd_indicators_total{indicator="Unknown",component="tensorflow",outcome="stored"}'], 1)
+
+    def test_strict_refuses_with_the_key(self):
+        self.start(policy="strict")
+        with self.running.client() as client:
+            self.assert_refused(client.submit(MATMUL, with_parameters(mini_batch=40)), "submit.indicators[1].@parameters.mini_batch",
+                                "is a parameter that the model of PiMatmul does not know: declare it there, or leave it out")
+            self.assert_refused(client.submit(with_parameters(matrix_size="512")), "submit.indicators[0].@parameters.matrix_size",
+                                "is a string, and the model of PiMatmul says int")
+            self.assert_refused(client.submit({**MATMUL, "name": "PiImport"}), "submit.indicators[0].name",
+                                "'PiImport' of 'tensorflow' has no model here, and [indicators] policy is strict")
+            self.assert_status(client.submit(MATMUL), "OK")
+        self.assertEqual(len(self.running.get("/api/v1/results").json["results"]), 1)
+        metrics = self.running.wait_tick()
+        self.assertEqual(metrics['perfd_indicators_total{indicator="PiMatmul",component="tensorflow",outcome="refused"}'], 2)
+        self.assertEqual(metrics['perfd_indicators_total{indicator="PiImport",component="tensorflow",outcome="refused"}'], 1)
+
+    def test_padding_is_a_number_or_a_word(self):
+        self.start(policy="strict")
+        conv = {"name": "PiConv1D", "component": "pytorch", "@result": {"elapsed": 1, "rate": 2.5}, "@parameters": {
+            "device": "cpu", "dtype": "float32", "reps": 1, "data_format": "NWC", "batch": 1, "input_width": 1, "input_channels": 1,
+            "filter_width": 1, "output_channels": 1, "strides": 1}}
+        with self.running.client() as client:
+            for padding in ("SAME", 1):
+                document = {**conv, "@parameters": {**conv["@parameters"], "padding": padding}}
+                self.assert_status(client.submit(document), "OK")
+            document = {**conv, "@parameters": {**conv["@parameters"], "padding": 1.5}}
+            self.assert_refused(client.submit(document), "submit.indicators[0].@parameters.padding", "says str or int")
+
+    def test_what_perfctl_says_names_the_file_and_the_key(self):
+        self.start(policy="strict")
+        done = self.running.perfctl("submit", "-", stdin=json.dumps(with_parameters(mini_batch=40)))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("standard input:1: @parameters.mini_batch: is a parameter that the model of PiMatmul does not know", done.stderr)
+
+    def test_failed_runs_are_counted_apart_and_not_judged(self):
+        self.start(policy="strict")
+        with self.running.client() as client:
+            request = client.request()
+            item = request.submit.indicators.add(id=os.urandom(16), exit_status=139, name="PiMatmul", component="tensorflow")
+            to_object({"stderr": "Segmentation fault"}, item.run)
+            self.assert_status(client.call(request), "OK")
+            self.assert_status(client.call(request), "DUPLICATE")
+        metrics = self.running.wait_tick()
+        self.assertEqual(metrics['perfd_indicators_total{indicator="PiMatmul",component="tensorflow",outcome="failed"}'], 1)
+        self.assertEqual(metrics['perfd_indicators_total{indicator="PiMatmul",component="tensorflow",outcome="stored"}'], 0)
+
+
+class Registered(WithModels):
+    MODEL = {"name": "MemBw", "parameters": {"size": {"type": "int", "index": "int"}},
+             "results": {"rate": {"type": "float", "unit": "GB/s", "direction": "higher"}}}
+
+    def test_a_model_holds_from_its_answer_on_and_after_a_restart(self):
+        self.start(policy="strict")
+        good = {"name": "MemBw", "component": "stream", "@parameters": {"size": 1}, "@result": {"rate": 12.5}}
+        with self.running.client() as client:
+            self.assert_refused(client.submit(good), "submit.indicators[0].name", "has no model")
+            self.assert_status(self.register(client, self.MODEL), "OK")
+            self.assertEqual(self.models()["MemBw", None]["declaration"], self.MODEL)
+            self.assertEqual(self.models()["MemBw", None]["uid"], os.getuid())
+            self.assert_status(client.submit(good), "OK")
+            self.assert_status(self.register(client, self.MODEL), "DUPLICATE")
+        self.running.restart()
+        self.assertEqual(self.models()["MemBw", None]["declaration"], self.MODEL)
+        with self.running.client() as client:
+            self.assert_refused(client.submit({**good, "@parameters": {"n": 1}}), "submit.indicators[0].@parameters.n", "does not know")
+            self.assert_status(client.submit(good), "OK")
+
+    def test_what_was_acknowledged_survives_kill(self):
+        self.start()
+        with self.running.client() as client:
+            self.assert_status(self.register(client, self.MODEL), "OK")
+        self.running.kill()
+        self.running.start()
+        self.assertEqual(self.models()["MemBw", None]["declaration"], self.MODEL)
+
+    def test_submissions_behind_a_model_in_the_pipeline_are_judged_by_it(self):
+        self.start(policy="strict")
+        with self.running.client() as client:
+            requests = []
+            for i in range(50):
+                request = client.request()
+                to_object({**self.MODEL, "name": f"M{i}"}, request.register.model)
+                requests.append(request)
+                document = {"name": f"M{i}", "component": "c", "@parameters": {"size": i}, "@result": {"rate": 1}}
+                requests.append(client.submit_request(document))
+            client.send_bytes(b"".join(harness.frame(request) for request in requests))
+            for _ in requests:
+                self.assert_status(client.receive(), "OK")
+        self.assertEqual(len(self.models()), 4 + 50)
+
+    def test_hostile_names_are_data(self):
+        self.start()
+        name = "x'; DROP TABLE model; --</script>\"../../etc"
+        with self.running.client() as client:
+            self.assert_refused(self.register(client, {"name": name, "results": {"x": "int"}}), "register.name", "letters, digits")
+            model = {"name": "Hostile", "component": name, "parameters": {name: {"type": "str", "index": "exact", "values": [name]}},
+                     "results": {"r": None}}
+            self.assert_status(self.register(client, model), "OK")
+            document = {"name": "Hostile", "component": name, "@parameters": {name: name}, "@result": {"r": 1}}
+            self.assert_status(client.submit(document), "OK")
+        self.assertEqual(self.models()["Hostile", name]["declaration"], model)
+        self.assertEqual(self.running.get("/api/v1/results").json["results"][0]["document"], document)
+        self.assertEqual(self.running.wait_tick()["perfd_indicator_odd_keys_total"], 0)
+        self.running.restart()
+        self.assertEqual(self.models()["Hostile", name]["declaration"], model)
+
+    def test_administrators_go_before_files_and_a_reload_changes_nothing_of_that(self):
+        if os.getuid() != 0:
+            self.skipTest("needs root")
+        self.start(notify=True)
+        with self.running.client() as client:
+            self.assert_status(self.register(client, {"name": "PiMatmul", "results": {"only": "int"}}), "OK")
+        for _ in range(2):
+            self.assertEqual(self.models()["PiMatmul", None]["declaration"]["results"], {"only": "int"})
+            self.assertIsNone(self.models()["PiMatmul", None]["file"])
+            self.running.reload()
+            self.running.wait_tick()
+
+
+NOBODY = 65534
+
+
+@unittest.skipUnless(os.getuid() == 0, "needs root to be somebody else")
+class OfUsers(WithModels):
+    def as_nobody(self, action):
+        """Connects as nobody; the connection stays theirs."""
+        os.chmod(self.running.directory, 0o755)
+        os.setresuid(NOBODY, NOBODY, 0)
+        try:
+            client = self.running.client()
+        finally:
+            os.setresuid(0, 0, 0)
+        with client:
+            return action(client)
+
+    def test_users_register_what_nobody_else_has_and_replace_their_own(self):
+        self.start()
+        model = {"name": "Mine", "results": {"x": "int"}}
+        self.assert_status(self.as_nobody(lambda client: self.register(client, model)), "OK")
+        self.assertEqual(self.models()["Mine", None]["uid"], NOBODY)
+        self.assert_status(self.as_nobody(lambda client: self.register(client, {**model, "help": "changed"})), "OK")
+        self.assertEqual(self.models()["Mine", None]["declaration"]["help"], "changed")
+
+    def test_users_do_not_touch_what_administrators_declare(self):
+        self.start()
+        with self.running.client() as client:
+            self.assert_status(self.register(client, {"name": "Admins", "results": {"x": "int"}}), "OK")
+        for name in ("PiMatmul", "Admins"):
+            for component in (None, "mine"):
+                model = {"name": name, "component": component, "results": {"y": "int"}}
+                reply = self.as_nobody(lambda client: self.register(client, model))
+                self.assert_status(reply, "DENIED")
+                self.assertEqual(reply.path, "register.name")
+                self.assertIn(f"'{name}' is declared by an administrator already", reply.message)
+
+    def test_a_file_takes_the_place_of_a_users_model(self):
+        directory = self.temporary_directory()
+        self.start(directory=directory, notify=True)
+        self.assert_status(self.as_nobody(lambda client: self.register(client, {"name": "MemBw", "results": {"x": "int"}})), "OK")
+        (directory / "membw.yaml").write_text(MEMBW)
+        self.running.reload()
+        self.running.wait_tick()
+        self.assertEqual(list(self.models()["MemBw", None]["declaration"]["results"]), ["rate"])
+
+    def test_a_user_has_a_limit(self):
+        self.start()
+
+        def fill(client):
+            for i in range(64):
+                self.assert_status(self.register(client, {"name": f"N{i}", "results": {"x": "int"}}), "OK")
+            return self.register(client, {"name": "one_more", "results": {"x": "int"}})
+        reply = self.as_nobody(fill)
+        self.assert_status(reply, "QUOTA")
+        self.assertIn("you have 64 models registered", reply.message)
+
+
+class Perfctl(WithModels):
+    def test_register_says_what_it_did(self):
+        self.start()
+        path = self.temporary_directory() / "membw.yaml"
+        path.write_text(MEMBW)
+        done = self.running.perfctl("indicator", "register", path)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "MemBw: registered\n", ""))
+        done = self.running.perfctl("indicator", "register", "-", stdin=MEMBW)
+        self.assertEqual((done.returncode, done.stdout), (0, "MemBw: registered already\n"))
+
+    def test_register_says_what_is_wrong_where(self):
+        self.start()
+        path = self.temporary_directory() / "bad.yaml"
+        for text, complaint in (("name: X\nresults:\n  y: {type: complex}\n", ":3:7: results.y.type: 'complex' is no type"),
+                                ("name: X\n  results: 1\n", ":2:10: "),
+                                ("name: X\nname: Y\n", ":2:1: the key 'name' is there twice"),
+                                ("name: X\nresults: {y: {direction: up}}\n", ":2:15: results.y.direction: 'up' is none of higher, lower")):
+            path.write_text(text)
+            done = self.running.perfctl("indicator", "register", path)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(f"{path}{complaint}", done.stderr)
+            self.assertIn("Nothing was registered", done.stderr)
+        done = self.running.perfctl("indicator", "register", "/nonexistent.yaml")
+        self.assertIn("Cannot read /nonexistent.yaml: No such file", done.stderr)
+
+    def test_register_without_perfd_is_three(self):
+        directory = self.temporary_directory()
+        done = subprocess.run([harness.PERFCTL, "--socket", directory / "none", "indicator", "register", "--timeout", "0", "-"],
+                              input=MEMBW, text=True, capture_output=True)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("perfd cannot be reached", done.stderr)
+
+    def test_models_are_listed_with_what_is_stored(self):
+        self.start()
+        with self.running.client() as client:
+            self.assert_status(client.submit(MATMUL, MATMUL), "OK")
+            self.assert_status(self.register(client, {"name": "Evil", "component": "a\u202eb", "results": {"x": "int"}}), "OK")
+        done = self.running.perfctl("indicator", "models")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = {line.split()[0]: line.split() for line in done.stdout.splitlines()}
+        self.assertEqual(rows["PiMatmul"], ["PiMatmul", "any", "4", "2", "2", f"{SHIPPED}/pimatmul.yaml"])
+        self.assertEqual(rows["PiPyBench"][2:5], ["1", "53", "0"])
+        self.assertIn("registered by user", done.stdout)
+        self.assertNotIn("\u202e", done.stdout)
+        self.assertEqual(len(json.loads(self.running.perfctl("indicator", "models", "--json").stdout)["models"]), 5)
+
+    def test_a_schema_is_of_perfds_models_or_of_files(self):
+        self.start()
+        asked = self.running.perfctl("indicator", "schema").stdout
+        models = {m["name"]: m for m in json.loads(asked)["models"]}
+        self.assertEqual(len(models), 4)
+        padding = {"name": "padding", "types": ["str", "int"], "index": "exact", "values": None,
+                   "help": "a number to PyTorch, SAME or VALID to TensorFlow"}
+        self.assertEqual(models["PiConv2D"]["parameters"][-1], padding)
+        self.assertEqual(models["PiMatmul"]["results"][1], {"name": "rate", "types": ["float"], "unit": "GFLOPS", "direction": "higher",
+                                                            "help": "floating point operations by elapsed"})
+        files = subprocess.run([harness.PERFCTL, "indicator", "schema", *sorted(SHIPPED.iterdir())], capture_output=True, text=True).stdout
+        self.assertEqual(json.loads(files), json.loads(asked))
+
+    def test_an_rdf_schema_has_each_property_once(self):
+        self.start()
+        lines = self.running.perfctl("indicator", "schema", "--format", "rdf").stdout.splitlines()
+        for line in ("dtype: string @index(exact) .", "reps: int @index(int) .", "rate: float .", "padding: string @index(exact) .",
+                     "type PiConv1D {", "type PiMatmul {"):
+            self.assertEqual(lines.count(line), 1, line)
+
+    def test_an_sql_schema_can_be_used(self):
+        self.start()
+        name = "x'; DROP TABLE \"PiMatmul\"; --\""
+        with self.running.client() as client:
+            model = {"name": "Hostile", "component": name, "help": "one\ntwo; DROP TABLE x",
+                     "parameters": {name: {"type": "str", "index": "exact", "values": [name]}, "Rate": "int", "@id": "int",
+                                    "rate~2": "int", "mixed": {"type": ["int", "str"], "values": [1, "a"]}},
+                     "results": {"rate": {"unit": "1/s; --", "help": "three\nfour"}, "RATE": "float"}}
+            self.assert_status(self.register(client, model), "OK")
+        self.running.wait_tick()
+        done = self.running.perfctl("indicator", "schema", "--format", "sql")
+        database = sqlite3.connect(":memory:")
+        database.executescript(done.stdout)
+        columns = {row[1]: row[2] for row in database.execute("PRAGMA table_info(PiMatmul)")}
+        self.assertEqual((columns["matrix_size"], columns["rate"], columns["device"]), ("BIGINT", "DOUBLE PRECISION", "TEXT"))
+        self.assertIn("PiMatmul by matrix_size", [row[1] for row in database.execute("PRAGMA index_list(PiMatmul)")])
+        tables = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+        self.assertEqual(tables, [f"Hostile@{name}", "PiConv1D", "PiConv2D", "PiMatmul", "PiPyBench"])
+        quoted = '"' + tables[0].replace('"', '""') + '"'
+        self.assertEqual(len(list(database.execute(f"PRAGMA table_info({quoted})"))), 6 + 7)
+        with self.assertRaises(sqlite3.IntegrityError):
+            database.execute(f"INSERT INTO {quoted} (\"@id\", \"@time_ms\", \"@component\", mixed) VALUES ('1', 1, 'c', 'b')")
+
+    def test_another_format_is_wrong_usage(self):
+        done = subprocess.run([harness.PERFCTL, "indicator", "schema", "--format", "xml"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--format is 'xml': expected json, rdf or sql", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

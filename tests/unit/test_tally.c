@@ -1,0 +1,136 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tally.h"
+
+typedef struct Fixture {
+        Tally tally;
+        Snapshot snapshot;
+} Fixture;
+
+static int set_up(void **state) {
+        *state = calloc(1, sizeof(Fixture));
+        return 0;
+}
+
+static int tear_down(void **state) {
+        Fixture *f = *state;
+
+        snapshot_deinit(&f->snapshot);
+        tally_deinit(&f->tally);
+        free(f);
+        return 0;
+}
+
+static Submission item(const char *name, const char *component, int exit_status) {
+        return (Submission){ .indicator = { .name = name, .component = component }, .has_exit_status = true, .exit_status = exit_status };
+}
+
+static void note(Fixture *f, Submission one) {
+        assert_int_equal(tally_note(&f->tally, &one, 1), 0);
+}
+
+static uint64_t count(Fixture *f, const char *name, const char *component, IndicatorOutcome outcome) {
+        tally_publish(&f->tally, &f->snapshot);
+        for (size_t i = 0; i < f->snapshot.n_indicators; i++)
+                if (strcmp(f->snapshot.indicators[i].name, name) == 0 && strcmp(f->snapshot.indicators[i].component, component) == 0)
+                        return f->snapshot.indicators[i].n[outcome];
+        return 0;
+}
+
+static void results_count_when_they_are_on_disk(void **state) {
+        Fixture *f = *state;
+
+        note(f, item("A", "c", 0));
+        note(f, item("A", "c", 1));
+        assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 0);
+        tally_settle(&f->tally, 1);
+        assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 1);
+        assert_int_equal(count(f, "A", "c", INDICATOR_FAILED), 0);
+        tally_settle(&f->tally, 1);
+        assert_int_equal(count(f, "A", "c", INDICATOR_FAILED), 1);
+        tally_settle(&f->tally, 1); /* nothing is on its way any more */
+        assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 1);
+}
+
+static void duplicates_and_what_the_store_failed_to_write_do_not_count(void **state) {
+        Fixture *f = *state;
+
+        note(f, item("A", "c", 0));
+        note(f, item("B", "c", 0));
+        tally_settle(&f->tally, 0);
+        tally_settle(&f->tally, 1);
+        assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 0);
+        assert_int_equal(count(f, "B", "c", INDICATOR_STORED), 1);
+}
+
+static void what_was_not_put_is_forgotten(void **state) {
+        Fixture *f = *state;
+        const Submission two[] = { item("A", "c", 0), item("B", "c", 0) };
+
+        note(f, item("A", "c", 0));
+        assert_int_equal(tally_note(&f->tally, two, 2), 0);
+        tally_forget_last(&f->tally);
+        note(f, item("C", NULL, 0));
+        tally_settle(&f->tally, 1);
+        tally_settle(&f->tally, 1);
+        assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 1);
+        assert_int_equal(count(f, "B", "c", INDICATOR_STORED), 0);
+        assert_int_equal(count(f, "C", "", INDICATOR_STORED), 1);
+        tally_forget_last(&f->tally); /* of nothing */
+}
+
+static void a_submission_may_be_of_several_indicators(void **state) {
+        Fixture *f = *state;
+        const Submission many[] = { item("A", "c", 0), item("A", "c", 0), item("A", "c", 9), item("B", "d", 0), item("A", "c", 0) };
+
+        for (unsigned i = 0; i < 100; i++)
+                assert_int_equal(tally_note(&f->tally, many, 5), 0);
+        for (unsigned i = 0; i < 99; i++)
+                tally_settle(&f->tally, 5);
+        tally_settle(&f->tally, 2);
+        assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 99 * 3 + 2);
+        assert_int_equal(count(f, "A", "c", INDICATOR_FAILED), 99);
+        assert_int_equal(count(f, "B", "d", INDICATOR_STORED), 99);
+}
+
+static void beyond_the_limit_all_are_counted_together(void **state) {
+        Fixture *f = *state;
+        uint64_t n_stored = 0;
+        char name[32];
+
+        tally_refuse(&f->tally, "first", NULL);
+        for (unsigned i = 0; i < 10 * INDICATOR_SERIES_MAX; i++) {
+                (void)snprintf(name, sizeof(name), "i%u", i);
+                note(f, item(name, "\xff\"\n", 0));
+                tally_settle(&f->tally, 1);
+        }
+        assert_int_equal(count(f, "first", "", INDICATOR_REFUSED), 1);
+        assert_int_equal(count(f, "i0", "\xff\"\n", INDICATOR_STORED), 1);
+        assert_int_equal(count(f, "", "", INDICATOR_STORED), 9 * INDICATOR_SERIES_MAX + 1);
+        assert_int_equal(f->snapshot.n_indicators, INDICATOR_SERIES_MAX + 1);
+        for (size_t i = 0; i < f->snapshot.n_indicators; i++)
+                n_stored += f->snapshot.indicators[i].n[INDICATOR_STORED];
+        assert_int_equal(n_stored, 10 * INDICATOR_SERIES_MAX);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(results_count_when_they_are_on_disk),
+                TEST(duplicates_and_what_the_store_failed_to_write_do_not_count),
+                TEST(what_was_not_put_is_forgotten),
+                TEST(a_submission_may_be_of_several_indicators),
+                TEST(beyond_the_limit_all_are_counted_together),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
