@@ -207,8 +207,8 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .name = "indicator schema",
                 .synopsis = "[OPTION]… [FILE]…",
                 .summary = "Print models of indicators as a schema: JSON, RDF or SQL",
-                .help = "Of all models perfd knows, or without asking it of those in the files. json has every\n"
-                        "member in its long form, rdf is a schema of Dgraph's, and sql a table for each model.\n",
+                .help = "Of all models perfd knows, or without asking it of those in the files. json has all\n"
+                        "members in their long form, rdf is a schema of Dgraph's, sql a table for each model.\n",
                 .examples = { "perfctl indicator schema", "perfctl indicator schema --format sql | sqlite3 results.db",
                               "perfctl indicator schema --format rdf membw.yaml" },
                 .options = OPTION(FORMAT),
