@@ -74,7 +74,7 @@ void question_write_sql(unsigned question, char ret[static QUESTION_SQL_MAX]) {
                         " CROSS JOIN term AS n ON n.id = r.name CROSS JOIN term AS c ON c.id = r.component"
                         " WHERE r.batch = ?1 ORDER BY r.batch_index, r.row",
                 [QUESTION_MODEL] = "SELECT component, results FROM model WHERE name = ?1"
-                                   " ORDER BY component IS NULL, is_declared",
+                                   " ORDER BY component IS NULL, is_declared DESC",
         };
 
         if (question < QUESTION_JOBS)
