@@ -9,8 +9,10 @@
 #include "client/id.h"
 #include "client/job.h"
 #include "client/json.h"
+#include "client/limits.h"
 #include "client/perfctl.h"
 #include "client/say.h"
+#include "client/spec_run.h"
 #include "client/spool.h"
 #include "util/clock.h"
 
@@ -24,6 +26,7 @@ typedef struct Run {
         const Options *options;
         Launch launch;
         JobInfo info;
+        Limits limits;
         Enclosed enclosed;
         Courier courier;
         bool is_begun; /* or may be: perfd has the request */
@@ -271,6 +274,7 @@ static int prepare(Run *run) {
 static void enclose(Run *run) {
         enclosure_enter(&run->enclosed, run->info.id, run->options->enclosure, ENCLOSURE_TIMEOUT_NS);
         run->info.enclosure = run->enclosed.kind;
+        limits_apply(&run->limits, run->enclosed.kind);
         if (run->is_verbose && run->enclosed.text[0])
                 say("Running %s", run->enclosed.text);
 }
@@ -318,6 +322,12 @@ int cmd_run(const Options *options) {
 
         enclosure_init(&run.enclosed);
         courier_init(&run.courier, options->socket, BEGIN_TIMEOUT_NS);
+        if (options->spec)
+                return spec_run(options);
+        if (options->limits && !limits_parse(options->limits, &run.limits)) {
+                say("--limits expects " LIMITS_EXPECTED);
+                return EXIT_USAGE;
+        }
         r = prepare(&run);
         if (r == 0) {
                 enclose(&run);

@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "client/document.h"
 #include "client/input.h"
 #include "client/perfctl.h"
 #include "client/say.h"
@@ -9,7 +10,6 @@
 #include "client/sweep_layout.h"
 #include "client/sweep_plan.h"
 #include "client/sweep_run.h"
-#include "text/yaml.h"
 #include "util/utf8.h"
 
 typedef struct Asked {
@@ -44,18 +44,15 @@ static size_t length(const char *text) {
 static int read_plan(Asked *asked) {
         const Options *options = asked->options;
         size_t n = asked->text.n + length(options->launcher) + length(options->node_list);
-        YamlError yaml_error;
         SweepError error;
         const Value *file;
         int r;
 
-        r = arena_init(&asked->arena, yaml_arena_size(asked->text.n) + sweep_plan_arena_size(n));
+        r = arena_init(&asked->arena, document_arena_size(asked->text.n) + sweep_plan_arena_size(n));
         if (r < 0)
                 return tell(r);
-        r = yaml_read(asked->text.text ?: "", asked->text.n, &asked->arena, &file, &yaml_error);
-        if (r == YAML_MALFORMED)
-                say("%s:%u:%u: %s", asked->file, yaml_error.line, yaml_error.column, yaml_error.text);
-        else if (r == 0) {
+        r = document_parse(&asked->text, asked->file, &asked->arena, &file);
+        if (r == 0) {
                 r = sweep_plan_read(file, options->launcher, options->node_list, &asked->arena, &asked->plan, &error);
                 if (r == SWEEP_WRONG)
                         say("%s: %s", asked->file, error.text);

@@ -12,7 +12,7 @@
 const CommandInfo command_info[N_COMMANDS] = {
         [COMMAND_RUN] = {
                 .name = "run",
-                .synopsis = "[OPTION]… [--] COMMAND [ARGUMENT]…",
+                .synopsis = "[OPTION]… {[--] COMMAND [ARGUMENT]… | --spec FILE}",
                 .summary = "Run a command as a job",
                 .help = "The command keeps its input, output and terminal, gets $PERFD_JOB, and perfctl\n"
                         "ends as it did. perfd being down, slow or full never fails, delays or ends it.\n"
@@ -24,9 +24,10 @@ const CommandInfo command_info[N_COMMANDS] = {
                         "srun perfctl run -- ./solver",
                 },
                 .options = OPTION(JOB) | OPTION(NAME) | OPTION(LABEL) | OPTIONS_PLACE | OPTION(ENCLOSURE) | OPTION(WAIT) |
-                           OPTION(INDICATOR) | OPTION(SPOOL) | OPTION(VERBOSE),
+                           OPTION(INDICATOR) | OPTION(SPOOL) | OPTION(VERBOSE) | OPTION(SPEC) | OPTION(KEEP) | OPTION(LIMITS),
                 .n_arguments_min = 1,
                 .n_arguments_max = MANY,
+                .instead = OPTION(SPEC),
         },
         [COMMAND_SUBMIT] = {
                 .name = "submit",

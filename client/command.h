@@ -58,6 +58,7 @@ typedef struct CommandInfo {
         int n_arguments_min;
         int n_arguments_max;  /* -1: any number */
         uint64_t many;        /* options with which it is any number all the same */
+        uint64_t instead;     /* options with which there are none */
 } CommandInfo;
 
 extern const CommandInfo command_info[N_COMMANDS];

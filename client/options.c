@@ -66,6 +66,9 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_LAUNCHER] = { "launcher", "WORDS", "What starts a command: 'srun -N1 -w {node}'", 0 },
         [OPTION_NODE_LIST] = { "nodes", "A,B,C", "What {node} stands for, in turn", 0 },
         [OPTION_NO_PERFD] = { "no-perfd", NULL, "Make no jobs of the points", 0 },
+        [OPTION_SPEC] = { "spec", "FILE", "Run the script of an Amun specification", 0 },
+        [OPTION_KEEP] = { "keep", NULL, "Keep the directory that --spec made", 0 },
+        [OPTION_LIMITS] = { "limits", "LIST", "Of its control group: cpu=500m,memory=4Gi", 0 },
 };
 
 void options_init(Options *options) {
@@ -335,6 +338,8 @@ static const char **plain_text(Options *options, OptionId id) {
                 { OPTION_OUTPUT, &options->output },
                 { OPTION_DIRECTORY, &options->output },
                 { OPTION_LAUNCHER, &options->launcher },
+                { OPTION_SPEC, &options->spec },
+                { OPTION_LIMITS, &options->limits },
                 { OPTION_NODE_LIST, &options->node_list },
                 { OPTION_GROUP_BY, &options->group_by },
                 { OPTION_STAT, &options->stat },
@@ -360,6 +365,8 @@ static int take_value(Options *options, OptionId id, const char *value) {
         case OPTION_OUTPUT:
         case OPTION_DIRECTORY:
         case OPTION_LAUNCHER:
+        case OPTION_SPEC:
+        case OPTION_LIMITS:
         case OPTION_NODE_LIST:
         case OPTION_GROUP_BY:
         case OPTION_STAT:
@@ -422,6 +429,7 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_since(options, value);
         case OPTION_DIRECTION:
                 return parse_direction(options, value);
+        case OPTION_KEEP:
         case OPTION_DRY_RUN:
         case OPTION_RETRY_FAILED:
         case OPTION_NO_PERFD:

@@ -69,6 +69,9 @@ typedef enum OptionId {
         OPTION_LAUNCHER,
         OPTION_NODE_LIST,
         OPTION_NO_PERFD,
+        OPTION_SPEC,
+        OPTION_KEEP,
+        OPTION_LIMITS,
         N_OPTIONS,
 } OptionId;
 
@@ -108,6 +111,8 @@ typedef struct Options {
         const char *component; /* of an indicator */
         const char *output; /* file, or directory, to write to */
         const char *launcher;
+        const char *spec;   /* file */
+        const char *limits; /* not checked */
         const char *node_list; /* names with commas between them */
         uint64_t n_jobs; /* at once; 0: not given */
         bool stops_at_failure;

@@ -131,7 +131,12 @@ static int wrong_command(const Options *options, const char *nearest) {
 static int check_arguments(const CommandInfo *info, const Options *options) {
         char error[256];
 
-        if (options->n_arguments < info->n_arguments_min)
+        if (options->given & info->instead) {
+                if (options->n_arguments == 0)
+                        return 0;
+                snprintf(error, sizeof(error), "'%.80s' is one word too many: perfctl %s %s", options->arguments[0], info->name,
+                         info->synopsis);
+        } else if (options->n_arguments < info->n_arguments_min)
                 snprintf(error, sizeof(error), "Something is missing: perfctl %s %s", info->name, info->synopsis);
         else if (info->n_arguments_max >= 0 && options->n_arguments > info->n_arguments_max && !(options->given & info->many))
                 snprintf(error, sizeof(error), "'%.80s' is one word too many: perfctl %s %s",

@@ -1,0 +1,109 @@
+"""perfctl run --spec: the script of an Amun specification, on this node."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+from harness import FIXTURES, PERFCTL, TIMEOUT_S, TestCase, wait_for
+
+
+class Specifications(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = self.temporary_directory()
+        self.scratch = self.directory / "tmp"
+        self.scratch.mkdir()
+        self.environment = {**os.environ, "PERFD_SOCKET": str(self.directory / "absent.sock"), "NO_COLOR": "1",
+                            "PERFD_SPOOL": str(self.directory / "spool"), "TMPDIR": str(self.scratch)}
+
+    def start(self, *options, **spec):
+        (self.directory / "spec.json").write_text(json.dumps(spec))
+        return subprocess.Popen([PERFCTL, "run", "--spec", "spec.json", *options], cwd=self.directory, env=self.environment, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+    def run_spec(self, *options, status=0, **spec):
+        process = self.start(*options, **spec)
+        printed, self.said = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(process.returncode, status, self.said)
+        return printed
+
+    def test_the_script_finds_its_files_and_environment(self):
+        printed = self.run_spec(script="#!/bin/sh\ncat data/in.txt\nprintf '<%s>' \"$A\" \"$B\"\npwd\n", base="image", packages=["gcc"],
+                                environment=[{"name": "A", "value": "it's $HOME\n"}, {"name": "B", "value": ""}],
+                                files=[{"path": "data/in.txt", "content": "ä 😀\n"}])
+        self.assertTrue(printed.startswith(f"ä 😀\n<it's $HOME\n><>{self.scratch}/perfd-run-"), printed)
+        self.assertIn("perfd builds no images and installs nothing; left aside: base, packages", self.said)
+        self.assertEqual(list(self.scratch.iterdir()), [])
+
+    def test_each_run_of_a_batch_begins_afresh(self):
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n")
+        self.environment["PERFD_SOCKET"] = str(daemon.socket)
+        script = """ls; touch left; echo '{"name": "m", "component": "c", "@parameters": {}, "@result": {"r": 1}}'"""
+        printed = self.run_spec("--job", "j", "--label", "a=b", script=script, identifier="bench", batch_size="3")
+        self.assertNotIn("left", printed)
+        self.assertIn("3 of 3 runs, 0 failed", self.said)
+        for i in range(3):
+            job = daemon.get(f"/api/v1/jobs/j.{i}").json
+            self.assertEqual((job["name"], job["labels"], job["exit"]["status"]), ("bench", {"a": "b"}, 0))
+        results = daemon.get("/api/v1/indicators/m/results").json["results"]
+        self.assertEqual(sorted(result["job"] for result in results), ["j.0", "j.1", "j.2"])
+
+    def test_it_ends_as_the_script_did(self):
+        self.run_spec(script="exit 7", status=7)
+        self.run_spec(script="[ -e nothing ]", batch_size=2, status=1)
+        self.assertIn("2 of 2 runs, 2 failed", self.said)
+
+    def test_the_directory_can_be_kept(self):
+        self.run_spec("--keep", script="echo x > y")
+        path = pathlib.Path(self.said.rpartition("The run's directory is kept: ")[2].strip())
+        self.assertEqual((path / "work" / "y").read_text(), "x\n")
+        self.assertEqual(path.stat().st_mode & 0o777, 0o700)
+
+    def test_nothing_is_left_after_control_c(self):
+        process = self.start(script=f"echo > {self.directory}/began; sleep 1000", batch_size=5)
+        wait_for((self.directory / "began").exists, "the script to begin")
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
+        said = process.communicate(timeout=TIMEOUT_S)[1]
+        self.assertEqual(process.returncode, 130, said)
+        self.assertIn("1 of 5 runs", said)
+        self.assertEqual(list(self.scratch.iterdir()), [])
+
+    def test_limits_are_set_or_it_is_said_that_they_are_not(self):
+        printed = self.run_spec(run={"requests": {"cpu": "500m", "memory": "256Mi"}},
+                                script="g=/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup); cat $g/cpu.max $g/memory.max || :")
+        if "Running without" not in self.said:
+            self.assertEqual(printed, f"50000 100000\n{256 << 20}\n")
+        self.assertNotIn("cannot", printed)
+
+    def test_what_cannot_be_run_is_refused(self):
+        for spec, complaint in (({"script": "https://example.org/x.py"}, "spec.json: script: https://example.org/x.py is an address"),
+                                ({"script": "/bin/x.sh"}, "is the path of a file"),
+                                ({"script": "a b", "files": [{"path": "/tmp/x", "content": ""}]}, "is outside of the run's directory")):
+            self.run_spec(status=2, **spec)
+            self.assertIn(complaint, self.said)
+        self.assertEqual(list(self.scratch.iterdir()), [])
+        result = subprocess.run([PERFCTL, "run", "--spec", "x", "--", "true"], capture_output=True, text=True, env=self.environment)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("'true' is one word too many", result.stderr)
+        result = subprocess.run([PERFCTL, "run", "--limits", "cpu=fast", "--", "true"], capture_output=True, text=True, env=self.environment)
+        self.assertIn("--limits expects cpu=", result.stderr)
+        self.assertEqual(result.returncode, 2)
+
+    def test_real_specifications_are_understood(self):
+        """But for their scripts, which are addresses."""
+        specs = [*FIXTURES.glob("thoth/*/build/specification"), *FIXTURES.glob("thoth/specification/*.json")]
+        if not specs:
+            self.skipTest("no captured specifications are there")
+        for path in specs:
+            with self.subTest(path.name):
+                spec = json.loads(path.read_text())
+                printed = self.run_spec(**{**spec, "script": "echo $OMP_NUM_THREADS.", "batch_size": 1})
+                self.assertEqual(printed, "2.\n" if spec.get("environment") else ".\n")
+                self.assertIn("left aside: base, build", self.said)
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()

@@ -1,0 +1,73 @@
+/* Limits as they are written on the command line, and as the kernel gets them. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/limits.h"
+#include "util/file.h"
+
+static void limits_are_quantities(void **state) {
+        Limits limits;
+
+        (void)state;
+        assert_true(limits_parse("cpu=500m,memory=4Gi", &limits));
+        assert_true(limits.cpus == 0.5 && limits.memory_bytes == UINT64_C(4) << 30);
+        assert_true(limits_parse("memory=256M", &limits));
+        assert_true(limits.cpus == 0 && limits.memory_bytes == 256000000);
+}
+
+static void other_limits_are_refused(void **state) {
+        static const char *const wrong[] = { "", "cpu", "cpu=", "cpu=0", "cpu=-1", "cpu=x", "cpus=1", "memory=1", "cpu=1,", "cpu=1,cpu=2",
+                                             "memory=9e99", "cpu=1 memory=4Gi" };
+        Limits limits;
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(wrong); i++)
+                assert_false(limits_parse(wrong[i], &limits));
+}
+
+static void the_kernel_gets_them_and_what_is_missing_is_named(void **state) {
+        char root[] = "/tmp/perfd-test-XXXXXX", command[64];
+        scoped(closep) int fd = -1;
+        scoped(freep) char *cpu = NULL, *memory = NULL;
+        const char *file = NULL;
+
+        (void)state;
+        assert_non_null(mkdtemp(root));
+        fd = open(root, O_RDONLY | O_DIRECTORY);
+        (void)snprintf(command, sizeof(command), "touch %s/memory.max", root);
+        assert_int_equal(system(command), 0);
+
+        assert_int_equal(limits_write(&(Limits){ .cpus = 1.5, .memory_bytes = 1 << 30 }, fd, &file), -ENOENT);
+        assert_string_equal(file, "cpu.max");
+        assert_int_equal(file_read_at(fd, "memory.max", 64, &memory, NULL), 0);
+        assert_string_equal(memory, "1073741824\n");
+
+        (void)snprintf(command, sizeof(command), "touch %s/cpu.max", root);
+        assert_int_equal(system(command), 0);
+        assert_int_equal(limits_write(&(Limits){ .cpus = 1.5 }, fd, &file), 0);
+        assert_int_equal(file_read_at(fd, "cpu.max", 64, &cpu, NULL), 0);
+        assert_string_equal(cpu, "150000 100000\n");
+        (void)snprintf(command, sizeof(command), "rm -r %s", root);
+        assert_int_equal(system(command), 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(limits_are_quantities),
+                cmocka_unit_test(other_limits_are_refused),
+                cmocka_unit_test(the_kernel_gets_them_and_what_is_missing_is_named),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
