@@ -273,9 +273,9 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .name = "indicator rank",
                 .synopsis = "[OPTION]… NAME",
                 .summary = "Tell which alternative is better by an indicator, and what is noise",
-                .help = "Orders by the median, with an interval of it. Alternatives that cannot be told apart\n"
-                        "share a rank, marked with =. There is one ranking for each set of parameters and\n"
-                        "each hardware: nothing is compared across them unless --across says so.\n",
+                .help = "Orders by the median, with an interval of it. Alternatives that cannot be told\n"
+                        "apart share a rank, marked with =. There is one ranking for each set of parameters\n"
+                        "and each hardware: nothing is compared across them unless --across says so.\n",
                 .examples = {
                         "perfctl indicator rank PiMatmul --objective rate --direction higher",
                         "perfctl indicator rank PiMatmul --by version -o elapsed --direction lower",
