@@ -52,6 +52,15 @@ typedef enum OptionId {
         OPTION_OUTPUT,
         OPTION_FORMAT,
         OPTION_COMPONENT,
+        OPTION_WHERE,
+        OPTION_GROUP_BY,
+        OPTION_STAT,
+        OPTION_SINCE,
+        OPTION_BY,
+        OPTION_OBJECTIVE,
+        OPTION_DIRECTION,
+        OPTION_CONFIDENCE,
+        OPTION_ACROSS,
         N_OPTIONS,
 } OptionId;
 
@@ -75,6 +84,8 @@ typedef enum IndicatorMode {
         INDICATOR_YES,
         INDICATOR_NO,
 } IndicatorMode;
+
+#define OPTION_WHERE_MAX 16U
 
 /* Strings are borrowed from the arguments. */
 typedef struct Options {
@@ -104,6 +115,10 @@ typedef struct Options {
         uint64_t count;
         uint64_t batch_length;
         bool has_raw_names; /* of metrics */
+        const char *where[OPTION_WHERE_MAX]; /* conditions, checked */
+        size_t n_where;
+        const char *group_by, *stat, *by, *objective, *direction, *confidence, *across;
+        uint64_t since_ns; /* before now */
         uint64_t timeout_ns;
         uint64_t interval_ns;
         char **arguments; /* what is no option */

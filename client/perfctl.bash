@@ -5,6 +5,10 @@ _perfctl_jobs() {
         timeout 1 perfctl job list --limit 200 --no-color 2>/dev/null | awk 'NR > 1 { print $1 }'
 }
 
+_perfctl_indicators() {
+        timeout 1 perfctl indicator list --no-color 2>/dev/null | awk 'NR > 1 { print $1 }' | sort -u
+}
+
 _perfctl() {
         local cur prev command='' word i options
         local globals='--help --socket --http-socket --no-color'
@@ -53,6 +57,10 @@ _perfctl() {
         --pid) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur"); return ;;
         --timeout|-t|--name|-n|--label|-l|--rank|-r|--ranks|--node|--nodes|--exit-status|--limit|--interval|--count|-c) return ;;
         --batch-length|--prefix|--component) return ;;
+        --format|-f) mapfile -t COMPREPLY < <(compgen -W 'table json csv rdf sql' -- "$cur"); return ;;
+        --direction) mapfile -t COMPREPLY < <(compgen -W 'higher lower' -- "$cur"); return ;;
+        --across) mapfile -t COMPREPLY < <(compgen -W 'parameters hardware parameters,hardware' -- "$cur"); return ;;
+        --where|-w|--group-by|-g|--stat|-s|--since|--by|-b|--objective|-o|--confidence) return ;;
         esac
 
         case $command in
@@ -72,6 +80,9 @@ _perfctl() {
         time)          options="$globals --job --" ;;
         'import inspection') options="$globals --name --component --timeout --json" ;;
         'export perf-report') options="$globals --compat --output" ;;
+        'indicator list'|'indicator show'|'indicator batch') options="$globals --json" ;;
+        'indicator query') options="$globals --where --group-by --stat --since --format --json" ;;
+        'indicator rank') options="$globals --where --by --objective --direction --confidence --across --since --json" ;;
         'indicator register') options="$globals --timeout" ;;
         'indicator models') options="$globals --json" ;;
         'indicator schema') options="$globals --format" ;;
@@ -93,10 +104,12 @@ _perfctl() {
                 else
                         mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur")
                 fi ;;
-        indicator)     mapfile -t COMPREPLY < <(compgen -W 'register models schema' -- "$cur") ;;
+        indicator)     mapfile -t COMPREPLY < <(compgen -W 'list show query rank batch register models schema' -- "$cur") ;;
         'indicator register'|'indicator schema') mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         import)        mapfile -t COMPREPLY < <(compgen -W 'inspection' -- "$cur") ;;
         'import inspection') mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
+        'indicator show'|'indicator query'|'indicator rank')
+                mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_indicators)" -- "$cur") ;;
         export)        mapfile -t COMPREPLY < <(compgen -W 'perf-report' -- "$cur") ;;
         'job show'|'job end'|'export perf-report') mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur") ;;
         submit)        mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
