@@ -88,6 +88,25 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .examples = { "perfctl watch", "perfctl watch --interval 5 --count 12 > minute.txt" },
                 .options = OPTION(INTERVAL) | OPTION(COUNT) | OPTION(JSON),
         },
+        [COMMAND_SWEEP] = {
+                .name = "sweep",
+                .synopsis = "[OPTION]… FILE",
+                .summary = "Run a command with all combinations of settings",
+                .help = "FILE, YAML or JSON, has the command with {setting} in it, settings with one value\n"
+                        "or a list each, extra combinations and those to exclude. Each point is a job with\n"
+                        "its settings as labels, and a directory with settings.yaml, stdout, stderr and at\n"
+                        "its end exit_code. What is recorded there is not run again: after Ctrl-C the same\n"
+                        "command goes on.\n",
+                .examples = {
+                        "perfctl sweep --dry-run matmul.yaml",
+                        "perfctl sweep --output results matmul.yaml",
+                        "perfctl sweep --launcher 'srun -N1 -w {node}' --nodes n1,n2 matmul.yaml",
+                },
+                .options = OPTION(DIRECTORY) | OPTION(DRY_RUN) | OPTION(KEEP_GOING) | OPTION(RETRY_FAILED) | OPTION(JOBS) |
+                           OPTION(LAUNCHER) | OPTION(NODE_LIST) | OPTION(NO_PERFD) | OPTION(NAME) | OPTION(SPOOL),
+                .n_arguments_min = 1,
+                .n_arguments_max = 1,
+        },
         [COMMAND_JOB_LIST] = {
                 .name = "job list",
                 .synopsis = "[OPTION]…",
@@ -273,9 +292,9 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .name = "indicator rank",
                 .synopsis = "[OPTION]… NAME",
                 .summary = "Tell which alternative is better by an indicator, and what is noise",
-                .help = "Orders by the median, with an interval of it. Alternatives that cannot be told apart\n"
-                        "share a rank, marked with =. There is one ranking for each set of parameters and\n"
-                        "each hardware: nothing is compared across them unless --across says so.\n",
+                .help = "Orders by the median, with an interval of it. Alternatives that cannot be told\n"
+                        "apart share a rank, marked with =. There is one ranking for each set of parameters\n"
+                        "and each hardware: nothing is compared across them unless --across says so.\n",
                 .examples = {
                         "perfctl indicator rank PiMatmul --objective rate --direction higher",
                         "perfctl indicator rank PiMatmul --by version -o elapsed --direction lower",

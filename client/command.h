@@ -23,6 +23,7 @@ typedef enum CommandId {
         COMMAND_REPORT,
         COMMAND_METRICS,
         COMMAND_WATCH,
+        COMMAND_SWEEP,
         COMMAND_JOB_LIST,
         COMMAND_JOB_SHOW,
         COMMAND_JOB_BEGIN,

@@ -58,6 +58,14 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_DIRECTION] = { "direction", "WHICH", "Which is better: higher or lower", 0 },
         [OPTION_CONFIDENCE] = { "confidence", "P", "Of the intervals, 0.5 to 0.999 (0.95)", 0 },
         [OPTION_ACROSS] = { "across", "WHAT,…", "Compare all the same across parameters, hardware", 0 },
+        [OPTION_DIRECTORY] = { "output", "DIRECTORY", "Where the points' directories go", 0 },
+        [OPTION_DRY_RUN] = { "dry-run", NULL, "Only list the points", 0 },
+        [OPTION_KEEP_GOING] = { "keep-going", "WHEN", "After a point that failed: yes or no (yes)", 0 },
+        [OPTION_RETRY_FAILED] = { "retry-failed", NULL, "Run recorded points that failed again", 0 },
+        [OPTION_JOBS] = { "jobs", "N", "Points at once (1, or one for each node)", 0 },
+        [OPTION_LAUNCHER] = { "launcher", "WORDS", "What starts a command: 'srun -N1 -w {node}'", 0 },
+        [OPTION_NODE_LIST] = { "nodes", "A,B,C", "What {node} stands for, in turn", 0 },
+        [OPTION_NO_PERFD] = { "no-perfd", NULL, "Make no jobs of the points", 0 },
 };
 
 void options_init(Options *options) {
@@ -173,6 +181,14 @@ static int parse_names(Options *options, const char *value) {
                 return wrong(options, OPTION_NAMES, value, "sanitised or raw");
 
         options->has_raw_names = strcmp(value, "raw") == 0;
+        return 0;
+}
+
+static int parse_keep_going(Options *options, const char *value) {
+        if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
+                return wrong(options, OPTION_KEEP_GOING, value, "yes or no");
+
+        options->stops_at_failure = strcmp(value, "no") == 0;
         return 0;
 }
 
@@ -317,6 +333,9 @@ static const char **plain_text(Options *options, OptionId id) {
                 { OPTION_SPOOL, &options->spool },
                 { OPTION_ROOT, &options->root },
                 { OPTION_OUTPUT, &options->output },
+                { OPTION_DIRECTORY, &options->output },
+                { OPTION_LAUNCHER, &options->launcher },
+                { OPTION_NODE_LIST, &options->node_list },
                 { OPTION_GROUP_BY, &options->group_by },
                 { OPTION_STAT, &options->stat },
                 { OPTION_BY, &options->by },
@@ -339,6 +358,9 @@ static int take_value(Options *options, OptionId id, const char *value) {
         case OPTION_SPOOL:
         case OPTION_ROOT:
         case OPTION_OUTPUT:
+        case OPTION_DIRECTORY:
+        case OPTION_LAUNCHER:
+        case OPTION_NODE_LIST:
         case OPTION_GROUP_BY:
         case OPTION_STAT:
         case OPTION_BY:
@@ -386,6 +408,10 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_number(options, id, value, 1, INT64_MAX, &options->count);
         case OPTION_BATCH_LENGTH:
                 return parse_number(options, id, value, 1, LATENCY_LENGTH_MAX, &options->batch_length);
+        case OPTION_KEEP_GOING:
+                return parse_keep_going(options, value);
+        case OPTION_JOBS:
+                return parse_number(options, id, value, 1, OPTION_JOBS_MAX, &options->n_jobs);
         case OPTION_NAMES:
                 return parse_names(options, value);
         case OPTION_PREFIX:
@@ -396,6 +422,9 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_since(options, value);
         case OPTION_DIRECTION:
                 return parse_direction(options, value);
+        case OPTION_DRY_RUN:
+        case OPTION_RETRY_FAILED:
+        case OPTION_NO_PERFD:
         case OPTION_LATENCIES:
         case OPTION_MLFLOW:
         case OPTION_COMPAT:

@@ -61,6 +61,14 @@ typedef enum OptionId {
         OPTION_DIRECTION,
         OPTION_CONFIDENCE,
         OPTION_ACROSS,
+        OPTION_DIRECTORY,
+        OPTION_DRY_RUN,
+        OPTION_KEEP_GOING,
+        OPTION_RETRY_FAILED,
+        OPTION_JOBS,
+        OPTION_LAUNCHER,
+        OPTION_NODE_LIST,
+        OPTION_NO_PERFD,
         N_OPTIONS,
 } OptionId;
 
@@ -75,6 +83,7 @@ typedef struct OptionInfo {
         char letter; /* 0: none */
 } OptionInfo;
 
+#define OPTION_JOBS_MAX 1024 /* at once */
 #define METRIC_PREFIX_MAX 201 /* with NUL; with a name behind it, it is no longer than MLflow's 250 */
 
 extern const OptionInfo option_info[N_OPTIONS];
@@ -97,7 +106,11 @@ typedef struct Options {
         const char *root;
         const char *name;
         const char *component; /* of an indicator */
-        const char *output; /* file to write to */
+        const char *output; /* file, or directory, to write to */
+        const char *launcher;
+        const char *node_list; /* names with commas between them */
+        uint64_t n_jobs; /* at once; 0: not given */
+        bool stops_at_failure;
         const char *format; /* to write; NULL: not given. Which there are, the command knows */
         const char *prefix; /* of the names of metrics */
         const char *labels[JOB_LABELS_MAX]; /* key=value, checked */

@@ -12,7 +12,7 @@ _perfctl_indicators() {
 _perfctl() {
         local cur prev command='' word i options
         local globals='--help --socket --http-socket --no-color'
-        local commands='run submit report metrics watch job status doctor mark time export import indicator flush help'
+        local commands='run submit report metrics watch sweep job status doctor mark time export import indicator flush help'
 
         COMPREPLY=()
         cur=${COMP_WORDS[COMP_CWORD]}
@@ -45,12 +45,16 @@ _perfctl() {
         fi
 
         case $prev in
-        --socket|--http-socket|--output) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+        --output) [[ $command == sweep ]] && mapfile -t COMPREPLY < <(compgen -d -- "$cur") ||
+                mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+        --socket|--http-socket) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
         --spool|--root) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
         --job|-j) mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur"); return ;;
         --indicator|-i) mapfile -t COMPREPLY < <(compgen -W 'auto yes no' -- "$cur"); return ;;
         --enclosure) mapfile -t COMPREPLY < <(compgen -W 'scope cgroup subreaper none' -- "$cur"); return ;;
         --format) mapfile -t COMPREPLY < <(compgen -W 'json rdf sql' -- "$cur"); return ;;
+        --keep-going) mapfile -t COMPREPLY < <(compgen -W 'yes no' -- "$cur"); return ;;
+        --launcher) mapfile -t COMPREPLY < <(compgen -c -- "$cur"); return ;;
         --names) mapfile -t COMPREPLY < <(compgen -W 'sanitised raw' -- "$cur"); return ;;
         --state) mapfile -t COMPREPLY < <(compgen -W 'running finished interrupted' -- "$cur"); return ;;
         --uid) mapfile -t COMPREPLY < <(compgen -W "$(cut -d : -f 3 /etc/passwd)" -- "$cur"); return ;;
@@ -71,6 +75,7 @@ _perfctl() {
         'job show')    options="$globals --json" ;;
         metrics)       options="$globals --job --mlflow --names --prefix --compat --json" ;;
         watch)         options="$globals --interval --count --json" ;;
+        sweep)         options="$globals --dry-run --output --jobs --launcher --nodes --keep-going --retry-failed --no-perfd --name --spool" ;;
         'job list')    options="$globals --state --limit --json" ;;
         'job begin')   options="$globals --name --label --rank --ranks --node --nodes --pid --uid --timeout --json" ;;
         'job end')     options="$globals --exit-status --timeout --json" ;;
@@ -112,7 +117,7 @@ _perfctl() {
                 mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_indicators)" -- "$cur") ;;
         export)        mapfile -t COMPREPLY < <(compgen -W 'perf-report' -- "$cur") ;;
         'job show'|'job end'|'export perf-report') mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur") ;;
-        submit)        mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+        submit|sweep)  mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         run)           mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
         time)          [[ $prev != -- ]] || mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
         esac

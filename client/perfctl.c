@@ -18,6 +18,8 @@ static int run_command(CommandId id, const Options *options) {
                 return cmd_metrics(options);
         case COMMAND_WATCH:
                 return cmd_watch(options);
+        case COMMAND_SWEEP:
+                return cmd_sweep(options);
         case COMMAND_JOB_LIST:
                 return cmd_job_list(options);
         case COMMAND_JOB_SHOW:

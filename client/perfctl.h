@@ -17,6 +17,7 @@ int cmd_submit(const Options *options);
 int cmd_run(const Options *options);
 int cmd_job_begin(const Options *options);
 int cmd_job_end(const Options *options);
+int cmd_sweep(const Options *options);
 int cmd_job_list(const Options *options);
 int cmd_job_show(const Options *options);
 int cmd_metrics(const Options *options);
