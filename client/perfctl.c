@@ -9,7 +9,7 @@
 static int run_command(CommandId id, const Options *options) {
         switch (id) {
         case COMMAND_RUN:
-                return cmd_run(options);
+                return options->spec ? cmd_run_spec(options) : cmd_run(options);
         case COMMAND_SUBMIT:
                 return cmd_submit(options);
         case COMMAND_REPORT:

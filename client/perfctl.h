@@ -15,6 +15,7 @@ int perfctl_main(int argc, char **argv);
 
 int cmd_submit(const Options *options);
 int cmd_run(const Options *options);
+int cmd_run_spec(const Options *options); /* of a specification, see spec.h */
 int cmd_job_begin(const Options *options);
 int cmd_job_end(const Options *options);
 int cmd_sweep(const Options *options);

@@ -98,7 +98,8 @@ static int take_pairs(const Value *value, const char *key, const char *name_key,
                 (*ret)[i].name = value_get_string(&list->items[i], name_key);
                 (*ret)[i].text = value_get_string(&list->items[i], text_key);
                 if (!(*ret)[i].name || !(*ret)[i].text)
-                        return refuse(error, "%s[%zu]: expected {%s, %s}, both strings: quote what is a number", key, i, name_key, text_key);
+                        return refuse(error, "%s[%zu]: expected {%s, %s}, both strings: quote what is a number", key, i, name_key,
+                                      text_key);
                 for (size_t k = 0; k < i; k++)
                         if (strcmp((*ret)[k].name, (*ret)[i].name) == 0)
                                 return refuse(error, "%s[%zu].%s: '%.100s' is there twice: remove one of them", key, i, name_key,
@@ -115,8 +116,8 @@ static int check_pairs(const Spec *spec, SpecError *error) {
                                       "underscores, and begins with no digit", i, spec->variables[i].name);
         for (size_t i = 0; i < spec->n_files; i++)
                 if (!spec_path_is_below(spec->files[i].name))
-                        return refuse(error, "files[%zu].path: '%.200s' is outside of the run's directory: give a relative path without '..'",
-                                      i, spec->files[i].name);
+                        return refuse(error, "files[%zu].path: '%.200s' is outside of the run's directory: give a relative path without "
+                                      "'..'", i, spec->files[i].name);
         return 0;
 }
 
