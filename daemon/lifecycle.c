@@ -78,12 +78,10 @@ static int on_empty(Service *service, Job *job, const char *why) {
         return close_job(service, job);
 }
 
-/* What it counted since the last look is lost, unless it was empty then. */
+/* Whether anything was missed was judged when it was found to be gone. */
 static void note_removal(Job *job) {
-        if (!job->is_empty) {
-                job->is_usage_cut = true;
+        if (!job->is_empty && !job->ending)
                 note(job, "its cgroup was removed before its last counters were read: they end a sample earlier");
-        }
         job->is_empty = true;
 }
 
@@ -141,8 +139,11 @@ static int on_process_end(Service *service, Job *job) {
         int r;
 
         job->is_process_gone = true;
+        if (job->phase != JOB_PHASE_ACTIVE)
+                return 0; /* its end was said, and is on the way to the disk */
         if (job->cgroup && !job->is_empty) {
-                note(job, "the process that began it went away without an end; its numbers go on until its cgroup is empty");
+                if (!job->ending)
+                        note(job, "the process that began it went away without an end; its numbers go on until its cgroup is empty");
                 return 0;
         }
 
