@@ -65,6 +65,7 @@ DAEMON_OBJ := $(DAEMON_SRC:%.c=$(B)/%.o)
 CLIENT_OBJ := $(CLIENT_SRC:%.c=$(B)/%.o)
 LIB_OBJ    := $(LIB_SRC:%.c=$(B)/%.o)
 UNIT_TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
+EXAMPLES   := $(patsubst examples/indicators/%.c,$(B)/examples/%,$(wildcard examples/indicators/*.c))
 BENCHES    := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 
 all: $(B)/perfd $(B)/perfctl $(B)/libperfd.so $(B)/libperfd.a $(B)/perfd.pc
@@ -122,6 +123,11 @@ $(B)/bench/%: bench/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS)
 
+# Programs of their own: none of perfd is in them.
+$(B)/examples/%: examples/indicators/%.c examples/indicators/example.h
+	@mkdir -p $(@D)
+	$(CC) -O2 $(WARNINGS) -D_GNU_SOURCE -o $@ $<
+
 # tests/fuzz/run builds these, with CC=clang and SANITIZE=address,undefined,fuzzer-no-link.
 $(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
 	@mkdir -p $(@D)
@@ -140,11 +146,11 @@ interop-deps:
 
 # Packages can change what pkg-config answers, so the build is its own make.
 run: deps
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory -s all examples
 	@tools/run $(B)
 
 check: test-deps
-	@$(MAKE) --no-print-directory -s all unit-tests
+	@$(MAKE) --no-print-directory -s all examples unit-tests
 	@tests/run $(B) $(TESTS)
 
 unit-tests: $(UNIT_TESTS)
@@ -154,6 +160,8 @@ bench: deps
 	@bench/run $(B)
 
 benches: $(BENCHES)
+
+examples: $(EXAMPLES)
 
 lint:
 	@tests/lint
@@ -191,6 +199,6 @@ clean:
 
 always:
 
-.PHONY: always all deps test-deps interop-deps run check unit-tests bench benches lint install clean compile_commands.json
+.PHONY: always all examples deps test-deps interop-deps run check unit-tests bench benches lint install clean compile_commands.json
 .SECONDARY:
 -include $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d)

@@ -88,6 +88,25 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .examples = { "perfctl watch", "perfctl watch --interval 5 --count 12 > minute.txt" },
                 .options = OPTION(INTERVAL) | OPTION(COUNT) | OPTION(JSON),
         },
+        [COMMAND_SWEEP] = {
+                .name = "sweep",
+                .synopsis = "[OPTION]… FILE",
+                .summary = "Run a command with all combinations of settings",
+                .help = "FILE, YAML or JSON, has the command with {setting} in it, settings with one value\n"
+                        "or a list each, extra combinations and those to exclude. Each point is a job with\n"
+                        "its settings as labels, and a directory with settings.yaml, stdout, stderr and at\n"
+                        "its end exit_code. What is recorded there is not run again: after Ctrl-C the same\n"
+                        "command goes on.\n",
+                .examples = {
+                        "perfctl sweep --dry-run matmul.yaml",
+                        "perfctl sweep --output results matmul.yaml",
+                        "perfctl sweep --launcher 'srun -N1 -w {node}' --nodes n1,n2 matmul.yaml",
+                },
+                .options = OPTION(DIRECTORY) | OPTION(DRY_RUN) | OPTION(KEEP_GOING) | OPTION(RETRY_FAILED) | OPTION(JOBS) |
+                           OPTION(LAUNCHER) | OPTION(NODE_LIST) | OPTION(NO_PERFD) | OPTION(NAME) | OPTION(SPOOL),
+                .n_arguments_min = 1,
+                .n_arguments_max = 1,
+        },
         [COMMAND_JOB_LIST] = {
                 .name = "job list",
                 .synopsis = "[OPTION]…",
@@ -207,8 +226,8 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .name = "indicator schema",
                 .synopsis = "[OPTION]… [FILE]…",
                 .summary = "Print models of indicators as a schema: JSON, RDF or SQL",
-                .help = "Of all models perfd knows, or without asking it of those in the files. json has every\n"
-                        "member in its long form, rdf is a schema of Dgraph's, and sql a table for each model.\n",
+                .help = "Of all models perfd knows, or without asking it of those in the files. json has all\n"
+                        "members in their long form, rdf is a schema of Dgraph's, sql a table for each model.\n",
                 .examples = { "perfctl indicator schema", "perfctl indicator schema --format sql | sqlite3 results.db",
                               "perfctl indicator schema --format rdf membw.yaml" },
                 .options = OPTION(FORMAT),
@@ -234,6 +253,66 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .options = OPTION(NAME) | OPTION(COMPONENT) | OPTION(TIMEOUT) | OPTION(JSON),
                 .n_arguments_min = 1,
                 .n_arguments_max = MANY,
+        },
+        [COMMAND_INDICATOR_LIST] = {
+                .name = "indicator list",
+                .synopsis = "[OPTION]…",
+                .summary = "List indicators of which there are results",
+                .help = "",
+                .examples = { "perfctl indicator list" },
+                .options = OPTION(JSON),
+        },
+        [COMMAND_INDICATOR_SHOW] = {
+                .name = "indicator show",
+                .synopsis = "[OPTION]… NAME",
+                .summary = "Show what there is of an indicator, and its latest result",
+                .help = "",
+                .examples = { "perfctl indicator show PiMatmul" },
+                .options = OPTION(JSON),
+                .n_arguments_min = 1,
+                .n_arguments_max = 1,
+        },
+        [COMMAND_INDICATOR_QUERY] = {
+                .name = "indicator query",
+                .synopsis = "[OPTION]… NAME",
+                .summary = "Sum up results of an indicator, by what they have in common",
+                .help = "Statistics are n mean median sd standard_error min max q1 q3 iqr cov covm skew and\n"
+                        "p0 to p100, of a result or of overall_score. Runs that failed are counted apart.\n"
+                        "A KEY is a parameter, component, version or hardware.\n",
+                .examples = {
+                        "perfctl indicator query PiMatmul -w matrix_size=512 -g component -s median:rate",
+                        "perfctl indicator query PiMatmul --since 30d --stat median:rate,p95:elapsed",
+                        "perfctl indicator query PiMatmul -g dtype -s mean:rate,sd:rate -f csv > rates.csv",
+                },
+                .options = OPTION(WHERE) | OPTION(GROUP_BY) | OPTION(STAT) | OPTION(SINCE) | OPTION(FORMAT) | OPTION(JSON),
+                .n_arguments_min = 1,
+                .n_arguments_max = 1,
+        },
+        [COMMAND_INDICATOR_RANK] = {
+                .name = "indicator rank",
+                .synopsis = "[OPTION]… NAME",
+                .summary = "Tell which alternative is better by an indicator, and what is noise",
+                .help = "Orders by the median, with an interval of it. Alternatives that cannot be told\n"
+                        "apart share a rank, marked with =. There is one ranking for each set of parameters\n"
+                        "and each hardware: nothing is compared across them unless --across says so.\n",
+                .examples = {
+                        "perfctl indicator rank PiMatmul --objective rate --direction higher",
+                        "perfctl indicator rank PiMatmul --by version -o elapsed --direction lower",
+                },
+                .options = OPTION(WHERE) | OPTION(BY) | OPTION(OBJECTIVE) | OPTION(DIRECTION) | OPTION(CONFIDENCE) | OPTION(ACROSS) |
+                           OPTION(SINCE) | OPTION(JSON),
+                .n_arguments_min = 1,
+                .n_arguments_max = 1,
+        },
+        [COMMAND_INDICATOR_BATCH] = {
+                .name = "indicator batch",
+                .synopsis = "[OPTION]… ID",
+                .summary = "Sum up the runs of a batch",
+                .help = "Statistics of each result and of what the runs used. Runs that failed are listed.\n",
+                .examples = { "perfctl indicator batch 0123456789abcdef0123456789abcdef" },
+                .options = OPTION(JSON),
+                .n_arguments_min = 1,
+                .n_arguments_max = 1,
         },
 };
 

@@ -23,6 +23,7 @@ typedef enum CommandId {
         COMMAND_REPORT,
         COMMAND_METRICS,
         COMMAND_WATCH,
+        COMMAND_SWEEP,
         COMMAND_JOB_LIST,
         COMMAND_JOB_SHOW,
         COMMAND_JOB_BEGIN,
@@ -37,6 +38,11 @@ typedef enum CommandId {
         COMMAND_INDICATOR_SCHEMA,
         COMMAND_FLUSH,
         COMMAND_IMPORT_INSPECTION,
+        COMMAND_INDICATOR_LIST,
+        COMMAND_INDICATOR_SHOW,
+        COMMAND_INDICATOR_QUERY,
+        COMMAND_INDICATOR_RANK,
+        COMMAND_INDICATOR_BATCH,
         N_COMMANDS,
 } CommandId;
 

@@ -152,6 +152,8 @@ static void error_describe(const json_error_t *error, char ret[static JSON_ERROR
         case json_error_invalid_syntax:
                 if (strstr(text, "NaN") || strstr(text, "Infinity"))
                         fix = ": JSON has no such number, print null instead";
+                else if (strstr(text, "near '-'")) /* all that is told of -Infinity */
+                        fix = ": digits must follow, and for -Infinity, which JSON has not, print null instead";
                 break;
         default: /* jansson's own list, which may grow */
                 break;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/latency.h"
+#include "model/condition.h"
 #include "model/indicator.h"
 #include "util/clock.h"
 #include "util/parse.h"
@@ -45,9 +46,26 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_NAMES] = { "names", "WHICH", "Names in the list: sanitised or raw", 0 },
         [OPTION_PREFIX] = { "prefix", "TEXT", "What each name in the list begins with", 0 },
         [OPTION_COMPAT] = { "compat", NULL, "As perf.py reads it: totals since boot", 0 },
-        [OPTION_FORMAT] = { "format", "FORMAT", "How to print it: json, rdf, sql", 0 },
         [OPTION_OUTPUT] = { "output", "FILE", "Write to a file instead of standard output", 0 },
         [OPTION_COMPONENT] = { "component", "NAME", "What was measured by runs that failed to say it", 0 },
+        [OPTION_WHERE] = { "where", "KEY=VALUE", "Also != < <= > >=; may be repeated", 'w' },
+        [OPTION_GROUP_BY] = { "group-by", "KEY,…", "Parameters, component, version or hardware", 'g' },
+        [OPTION_STAT] = { "stat", "STAT:RESULT,…", "As median:rate,p95:elapsed", 's' },
+        [OPTION_SINCE] = { "since", "TIME", "Only results of the last TIME, as 30d or 12h", 0 },
+        [OPTION_FORMAT] = { "format", "FORMAT", "json, rdf, sql, table or csv", 'f' },
+        [OPTION_BY] = { "by", "KEY,…", "What is compared (component,version)", 'b' },
+        [OPTION_OBJECTIVE] = { "objective", "RESULT", "By which result (overall_score)", 'o' },
+        [OPTION_DIRECTION] = { "direction", "WHICH", "Which is better: higher or lower", 0 },
+        [OPTION_CONFIDENCE] = { "confidence", "P", "Of the intervals, 0.5 to 0.999 (0.95)", 0 },
+        [OPTION_ACROSS] = { "across", "WHAT,…", "Compare all the same across parameters, hardware", 0 },
+        [OPTION_DIRECTORY] = { "output", "DIRECTORY", "Where the points' directories go", 0 },
+        [OPTION_DRY_RUN] = { "dry-run", NULL, "Only list the points", 0 },
+        [OPTION_KEEP_GOING] = { "keep-going", "WHEN", "After a point that failed: yes or no (yes)", 0 },
+        [OPTION_RETRY_FAILED] = { "retry-failed", NULL, "Run recorded points that failed again", 0 },
+        [OPTION_JOBS] = { "jobs", "N", "Points at once (1, or one for each node)", 0 },
+        [OPTION_LAUNCHER] = { "launcher", "WORDS", "What starts a command: 'srun -N1 -w {node}'", 0 },
+        [OPTION_NODE_LIST] = { "nodes", "A,B,C", "What {node} stands for, in turn", 0 },
+        [OPTION_NO_PERFD] = { "no-perfd", NULL, "Make no jobs of the points", 0 },
 };
 
 void options_init(Options *options) {
@@ -166,6 +184,14 @@ static int parse_names(Options *options, const char *value) {
         return 0;
 }
 
+static int parse_keep_going(Options *options, const char *value) {
+        if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
+                return wrong(options, OPTION_KEEP_GOING, value, "yes or no");
+
+        options->stops_at_failure = strcmp(value, "no") == 0;
+        return 0;
+}
+
 static int parse_state(Options *options, const char *value) {
         int state = job_state_find(value);
 
@@ -264,24 +290,90 @@ static int parse_uid(Options *options, const char *value) {
         return r;
 }
 
+static int parse_where(Options *options, const char *value) {
+        Condition condition;
+
+        if (options->n_where == OPTION_WHERE_MAX) {
+                snprintf(options->error, sizeof(options->error), "--where can be given %u times", OPTION_WHERE_MAX);
+                return OPTIONS_WRONG;
+        }
+        switch (condition_parse(value, &condition)) {
+        case CONDITION_MALFORMED:
+                return wrong(options, OPTION_WHERE, value, "KEY=VALUE, or with != < <= > >=");
+        case CONDITION_NOT_A_NUMBER:
+                return wrong(options, OPTION_WHERE, value, "a number after < and >");
+        }
+
+        options->where[options->n_where++] = value;
+        return 0;
+}
+
+static int parse_direction(Options *options, const char *value) {
+        if (strcmp(value, "higher") != 0 && strcmp(value, "lower") != 0)
+                return wrong(options, OPTION_DIRECTION, value, "higher or lower");
+
+        options->direction = value;
+        return 0;
+}
+
+static int parse_since(Options *options, const char *value) {
+        if (parse_duration_ns(value, &options->since_ns) != 0)
+                return wrong(options, OPTION_SINCE, value, "a time such as 30d, 12h or 90min");
+        return 0;
+}
+
+/* Where a text goes that is taken as it is; NULL: the option is checked, or has none. */
+static const char **plain_text(Options *options, OptionId id) {
+        const struct {
+                OptionId id;
+                const char **text;
+        } texts[] = {
+                { OPTION_SOCKET, &options->socket },
+                { OPTION_HTTP_SOCKET, &options->http_socket },
+                { OPTION_SPOOL, &options->spool },
+                { OPTION_ROOT, &options->root },
+                { OPTION_OUTPUT, &options->output },
+                { OPTION_DIRECTORY, &options->output },
+                { OPTION_LAUNCHER, &options->launcher },
+                { OPTION_NODE_LIST, &options->node_list },
+                { OPTION_GROUP_BY, &options->group_by },
+                { OPTION_STAT, &options->stat },
+                { OPTION_BY, &options->by },
+                { OPTION_OBJECTIVE, &options->objective },
+                { OPTION_CONFIDENCE, &options->confidence },
+                { OPTION_ACROSS, &options->across },
+                { OPTION_FORMAT, &options->format },
+        };
+
+        for (size_t i = 0; i < N_ELEMENTS(texts); i++)
+                if (texts[i].id == id)
+                        return texts[i].text;
+        return NULL;
+}
+
 static int take_value(Options *options, OptionId id, const char *value) {
         switch (id) {
         case OPTION_SOCKET:
-                options->socket = value;
-                return 0;
         case OPTION_HTTP_SOCKET:
-                options->http_socket = value;
+        case OPTION_SPOOL:
+        case OPTION_ROOT:
+        case OPTION_OUTPUT:
+        case OPTION_DIRECTORY:
+        case OPTION_LAUNCHER:
+        case OPTION_NODE_LIST:
+        case OPTION_GROUP_BY:
+        case OPTION_STAT:
+        case OPTION_BY:
+        case OPTION_OBJECTIVE:
+        case OPTION_CONFIDENCE:
+        case OPTION_ACROSS:
+        case OPTION_FORMAT:
+                *plain_text(options, id) = value;
                 return 0;
         case OPTION_JOB:
                 return parse_job(options, value);
         case OPTION_TIMEOUT:
                 return parse_time(options, id, value, 0, &options->timeout_ns);
-        case OPTION_SPOOL:
-                options->spool = value;
-                return 0;
-        case OPTION_ROOT:
-                options->root = value;
-                return 0;
         case OPTION_NAME:
                 return parse_text(options, id, value, JOB_TEXT_MAX, &options->name);
         case OPTION_COMPONENT:
@@ -316,16 +408,23 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_number(options, id, value, 1, INT64_MAX, &options->count);
         case OPTION_BATCH_LENGTH:
                 return parse_number(options, id, value, 1, LATENCY_LENGTH_MAX, &options->batch_length);
-        case OPTION_OUTPUT:
-                options->output = value;
-                return 0;
-        case OPTION_FORMAT:
-                options->format = value;
-                return 0;
+        case OPTION_KEEP_GOING:
+                return parse_keep_going(options, value);
+        case OPTION_JOBS:
+                return parse_number(options, id, value, 1, OPTION_JOBS_MAX, &options->n_jobs);
         case OPTION_NAMES:
                 return parse_names(options, value);
         case OPTION_PREFIX:
                 return parse_text(options, id, value, METRIC_PREFIX_MAX, &options->prefix);
+        case OPTION_WHERE:
+                return parse_where(options, value);
+        case OPTION_SINCE:
+                return parse_since(options, value);
+        case OPTION_DIRECTION:
+                return parse_direction(options, value);
+        case OPTION_DRY_RUN:
+        case OPTION_RETRY_FAILED:
+        case OPTION_NO_PERFD:
         case OPTION_LATENCIES:
         case OPTION_MLFLOW:
         case OPTION_COMPAT:

@@ -52,6 +52,23 @@ typedef enum OptionId {
         OPTION_OUTPUT,
         OPTION_FORMAT,
         OPTION_COMPONENT,
+        OPTION_WHERE,
+        OPTION_GROUP_BY,
+        OPTION_STAT,
+        OPTION_SINCE,
+        OPTION_BY,
+        OPTION_OBJECTIVE,
+        OPTION_DIRECTION,
+        OPTION_CONFIDENCE,
+        OPTION_ACROSS,
+        OPTION_DIRECTORY,
+        OPTION_DRY_RUN,
+        OPTION_KEEP_GOING,
+        OPTION_RETRY_FAILED,
+        OPTION_JOBS,
+        OPTION_LAUNCHER,
+        OPTION_NODE_LIST,
+        OPTION_NO_PERFD,
         N_OPTIONS,
 } OptionId;
 
@@ -66,6 +83,7 @@ typedef struct OptionInfo {
         char letter; /* 0: none */
 } OptionInfo;
 
+#define OPTION_JOBS_MAX 1024 /* at once */
 #define METRIC_PREFIX_MAX 201 /* with NUL; with a name behind it, it is no longer than MLflow's 250 */
 
 extern const OptionInfo option_info[N_OPTIONS];
@@ -75,6 +93,8 @@ typedef enum IndicatorMode {
         INDICATOR_YES,
         INDICATOR_NO,
 } IndicatorMode;
+
+#define OPTION_WHERE_MAX 16U
 
 /* Strings are borrowed from the arguments. */
 typedef struct Options {
@@ -86,7 +106,11 @@ typedef struct Options {
         const char *root;
         const char *name;
         const char *component; /* of an indicator */
-        const char *output; /* file to write to */
+        const char *output; /* file, or directory, to write to */
+        const char *launcher;
+        const char *node_list; /* names with commas between them */
+        uint64_t n_jobs; /* at once; 0: not given */
+        bool stops_at_failure;
         const char *format; /* to write; NULL: not given. Which there are, the command knows */
         const char *prefix; /* of the names of metrics */
         const char *labels[JOB_LABELS_MAX]; /* key=value, checked */
@@ -104,6 +128,10 @@ typedef struct Options {
         uint64_t count;
         uint64_t batch_length;
         bool has_raw_names; /* of metrics */
+        const char *where[OPTION_WHERE_MAX]; /* conditions, checked */
+        size_t n_where;
+        const char *group_by, *stat, *by, *objective, *direction, *confidence, *across;
+        uint64_t since_ns; /* before now */
         uint64_t timeout_ns;
         uint64_t interval_ns;
         char **arguments; /* what is no option */

@@ -5,10 +5,14 @@ _perfctl_jobs() {
         timeout 1 perfctl job list --limit 200 --no-color 2>/dev/null | awk 'NR > 1 { print $1 }'
 }
 
+_perfctl_indicators() {
+        timeout 1 perfctl indicator list --no-color 2>/dev/null | awk 'NR > 1 { print $1 }' | sort -u
+}
+
 _perfctl() {
         local cur prev command='' word i options
         local globals='--help --socket --http-socket --no-color'
-        local commands='run submit report metrics watch job status doctor mark time export import indicator flush help'
+        local commands='run submit report metrics watch sweep job status doctor mark time export import indicator flush help'
 
         COMPREPLY=()
         cur=${COMP_WORDS[COMP_CWORD]}
@@ -41,18 +45,26 @@ _perfctl() {
         fi
 
         case $prev in
-        --socket|--http-socket|--output) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+        --output) [[ $command == sweep ]] && mapfile -t COMPREPLY < <(compgen -d -- "$cur") ||
+                mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+        --socket|--http-socket) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
         --spool|--root) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
         --job|-j) mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur"); return ;;
         --indicator|-i) mapfile -t COMPREPLY < <(compgen -W 'auto yes no' -- "$cur"); return ;;
         --enclosure) mapfile -t COMPREPLY < <(compgen -W 'scope cgroup subreaper none' -- "$cur"); return ;;
         --format) mapfile -t COMPREPLY < <(compgen -W 'json rdf sql' -- "$cur"); return ;;
+        --keep-going) mapfile -t COMPREPLY < <(compgen -W 'yes no' -- "$cur"); return ;;
+        --launcher) mapfile -t COMPREPLY < <(compgen -c -- "$cur"); return ;;
         --names) mapfile -t COMPREPLY < <(compgen -W 'sanitised raw' -- "$cur"); return ;;
         --state) mapfile -t COMPREPLY < <(compgen -W 'running finished interrupted' -- "$cur"); return ;;
         --uid) mapfile -t COMPREPLY < <(compgen -W "$(cut -d : -f 3 /etc/passwd)" -- "$cur"); return ;;
         --pid) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur"); return ;;
         --timeout|-t|--name|-n|--label|-l|--rank|-r|--ranks|--node|--nodes|--exit-status|--limit|--interval|--count|-c) return ;;
         --batch-length|--prefix|--component) return ;;
+        --format|-f) mapfile -t COMPREPLY < <(compgen -W 'table json csv rdf sql' -- "$cur"); return ;;
+        --direction) mapfile -t COMPREPLY < <(compgen -W 'higher lower' -- "$cur"); return ;;
+        --across) mapfile -t COMPREPLY < <(compgen -W 'parameters hardware parameters,hardware' -- "$cur"); return ;;
+        --where|-w|--group-by|-g|--stat|-s|--since|--by|-b|--objective|-o|--confidence) return ;;
         esac
 
         case $command in
@@ -63,6 +75,7 @@ _perfctl() {
         'job show')    options="$globals --json" ;;
         metrics)       options="$globals --job --mlflow --names --prefix --compat --json" ;;
         watch)         options="$globals --interval --count --json" ;;
+        sweep)         options="$globals --dry-run --output --jobs --launcher --nodes --keep-going --retry-failed --no-perfd --name --spool" ;;
         'job list')    options="$globals --state --limit --json" ;;
         'job begin')   options="$globals --name --label --rank --ranks --node --nodes --pid --uid --timeout --json" ;;
         'job end')     options="$globals --exit-status --timeout --json" ;;
@@ -72,6 +85,9 @@ _perfctl() {
         time)          options="$globals --job --" ;;
         'import inspection') options="$globals --name --component --timeout --json" ;;
         'export perf-report') options="$globals --compat --output" ;;
+        'indicator list'|'indicator show'|'indicator batch') options="$globals --json" ;;
+        'indicator query') options="$globals --where --group-by --stat --since --format --json" ;;
+        'indicator rank') options="$globals --where --by --objective --direction --confidence --across --since --json" ;;
         'indicator register') options="$globals --timeout" ;;
         'indicator models') options="$globals --json" ;;
         'indicator schema') options="$globals --format" ;;
@@ -93,13 +109,15 @@ _perfctl() {
                 else
                         mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur")
                 fi ;;
-        indicator)     mapfile -t COMPREPLY < <(compgen -W 'register models schema' -- "$cur") ;;
+        indicator)     mapfile -t COMPREPLY < <(compgen -W 'list show query rank batch register models schema' -- "$cur") ;;
         'indicator register'|'indicator schema') mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         import)        mapfile -t COMPREPLY < <(compgen -W 'inspection' -- "$cur") ;;
         'import inspection') mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
+        'indicator show'|'indicator query'|'indicator rank')
+                mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_indicators)" -- "$cur") ;;
         export)        mapfile -t COMPREPLY < <(compgen -W 'perf-report' -- "$cur") ;;
         'job show'|'job end'|'export perf-report') mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur") ;;
-        submit)        mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+        submit|sweep)  mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         run)           mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
         time)          [[ $prev != -- ]] || mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
         esac

@@ -18,6 +18,8 @@ static int run_command(CommandId id, const Options *options) {
                 return cmd_metrics(options);
         case COMMAND_WATCH:
                 return cmd_watch(options);
+        case COMMAND_SWEEP:
+                return cmd_sweep(options);
         case COMMAND_JOB_LIST:
                 return cmd_job_list(options);
         case COMMAND_JOB_SHOW:
@@ -30,6 +32,16 @@ static int run_command(CommandId id, const Options *options) {
                 return cmd_status(options);
         case COMMAND_DOCTOR:
                 return cmd_doctor(options);
+        case COMMAND_INDICATOR_LIST:
+                return cmd_indicator_list(options);
+        case COMMAND_INDICATOR_SHOW:
+                return cmd_indicator_show(options);
+        case COMMAND_INDICATOR_QUERY:
+                return cmd_indicator_query(options);
+        case COMMAND_INDICATOR_RANK:
+                return cmd_indicator_rank(options);
+        case COMMAND_INDICATOR_BATCH:
+                return cmd_indicator_batch(options);
         case COMMAND_FLUSH:
                 return cmd_flush(options);
         case COMMAND_IMPORT_INSPECTION:
@@ -91,7 +103,7 @@ static const char *find_group(const char *word) {
         static const struct {
                 const char *word, *next;
         } groups[] = { { "job", "list, show, begin or end" }, { "export", "perf-report" }, { "import", "inspection" },
-                    { "indicator", "register, models or schema" } };
+                       { "indicator", "list, show, query, rank, batch, register, models or schema" } };
 
         for (size_t i = 0; i < N_ELEMENTS(groups); i++)
                 if (strcmp(word, groups[i].word) == 0)

@@ -87,6 +87,28 @@ int question_ask(Question *question, const char *path) {
         return r;
 }
 
+int question_ask_text(Question *question, const char *path) {
+        unsigned status = 0;
+        int r;
+
+        buffer_clear(&question->body);
+        question->answer = NULL;
+        r = asker_get(question->asker, path, &status, &question->body);
+        if (r == 0 && status >= 200 && status < 300)
+                return EXIT_DONE;
+        if (r == ASK_UNREACHABLE) {
+                say("perfd cannot be reached at %s: %s", question->socket, asker_error(question->asker));
+                return EXIT_UNREACHABLE;
+        }
+        if (r < 0) {
+                say("%s", strerrordesc_np(-r));
+                return EXIT_FAILED;
+        }
+
+        (void)parse_answer(question);
+        return refuse(question, status);
+}
+
 int question_print_json(const Question *question) {
         scoped(buffer_deinit) Buffer out = {};
         Screen screen = { .out = &out };

@@ -31,6 +31,9 @@ int question_ask(Question *question, const char *path);
 /* The same, but says nothing when perfd cannot be reached: EXIT_UNREACHABLE, and asker_error() has the reason. */
 int question_try(Question *question, const char *path);
 
+/* The same as question_ask() for an answer that is no JSON: it is in `body`, and there is no `answer`. */
+int question_ask_text(Question *question, const char *path);
+
 /* Prints the answer as JSON to standard output. */
 int question_print_json(const Question *question);
 

@@ -95,14 +95,29 @@ static int take_stored(Service *service, const StoredModel *stored) {
         return r < 0 ? r : 0;
 }
 
-int registry_start(Service *service) {
+static int recover(Service *service) {
         scoped(stored_models_freep) StoredModels *stored = NULL;
         int r;
 
         r = store_models(service->store, &stored);
         for (size_t i = 0; r == 0 && i < stored->n; i++)
                 r = take_stored(service, &stored->items[i]);
+        return r;
+}
+
+int registry_start(Service *service) {
+        int r;
+
+        r = recover(service);
         return r < 0 ? r : registry_configure(service);
+}
+
+/* What it was told before it had a database is lost. */
+int registry_store_is_back(Service *service) {
+        int r;
+
+        r = store_is_late(service->store) ? recover(service) : 0;
+        return r < 0 ? r : note_change(service);
 }
 
 void registry_deinit(Service *service) {

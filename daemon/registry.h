@@ -14,6 +14,8 @@ int registry_start(Service *service);
 /* The configuration was read again, and files may have changed. 0 or < 0. */
 int registry_configure(Service *service);
 void registry_deinit(Service *service);
+/* The store can be written again, and may have its database only now. 0 or < 0. */
+int registry_store_is_back(Service *service);
 /* At each tick: what the store had no room for. 0 or < 0. */
 int registry_tick(Service *service);
 

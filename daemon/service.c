@@ -187,18 +187,20 @@ int service_take_completions(Service *service) {
         return r < 0 ? r : checkpoints_continue(service);
 }
 
-static void log_store_changes(Service *service) {
+static int note_store_changes(Service *service) {
         StoreStats stats;
 
         store_stats(service->store, &stats);
         if (stats.is_writable == service->store_was_writable)
-                return;
+                return 0;
 
         service->store_was_writable = stats.is_writable;
-        if (stats.is_writable)
-                log_notice("The store can be written again.%s%s", stats.notice[0] ? " " : "", stats.notice);
-        else
+        if (!stats.is_writable) {
                 log_err("The store cannot be written, submissions are answered UNAVAILABLE until it can: %s", stats.error);
+                return 0;
+        }
+        log_notice("The store can be written again.%s%s", stats.notice[0] ? " " : "", stats.notice);
+        return registry_store_is_back(service);
 }
 
 int service_tick(Service *service) {
@@ -221,7 +223,9 @@ int service_tick(Service *service) {
                                      ? service->node.sample.boottime_ns - service->config.metrics_finished_ns
                                      : 0,
                              service->config.metrics_jobs);
-        log_store_changes(service);
+        r = note_store_changes(service);
+        if (r < 0)
+                return r;
         publish(service);
         return 0;
 }

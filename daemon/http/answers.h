@@ -21,5 +21,8 @@ void answer_job_samples(Exchange *exchange);
 
 void answer_indicators(Exchange *exchange);
 void answer_indicator_results(Exchange *exchange);
+void answer_indicator_query(Exchange *exchange);
+void answer_indicator_rank(Exchange *exchange);
+void answer_batch(Exchange *exchange);
 void answer_models(Exchange *exchange);
 void answer_results(Exchange *exchange);

@@ -1,5 +1,9 @@
 #include "http/answers.h"
+
+#include <string.h>
+
 #include "http/page.h"
+#include "http/selection.h"
 #include "model/indicator.h"
 
 void answer_indicators(Exchange *exchange) {
@@ -45,14 +49,31 @@ void answer_models(Exchange *exchange) {
         buffer_puts(exchange->body, exchange->snapshot->models);
 }
 
+static void put_id(Json *json, const char *key, const uint8_t id[static 16]) {
+        char text[2 * 16 + 1];
+
+        for (size_t i = 0; i < 16; i++)
+                (void)snprintf(text + 2 * i, 3, "%02x", id[i]);
+        json_put_string(json, key, text);
+}
+
+/* Only where it was run by who sent it. */
+static void write_run(Json *json, const ResultRow *row) {
+        if (row->has_exit_status)
+                json_put_int(json, "exit_status", row->exit_status);
+        if (row->has_batch) {
+                put_id(json, "batch", row->batch);
+                json_put_uint(json, "batch_index", row->batch_index);
+        }
+        if (row->run) {
+                json_key(json, "run");
+                json_raw(json, row->run);
+        }
+}
+
 static void write_result(Json *json, const ResultRow *row) {
-        char id[2 * sizeof(row->id) + 1];
-
-        for (size_t i = 0; i < sizeof(row->id); i++)
-                (void)snprintf(id + 2 * i, 3, "%02x", row->id[i]);
-
         json_object_begin(json);
-        json_put_string(json, "id", id);
+        put_id(json, "id", row->id);
         json_put_uint(json, "time_ms", row->time_ms);
         json_put_string(json, "name", row->name);
         json_put_string(json, "component", row->component);
@@ -65,16 +86,33 @@ static void write_result(Json *json, const ResultRow *row) {
                 json_put_string(json, "score", NULL);
         json_key(json, "document");
         json_raw(json, row->document);
+        write_run(json, row);
         json_object_end(json);
+}
+
+/* Conditions on parameters, component and version; hardware is not looked for here. */
+static bool meets(const ResultRow *row, const Condition *conditions, size_t n_conditions) {
+        PointRow point = { .component = row->component, .version = row->version };
+
+        if (n_conditions > 0)
+                point.parameters = json_text_find(json_text(row->document, strlen(row->document)), "@parameters");
+        return point_meets(&point, conditions, n_conditions);
 }
 
 /* 0 or EXCHANGE_ANSWERED. */
 static int write_results(Exchange *exchange, const ResultFilter *filter, Page *page, Json *json) {
+        Condition conditions[CONDITIONS_MAX];
+        size_t n_conditions = 0;
         ResultRow row;
         int r;
 
+        if (conditions_parse(exchange, conditions, &n_conditions) > 0)
+                return EXCHANGE_ANSWERED;
+
         r = reader_results(exchange->reader, filter);
         while (r == 0 && (r = reader_next_result(exchange->reader, &row)) == 0) {
+                if (!meets(&row, conditions, n_conditions))
+                        continue;
                 if (!page_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
                         break;
                 write_result(json, &row);

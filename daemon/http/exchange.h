@@ -19,12 +19,13 @@
 
 #define QUESTION_MAX_BYTES 2048U /* path and query, decoded */
 #define SEGMENTS_MAX 8U
-#define PARAMETERS_MAX 16U
+#define PARAMETERS_MAX 32U
 
 typedef enum ContentType {
         CONTENT_JSON,
         CONTENT_TEXT,
         CONTENT_HTML,
+        CONTENT_CSV,
         CONTENT_METRICS_TEXT, /* Prometheus' text format 0.0.4 */
         CONTENT_OPENMETRICS,
 } ContentType;

@@ -86,6 +86,8 @@ static const char *content_type_text(ContentType type) {
                 return "text/plain; charset=utf-8";
         case CONTENT_HTML:
                 return "text/html; charset=utf-8";
+        case CONTENT_CSV:
+                return "text/csv; charset=utf-8; header=present";
         case CONTENT_METRICS_TEXT:
                 return "text/plain; version=0.0.4; charset=utf-8";
         case CONTENT_OPENMETRICS:

@@ -18,9 +18,14 @@ static const Route table[] = {
         { "/api/v1/jobs/{id}/metrics",          "key scope compat names phases",              false, answer_job_metrics },
         { "/api/v1/jobs/{id}/samples",          "",                                           false, answer_job_samples },
         { "/api/v1/indicators",                 "",                                           false, answer_indicators },
-        { "/api/v1/indicators/{name}/results",  "component job since_ms until_ms limit page", false, answer_indicator_results },
+        { "/api/v1/indicators/{name}/results",  "where component job since_ms until_ms limit page", false, answer_indicator_results },
+        { "/api/v1/indicators/{name}/query",    "where component version since_ms until_ms group_by stat limit format", false,
+          answer_indicator_query },
+        { "/api/v1/indicators/{name}/rank",     "where component version since_ms until_ms by objective direction confidence across",
+          false, answer_indicator_rank },
+        { "/api/v1/batches/{id}",               "",                                           false, answer_batch },
         { "/api/v1/models",                     "",                                           true,  answer_models },
-        { "/api/v1/results",                    "name component job since_ms until_ms limit page", false, answer_results },
+        { "/api/v1/results",                    "where name component job since_ms until_ms limit page", false, answer_results },
 };
 
 const Route *routes_table(size_t *ret_n) {
@@ -83,7 +88,7 @@ static bool has_word(const char *words, const char *name) {
 static bool is_repeatable(const char *name) {
         size_t n = strlen(name);
 
-        return n > 2 && strcmp(name + n - 2, "[]") == 0;
+        return strcmp(name, "where") == 0 || (n > 2 && strcmp(name + n - 2, "[]") == 0);
 }
 
 static int check_parameters(Exchange *exchange, const Route *route) {

@@ -13,7 +13,7 @@
 
 typedef struct Route {
         const char *path;       /* "/api/v1/jobs/{id}": at most one {…}, one segment long */
-        const char *parameters; /* names, separated by blanks; a name that ends in [] may be given again and again */
+        const char *parameters; /* names, separated by blanks; where, and a name that ends in [], may be given again and again */
         bool needs_snapshot;    /* 503 before the first */
         void (*answer)(Exchange *exchange);
 } Route;

@@ -44,7 +44,7 @@ static const char *const sql[N_STATEMENTS] = {
         [STATEMENT_POINT_REMOVE] = "DELETE FROM point WHERE series = ?1 AND time_ms = ?2 AND row = ?3",
         [STATEMENT_RESULT_SERIES] = "UPDATE result SET series = ?2 WHERE row = ?1",
 
-        /* Of those that fit, the one that names the component comes first, then the one that was registered. */
+        /* Of those that fit, the one that names the component comes first, then that of a file: none is told that is overruled. */
         [STATEMENT_MODEL_PUT] =
                 "INSERT INTO model (name, component, is_declared, uid, by_admin, time_ms, shape, results, document)"
                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
@@ -55,7 +55,7 @@ static const char *const sql[N_STATEMENTS] = {
         [STATEMENT_MODELS_APPLY] =
                 "UPDATE indicator SET shape = w.shape, indexed_from = ?1 FROM"
                 " (SELECT i.name, i.component, (SELECT m.shape FROM model AS m WHERE m.name = n.text"
-                "  AND (m.component IS NULL OR m.component = c.text) ORDER BY m.component IS NULL, m.is_declared LIMIT 1)"
+                "  AND (m.component IS NULL OR m.component = c.text) ORDER BY m.component IS NULL, m.is_declared DESC LIMIT 1)"
                 "  AS shape FROM indicator AS i JOIN term AS n ON n.id = i.name JOIN term AS c ON c.id = i.component) AS w"
                 " WHERE w.name = indicator.name AND w.component = indicator.component AND w.shape IS NOT NULL"
                 " AND indicator.shape IS NOT w.shape",

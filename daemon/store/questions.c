@@ -12,7 +12,8 @@ static void write_results_sql(unsigned by, char *ret) {
 
         /* CROSS JOIN keeps the order: result by its index, then the two texts of each row. */
         (void)snprintf(ret, QUESTION_SQL_MAX,
-                       "SELECT r.row, r.id, n.text, c.text, r.version, r.job, r.uid, r.time_ms, r.score, r.document"
+                       "SELECT r.row, r.id, n.text, c.text, r.version, r.job, r.uid, r.time_ms, r.score, r.document,"
+                       " r.exit_status, r.batch, r.batch_index, r.run"
                        " FROM result AS r INDEXED BY result_by_%s"
                        " CROSS JOIN term AS n ON n.id = r.name CROSS JOIN term AS c ON c.id = r.component"
                        " WHERE r.time_ms >= ?4 AND (r.time_ms, r.row) < (?5, ?6)%s%s%s"
@@ -73,7 +74,7 @@ void question_write_sql(unsigned question, char ret[static QUESTION_SQL_MAX]) {
                         " CROSS JOIN term AS n ON n.id = r.name CROSS JOIN term AS c ON c.id = r.component"
                         " WHERE r.batch = ?1 ORDER BY r.batch_index, r.row",
                 [QUESTION_MODEL] = "SELECT component, results FROM model WHERE name = ?1"
-                                   " ORDER BY component IS NULL, is_declared",
+                                   " ORDER BY component IS NULL, is_declared DESC",
         };
 
         if (question < QUESTION_JOBS)

@@ -137,7 +137,7 @@ int reader_results(Reader *reader, const ResultFilter *filter) {
 }
 
 int reader_next_result(Reader *reader, ResultRow *ret) {
-        const void *id;
+        const void *id, *batch;
         int r;
 
         r = step(reader);
@@ -155,7 +155,15 @@ int reader_next_result(Reader *reader, ResultRow *ret) {
                 .has_score = sqlite3_column_type(reader->asking.current, 8) != SQLITE_NULL,
                 .score = sqlite3_column_double(reader->asking.current, 8),
                 .document = text_at(reader, 9),
+                .has_exit_status = sqlite3_column_type(reader->asking.current, 10) != SQLITE_NULL,
+                .exit_status = sqlite3_column_int64(reader->asking.current, 10),
+                .batch_index = u64_at(reader, 12),
+                .run = text_at(reader, 13),
         };
+        batch = sqlite3_column_blob(reader->asking.current, 11);
+        ret->has_batch = batch && sqlite3_column_bytes(reader->asking.current, 11) == sizeof(ret->batch);
+        if (ret->has_batch)
+                memcpy(ret->batch, batch, sizeof(ret->batch));
         id = sqlite3_column_blob(reader->asking.current, 1);
         if (id && sqlite3_column_bytes(reader->asking.current, 1) == sizeof(ret->id))
                 memcpy(ret->id, id, sizeof(ret->id));

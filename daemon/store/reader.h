@@ -45,6 +45,11 @@ typedef struct ResultRow {
         uint64_t time_ms;
         bool has_score;
         double score;
+        bool has_exit_status, has_batch;
+        int64_t exit_status; /* not 0: the run failed */
+        uint8_t batch[16];
+        uint64_t batch_index;
+        const char *run;      /* JSON; NULL: how it was measured is not known */
         const char *document; /* JSON */
 } ResultRow;
 

@@ -193,12 +193,14 @@ static int read_models(const char *path, StoredModels *models) {
 
 int store_models(Store *store, StoredModels **ret) {
         scoped(stored_models_freep) StoredModels *models = calloc(1, sizeof(*models));
+        StoreStats stats;
         int r;
 
         if (!models)
                 return -ENOMEM;
 
-        r = store_is_late(store) ? 0 : read_models(store_path(store), models);
+        store_stats(store, &stats);
+        r = store_is_late(store) && !stats.is_writable ? 0 : read_models(store_path(store), models);
         if (r < 0)
                 return r;
 

@@ -140,7 +140,7 @@ int store_recover(Store *store, StoreRecovery **ret);
 StoreRecovery *store_recovery_free(StoreRecovery *recovery);
 DEFINE_SCOPED(StoreRecovery, store_recovery_free);
 
-/* Registered models as a start finds them, in the order of their registration. Empty when the store is late. Caller frees. */
+/* Registered models, in the order of their registration. None as long as a late store has no database. Caller frees. */
 typedef struct StoredModel {
         char *document; /* owned; JSON, as json_raw() takes it */
         uint32_t uid;

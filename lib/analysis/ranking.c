@@ -157,6 +157,8 @@ int ranking_make(Alternative *alternatives, size_t n, const RankingConfig *confi
         uint64_t state = config->seed;
         int r;
 
+        if (n == 0)
+                return 0;
         r = room_init(&room, alternatives, n, config->n_resamples);
         if (r < 0)
                 return r;

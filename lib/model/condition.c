@@ -7,7 +7,7 @@
 #include "util/parse.h"
 
 static const char *parse_relation(const char *p, ConditionRelation *ret) {
-        bool has_equal = p[1] == '=';
+        bool has_equal = *p && p[1] == '=';
 
         switch (*p) {
         case '=':

@@ -112,12 +112,29 @@ static int check_keys(Reader *reader, const Value *object, const char *const *ke
         return 0;
 }
 
-/* As utf8_is_line(), but for line breaks and tabs. */
+/*
+ * YAML takes U+2028 and U+2029 for line breaks, and U+FEFF, U+FFFE and U+FFFF for no characters, quoted or not: a
+ * declaration that is kept as JSON would not be read as it was.
+ */
+static bool is_yaml(const char *text) {
+        static const char *const odd[] = { "\xe2\x80\xa8", "\xe2\x80\xa9", "\xef\xbb\xbf", "\xef\xbf\xbe", "\xef\xbf\xbf" };
+
+        for (size_t i = 0; i < N_ELEMENTS(odd); i++)
+                if (strstr(text, odd[i]))
+                        return false;
+        return true;
+}
+
+static bool is_line(const char *text) {
+        return utf8_is_line(text) && is_yaml(text);
+}
+
+/* The same, but for line breaks and tabs. */
 static bool is_text(const char *text) {
         for (const unsigned char *p = (const unsigned char *)text; *p; p++)
                 if ((*p < ' ' && *p != '\n' && *p != '\t') || *p == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0))
                         return false;
-        return true;
+        return is_yaml(text);
 }
 
 static int take_text(Reader *reader, const Value *object, const char *key, size_t n_max, const char **ret) {
@@ -132,7 +149,7 @@ static int take_text(Reader *reader, const Value *object, const char *key, size_
         n = strlen(value->string);
         if (n == 0 || n > n_max)
                 return wrong(reader, key, "must have 1 to %zu bytes", n_max);
-        if (is_help ? !is_text(value->string) : !utf8_is_line(value->string))
+        if (is_help ? !is_text(value->string) : !is_line(value->string))
                 return wrong(reader, key, "has control characters: remove them");
 
         *ret = value->string;
@@ -244,7 +261,7 @@ static int check_allowed(Reader *reader, const Property *property, const Value *
                 return wrong(reader, key, "is %s: only strings, numbers and booleans can be listed", value_type_text(value));
         if (property->types && !is_of_types(value, property->types))
                 return wrong(reader, key, "is %s, and the type is %s: change one of them", value_type_text(value), wanted);
-        if (value->type == VALUE_STRING && !utf8_is_line(value->string))
+        if (value->type == VALUE_STRING && !is_line(value->string))
                 return wrong(reader, key, "has control characters: remove them");
         for (size_t k = 0; k < i; k++)
                 if (is_same(value, &list->items[k]))
@@ -331,7 +348,7 @@ static int take_property(Reader *reader, const Member *member, Property *ret) {
         int r;
 
         ret->name = member->key;
-        if (!utf8_is_line(member->key))
+        if (!is_line(member->key))
                 return wrong(reader, NULL, "has control characters in its name: remove them");
         if (value->type == VALUE_NULL)
                 return 0;

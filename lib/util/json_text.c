@@ -324,6 +324,17 @@ static int on_compare(const void *a, const void *b) {
         return r != 0 ? r : x->n < y->n ? -1 : x->n > y->n;
 }
 
+/* 512.0 and 5.12e2 as 512, where that loses nothing. */
+static void put_value(JsonText value, Buffer *out) {
+        int64_t integer;
+        double number;
+
+        if (!json_text_int(value, &integer) && json_text_double(value, &number) && fabs(number) < 0x1p53 && number == trunc(number))
+                buffer_printf(out, "%.0f", number + 0.0);
+        else
+                buffer_put(out, value.text, value.n);
+}
+
 static void put_members(const Entry *members, size_t n, Buffer *out) {
         buffer_putc(out, '{');
         for (size_t i = 0; i < n; i++) {
@@ -331,7 +342,7 @@ static void put_members(const Entry *members, size_t n, Buffer *out) {
                         buffer_putc(out, ',');
                 buffer_put(out, members[i].key.text, members[i].key.n);
                 buffer_putc(out, ':');
-                buffer_put(out, members[i].value.text, members[i].value.n);
+                put_value(members[i].value, out);
         }
         buffer_putc(out, '}');
 }

@@ -56,5 +56,8 @@ bool json_text_int(JsonText text, int64_t *ret);
 /* What a string says, appended; anything else as it is spelt. */
 void json_text_say(JsonText text, Buffer *out);
 
-/* An object with its members in the order of their keys: what is equal then reads equal. 0 or -ENOMEM. */
+/*
+ * An object with its members in the order of their keys, and whole numbers without a point: what is equal then reads equal.
+ * 0 or -ENOMEM.
+ */
 int json_text_put_sorted(JsonText object, Buffer *out);

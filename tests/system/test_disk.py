@@ -38,7 +38,9 @@ class Disk(harness.TestCase):
         log = daemon.wait_log("submissions are answered UNAVAILABLE")
         self.assertIn(f"Going on without a store until there is one: cannot open {directory}/perfd.db: No space left on", log)
         with daemon.client() as client:
-            for reply in (client.submit(harness.indicator()), client.begin("early")):
+            request = client.request()
+            harness.to_object({"name": "Early", "results": {"x": "int"}}, request.register.model)
+            for reply in (client.submit(harness.indicator()), client.begin("early"), client.call(request)):
                 self.assert_status(reply, "UNAVAILABLE")
                 self.assertIn("No space left on device", reply.message)
 
@@ -58,6 +60,9 @@ class Disk(harness.TestCase):
         daemon = self.daemon_on(directory)
         with daemon.client() as client:
             self.assert_status(client.begin("before"), "OK")
+            request = client.request()
+            harness.to_object({"name": "Kept", "results": {"x": "int"}}, request.register.model)
+            self.assert_status(client.call(request), "OK")
         daemon.stop()
         with self.assertRaises(OSError), open(filler, "wb", buffering=0) as f:
             while True:
@@ -70,6 +75,7 @@ class Disk(harness.TestCase):
         job = daemon.get("/api/v1/jobs/before").json
         self.assertEqual(job["state"], "interrupted")
         self.assertIn("could not read its store", job["note"])
+        wait_for(lambda: [m["name"] for m in daemon.get("/api/v1/models").json["models"]] == ["Kept"], "the registered model")
         with daemon.client() as client:
             self.assert_status(client.end("before", 3), "OK")
         self.assertEqual(daemon.get("/api/v1/jobs/before").json["state"], "finished")

@@ -12,9 +12,10 @@ import time
 
 from harness import BUILD, IS_SANITIZED, PERFCTL, ROOT, TIMEOUT_S, TestCase, wait_for
 
-COMMANDS = ["run", "submit", "report", "metrics", "watch", "job list", "job show", "job begin", "job end", "status", "doctor",
-            "mark", "time", "export perf-report", "indicator register", "indicator models", "indicator schema", "flush",
-            "import inspection"]
+COMMANDS = ["run", "submit", "report", "metrics", "watch", "sweep", "job list", "job show", "job begin", "job end", "status",
+            "doctor", "mark", "time", "export perf-report", "flush", "import inspection",
+            "indicator list", "indicator show", "indicator query", "indicator rank", "indicator batch",
+            "indicator register", "indicator models", "indicator schema"]
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 

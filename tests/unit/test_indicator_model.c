@@ -162,6 +162,16 @@ static void what_is_wrong_with_a_property_is_named(void **state) {
                        "collision: 'reps' is in parameters as well");
 }
 
+/* Registered models are kept as JSON and read as YAML, to which these are line breaks or nothing. */
+static void what_yaml_would_read_otherwise_is_refused(void **state) {
+        Fixture *f = *state;
+
+        assert_refused(f, "{name: a, help: \"x\\u2028y\", results: {b: int}}", "help", "has control characters");
+        assert_refused(f, "{name: a, component: \"x\\uFEFFy\", results: {b: int}}", "component", "has control characters");
+        assert_refused(f, PARAMETER("{values: [\"\\u2029\"]}"), "parameters.n.values[0]", "has control characters");
+        assert_int_equal(declare(f, "{name: a, help: \"two\\nlines\\tÜ €\", results: {b: int}}"), 0);
+}
+
 static void allowed_values_are_of_the_type_and_given_once(void **state) {
         Fixture *f = *state;
 
@@ -286,6 +296,7 @@ int main(void) {
                 TEST(an_indicator_may_have_no_parameters),
                 TEST(what_is_wrong_with_the_whole_is_named),
                 TEST(what_is_wrong_with_a_property_is_named),
+                TEST(what_yaml_would_read_otherwise_is_refused),
                 TEST(allowed_values_are_of_the_type_and_given_once),
                 TEST(a_property_given_twice_is_refused_where_a_reader_lets_it_through),
                 TEST(a_model_has_a_limited_number_of_properties),

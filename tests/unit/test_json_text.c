@@ -84,6 +84,9 @@ static void equal_objects_read_equal_when_sorted(void **state) {
         assert_int_equal(json_text_put_sorted(text("{\"b\":1,\"a\":{\"z\":1,\"y\":2},\"ab\":\"x\"}"), &out), 0);
         assert_string_equal(out.text, "{\"a\":{\"z\":1,\"y\":2},\"ab\":\"x\",\"b\":1}");
         buffer_clear(&out);
+        assert_int_equal(json_text_put_sorted(text("{\"c\":-0.0,\"b\":5.12e2,\"a\":0.5,\"d\":1e300,\"e\":\"1.0\"}"), &out), 0);
+        assert_string_equal(out.text, "{\"a\":0.5,\"b\":512,\"c\":0,\"d\":1e300,\"e\":\"1.0\"}");
+        buffer_clear(&out);
         assert_int_equal(json_text_put_sorted((JsonText){}, &out), 0);
         assert_string_equal(out.text, "{}");
 

@@ -1,0 +1,55 @@
+#pragma once
+
+/*
+ * Placeholder: the {setting} in a command
+ *
+ * `{name}` stands for the value of a setting; `{{name}}` is those letters themselves, and `${name}` and braces around
+ * anything else are left as they are. In a word a value is put as it is: no shell sees it. In a script for sh it
+ * becomes a variable of the shell, assigned before the script, so that no value is ever read as a part of the script.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "util/arena.h"
+#include "util/buffer.h"
+
+#define PLACEHOLDER_NAME_MAX 65 /* with NUL */
+
+/* What names stand for. All borrowed. */
+typedef struct Binding {
+        const char *name;
+        const char *text;
+        bool is_used; /* set when a template has it */
+} Binding;
+
+typedef struct Bindings {
+        Binding *all;
+        size_t n;
+} Bindings;
+
+/* What is wrong with a template, as a sentence that ends with the fix. */
+typedef struct PlaceholderError {
+        char text[256];
+} PlaceholderError;
+
+enum {
+        PLACEHOLDER_WRONG = 1,
+};
+
+/* 1 to 64 characters of [A-Za-z0-9_.:-], with an @ before them or without. */
+bool placeholder_name_is_valid(const char *name);
+
+/* Appends the word with its values. 0 or PLACEHOLDER_WRONG. */
+int placeholder_fill(const char *word, Bindings *bindings, Buffer *out, PlaceholderError *ret_error);
+/* Appends a script for sh. 0, PLACEHOLDER_WRONG or a negative errno. */
+int placeholder_fill_script(const char *script, Bindings *bindings, Buffer *out, PlaceholderError *ret_error);
+
+/*
+ * Words as a shell has them: apart by blanks, together within '…' and "…"; a backslash takes the next character as it is,
+ * within "…" only before a " or another backslash. Nothing is expanded. They live in the arena. 0, PLACEHOLDER_WRONG or -ENOMEM.
+ */
+int placeholder_split(const char *text, Arena *arena, const char *const **ret, size_t *ret_n, PlaceholderError *ret_error);
+
+/* Appends the text as one word of sh: as it is where that is safe, else within '…'. */
+void placeholder_put_quoted(Buffer *out, const char *text);

@@ -1,0 +1,185 @@
+/* Statistics of an indicator's results, by what they have in common. */
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "http/answers.h"
+#include "http/csv.h"
+#include "http/gather.h"
+
+#define LIMIT_DEFAULT 1000U
+
+typedef struct Query {
+        Selection selection;
+        GroupFields fields;
+        uint64_t limit;
+        bool is_csv;
+        uint64_t n_scanned;
+        Buffer model; /* owned */
+} Query;
+
+static void query_deinit(Query *query) {
+        buffer_deinit(&query->model);
+}
+
+static int parse_format(Exchange *exchange, bool *ret_is_csv) {
+        const char *format = exchange_parameter(exchange, "format") ?: "json";
+
+        if (strcmp(format, "json") != 0 && strcmp(format, "csv") != 0)
+                return exchange_error(exchange, 400, "Query parameter 'format' must be json or csv, not '%s'", format);
+
+        *ret_is_csv = strcmp(format, "csv") == 0;
+        return 0;
+}
+
+static int parse(Exchange *exchange, Query *query) {
+        Selection *selection = &query->selection;
+        int r;
+
+        r = selection_parse(exchange, exchange->argument, selection);
+        if (r == 0)
+                r = selection_parse_stats(exchange, exchange_parameter(exchange, "stat"), selection);
+        if (r == 0)
+                r = selection_parse_fields(exchange, "group_by", exchange_parameter(exchange, "group_by"), selection);
+        if (r == 0)
+                r = exchange_parameter_u64(exchange, "limit", 1, GROUPS_MAX, LIMIT_DEFAULT, &query->limit);
+        if (r == 0)
+                r = parse_format(exchange, &query->is_csv);
+        if (r != 0)
+                return r;
+
+        query->fields.n = selection->n_fields;
+        for (size_t i = 0; i < selection->n_fields; i++)
+                query->fields.names[i] = selection->fields[i];
+        return 0;
+}
+
+/* Of the numbers of a group, each asked for once or more. */
+static void compute(const Query *query, Group *group, double ret[static STATS_MAX]) {
+        const Selection *selection = &query->selection;
+
+        for (size_t number = 0; number < selection->filter.n_numbers; number++) {
+                Sequence *values = &group->numbers[number];
+                Statistics statistics;
+
+                statistics_of(values->values, values->n, &statistics);
+                for (size_t i = 0; i < selection->n_stats; i++)
+                        if (selection->number_of_stat[i] == number)
+                                ret[i] = choice_value(&selection->stats[i], &statistics, values->values, values->n);
+        }
+}
+
+/* --- JSON ---------------------------------------------------------------------------------------- */
+
+static void write_json_text(Json *json, JsonText text) {
+        json_raw(json, "");
+        if (text.text)
+                buffer_put(json->out, text.text, text.n);
+        else
+                buffer_puts(json->out, "null");
+}
+
+static void write_group(Json *json, const Query *query, Group *group) {
+        const Selection *selection = &query->selection;
+        double values[STATS_MAX];
+
+        compute(query, group, values);
+        json_object_begin(json);
+        json_key(json, "key");
+        json_object_begin(json);
+        for (size_t i = 0; i < query->fields.n; i++) {
+                json_key(json, query->fields.names[i]);
+                write_json_text(json, group_field(group, i));
+        }
+        json_object_end(json);
+        json_put_uint(json, "n", group->n);
+        json_put_uint(json, "n_failed", group->n_failed);
+        json_put_uint(json, "first_ms", group->first_ms);
+        json_put_uint(json, "last_ms", group->last_ms);
+        json_key(json, "values");
+        json_object_begin(json);
+        for (size_t i = 0; i < selection->n_stats; i++)
+                json_put_double(json, selection->stats[i].text, values[i]);
+        json_object_end(json);
+        json_object_end(json);
+}
+
+static void write_units(Json *json, const Query *query) {
+        const Selection *selection = &query->selection;
+
+        json_key(json, "units");
+        json_object_begin(json);
+        for (size_t i = 0; i < selection->n_stats; i++) {
+                scoped(buffer_deinit) Buffer unit = {};
+
+                if (choice_has_unit(&selection->stats[i]) && gather_property(&query->model, selection->stats[i].key, "unit", &unit))
+                        json_put_string(json, selection->stats[i].text, unit.text ? unit.text : "");
+        }
+        json_object_end(json);
+}
+
+static void write_json(Exchange *exchange, const Query *query, Group *groups, size_t n) {
+        Json json;
+
+        json_init(&json, exchange->body);
+        json_object_begin(&json);
+        json_put_string(&json, "name", query->selection.filter.name);
+        json_key(&json, "groups");
+        json_array_begin(&json);
+        for (size_t i = 0; i < n && i < query->limit; i++)
+                write_group(&json, query, &groups[i]);
+        json_array_end(&json);
+        json_put_uint(&json, "scanned", query->n_scanned);
+        json_put_bool(&json, "truncated", n > query->limit);
+        write_units(&json, query);
+        json_object_end(&json);
+}
+
+/* --- CSV ----------------------------------------------------------------------------------------- */
+
+static void write_csv_head(Csv *csv, const Query *query) {
+        for (size_t i = 0; i < query->fields.n; i++)
+                csv_text(csv, query->fields.names[i]);
+        csv_text(csv, "n");
+        csv_text(csv, "n_failed");
+        for (size_t i = 0; i < query->selection.n_stats; i++)
+                csv_text(csv, query->selection.stats[i].text);
+        csv_end_line(csv);
+}
+
+static void write_csv(Exchange *exchange, const Query *query, Group *groups, size_t n) {
+        Csv csv = { .out = exchange->body };
+
+        exchange->type = CONTENT_CSV;
+        write_csv_head(&csv, query);
+        for (size_t i = 0; i < n && i < query->limit; i++) {
+                double values[STATS_MAX];
+
+                compute(query, &groups[i], values);
+                for (size_t k = 0; k < query->fields.n; k++)
+                        csv_json(&csv, group_field(&groups[i], k));
+                csv_number(&csv, (double)groups[i].n);
+                csv_number(&csv, (double)groups[i].n_failed);
+                for (size_t k = 0; k < query->selection.n_stats; k++)
+                        csv_number(&csv, values[k]);
+                csv_end_line(&csv);
+        }
+}
+
+void answer_indicator_query(Exchange *exchange) {
+        scoped(grouping_freep) Grouping *grouping = NULL;
+        scoped(query_deinit) Query query = {};
+        Group *groups;
+        size_t n;
+
+        if (parse(exchange, &query) > 0 || gather_model(exchange, &query.selection.filter, &query.model) > 0 ||
+            gather(exchange, &query.selection, &query.fields, &grouping, &query.n_scanned) > 0)
+                return;
+
+        groups = grouping_sorted(grouping, &n);
+        if (query.is_csv)
+                write_csv(exchange, &query, groups, n);
+        else
+                write_json(exchange, &query, groups, n);
+}

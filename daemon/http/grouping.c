@@ -1,0 +1,269 @@
+#include "http/grouping.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/json.h"
+
+#define N_SLOTS 32768U /* more than three for each group there may be */
+
+struct Grouping {
+        Group *groups; /* owned */
+        size_t n, n_max;
+        uint32_t *slots; /* owned; a group's place and one, 0: free. Gone once they are sorted */
+        size_t n_numbers, n_values;
+        int64_t last_series; /* 0: none */
+        size_t last_group;
+        Buffer key;
+};
+
+int grouping_new(Grouping **ret, size_t n_numbers) {
+        scoped(grouping_freep) Grouping *grouping = calloc(1, sizeof(*grouping));
+
+        if (!grouping)
+                return -ENOMEM;
+
+        grouping->n_numbers = n_numbers;
+        grouping->slots = calloc(N_SLOTS, sizeof(*grouping->slots));
+        if (!grouping->slots)
+                return -ENOMEM;
+
+        *ret = TAKE(grouping);
+        return 0;
+}
+
+Grouping *grouping_free(Grouping *grouping) {
+        if (!grouping)
+                return NULL;
+
+        for (size_t i = 0; i < grouping->n; i++) {
+                free(grouping->groups[i].key);
+                for (size_t k = 0; k < grouping->n_numbers; k++)
+                        free(grouping->groups[i].numbers[k].values);
+        }
+        free(grouping->groups);
+        free(grouping->slots);
+        buffer_deinit(&grouping->key);
+        free(grouping);
+        return NULL;
+}
+
+/* --- keys ---------------------------------------------------------------------------------------- */
+
+static void write_field(Json *json, Buffer *out, const PointRow *row, const char *name) {
+        const char *parameter = point_parameter_key(name), *text = NULL;
+        JsonText value;
+
+        if (!parameter) {
+                text = *name == 'c' ? row->component : *name == 'v' ? row->version : row->hardware;
+                if (text)
+                        json_string(json, text);
+                else
+                        json_null(json);
+                return;
+        }
+
+        value = json_text_find(row->parameters, parameter);
+        json_raw(json, "");
+        if (value.text)
+                buffer_put(out, value.text, value.n);
+        else
+                buffer_puts(out, "null");
+}
+
+static bool is_field(const GroupFields *fields, JsonText key) {
+        for (size_t i = 0; i < fields->n; i++) {
+                const char *parameter = point_parameter_key(fields->names[i]);
+
+                if (parameter && json_text_is_string(key, parameter, strlen(parameter)))
+                        return true;
+        }
+        return false;
+}
+
+static void write_parameters(Json *json, Buffer *out, const PointRow *row, const GroupFields *fields) {
+        JsonWalk walk = json_walk(row->parameters);
+        JsonText key, value;
+        bool is_first = true;
+
+        json_raw(json, "{");
+        while (walk.is_object && json_walk_next(&walk, &key, &value)) {
+                if (is_field(fields, key))
+                        continue;
+                if (!is_first)
+                        buffer_putc(out, ',');
+                is_first = false;
+                buffer_put(out, key.text, key.n);
+                buffer_putc(out, ':');
+                buffer_put(out, value.text, value.n);
+        }
+        buffer_putc(out, '}');
+}
+
+static int write_key(Buffer *out, const PointRow *row, const GroupFields *fields) {
+        Json json;
+
+        buffer_clear(out);
+        json_init(&json, out);
+        json_array_begin(&json);
+        if (fields->has_parameters)
+                write_parameters(&json, out, row, fields);
+        for (size_t i = 0; i < fields->n; i++)
+                write_field(&json, out, row, fields->names[i]);
+        json_array_end(&json);
+        return buffer_error(out);
+}
+
+/* FNV-1a. */
+static uint64_t hash(const Buffer *key) {
+        uint64_t h = 14695981039346656037U;
+
+        for (size_t i = 0; i < key->n; i++)
+                h = (h ^ (unsigned char)key->text[i]) * 1099511628211U;
+        return h;
+}
+
+/* --- groups -------------------------------------------------------------------------------------- */
+
+static int add_group(Grouping *grouping, uint64_t h, size_t slot) {
+        Group *group;
+
+        if (grouping->n == GROUPS_MAX)
+                return GROUPING_MANY_GROUPS;
+        if (grouping->n == grouping->n_max) {
+                size_t n_max = grouping->n_max ? 4 * grouping->n_max : 16;
+                Group *groups = reallocarray(grouping->groups, n_max, sizeof(*groups));
+
+                if (!groups)
+                        return -ENOMEM;
+                grouping->groups = groups;
+                grouping->n_max = n_max;
+        }
+
+        group = &grouping->groups[grouping->n];
+        *group = (Group){ .hash = h, .first_ms = UINT64_MAX };
+        group->key = strdup(grouping->key.text);
+        if (!group->key)
+                return -ENOMEM;
+
+        grouping->slots[slot] = (uint32_t)++grouping->n;
+        return 0;
+}
+
+static int find_group(Grouping *grouping, const PointRow *row, const GroupFields *fields, size_t *ret) {
+        size_t slot;
+        uint64_t h;
+        int r;
+
+        r = write_key(&grouping->key, row, fields);
+        if (r < 0)
+                return r;
+
+        h = hash(&grouping->key);
+        for (slot = h % N_SLOTS; grouping->slots[slot]; slot = (slot + 1) % N_SLOTS) {
+                const Group *group = &grouping->groups[grouping->slots[slot] - 1];
+
+                if (group->hash == h && strcmp(group->key, grouping->key.text) == 0) {
+                        *ret = grouping->slots[slot] - 1;
+                        return 0;
+                }
+        }
+
+        r = add_group(grouping, h, slot);
+        if (r == 0)
+                *ret = grouping->n - 1;
+        return r;
+}
+
+static int add_value(Grouping *grouping, Sequence *sequence, double value) {
+        if (!isfinite(value))
+                return 0;
+        if (grouping->n_values == VALUES_MAX)
+                return GROUPING_MANY_VALUES;
+
+        if (sequence->n == sequence->n_max) {
+                size_t n_max = sequence->n_max ? 2 * sequence->n_max : 8;
+                double *values = reallocarray(sequence->values, n_max, sizeof(*values));
+
+                if (!values)
+                        return -ENOMEM;
+                sequence->values = values;
+                sequence->n_max = n_max;
+        }
+
+        sequence->values[sequence->n++] = value;
+        grouping->n_values++;
+        return 0;
+}
+
+int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fields) {
+        Group *group;
+        int r = 0;
+
+        if (row->series == 0 || row->series != grouping->last_series) {
+                r = find_group(grouping, row, fields, &grouping->last_group);
+                if (r != 0)
+                        return r;
+                grouping->last_series = row->series;
+        }
+
+        group = &grouping->groups[grouping->last_group];
+        if (row->time_ms < group->first_ms)
+                group->first_ms = row->time_ms;
+        if (row->time_ms > group->last_ms)
+                group->last_ms = row->time_ms;
+        if (row->has_failed) {
+                group->n_failed++;
+                return 0;
+        }
+
+        group->n++;
+        for (size_t i = 0; r == 0 && i < grouping->n_numbers; i++)
+                r = add_value(grouping, &group->numbers[i], row->numbers[i]);
+        return r;
+}
+
+/* --- order --------------------------------------------------------------------------------------- */
+
+static int compare_fields(JsonText a, JsonText b) {
+        double x, y;
+        int r;
+
+        if (json_text_double(a, &x) && json_text_double(b, &y))
+                return (x > y) - (x < y);
+        r = memcmp(a.text, b.text, a.n < b.n ? a.n : b.n);
+        return r != 0 ? r : (a.n > b.n) - (a.n < b.n);
+}
+
+static int on_compare(const void *a, const void *b) {
+        const char *x = ((const Group *)a)->key, *y = ((const Group *)b)->key;
+        JsonWalk walk_x = json_walk(json_text(x, strlen(x))), walk_y = json_walk(json_text(y, strlen(y)));
+        JsonText unused, field_x, field_y;
+        int r = 0;
+
+        while (r == 0 && json_walk_next(&walk_x, &unused, &field_x) && json_walk_next(&walk_y, &unused, &field_y))
+                r = compare_fields(field_x, field_y);
+        return r;
+}
+
+Group *grouping_sorted(Grouping *grouping, size_t *ret_n) {
+        /* Their places change. */
+        free(TAKE(grouping->slots));
+        if (grouping->n > 0)
+                qsort(grouping->groups, grouping->n, sizeof(*grouping->groups), on_compare);
+
+        *ret_n = grouping->n;
+        return grouping->groups;
+}
+
+JsonText group_field(const Group *group, size_t i) {
+        JsonWalk walk = json_walk(json_text(group->key, strlen(group->key)));
+        JsonText unused, value = {};
+
+        for (size_t k = 0; k <= i; k++)
+                if (!json_walk_next(&walk, &unused, &value))
+                        return (JsonText){};
+        return value;
+}

@@ -1,0 +1,51 @@
+#pragma once
+
+/*
+ * Choice: a number somebody asks for of a sample, as "median:rate" or "p99.9:elapsed" says it
+ *
+ * FIELD:KEY, where FIELD is one of Statistics' (n mean median sd standard_error min max q1 q3 iqr cov covm skew) or pNN,
+ * a percentile from p0 to p100, interpolated as the quartiles are.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "analysis/statistics.h"
+
+#define CHOICE_KEY_MAX 200U /* bytes */
+
+typedef enum ChoiceField {
+        CHOICE_N,
+        CHOICE_MEAN,
+        CHOICE_MEDIAN,
+        CHOICE_SD,
+        CHOICE_STANDARD_ERROR,
+        CHOICE_MIN,
+        CHOICE_MAX,
+        CHOICE_Q1,
+        CHOICE_Q3,
+        CHOICE_IQR,
+        CHOICE_COV,
+        CHOICE_COVM,
+        CHOICE_SKEW,
+        CHOICE_PERCENTILE,
+} ChoiceField;
+
+typedef struct Choice {
+        ChoiceField field;
+        double percentile; /* 0…100 */
+        char text[CHOICE_KEY_MAX + 32]; /* as it was asked for */
+        const char *key;   /* in text */
+} Choice;
+
+enum {
+        CHOICE_MALFORMED = 1, /* no such field, or no key */
+};
+
+/* n bytes of text. 0 or CHOICE_MALFORMED; *ret must stay where it is. */
+int choice_parse(const char *text, size_t n, Choice *ret);
+
+/* NAN where the sample is too small for it. */
+double choice_value(const Choice *choice, const Statistics *statistics, const double *sorted, size_t n);
+/* Whether it is in the unit of the values; the others have none. */
+bool choice_has_unit(const Choice *choice);

@@ -1,0 +1,81 @@
+/*
+ * Fuzz target: declarations of indicators, as a file of indicators.d or a registered model has them
+ *
+ * A text that is taken must be taken again when it is written as JSON, since that is how registered ones are kept;
+ * and it must judge and find its own properties. One that is not must be complained about at a place in it.
+ */
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/indicator_model.h"
+#include "text/yaml.h"
+#include "util/scoped.h"
+#include "util/utf8.h"
+
+#define TEXT_MAX 65536U
+#define PROPERTIES_BYTES (MODEL_PROPERTIES_MAX * (sizeof(Property) + sizeof(void *)) + 64)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_model(const IndicatorModel *model) {
+        const Value none = { .type = VALUE_OBJECT };
+        const Indicator indicator = { .name = model->name, .parameters = &none, .result = &none };
+        Complaint complaint;
+        size_t n_odd;
+
+        for (size_t i = 0; i < model->n_properties; i++) {
+                const Property *property = &model->properties[i];
+
+                assert(indicator_model_find(model, property->name, property->is_result) == property);
+                assert(!indicator_model_find(model, property->name, !property->is_result));
+        }
+        assert(indicator_model_judge(model, &indicator, MODEL_STRICT, &n_odd, &complaint) == MODEL_INVALID);
+        assert(n_odd == model->n_properties);
+}
+
+/* True: it was taken, and *ret_json is it once more. */
+static bool declare(const char *text, size_t n, Buffer *ret_json) {
+        scoped(arena_deinit) Arena arena = {};
+        unsigned line, column;
+        Complaint complaint;
+        const Value *document;
+        IndicatorModel model;
+        YamlError error;
+        Json json;
+        int r;
+
+        assert(arena_init(&arena, yaml_arena_size(n) + PROPERTIES_BYTES) == 0);
+        r = yaml_read(text, n, &arena, &document, &error);
+        assert(r == 0 || r == YAML_MALFORMED); /* the arena is always large enough */
+        if (r != 0)
+                return false;
+
+        r = indicator_model_from_value(document, &arena, &model, &complaint);
+        assert(r == 0 || r == MODEL_INVALID);
+        if (r == MODEL_INVALID) {
+                assert(complaint.text[0]);
+                yaml_locate(text, n, complaint.path, &line, &column);
+                assert(line >= 1 && column >= 1);
+                return false;
+        }
+
+        check_model(&model);
+        json_init(&json, ret_json);
+        value_write_json(document, &json);
+        assert(buffer_error(ret_json) == 0);
+        return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        scoped(buffer_deinit) Buffer once = {}, twice = {};
+
+        if (size > TEXT_MAX || !declare((const char *)data, size, &once))
+                return 0;
+
+        assert(declare(once.text, once.n, &twice));
+        assert(once.n == twice.n && memcmp(once.text, twice.text, once.n) == 0);
+        return 0;
+}

@@ -1,0 +1,199 @@
+"""Questions about results: statistics by what they have in common, rankings, batches; over HTTP and by perfctl."""
+
+import csv
+import io
+import json
+import math
+import os
+import statistics
+import unittest
+import urllib.parse
+import uuid
+
+from harness import FIXTURES, TestCase
+
+SECRET = "'; DROP TABLE result; --"
+
+
+def matmul(size=512, rate=1.0, component="tensorflow", version="2.1", dtype="float32", **more):
+    return {"name": "PiMatmul", "component": component, "version": version, "@result": {"rate": rate, "elapsed": 1000 / rate},
+            "@parameters": {"matrix_size": size, "dtype": dtype, "reps": 50}, **more}
+
+
+class IndicatorQuery(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.running = self.daemon()
+
+    def submit(self, *documents, **fields):
+        """fields: of each item by the wire's names; a list has one for each."""
+        with self.running.client() as client:
+            request = client.submit_request(*documents)
+            for i, item in enumerate(request.submit.indicators):
+                for key, value in fields.items():
+                    value = value[i] if isinstance(value, list) else value
+                    if value is not None:
+                        setattr(item, key, value)
+            self.assert_status(client.call(request), "OK")
+
+    def ask(self, path, status=200, **words):
+        pairs = [(key, item) for key, value in words.items() for item in (value if isinstance(value, list) else [value])]
+        answer = self.running.get(path + ("?" + urllib.parse.urlencode(pairs) if pairs else ""))
+        self.assertEqual(answer.status, status, answer.text)
+        return answer if words.get("format") == "csv" else answer.json
+
+    def query(self, **words):
+        return self.ask("/api/v1/indicators/PiMatmul/query", **words)
+
+    def perfctl(self, *words, status=0):
+        done = self.running.perfctl(*words)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout if status == 0 else done.stderr
+
+    def test_groups_have_their_own_statistics(self):
+        rates = {("tensorflow", "2.1"): [1, 2, 4, 8], ("tensorflow", "2.2"): [3, 5], ("pytorch", "1.4"): [7.5]}
+        for (component, version), values in rates.items():
+            self.submit(*(matmul(rate=rate, component=component, version=version) for rate in values))
+        self.submit(matmul(size=1024, rate=99))
+        answer = self.query(where="matrix_size=512", group_by="component,version", stat="median:rate,p75:rate,n,sd:rate,max:elapsed")
+        self.assertEqual([(tuple(group["key"].values()), group["n"]) for group in answer["groups"]],
+                         [(("pytorch", "1.4"), 1), (("tensorflow", "2.1"), 4), (("tensorflow", "2.2"), 2)])
+        self.assertEqual((answer["scanned"], answer["truncated"]), (7, False))
+        for group in answer["groups"]:
+            values = rates[tuple(group["key"].values())]
+            self.assertEqual(group["values"]["median:rate"], statistics.median(values))
+            self.assertEqual(group["values"]["max:elapsed"], 1000 / min(values))
+            sd = group["values"]["sd:rate"]
+            self.assertTrue(sd is None if len(values) < 2 else math.isclose(sd, statistics.stdev(values)))
+        self.assertEqual(answer["groups"][1]["values"]["p75:rate"], 5)
+
+    def test_numbers_that_are_equal_make_one_group_and_are_in_order(self):
+        self.submit(*(matmul(size=size) for size in (1024, 512, 512.0, 99)))
+        self.assertEqual([(group["key"]["matrix_size"], group["n"]) for group in self.query(group_by="matrix_size")["groups"]],
+                         [(99, 1), (512, 2), (1024, 1)])
+        self.assertEqual(self.query(where="matrix_size=512.0")["scanned"], 2)
+        self.assertEqual(self.query(where=["matrix_size>=512", "matrix_size<1024"])["scanned"], 2)
+
+    def test_failed_runs_are_counted_apart(self):
+        self.submit(*(matmul(rate=rate) for rate in (1, 3, 1000)), exit_status=[0, 0, 9])
+        group = self.query(stat="mean:rate")["groups"][0]
+        self.assertEqual((group["n"], group["n_failed"], group["values"]), (2, 1, {"mean:rate": 2}))
+
+    def test_what_is_asked_for_is_data(self):
+        self.submit(matmul(dtype=SECRET), matmul(dtype="float32"))
+        self.assertEqual(self.query(where=f"dtype={SECRET}")["scanned"], 1)
+        self.assertEqual(self.query(where=f"{SECRET}=1")["scanned"], 0)
+        self.assertEqual(self.query(group_by=SECRET, stat=f"mean:{SECRET}")["groups"],
+                         [{**self.query()["groups"][0], "key": {SECRET: None}, "values": {f"mean:{SECRET}": None}}])
+        self.assertEqual(self.ask("/api/v1/indicators/PiMatmul/results", where=f"dtype={SECRET}")["results"][0]["document"],
+                         matmul(dtype=SECRET))
+        self.assertEqual(self.query(group_by="dtype")["groups"][0]["key"], {"dtype": SECRET})
+
+    def test_a_wrong_question_is_told_what_is_right(self):
+        for words, text in (({"where": "matrix_size"}, "KEY=VALUE"), ({"where": "matrix_size<many"}, "a number after < and >"),
+                            ({"stat": "middle:rate"}, "median:rate,p95:elapsed"), ({"stat": "p101:rate"}, "p0 to p100"),
+                            ({"stat": "median:"}, "not 'median:'"), ({"group_by": "a,,b"}, "names of parameters"),
+                            ({"format": "xml"}, "json or csv"), ({"limit": "0"}, "from 1 to 10000"),
+                            ({"where": ["a=1"] * 17}, "more than 16 times"), ({"group_by": ",".join("abcdefghi")}, "more than 8"),
+                            ({"stat": ",".join(f"n:r{i}" for i in range(17))}, "16 results at most"),
+                            ({"since_ms": "yesterday"}, "whole number"), ({"order": "rate"}, "no query parameter 'order'")):
+            self.assertIn(text, self.query(status=400, **words)["error"]["message"], words)
+
+    def test_many_groups_are_refused_with_the_limit(self):
+        for i in range(0, 10001, 500):
+            self.submit(*(matmul(size=n) for n in range(i, min(i + 500, 10001))))
+        self.assertIn("more than 10000 groups", self.query(status=413, group_by="matrix_size")["error"]["message"])
+        answer = self.query(group_by="matrix_size", where="matrix_size<2000", limit=10)
+        self.assertEqual((len(answer["groups"]), answer["truncated"], answer["scanned"]), (10, True, 2000))
+
+    def test_csv_is_what_a_spreadsheet_reads_back(self):
+        hostile = ["=1+1", "a,b", 'say "x"', "two\nlines", "-x", "@x", "plain"]
+        self.submit(*(matmul(dtype=dtype, rate=2.5) for dtype in hostile))
+        answer = self.query(group_by="dtype,no_such", stat="mean:rate", format="csv")
+        self.assertTrue(answer.headers["content-type"].startswith("text/csv"))
+        self.assertEqual(answer.text.count("\r\n"), 1 + len(hostile))
+        rows = list(csv.reader(io.StringIO(answer.text, newline="")))
+        self.assertEqual(rows[0], ["dtype", "no_such", "n", "n_failed", "mean:rate"])
+        self.assertEqual(sorted(row[0] for row in rows[1:]),
+                         sorted(("'" if text[0] in "=-@" else "") + text for text in hostile))
+        self.assertTrue(all(row[1:] == ["", "1", "0", "2.5"] for row in rows[1:]))
+        self.assertEqual(self.perfctl("indicator", "query", "PiMatmul", "--group-by", "dtype,no_such", "--stat", "mean:rate",
+                                      "--format", "csv"), answer.text.replace("\r\n", "\n"))
+
+    def test_a_ranking_compares_like_with_like(self):
+        for size in (256, 512):
+            self.submit(*(matmul(size=size, rate=100 + i % 3, version="2.1") for i in range(9)))
+            self.submit(*(matmul(size=size, rate=100 + i % 3, version="2.2") for i in range(9)))
+            self.submit(*(matmul(size=size, rate=50 + i % 3, component="pytorch", version="1.4") for i in range(9)))
+        self.submit(matmul(rate=1000, version="3.0"))
+        path = "/api/v1/indicators/PiMatmul/rank"
+        self.assertIn("direction=higher", self.ask(path, status=400, objective="rate")["error"]["message"])
+        answer = self.ask(path, objective="rate", direction="higher")
+        self.assertEqual([ranking["parameters"]["matrix_size"] for ranking in answer["rankings"]], [256, 512])
+        for ranking in answer["rankings"]:
+            self.assertEqual([(a["rank"], a["tied"], a["key"]["version"], a["median"]) for a in ranking["alternatives"][:2]],
+                             [(1, True, a["key"]["version"], 101) for a in ranking["alternatives"][:2]])
+            last = ranking["alternatives"][2]
+            self.assertEqual((last["key"], last["tied"], last["n"]), ({"component": "pytorch", "version": "1.4"}, False, 9))
+            self.assertGreater(last["rank"], 1)
+            self.assertTrue(last["low"] <= last["median"] <= last["high"])
+        self.assertEqual([left["key"]["version"] for left in answer["rankings"][1]["left_out"]], ["3.0"])
+        self.assertIn("fewer than 3", answer["rankings"][1]["left_out"][0]["reason"])
+        self.assertEqual(len(self.ask(path, objective="rate", direction="higher", across="parameters,hardware")["rankings"]), 1)
+        lower = self.ask(path, objective="elapsed", direction="lower", by="component")
+        self.assertEqual(lower["rankings"][0]["alternatives"][0]["key"], {"component": "tensorflow"})
+        by_size = self.ask(path, objective="rate", direction="higher", by="matrix_size", where="component=pytorch")
+        self.assertEqual([a["key"]["matrix_size"] for a in by_size["rankings"][0]["alternatives"]], [256, 512])
+        text = self.perfctl("indicator", "rank", "PiMatmul", "--objective", "rate", "--direction", "higher")
+        self.assertIn("Left out: tensorflow 3.0", text)
+        self.assertIn("=1  tensorflow 2.1", text)
+
+    def test_perfctl_shows_tables(self):
+        self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)), matmul(component="pytorch", rate=4), time_ms=1600000000000)
+        self.assertEqual([line.split()[:3] for line in self.perfctl("indicator", "list").splitlines()],
+                         [["INDICATOR", "COMPONENT", "RESULTS"], ["PiMatmul", "pytorch", "1"], ["PiMatmul", "tensorflow", "3"]])
+        table = self.perfctl("indicator", "query", "PiMatmul", "-w", "matrix_size=512", "-g", "component", "-s", "median:rate")
+        self.assertEqual([line.split() for line in table.splitlines()],
+                         [["COMPONENT", "N", "FAILED", "median:rate"], ["pytorch", "1", "0", "4"], ["tensorflow", "3", "0", "2"]])
+        shown = self.perfctl("indicator", "show", "PiMatmul")
+        self.assertIn("matrix_size", shown)
+        self.assertIn("2.1", shown)
+        self.assertEqual(self.perfctl("indicator", "query", "PiMatmul", "--since", "1d"), "")
+        self.assertIn("no results of 'PiNone'", self.perfctl("indicator", "show", "PiNone", status=1))
+        self.assertIn("KEY=VALUE", self.perfctl("indicator", "query", "PiMatmul", "--where", "matrix_size", status=2))
+        self.assertIn("An indicator's name", self.perfctl("indicator", "query", "a/b?c", status=1))
+
+    @unittest.skipUnless((FIXTURES / "thoth").is_dir(), "the captured indicators are not there (PERFD_FIXTURES)")
+    def test_batches_match_what_numpy_and_pandas_say(self):
+        names = {"sd": "std_ddof1", "standard_error": "std_error", "q1": "q1_linear", "q3": "q3_linear", "skew": "skew_pandas"}
+        golden = json.loads((FIXTURES / "thoth" / "golden_batch_statistics.json").read_text())
+        compared = 0
+        for batch in golden.values():
+            columns = {key: column["values"] for key, column in batch["stats"].items()}
+            runs = range(batch["n"])
+            documents = [{"name": batch["name"], "component": batch["component"], "@parameters": batch["parameters"],
+                          "@result": {key: values[i] for key, values in columns.items() if len(values) > i}} for i in runs]
+            id_ = uuid.uuid4()
+            self.submit(*documents, batch=id_.bytes, index=list(runs), exit_status=0)
+            self.submit(documents[0], batch=id_.bytes, index=len(runs), exit_status=137)
+            answer = self.ask(f"/api/v1/batches/{id_.hex}")
+            self.assertEqual((answer["n"], answer["n_failed"], answer["failed"]),
+                             (batch["n"], 1, [{"index": len(runs), "exit_status": 137}]))
+            for key, column in batch["stats"].items():
+                for name, value in answer["statistics"][key].items():
+                    expected = column[names.get(name, name)]
+                    if expected is None or (isinstance(expected, float) and math.isnan(expected)):
+                        self.assertIsNone(value, (key, name))
+                    else:
+                        self.assertTrue(math.isclose(value, expected, rel_tol=1e-9, abs_tol=1e-12), (key, name, value, expected))
+                    compared += 1
+            self.assertIn("Run %d failed with 137" % len(runs), self.perfctl("indicator", "batch", id_.hex))
+        self.assertGreater(compared, 100)
+
+    def test_a_batch_that_is_not_there(self):
+        self.assertIn("no batch", self.ask("/api/v1/batches/" + "0" * 32, status=404)["error"]["message"])
+        self.assertIn("32 hexadecimal digits", self.ask("/api/v1/batches/x", status=400)["error"]["message"])
+
+
+if __name__ == "__main__":
+    unittest.main()

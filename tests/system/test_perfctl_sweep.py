@@ -1,0 +1,249 @@
+"""perfctl sweep: points that are run, recorded, told to end and gone on with."""
+
+import json
+import os
+import signal
+import subprocess
+
+from harness import PERFCTL, TIMEOUT_S, TestCase, wait_for
+
+HOSTILE = ["it's", 'say "hi" $(touch pwned) `touch pwned`', "../../up", "a b\n* ~ \\", "-n", "", "ä 😀", "{y}", "#"]
+
+
+class SweepTestCase(TestCase):
+    """Each test has a directory of its own, a spool in it, and no perfd unless it asks for one."""
+
+    def setUp(self):
+        super().setUp()
+        self.directory = self.temporary_directory()
+        self.out = self.directory / "out"
+        self.environment = {**os.environ, "PERFD_SOCKET": str(self.directory / "absent.sock"), "PERFD_SPOOL": str(self.directory / "spool"),
+                            "NO_COLOR": "1"}
+
+    def write(self, **sweep):
+        """JSON is YAML."""
+        (self.directory / "sweep.yaml").write_text(json.dumps({"output": "out", **sweep}, ensure_ascii=False))
+
+    def start(self, *options, **more):
+        return subprocess.Popen([PERFCTL, "sweep", *options, "sweep.yaml"], cwd=self.directory, env=self.environment, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+
+    def sweep(self, *options, status=0):
+        """Its standard error; its output is in self.printed."""
+        process = self.start(*options)
+        self.printed, said = process.communicate(timeout=TIMEOUT_S * 2)
+        self.assertEqual(process.returncode, status, said)
+        return said
+
+    def points(self):
+        return sorted(path.name for path in self.out.iterdir())
+
+    def read(self, point, file="stdout"):
+        path = self.out / point / file
+        return path.read_text() if path.exists() else None
+
+
+class Points(SweepTestCase):
+    def test_each_point_has_settings_output_and_exit_code(self):
+        self.write(command="echo {a}-{b}; echo to stderr >&2; exit {b}", settings={"a": ["x", "y"], "b": [0, 3]})
+        said = self.sweep(status=1)
+        self.assertEqual(self.points(), ["001__a=x__b=0", "002__a=x__b=3", "003__a=y__b=0", "004__a=y__b=3"])
+        self.assertEqual(self.read("002__a=x__b=3"), "x-3\n")
+        self.assertIn("to stderr\n", self.read("002__a=x__b=3", "stderr"))
+        self.assertEqual(self.read("002__a=x__b=3", "settings.yaml"), 'a: "x"\nb: 3\n')
+        self.assertEqual([self.read(point, "exit_code") for point in self.points()], ["0\n", "3\n", "0\n", "3\n"])
+        self.assertIn("002__a=x__b=3: failed with 3 after", said)
+        self.assertRegex(said, r"3 of 4 points: 2 done, 1 failed, 1 left, about \d")
+        self.assertIn("4 of 4 points: 2 done, 2 failed, 0 left in ", said)
+
+    def test_what_is_recorded_is_not_run_again(self):
+        self.write(command="echo {a} >> ran; exit {a}", settings={"a": [0, 1]})
+        self.sweep(status=1)
+        said = self.sweep(status=1)
+        self.assertIn("2 of 2 points are already recorded in ", said)
+        self.assertEqual((self.directory / "ran").read_text(), "0\n1\n")
+        # A value before the others moves their numbers, not what they are.
+        self.write(command="echo {a} >> ran; exit {a}", settings={"a": [7, 0, 1]})
+        self.sweep(status=1)
+        self.assertEqual((self.directory / "ran").read_text(), "0\n1\n7\n")
+        self.sweep("--retry-failed", status=1)
+        self.assertEqual((self.directory / "ran").read_text(), "0\n1\n7\n7\n1\n")
+        self.assertEqual(self.points(), ["001__a=0", "001__a=7", "002__a=1"])
+
+    def test_a_point_without_a_usable_exit_code_is_run_again(self):
+        self.write(command=["echo", "{a}"], settings={"a": [1, 2]})
+        self.sweep()
+        (self.out / "002__a=2" / "exit_code").write_text("")
+        (self.out / "002__a=2" / "stdout").write_text("half")
+        self.assertIn("1 of 2 points are already recorded", self.sweep())
+        self.assertEqual((self.read("002__a=2"), self.read("002__a=2", "exit_code")), ("2\n", "0\n"))
+
+    def test_hostile_values_are_data(self):
+        for command in (["printf", "%s", "{x}"], "printf %s {x}", 'printf %s "{x}"', "f() { printf %s {x}; }; set -- no; f no"):
+            with self.subTest(command):
+                self.write(command=command, settings={"x": HOSTILE}, output=f"out{len(str(command))}")
+                self.out = self.directory / f"out{len(str(command))}"
+                self.sweep("--no-perfd")
+                self.assertEqual([self.read(point) for point in self.points()], HOSTILE)
+                self.assertFalse([path for path in self.directory.rglob("pwned")])
+                self.assertTrue(all(len(point) <= 200 and ".." not in point for point in self.points()))
+
+    def test_extra_and_exclude_and_a_dry_run(self):
+        self.write(command=["./bench", "{a}", "{b}"], settings={"a": [1, 2], "b": ["x y", "z"]}, extra=[{"a": 9, "b": "z"}],
+                   exclude=[{"a": 1, "b": "z"}])
+        self.sweep("--dry-run")
+        self.assertEqual(self.printed.splitlines(), ["001__a=1__b=x_y  to run  ./bench 1 'x y'", "002__a=2__b=x_y  to run  ./bench 2 'x y'",
+                                                     "003__a=2__b=z  to run  ./bench 2 z", "004__a=9__b=z  to run  ./bench 9 z"])
+        self.assertFalse(self.out.exists())
+
+    def test_it_stops_at_the_first_failure_when_told_so(self):
+        self.write(command="exit {a}", settings={"a": [0, 5, 6]})
+        said = self.sweep("--keep-going", "no", "--no-perfd", status=1)
+        self.assertEqual(self.points(), ["001__a=0", "002__a=5"])
+        self.assertIn("2 of 3 points: 1 done, 1 failed, 1 left in ", said)
+
+    def test_a_command_that_is_not_there_fails_its_point(self):
+        self.write(command=["./no-such-program", "{a}"], settings={"a": 1})
+        for options in ((), ("--no-perfd", "--retry-failed")):
+            self.sweep(*options, status=1)
+            self.assertEqual(self.read("001__a=1", "exit_code"), "127\n")
+            self.assertIn("Cannot run './no-such-program'", self.read("001__a=1", "stderr"))
+
+    def test_wrong_files_are_said_with_the_place(self):
+        for text, complaint in (("command: [a\nsettings: x", "sweep.yaml:2:9: "),
+                                ("command: a\nsettings: {a: []}", "settings.a: is an empty list"),
+                                ("command: a\nsetings: {a: 1}", "did you mean 'settings'?"), ("", "expected a mapping"),
+                                ("command: a\nsettings: {a: 1}", "output: is not there"),
+                                ("a: 1\na: 2", "sweep.yaml:2:1: the key 'a' is there twice")):
+            (self.directory / "sweep.yaml").write_text(text)
+            with self.subTest(text):
+                self.assertIn(complaint, self.sweep(status=2))
+        (self.directory / "sweep.yaml").unlink()
+        self.assertIn("Cannot read sweep.yaml: No such file", self.sweep(status=1))
+
+    def test_the_tree_is_read_by_others_as_it_was_meant(self):
+        try:
+            import yaml
+        except ImportError:
+            self.skipTest("Python's yaml is not there")
+        settings = {"s": HOSTILE, "n": [1, 0.5, 1e300], "yes": [True, None]}
+        self.write(command="exec true", settings=settings)
+        self.sweep("--no-perfd")
+        read = [yaml.safe_load(self.read(point, "settings.yaml")) for point in self.points()]
+        self.assertEqual(read, [{"s": s, "n": n, "yes": y} for s in HOSTILE for n in settings["n"] for y in settings["yes"]])
+
+
+class Several(SweepTestCase):
+    def test_two_points_run_at_once(self):
+        # Each waits for the other to begin.
+        os.mkfifo(self.directory / "fifo")
+        self.write(command="case {a} in 1) echo x > fifo;; 2) read x < fifo;; esac", settings={"a": [1, 2]})
+        self.sweep("--jobs", "2", "--no-perfd")
+        self.assertEqual([self.read(point, "exit_code") for point in self.points()], ["0\n", "0\n"])
+
+    def test_a_launcher_gets_nodes_in_turn(self):
+        self.write(command="echo $NODE in $PERFD_SWEEP_DIRECTORY {directory} {a}", settings={"a": [1, 2, 3, 4]},
+                   launcher="env 'NODE={node}'", nodes=["n1"])
+        self.sweep("--nodes", "n 1,n2", "--jobs", "1")
+        self.assertEqual([self.read(point) for point in self.points()],
+                         [f"{node} in {self.out}/{point} {self.out}/{point} {a}\n"
+                          for a, (node, point) in enumerate(zip(["n 1", "n2"] * 2, self.points()), 1)])
+
+    def test_no_node_has_two_points_while_another_has_none(self):
+        self.write(command="echo {node}; case {a} in 1) read x < fifo;; 4) echo x > fifo;; esac", settings={"a": [1, 2, 3, 4]})
+        os.mkfifo(self.directory / "fifo")
+        self.sweep("--nodes", "n1,n2", "--no-perfd")
+        self.assertEqual([self.read(point) for point in self.points()], ["n1\n", "n2\n", "n2\n", "n2\n"])
+
+
+class Interrupted(SweepTestCase):
+    def interrupt(self, *options, command="echo began > began-{a}; sleep 1000", number=signal.SIGINT):
+        """Ends it while its second point runs; its standard error."""
+        self.write(command=f"[ -e go ] || [ {{a}} != 2 ] || {{{{ {command}; }}}}; echo {{a}}".replace("{{", "{").replace("}}", "}"),
+                   settings={"a": [1, 2, 3]})
+        process = self.start(*options)
+        wait_for((self.directory / "began-2").exists, "the second point to begin")
+        process.send_signal(number)
+        said = process.communicate(timeout=TIMEOUT_S)[1]
+        self.assertEqual(process.returncode, 128 + number)
+        return said
+
+    def test_it_is_gone_on_with_after_control_c(self):
+        for options in ((), ("--no-perfd",)):
+            with self.subTest(options):
+                self.out = self.directory / f"out{len(options)}"
+                for path in self.directory.glob("began-*"):
+                    path.unlink()
+                (self.directory / "go").unlink(missing_ok=True)
+                options = (*options, "--output", self.out)
+                said = self.interrupt(*options)
+                self.assertIn("1 running point is told to end as well", said)
+                self.assertIn("1 of 3 points: 1 done, 0 failed, 2 left", said)
+                self.assertEqual(self.points(), ["001__a=1", "002__a=2"])
+                self.assertEqual([self.read(point, "exit_code") for point in self.points()], ["0\n", None])
+                (self.directory / "go").touch()
+                said = self.sweep(*options)
+                self.assertIn("1 of 3 points are already recorded", said)
+                self.assertEqual([(self.read(point), self.read(point, "exit_code")) for point in self.points()],
+                                 [("1\n", "0\n"), ("2\n", "0\n"), ("3\n", "0\n")])
+
+    def test_the_whole_point_is_told(self):
+        """Not the shell alone, whose child would go on."""
+        self.interrupt(command="sh -c 'trap \"echo told > told; exit 7\" INT; echo > began-2; while :; do sleep 0.01; done'")
+        self.assertEqual((self.directory / "told").read_text(), "told\n")
+
+    def test_who_does_not_listen_is_told_more_firmly(self):
+        self.write(command="trap '' INT; trap 'echo > asked' TERM; echo > began; while :; do sleep 0.01; done; : {a}",
+                   settings={"a": 1})
+        process = self.start("--no-perfd")
+        wait_for((self.directory / "began").exists, "the point to begin")
+        process.send_signal(signal.SIGINT)
+        self.assertIn("is told to end as well", process.stderr.readline())
+        process.send_signal(signal.SIGINT)
+        wait_for((self.directory / "asked").exists, "the point to be asked")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(process.returncode, 130)
+        self.assertIsNone(self.read("001__a=1", "exit_code"))
+
+    def test_points_end_with_a_sweep_that_is_killed(self):
+        self.write(command="echo $$ > pid; exec sleep 1000; : {a}", settings={"a": 1})
+        process = self.start("--no-perfd")
+        file = self.directory / "pid"
+        pid = int(wait_for(lambda: file.exists() and file.read_text().strip(), "the point to begin"))
+        process.kill()
+        process.communicate(timeout=TIMEOUT_S)
+        wait_for(lambda: not os.path.exists(f"/proc/{pid}") or "State:\tZ" in open(f"/proc/{pid}/status").read(), "the point to end")
+
+    def test_two_sweeps_do_not_share_a_directory(self):
+        self.write(command="echo > began; read x < fifo; : {a}", settings={"a": 1})
+        os.mkfifo(self.directory / "fifo")
+        process = self.start("--no-perfd")
+        wait_for((self.directory / "began").exists, "the point to begin")
+        self.assertIn("Another sweep is at work in out: wait for it", self.sweep("--no-perfd", status=1))
+        (self.directory / "fifo").write_text("x\n")
+        process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(process.returncode, 0)
+
+
+class Jobs(SweepTestCase):
+    def test_each_point_is_a_job_with_labels_and_its_results(self):
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n")
+        self.environment["PERFD_SOCKET"] = str(daemon.socket)
+        self.write(name="bench/1", settings={"a": [1, 2], "text": "x\ny", "@n": 0},
+                   command="""printf '{"name": "m", "component": "c", "@parameters": {}, "@result": {"a": %s}}' {a}; : {text}""")
+        said = self.sweep()
+        self.assertIn("Jobs go without the label 'text'", said)
+        results = daemon.get("/api/v1/indicators/m/results").json["results"]
+        jobs = [self.read(point, "job").strip() for point in self.points()]
+        self.assertEqual({result["job"]: result["document"]["@result"]["a"] for result in results}, dict(zip(jobs, [1, 2])))
+        for a, point in enumerate(self.points(), 1):
+            job = daemon.get(f"/api/v1/jobs/{self.read(point, 'job').strip()}").json
+            self.assertEqual((job["name"], job["exit"]["status"]), ("bench/1", 0))
+            self.assertEqual(job["labels"], {"sweep": "bench/1", "a": str(a), "n": "0"})
+            self.assertTrue(job["id"].startswith(f"bench_1-00{a}-"))
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()

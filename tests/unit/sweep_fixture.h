@@ -1,0 +1,29 @@
+#pragma once
+
+/* A plan from the text of a file. */
+
+#include <string.h>
+
+#include "client/sweep_plan.h"
+#include "client/sweep_text.h"
+#include "text/yaml.h"
+
+typedef struct Planned {
+        Arena arena;
+        SweepPlan plan;
+        SweepError error;
+} Planned;
+
+static inline void planned_deinit(Planned *planned) {
+        sweep_plan_deinit(&planned->plan);
+        arena_deinit(&planned->arena);
+}
+
+static inline int planned_read(Planned *ret, const char *text, const char *launcher, const char *nodes) {
+        const Value *file;
+        YamlError error;
+
+        assert_int_equal(arena_init(&ret->arena, yaml_arena_size(strlen(text)) + sweep_plan_arena_size(strlen(text) + 4096)), 0);
+        assert_int_equal(yaml_read(text, strlen(text), &ret->arena, &file, &error), 0);
+        return sweep_plan_read(file, launcher, nodes, &ret->arena, &ret->plan, &ret->error);
+}

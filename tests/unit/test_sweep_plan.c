@@ -1,0 +1,153 @@
+/* What a file for perfctl sweep asks for: the product, what is added and left out, and what is wrong with a file. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "sweep_fixture.h"
+
+#define COMMAND "command: [./b, '{a}', '{b}']\n"
+
+static void assert_points(const char *text, const char *points) {
+        scoped(planned_deinit) Planned planned = {};
+        scoped(buffer_deinit) Buffer out = {};
+        int r = planned_read(&planned, text, NULL, NULL);
+
+        if (r != 0)
+                fail_msg("%s", planned.error.text);
+        for (size_t i = 0; i < planned.plan.n_points; i++) {
+                sweep_point_put(&planned.plan, &planned.plan.points[i], &out);
+                buffer_putc(&out, '|');
+        }
+        assert_string_equal(out.text, points);
+}
+
+static void the_last_setting_changes_fastest(void **state) {
+        (void)state;
+        assert_points(COMMAND "settings: {b: [x, y], a: [1, 2, 3]}",
+                      "b=x a=1|b=x a=2|b=x a=3|b=y a=1|b=y a=2|b=y a=3|");
+        assert_points(COMMAND "settings: {a: 1, b: one}", "a=1 b=one|");
+}
+
+static void values_keep_their_texts(void **state) {
+        (void)state;
+        assert_points(COMMAND "settings: {a: [1, 1.0, 1e300, true, null, '', yes, \"01\"], b: 0}",
+                      "a=1 b=0|a=1.0 b=0|a=1.0e+300 b=0|a=true b=0|a=null b=0|a= b=0|a=yes b=0|a=01 b=0|");
+}
+
+static void extra_replaces_and_adds_settings(void **state) {
+        (void)state;
+        assert_points(COMMAND "settings: {a: [1, 2], b: 0}\nextra: [{a: 8}, {b: [5, 6], c: z}]",
+                      "a=1 b=0|a=2 b=0|a=8 b=0|a=1 b=5 c=z|a=1 b=6 c=z|a=2 b=5 c=z|a=2 b=6 c=z|");
+        assert_points(COMMAND "extra: [{a: 1, b: 2}, {a: 3, b: [4, 5]}]", "a=1 b=2|a=3 b=4|a=3 b=5|");
+}
+
+static void exclude_leaves_out_what_matches_in_all(void **state) {
+        (void)state;
+        assert_points(COMMAND "settings: {a: [1, 2, 3], b: [x, y]}\nexclude: [{a: [1, 2], b: x}, {a: '3'}]", "a=1 b=y|a=2 b=y|");
+        /* A point of extra that settings have as well is none when both are left out. */
+        assert_points(COMMAND "settings: {a: [1, 2], b: 0}\nextra: [{a: 2}]\nexclude: [{a: 2}]", "a=1 b=0|");
+}
+
+static void assert_wrong(const char *text, const char *complaint) {
+        scoped(planned_deinit) Planned planned = {};
+
+        assert_int_equal(planned_read(&planned, text, NULL, NULL), SWEEP_WRONG);
+        if (!strstr(planned.error.text, complaint))
+                fail_msg("'%s' instead of '%s'", planned.error.text, complaint);
+}
+
+static void what_is_wrong_is_said_with_the_key_and_the_fix(void **state) {
+        (void)state;
+        assert_wrong("[1]", "is a list: expected a mapping with 'command' and 'settings'");
+        assert_wrong(COMMAND "setings: {a: 1, b: 2}", "setings: is not known here: did you mean 'settings'?");
+        assert_wrong("settings: {a: 1}", "command: is not there: give a list of words");
+        assert_wrong("command: []\nsettings: {a: 1}", "command: is empty: give");
+        assert_wrong("command: 7\nsettings: {a: 1}", "command: is an integer: give");
+        assert_wrong("command: [./b, {a}]\nsettings: {a: 1}", "command[1]: is an object: expected a word; quote");
+        assert_wrong(COMMAND, "settings: there is none: name at least one");
+        assert_wrong(COMMAND "settings: [a, b]", "settings: is a list: expected a mapping");
+        assert_wrong(COMMAND "settings: {a: [], b: 1}", "settings.a: is an empty list: give it a value, or remove it");
+        assert_wrong(COMMAND "settings: {a: [[1]], b: 1}", "settings.a: has a list in it: give a string, a number");
+        assert_wrong(COMMAND "settings: {a: {x: 1}, b: 1}", "settings.a: has an object in it");
+        assert_wrong(COMMAND "settings: {a: [1, 2, 1], b: 1}", "settings.a: the value '1' is there twice: remove one");
+        assert_wrong(COMMAND "settings: {a: [1, '1'], b: 1}", "settings.a: the value '1' is there twice");
+        assert_wrong(COMMAND "settings: {a/b: 1}", "settings.a/b: is no name of a setting");
+        assert_wrong(COMMAND "settings: {directory: 1}", "settings.directory: {directory} is the directory of a point: call");
+        assert_wrong(COMMAND "nodes: [n1]\nsettings: {node: 1}", "settings.node: {node} is one of the nodes: call");
+        assert_wrong(COMMAND "settings: {a: 1}", "command: {b} stands for no setting: add it to settings");
+        assert_wrong(COMMAND "extra: [{a: 1, b: 1}, {a: 2}]", "command: {b} stands for no setting");
+        assert_wrong(COMMAND "launcher: run {node}\nsettings: {a: 1, b: 2}", "launcher: {node} stands for no setting");
+        assert_wrong(COMMAND "launcher: run 'x\nsettings: {a: 1, b: 2}", "launcher: the quote ' is not closed");
+        assert_wrong(COMMAND "settings: {a: 1, b: 2}\nextra: []", "extra: is an empty list: remove it");
+        assert_wrong(COMMAND "settings: {a: 1, b: 2}\nextra: {a: 3}", "extra: is an object: expected a list");
+        assert_wrong(COMMAND "settings: {a: 1, b: 2}\nextra: [{}]", "extra[0]: is an empty mapping: name the settings that differ");
+        assert_wrong(COMMAND "settings: {a: [1, 2], b: 2}\nextra: [{a: 2}]", "extra: the point a=2 b=2 is there twice: remove it");
+        assert_wrong(COMMAND "settings: {a: 1, b: 2}\nexclude: [{c: 1}]", "exclude[0].c: there is no such setting");
+        assert_wrong(COMMAND "settings: {a: 1, b: 2}\nexclude: [{}]", "exclude[0]: is an empty mapping, and would leave out every point");
+        assert_wrong(COMMAND "settings: {a: 1, b: 2}\nexclude: [{a: 1}]", "exclude: leaves no point: remove an entry");
+        assert_wrong(COMMAND "name: \"a\\nb\"\nsettings: {a: 1, b: 2}", "name: expected a string of 1 to 128 bytes");
+}
+
+static void too_many_points_are_refused_with_the_limit(void **state) {
+        scoped(buffer_deinit) Buffer text = {};
+        char list[4096] = "[0";
+
+        (void)state;
+        for (int i = 1; i < 400; i++)
+                (void)snprintf(list + strlen(list), sizeof(list) - strlen(list), ",%d", i);
+        buffer_printf(&text, "%ssettings: {a: %s], b: %s]}", COMMAND, list, list);
+        assert_wrong(text.text, "settings: make more than 100000 points, before any is excluded: split the sweep");
+
+        /* No product is too large to be counted. */
+        buffer_clear(&text);
+        buffer_puts(&text, COMMAND "settings: {");
+        for (char c = 'a'; c <= 'z'; c++)
+                buffer_printf(&text, "%c: %s], ", c, list);
+        buffer_puts(&text, "zz: 1}");
+        assert_wrong(text.text, "more than 100000 points");
+}
+
+static void what_is_odd_is_a_warning(void **state) {
+        scoped(planned_deinit) Planned planned = {};
+
+        (void)state;
+        assert_int_equal(planned_read(&planned, COMMAND "settings: {a: 1, b: 2, c: 3, '@n': [1, 2]}\nexclude: [{a: 7}]", NULL, NULL), 0);
+        assert_string_equal(planned.plan.warnings.text,
+                            "exclude[0]: matches no point\nsettings.c: the command does not have {c}\n");
+}
+
+static void the_command_line_replaces_launcher_and_nodes(void **state) {
+        scoped(planned_deinit) Planned planned = {}, wrong = {};
+        const char *text = COMMAND "launcher: a {node}\nnodes: [n1]\nsettings: {a: 1, b: 2}";
+
+        (void)state;
+        assert_int_equal(planned_read(&planned, text, "srun -w '{node}'", "n2,n3"), 0);
+        assert_int_equal(planned.plan.n_launcher, 3);
+        assert_string_equal(planned.plan.launcher[0], "srun");
+        assert_int_equal(planned.plan.n_nodes, 2);
+        assert_string_equal(planned.plan.nodes[1], "n3");
+
+        assert_int_equal(planned_read(&wrong, text, NULL, "n2,,n3"), SWEEP_WRONG);
+        assert_non_null(strstr(wrong.error.text, "--nodes: a name is empty"));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(the_last_setting_changes_fastest),
+                cmocka_unit_test(values_keep_their_texts),
+                cmocka_unit_test(extra_replaces_and_adds_settings),
+                cmocka_unit_test(exclude_leaves_out_what_matches_in_all),
+                cmocka_unit_test(what_is_wrong_is_said_with_the_key_and_the_fix),
+                cmocka_unit_test(too_many_points_are_refused_with_the_limit),
+                cmocka_unit_test(what_is_odd_is_a_warning),
+                cmocka_unit_test(the_command_line_replaces_launcher_and_nodes),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,86 @@
+/* Settings as they are written: what is read back is what was written. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "client/sweep_text.h"
+#include "text/yaml.h"
+
+static void every_value_reads_back_as_it_was(void **state) {
+        static const Value values[] = {
+                { .type = VALUE_NULL }, { .type = VALUE_BOOL, .boolean = true }, { .type = VALUE_INT, .integer = INT64_MIN },
+                { .type = VALUE_DOUBLE, .number = 1e300 }, { .type = VALUE_DOUBLE, .number = 2.0 }, { .type = VALUE_STRING, .string = "" },
+                { .type = VALUE_STRING, .string = "1" }, { .type = VALUE_STRING, .string = "a: 'b' \"c\" \\ # {d} \n\t\x7f" },
+                { .type = VALUE_STRING, .string = "\xc2\x85 \xe2\x80\xa8 \xef\xbb\xbf \xc3\xa4 \xf0\x9f\x98\x80" },
+        };
+        static const char *const keys[] = { "x", "y", "@n", "1", "a.b", "Null", "no" };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(values) * N_ELEMENTS(keys); i++) {
+                const Value *value = &values[i % N_ELEMENTS(values)], *got;
+                const char *key = keys[i / N_ELEMENTS(values)];
+                scoped(buffer_deinit) Buffer line = {}, wanted = {}, text = {};
+                scoped(arena_deinit) Arena arena = {};
+                YamlError error;
+
+                sweep_text_put_yaml(&line, key, value);
+                assert_ptr_equal(strchr(line.text, '\n'), line.text + line.n - 1);
+                assert_int_equal(arena_init(&arena, yaml_arena_size(line.n)), 0);
+                assert_int_equal(yaml_read(line.text, line.n, &arena, &got, &error), 0);
+                assert_int_equal(got->n_members, 1);
+                assert_string_equal(got->members[0].key, key);
+                assert_int_equal(got->members[0].value.type, value->type);
+                buffer_puts(&wanted, "=");
+                buffer_puts(&text, "=");
+                sweep_text_put(&wanted, value);
+                sweep_text_put(&text, &got->members[0].value);
+                assert_string_equal(text.text, wanted.text);
+        }
+}
+
+static void identity_knows_no_order_and_no_types(void **state) {
+        scoped(buffer_deinit) Buffer a = {}, b = {}, c = {};
+
+        (void)state;
+        assert_int_equal(sweep_text_identify((const char *const[]){ "x", "y" }, (const char *const[]){ "1", "2" }, 2, &a), 0);
+        assert_int_equal(sweep_text_identify((const char *const[]){ "y", "x" }, (const char *const[]){ "2", "1" }, 2, &b), 0);
+        assert_int_equal(sweep_text_identify((const char *const[]){ "y", "x" }, (const char *const[]){ "1", "2" }, 2, &c), 0);
+        assert_string_equal(a.text, b.text);
+        assert_string_not_equal(a.text, c.text);
+}
+
+static void a_value_that_hides_another_setting_is_told_apart(void **state) {
+        scoped(buffer_deinit) Buffer a = {}, b = {};
+
+        (void)state;
+        assert_int_equal(sweep_text_identify((const char *const[]){ "x" }, (const char *const[]){ "1\"\ny: \"2" }, 1, &a), 0);
+        assert_int_equal(sweep_text_identify((const char *const[]){ "x", "y" }, (const char *const[]){ "1", "2" }, 2, &b), 0);
+        assert_string_not_equal(a.text, b.text);
+}
+
+static void nested_settings_identify_nothing(void **state) {
+        scoped(buffer_deinit) Buffer out = {};
+        const Member member = { .key = "x", .value = { .type = VALUE_LIST } };
+        const Value settings = { .type = VALUE_OBJECT, .members = &member, .n_members = 1 };
+
+        (void)state;
+        assert_int_equal(sweep_text_identify_value(&settings, &out), SWEEP_TEXT_OTHER);
+        assert_int_equal(sweep_text_identify_value(&(Value){ .type = VALUE_NULL }, &out), SWEEP_TEXT_OTHER);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(every_value_reads_back_as_it_was),
+                cmocka_unit_test(identity_knows_no_order_and_no_types),
+                cmocka_unit_test(a_value_that_hides_another_setting_is_told_apart),
+                cmocka_unit_test(nested_settings_identify_nothing),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
