@@ -38,7 +38,10 @@ int lifecycle_watch_group(Service *service, Job *job);
 /* Something has changed in a job's group: reads it, and finds out whether it is empty, or removed. 0 or < 0. */
 int lifecycle_look_at_group(Service *service, Job *job);
 
-/* At each tick: reads the groups; begins those that were found while the store could not take them; closes those that have been empty for long enough. 0 or < 0. */
+/*
+ * At each tick: reads the groups; begins those that were found while the store could not take them; closes those that
+ * have been empty for long enough. 0 or < 0.
+ */
 int lifecycle_tick(Service *service);
 /* Closes those whose processes are gone and whose end the store could not take before. 0 or < 0. */
 int lifecycle_sweep(Service *service);

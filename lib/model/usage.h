@@ -84,8 +84,8 @@ void usage_advance(Usage *usage, const CgroupSample *sample);
  * Totals are exact when both samples have the part. A part that no sample ever had is not enabled; one that is missing at begin
  * or end is of an unknown source. Memory's peak is the kernel's own where
  * it can be told to be the job's: the group was made for it, or the kernel's peak rose since. Else it is the highest of the
- * samples. What the job used before the first sample is in the totals, not in what is per time. What is per time is too short in no time at all. A usage that never began, or whose last sample is
- * of another boot, is lost.
+ * samples. What the job used before the first sample is in the totals, not in what is per time. What is per time is too
+ * short in no time at all. A usage that never began, or whose last sample is of another boot, is lost.
  */
 void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memory_bytes, UsageSet *ret);
 
