@@ -123,6 +123,12 @@ static void write_cell(const Grid *grid, Screen *screen, size_t i, size_t width)
                 buffer_puts(screen->out, "  ");
 }
 
+/* An empty cell at the end of a line leaves blanks. */
+static void trim(Buffer *out) {
+        while (!out->failed && out->n > 0 && out->text[out->n - 1] == ' ')
+                out->text[--out->n] = '\0';
+}
+
 int grid_write(const Grid *grid, Screen *screen, bool is_cut) {
         size_t widths[GRID_COLUMNS_MAX];
         bool are_text[GRID_COLUMNS_MAX];
@@ -140,6 +146,7 @@ int grid_write(const Grid *grid, Screen *screen, bool is_cut) {
                         screen_style_begin(screen, row == 0 ? STYLE_BOLD : STYLE_DIM);
                 write_cell(grid, screen, i, widths[column]);
                 if (column == grid->n_columns - 1) {
+                        trim(screen->out);
                         if (row < grid->n_heads)
                                 screen_style_end(screen);
                         buffer_putc(screen->out, '\n');

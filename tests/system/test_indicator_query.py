@@ -1,16 +1,17 @@
 """Questions about results: statistics by what they have in common, rankings, batches; over HTTP and by perfctl."""
 
+import contextlib
 import csv
 import io
 import json
 import math
-import os
+import sqlite3
 import statistics
 import unittest
 import urllib.parse
 import uuid
 
-from harness import FIXTURES, TestCase
+from harness import FIXTURES, ROOT, TestCase, wait_for
 
 SECRET = "'; DROP TABLE result; --"
 
@@ -147,6 +148,27 @@ class IndicatorQuery(TestCase):
         text = self.perfctl("indicator", "rank", "PiMatmul", "--objective", "rate", "--direction", "higher")
         self.assertIn("Left out: tensorflow 3.0", text)
         self.assertIn("=1  tensorflow 2.1", text)
+
+    def test_a_model_gives_units_directions_and_an_index(self):
+        self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)), matmul(component="pytorch", rate=9))
+        before = self.query(group_by="component", stat="median:rate,cov:rate")
+        self.assertEqual(before["units"], {})
+        self.running.configure(f"[indicators]\ndirectory = {ROOT}/conf/indicators.d\n")
+        self.running.restart()
+        self.submit(*(matmul(rate=rate, component="pytorch") for rate in (5, 6, 7)))
+        answer = self.query(group_by="component", stat="median:rate,cov:rate", where=["matrix_size=512", "dtype=float32"])
+        self.assertEqual(answer["units"], {"median:rate": "GFLOPS"})
+        self.assertEqual([group["values"]["median:rate"] for group in answer["groups"]], [6.5, 2])
+
+        def is_indexed():
+            with contextlib.closing(sqlite3.connect(self.running.state / "perfd.db")) as database:
+                return database.execute("SELECT count(*) FROM point").fetchone() == (7,)
+        wait_for(is_indexed, "the results from before the model to be indexed")
+        self.assertEqual(self.query(group_by="component", stat="median:rate,cov:rate", where="dtype=float32")["groups"], answer["groups"])
+        ranked = self.ask("/api/v1/indicators/PiMatmul/rank", objective="elapsed", across="parameters")
+        self.assertEqual((ranked["direction"], ranked["unit"]), ("lower", "ms"))
+        self.assertEqual([a["key"]["component"] for a in ranked["rankings"][0]["alternatives"]], ["pytorch", "tensorflow"])
+        self.assertIn("GFLOPS", self.perfctl("indicator", "query", "PiMatmul", "--stat", "median:rate"))
 
     def test_perfctl_shows_tables(self):
         self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)), matmul(component="pytorch", rate=4), time_ms=1600000000000)

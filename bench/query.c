@@ -1,0 +1,270 @@
+/*
+ * What a question about many results takes, and what being able to ask costs who stores them
+ *
+ * One thread puts results of an indicator as fast as the queue takes them, each a submission of its own, without a
+ * model and with one, in turns and each into a new store. Then, of 10^6 results with a model in 100 series, it asks what
+ * HTTP's threads are asked: an indexed filter, which 1 % of the results meet, and a median over all. Last, results are put
+ * while nobody asks, and while another thread asks for that median again and again.
+ *
+ *   query [DIRECTORY [ROWS]]     on the disk that is to be measured; /var/tmp
+ */
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "http/routes.h"
+#include "store/store.h"
+#include "util/clock.h"
+
+#define N_SIZES 25
+#define N_DTYPES 2
+#define N_COMPONENTS 2
+#define N_ASKED 20
+#define N_TURNS 3
+
+static void check(bool is_true, const char *what) {
+        if (is_true)
+                return;
+        fprintf(stderr, "query: %s failed\n", what);
+        exit(1);
+}
+
+/* --- results ------------------------------------------------------------------------------------- */
+
+typedef struct Result {
+        Member parameters[4], numbers[2], members[5];
+        Value document;
+        Property properties[6];
+        IndicatorModel model;
+        Submission submission;
+} Result;
+
+static void result_make(Result *result) {
+        *result = (Result){};
+        result->parameters[0] = (Member){ "device", { .type = VALUE_STRING, .string = "cpu" } };
+        result->parameters[1] = (Member){ "dtype", { .type = VALUE_STRING } };
+        result->parameters[2] = (Member){ "matrix_size", { .type = VALUE_INT } };
+        result->parameters[3] = (Member){ "reps", { .type = VALUE_INT, .integer = 50 } };
+        result->numbers[0] = (Member){ "elapsed", { .type = VALUE_DOUBLE } };
+        result->numbers[1] = (Member){ "rate", { .type = VALUE_DOUBLE } };
+        result->members[0] = (Member){ "@parameters", { .type = VALUE_OBJECT } };
+        result->members[0].value.members = result->parameters;
+        result->members[0].value.n_members = 4;
+        result->members[1] = (Member){ "@result", { .type = VALUE_OBJECT } };
+        result->members[1].value.members = result->numbers;
+        result->members[1].value.n_members = 2;
+        result->members[2] = (Member){ "name", { .type = VALUE_STRING, .string = "PiMatmul" } };
+        result->members[3] = (Member){ "component", { .type = VALUE_STRING } };
+        result->members[4] = (Member){ "version", { .type = VALUE_STRING, .string = "2.1" } };
+        result->document.type = VALUE_OBJECT;
+        result->document.members = result->members;
+        result->document.n_members = 5;
+        result->submission.job = "";
+        result->submission.indicator = (Indicator){ .name = "PiMatmul", .version = "2.1", .document = &result->document };
+
+        result->properties[0] = (Property){ .name = "device", .index = INDEX_EXACT };
+        result->properties[1] = (Property){ .name = "dtype", .index = INDEX_EXACT };
+        result->properties[2] = (Property){ .name = "matrix_size", .index = INDEX_INT };
+        result->properties[3] = (Property){ .name = "reps", .index = INDEX_INT };
+        result->properties[4] = (Property){ .name = "elapsed", .is_result = true };
+        result->properties[5] = (Property){ .name = "rate", .is_result = true };
+        result->model = (IndicatorModel){ .name = "PiMatmul", .properties = result->properties, .n_properties = 6 };
+}
+
+static uint64_t scramble(uint64_t v) {
+        v = (v ^ (v >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        v = (v ^ (v >> 27)) * UINT64_C(0x94d049bb133111eb);
+        return v ^ (v >> 31);
+}
+
+static void result_number(Result *result, uint64_t n, bool has_model) {
+        static const char *const components[N_COMPONENTS] = { "tensorflow", "pytorch" }, *const dtypes[N_DTYPES] = { "float32", "float64" };
+        uint64_t random = scramble(n + 1), now_ms = clock_realtime_ns() / NS_PER_MS;
+
+        for (int i = 0; i < 6; i++)
+                result->submission.id[i] = (uint8_t)(now_ms >> (40 - 8 * i));
+        memcpy(result->submission.id + 8, &n, sizeof(n));
+        result->submission.time_ms = now_ms;
+        result->submission.model = has_model ? &result->model : NULL;
+        result->submission.indicator.component = components[random % N_COMPONENTS];
+        result->members[3].value.string = components[random % N_COMPONENTS];
+        result->parameters[1].value.string = dtypes[random / 2 % N_DTYPES];
+        result->parameters[2].value.integer = (int64_t)(64 * (1 + random / 4 % N_SIZES));
+        result->numbers[0].value.number = 1 + (double)(random >> 40) / 1e6;
+        result->numbers[1].value.number = 300 / result->numbers[0].value.number;
+}
+
+/* --- the store ----------------------------------------------------------------------------------- */
+
+static Store *open_store(const char *directory) {
+        StoreConfig config = {
+                .directory = directory, .size_max_bytes = UINT64_C(8) << 30, .queue_rows_max = 65536, .queue_bytes_max = 64 << 20,
+        };
+        Store *store = NULL;
+        char *note = NULL;
+
+        check(store_open(&store, &config, &note) == 0 && !note, "store_open");
+        return store;
+}
+
+static void remove_store(const char *directory) {
+        static const char *const names[] = { "perfd.db", "perfd.db-wal", "perfd.db-shm", "perfd.lock" };
+        char path[256];
+
+        for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+                (void)snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
+                (void)unlink(path);
+        }
+}
+
+/* Rows n_begin … n_end, all of them on disk when it returns; rows/s. */
+static double put_rows(Store *store, size_t n_begin, size_t n_end, bool has_model) {
+        uint64_t begin_ns = clock_boottime_ns();
+        size_t n_put = n_begin, n_done = n_begin;
+        Result result;
+
+        result_make(&result);
+        while (n_done < n_end) {
+                struct pollfd fd = { .fd = store_fd(store), .events = POLLIN };
+                StoreDone done;
+                int r = 0;
+
+                while (n_put < n_end && r == 0) {
+                        result_number(&result, n_put, has_model);
+                        r = store_put_results(store, &result.submission, 1, &(Peer){ .uid = 1000 }, 1, (StoreCookie){ n_put + 1, 0 });
+                        check(r >= 0, "store_put_results");
+                        n_put += r == 0;
+                }
+                (void)poll(&fd, 1, -1);
+                for (; store_next_done(store, &done) == 0; n_done++)
+                        check(done.outcome == STORE_DONE, "storing a result");
+        }
+        return (double)(n_end - n_begin) / ((double)(clock_boottime_ns() - begin_ns) / 1e9);
+}
+
+static int compare(const void *a, const void *b) {
+        double x = *(const double *)a, y = *(const double *)b;
+
+        return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t n) {
+        qsort(values, n, sizeof(*values), compare);
+        return values[n / 2];
+}
+
+static void bench_cost(const char *directory, size_t n_rows) {
+        double rates[2][N_TURNS];
+
+        for (size_t turn = 0; turn < N_TURNS; turn++)
+                for (int has_model = 0; has_model < 2; has_model++) {
+                        Store *store = open_store(directory);
+
+                        rates[has_model][turn] = put_rows(store, 0, n_rows, has_model);
+                        store_free(store);
+                        remove_store(directory);
+                }
+        printf("query: model_ratio=%.2f with_model=%.0f without_model=%.0f\n", median(rates[1], N_TURNS) / median(rates[0], N_TURNS),
+               median(rates[1], N_TURNS), median(rates[0], N_TURNS));
+}
+
+/* --- questions ----------------------------------------------------------------------------------- */
+
+static double ask_ms(Reader *reader, const char *const *words, size_t n_words, const char *expected) {
+        scoped(buffer_deinit) Buffer body = {};
+        uint64_t begin_ns = clock_boottime_ns();
+        Exchange exchange;
+
+        exchange_init(&exchange, &body);
+        exchange.reader = reader;
+        check(exchange_set_path(&exchange, "/api/v1/indicators/PiMatmul/query") == 0, "a path");
+        for (size_t i = 0; i < n_words; i += 2)
+                check(exchange_add_parameter(&exchange, words[i], words[i + 1]) == 0, "a query parameter");
+        routes_answer(&exchange);
+        check(exchange.status == 200 && strstr(body.text, expected), "a question");
+        return (double)(clock_boottime_ns() - begin_ns) / 1e6;
+}
+
+static const char *const filter[] = { "where", "matrix_size=512", "where", "dtype=float32", "component", "pytorch", "stat", "median:rate" };
+static const char *const aggregate[] = { "group_by", "component,version", "stat", "median:rate" };
+
+static double cpu_ms(void) {
+        return (double)clock_thread_cpu_ns() / 1e6;
+}
+
+static void bench_questions(const Store *store) {
+        double filtered[N_ASKED], filtered_cpu[N_ASKED], aggregated[N_ASKED], aggregated_cpu[N_ASKED];
+        Reader *reader;
+
+        check(reader_new(&reader, store_path(store), 60 * NS_PER_S) == 0, "reader_new");
+        for (size_t i = 0; i < N_ASKED; i++) {
+                filtered_cpu[i] = cpu_ms();
+                filtered[i] = ask_ms(reader, filter, N_ELEMENTS(filter), "\"key\":{}");
+                filtered_cpu[i] = cpu_ms() - filtered_cpu[i];
+                aggregated_cpu[i] = cpu_ms();
+                aggregated[i] = ask_ms(reader, aggregate, N_ELEMENTS(aggregate), "\"pytorch\"");
+                aggregated_cpu[i] = cpu_ms() - aggregated_cpu[i];
+        }
+        reader_free(reader);
+        printf("query: filter_ms=%.2f filter_cpu_ms=%.2f aggregate_ms=%.0f aggregate_cpu_ms=%.0f\n", median(filtered, N_ASKED),
+               median(filtered_cpu, N_ASKED), median(aggregated, N_ASKED), median(aggregated_cpu, N_ASKED));
+}
+
+typedef struct Asker {
+        const Store *store;
+        atomic_bool must_end;
+        size_t n_asked;
+} Asker;
+
+static void *on_start(void *userdata) {
+        Asker *asker = userdata;
+        Reader *reader;
+
+        check(reader_new(&reader, store_path(asker->store), 60 * NS_PER_S) == 0, "reader_new");
+        for (; !atomic_load(&asker->must_end); asker->n_asked++)
+                (void)ask_ms(reader, aggregate, N_ELEMENTS(aggregate), "\"pytorch\"");
+        reader_free(reader);
+        return NULL;
+}
+
+static void bench_together(Store *store, size_t n_rows, size_t n_more) {
+        Asker asker = { .store = store };
+        double alone, together;
+        pthread_t thread;
+
+        alone = put_rows(store, n_rows, n_rows + n_more, true);
+        check(pthread_create(&thread, NULL, on_start, &asker) == 0, "pthread_create");
+        together = put_rows(store, n_rows + n_more, n_rows + 2 * n_more, true);
+        atomic_store(&asker.must_end, true);
+        (void)pthread_join(thread, NULL);
+        printf("query: asked_ratio=%.2f while_asked=%.0f alone=%.0f answers=%zu\n", together / alone,
+               together, alone, asker.n_asked);
+}
+
+int main(int argc, char **argv) {
+        size_t n_rows = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000000;
+        char directory[200];
+        StoreStats stats;
+        Store *store;
+
+        (void)snprintf(directory, sizeof(directory), "%s/perfd-bench-XXXXXX", argc > 1 ? argv[1] : "/var/tmp");
+        check(n_rows >= 1000 && mkdtemp(directory), "making a directory");
+        bench_cost(directory, n_rows / 5);
+
+        store = open_store(directory);
+        (void)put_rows(store, 0, n_rows, true);
+        store_stats(store, &stats);
+        printf("query: rows=%zu series=%d row_bytes=%.0f\n", n_rows, N_SIZES * N_DTYPES * N_COMPONENTS,
+               (double)stats.size_bytes / (double)n_rows);
+        bench_questions(store);
+        bench_together(store, n_rows, n_rows / 5);
+        store_free(store);
+        remove_store(directory);
+        check(rmdir(directory) == 0, "rmdir");
+        return 0;
+}

@@ -1,0 +1,80 @@
+/*
+ * Fuzz target: what people ask, and the JSON it is looked up in
+ *
+ * Input: a line with a condition, a line with a stat, and JSON text, which need not be any. Asserted is that a condition and its
+ * opposite are never both met, that an object reads the same when it is sorted twice, and that nothing is found outside
+ * of the text.
+ */
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/choice.h"
+#include "model/condition.h"
+#include "util/scoped.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_choice(const char *text) {
+        double values[] = { 1, 2, 4 };
+        Statistics statistics;
+        Choice choice;
+
+        if (choice_parse(text, strlen(text), &choice) != 0)
+                return;
+        assert(strcmp(choice.text, text) == 0 && *choice.key && strlen(choice.key) <= CHOICE_KEY_MAX);
+        statistics_of(values, 3, &statistics);
+        assert(isfinite(choice_value(&choice, &statistics, values, 3)));
+}
+
+/* KEY=VALUE as KEY!=VALUE, and the other way round. */
+static void check_condition(const Condition *condition, JsonText value) {
+        Condition opposite = *condition;
+        bool is_met = condition_is_met(condition, value);
+
+        if (condition->relation != CONDITION_EQUAL && condition->relation != CONDITION_NOT_EQUAL)
+                return;
+        opposite.relation = condition->relation == CONDITION_EQUAL ? CONDITION_NOT_EQUAL : CONDITION_EQUAL;
+        assert(is_met + condition_is_met(&opposite, value) == (value.text ? 1 : 0));
+}
+
+static void check_walk(JsonText text) {
+        JsonWalk walk = json_walk(text);
+        JsonText key = {}, value;
+
+        while (json_walk_next(&walk, &key, &value)) {
+                scoped(buffer_deinit) Buffer said = {};
+
+                assert(value.n > 0 && value.text >= text.text && value.text + value.n <= text.text + text.n);
+                json_text_say(value, &said);
+                if (json_text_kind(value) == JSON_KIND_STRING)
+                        assert(json_text_is_string(value, said.text ? said.text : "", said.n));
+        }
+}
+
+static void check_sorted(JsonText text) {
+        scoped(buffer_deinit) Buffer once = {}, twice = {};
+
+        assert(json_text_put_sorted(text, &once) == 0);
+        assert(json_text_put_sorted(json_text(once.text, once.n), &twice) == 0);
+        assert(once.n == twice.n && memcmp(once.text, twice.text, once.n) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        scoped(freep) char *text = strndup((const char *)data, size);
+        char *rest = text, *where = strsep(&rest, "\n"), *stat = rest ? strsep(&rest, "\n") : NULL;
+        JsonText object = rest ? json_text(rest, strlen(rest)) : (JsonText){};
+        Condition condition;
+
+        if (stat)
+                check_choice(stat);
+        check_walk(object);
+        check_sorted(object);
+        if (condition_parse(where, &condition) == 0) {
+                assert(condition.key[0] && strlen(condition.key) <= CONDITION_KEY_MAX);
+                check_condition(&condition, json_text_find(object, condition.key));
+        }
+        return 0;
+}
