@@ -151,10 +151,12 @@ static void add_rusage(JobRusage *to, const JobRusage *more) {
 
 /* What the first that says it says, all are about. */
 static void learn_name(Series *series, const Measured *measured) {
-        const Indicator *indicator = &measured->items[0].indicator;
+        const Indicator *indicator;
 
         if (measured->n_items == 0 || measured->is_unnamed)
                 return;
+
+        indicator = &measured->items[0].indicator;
         if (!series->name[0])
                 (void)snprintf(series->name, sizeof(series->name), "%s", indicator->name);
         if (!series->component[0] && indicator->component)
