@@ -157,8 +157,9 @@ class Several(SweepTestCase):
 
 
 class Interrupted(SweepTestCase):
-    def interrupt(self, *options, command="echo began > began-{a}; sleep 1000", number=signal.SIGINT):
+    def interrupt(self, *options, command="echo began > began-{a}; exec sleep 1000", number=signal.SIGINT):
         """Ends it while its second point runs; its standard error."""
+        # A shell that waits may lose a signal for what it is just starting.
         self.write(command=f"[ -e go ] || [ {{a}} != 2 ] || {{{{ {command}; }}}}; echo {{a}}".replace("{{", "{").replace("}}", "}"),
                    settings={"a": [1, 2, 3]})
         process = self.start(*options)
