@@ -12,7 +12,7 @@ import urllib.parse
 import uuid
 
 import harness
-from harness import wait_for
+from harness import indicator, wait_for
 
 # Intervals as short as they get: a second of history is ten samples and one row.
 CONFIG = "[sampling]\ninterval = 100ms\n[jobs]\ncheckpoint_interval = 1s\n"
@@ -108,12 +108,19 @@ class Answers(harness.TestCase):
                 return items
 
     def test_every_path_answers_as_described(self):
-        daemon = self.daemon_with_data()
+        daemon, batch = self.daemon_with_data(), "ab" * 16
+        with daemon.client() as client:
+            request = client.submit_request(*(indicator(name="matmul", rate=rate, version="1") for rate in (1.0, 2.0, 3.0)))
+            for i, run in enumerate(request.submit.indicators):
+                run.batch, run.index, run.exit_status = bytes.fromhex(batch), i, 0
+            self.assert_status(client.call(request), "OK")
+        more = {"/api/v1/indicators/{name}/query": "?group_by=component,version&stat=median:rate,cov:rate",
+                "/api/v1/indicators/{name}/rank": "?objective=rate&direction=higher"}
         document = daemon.get("/api/v1/openapi.json").json
         schema = Schema(document)
         for path, item in document["paths"].items():
-            for job in ("ended", "running") if "{id}" in path else ("",):
-                asked = path.replace("{id}", job).replace("{name}", "matmul")
+            for id_ in (batch,) if "/batches/" in path else ("ended", "running") if "{id}" in path else ("",):
+                asked = path.replace("{id}", id_).replace("{name}", "matmul") + more.get(path, "")
                 answer = daemon.get(asked)
                 self.assertEqual(answer.status, 200, f"{asked}: {answer.text}")
                 kind = answer.headers["content-type"].split(";")[0]
