@@ -145,28 +145,6 @@ int amun_find_printed(const Value *document, Arena *arena, const Value **ret, Co
 
 /* --- the indicator -------------------------------------------------------------------------------- */
 
-/* The script's own version, else the digest of the script, as upstream has it. */
-static int give_version(const Value *printed, const char *sha256, Arena *arena, const Value **ret) {
-        const Value *version = value_get(printed, "version");
-        Object object;
-        Value *value = arena_alloc(arena, sizeof(*value));
-
-        *ret = printed;
-        if (!sha256 || (version && version->type != VALUE_NULL))
-                return 0;
-
-        object_init(&object, arena, printed->n_members + 1);
-        for (size_t i = 0; i < printed->n_members; i++)
-                if (strcmp(printed->members[i].key, "version") != 0)
-                        object_put(&object, printed->members[i].key, &printed->members[i].value);
-        object_put_text(&object, "version", sha256);
-        if (!value || object_end(&object, value) < 0)
-                return -ENOMEM;
-
-        *ret = value;
-        return 0;
-}
-
 /* "matmul" of https://example.org/tensorflow/matmul.py */
 static const char *name_of_script(const char *origin, Arena *arena) {
         const char *base = origin ? strrchr(origin, '/') : NULL, *dot;
@@ -197,9 +175,10 @@ static int take_failed(const Value *printed, const AmunContext *context, const c
 static int take_good(const Value *printed, const Part *part, const char *sha256, Arena *arena, Indicator *ret, Complaint *complaint) {
         char path[2 * COMPLAINT_PATH_MAX];
         Complaint inner;
-        int r;
+        int r = 0;
 
-        r = give_version(printed, sha256, arena, &printed);
+        if (sha256) /* is the version of what has none, as upstream has it */
+                r = object_complete(printed, "version", sha256, arena, &printed);
         if (r == 0)
                 r = indicator_from_value(printed, STRING_MAX_BYTES, ret, &inner);
         if (r != INDICATOR_INVALID)

@@ -10,6 +10,11 @@ void capture_deinit(Capture *capture) {
         buffer_deinit(&capture->text);
 }
 
+void capture_clear(Capture *capture) {
+        buffer_clear(&capture->text);
+        capture->is_too_long = false;
+}
+
 void capture_add(Capture *capture, const void *bytes, size_t n) {
         if (capture->is_too_long)
                 return;

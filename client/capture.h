@@ -23,6 +23,7 @@ typedef struct Capture {
 } Capture;
 
 void capture_deinit(Capture *capture);
+void capture_clear(Capture *capture); /* keeps the memory */
 void capture_add(Capture *capture, const void *bytes, size_t n);
 
 /*

@@ -21,30 +21,32 @@
 
 static const int passed_signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGTSTP, SIGWINCH };
 
-/* What the command must find as we found it. */
-typedef struct Inherited {
-        sigset_t mask;
-        struct sigaction child;
-} Inherited;
+/* From the command to one of our own descriptors. */
+typedef struct Stream {
+        int to_fd;
+        int pipe_fd;      /* -1: the command has ours itself, or it is finished */
+        bool is_fifo;     /* ours is a pipe itself */
+        Capture *capture; /* one of these two, or none */
+        Tail *tail;
+} Stream;
 
 typedef struct Child {
-        Inherited inherited;
+        ChildSignals inherited;
         pid_t pid;
         int signal_fd;
-        int pipe_fd; /* its standard output; -1 when that is ours, or finished */
-        bool is_fifo; /* our standard output is a pipe itself */
+        Stream output, error;
         bool has_ended;
         bool is_alone;       /* nobody is left of what it started */
         bool is_told_to_end; /* while only output, or what it left behind, is waited for */
         const ChildPlan *plan;
-        Capture *capture;
         ChildEnd *end;
 } Child;
 
 /* The signals stay blocked: what is still to be done takes little time, and it is not to be cut short. */
 static void child_deinit(Child *child) {
         closep(&child->signal_fd);
-        closep(&child->pipe_fd);
+        closep(&child->output.pipe_fd);
+        closep(&child->error.pipe_fd);
 }
 
 /* --- signals -------------------------------------------------------------------------------------- */
@@ -62,6 +64,7 @@ static bool is_ignored(int signal) {
  */
 static int take_signals(Child *child) {
         const struct sigaction action = { .sa_handler = SIG_DFL };
+        ChildSignals *common = child->plan->signals;
         sigset_t mask;
 
         sigemptyset(&mask);
@@ -77,6 +80,13 @@ static int take_signals(Child *child) {
         sigaddset(&mask, SIGPIPE);
         if (sigaction(SIGCHLD, &action, &child->inherited.child) < 0 || sigprocmask(SIG_BLOCK, &mask, &child->inherited.mask) < 0)
                 return -errno;
+
+        /* after the first run they stay taken, so that nothing ends us between two */
+        if (common && common->is_taken)
+                child->inherited = *common;
+        child->inherited.is_taken = true;
+        if (common)
+                *common = child->inherited;
         return 0;
 }
 
@@ -136,6 +146,7 @@ static void pass_on(Child *child, const struct signalfd_siginfo *info) {
         if (signal == SIGCHLD)
                 return;
 
+        child->end->is_told |= signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM;
         if (child->has_ended) {
                 child->is_told_to_end |= signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM;
                 return;
@@ -160,11 +171,13 @@ static void take_signal_events(Child *child) {
 
 /* In the command's process, up to its exec. */
 __attribute__((noreturn))
-static void become(const Inherited *inherited, char *const *command, int output_fd, int status_fd) {
+static void become(const ChildSignals *inherited, char *const *command, int output_fd, int error_fd, int status_fd) {
         int error;
 
         if (output_fd >= 0)
                 (void)dup2(output_fd, STDOUT_FILENO);
+        if (error_fd >= 0)
+                (void)dup2(error_fd, STDERR_FILENO);
         (void)sigaction(SIGCHLD, &inherited->child, NULL);
         (void)sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
 
@@ -186,29 +199,40 @@ static int read_exec_error(int fd) {
         return k == sizeof(error) ? error : 0;
 }
 
-static int spawn(Child *child, char *const *command) {
-        scoped(closep) int output_fd = -1, status_in = -1, status_out = -1;
+/* A pipe of which we have one end; *ret is the command's. Nothing is done for what nobody keeps. */
+static int open_pipe(Stream *stream, int *ret) {
         int fds[2];
+
+        if (!stream->capture && !stream->tail)
+                return 0;
+        if (pipe2(fds, O_CLOEXEC) < 0)
+                return -errno;
+
+        stream->pipe_fd = fds[0];
+        *ret = fds[1];
+        return fcntl(stream->pipe_fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+static int spawn(Child *child, char *const *command) {
+        scoped(closep) int output_fd = -1, error_fd = -1, status_in = -1, status_out = -1;
+        int fds[2], r;
 
         if (pipe2(fds, O_CLOEXEC) < 0)
                 return -errno;
         status_in = fds[0];
         status_out = fds[1];
 
-        if (child->capture) {
-                if (pipe2(fds, O_CLOEXEC) < 0)
-                        return -errno;
-                child->pipe_fd = fds[0];
-                output_fd = fds[1];
-                if (fcntl(child->pipe_fd, F_SETFL, O_NONBLOCK) < 0)
-                        return -errno;
-        }
+        r = open_pipe(&child->output, &output_fd);
+        if (r == 0)
+                r = open_pipe(&child->error, &error_fd);
+        if (r < 0)
+                return r;
 
         child->pid = fork();
         if (child->pid < 0)
                 return -errno;
         if (child->pid == 0)
-                become(&child->inherited, command, output_fd, status_out);
+                become(&child->inherited, command, output_fd, error_fd, status_out);
 
         closep(&status_out); /* else the pipe never ends */
         status_out = -1;
@@ -219,61 +243,68 @@ static int spawn(Child *child, char *const *command) {
 /* --- output --------------------------------------------------------------------------------------- */
 
 /* error: why nothing can be written any more; then the command shall not be able to either. 0: it has all been. */
-static void stop_reading(Child *child, int error) {
-        if (error && error != EPIPE) {
+static void stop_reading(Child *child, Stream *stream, int error) {
+        if (error && error != EPIPE && stream->to_fd == STDOUT_FILENO) {
                 say("Cannot write to standard output: %s", strerrordesc_np(error));
                 child->end->output_error = error;
         }
 
-        closep(&child->pipe_fd);
-        child->pipe_fd = -1;
+        closep(&stream->pipe_fd);
+        stream->pipe_fd = -1;
 }
 
-static void wait_for_room(void) {
-        (void)poll(&(struct pollfd){ .fd = STDOUT_FILENO, .events = POLLOUT }, 1, -1);
+static void wait_for_room(int fd) {
+        (void)poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
 }
 
-/* Takes in what the capture still wants; the bytes are known to be there. */
-static void read_into_capture(Child *child, size_t n) {
+static void keep(Stream *stream, const char *bytes, size_t n) {
+        if (stream->capture)
+                capture_add(stream->capture, bytes, n);
+        else
+                tail_add(stream->tail, bytes, n);
+}
+
+/* Takes in what is still wanted; the bytes are known to be there. */
+static void read_and_keep(Stream *stream, size_t n) {
         char chunk[CHUNK_BYTES];
-        ssize_t k = read(child->pipe_fd, chunk, n < sizeof(chunk) ? n : sizeof(chunk));
+        ssize_t k = read(stream->pipe_fd, chunk, n < sizeof(chunk) ? n : sizeof(chunk));
 
         if (k > 0)
-                capture_add(child->capture, chunk, (size_t)k);
+                keep(stream, chunk, (size_t)k);
 }
 
 /* From pipe to pipe the pages themselves move, and nothing blocks however slow the reader is. */
-static ssize_t move_on(Child *child) {
+static ssize_t move_on(Stream *stream) {
         ssize_t k;
 
-        if (child->capture->is_too_long)
-                return splice(child->pipe_fd, NULL, STDOUT_FILENO, NULL, 16 * CHUNK_BYTES, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+        if (stream->capture && stream->capture->is_too_long)
+                return splice(stream->pipe_fd, NULL, stream->to_fd, NULL, 16 * CHUNK_BYTES, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
 
-        k = tee(child->pipe_fd, STDOUT_FILENO, CHUNK_BYTES, SPLICE_F_NONBLOCK);
+        k = tee(stream->pipe_fd, stream->to_fd, CHUNK_BYTES, SPLICE_F_NONBLOCK);
         if (k > 0)
-                read_into_capture(child, (size_t)k);
+                read_and_keep(stream, (size_t)k);
         return k;
 }
 
-static ssize_t copy_on(Child *child) {
+static ssize_t copy_on(Stream *stream) {
         char chunk[CHUNK_BYTES];
-        ssize_t n = read(child->pipe_fd, chunk, sizeof(chunk)), at = 0;
+        ssize_t n = read(stream->pipe_fd, chunk, sizeof(chunk)), at = 0;
 
         if (n <= 0)
                 return n;
 
         while (at < n) {
-                ssize_t k = write(STDOUT_FILENO, chunk + at, (size_t)(n - at));
+                ssize_t k = write(stream->to_fd, chunk + at, (size_t)(n - at));
 
                 if (k >= 0)
                         at += k;
                 else if (errno == EAGAIN)
-                        wait_for_room(); /* somebody else made it non-blocking */
+                        wait_for_room(stream->to_fd); /* somebody else made it non-blocking */
                 else if (errno != EINTR)
                         return -1;
         }
 
-        capture_add(child->capture, chunk, (size_t)n);
+        keep(stream, chunk, (size_t)n);
         return n;
 }
 
@@ -284,42 +315,56 @@ typedef enum Pumped {
         PUMPED_CLOSED, /* nothing will come any more */
 } Pumped;
 
-static Pumped pump(Child *child) {
-        struct pollfd pollfd = { .fd = child->pipe_fd, .events = POLLIN };
+static Pumped pump(Child *child, Stream *stream) {
+        struct pollfd pollfd = { .fd = stream->pipe_fd, .events = POLLIN };
         ssize_t k;
 
-        if (child->pipe_fd < 0)
+        if (stream->pipe_fd < 0)
                 return PUMPED_CLOSED;
         if (poll(&pollfd, 1, 0) <= 0)
                 return PUMPED_EMPTY;
 
-        k = child->is_fifo ? move_on(child) : copy_on(child);
+        k = stream->is_fifo ? move_on(stream) : copy_on(stream);
         if (k > 0)
                 return PUMPED_SOME;
         if (k < 0 && errno == EINTR)
                 return PUMPED_EMPTY;
         if (k < 0 && errno == EAGAIN) /* and it was not for want of something to read */
-                return child->is_fifo ? PUMPED_FULL : PUMPED_EMPTY;
+                return stream->is_fifo ? PUMPED_FULL : PUMPED_EMPTY;
 
-        stop_reading(child, k < 0 ? errno : 0);
+        stop_reading(child, stream, k < 0 ? errno : 0);
         return PUMPED_CLOSED;
 }
 
 /* --- the loop ------------------------------------------------------------------------------------- */
 
-static void wait_for_events(Child *child, Pumped pumped) {
+static struct pollfd pollfd_from(const Stream *stream, Pumped pumped) {
+        return (struct pollfd){ .fd = pumped == PUMPED_FULL ? -1 : stream->pipe_fd, .events = POLLIN };
+}
+
+/* Its reader may go away at any time, and the command is to notice as if it wrote there itself. */
+static struct pollfd pollfd_to(const Stream *stream, Pumped pumped) {
+        return (struct pollfd){ .fd = stream->pipe_fd >= 0 && stream->is_fifo ? stream->to_fd : -1,
+                                .events = pumped == PUMPED_FULL ? POLLOUT : 0 };
+}
+
+static void wait_for_events(Child *child, Pumped output, Pumped error) {
+        bool is_busy = output == PUMPED_SOME || error == PUMPED_SOME;
         struct pollfd pollfds[] = {
                 { .fd = child->signal_fd, .events = POLLIN },
-                { .fd = pumped == PUMPED_FULL ? -1 : child->pipe_fd, .events = POLLIN },
-                /* its reader may go away at any time, and the command is to notice as if it wrote there itself */
-                { .fd = child->pipe_fd >= 0 && child->is_fifo ? STDOUT_FILENO : -1, .events = pumped == PUMPED_FULL ? POLLOUT : 0 },
+                pollfd_from(&child->output, output),
+                pollfd_to(&child->output, output),
+                pollfd_from(&child->error, error),
+                pollfd_to(&child->error, error),
         };
 
-        if (poll(pollfds, N_ELEMENTS(pollfds), pumped == PUMPED_SOME ? 0 : -1) < 0)
+        if (poll(pollfds, N_ELEMENTS(pollfds), is_busy ? 0 : -1) < 0)
                 return;
 
         if (pollfds[2].revents & POLLERR)
-                stop_reading(child, EPIPE);
+                stop_reading(child, &child->output, EPIPE);
+        if (pollfds[4].revents & POLLERR)
+                stop_reading(child, &child->error, EPIPE);
         if (pollfds[0].revents)
                 take_signal_events(child);
 }
@@ -328,21 +373,39 @@ static bool is_over(const Child *child) {
         return child->has_ended && (!child->plan->waits || child->is_alone || child->is_told_to_end);
 }
 
+static bool is_quiet(Pumped pumped) {
+        return pumped == PUMPED_EMPTY || pumped == PUMPED_CLOSED;
+}
+
 static void run_until_ended(Child *child) {
         for (;;) {
                 bool had_ended = is_over(child); /* before: then all it wrote is in the pipe */
-                Pumped pumped = pump(child);
+                Pumped output = pump(child, &child->output), error = pump(child, &child->error);
 
-                if (had_ended && (pumped == PUMPED_EMPTY || pumped == PUMPED_CLOSED || child->is_told_to_end))
+                if (had_ended && ((is_quiet(output) && is_quiet(error)) || child->is_told_to_end))
                         return;
 
-                wait_for_events(child, pumped);
+                wait_for_events(child, output, error);
         }
 }
 
-/* What outlives the command keeps its standard output: a process of its own goes on writing. */
+/* All but standard output and error, and these two. */
+static void close_all_but(int a, int b) {
+        unsigned low = (unsigned)(a < b ? a : b), high = (unsigned)(a < b ? b : a);
+
+        (void)close(STDIN_FILENO);
+        if (a < 0 || b < 0)
+                low = high = a < 0 ? (unsigned)b : (unsigned)a;
+        if (low > 3)
+                (void)close_range(3, low - 1, 0);
+        if (high > low + 1)
+                (void)close_range(low + 1, high - 1, 0);
+        (void)close_range(high + 1, ~0U, 0);
+}
+
+/* What outlives the command keeps its standard output and error: a process of its own goes on writing. */
 static void leave_pump_behind(Child *child) {
-        Pumped pumped;
+        Pumped output, error;
         pid_t pid = fork();
 
         if (pid != 0) {
@@ -351,15 +414,18 @@ static void leave_pump_behind(Child *child) {
         }
 
         (void)sigprocmask(SIG_SETMASK, &child->inherited.mask, NULL);
-        (void)dup2(child->pipe_fd, STDIN_FILENO);
-        (void)close_range(3, ~0U, 0);
-        child->pipe_fd = STDIN_FILENO;
+        close_all_but(child->output.pipe_fd, child->error.pipe_fd);
         child->signal_fd = -1;
-        child->capture->is_too_long = true; /* nobody asks for it any more */
+        if (child->output.capture)
+                child->output.capture->is_too_long = true; /* nobody asks for it any more */
 
-        while ((pumped = pump(child)) != PUMPED_CLOSED)
-                wait_for_events(child, pumped);
-        _exit(0);
+        for (;;) {
+                output = pump(child, &child->output);
+                error = pump(child, &child->error);
+                if (output == PUMPED_CLOSED && error == PUMPED_CLOSED)
+                        _exit(0);
+                wait_for_events(child, output, error);
+        }
 }
 
 /* --- what goes on --------------------------------------------------------------------------------- */
@@ -397,14 +463,29 @@ size_t child_count_left(const ChildEnd *end) {
         return living.n_living;
 }
 
-int child_run(char *const *command, const ChildPlan *plan, ChildEnd *ret) {
-        scoped(child_deinit) Child child = { .signal_fd = -1, .pipe_fd = -1, .plan = plan, .capture = plan->capture, .end = ret };
+static Stream stream_to(int fd, Capture *capture, Tail *tail) {
         struct stat st;
+
+        return (Stream){
+                .to_fd = fd,
+                .pipe_fd = -1,
+                .is_fifo = fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode),
+                .capture = capture,
+                .tail = tail,
+        };
+}
+
+int child_run(char *const *command, const ChildPlan *plan, ChildEnd *ret) {
+        scoped(child_deinit) Child child = {
+                .signal_fd = -1,
+                .output = stream_to(STDOUT_FILENO, plan->capture, NULL),
+                .error = stream_to(STDERR_FILENO, NULL, plan->error),
+                .plan = plan,
+                .end = ret,
+        };
         int r;
 
         *ret = (ChildEnd){};
-        child.is_fifo = fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode);
-
         r = take_signals(&child);
         if (plan->adopts)
                 (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -416,7 +497,7 @@ int child_run(char *const *command, const ChildPlan *plan, ChildEnd *ret) {
         run_until_ended(&child);
         if (plan->adds_up)
                 add_living(&child);
-        if (child.pipe_fd >= 0 && !child.is_told_to_end)
+        if ((child.output.pipe_fd >= 0 || child.error.pipe_fd >= 0) && !child.is_told_to_end)
                 leave_pump_behind(&child);
         if (ret->exec_error)
                 ret->status = ret->exec_error == ENOENT ? 127 : 126;

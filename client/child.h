@@ -6,11 +6,12 @@
  * It gets our standard input, error and terminal, and our own signal mask and dispositions as
  * we found them. Signals sent to us alone are passed on; those that the terminal sends to all of
  * its foreground are not, since the command has them already. Without a capture it has our
- * standard output as well; with one, a pipe, of which everything is written on at once and as it is.
+ * standard output as well; with one, a pipe, of which everything is written on at once and as it is. Standard error likewise.
  *
  * A process that ends while nobody waits for it, since its parent ignores SIGCHLD, is in nobody's rusage.
  */
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,9 +19,19 @@
 #include <sys/types.h>
 
 #include "client/capture.h"
+#include "client/tail.h"
+
+/* What a command must find as we found it. */
+typedef struct ChildSignals {
+        sigset_t mask;
+        struct sigaction child;
+        bool is_taken;
+} ChildSignals;
 
 typedef struct ChildPlan {
-        Capture *capture;  /* NULL: none */
+        Capture *capture;      /* of standard output; NULL: none */
+        Tail *error;           /* of standard error; NULL: none */
+        ChildSignals *signals; /* that several runs, one after the other, have in common; NULL: it is the only one */
         bool adopts;       /* processes whose parents have ended become ours, as PR_SET_CHILD_SUBREAPER makes them */
         bool adds_up;      /* the end's rusage is of all that it started, not of the command alone; with `adopts` */
         bool waits;        /* for all that it started; with `adopts` */
@@ -29,6 +40,7 @@ typedef struct ChildPlan {
 typedef struct ChildEnd {
         int status; /* as a shell shows it: 0…255, 126, 127, 128 + signal */
         int signal; /* 0: none */
+        bool is_told; /* we were told to end, by SIGHUP, SIGINT, SIGQUIT or SIGTERM; so was the command */
         int output_error; /* errno of writing on what it printed; 0 also when its reader just went away */
         int exec_error; /* errno of an exec that failed; then there is no rusage */
         struct rusage rusage; /* added up: largest maxrss, sums, and the CPU time that what goes on has had until now */

@@ -1,6 +1,8 @@
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "client/capture.h"
 #include "client/child.h"
@@ -8,10 +10,11 @@
 #include "client/enclosure.h"
 #include "client/id.h"
 #include "client/job.h"
-#include "client/json.h"
+#include "client/measured.h"
 #include "client/perfctl.h"
 #include "client/say.h"
 #include "client/spool.h"
+#include "client/summary.h"
 #include "util/clock.h"
 
 /* What perfd may delay a job by, whatever state it is in. */
@@ -19,6 +22,15 @@
 #define BEGIN_TIMEOUT_NS (200 * NS_PER_MS)
 #define END_TIMEOUT_NS (500 * NS_PER_MS)
 #define FLUSH_TIMEOUT_NS (200 * NS_PER_MS)
+
+/* Of --repeat, or the one run that there is without it. */
+typedef struct Series {
+        uint64_t n_runs, n_failed, n_stored;
+        Summary summary;
+        char name[NAME_MAX_BYTES + 1], component[COMPONENT_MAX_BYTES + 1]; /* what is measured, as soon as a run has said it */
+        Measured *unnamed; /* owned: runs that failed before */
+        size_t n_unnamed;
+} Series;
 
 typedef struct Run {
         const Options *options;
@@ -28,10 +40,19 @@ typedef struct Run {
         Courier courier;
         bool is_begun; /* or may be: perfd has the request */
         bool is_ended; /* perfd has its end */
+        bool is_kept;  /* in the spool, and that has been said */
         bool is_verbose;
-        Capture capture;
-        ChildEnd end;
+        JobEnd end; /* of all runs */
+        ChildEnd last; /* run */
         uint64_t end_realtime_ms;
+
+        bool is_captured;
+        Capture capture;
+        Tail error;
+        RunPlace place;
+        bool has_place;
+        MeasuredPlan measured;
+        Series series;
 } Run;
 
 /* A group that perfd has not read at the end is left for it to read. */
@@ -40,6 +61,11 @@ static void run_deinit(Run *run) {
         job_info_deinit(&run->info);
         courier_deinit(&run->courier);
         capture_deinit(&run->capture);
+        tail_deinit(&run->error);
+        summary_deinit(&run->series.summary);
+        for (size_t i = 0; i < run->series.n_unnamed; i++)
+                measured_deinit(&run->series.unnamed[i]);
+        free(run->series.unnamed);
 }
 
 static int begin_once(Run *run, Delivery *delivery) {
@@ -99,78 +125,84 @@ static int begin(Run *run) {
         return 0;
 }
 
-static void fill_end(const ChildEnd *from, JobEnd *ret) {
-        const struct rusage *rusage = &from->rusage;
+/* --- indicators ----------------------------------------------------------------------------------- */
 
-        *ret = (JobEnd){ .has_exit_status = true, .exit_status = from->status, .signal = from->signal, .has_rusage = !from->exec_error };
-        ret->rusage.ru_utime = (double)rusage->ru_utime.tv_sec + (double)rusage->ru_utime.tv_usec / 1e6;
-        ret->rusage.ru_stime = (double)rusage->ru_stime.tv_sec + (double)rusage->ru_stime.tv_usec / 1e6;
-#define X(field) ret->rusage.field = rusage->field;
+static void to_rusage(const struct rusage *from, JobRusage *ret) {
+        ret->ru_utime = (double)from->ru_utime.tv_sec + (double)from->ru_utime.tv_usec / 1e6;
+        ret->ru_stime = (double)from->ru_stime.tv_sec + (double)from->ru_stime.tv_usec / 1e6;
+#define X(field) ret->field = from->field;
         RUSAGE_FIELDS(X)
 #undef X
 }
 
-/* --- indicators ----------------------------------------------------------------------------------- */
+/* Of several runs: the largest of their sizes, and the sums of the rest. */
+static void add_rusage(JobRusage *to, const JobRusage *more) {
+        int64_t maxrss = to->ru_maxrss > more->ru_maxrss ? to->ru_maxrss : more->ru_maxrss;
 
-/* The documents that are indicators, as submissions; the others are spoken of. */
-static int make_items(const Run *run, const Value *const *documents, size_t n, Submission **ret, size_t *ret_n) {
-        Submission *items = calloc(n, sizeof(*items));
-        Complaint complaint;
-        size_t n_items = 0;
+        to->ru_utime += more->ru_utime;
+        to->ru_stime += more->ru_stime;
+#define X(field) to->field += more->field;
+        RUSAGE_FIELDS(X)
+#undef X
+        to->ru_maxrss = maxrss;
+}
+
+/* What the first that says it says, all are about. */
+static void learn_name(Series *series, const Measured *measured) {
+        const Indicator *indicator;
+
+        if (measured->n_items == 0 || measured->is_unnamed)
+                return;
+
+        indicator = &measured->items[0].indicator;
+        if (!series->name[0])
+                (void)snprintf(series->name, sizeof(series->name), "%s", indicator->name);
+        if (!series->component[0] && indicator->component)
+                (void)snprintf(series->component, sizeof(series->component), "%s", indicator->component);
+}
+
+static int count(Series *series, const Measured *measured) {
         int r;
 
-        if (!items)
-                return -ENOMEM;
-
-        for (size_t i = 0; i < n; i++) {
-                Submission *item = &items[n_items];
-
-                *item = (Submission){ .job = run->info.id, .time_ms = run->end_realtime_ms };
-                if (indicator_from_value(documents[i], STRING_MAX_BYTES, &item->indicator, &complaint) != 0) {
-                        say("An indicator in the output was not submitted: %s%s%s", complaint.path, complaint.path[0] ? ": " : "",
-                            complaint.text);
+        series->n_stored += measured->n_items;
+        for (size_t i = 0; i < measured->n_items; i++) {
+                if (submission_has_failed(&measured->items[i]))
                         continue;
-                }
-                r = result_id_make(item->time_ms, item->id);
-                if (r < 0) {
-                        free(items);
+                r = summary_add(&series->summary, &measured->items[i].indicator);
+                if (r < 0)
                         return r;
-                }
-                n_items++;
         }
-
-        *ret = items;
-        *ret_n = n_items;
         return 0;
 }
 
-static int find_items(const Run *run, Arena *arena, Submission **ret, size_t *ret_n) {
-        const Value *documents[CAPTURE_DOCUMENTS_MAX];
-        JsonError error;
-        size_t n;
-        int r;
+/* Until another run has said what it is. */
+static int put_off(Series *series, Measured *measured) {
+        Measured *unnamed = reallocarray(series->unnamed, series->n_unnamed + 1, sizeof(*unnamed));
 
-        r = arena_init(arena, json_arena_size(run->capture.text.n));
-        if (r == 0)
-                r = capture_find(&run->capture, arena, documents, &n, &error);
-        if (r < 0)
-                return r;
+        if (!unnamed)
+                return -ENOMEM;
+        series->unnamed = unnamed;
+        series->unnamed[series->n_unnamed++] = *measured;
+        *measured = (Measured){};
+        return 0;
+}
 
-        if (n == 0 && run->options->indicator == INDICATOR_YES) {
-                if (run->capture.is_too_long)
-                        say("No indicator was submitted: the output is longer than %u KiB", CAPTURE_BYTES_MAX / 1024);
-                else if (error.line > 0)
-                        say("No indicator was submitted: output:%u:%u: %s", error.line, error.column, error.text);
-                else
-                        say("No indicator was submitted: the output has no JSON object with @result");
-        }
+/* What nobody has said: by the name that was given, else by that of what was run. */
+static void find_name(Run *run) {
+        const char *given = run->options->name, *file = run->place.has_script ? run->place.script.origin : run->options->arguments[0];
+        Series *series = &run->series;
 
-        return n == 0 ? 0 : make_items(run, documents, n, ret, ret_n);
+        if (!series->name[0] && given && name_is_valid(given, NAME_MAX_BYTES))
+                (void)snprintf(series->name, sizeof(series->name), "%s", given);
+        if (!series->name[0])
+                script_base_name(file, series->name, sizeof(series->name));
+        if (!series->component[0] && run->options->component)
+                (void)snprintf(series->component, sizeof(series->component), "%s", run->options->component);
 }
 
 /* --- the end -------------------------------------------------------------------------------------- */
 
-static void keep(const Run *run, const Batch *batch, const Delivery *delivery, const char *reason) {
+static void keep(Run *run, const Batch *batch, const Delivery *delivery, const char *reason) {
         Batch rest = *batch;
         char directory[PATH_MAX] = "", name[SPOOL_NAME_MAX];
         int r;
@@ -183,8 +215,26 @@ static void keep(const Run *run, const Batch *batch, const Delivery *delivery, c
         if (r < 0)
                 say("%s. The job's end and results are lost: they cannot be kept in %s: %s", reason,
                     directory[0] ? directory : "a spool", strerrordesc_np(-r));
-        else
+        else if (!run->is_kept)
                 say("%s. The job's end and results are kept in %s/%s", reason, directory, name);
+        run->is_kept = true;
+}
+
+/* What is wrong with a result is nothing that is wrong with the job's end. */
+static int deliver_both(Run *run, const Batch *batch, Delivery *ret) {
+        Batch alone = { .ended_job = batch->ended_job, .end = batch->end };
+        char reason[DELIVERY_TEXT_MAX];
+        int r;
+
+        courier_allow(&run->courier, END_TIMEOUT_NS);
+        run->courier.is_patient = run->is_begun; /* where it was away before, it is hardly just being restarted */
+        r = deliver(&run->courier, batch, ret);
+        if (r != DELIVERY_REFUSED || !batch->ended_job || ret->n_acked == batch->n_items)
+                return r;
+
+        delivery_explain(ret, &run->courier, reason);
+        say("The job's results were not taken: %s", reason);
+        return deliver(&run->courier, &alone, ret);
 }
 
 static int deliver_end(Run *run, const Batch *batch) {
@@ -196,9 +246,7 @@ static int deliver_end(Run *run, const Batch *batch) {
         if (batch->n_items == 0 && !batch->ended_job)
                 return 0;
 
-        courier_allow(&run->courier, END_TIMEOUT_NS);
-        run->courier.is_patient = run->is_begun; /* where it was away before, it is hardly just being restarted */
-        r = deliver(&run->courier, batch, &delivery);
+        r = deliver_both(run, batch, &delivery);
         if (r < 0)
                 return r;
         if (r > 0) {
@@ -211,31 +259,86 @@ static int deliver_end(Run *run, const Batch *batch) {
         }
 
         run->is_ended = batch->ended_job != NULL;
-        if (run->is_verbose && delivery.n_stored > 0)
+        if (run->is_verbose && delivery.n_stored > 0 && !run->measured.has_batch)
                 say("%zu indicators stored", delivery.n_stored);
+        if (!batch->ended_job && run->is_begun) /* another run follows */
+                return 0;
         courier_allow(&run->courier, FLUSH_TIMEOUT_NS);
         if (spool_find_directory(run->options->spool, directory) == 0)
                 (void)deliver_spool(&run->courier, directory, &flush);
         return 0;
 }
 
-static int end(Run *run) {
-        scoped(arena_deinit) Arena arena = {};
-        scoped(freep) Submission *items = NULL;
-        Batch batch = {};
-        int r;
+/* One run's at once, so that what comes later cannot lose it. */
+static int deliver_measured(Run *run, const Measured *measured, bool is_last) {
+        Batch batch = { .items = measured->items, .n_items = measured->n_items };
 
-        r = find_items(run, &arena, &items, &batch.n_items);
+        if (is_last && run->is_begun) {
+                batch.ended_job = run->info.id;
+                batch.end = run->end;
+        }
+        return deliver_end(run, &batch);
+}
+
+static int deliver_unnamed(Run *run) {
+        Series *series = &run->series;
+        int r = 0;
+
+        if (series->n_unnamed > 0)
+                find_name(run);
+        for (size_t i = 0; i < series->n_unnamed && r == 0; i++) {
+                if (!measured_name(&series->unnamed[i], series->name, series->component)) {
+                        say("A run that failed is not kept: '%s' is no name of an indicator, give --name", series->name);
+                        continue;
+                }
+                series->n_stored++;
+                r = deliver_measured(run, &series->unnamed[i], false);
+        }
+        return r;
+}
+
+/* Of one run; the last one ends the job as well. */
+static int take_run(Run *run, const RunFacts *facts, uint64_t index, bool is_last) {
+        scoped(measured_deinit) Measured measured = {};
+        int r = 0;
+
+        if (run->is_captured && !run->last.exec_error) {
+                if (!run->has_place)
+                        run_place_read(&run->place);
+                run->has_place = true;
+                r = measured_read(&measured, &run->measured, &run->capture, facts, run->last.status, (uint32_t)index);
+        }
+        if (r == 0)
+                r = count(&run->series, &measured);
         if (r < 0)
                 return r;
 
-        batch.items = items;
-        if (run->is_begun) {
-                batch.ended_job = run->info.id;
-                fill_end(&run->end, &batch.end);
+        learn_name(&run->series, &measured);
+        if (measured.is_unnamed) {
+                run->series.n_stored--;
+                r = put_off(&run->series, &measured);
         }
+        if (r == 0 && is_last)
+                r = deliver_unnamed(run);
+        return r == 0 ? deliver_measured(run, &measured, is_last) : r;
+}
 
-        return deliver_end(run, &batch);
+/* Line by line, since what scripts call their numbers is shown. */
+static void summarise(Run *run) {
+        Series *series = &run->series;
+        scoped(buffer_deinit) Buffer text = {};
+        char batch[RESULT_ID_TEXT_MAX], *line, *rest;
+
+        if (!run->measured.has_batch)
+                return;
+
+        result_id_format(run->measured.batch, batch);
+        say("Batch %s: %ju runs, %ju failed, %ju results", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
+            (uintmax_t)series->n_stored);
+        summary_write(&series->summary, &text);
+        for (rest = text.text; rest && (line = strsep(&rest, "\n"));)
+                if (line[0])
+                        say("%s", line);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------ */
@@ -244,7 +347,7 @@ static bool wants_capture(const Options *options) {
         switch (options->indicator) {
         case INDICATOR_AUTO:
                 /* A program on a terminal behaves differently from one on a pipe. */
-                return isatty(STDOUT_FILENO) == 0;
+                return isatty(STDOUT_FILENO) == 0 || options->repeat > 0;
         case INDICATOR_YES:
                 return true;
         case INDICATOR_NO:
@@ -252,6 +355,35 @@ static bool wants_capture(const Options *options) {
         }
 
         return false;
+}
+
+/* In one file the two keep their order only if nothing is between the command and it. */
+static bool is_one_file(void) {
+        struct stat output, error;
+
+        return fstat(STDOUT_FILENO, &output) == 0 && fstat(STDERR_FILENO, &error) == 0 && output.st_dev == error.st_dev &&
+               output.st_ino == error.st_ino;
+}
+
+static bool wants_error(const Run *run) {
+        return run->is_captured && (run->measured.is_wanted || (isatty(STDERR_FILENO) == 0 && !is_one_file()));
+}
+
+static int prepare_measuring(Run *run) {
+        const Options *options = run->options;
+        const char *path = getenv("PATH");
+
+        run->is_captured = wants_capture(options);
+        run->measured = (MeasuredPlan){
+                .job = run->info.id,
+                .is_wanted = options->indicator == INDICATOR_YES || (options->repeat > 0 && run->is_captured),
+                .has_batch = options->repeat > 0 && run->is_captured,
+                .place = &run->place,
+        };
+        memcpy(run->place.names, options->names, sizeof(run->place.names));
+        run->place.n_names = options->n_names;
+        run->place.has_script = run->is_captured && script_find(options->arguments, path ?: "", &run->place.script);
+        return result_id_make(clock_realtime_ns() / NS_PER_MS, run->measured.batch);
 }
 
 static int prepare(Run *run) {
@@ -282,28 +414,77 @@ static int set_environment(const Run *run) {
         return 0;
 }
 
-static void run_command(Run *run) {
+static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
         const Options *options = run->options;
         bool waits = options_has(options, OPTION_WAIT);
         ChildPlan plan = {
-                .capture = wants_capture(options) ? &run->capture : NULL,
+                .capture = run->is_captured ? &run->capture : NULL,
+                .error = wants_error(run) ? &run->error : NULL,
+                .signals = signals,
                 .adopts = run->enclosed.kind != ENCLOSURE_NONE || waits,
                 .adds_up = run->enclosed.kind == ENCLOSURE_SUBREAPER,
                 .waits = waits,
         };
+        uint64_t begin_ns = clock_boottime_ns();
         int r;
 
-        r = child_run(options->arguments, &plan, &run->end);
+        *ret = (RunFacts){ .error = plan.error, .begin_realtime_ns = clock_realtime_ns() };
+        capture_clear(&run->capture);
+        tail_clear(&run->error);
+        r = child_run(options->arguments, &plan, &run->last);
         if (r < 0) {
                 say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(-r));
-                run->end = (ChildEnd){ .status = 126, .exec_error = -r };
-        } else if (run->end.exec_error)
-                say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(run->end.exec_error));
+                run->last = (ChildEnd){ .status = 126, .exec_error = -r };
+        } else if (run->last.exec_error)
+                say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(run->last.exec_error));
+
+        ret->wall_seconds = (double)(clock_boottime_ns() - begin_ns) / 1e9;
+        ret->end_realtime_ns = clock_realtime_ns();
+        ret->has_rusage = !run->last.exec_error;
+        to_rusage(&run->last.rusage, &ret->rusage);
+}
+
+/* The job ends as the first run did that failed. */
+static void add_end(Run *run, const RunFacts *facts) {
+        JobEnd *end = &run->end;
+
+        end->has_exit_status = true;
+        end->has_rusage |= facts->has_rusage;
+        add_rusage(&end->rusage, &facts->rusage);
+        if (end->exit_status == 0) {
+                end->exit_status = run->last.status;
+                end->signal = run->last.signal;
+        }
+        run->end_realtime_ms = facts->end_realtime_ns / NS_PER_MS;
+}
+
+/* Warm-ups are runs like any, of which nothing is kept but their end. */
+static int run_all(Run *run) {
+        uint64_t n_warmups = run->options->warmup, n = n_warmups + (run->options->repeat > 0 ? run->options->repeat : 1);
+        ChildSignals signals = {};
+        bool is_last = false;
+        int r = 0;
+
+        for (uint64_t i = 0; i < n && !is_last && r == 0; i++) {
+                RunFacts facts;
+
+                run_command(run, &signals, &facts);
+                add_end(run, &facts);
+                is_last = i + 1 == n || run->last.is_told || run->last.exec_error;
+                if (i < n_warmups && !is_last)
+                        continue;
+                run->series.n_runs += i >= n_warmups;
+                run->series.n_failed += i >= n_warmups && run->last.status != 0;
+                if (i < n_warmups)
+                        run->is_captured = false;
+                r = take_run(run, &facts, i - n_warmups, is_last);
+        }
+        return r;
 }
 
 /* At the very end: what only takes a moment longer than the command is not worth a word. */
 static void speak_of_left(const Run *run) {
-        size_t n = child_count_left(&run->end);
+        size_t n = child_count_left(&run->last);
 
         if (n == 1)
                 say("A process that the command started goes on; what it uses from now on is not counted (--wait waits for it)");
@@ -318,7 +499,13 @@ int cmd_run(const Options *options) {
 
         enclosure_init(&run.enclosed);
         courier_init(&run.courier, options->socket, BEGIN_TIMEOUT_NS);
+        if (options->warmup > 0 && options->repeat == 0) {
+                say("--warmup goes with --repeat");
+                return EXIT_USAGE;
+        }
         r = prepare(&run);
+        if (r == 0)
+                r = prepare_measuring(&run);
         if (r == 0) {
                 enclose(&run);
                 r = begin(&run);
@@ -330,9 +517,7 @@ int cmd_run(const Options *options) {
         else if (run.is_begun && run.is_verbose)
                 say("Job %s has begun", run.info.id);
 
-        run_command(&run);
-        run.end_realtime_ms = clock_realtime_ns() / NS_PER_MS;
-        r = end(&run);
+        r = run_all(&run);
         if (r < 0)
                 say("Cannot tell perfd of the job's end: %s", strerrordesc_np(-r));
         else if (run.is_begun && (run.is_verbose || isatty(STDERR_FILENO) == 1))
@@ -340,5 +525,6 @@ int cmd_run(const Options *options) {
         if (run.is_begun)
                 speak_of_left(&run);
 
-        return run.end.status;
+        summarise(&run);
+        return run.end.exit_status;
 }

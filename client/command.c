@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/nearest.h"
 #include "util/scoped.h"
 
 #define MANY (-1)
@@ -17,14 +18,17 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .help = "The command keeps its input, output and terminal, gets $PERFD_JOB, and perfctl\n"
                         "ends as it did. perfd being down, slow or full never fails, delays or ends it.\n"
                         "Unless standard output is a terminal, indicators that the command prints there\n"
-                        "are submitted for the job.\n",
+                        "are submitted for the job, with the record of the run. --repeat runs it several\n"
+                        "times, as a batch.\n",
                 .examples = {
                         "perfctl run -- python3 train.py --epochs 3",
                         "perfctl run --name resnet50 --label batch=256 -- ./train.sh > train.log",
                         "srun perfctl run -- ./solver",
+                        "perfctl run --repeat 20 --warmup 2 -- python3 matmul.py",
                 },
                 .options = OPTION(JOB) | OPTION(NAME) | OPTION(LABEL) | OPTIONS_PLACE | OPTION(ENCLOSURE) | OPTION(WAIT) |
-                           OPTION(INDICATOR) | OPTION(SPOOL) | OPTION(VERBOSE),
+                           OPTION(INDICATOR) | OPTION(COMPONENT) | OPTION(REPEAT) | OPTION(WARMUP) | OPTION(ENV) |
+                           OPTION(SPOOL) | OPTION(VERBOSE),
                 .n_arguments_min = 1,
                 .n_arguments_max = MANY,
         },
@@ -246,10 +250,13 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .name = "import inspection",
                 .synopsis = "[OPTION]… DIRECTORY…",
                 .summary = "Import Amun's directories of results, each as a batch",
-                .help = "Reads build/specification and results/N/result of each. Runs that failed are kept\n"
-                        "with how they ended and what they said. Importing again changes nothing. Ends with\n"
-                        "1 when a file had to be skipped, which is said with its place.\n",
-                .examples = { "perfctl import inspection inspection-matmul-fd697eb4", "perfctl import inspection --json zoo/inspection-*" },
+                .help = "Reads build/specification and results/N/result of each. Runs that failed are\n"
+                        "kept with how they ended and what they said. Importing again changes nothing.\n"
+                        "Ends with 1 when a file had to be skipped, which is said with its place.\n",
+                .examples = {
+                        "perfctl import inspection inspection-matmul-fd697eb4",
+                        "perfctl import inspection --json zoo/inspection-*",
+                },
                 .options = OPTION(NAME) | OPTION(COMPONENT) | OPTION(TIMEOUT) | OPTION(JSON),
                 .n_arguments_min = 1,
                 .n_arguments_max = MANY,

@@ -98,3 +98,25 @@ int object_end(const Object *object, Value *ret) {
         *ret = (Value){ .type = VALUE_OBJECT, .members = object->members, .n_members = object->n };
         return 0;
 }
+
+int object_complete(const Value *from, const char *key, const char *text, Arena *arena, const Value **ret) {
+        const Value *there = value_get(from, key);
+        Value *value;
+        Object object;
+
+        *ret = from;
+        if (from->type != VALUE_OBJECT || (there && there->type != VALUE_NULL))
+                return 0;
+
+        value = arena_alloc(arena, sizeof(*value));
+        object_init(&object, arena, from->n_members + 1);
+        for (size_t i = 0; i < from->n_members; i++)
+                if (strcmp(from->members[i].key, key) != 0)
+                        object_put(&object, from->members[i].key, &from->members[i].value);
+        object_put_text(&object, key, text);
+        if (!value || object_end(&object, value) < 0)
+                return -ENOMEM;
+
+        *ret = value;
+        return 0;
+}

@@ -37,3 +37,6 @@ void object_put_words(Object *object, const char *key, const char *words);
 
 /* The value in *ret, or -ENOMEM. */
 int object_end(const Object *object, Value *ret);
+
+/* An object with a text under a key that it lacks, or has null under; itself where it has one. 0 or -ENOMEM. */
+int object_complete(const Value *from, const char *key, const char *text, Arena *arena, const Value **ret);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/latency.h"
+#include "client/nearest.h"
 #include "model/condition.h"
 #include "model/indicator.h"
 #include "util/clock.h"
@@ -21,7 +22,7 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_JOB] = { "job", "ID", "The job's id", 'j' },
         [OPTION_TIMEOUT] = { "timeout", "SECONDS", "How long to try (5)", 't' },
         [OPTION_SPOOL] = { "spool", "DIRECTORY", "Where to keep what perfd cannot take now", 0 },
-        [OPTION_NAME] = { "name", "NAME", "Name of the job, or of runs that failed to say theirs", 'n' },
+        [OPTION_NAME] = { "name", "NAME", "Name of the job, or of runs that failed early", 'n' },
         [OPTION_LABEL] = { "label", "KEY=VALUE", "A label of the job; may be repeated", 'l' },
         [OPTION_RANK] = { "rank", "N", "Rank of this process in a parallel run", 'r' },
         [OPTION_PID] = { "pid", "PID", "Process that stands for the job", 0 },
@@ -47,7 +48,10 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_PREFIX] = { "prefix", "TEXT", "What each name in the list begins with", 0 },
         [OPTION_COMPAT] = { "compat", NULL, "As perf.py reads it: totals since boot", 0 },
         [OPTION_OUTPUT] = { "output", "FILE", "Write to a file instead of standard output", 0 },
-        [OPTION_COMPONENT] = { "component", "NAME", "What was measured by runs that failed to say it", 0 },
+        [OPTION_COMPONENT] = { "component", "NAME", "What runs measure that failed early", 0 },
+        [OPTION_REPEAT] = { "repeat", "N", "Run it so often, as a batch", 0 },
+        [OPTION_WARMUP] = { "warmup", "K", "Run it so often before, and keep nothing of that", 0 },
+        [OPTION_ENV] = { "env", "NAME", "Keep a variable with the results; may be repeated", 0 },
         [OPTION_WHERE] = { "where", "KEY=VALUE", "Also != < <= > >=; may be repeated", 'w' },
         [OPTION_GROUP_BY] = { "group-by", "KEY,…", "Parameters, component, version or hardware", 'g' },
         [OPTION_STAT] = { "stat", "STAT:RESULT,…", "As median:rate,p95:elapsed", 's' },
@@ -78,55 +82,6 @@ void options_init(Options *options) {
                 .timeout_ns = 5 * NS_PER_S,
                 .interval_ns = NS_PER_S,
         };
-}
-
-/* --- what was probably meant ---------------------------------------------------------------------- */
-
-#define WORD_MAX 32U
-
-static unsigned min3(unsigned a, unsigned b, unsigned c) {
-        unsigned m = a < b ? a : b;
-
-        return m < c ? m : c;
-}
-
-/* Damerau-Levenshtein distance, neighbours swapped once (optimal string alignment). */
-unsigned words_distance(const char *a, const char *b) {
-        unsigned cost[WORD_MAX + 1][WORD_MAX + 1];
-        size_t n_a = strlen(a), n_b = strlen(b);
-
-        if (n_a > WORD_MAX || n_b > WORD_MAX)
-                return WORD_MAX;
-
-        for (unsigned i = 0; i <= n_a; i++) {
-                for (unsigned k = 0; k <= n_b; k++) {
-                        if (i == 0 || k == 0) {
-                                cost[i][k] = i + k;
-                                continue;
-                        }
-                        cost[i][k] = min3(cost[i - 1][k] + 1, cost[i][k - 1] + 1, cost[i - 1][k - 1] + (a[i - 1] != b[k - 1]));
-                        if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] && cost[i - 2][k - 2] + 1 < cost[i][k])
-                                cost[i][k] = cost[i - 2][k - 2] + 1;
-                }
-        }
-
-        return cost[n_a][n_b];
-}
-
-const char *words_nearest(const char *word, const char *const *words, size_t n) {
-        const char *nearest = NULL;
-        unsigned best = strlen(word) < 4 ? 2 : 3; /* one below is still a typo */
-
-        for (size_t i = 0; i < n; i++) {
-                unsigned distance = words_distance(word, words[i]);
-
-                if (distance >= best)
-                        continue;
-                best = distance;
-                nearest = words[i];
-        }
-
-        return nearest;
 }
 
 /* --- values --------------------------------------------------------------------------------------- */
@@ -229,6 +184,21 @@ static int parse_job(Options *options, const char *value) {
                 return wrong(options, OPTION_JOB, value, "1 to 128 characters of [A-Za-z0-9_.:-]");
 
         options->job = value;
+        return 0;
+}
+
+static int parse_env(Options *options, const char *value) {
+        if (!value[0] || strchr(value, '=') || strlen(value) > 256 || !utf8_is_line(value))
+                return wrong(options, OPTION_ENV, value, "the name of a variable");
+        for (size_t i = 0; i < options->n_names; i++)
+                if (strcmp(options->names[i], value) == 0)
+                        return 0;
+        if (options->n_names == ENV_NAMES_MAX) {
+                snprintf(options->error, sizeof(options->error), "--env can be given for %u variables", ENV_NAMES_MAX);
+                return OPTIONS_WRONG;
+        }
+
+        options->names[options->n_names++] = value;
         return 0;
 }
 
@@ -376,6 +346,12 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_time(options, id, value, 0, &options->timeout_ns);
         case OPTION_NAME:
                 return parse_text(options, id, value, JOB_TEXT_MAX, &options->name);
+        case OPTION_REPEAT:
+                return parse_number(options, id, value, 1, 100000, &options->repeat);
+        case OPTION_WARMUP:
+                return parse_number(options, id, value, 0, 100000, &options->warmup);
+        case OPTION_ENV:
+                return parse_env(options, value);
         case OPTION_COMPONENT:
                 return parse_text(options, id, value, COMPONENT_MAX_BYTES + 1, &options->component);
         case OPTION_LABEL:
@@ -472,7 +448,7 @@ static int find_letter(uint64_t accepted, char letter) {
 
 static int unknown(Options *options, uint64_t accepted, const char *word, size_t n_word) {
         const char *names[N_OPTIONS], *nearest = NULL;
-        char name[WORD_MAX + 1] = "";
+        char name[NEAREST_WORD_MAX + 1] = "";
         size_t n = 0;
 
         for (unsigned id = 0; id < N_OPTIONS; id++)

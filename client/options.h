@@ -52,6 +52,9 @@ typedef enum OptionId {
         OPTION_OUTPUT,
         OPTION_FORMAT,
         OPTION_COMPONENT,
+        OPTION_REPEAT,
+        OPTION_WARMUP,
+        OPTION_ENV,
         OPTION_WHERE,
         OPTION_GROUP_BY,
         OPTION_STAT,
@@ -88,6 +91,8 @@ typedef struct OptionInfo {
 
 extern const OptionInfo option_info[N_OPTIONS];
 
+#define ENV_NAMES_MAX 64U
+
 typedef enum IndicatorMode {
         INDICATOR_AUTO,
         INDICATOR_YES,
@@ -115,6 +120,9 @@ typedef struct Options {
         const char *prefix; /* of the names of metrics */
         const char *labels[JOB_LABELS_MAX]; /* key=value, checked */
         size_t n_labels;
+        const char *names[ENV_NAMES_MAX]; /* of environment variables */
+        size_t n_names;
+        uint64_t repeat, warmup; /* 0: not given */
         int64_t rank;
         int32_t node;
         int32_t n_nodes, n_ranks; /* 0: not given */
@@ -156,8 +164,3 @@ void options_init(Options *options);
  * argv (argv[0] is overwritten) and ends with NULL.
  */
 int options_parse(Options *options, int argc, char **argv, uint64_t accepted, bool stop_early);
-
-/* Like strcmp() in what it returns 0 for: insertions, deletions, replacements and swaps between two words. */
-unsigned words_distance(const char *a, const char *b);
-/* The word of n that was probably meant, or NULL. */
-const char *words_nearest(const char *word, const char *const *words, size_t n);

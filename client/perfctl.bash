@@ -33,7 +33,7 @@ _perfctl() {
                 for ((i++; i < COMP_CWORD; i++)); do
                         case ${COMP_WORDS[i]} in
                         --) ((i++)); break ;;
-                        --job|--name|--label|--rank|--ranks|--node|--nodes|--enclosure|--indicator|--spool|-j|-n|-l|-r|-i|--socket|--http-socket) ((i++)) ;;
+                        --job|--name|--label|--rank|--ranks|--node|--nodes|--enclosure|--indicator|--repeat|--warmup|--env|--component|--spool|-j|-n|-l|-r|-i|--socket|--http-socket) ((i++)) ;;
                         -*) ;;
                         *) [[ $command == run ]] && break ;;
                         esac
@@ -60,7 +60,8 @@ _perfctl() {
         --uid) mapfile -t COMPREPLY < <(compgen -W "$(cut -d : -f 3 /etc/passwd)" -- "$cur"); return ;;
         --pid) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur"); return ;;
         --timeout|-t|--name|-n|--label|-l|--rank|-r|--ranks|--node|--nodes|--exit-status|--limit|--interval|--count|-c) return ;;
-        --batch-length|--prefix|--component) return ;;
+        --batch-length|--prefix|--component|--repeat|--warmup) return ;;
+        --env) mapfile -t COMPREPLY < <(compgen -e -- "$cur"); return ;;
         --format|-f) mapfile -t COMPREPLY < <(compgen -W 'table json csv rdf sql' -- "$cur"); return ;;
         --direction) mapfile -t COMPREPLY < <(compgen -W 'higher lower' -- "$cur"); return ;;
         --across) mapfile -t COMPREPLY < <(compgen -W 'parameters hardware parameters,hardware' -- "$cur"); return ;;
@@ -69,7 +70,7 @@ _perfctl() {
 
         case $command in
         '')            options="$globals --version" ;;
-        run)           options="$globals --job --name --label --rank --ranks --node --nodes --enclosure --wait --indicator --spool --verbose --" ;;
+        run)           options="$globals --job --name --label --rank --ranks --node --nodes --enclosure --wait --indicator --repeat --warmup --env --component --spool --verbose --" ;;
         submit)        options="$globals --job --name --component --timeout --spool --latencies --batch-length --json" ;;
         report)        options="$globals --all-nodes --json" ;;
         'job show')    options="$globals --json" ;;

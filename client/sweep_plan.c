@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/nearest.h"
 #include "client/options.h"
 #include "client/sweep_text.h"
 #include "util/utf8.h"

@@ -58,8 +58,6 @@ static int begin(Service *service, const FoundGroup *group) {
         r = lifecycle_begin_found(service, &info, &group->place);
         if (r == LIFECYCLE_REFUSED && service->jobs.n >= service->config.jobs)
                 say_refused(service, group, "limit [limits] jobs is reached");
-        else if (r == STORE_QUEUE_FULL)
-                say_refused(service, group, "the store's queue is full");
         return r < 0 ? r : 0;
 }
 

@@ -112,7 +112,7 @@ int groups_resume(Service *service, Job *job, const CgroupPlace *place) {
         if (r != 0)
                 return r;
         if (!job->usage)
-                return begin_usage(job, &sample, false);
+                return begin_usage(job, &sample, job->info.enclosure == ENCLOSURE_FOUND);
 
         advance(job, &sample);
         return 0;
@@ -123,9 +123,11 @@ static int take_reading(Job *job, bool is_whole) {
         CgroupSample sample;
 
         if (!job->cgroup)
-                return 0;
+                return job->info.cgroup ? GROUPS_GONE : 0;
         if ((is_whole ? cgroup_read(job->cgroup, now_ns, &sample) : cgroup_glance(job->cgroup, now_ns, &sample)) != 0) {
                 close_group(job);
+                /* What it counted since the last look is lost, unless nothing ran in it then, or the numbers are made. */
+                job->is_usage_cut = job->is_usage_cut || (!job->is_empty && !job->ending);
                 return GROUPS_GONE;
         }
 

@@ -24,10 +24,16 @@ enum {
 };
 int groups_attach(Service *service, Job *job, const CgroupPlace *place, bool is_fresh);
 
-/* The same for a job whose usage goes on where a checkpoint left it: the kernel counted on meanwhile. */
+/*
+ * The same for a job whose usage goes on where a checkpoint left it: the kernel counted on meanwhile. One that was found after
+ * the last checkpoint has no usage yet, and was made for the job.
+ */
 int groups_resume(Service *service, Job *job, const CgroupPlace *place);
 
-/* Takes in what the job's group says now. 0, or GROUPS_GONE: it was removed, and is closed; what was read before stays. */
+/*
+ * Takes in what the job's group says now. 0, or GROUPS_GONE: it was removed, then or earlier, and is closed; what was read before
+ * stays, and is cut unless the group was empty. Nothing, and 0, for a job that has none.
+ */
 enum {
         GROUPS_GONE = 1,
 };

@@ -21,7 +21,7 @@
 #include "util/scoped.h"
 
 typedef enum JobPhase {
-        JOB_PHASE_BEGINNING, /* queued for the store, not acked */
+        JOB_PHASE_BEGINNING, /* queued for the store, or about to be, not acked */
         JOB_PHASE_ACTIVE,
         JOB_PHASE_ENDING,    /* end queued for the store, not acked */
 } JobPhase;
@@ -60,6 +60,7 @@ struct Job {
         char note[160];
         sd_event_source *process; /* watches info.pid; NULL when nobody is watched */
         bool is_process_gone;     /* it was watched, or looked for, and is not there any more */
+        bool is_begin_due;        /* nobody waits for its begin, which the store could not take: queued at the next tick */
         bool is_announced;        /* somebody began it, who may say how it ended */
         bool is_group_vouched;    /* its group was named by an administrator or found: whoever is in it is in the job */
         bool is_empty;            /* nothing runs in its own group, or that was removed */

@@ -78,12 +78,10 @@ static int on_empty(Service *service, Job *job, const char *why) {
         return close_job(service, job);
 }
 
-/* What it counted since the last look is lost, unless it was empty then. */
+/* Whether anything was missed was judged when it was found to be gone. */
 static void note_removal(Job *job) {
-        if (!job->is_empty) {
-                job->is_usage_cut = true;
+        if (!job->is_empty && !job->ending)
                 note(job, "its cgroup was removed before its last counters were read: they end a sample earlier");
-        }
         job->is_empty = true;
 }
 
@@ -141,8 +139,11 @@ static int on_process_end(Service *service, Job *job) {
         int r;
 
         job->is_process_gone = true;
+        if (job->phase != JOB_PHASE_ACTIVE)
+                return 0; /* its end was said, and is on the way to the disk */
         if (job->cgroup && !job->is_empty) {
-                note(job, "the process that began it went away without an end; its numbers go on until its cgroup is empty");
+                if (!job->ending)
+                        note(job, "the process that began it went away without an end; its numbers go on until its cgroup is empty");
                 return 0;
         }
 
@@ -219,7 +220,36 @@ int lifecycle_watch(Service *service, Job *job) {
         return r < 0 ? r : watch_process(service, job);
 }
 
+static int put_begin(Service *service, Job *job) {
+        scoped(freep) char *progress = NULL;
+        scoped(freep) char *meter = NULL;
+        int r;
+
+        r = progress_format(job, NULL, 0, &progress);
+        if (r < 0)
+                return r;
+        r = meter_save(service->node.meter, service->node.boot_id, &meter);
+        if (r < 0)
+                return r;
+
+        return store_put_job_begin(service->store, &job->info, job->begin_realtime_ms, service->node.boot_id,
+                                   progress, meter, cookie_of_job(job, COOKIE_BEGIN));
+}
+
+/* Of a job that was found. Its group is read meanwhile: what it counted is stored when there is room, even if it is over. */
+static int put_begin_again(Service *service, Job *job) {
+        int r;
+
+        if (groups_glance(service, job) == GROUPS_GONE)
+                note_removal(job);
+        r = put_begin(service, job);
+        job->is_begin_due = r != 0;
+        return r < 0 ? r : 0;
+}
+
 static int tick_job(Service *service, Job *job) {
+        if (job->phase != JOB_PHASE_ACTIVE)
+                return job->is_begin_due ? put_begin_again(service, job) : 0;
         if (job->ending)
                 return is_waited_for(service, job) ? 0 : close_job(service, job);
         if (job->is_empty) /* while its begin was on the way to the disk */
@@ -233,8 +263,6 @@ int lifecycle_tick(Service *service) {
         for (Job *job = service->jobs.first; job; job = job->next) {
                 int r;
 
-                if (job->phase != JOB_PHASE_ACTIVE)
-                        continue;
                 r = tick_job(service, job);
                 if (r < 0)
                         return r;
@@ -316,22 +344,6 @@ static bool refuse_process(Service *service, const Request *request, Ticket tick
         return true;
 }
 
-static int put_begin(Service *service, Job *job) {
-        scoped(freep) char *progress = NULL;
-        scoped(freep) char *meter = NULL;
-        int r;
-
-        r = progress_format(job, NULL, 0, &progress);
-        if (r < 0)
-                return r;
-        r = meter_save(service->node.meter, service->node.boot_id, &meter);
-        if (r < 0)
-                return r;
-
-        return store_put_job_begin(service->store, &job->info, job->begin_realtime_ms, service->node.boot_id,
-                                   progress, meter, cookie_of_job(job, COOKIE_BEGIN));
-}
-
 /* In the table, with windows that begin now. place: of its own group, or NULL. 0, LIFECYCLE_REFUSED without that group, or < 0. */
 static int make_job(Service *service, const JobInfo *info, const CgroupPlace *place, bool is_fresh, Job **ret) {
         Job *job;
@@ -354,16 +366,6 @@ static int make_job(Service *service, const JobInfo *info, const CgroupPlace *pl
 
         r = groups_attach(service, job, place, is_fresh);
         return r == GROUPS_REFUSED ? LIFECYCLE_REFUSED : r;
-}
-
-/* Queues its begin, or takes it out of the table again. */
-static int put_or_remove(Service *service, Job *job) {
-        int r;
-
-        r = put_begin(service, job);
-        if (r != 0)
-                jobs_remove(&service->jobs, job);
-        return r;
 }
 
 int lifecycle_begin(Service *service, const Request *request, Ticket ticket) {
@@ -390,9 +392,11 @@ int lifecycle_begin(Service *service, const Request *request, Ticket ticket) {
         if (!job->cgroup && info->enclosure != ENCLOSURE_SUBREAPER)
                 job->info.enclosure = ENCLOSURE_NONE;
 
-        r = put_or_remove(service, job);
-        if (r != 0)
+        r = put_begin(service, job);
+        if (r != 0) {
+                jobs_remove(&service->jobs, job);
                 return r;
+        }
 
         job->ticket = ticket;
         job->has_ticket = true;
@@ -413,7 +417,9 @@ int lifecycle_begin_found(Service *service, const JobInfo *info, const CgroupPla
                 return r;
 
         job->is_group_vouched = true;
-        return put_or_remove(service, job);
+        r = put_begin(service, job);
+        job->is_begin_due = r == STORE_QUEUE_FULL;
+        return r < 0 ? r : 0;
 }
 
 /* An earlier job had the id, as a unit's is when it is started once more: the time tells them apart. */
@@ -446,6 +452,10 @@ int lifecycle_complete_begin(Service *service, Job *job, StoreOutcome outcome) {
         if (outcome == STORE_CONFLICT && !job->is_announced) {
                 r = begin_found_again(service, job);
                 return r < 0 ? r : 0;
+        }
+        if (!job->is_announced) {
+                job->is_begin_due = true;
+                return 0;
         }
         if (outcome == STORE_CONFLICT)
                 answer_job(service, job, STATUS_INVALID, "an earlier job had this id: every job needs its own");

@@ -15,8 +15,8 @@ int lifecycle_begin(Service *service, const Request *request, Ticket ticket);
 int lifecycle_end(Service *service, const Request *request, Ticket ticket);
 
 /*
- * Begins a job that nobody announced; its group was made for it. 0: its row is on the way; LIFECYCLE_REFUSED: a limit is reached, or
- * the group is gone already; STORE_QUEUE_FULL; or < 0.
+ * Begins a job that nobody announced; its group was made for it. 0: its row is on the way, or will be when the store can take it;
+ * LIFECYCLE_REFUSED: a limit is reached, or the group is gone already; or < 0.
  */
 enum {
         LIFECYCLE_REFUSED = 2,
@@ -38,7 +38,10 @@ int lifecycle_watch_group(Service *service, Job *job);
 /* Something has changed in a job's group: reads it, and finds out whether it is empty, or removed. 0 or < 0. */
 int lifecycle_look_at_group(Service *service, Job *job);
 
-/* At each tick: reads the groups; closes those that have been empty for long enough. 0 or < 0. */
+/*
+ * At each tick: reads the groups; begins those that were found while the store could not take them; closes those that
+ * have been empty for long enough. 0 or < 0.
+ */
 int lifecycle_tick(Service *service);
 /* Closes those whose processes are gone and whose end the store could not take before. 0 or < 0. */
 int lifecycle_sweep(Service *service);

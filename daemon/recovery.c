@@ -118,7 +118,7 @@ static int go_on(Service *service, const StoreRecoveredJob *recovered, const Pro
 
         r = lifecycle_watch(service, job);
         if (r == LIFECYCLE_GONE)
-                job->is_process_gone = true; /* the first sweep closes it, unless its group goes on */
+                job->is_process_gone = job->cgroup; /* which goes on; without one the first sweep closes the job */
         return r < 0 ? r : 0;
 }
 

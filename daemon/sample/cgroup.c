@@ -81,6 +81,43 @@ static int open_either(int dir_fd, const char *name, const char *other_name, int
         return open_file(dir_fd, other_name, ret_fd);
 }
 
+/* One call: the kernel hands out all of such a file at once, if there is room. 0, or an errno. */
+static int read_text(int fd, char *text, size_t n_max) {
+        ssize_t n;
+
+        do
+                n = pread(fd, text, n_max - 1, 0);
+        while (n < 0 && errno == EINTR);
+
+        if (n < 0)
+                return errno;
+        if ((size_t)n == n_max - 1)
+                return EFBIG;
+        text[n] = '\0';
+        return 0;
+}
+
+/*
+ * Several kernels (6.1 is one) count v1's I/O only where it is throttled, and say 0 otherwise. A machine has read from its
+ * disks before it runs jobs: where not even the root has counted anything, nothing is counted.
+ */
+static bool is_io_counted(CgroupTree *tree) {
+        char *text = cgroup_tree_text(tree), path[CGROUP_PATH_MAX];
+        scoped(closep) int dir_fd = -1, fd = -1;
+        const char *p = text, *fault;
+        bool has_any = false;
+        CgroupIo io;
+
+        if (cgroup_tree_path(tree, HIERARCHY_BLKIO, "", path) != 0 || cgroup_tree_open(tree, HIERARCHY_BLKIO, path, &dir_fd) != 0 ||
+            open_either(dir_fd, files[CGROUP_FILE_V1_IO_BYTES].name, files[CGROUP_FILE_V1_IO_BYTES].other_name, &fd) != 0 ||
+            fd < 0 || read_text(fd, text, CGROUP_TEXT_MAX) != 0)
+                return true;
+
+        while (!has_any && cgroup_io_next(CGROUP_FILE_V1_IO_BYTES, &p, &io, &fault) == 0)
+                has_any = io.read_bytes > 0 || io.write_bytes > 0;
+        return has_any;
+}
+
 static int open_files(Cgroup *cgroup, int dir_fd, Hierarchy hierarchy) {
         int r;
 
@@ -104,7 +141,7 @@ static int open_hierarchies(Cgroup *cgroup, const CgroupPlace *place) {
                 const char *path = cgroup_place_path(place, h);
                 scoped(closep) int dir_fd = -1;
 
-                if (!cgroup_place_is_own(place, h))
+                if (!cgroup_place_is_own(place, h) || (h == HIERARCHY_BLKIO && !is_io_counted(cgroup->tree)))
                         continue;
                 r = cgroup_tree_open(cgroup->tree, h, path, &dir_fd);
                 if (r == CGROUP_GONE && h != cgroup_place_main(place))
@@ -170,22 +207,6 @@ Cgroup *cgroup_free(Cgroup *cgroup) {
 }
 
 /* --- reading ------------------------------------------------------------------------------------ */
-
-/* One call: the kernel hands out all of such a file at once, if there is room. 0, or an errno. */
-static int read_text(int fd, char *text, size_t n_max) {
-        ssize_t n;
-
-        do
-                n = pread(fd, text, n_max - 1, 0);
-        while (n < 0 && errno == EINTR);
-
-        if (n < 0)
-                return errno;
-        if ((size_t)n == n_max - 1)
-                return EFBIG;
-        text[n] = '\0';
-        return 0;
-}
 
 /*
  * A file says ENODEV when its group was removed, and also when the controller was switched off for it, which v2 can do

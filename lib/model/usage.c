@@ -145,6 +145,7 @@ void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh) {
         *usage = (Usage){ .begin = *sample, .last = *sample, .is_fresh = is_fresh };
 
         if (is_fresh) {
+                usage->unseen_us = cgroup_sample_has(sample, CGROUP_CPU) ? sample->usage_us : 0;
                 for (size_t i = 0; i < N_ELEMENTS(fields); i++)
                         if (fields[i].kind == FIELD_COUNTER)
                                 *field_of(&usage->begin, &fields[i]) = 0;
@@ -294,7 +295,8 @@ static void put_cpu_shares(double used_s, double elapsed_s, double given, Qualit
 
 static void put_cpu(const Usage *usage, uint32_t n_node_cpus, UsageSet *ret) {
         double elapsed_s = (double)(usage->last.boottime_ns - usage->begin.boottime_ns) / (double)NS_PER_S;
-        double used_s = (double)counted(usage, offsetof(CgroupSample, usage_us)) / 1e6;
+        uint64_t used_us = counted(usage, offsetof(CgroupSample, usage_us));
+        double used_s = (double)(used_us > usage->unseen_us ? used_us - usage->unseen_us : 0) / 1e6;
         Quality quality = exactness(usage, CGROUP_CPU);
 
         put_cpu_shares(used_s, elapsed_s, cpus_given(&usage->last, n_node_cpus), quality, ret);
@@ -444,6 +446,7 @@ int usage_format(const Usage *usage, char **ret) {
         words_put_u64(&text, "memory_max_bytes", usage->memory_max_bytes);
         words_put_u64(&text, "pids_max", usage->pids_max);
         words_put_u64(&text, "is_fresh", usage->is_fresh);
+        words_put_u64(&text, "unseen_us", usage->unseen_us);
         put_parts("parts", usage->seen, &text);
         buffer_puts(&text, "\n" TEXT_END "\n");
 
@@ -534,6 +537,8 @@ static int parse_seen(const char *text, Usage *usage) {
                         r = word_u64(&word, &usage->pids_max);
                 else if (word_is(&word, "is_fresh"))
                         r = parse_bool_word(&word, &usage->is_fresh);
+                else if (word_is(&word, "unseen_us"))
+                        r = word_u64(&word, &usage->unseen_us);
                 else if (word_is(&word, "parts"))
                         usage->seen = word_parts(&word);
                 if (r != 0)

@@ -66,6 +66,7 @@ typedef struct Usage {
         CgroupSample last;         /* what it lacks is as it was seen before */
         double cpu_max;            /* CPUs, highest between two samples at least METER_OBSERVATION_MIN_NS apart */
         bool has_cpu_max;
+        uint64_t unseen_us;        /* CPU time from before the first sample: of the job, but not of the time since */
         CgroupSample cpu_base;     /* CPU and time where the interval of the next such reading began, nothing else */
         uint64_t memory_max_bytes; /* highest memory.current seen */
         uint64_t pids_max;
@@ -83,8 +84,8 @@ void usage_advance(Usage *usage, const CgroupSample *sample);
  * Totals are exact when both samples have the part. A part that no sample ever had is not enabled; one that is missing at begin
  * or end is of an unknown source. Memory's peak is the kernel's own where
  * it can be told to be the job's: the group was made for it, or the kernel's peak rose since. Else it is the highest of the
- * samples. What is per time is too short in no time at all. A usage that never began, or whose last sample is
- * of another boot, is lost.
+ * samples. What the job used before the first sample is in the totals, not in what is per time. What is per time is too
+ * short in no time at all. A usage that never began, or whose last sample is of another boot, is lost.
  */
 void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memory_bytes, UsageSet *ret);
 

@@ -97,7 +97,6 @@ Type=exec
 ExecStart=/usr/local/sbin/agent
 StandardOutput=journal+console
 UNIT
-        # What a command leaves in the background is not to end with the agent's next one: it does not end.
 }
 
 # A clean slate: nothing enabled but the agent, nothing asked at the console, nothing kept of the log.
@@ -126,7 +125,7 @@ fetch_kernel() {
                 package=$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends: linux-image-/ { print $2; exit }')
         fi
         [ -n "$package" ] || die "no package linux-image-cloud-amd64"
-        ( cd "$1" && apt-get -qq download "$package" && dpkg-deb --fsys-tarfile linux-image-*.deb |
+        ( cd "$1" && apt-get -qq -o APT::Sandbox::User=root download "$package" && dpkg-deb --fsys-tarfile linux-image-*.deb |
                 tar -x --wildcards './boot/vmlinuz-*' && mv boot/vmlinuz-* vmlinuz && rm -rf boot linux-image-*.deb ) >&2
 }
 
@@ -170,7 +169,12 @@ fi
 
 # --- the boot ------------------------------------------------------------------------------------------
 
-work=$(mktemp -d /tmp/boot-vm.XXXXXX)
+# What was killed could not remove its directory.
+for left in /tmp/boot-vm.*.*; do
+        left_pid=${left#/tmp/boot-vm.}
+        kill -0 "${left_pid%%.*}" 2>/dev/null || rm -rf --one-file-system "$left"
+done
+work=$(mktemp -d "/tmp/boot-vm.$$.XXXXXX")
 qemu=''
 cleanup() {
         [ -z "$qemu" ] || kill -KILL "$qemu" 2>/dev/null || :

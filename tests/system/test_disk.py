@@ -6,6 +6,7 @@ import unittest
 
 import harness
 from harness import wait_for
+from test_job_groups import Group
 
 CONFIG = "[sampling]\ninterval = 100ms\n"
 
@@ -110,6 +111,31 @@ class Disk(harness.TestCase):
         self.assertEqual([(p["index"], p["name"]) for p in found], list(enumerate(phases + ["last"])))
         for before, after in zip(found, found[1:]):
             self.assertEqual(before["end_ms"], after["begin_ms"])
+
+    def test_a_job_that_is_found_on_a_full_disk_is_stored_when_there_is_space(self):
+        top = Group()
+        self.addCleanup(top.remove)
+        config = CONFIG + f"[jobs]\nlinger = 0\n[patterns]\nother = /{top.path.name}/job_{{job}}\nslurm =\nslurm_v1 =\n"
+        directory, filler = self.small_disk()
+        daemon = self.daemon(config, args=["--state", directory])
+        self.assertEqual(daemon.wait_tick()["perfd_store_writable"], 0)
+
+        runs, over = (Group(name=name, parent=top) for name in ("job_runs", "job_over"))
+        for group in (runs, over):
+            self.addCleanup(group.remove)
+            group.used(group.start(cpu_seconds=0.1))
+        wait_for(lambda: daemon.metrics()["perfd_cgroups_found_total"] == 2, "both to be found")
+        daemon.wait_tick() # which reads both
+        truth = {"runs": runs.cpu_seconds(), "over": over.cpu_seconds()}
+        over.remove()
+        filler.unlink()
+
+        wait_for(lambda: daemon.metrics()["perfd_jobs_running"] == 1, "the one to run and the other to be over")
+        for job, state in (("runs", "running"), ("over", "finished")):
+            found = wait_for(lambda: (r := daemon.get(f"/api/v1/jobs/{job}")).status == 200 and r.json["state"] == state and r.json,
+                             f"job {job} to be {state}")
+            used = next(m for m in found["metrics"] if m["key"] == "job_cpu_seconds")
+            self.assertAlmostEqual(used["value"], truth[job], delta=0.02)
 
     @staticmethod
     def mark_request(client, name):

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 import unittest
 import uuid
 
@@ -243,6 +244,23 @@ class Ends(GroupTest):
         self.assertEqual(used["quality"], "sampled")
         self.assertIn("cgroup was removed", job["note"])
 
+    def test_a_group_that_is_found_gone_at_a_mark_ends_its_job(self):
+        hierarchy = types.SimpleNamespace(path=pathlib.Path("/sys/fs/cgroup/cpuacct")) # which tells of nothing by itself
+        if not os.access(hierarchy.path / "cgroup.procs", os.W_OK):
+            self.skipTest("no cgroup v1 hierarchy in which this user may make groups")
+        daemon, group = self.daemon(self.CONFIG.replace("100ms", "2s")), self.group(parent=hierarchy)
+        with daemon.client() as client:
+            self.assert_status(self.begin(client, "job", group.start()), "OK")
+            self.assertEqual(wait_for(lambda: daemon.get("/api/v1/jobs/job").json["cgroup"], "its cgroup"),
+                             "cpuacct:/" + group.path.name)
+            group.remove()
+            request = client.request()
+            request.mark.job, request.mark.name = "job", "late"
+            self.assert_status(client.call(request), "OK")
+        job = self.wait_state(daemon, "job", "interrupted")
+        self.assertEqual(self.metric(job, "job_cpu_seconds")["quality"], "sampled")
+        self.assertIn("cgroup was removed", job["note"])
+
     def test_a_job_outlives_the_process_that_began_it(self):
         daemon, group = self.daemon(self.CONFIG), self.group()
         with daemon.client() as client:
@@ -421,6 +439,22 @@ class Found(GroupTest):
         job = self.job(daemon, "19")
         self.assertEqual((job["name"], job["enclosure"], job["state"]), ("named", "found", "finished"))
         self.assertAlmostEqual(self.metric(job, "job_cpu_seconds")["value"], truth, places=6)
+
+    def test_a_group_that_was_found_after_the_last_checkpoint_is_the_jobs_from_its_making(self):
+        top = self.group()
+        daemon = self.daemon(self.config(top, linger="1h"))
+        with daemon.client() as client:
+            self.assert_status(client.begin("20"), "OK")
+            group = self.group(name="job_20", parent=top)
+            process = group.start(cpu_seconds=0.2)
+            group.used(process)
+            wait_for(lambda: self.job(daemon, "20")["cgroup"], "its cgroup")
+        daemon.kill()
+        daemon.start()
+        with daemon.client() as client:
+            self.assert_status(client.end("20", 0), "OK")
+        used = self.metric(self.job(daemon, "20"), "job_cpu_seconds")
+        self.assertAlmostEqual(used["value"], group.cpu_seconds(), delta=0.02)
 
     def test_steps_whose_groups_follow_one_another_are_one_job(self):
         top = self.group()

@@ -161,6 +161,26 @@ class Inspections(Import):
             self.assertCountEqual([row["document"]["@result"]["elapsed"] for row in self.stored(name)],
                                   [document["@result"]["elapsed"] for document in printed])
 
+    @unittest.skipUnless((FIXTURES / "thoth").is_dir(), "what Amun wrote is not there (PERFD_FIXTURES)")
+    def test_statistics_of_real_batches_are_pandas(self):
+        keys = {"mean": "mean", "median": "median", "sd": "std_ddof1", "standard_error": "std_error", "min": "min", "max": "max",
+                "q1": "q1_linear", "q3": "q3_linear", "iqr": "iqr", "cov": "cov", "covm": "covm", "skew": "skew_pandas", "n": "n"}
+        golden = json.loads((FIXTURES / "thoth" / "golden_batch_statistics.json").read_text())
+        done = json.loads(self.perfctl("import", "inspection", "--json", *(FIXTURES / "thoth" / name for name in golden)).stdout)
+        for inspection in done["inspections"]:
+            expected = golden[inspection["inspection"]]
+            batch = self.running.get(f"/api/v1/batches/{inspection['batch']}").json
+            self.assertEqual((batch["name"], batch["component"], batch["n"], batch["n_failed"]),
+                             (expected["name"], expected["component"], expected["n"], 0))
+            for column, values in expected["stats"].items():
+                got = batch["statistics"][column]
+                for ours, theirs in keys.items():
+                    with self.subTest(f"{inspection['inspection']} {column} {ours}"):
+                        if values[theirs] is None:
+                            self.assertIsNone(got[ours])
+                        else:
+                            self.assertAlmostEqual(got[ours], values[theirs], delta=1e-9 * max(1, abs(values[theirs])))
+
 
 if __name__ == "__main__":
     unittest.main()

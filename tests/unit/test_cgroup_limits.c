@@ -1,4 +1,4 @@
-/* Limits of groups above, and what is read how often. */
+/* Limits of groups above, what is read how often, and what a kernel does not count. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +17,7 @@
 #define NOW (1000 * NS_PER_S)
 #define PART(part) (1U << CGROUP_##part)
 #define CPU_V1 "sys/fs/cgroup/cpu,cpuacct/slurm/"
+#define BLKIO_V1 "sys/fs/cgroup/blkio/"
 #define MEMORY_V1 "sys/fs/cgroup/memory/slurm/"
 #define SLICE "sys/fs/cgroup/system.slice/"
 #define JOB SLICE "slurmstepd.scope/job_42/"
@@ -133,6 +134,32 @@ static void v1_has_limits_by_hierarchy(void **state) {
         bench_end(&bench);
 }
 
+/* --- what a kernel does not count --------------------------------------------------------------- */
+
+/* A group of v1 whose own files say nothing, by the root's. */
+static uint32_t io_of(const char *root_text) {
+        uint32_t have;
+        Bench bench;
+
+        bench_begin(&bench, "cgroup-v1", 100);
+        cgroup_free(bench.cgroup);
+        tree_write(bench.root, BLKIO_V1 "slurm/uid_1000/job_42/blkio.throttle.io_service_bytes_recursive", "Total 0\n");
+        tree_write(bench.root, BLKIO_V1 "slurm/uid_1000/job_42/blkio.throttle.io_serviced_recursive", "Total 0\n");
+        tree_write(bench.root, BLKIO_V1 "blkio.throttle.io_service_bytes_recursive", root_text);
+        assert_int_equal(cgroup_open(&bench.cgroup, bench.tree, &bench.place), 0);
+        have = read_whole(&bench).have;
+        bench_end(&bench);
+        return have & PART(IO);
+}
+
+static void io_that_v1_does_not_count_is_absent_rather_than_none(void **state) {
+        (void)state;
+        assert_int_equal(io_of("259:0 Read 0\n259:0 Write 0\n259:0 Total 0\nTotal 0\n"), 0);
+        assert_int_equal(io_of("Total 0\n"), 0);
+        assert_int_equal(io_of("8:0 Read 0\n8:0 Write 0\n259:0 Read 4096\n259:0 Write 0\nTotal 4096\n"), PART(IO));
+        assert_int_equal(io_of("8:0 Read 0\n8:0 Write 512\nTotal 512\n"), PART(IO));
+}
+
 /* --- how often ---------------------------------------------------------------------------------- */
 
 static void a_glance_has_what_is_counted_and_leaves_the_dear_things(void **state) {
@@ -233,6 +260,7 @@ int main(void) {
                 cmocka_unit_test(the_least_limit_up_to_the_root_counts),
                 cmocka_unit_test(a_group_without_controllers_has_the_limits_of_those_above),
                 cmocka_unit_test(v1_has_limits_by_hierarchy),
+                cmocka_unit_test(io_that_v1_does_not_count_is_absent_rather_than_none),
                 cmocka_unit_test(a_glance_has_what_is_counted_and_leaves_the_dear_things),
                 cmocka_unit_test(what_is_dear_is_read_anew_after_its_interval),
                 cmocka_unit_test(groups_that_were_opened_together_take_turns),

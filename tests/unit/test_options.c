@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "client/command.h"
+#include "client/nearest.h"
 #include "client/options.h"
 #include "util/clock.h"
 #include "util/scoped.h"

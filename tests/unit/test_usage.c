@@ -85,6 +85,25 @@ static void all_that_a_group_made_for_the_job_has_counted_is_the_jobs(void **sta
         assert_usage(&set, USAGE_WRITE_BYTES, 4096, QUALITY_EXACT);
 }
 
+static void what_was_used_before_the_first_sample_is_not_of_the_time_since(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        usage_begin(&usage, &now, true); /* seven CPU seconds, and nobody knows over what time */
+        now.boottime_ns += 2 * SECOND;
+        now.usage_us += 1000000;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+
+        assert_usage(&set, USAGE_CPU_SECONDS, 8, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_MEAN, 0.5, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_MAX, 0.5, QUALITY_SAMPLED);
+        assert_usage(&set, USAGE_CPU_RATIO, 0.5 / NODE_CPUS, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_UNUSED, 2 * NODE_CPUS - 1, QUALITY_EXACT);
+}
+
 static void the_peak_is_not_below_the_mean(void **state) {
         CgroupSample now = sample_of_all();
         UsageSet set;
@@ -517,6 +536,7 @@ int main(void) {
                 cmocka_unit_test(totals_are_what_was_counted_between_begin_and_end),
                 cmocka_unit_test(a_job_of_50_ms_is_exact_and_has_no_peak_of_cpu),
                 cmocka_unit_test(all_that_a_group_made_for_the_job_has_counted_is_the_jobs),
+                cmocka_unit_test(what_was_used_before_the_first_sample_is_not_of_the_time_since),
                 cmocka_unit_test(the_peak_is_not_below_the_mean),
                 cmocka_unit_test(what_was_cut_is_at_least_so_much),
                 cmocka_unit_test(in_no_time_nothing_is_per_time),

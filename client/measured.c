@@ -1,0 +1,115 @@
+#include "client/measured.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/id.h"
+#include "client/object.h"
+#include "client/say.h"
+#include "util/clock.h"
+
+void measured_deinit(Measured *measured) {
+        free(measured->items);
+        arena_deinit(&measured->arena);
+}
+
+static void speak_of_none(const Capture *capture, const JsonError *error) {
+        if (capture->is_too_long)
+                say("No indicator was submitted: the output is longer than %u KiB", CAPTURE_BYTES_MAX / 1024);
+        else if (error->line > 0)
+                say("No indicator was submitted: output:%u:%u: %s", error->line, error->column, error->text);
+        else
+                say("No indicator was submitted: the output has no JSON object with @result");
+}
+
+/* What a run that failed has printed counts as far as it keeps to the rules of any document. */
+static int take_document(const Value *document, const char *sha256, Arena *arena, Submission *item, Complaint *complaint) {
+        int r = 0;
+
+        if (submission_has_failed(item))
+                return indicator_from_failed_run(document, "", "", STRING_MAX_BYTES, &item->indicator, complaint);
+
+        if (sha256)
+                r = object_complete(document, "version", sha256, arena, &document);
+        return r == 0 ? indicator_from_value(document, STRING_MAX_BYTES, &item->indicator, complaint) : r;
+}
+
+/* The documents that are indicators; the others are spoken of. */
+static int take_documents(Measured *measured, const MeasuredPlan *plan, const Submission *common, const Value *const *documents, size_t n) {
+        const char *sha256 = plan->place->has_script ? plan->place->script.sha256 : NULL;
+        Complaint complaint;
+        int r;
+
+        for (size_t i = 0; i < n; i++) {
+                Submission *item = &measured->items[measured->n_items];
+
+                *item = *common;
+                r = take_document(documents[i], sha256, &measured->arena, item, &complaint);
+                if (r == INDICATOR_INVALID) {
+                        say("An indicator in the output was not submitted: %s%s%s", complaint.path, complaint.path[0] ? ": " : "",
+                            complaint.text);
+                        continue;
+                }
+                if (r == 0)
+                        r = result_id_make(item->time_ms, item->id);
+                if (r < 0)
+                        return r;
+                measured->n_items++;
+        }
+        return 0;
+}
+
+static int take_nothing(Measured *measured, const Submission *common) {
+        measured->items[0] = *common;
+        measured->n_items = 1;
+        measured->is_unnamed = true;
+        return result_id_make(common->time_ms, measured->items[0].id);
+}
+
+int measured_read(Measured *ret, const MeasuredPlan *plan, const Capture *capture, const RunFacts *facts, int exit_status,
+                  uint32_t index) {
+        Submission common = {
+                .job = plan->job,
+                .time_ms = facts->end_realtime_ns / NS_PER_MS,
+                .has_exit_status = true,
+                .exit_status = exit_status,
+                .has_batch = plan->has_batch,
+                .batch_index = plan->has_batch ? index : 0,
+        };
+        const Value *documents[CAPTURE_DOCUMENTS_MAX];
+        JsonError error;
+        size_t n;
+        int r;
+
+        *ret = (Measured){};
+        memcpy(common.batch, plan->batch, sizeof(common.batch));
+        r = arena_init(&ret->arena, 2 * json_arena_size(capture->text.n) + RUN_RECORD_ARENA_BYTES);
+        if (r == 0)
+                r = capture_find(capture, &ret->arena, documents, &n, &error);
+        if (r == 0 && n == 0 && !(plan->is_wanted && exit_status != 0)) {
+                if (plan->is_wanted)
+                        speak_of_none(capture, &error);
+                return 0;
+        }
+        if (r == 0)
+                r = run_record_make(plan->place, facts, &ret->arena, &common.run);
+        if (r < 0)
+                return r;
+
+        ret->items = calloc(n > 0 ? n : 1, sizeof(*ret->items));
+        if (!ret->items)
+                return -ENOMEM;
+        r = take_documents(ret, plan, &common, documents, n);
+        return r == 0 && ret->n_items == 0 && plan->is_wanted && exit_status != 0 ? take_nothing(ret, &common) : r;
+}
+
+bool measured_name(Measured *measured, const char *name, const char *component) {
+        Complaint complaint;
+
+        if (indicator_from_failed_run(NULL, name, component ?: "", STRING_MAX_BYTES, &measured->items[0].indicator, &complaint) != 0)
+                return false;
+
+        measured->is_unnamed = false;
+        return true;
+}

@@ -1,0 +1,12 @@
+#pragma once
+
+/* Nearest: which of the words that there are was probably meant */
+
+#include <stddef.h>
+
+#define NEAREST_WORD_MAX 32U /* longer ones are like no other */
+
+/* Like strcmp() in what it returns 0 for: insertions, deletions, replacements and swaps between two words. */
+unsigned words_distance(const char *a, const char *b);
+/* The word of n that was probably meant, or NULL. */
+const char *words_nearest(const char *word, const char *const *words, size_t n);

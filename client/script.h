@@ -1,0 +1,26 @@
+#pragma once
+
+/*
+ * Script: the file that a command runs
+ *
+ * A command is a script when its own file begins with #!, or when it is an interpreter's and the first word that is no option
+ * is a file. What is a program, and what stands in the command line itself, has no file to tell versions by.
+ */
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "util/sha256.h"
+
+#define SCRIPT_BYTES_MAX (16U * 1024U * 1024U)
+
+typedef struct Script {
+        char origin[PATH_MAX];
+        char sha256[SHA256_TEXT_MAX];
+} Script;
+
+/* False when the command runs none, or it cannot be read. path: as in $PATH. */
+bool script_find(char *const *command, const char *path, Script *ret);
+
+/* "matmul" of /opt/bench/matmul.py: what something that did not say its name is called. Cut to n_ret. */
+void script_base_name(const char *file, char *ret, size_t n_ret);

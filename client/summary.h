@@ -1,0 +1,32 @@
+#pragma once
+
+/*
+ * Summary: how much the numbers differ that the runs of a batch found
+ */
+
+#include <stddef.h>
+
+#include "model/indicator.h"
+#include "util/buffer.h"
+
+#define SUMMARY_SERIES_MAX 64U
+
+typedef struct SummarySeries {
+        char *name, *component, *key; /* owned */
+        double *values;               /* owned */
+        size_t n, n_allocated;
+} SummarySeries;
+
+typedef struct Summary {
+        SummarySeries series[SUMMARY_SERIES_MAX];
+        size_t n;
+        size_t n_left_out; /* numbers beyond SUMMARY_SERIES_MAX series */
+} Summary;
+
+void summary_deinit(Summary *summary);
+
+/* The numbers at the top of its @result. 0 or -ENOMEM. */
+int summary_add(Summary *summary, const Indicator *indicator);
+
+/* A line for each indicator, and below it one for each number: n, median and coefficient of variation. Sorts the values. */
+void summary_write(Summary *summary, Buffer *out);

@@ -1,0 +1,202 @@
+"""Jobs' own numbers with every controller: in version 2 of control groups, in version 1, and with both. See vm_jobs."""
+
+import re
+import unittest
+
+import vm
+from harness import IS_SANITIZED, wait_for
+from vm_jobs import DISK_FILE, MIB, ROOT_GROUP, TICK_S, Everywhere, Jobs, patient
+
+
+@unittest.skipIf(vm.why_not(), vm.why_not())
+class Unified(Everywhere, unittest.TestCase):
+    """Version 2 alone."""
+
+    KERNEL = "cgroup_no_v1=all"
+
+    @classmethod
+    def prepare(cls):
+        cls.machine.run(f"cd {ROOT_GROUP} && mkdir jobs above bare && all='+cpu +cpuset +io +memory +pids' && "
+                        "echo $all >cgroup.subtree_control && echo $all >jobs/cgroup.subtree_control && "
+                        "echo $all >above/cgroup.subtree_control")
+
+    @patient
+    def test_a_group_that_is_gone_with_its_work_says_what_it_knows(self):
+        """systemd removes the group of a service as soon as it is empty: who is first differs."""
+        for i in [next(self.NUMBERS) for _ in range(3)]:
+            done = self.machine.run(f"systemd-run --wait --unit=job-gone{i} work burn 0.3 1")
+            seconds, unit = re.search(r"CPU time consumed: ([\d.]+)(s|ms)$", done, re.M).groups()
+            consumed = float(seconds) / (1000 if unit == "ms" else 1)
+            shown = self.end(f"gone{i}")
+            used = self.metric(shown, "job_cpu_seconds")
+            if used["quality"] == "exact":
+                self.assert_near(used["value"], consumed, TICK_S)
+            else:
+                self.assertLess(used["value"], consumed + TICK_S)
+                self.assertIn("cgroup was removed", shown["note"])
+
+    def test_a_group_that_is_removed_between_two_looks_has_the_last_numbers(self):
+        job = self.make("removed")
+        self.machine.run(f"setsid work --in {ROOT_GROUP}/jobs/{job} burn 60 1 >/dev/null 2>&1 &")
+        # Until it has been looked at once; then nobody looks.
+        seen = wait_for(lambda: (shown := self.show(job)) and next(
+            (m["value"] for m in shown["metrics"] if m["key"] == "job_cpu_seconds" and m["value"] > 0.5), None), "numbers")
+        self.machine.run(f"cd {ROOT_GROUP}/jobs && kill -STOP $(systemctl show -P MainPID perfd.service) && echo 1 >{job}/cgroup.kill && "
+                         f"until rmdir {job} 2>/dev/null; do :; done; kill -CONT $(systemctl show -P MainPID perfd.service)")
+        shown = self.end(job)
+        used = self.metric(shown, "job_cpu_seconds")
+        self.assertEqual(used["quality"], "sampled")
+        self.assertGreaterEqual(used["value"], seen)
+        self.assertIn("cgroup was removed", shown["note"])
+
+    @patient
+    def test_groups_below_are_the_jobs_as_well(self):
+        job = self.make("nested")
+        output = self.machine.run(f"cd {ROOT_GROUP}/jobs/{job} && mkdir -p a/b c && (work --in a/b burn 0.8 1 & "
+                                  f"work --in c burn 0.4 1 + write {DISK_FILE} 4; wait)")
+        shown = self.end(job)
+        self.assert_cpu(shown, job, sum(int(us) for us in re.findall(r"cpu_us=(\d+)", output)) / 1e6, 2)
+        self.assert_near(self.exact(shown, "job_io_written_bytes"), 4 * MIB)
+        for below in ("a", "b", "c"):
+            self.assertIsNone(self.show(below), "it is no job")
+
+    def test_limits_of_groups_above_are_the_jobs(self):
+        self.machine.run(f"cd {ROOT_GROUP}/above && echo {100 * MIB} >memory.max && echo '150000 100000' >cpu.max")
+        job = self.make("limited", parent="above", memory_max=200 * MIB)
+        self.work(job, "burn 0.3 1", parent="above")
+        shown = self.end(job)
+        self.assertEqual(self.exact(shown, "job_memory_limit_bytes"), 100 * MIB)
+        self.assertEqual(self.exact(shown, "job_cpus_given"), 1.5)
+        # Of whose throttling this group's file says nothing.
+        self.assertIn("job_cpu_throttled_ratio", [a["key"] for a in shown["absent"]])
+
+    @patient
+    def test_a_cpuset_is_what_was_given(self):
+        job = self.make("pinned", cpuset_cpus="1")
+        used = self.work(job, "burn 0.5 2")
+        shown = self.end(job)
+        self.assertEqual(self.exact(shown, "job_cpus_given"), 1)
+        self.assert_cpu(shown, job, used, 3)
+        # Two on one: one of them always waits.
+        self.assertGreater(self.exact(shown, "job_psi_cpu_some_seconds"), 0.4)
+
+    def test_pressure_is_the_kernels(self):
+        """Four on two CPUs: some always wait."""
+        job = self.make("pressure")
+        self.work(job, "burn 0.4 4")
+        shown = self.end(job)
+        for resource, kinds in (("cpu", ("some",)), ("memory", ("some", "full")), ("io", ("some", "full"))):
+            text = self.machine.run(f"cat {ROOT_GROUP}/jobs/{job}/{resource}.pressure")
+            for kind in kinds:
+                total_us = int(re.search(rf"^{kind} .*total=(\d+)$", text, re.M)[1])
+                self.assert_near(self.exact(shown, f"job_psi_{resource}_{kind}_seconds"), total_us / 1e6, 1e-6)
+        self.assertGreater(self.exact(shown, "job_psi_cpu_some_seconds"), 0.1)
+
+    @patient
+    def test_without_controllers_there_is_a_reason_in_place_of_a_number(self):
+        job = self.make("bare", parent="bare")
+        used = self.work(job, "burn 0.2 1", parent="bare")
+        shown = self.end(job)
+        self.assert_cpu(shown, job, used, parent="bare")
+        reasons = {a["key"]: a["reason"] for a in shown["absent"] if a["scope"] == "job"}
+        for key in ("job_memory_peak_bytes", "job_io_written_bytes", "job_pids_peak", "job_oom_kills", "job_cpu_throttled_seconds"):
+            self.assertIn("not enabled", reasons[key])
+
+    def test_page_cache_that_is_held_down_counts(self):
+        job = self.make("high", memory_high=16 * MIB)
+        self.work(job, f"buffer {DISK_FILE}3 40")
+        events = self.kernel(job, "memory.events")
+        shown = self.end(job)
+        self.assertGreater(events["high"], 0)
+        self.assertEqual(self.exact(shown, "job_memory_high_events"), events["high"])
+        self.assert_near(self.exact(shown, "job_io_written_bytes"), 40 * MIB)
+        for key in ("job_psi_memory_some_seconds", "job_psi_memory_full_seconds", "job_psi_io_some_seconds", "job_psi_io_full_seconds"):
+            self.exact(shown, key)
+
+    @patient
+    def test_perfctl_run_makes_a_scope_that_counts_everything(self):
+        job = f"scoped{next(self.NUMBERS)}"
+        done = self.machine.run(f"echo $BASHPID >{ROOT_GROUP}/cgroup.procs; perfctl run -j {job} -- work burn 0.5 1 + write {DISK_FILE}4 6")
+        used = int(re.search(r"cpu_us=(\d+)", done)[1]) / 1e6
+        shown = self.show(job)
+        self.assertEqual((shown["state"], shown["enclosure"]), ("finished", "scope"))
+        # perfctl itself is in it, from before the begin until its last word.
+        self.assertGreaterEqual(self.exact(shown, "job_cpu_seconds"), used)
+        self.assertLess(self.exact(shown, "job_cpu_seconds"), used + 0.3)
+        self.assert_near(self.exact(shown, "job_io_written_bytes"), 6 * MIB)
+        self.assertGreater(self.exact(shown, "job_memory_peak_bytes"), MIB)
+        # All is told, but a limit that nobody set; systemd switches the cpu controller on for who has one.
+        absent = {a["key"] for a in shown["absent"] if a["scope"] == "job"}
+        self.assertEqual(absent - {"job_cpu_throttled_seconds", "job_cpu_throttled_ratio"}, {"job_memory_limit_bytes"})
+
+    def test_perfctl_run_in_a_delegated_service_has_the_services_limits(self):
+        self.machine.run("systemd-run --quiet --pipe --wait --unit=delegated -p Delegate=yes -p MemoryMax=64M -p CPUQuota=150% "
+                         "perfctl run -j delegated -- work burn 0.2 1")
+        shown = self.show("delegated")
+        self.assertEqual((shown["state"], shown["enclosure"]), ("finished", "cgroup"))
+        self.assertIn("/delegated.service/", shown["cgroup"])
+        self.assertEqual(self.exact(shown, "job_memory_limit_bytes"), 64 * MIB)
+        self.assertEqual(self.exact(shown, "job_cpus_given"), 1.5)
+        self.assertGreater(self.exact(shown, "job_cpu_seconds"), 0.2)
+
+    def test_a_service_with_limits_is_a_job(self):
+        """As systemd sets them."""
+        self.machine.run("systemd-run --quiet --unit=job-unit -p MemoryMax=64M -p CPUQuota=50% -p TasksMax=30 "
+                         "-p RemainAfterExit=yes work burn 0.6 1")
+        shown = wait_for(lambda: (s := self.show("unit")) and any(a["key"] == "job_cpus_given" for a in s["metrics"]) and s, "the job")
+        self.machine.wait("[ $(systemctl show -P SubState job-unit.service) = exited ]", "the service to end")
+        self.machine.run("systemctl stop job-unit.service")
+        shown = self.end("unit")
+        self.assertEqual(self.exact(shown, "job_memory_limit_bytes"), 64 * MIB)
+        self.assertEqual(self.exact(shown, "job_cpus_given"), 0.5)
+        self.assertEqual(shown["enclosure"], "found")
+
+
+# Where everything is slow, a look is enough: the code is the one above, the files are others.
+class OfVersion1(Everywhere):
+    MEMORY_LIMIT, QUOTA = "memory_limit_in_bytes", ("cpu_cfs_quota_us", "20000")
+
+
+@unittest.skipIf(vm.why_not(), vm.why_not())
+class Hybrid(Jobs if IS_SANITIZED else OfVersion1, unittest.TestCase):
+    """Version 1's controllers, and version 2 beside them, without any."""
+
+    KERNEL = "systemd.unified_cgroup_hierarchy=0 systemd.legacy_systemd_cgroup_controller=0"
+    DIRECTORIES = tuple(f"{ROOT_GROUP}/{name}" for name in ("memory", "blkio", "pids", "cpu,cpuacct", "unified"))
+
+    def test_pressure_is_version_2s(self):
+        """Four on two CPUs: some always wait."""
+        job = self.make("pressure")
+        self.work(job, "burn 0.3 4")
+        shown = self.end(job)
+        self.assertGreater(self.exact(shown, "job_psi_cpu_some_seconds"), 0.1)
+        self.assertEqual(shown["cgroup"], f"/jobs/{job}")
+
+
+if not IS_SANITIZED:
+    @unittest.skipIf(vm.why_not(), vm.why_not())
+    class Legacy(OfVersion1, unittest.TestCase):
+        """Version 1 alone. Nothing there tells that a group is empty: an end is said."""
+
+        KERNEL = "systemd.unified_cgroup_hierarchy=0 systemd.legacy_systemd_cgroup_controller=1"
+        DIRECTORIES = tuple(f"{ROOT_GROUP}/{name}" for name in ("memory", "blkio", "pids", "cpu,cpuacct"))
+
+        def end(self, job):
+            self.machine.wait(f"perfctl job end {job}", f"job {job} to be found and ended")
+            return super().end(job)
+
+        def test_pressure_is_version_2s_alone(self):
+            job = self.make("pressure")
+            self.work(job, "burn 0.1 1")
+            absent = {a["key"] for a in self.end(job)["absent"]}
+            self.assertLessEqual({"job_psi_cpu_some_seconds", "job_psi_memory_full_seconds", "job_psi_io_some_seconds"}, absent)
+
+        def test_limits_of_groups_above_are_the_jobs(self):
+            memory, cpu = self.DIRECTORIES[0], self.DIRECTORIES[-1]
+            self.machine.run(f"echo {100 * MIB} >{memory}/jobs/memory.limit_in_bytes && echo 150000 >{cpu}/jobs/cpu.cfs_quota_us")
+            self.addCleanup(self.machine.run, f"echo -1 >{memory}/jobs/memory.limit_in_bytes && echo -1 >{cpu}/jobs/cpu.cfs_quota_us")
+            job = self.make("limited")
+            self.work(job, "burn 0.1 1")
+            shown = self.end(job)
+            self.assertEqual(self.exact(shown, "job_memory_limit_bytes"), 100 * MIB)
+            self.assertEqual(self.exact(shown, "job_cpus_given"), 1.5)

@@ -1,0 +1,207 @@
+"""perfctl run as a runner of benchmarks: the record of a run, failed runs, batches."""
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import pty
+import re
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+
+from harness import PERFCTL, TIMEOUT_S, TestCase, wait_for
+
+PRINTED = {"@parameters": {"n": 1}, "@result": {"rate": 2.5}, "name": "PiTest", "component": "shell"}
+PRINT = f"echo '{json.dumps(PRINTED)}'"
+
+
+class Measure(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.running = self.daemon()
+        self.directory = self.temporary_directory()
+
+    def run_command(self, *command, options=(), environment=None, status=0, **more):
+        more = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+        environment = {**os.environ, "PERFD_SOCKET": str(self.running.socket), **(environment or {})}
+        done = subprocess.run([str(PERFCTL), "run", "--spool", str(self.directory / "spool"), *options, "--", *map(str, command)],
+                              env=environment, timeout=TIMEOUT_S, cwd=self.directory, stdin=subprocess.DEVNULL, **more)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def script(self, text, name="bench.sh"):
+        path = self.directory / name
+        path.write_text(text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    def rows(self):
+        """As they are stored, oldest first."""
+        with contextlib.closing(sqlite3.connect(f"file:{self.running.state}/perfd.db?mode=ro", uri=True)) as database:
+            rows = database.execute("SELECT t.text, r.exit_status, r.batch, r.batch_index, r.run, r.version, r.document, r.job "
+                                    "FROM result r JOIN term t ON t.id = r.name ORDER BY r.row").fetchall()
+        keys = ("name", "exit_status", "batch", "index", "run", "version", "document", "job")
+        return [{**dict(zip(keys, row)), "run": json.loads(row[4]) if row[4] else None} for row in rows]
+
+    def row(self):
+        rows = self.rows()
+        self.assertEqual(len(rows), 1)
+        return rows[0]
+
+
+class Record(Measure):
+    def test_what_a_run_used_and_when_and_where(self):
+        self.run_command("sh", "-c", f"{PRINT}; echo warning >&2", options=("--env", "FLAVOUR", "--env", "ABSENT"),
+                         environment={"FLAVOUR": "vanilla"})
+        row = self.row()
+        run = row["run"]
+        self.assertEqual((row["name"], row["exit_status"], row["batch"], row["version"]), ("PiTest", 0, None, None))
+        self.assertEqual(len(run["rusage"]), 16)
+        self.assertGreater(run["rusage"]["ru_maxrss"], 0)
+        self.assertEqual((run["stderr"], run["stderr_cut"]), ("warning\n", False))
+        self.assertEqual(run["environment"], {"FLAVOUR": "vanilla"})
+        self.assertEqual(run["directory"], os.path.realpath(self.directory))
+        self.assertEqual(run["kernel"], platform.release())
+        self.assertEqual(run["host"]["hostname"], platform.node())
+        self.assertEqual(run["host"]["memory_bytes"], os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        self.assertEqual(run["host"]["cpu"]["threads"], os.sysconf("SC_NPROCESSORS_ONLN"))
+        self.assertLess(run["begin"], run["end"])
+        self.assertRegex(run["begin"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+        self.assertLess(0, run["wall_seconds"])
+        self.assertNotIn("script", run)
+
+    def test_a_scripts_digest_is_the_version_of_what_has_none(self):
+        path = self.script(f"#!/bin/sh\n{PRINT}\n")
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        for command in ((path,), ("sh", path), ("./bench.sh",), ("bench.sh",)):
+            self.run_command(*command, environment={"PATH": f"{self.directory}:{os.environ['PATH']}"})
+        self.script(f"#!/bin/sh\n{PRINT.replace('shell', 'sh')[:-2]}, \"version\": \"7\"}}'\n", "own.sh")
+        self.run_command("./own.sh")
+        rows = self.rows()
+        self.assertEqual([row["version"] for row in rows], [digest] * 4 + ["7"])
+        for row in rows[:4]:
+            self.assertEqual(row["run"]["script"], {"sha256": digest, "origin": os.path.realpath(path)})
+        self.assertEqual(rows[4]["run"]["script"]["origin"], os.path.realpath(self.directory / "own.sh"))
+
+    def test_standard_error_is_kept_apart_and_reaches_ours_unchanged(self):
+        program = "import sys; sys.stderr.buffer.write(b'\\xff\\0' + bytes(range(1, 128)) * 2000 + b'end');"
+        done = self.run_command(sys.executable, "-c", f"{program}print('{json.dumps(PRINTED)}')")
+        self.assertEqual(done.stderr, b"\xff\0" + bytes(range(1, 128)) * 2000 + b"end")
+        self.assertEqual(json.loads(done.stdout), PRINTED)
+        run = self.row()["run"]
+        self.assertTrue(run["stderr_cut"])
+        self.assertEqual(run["stderr"], done.stderr[-65536:].decode())
+
+    def test_bytes_that_are_no_text_are_replaced(self):
+        self.run_command("sh", "-c", rf"{PRINT}; printf 'a\377\000b' >&2")
+        self.assertEqual(self.row()["run"]["stderr"], "a\ufffd\ufffdb")
+
+    def test_in_one_file_output_and_errors_keep_their_order(self):
+        path = self.directory / "both"
+        with open(path, "wb") as both:
+            self.run_command("sh", "-c", f"{PRINT}; for i in 1 2 3 4 5 6 7 8 9; do echo o$i; echo e$i >&2; done", stdout=both, stderr=both)
+        errors = [line for line in path.read_text().split() if line.startswith("e")]
+        self.assertEqual(errors, [f"e{i}" for i in range(1, 10)])
+        self.assertNotIn("stderr", self.row()["run"])
+
+    def test_a_terminal_stays_the_commands_standard_error(self):
+        pid, master = pty.openpty()
+        self.addCleanup(os.close, pid)
+        self.addCleanup(os.close, master)
+        self.run_command("sh", "-c", f"test -t 2 && {PRINT}", stderr=master)
+        self.assertNotIn("stderr", self.row()["run"])
+
+
+class Failed(Measure):
+    def test_what_a_failed_run_printed_is_no_result(self):
+        self.run_command("sh", "-c", f"{PRINT}; exit 3", status=3)
+        row = self.row()
+        self.assertEqual((row["name"], row["exit_status"]), ("PiTest", 3))
+        self.assertEqual(json.loads(row["document"]), PRINTED)
+
+    def test_a_failure_of_something_else_is_no_indicator(self):
+        self.run_command("sh", "-c", "exit 3", status=3)
+        self.assertEqual(self.rows(), [])
+
+    def test_one_that_was_to_be_an_indicator_is_kept_by_its_name(self):
+        path = self.script("#!/bin/sh\necho broken >&2\nkill -9 $$\n", "matmul.sh")
+        self.run_command(path, options=("--indicator", "yes"), status=137)
+        self.run_command(path, options=("--indicator", "yes", "--name", "PiMatmul", "--component", "numpy"), status=137)
+        self.assertEqual([(row["name"], row["exit_status"], row["run"]["stderr"]) for row in self.rows()],
+                         [("matmul", 137, "broken\n"), ("PiMatmul", 137, "broken\n")])
+
+    def test_a_result_that_is_refused_does_not_keep_the_job_from_ending(self):
+        running = self.daemon("[limits]\nstring_size = 1K\n")
+        self.running = running
+        done = self.run_command("sh", "-c", f"{PRINT}; printf '%02000d' 1 >&2", options=("--job", "j"))
+        self.assertIn(b"run.stderr: has 2000 bytes", done.stderr)
+        self.assertEqual(running.get("/api/v1/jobs/j").json["state"], "finished")
+
+
+class Repeat(Measure):
+    def test_every_run_is_stored_with_its_place_in_the_batch(self):
+        path = self.script("#!/bin/sh\necho x >> runs\nn=$(wc -l < runs)\n" + PRINT.replace("2.5", "'$n'") + "\n")
+        done = self.run_command(path, options=("--job", "b", "--repeat", "4", "--warmup", "2"))
+        self.assertEqual(len(done.stdout.splitlines()), 6)
+        rows = self.rows()
+        self.assertEqual([row["index"] for row in rows], [0, 1, 2, 3])
+        self.assertEqual([json.loads(row["document"])["@result"]["rate"] for row in rows], [3, 4, 5, 6])
+        self.assertEqual({row["job"] for row in rows}, {"b"})
+        batch, = {row["batch"] for row in rows}
+        summary = done.stderr.decode()
+        self.assertIn(f"Batch {batch.hex()}: 4 runs, 0 failed, 4 results\n", summary)
+        self.assertIn("PiTest of shell\n", summary)
+        self.assertRegex(summary, r"rate +n 4, median 4\.5, cov 28\.69 %")
+        job = self.running.get("/api/v1/jobs/b").json
+        self.assertEqual((job["state"], job["exit"]["status"]), ("finished", 0))
+
+    def test_failed_runs_count_apart_and_take_the_name_of_the_others(self):
+        path = self.script("#!/bin/sh\necho x >> runs\nn=$(wc -l < runs)\n[ $n = 1 ] && exit 5\n[ $n = 3 ] && exit 6\n" + PRINT + "\n")
+        done = self.run_command(path, options=("--repeat", "4"), status=5)
+        rows = sorted(self.rows(), key=lambda row: row["index"])
+        self.assertEqual([(row["name"], row["exit_status"]) for row in rows], [("PiTest", 5), ("PiTest", 0), ("PiTest", 6), ("PiTest", 0)])
+        self.assertIn(b"4 runs, 2 failed, 4 results", done.stderr)
+        self.assertRegex(done.stderr.decode(), "rate +n 2, median 2.5, cov 0.00 %")
+
+    def test_an_interrupt_ends_the_batch_with_what_there_is(self):
+        path = self.script("#!/bin/sh\necho x >> runs\n[ $(wc -l < runs) = 3 ] && { echo > third; exec sleep 1000; }\n" + PRINT + "\n")
+        environment = {**os.environ, "PERFD_SOCKET": str(self.running.socket)}
+        process = subprocess.Popen([str(PERFCTL), "run", "--job", "i", "--repeat", "9", "--", str(path)], cwd=self.directory,
+                                   env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        wait_for((self.directory / "third").exists, "the third run")
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(process.returncode, 143)
+        self.assertIn("3 runs, 1 failed, 3 results", errors)
+        self.assertEqual([(row["index"], row["exit_status"]) for row in self.rows()], [(0, 0), (1, 0), (2, 143)])
+        self.assertEqual(self.running.get("/api/v1/jobs/i").json["state"], "finished")
+
+    def test_a_signal_mask_is_the_same_in_every_run(self):
+        path = self.script("#!/bin/sh\ngrep Sig /proc/self/status >> masks\n" + PRINT + "\n")
+        self.run_command(path, options=("--repeat", "3"))
+        masks = re.findall(r"SigQ.*?SigCgt:\s+\w+", (self.directory / "masks").read_text(), re.S)
+        self.assertEqual(len(masks), 3)
+        self.assertEqual(len({re.sub(r"SigQ.*|SigPnd.*", "", mask) for mask in masks}), 1)
+
+    def test_without_perfd_the_batch_waits_in_the_spool(self):
+        path = self.script("#!/bin/sh\n" + PRINT + "\n")
+        done = self.run_command(path, options=("--repeat", "3", "--socket", "/nonexistent/sock"))
+        self.assertEqual(done.stderr.count(b"are kept in"), 1)
+        self.assertEqual(self.running.perfctl("flush", "--spool", str(self.directory / "spool")).returncode, 0)
+        self.assertEqual([row["index"] for row in self.rows()], [0, 1, 2])
+
+    def test_wrong_usage(self):
+        for options, text in ((("--warmup", "1"), "--warmup goes with --repeat"), (("--repeat", "0"), "--repeat expects a number from 1"),
+                              (("--env", "A=b"), "--env expects the name of a variable")):
+            done = self.run_command("touch", "ran", options=options, status=2)
+            self.assertIn(text, done.stderr.decode())
+        self.assertFalse((self.directory / "ran").exists())
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()

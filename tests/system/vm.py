@@ -1,0 +1,115 @@
+"""A virtual machine with perfd in it: `make install`, booted by boot-vm.sh, and a way to run something there."""
+
+import base64
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+
+from harness import BUILD, IS_SANITIZED, ROOT, SANITIZE, SANITIZER_REPORTS, TIMEOUT_S, wait_for
+
+BOOT = ROOT / "tests/system/boot-vm.sh"
+# It runs without the processor's help, on a machine that has other work.
+SLOWNESS = 3
+# A sanitizer needs memory, and looks at itself.
+SANITIZER_DROP_IN = "[Service]\nEnvironment=ASAN_OPTIONS=detect_leaks=0\nMemoryMax=infinity\nTimeoutStartSec=120s\n"
+
+
+def why_not():
+    if os.geteuid() != 0:
+        return "needs root"
+    if platform.machine() != "x86_64":
+        return "the virtual machine is an x86-64 one"
+    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+    for program in ("qemu-system-x86_64", "mmdebstrap", "mke2fs", "apt-get"):
+        if not shutil.which(program, path=path):
+            return f"{program} is not there (make interop-deps)"
+    return None
+
+
+def library_packages(*programs):
+    """Packages that hold the libraries of programs, the sanitizers' as well: one image is good for all builds."""
+    listed = subprocess.run(["ldd", *programs], check=True, capture_output=True, text=True).stdout
+    paths = set(re.findall(r"=> (/\S+)", listed))
+    # What perfctl asks by is loaded when it asks.
+    known = subprocess.run(["/sbin/ldconfig", "-p"], check=True, capture_output=True, text=True).stdout
+    paths.update(re.findall(r"^\s*libcurl\.so\.4 .*=> (/\S+)", known, re.M))
+    for name in ("asan", "ubsan", "tsan"):
+        found = subprocess.run(["gcc", f"-print-file-name=lib{name}.so"], check=True, capture_output=True, text=True).stdout.strip()
+        paths.add(os.path.realpath(found))
+    # Where /lib is a link to /usr/lib, packages may know the file by either name.
+    names = {name for path in paths for real in [os.path.realpath(path)] for name in (path, real, real.removeprefix("/usr"))}
+    owned = subprocess.run(["dpkg-query", "-S", *sorted(names)], capture_output=True, text=True).stdout
+    return sorted(set(re.findall(r"^([^:\s]+):", owned, re.M)))
+
+
+class Machine:
+    """One boot. `kernel` are words for its command line, `files` more to copy: {path there: path here}."""
+
+    def __init__(self, kernel="", files=None, conf="", drop_in=""):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="perfd-vm-", dir="/tmp"))
+        self.boot = None
+        try:
+            self._start(kernel, files or {}, conf, drop_in)
+        except BaseException:
+            self.end()
+            raise
+
+    def _start(self, kernel, files, conf, drop_in):
+        image = self.directory / "image"
+        image.mkdir(mode=0o755)
+        subprocess.run(["make", "-s", "-C", ROOT, "install", f"DESTDIR={image}", f"B={BUILD.relative_to(ROOT)}",
+                        f"SANITIZE={SANITIZE}"], check=True,
+                       env={k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "SANITIZE", "CC")})
+        put(image / "etc/perfd/perfd.conf.d/test.conf", conf)
+        put(image / "etc/systemd/system/perfd.service.d/test.conf", drop_in)
+        if IS_SANITIZED:
+            put(image / "etc/systemd/system/perfd.service.d/sanitizer.conf", SANITIZER_DROP_IN)
+        copies = [f"{image}:/"] + [f"{here}:{there}" for there, here in files.items()]
+        self.boot = subprocess.Popen(
+            [BOOT, "--packages", " ".join(library_packages(BUILD / "perfd", BUILD / "perfctl")), "--kernel", kernel,
+             *(word for copy in copies for word in ("--copy", copy)), "--", "sh", "-c", 'echo "$INSIDE"; cat'],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.enter = self.boot.stdout.readline().split()
+        if not self.enter:
+            raise AssertionError("no boot, see above")
+        self.run("systemd-sysusers && systemd-tmpfiles --create perfd.conf && systemctl start perfd.socket perfd-http.socket")
+        self.run("systemctl start perfd.service")
+
+    def end(self):
+        journal = ""
+        if self.boot:
+            if self.boot.poll() is None and self.enter:
+                journal = self.sh("journalctl --no-pager -b").stdout
+            self.boot.stdin.close()
+            self.boot.wait(60)
+            self.boot.stdout.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+        for report in SANITIZER_REPORTS:
+            assert report not in journal, journal
+
+    def sh(self, script):
+        """A script for the shell there; both outputs are in stdout, nothing is checked."""
+        return subprocess.run([*self.enter, "bash", "-c", script], text=True, capture_output=True, errors="replace",
+                              timeout=TIMEOUT_S * SLOWNESS)
+
+    def run(self, script):
+        done = self.sh(script)
+        if done.returncode:
+            raise AssertionError(f"{script}: {done.returncode}\n{done.stdout}{done.stderr}\n{self.journal()}")
+        return done.stdout
+
+    def wait(self, script, what):
+        """Until the script there succeeds."""
+        return wait_for(lambda: self.sh(script).returncode == 0, what, TIMEOUT_S * SLOWNESS)
+
+    def journal(self):
+        return self.sh("journalctl --no-pager -u perfd.service -n 40").stdout
+
+
+def put(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)

@@ -1,0 +1,185 @@
+/*
+ * Work whose cost is known: work [--in DIRECTORY]... KIND [ARGUMENT]... [+ KIND [ARGUMENT]...]...
+ *
+ *     burn SECONDS N         CPU time, by N processes at once
+ *     write FILE MIB         past the page cache, one MiB at a time
+ *     buffer FILE MIB        through it, and to the disk at the end
+ *     read FILE MIB          past it
+ *     eat MIB                memory, every page of it
+ *     bomb SECONDS           forks in every process as often as it can, and ends all of it then; in a group only
+ *
+ * A child moves itself into the control groups and works there. Its parent, outside, prints the CPU time that the child and
+ * its children used from then until they were gone, as cpu_us=NUMBER, and ends as the child did.
+ */
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MIB ((size_t)1 << 20)
+
+static void fail(const char *what) {
+        perror(what);
+        exit(1);
+}
+
+static double clock_s(clockid_t clock) {
+        struct timespec ts;
+
+        (void)clock_gettime(clock, &ts);
+        return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static double cpu_us(const struct rusage *usage) {
+        return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1e6 +
+               (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+}
+
+static void enter(const char *directory) {
+        char path[512];
+        int fd;
+
+        (void)snprintf(path, sizeof(path), "%s/cgroup.procs", directory);
+        fd = open(path, O_WRONLY);
+        if (fd < 0 || write(fd, "0", 1) != 1)
+                fail(path);
+        close(fd);
+}
+
+static void burn(double seconds) {
+        double end = clock_s(CLOCK_PROCESS_CPUTIME_ID) + seconds;
+
+        while (clock_s(CLOCK_PROCESS_CPUTIME_ID) < end)
+                ;
+}
+
+static void burn_together(double seconds, int n) {
+        for (int i = 1; i < n; i++)
+                if (fork() == 0) {
+                        burn(seconds);
+                        _exit(0);
+                }
+        burn(seconds);
+        while (wait(NULL) > 0)
+                ;
+}
+
+static void *block(void) {
+        void *memory = NULL;
+
+        if (posix_memalign(&memory, 4096, MIB) != 0)
+                fail("memory");
+        memset(memory, 'x', MIB);
+        return memory;
+}
+
+static void move(const char *path, int flags, size_t n) {
+        int fd = open(path, flags, 0600);
+        void *memory = block();
+
+        if (fd < 0)
+                fail(path);
+        for (size_t i = 0; i < n; i++)
+                if (((flags & O_ACCMODE) == O_RDONLY ? read(fd, memory, MIB) : write(fd, memory, MIB)) != (ssize_t)MIB)
+                        fail(path);
+        if ((flags & O_ACCMODE) != O_RDONLY && fsync(fd) < 0)
+                fail(path);
+        close(fd);
+}
+
+static void eat(size_t n) {
+        char *memory = mmap(NULL, n * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (memory == MAP_FAILED)
+                fail("memory");
+        for (size_t i = 0; i < n * MIB; i += 4096)
+                memory[i] = 1;
+}
+
+/* Its own process group, so that one signal ends it. */
+static void bomb(double seconds) {
+        double end = clock_s(CLOCK_MONOTONIC) + seconds;
+        pid_t first = fork();
+
+        if (first < 0)
+                fail("fork");
+        if (first == 0) {
+                (void)setpgid(0, 0);
+                for (;;)
+                        (void)fork();
+        }
+        (void)setpgid(first, first);
+        while (clock_s(CLOCK_MONOTONIC) < end)
+                (void)usleep(10000);
+        (void)kill(-first, SIGKILL);
+        (void)waitpid(first, NULL, 0);
+}
+
+/* --- what is to be done --------------------------------------------------------------------------- */
+
+static void work(char **words) {
+        const char *kind = words[0];
+
+        if (strcmp(kind, "burn") == 0)
+                burn_together(atof(words[1]), atoi(words[2]));
+        else if (strcmp(kind, "write") == 0)
+                move(words[1], O_WRONLY | O_CREAT | O_DIRECT, (size_t)atoi(words[2]));
+        else if (strcmp(kind, "buffer") == 0)
+                move(words[1], O_WRONLY | O_CREAT, (size_t)atoi(words[2]));
+        else if (strcmp(kind, "read") == 0)
+                move(words[1], O_RDONLY | O_DIRECT, (size_t)atoi(words[2]));
+        else if (strcmp(kind, "eat") == 0)
+                eat((size_t)atoi(words[1]));
+        else if (strcmp(kind, "bomb") == 0)
+                bomb(atof(words[1]));
+        else
+                exit(2);
+}
+
+static void work_in_groups(int argc, char **argv, int to) {
+        struct rusage before;
+        int i = 1;
+
+        for (; i + 1 < argc && strcmp(argv[i], "--in") == 0; i += 2)
+                enter(argv[i + 1]);
+        (void)getrusage(RUSAGE_SELF, &before);
+        if (write(to, &before, sizeof(before)) != sizeof(before))
+                fail("pipe");
+
+        while (i < argc) {
+                int end = i;
+
+                while (end < argc && strcmp(argv[end], "+") != 0)
+                        end++;
+                /* Outside of a group it would not be held. */
+                if (i == end || (i == 1 && strcmp(argv[i], "bomb") == 0))
+                        exit(2);
+                work(argv + i);
+                i = end + 1;
+        }
+        exit(0);
+}
+
+int main(int argc, char **argv) {
+        struct rusage before = {}, usage;
+        int status, pipe_fds[2];
+        pid_t child;
+
+        if (pipe(pipe_fds) < 0)
+                fail("pipe");
+        child = fork();
+        if (child == 0)
+                work_in_groups(argc, argv, pipe_fds[1]);
+        if (child < 0 || read(pipe_fds[0], &before, sizeof(before)) != sizeof(before) || wait4(child, &status, 0, &usage) != child)
+                fail("child");
+
+        printf("cpu_us=%.0f\n", cpu_us(&usage) - cpu_us(&before));
+        return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}

@@ -1,0 +1,64 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "client/summary.h"
+
+static void add(Summary *summary, const char *name, const char *key, double value) {
+        const Member members[] = {
+                { .key = "text", .value = { .type = VALUE_STRING, .string = "x" } },
+                { .key = key, .value = { .type = VALUE_DOUBLE, .number = value } },
+        };
+        const Value result = { .type = VALUE_OBJECT, .members = members, .n_members = 2 };
+        const Indicator indicator = { .name = name, .component = "c", .result = &result };
+
+        assert_int_equal(summary_add(summary, &indicator), 0);
+}
+
+static void each_number_has_its_line(void **state) {
+        scoped(summary_deinit) Summary summary = {};
+        scoped(buffer_deinit) Buffer out = {};
+
+        (void)state;
+        add(&summary, "A", "rate", 3);
+        add(&summary, "B", "rate", 7);
+        add(&summary, "A", "rate", 1);
+        add(&summary, "A", "elapsed", 0.5);
+        add(&summary, "A", "rate", 2);
+        summary_write(&summary, &out);
+        assert_string_equal(out.text, "A of c\n"
+                                      "  rate                     n 3, median 2, cov 50.00 %\n"
+                                      "  elapsed                  n 1, median 0.5\n"
+                                      "B of c\n"
+                                      "  rate                     n 1, median 7\n");
+}
+
+static void what_is_too_much_is_counted(void **state) {
+        scoped(summary_deinit) Summary summary = {};
+        scoped(buffer_deinit) Buffer out = {};
+        char key[16];
+
+        (void)state;
+        for (unsigned i = 0; i < SUMMARY_SERIES_MAX + 3; i++) {
+                (void)snprintf(key, sizeof(key), "k%u", i);
+                add(&summary, "A", key, i);
+        }
+        summary_write(&summary, &out);
+        assert_non_null(strstr(out.text, "  k63 "));
+        assert_null(strstr(out.text, "  k64 "));
+        assert_non_null(strstr(out.text, "3 more numbers are left out here\n"));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(each_number_has_its_line),
+                cmocka_unit_test(what_is_too_much_is_counted),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
