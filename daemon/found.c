@@ -34,6 +34,7 @@ static int attach(Service *service, Job *job, const FoundGroup *group) {
         r = store_put_job_cgroup(service->store, job->info.id, ENCLOSURE_FOUND, job->info.cgroup);
         if (r < 0)
                 return r;
+        job->is_cgroup_due = r == STORE_QUEUE_FULL; /* ticks try again */
         if (job->phase == JOB_PHASE_ACTIVE)
                 job_drop_ending(job);
         return lifecycle_watch_group(service, job);

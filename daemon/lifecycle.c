@@ -247,9 +247,16 @@ static int put_begin_again(Service *service, Job *job) {
         return r < 0 ? r : 0;
 }
 
+/* Without it in the store, the next perfd would take what the group has counted for new. */
+static void put_cgroup(Service *service, Job *job) {
+        job->is_cgroup_due = store_put_job_cgroup(service->store, job->info.id, job->info.enclosure, job->info.cgroup) != 0;
+}
+
 static int tick_job(Service *service, Job *job) {
         if (job->phase != JOB_PHASE_ACTIVE)
                 return job->is_begin_due ? put_begin_again(service, job) : 0;
+        if (job->is_cgroup_due)
+                put_cgroup(service, job);
         if (job->ending)
                 return is_waited_for(service, job) ? 0 : close_job(service, job);
         if (job->is_empty) /* while its begin was on the way to the disk */
