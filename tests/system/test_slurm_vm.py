@@ -1,0 +1,141 @@
+"""A real Slurm under a real systemd with cgroup v2 and all its controllers, in a virtual machine.
+
+The distribution's programs, unpacked; slurmd asks systemd for the scope of its jobs, and perfd finds them there.
+"""
+
+import json
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+import harness
+import vm
+from harness import PEERS, wait_for
+
+UNPACKED = PEERS.parent / "root" / "usr"
+PROGRAMS = {"sbin": ("slurmd", "slurmctld", "slurmstepd"), "bin": ("srun", "sbatch", "scontrol", "sinfo")}
+# Not of Debian's base.
+LIBRARIES = ("libhwloc.", "liblua5.1.", "libnuma.")
+
+SLURM_CONF = """
+ClusterName=test
+SlurmctldHost=node(127.0.0.1)
+SlurmUser=root
+AuthType=auth/none
+CredType=cred/none
+SchedulerParameters=sched_interval=1
+StateSaveLocation=/var/spool/slurmctld
+SlurmdSpoolDir=/var/spool/slurmd
+SlurmctldPidFile=/run/slurmctld.pid
+SlurmdPidFile=/run/slurmd.pid
+ProctrackType=proctrack/cgroup
+TaskPlugin=task/cgroup
+JobAcctGatherType=jobacct_gather/cgroup
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU_Memory
+MpiDefault=none
+SwitchType=switch/none
+FirstJobId=4711
+Prolog=/usr/share/perfd/slurm/prolog
+Epilog=/usr/share/perfd/slurm/epilog
+TaskProlog=/usr/share/perfd/slurm/task_prolog
+PrologFlags=Contain
+NodeName=node NodeAddr=127.0.0.1 CPUs=2 RealMemory=500 State=UNKNOWN
+PartitionName=batch Nodes=ALL Default=YES State=UP
+"""
+
+CGROUP_CONF = """
+CgroupPlugin=cgroup/v2
+ConstrainCores=yes
+ConstrainRAMSpace=yes
+"""
+
+UNIT = """
+[Service]
+ExecStartPre=mkdir -p /var/spool/slurmctld /var/spool/slurmd
+ExecStart=/usr/sbin/{} -D
+KillMode=process
+Delegate=yes
+"""
+
+# For getaddrinfo(3), a machine with nothing but the loopback's usual address is one without a network.
+ADDRESS = """perl -MSocket -e 'socket(S, AF_INET, SOCK_DGRAM, 0);
+ioctl(S, 0x8916, pack("a16 a16", "lo:1", pack_sockaddr_in(0, inet_aton("10.99.0.1")))) or die $!'"""
+
+SCRIPT = """#!/bin/sh
+echo $PERFD_JOB
+perfctl mark busy
+srun sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'
+sed -n 's/usage_usec //p' /sys/fs/cgroup/system.slice/node_slurmstepd.scope/job_$SLURM_JOB_ID/cpu.stat
+exit 3
+"""
+
+
+def slurm_tree(directory):
+    """Slurm as its packages would install it."""
+    for folder, names in PROGRAMS.items():
+        (directory / "usr" / folder).mkdir(parents=True)
+        for name in names:
+            # A daemon of Slurm's knows itself by its name, which Debian gives it by an alternative.
+            source = UNPACKED / folder / (f"{name}-wlm" if folder == "sbin" else name)
+            if not source.exists():
+                raise unittest.SkipTest(f"{name} is not there (make interop-deps)")
+            shutil.copy(source, directory / "usr" / folder / name)
+    libraries = next(UNPACKED.glob("lib/*-linux-gnu*"))
+    here = directory / "usr/lib" / libraries.name
+    shutil.copytree(libraries / "slurm-wlm", here / "slurm-wlm")
+    for library in libraries.glob("lib*.so*"):
+        if library.name.startswith(LIBRARIES):
+            shutil.copy(library, here / library.name, follow_symlinks=False)
+    vm.put(directory / "etc/slurm/slurm.conf", SLURM_CONF)
+    vm.put(directory / "etc/slurm/cgroup.conf", CGROUP_CONF)
+    vm.put(directory / "etc/hosts", "127.0.0.1 localhost node\n")
+    vm.put(directory / "tmp/script", SCRIPT)
+    for daemon in ("slurmctld", "slurmd"):
+        vm.put(directory / f"etc/systemd/system/{daemon}.service", UNIT.format(daemon))
+
+
+class Jobs(unittest.TestCase):
+    def setUp(self):
+        why_not = vm.why_not()
+        if why_not:
+            self.skipTest(why_not)
+        directory = pathlib.Path(tempfile.mkdtemp(prefix="perfd-slurm-", dir="/tmp"))
+        self.addCleanup(shutil.rmtree, directory)
+        slurm_tree(directory)
+        self.vm = vm.Machine(files={"/": directory}, conf="[sampling]\ninterval = 500ms\n")
+        self.addCleanup(self.vm.end)
+        self.vm.run(f"chmod 1777 /tmp; {ADDRESS}; systemctl start slurmctld slurmd")
+        self.vm.wait("sinfo -h -o %T | grep -q idle", "an idle node")
+
+    def job(self, job):
+        done = self.vm.sh(f"perfctl report --json {job}")
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def metric(self, job, key):
+        return next(m for m in job["metrics"] if m["key"] == key)
+
+    def test_a_batch_job_in_the_scope_of_slurmd(self):
+        nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+        self.vm.run(f"{nobody} sbatch --mem=200 --chdir=/tmp --output=/tmp/out /tmp/script")
+        job = wait_for(lambda: (j := self.job(4711)) and j["state"] == "finished" and j, "the job's end",
+                       harness.TIMEOUT_S * vm.SLOWNESS * 2)
+        # Slurm may have something to say in between.
+        lines = self.vm.run("cat /tmp/out").splitlines()
+        self.assertEqual(lines[0], "4711", lines)
+        self.assertEqual((job["exit"]["status"], job["uid"], job["enclosure"]), (3, 65534, "found"))
+        self.assertEqual(job["cgroup"], "/system.slice/node_slurmstepd.scope/job_4711")
+        self.assertEqual({key: job["labels"].get(key) for key in ("slurm_job", "user", "partition")},
+                         {"slurm_job": "4711", "user": "nobody", "partition": "batch"})
+        self.assertEqual([phase["name"] for phase in job["phases"]], ["", "busy"])
+        self.assertEqual(job["limits"], {"cpus": 1, "memory_bytes": 200 << 20})
+        used, truth = self.metric(job, "job_cpu_seconds"), int(lines[-1]) / 1e6
+        self.assertGreaterEqual(used["value"], truth)
+        self.assertLess(used["value"], truth + 2) # what Slurm itself does in the group until it is gone
+        self.assertLess(self.metric(job, "job_memory_peak_bytes")["value"], 200 << 20)
+        self.assertEqual(self.vm.run("perfctl job list --json | grep -c 4711").strip(), "1")
+
+
+if __name__ == "__main__":
+    unittest.main()
