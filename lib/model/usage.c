@@ -383,7 +383,7 @@ void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memor
 
 void usage_cut(UsageSet *usage) {
         for (UsageMetric metric = 0; metric < N_USAGES; metric++)
-                if (usage->quality[metric] == QUALITY_EXACT)
+                if (usage->quality[metric] == QUALITY_EXACT && metric != USAGE_CPU_GIVEN && metric != USAGE_MEMORY_LIMIT)
                         usage->quality[metric] = QUALITY_SAMPLED;
 }
 

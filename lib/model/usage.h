@@ -95,7 +95,7 @@ void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memor
  * between the two. An older sample is ignored.
  */
 void usage_continue(Usage *usage, const CgroupSample *sample);
-/* The last of the group was not seen: everything is at least so much, hence sampled. */
+/* The last of the group was not seen: what it used is at least so much, hence sampled. What it was given stays exact. */
 void usage_cut(UsageSet *usage);
 /* Of a job without a cgroup of its own: nothing is there, and says so. */
 void usage_none(UsageSet *ret);

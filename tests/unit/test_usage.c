@@ -136,6 +136,7 @@ static void what_was_cut_is_at_least_so_much(void **state) {
         usage_cut(&set);
 
         assert_int_equal(set.quality[USAGE_CPU_SECONDS], QUALITY_SAMPLED);
+        assert_int_equal(set.quality[USAGE_CPU_GIVEN], QUALITY_EXACT);
         assert_absent(&set, USAGE_WRITE_BYTES, QUALITY_NOT_ENABLED);
 }
 
