@@ -96,12 +96,19 @@ static int open_group(Service *service, Job *job, const CgroupPlace *place, Cgro
         return 0;
 }
 
+/* r: whether its usage has begun, or goes on. The kernel's peak is of a group's life: a phase's is told by samples. */
+static int follow(Job *job, int r) {
+        if (r == 0)
+                cgroup_trust_peak(job->cgroup, job->usage->is_fresh && !job->mark);
+        return r;
+}
+
 int groups_attach(Service *service, Job *job, const CgroupPlace *place, bool is_fresh) {
         CgroupSample sample = {};
         int r;
 
         r = open_group(service, job, place, &sample);
-        return r != 0 ? r : begin_usage(job, &sample, is_fresh);
+        return r != 0 ? r : follow(job, begin_usage(job, &sample, is_fresh));
 }
 
 int groups_resume(Service *service, Job *job, const CgroupPlace *place) {
@@ -112,10 +119,10 @@ int groups_resume(Service *service, Job *job, const CgroupPlace *place) {
         if (r != 0)
                 return r;
         if (!job->usage)
-                return begin_usage(job, &sample, job->info.enclosure == ENCLOSURE_FOUND);
+                return follow(job, begin_usage(job, &sample, job->info.enclosure == ENCLOSURE_FOUND));
 
         advance(job, &sample);
-        return 0;
+        return follow(job, 0);
 }
 
 static int take_reading(Job *job, bool is_whole) {

@@ -122,6 +122,8 @@ static int mark_job(Service *service, Job *job, const Request *request, PendingM
         if (r != 0)
                 return r;
 
+        if (job->cgroup)
+                cgroup_trust_peak(job->cgroup, false);
         *job->mark = next;
         job->n_phases = next.index + 1;
         return 0;

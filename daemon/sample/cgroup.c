@@ -21,6 +21,7 @@ struct Cgroup {
         CgroupLimits limits;
         CgroupSample last;
         uint64_t turn_ns;
+        bool is_peak_enough; /* of memory */
         char path[CGROUP_PATH_MAX];
 };
 
@@ -256,17 +257,21 @@ static uint32_t parts_of(CgroupFile file) {
         return 1U << files[file].part | (file == CGROUP_FILE_CPU_STAT ? 1U << CGROUP_THROTTLING : 0);
 }
 
+static bool is_often(const Cgroup *cgroup, CgroupFile file) {
+        return files[file].is_often && !(cgroup->is_peak_enough && files[file].part == CGROUP_MEMORY);
+}
+
 /* Those that are read often, or the others. What was there before is cleared: it is of another time. */
-static int read_files(Cgroup *cgroup, bool is_often, CgroupSample *sample) {
+static int read_files(Cgroup *cgroup, bool often, CgroupSample *sample) {
         uint32_t lacking = cgroup->lacking;
         int r;
 
         for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
-                if (cgroup->fds[file] >= 0 && files[file].is_often == is_often)
+                if (cgroup->fds[file] >= 0 && is_often(cgroup, file) == often)
                         sample->have &= ~parts_of(file);
 
         for (CgroupFile file = 0; file < N_CGROUP_FILES; file++) {
-                if (cgroup->fds[file] < 0 || files[file].is_often != is_often)
+                if (cgroup->fds[file] < 0 || is_often(cgroup, file) != often)
                         continue;
                 r = read_file(cgroup, file, sample, &lacking);
                 if (r != 0)
@@ -314,6 +319,12 @@ int cgroup_read(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret) {
 int cgroup_glance(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret) {
         return read_some(cgroup, boottime_ns, is_due(cgroup, boottime_ns, CGROUP_SELDOM_NS),
                          is_due(cgroup, boottime_ns, CGROUP_LIMITS_NS), ret);
+}
+
+void cgroup_trust_peak(Cgroup *cgroup, bool is_enough) {
+        bool has_peak = cgroup->fds[CGROUP_FILE_MEMORY_PEAK] >= 0 || cgroup->fds[CGROUP_FILE_V1_MEMORY_PEAK] >= 0;
+
+        cgroup->is_peak_enough = is_enough && has_peak;
 }
 
 /* --- being there -------------------------------------------------------------------------------- */

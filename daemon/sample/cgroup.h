@@ -36,6 +36,9 @@ int cgroup_read(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret);
  * processes are of now; pressure and memory's events were read at most CGROUP_SELDOM_NS ago, limits CGROUP_LIMITS_NS.
  */
 int cgroup_glance(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret);
+/* Whether the kernel's peak of memory, where it keeps one, is all that is wanted of a glance: then it leaves memory in use at
+ * what it was. At first it does not. */
+void cgroup_trust_peak(Cgroup *cgroup, bool is_enough);
 #define CGROUP_SELDOM_NS (10 * UINT64_C(1000000000))
 #define CGROUP_LIMITS_NS (60 * UINT64_C(1000000000))
 

@@ -192,6 +192,28 @@ static void a_glance_has_what_is_counted_and_leaves_the_dear_things(void **state
         bench_end(&bench);
 }
 
+static void where_the_kernels_peak_is_enough_memory_in_use_is_not_looked_at(void **state) {
+        CgroupSample s;
+        Bench bench;
+
+        (void)state;
+        bench_begin(&bench, "cgroup-v2", 100);
+        cgroup_trust_peak(bench.cgroup, true);
+        (void)read_whole(&bench);
+        tree_write(bench.root, JOB "memory.current", "12345\n");
+        tree_write(bench.root, JOB "memory.peak", "9999999999\n");
+        s = glance(&bench, NOW + 1);
+        assert_int_equal(s.have, (1U << N_CGROUP_PARTS) - 1);
+        assert_int_equal(s.memory_bytes, 1073741824);
+        assert_int_equal(s.memory_peak_bytes, 9999999999);
+        assert_int_equal(read_whole(&bench).memory_bytes, 12345);
+
+        cgroup_trust_peak(bench.cgroup, false);
+        tree_write(bench.root, JOB "memory.current", "54321\n");
+        assert_int_equal(glance(&bench, NOW + 1).memory_bytes, 54321);
+        bench_end(&bench);
+}
+
 /* The first glance after an interval, wherever in it the last one was. */
 static void what_is_dear_is_read_anew_after_its_interval(void **state) {
         CgroupSample s;
@@ -262,6 +284,7 @@ int main(void) {
                 cmocka_unit_test(v1_has_limits_by_hierarchy),
                 cmocka_unit_test(io_that_v1_does_not_count_is_absent_rather_than_none),
                 cmocka_unit_test(a_glance_has_what_is_counted_and_leaves_the_dear_things),
+                cmocka_unit_test(where_the_kernels_peak_is_enough_memory_in_use_is_not_looked_at),
                 cmocka_unit_test(what_is_dear_is_read_anew_after_its_interval),
                 cmocka_unit_test(groups_that_were_opened_together_take_turns),
         };

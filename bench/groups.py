@@ -1,0 +1,104 @@
+"""What the cgroups of jobs cost: bench/cgroup here and in a virtual machine, and perfd with a thousand of them."""
+
+import contextlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+import measure
+from measure import ROOT, Daemon, cpu_us, memory_kib, run_program
+
+BUDGET_US = 15
+
+
+class Reading:
+    """A line of bench/cgroup: µs of CPU for each group."""
+
+    def __init__(self, line):
+        n = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", line)}
+        self.n_groups, self.n_files = n["groups"], n["files"]
+        self.sample, self.bare, self.everything, self.bare_everything, self.cold, self.cold_bare = (
+            n[name] / 1e3 for name in ("sample", "bare", "everything", "bare_everything", "cold", "cold_bare_everything"))
+
+    def text(self):
+        return (f"{self.sample / self.bare:.2f} × {self.bare:.1f} µs of bare reads as often; all of the {self.n_files} files every time: "
+                f"{self.bare_everything:.1f} µs; half a second later: {self.cold:.1f}, all files {self.cold_bare:.1f} µs; "
+                f"a begin or an end: {self.everything:.0f} µs")
+
+
+def readings(output):
+    return [Reading(line) for line in (output or "").splitlines() if line.startswith("cgroup: groups=")]
+
+
+def in_virtual_machine(build):
+    """Lines of bench/cgroup where every controller is to be had; or why there are none."""
+    os.environ["PERFD_BUILD"] = str(build)
+    sys.path.insert(0, str(ROOT / "tests/system"))
+    try:
+        import vm
+    except ImportError as missing:
+        return None, str(missing)
+    if vm.why_not():
+        return None, vm.why_not()
+    machine = vm.Machine("cgroup_no_v1=all", files={"/root/cgroup": build / "bench" / "cgroup"})
+    try:
+        command = "echo +cpu +cpuset +io +memory +pids >/sys/fs/cgroup/cgroup.subtree_control && /root/cgroup"
+        return subprocess.run([*machine.enter, "bash", "-c", command], check=True, stdout=subprocess.PIPE, text=True).stdout, None
+    finally:
+        machine.end()
+
+
+@contextlib.contextmanager
+def many_groups(n):
+    """The mount of version 2, and the path below it of a group that holds so many; None where they cannot be made."""
+    mounts = [line.split()[1] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
+    base = pathlib.Path(mounts[0] if mounts else "/nowhere") / f"perfd-bench-{os.getpid()}"
+    try:
+        base.mkdir()
+    except OSError:
+        yield None
+        return
+    try:
+        for i in range(n):
+            (base / str(i)).mkdir()
+        yield base
+    finally:
+        for group in [*base.glob("[0-9]*"), base]:
+            group.rmdir()
+
+
+def measure_daemon(build, table, sizes, idle_us_per_s):
+    """perfd that finds so many jobs, at one sample a second."""
+    with many_groups(sizes.n_jobs) as base:
+        if not base:
+            table.absent("perfd with jobs of their own cgroups: none can be made here")
+            return
+        with Daemon(build, f"[patterns]\nother = /{base.name}/{{job}}\n") as daemon:
+            measure.wait_for(lambda: daemon.metrics()["perfd_jobs_with_cgroup"] >= sizes.n_jobs, "all jobs to be found")
+            daemon.wait_ticks(12)
+            first, cpu, begin = daemon.metrics(), cpu_us(daemon.pid), time.monotonic()
+            time.sleep(sizes.idle_s)
+            us = cpu_us(daemon.pid) - cpu - idle_us_per_s * (time.monotonic() - begin)
+            n = daemon.metrics()["perfd_samples_total"] - first["perfd_samples_total"]
+            table.at_most(f"perfd, all of it, {sizes.n_jobs:,} jobs found, one sample a second", us / n / sizes.n_jobs, BUDGET_US, "µs", 1,
+                          "a job and sample; publishing and checkpoints included")
+            table.row("descriptors", f"{len(os.listdir(f'/proc/{daemon.pid}/fd')) / sizes.n_jobs:.1f} a job")
+            table.row("resident memory", f"{memory_kib(daemon.pid)['VmRSS'] / 1024:.1f} MiB")
+
+
+def measure_groups(build, table, sizes, idle_us_per_s, is_quick):
+    for reading in readings(run_program(build, "cgroup")):
+        table.at_most(f"a sample of a group, {reading.n_groups:,} of {reading.n_files} files", reading.sample, BUDGET_US, "µs", 1,
+                      reading.text())
+    measure_daemon(build, table, sizes, idle_us_per_s)
+    if is_quick:
+        return
+    output, why_not = in_virtual_machine(build)
+    if not output:
+        table.beside(f"in a virtual machine with every controller: {why_not}", "not measured")
+    for reading in readings(output):
+        table.beside(f"in an emulated machine with every controller, {reading.n_groups:,} groups of {reading.n_files} files",
+                     f"{reading.sample:.0f} µs: {reading.text()}")
