@@ -423,7 +423,7 @@ static void many_keys_do_not_hold_up_the_loop(void **state) {
                 ns = clock_thread_cpu_ns() - begin_ns;
                 least_ns = ns < least_ns ? ns : least_ns;
         }
-        assert_true(least_ns < 20 * NS_PER_MS);
+        assert_true(least_ns < 60 * NS_PER_MS);
         free(keys);
 }
 
