@@ -68,11 +68,17 @@ static size_t count_entries(int fd) {
 static void count_open_fds(SelfStats *self) {
         scoped(closep) int fd = -1;
         struct rlimit limit;
+        struct stat st;
         size_t n;
 
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
                 self->n_fds_max = limit.rlim_cur;
 
+        /* Since 6.2 the kernel says how many; a list of ten thousand is 1 ms. */
+        if (stat("/proc/self/fd", &st) == 0 && st.st_size > 0) {
+                self->n_open_fds = (size_t)st.st_size;
+                return;
+        }
         fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
                 return;
