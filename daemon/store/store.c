@@ -19,6 +19,7 @@ struct Store {
         Queue queue;
         Gate gate;
         Writer writer;
+        RowSet *done; /* owned: the completion that was handed out last */
         bool is_late; /* there was no database when it was opened */
 };
 
@@ -109,6 +110,7 @@ Store *store_free(Store *store) {
         gate_deinit(&store->gate);
         queue_deinit(&store->queue);
         opening_deinit(&store->opening);
+        rowset_free(store->done);
         free(store);
         return NULL;
 }
@@ -247,12 +249,17 @@ int store_fd(const Store *store) {
 }
 
 int store_next_done(Store *store, StoreDone *ret) {
-        scoped(rowset_freep) RowSet *set = queue_next_done(&store->queue);
-
-        if (!set)
+        rowset_freep(&store->done);
+        store->done = queue_next_done(&store->queue);
+        if (!store->done)
                 return STORE_NONE;
 
-        *ret = (StoreDone){ .cookie = set->cookie, .outcome = set->outcome, .n_new = set->n_new };
+        *ret = (StoreDone){
+                .cookie = store->done->cookie,
+                .outcome = store->done->outcome,
+                .n_new = store->done->n_new,
+                .old = result_rows_old(store->done),
+        };
         return 0;
 }
 
