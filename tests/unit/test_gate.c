@@ -186,7 +186,8 @@ int main(void) {
                 cmocka_unit_test(who_comes_to_a_closed_gate_waits_for_it_to_open),
                 cmocka_unit_test(who_has_waited_long_enough_goes_in),
                 cmocka_unit_test(the_last_to_leave_a_closed_gate_wakes_the_writer),
-                cmocka_unit_test_setup_teardown(the_log_grows_while_a_question_reads_and_begins_anew_when_it_ends, open_small, remove_place),
+                cmocka_unit_test_setup_teardown(the_log_grows_while_a_question_reads_and_begins_anew_when_it_ends,
+                                                open_small, remove_place),
                 cmocka_unit_test_setup_teardown(another_program_that_reads_keeps_nobody_waiting, open_small, remove_place),
         };
 
