@@ -243,7 +243,7 @@ int store_next_done(Store *store, StoreDone *ret) {
         if (!set)
                 return STORE_NONE;
 
-        *ret = (StoreDone){ .cookie = set->cookie, .outcome = set->outcome, .n_new = set->n_new };
+        *ret = (StoreDone){ .cookie = set->cookie, .outcome = set->outcome, .n_new = set->n_new, .has_left_job = set->has_left_job };
         return 0;
 }
 

@@ -26,6 +26,7 @@ typedef struct StoreDone {
         StoreCookie cookie;
         StoreOutcome outcome;
         size_t n_new; /* results: how many were not there before */
+        bool has_left_job; /* results: a job that was inherited has ended, and they are of none */
 } StoreDone;
 
 /* A running job at the instant of a checkpoint: its id, and how far it is, in the caller's own words. */
