@@ -101,7 +101,7 @@ class Files(WithModels):
 class Judged(WithModels):
     def test_what_a_model_does_not_know_is_kept_whole_and_counted(self):
         self.start()
-        document = with_parameters(mini_batch=40, padding="SAME")
+        document = with_parameters(minibatch=40, padding="SAME")
         with self.running.client() as client:
             self.assert_status(client.submit(document), "OK")
             self.assert_status(client.submit({**MATMUL, "name": "Unknown"}), "OK")
@@ -115,7 +115,7 @@ class Judged(WithModels):
     def test_strict_refuses_with_the_key(self):
         self.start(policy="strict")
         with self.running.client() as client:
-            self.assert_refused(client.submit(MATMUL, with_parameters(mini_batch=40)), "submit.indicators[1].@parameters.mini_batch",
+            self.assert_refused(client.submit(MATMUL, with_parameters(minibatch=40)), "submit.indicators[1].@parameters.minibatch",
                                 "is a parameter that the model of PiMatmul does not know: declare it there, or leave it out")
             self.assert_refused(client.submit(with_parameters(matrix_size="512")), "submit.indicators[0].@parameters.matrix_size",
                                 "is a string, and the model of PiMatmul says int")
@@ -126,6 +126,13 @@ class Judged(WithModels):
         metrics = self.running.wait_tick()
         self.assertEqual(metrics['perfd_indicators_total{indicator="PiMatmul",component="tensorflow",outcome="refused"}'], 2)
         self.assertEqual(metrics['perfd_indicators_total{indicator="PiImport",component="tensorflow",outcome="refused"}'], 1)
+
+    def test_what_newer_scripts_print_and_older_do_not_is_both_good(self):
+        self.start(policy="strict")
+        with self.running.client() as client:
+            self.assert_status(client.submit(MATMUL, with_parameters(mini_batch=40)), "OK")
+            self.assert_refused(client.submit(with_parameters(mini_batch="40")), "submit.indicators[0].@parameters.mini_batch", "says int")
+        self.assertEqual(self.running.wait_tick()["perfd_indicator_odd_keys_total"], 0)
 
     def test_padding_is_a_number_or_a_word(self):
         self.start(policy="strict")
@@ -141,9 +148,9 @@ class Judged(WithModels):
 
     def test_what_perfctl_says_names_the_file_and_the_key(self):
         self.start(policy="strict")
-        done = self.running.perfctl("submit", "-", stdin=json.dumps(with_parameters(mini_batch=40)))
+        done = self.running.perfctl("submit", "-", stdin=json.dumps(with_parameters(minibatch=40)))
         self.assertEqual(done.returncode, 1)
-        self.assertIn("standard input:1: @parameters.mini_batch: is a parameter that the model of PiMatmul does not know", done.stderr)
+        self.assertIn("standard input:1: @parameters.minibatch: is a parameter that the model of PiMatmul does not know", done.stderr)
 
     def test_failed_runs_are_counted_apart_and_not_judged(self):
         self.start(policy="strict")
@@ -327,7 +334,7 @@ class Perfctl(WithModels):
         done = self.running.perfctl("indicator", "models")
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = {line.split()[0]: line.split() for line in done.stdout.splitlines()}
-        self.assertEqual(rows["PiMatmul"], ["PiMatmul", "any", "4", "2", "2", f"{SHIPPED}/pimatmul.yaml"])
+        self.assertEqual(rows["PiMatmul"], ["PiMatmul", "any", "5", "2", "2", f"{SHIPPED}/pimatmul.yaml"])
         self.assertEqual(rows["PiPyBench"][2:5], ["1", "53", "0"])
         self.assertIn("registered by user", done.stdout)
         self.assertNotIn("\u202e", done.stdout)
@@ -338,11 +345,12 @@ class Perfctl(WithModels):
         asked = self.running.perfctl("indicator", "schema").stdout
         models = {m["name"]: m for m in json.loads(asked)["models"]}
         self.assertEqual(len(models), 4)
-        padding = {"name": "padding", "types": ["str", "int"], "index": "exact", "values": None,
+        padding = {"name": "padding", "types": ["str", "int"], "index": "exact", "values": None, "optional": False,
                    "help": "a number to PyTorch, SAME or VALID to TensorFlow"}
-        self.assertEqual(models["PiConv2D"]["parameters"][-1], padding)
-        self.assertEqual(models["PiMatmul"]["results"][1], {"name": "rate", "types": ["float"], "unit": "GFLOPS", "direction": "higher",
-                                                            "help": "floating point operations by elapsed"})
+        self.assertEqual(models["PiConv2D"]["parameters"][-2], padding)
+        self.assertTrue(models["PiConv2D"]["parameters"][-1]["optional"])
+        self.assertEqual(models["PiMatmul"]["results"][1], {"name": "rate", "types": ["float"], "unit": "GFLOP/s", "direction": "higher",
+                                                            "optional": False, "help": "floating point operations in elapsed"})
         files = subprocess.run([harness.PERFCTL, "indicator", "schema", *sorted(SHIPPED.iterdir())], capture_output=True, text=True).stdout
         self.assertEqual(json.loads(files), json.loads(asked))
 

@@ -142,7 +142,7 @@ static void a_failed_run_arrives_without_a_document(void **state) {
 static void a_model_arrives_as_it_was_declared(void **state) {
         Fixture *f = *state;
         const Value *model = read_json(f, "{\"name\":\"M\",\"parameters\":{\"n\":{\"type\":[\"int\",\"str\"],\"index\":\"exact\"}},"
-                                          "\"results\":{\"rate\":{\"type\":\"float\",\"unit\":\"GFLOPS\",\"direction\":\"higher\"}}}");
+                                          "\"results\":{\"rate\":{\"type\":\"float\",\"unit\":\"GFLOP/s\",\"direction\":\"higher\"}}}");
 
         assert_int_equal(codec_encode_register(4, model, &f->bytes), 0);
         assert_int_equal(decode(f, 4)->kind, REQUEST_REGISTER);
