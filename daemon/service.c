@@ -188,9 +188,11 @@ int service_take_completions(Service *service) {
                         break;
                 case COOKIE_RESULTS:
                 case COOKIE_OTHER_RESULTS:
-                        if (done.outcome == STORE_DONE)
+                        if (done.outcome == STORE_DONE) {
                                 service->self.n_indicators_stored += done.n_new;
-                        tally_settle(&service->tally, done.outcome == STORE_DONE ? done.n_new : 0);
+                                tally_settle(&service->tally, done.old);
+                        } else
+                                tally_drop(&service->tally);
                         complete_for_ticket(service, done);
                         break;
                 case COOKIE_MODEL:

@@ -85,11 +85,26 @@ static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_m
                 pack_text(buffer, NULL);
 }
 
+/* In front there is a bit for each row, which the writer sets where the row was there before. */
+static size_t n_old_bytes(size_t n_rows) {
+        return (n_rows + 7) / 8;
+}
+
+static uint8_t *old_bits(RowSet *set) {
+        return (uint8_t *)(set + 1);
+}
+
+const uint8_t *result_rows_old(const RowSet *set) {
+        return set->kind == ROW_RESULTS ? (const uint8_t *)(set + 1) : NULL;
+}
+
 int result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie,
                      RowSet **ret) {
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
+        for (size_t i = 0; i < n_old_bytes(n_items); i++)
+                buffer_putc(&buffer, 0);
         pack_u64(&buffer, sender->uid);
         pack_u64(&buffer, sender->is_admin || sender->uid == 0);
         for (size_t i = 0; i < n_items; i++)
@@ -222,6 +237,13 @@ static int apply_item(const Item *item, uint32_t uid, Database *database, Catalo
         return *ret_is_new ? note_item(item, database, catalog, entry, &series) : 0;
 }
 
+static Unpack unpack_rows(const RowSet *set) {
+        Unpack from = rowset_unpack(set);
+
+        (void)unpack_bytes(&from, n_old_bytes(set->n_rows));
+        return from;
+}
+
 /* A job that an item names. */
 typedef struct Named {
         Text id;
@@ -250,7 +272,7 @@ static int find_named(Database *database, Text id, uint32_t sender, Named *ret) 
 
 /* Before the first row is put: may all of them go to the jobs they name? */
 static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
-        Unpack from = rowset_unpack(set);
+        Unpack from = unpack_rows(set);
         uint32_t uid = (uint32_t)unpack_u64(&from);
         bool is_admin = unpack_u64(&from), is_denied = false;
         Named named = {};
@@ -287,14 +309,16 @@ static int leave_ended_job(RowSet *set, Database *database, uint32_t uid, Named 
 }
 
 int result_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
-        Unpack from = rowset_unpack(set);
+        Unpack from = unpack_rows(set);
         uint32_t uid = (uint32_t)unpack_u64(&from);
+        uint8_t *old = old_bits(set);
         Named named = {};
         int r;
 
         (void)unpack_u64(&from);
         set->n_new = 0;
         set->has_left_job = false;
+        memset(old, 0, n_old_bytes(set->n_rows));
         r = judge(set, database, &set->outcome);
         if (r != 0 || set->outcome != STORE_DONE)
                 return r;
@@ -309,6 +333,8 @@ int result_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
                 if (r != 0)
                         return r;
                 set->n_new += is_new;
+                if (!is_new)
+                        old[i / 8] |= (uint8_t)(1U << i % 8);
         }
 
         set->outcome = set->n_new > 0 || set->n_rows == 0 ? STORE_DONE : STORE_DUPLICATE;

@@ -18,6 +18,7 @@ struct Store {
         Opening opening;
         Queue queue;
         Writer writer;
+        RowSet *done; /* owned: the completion that was handed out last */
         bool is_late; /* there was no database when it was opened */
 };
 
@@ -104,6 +105,7 @@ Store *store_free(Store *store) {
         writer_deinit(&store->writer);
         queue_deinit(&store->queue);
         opening_deinit(&store->opening);
+        rowset_free(store->done);
         free(store);
         return NULL;
 }
@@ -238,12 +240,18 @@ int store_fd(const Store *store) {
 }
 
 int store_next_done(Store *store, StoreDone *ret) {
-        scoped(rowset_freep) RowSet *set = queue_next_done(&store->queue);
-
-        if (!set)
+        rowset_freep(&store->done);
+        store->done = queue_next_done(&store->queue);
+        if (!store->done)
                 return STORE_NONE;
 
-        *ret = (StoreDone){ .cookie = set->cookie, .outcome = set->outcome, .n_new = set->n_new, .has_left_job = set->has_left_job };
+        *ret = (StoreDone){
+                .cookie = store->done->cookie,
+                .outcome = store->done->outcome,
+                .n_new = store->done->n_new,
+                .has_left_job = store->done->has_left_job,
+                .old = result_rows_old(store->done),
+        };
         return 0;
 }
 
