@@ -258,6 +258,7 @@ int store_next_done(Store *store, StoreDone *ret) {
                 .cookie = store->done->cookie,
                 .outcome = store->done->outcome,
                 .n_new = store->done->n_new,
+                .has_left_job = store->done->has_left_job,
                 .old = result_rows_old(store->done),
         };
         return 0;

@@ -70,6 +70,7 @@ enum {
 /*
  * All items of one submission in one row-set: all stored or none. arrived_ms: time for items without one.
  * The sender is an administrator, or of the uid of every job they name and that was begun here, else STORE_DENIED.
+ * A job that is inherited and has ended here is not taken.
  */
 int store_put_results(Store *store, const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms,
                       StoreCookie cookie);
