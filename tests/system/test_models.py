@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import unittest
@@ -61,6 +62,32 @@ class Files(WithModels):
         self.start(directory=directory)
         self.assertIn(f"{directory}/bad.yaml:3:7: results.x.type: 'complex' is no type", self.running.log())
         self.assertEqual(list(self.models()), [("MemBw", None)])
+
+    def test_whatever_lies_in_the_directory_is_a_line_in_the_log(self):
+        directory = self.temporary_directory()
+        (directory / "good.yaml").write_text(MEMBW)
+        (directory / "again.yaml").write_text(MEMBW)
+        os.mkfifo(directory / "fifo.yaml")
+        (directory / "directory.yaml").mkdir()
+        (directory / "zero.yaml").symlink_to("/dev/zero")
+        (directory / "loop.yaml").symlink_to("loop.yaml")
+        (directory / "gone.yaml").symlink_to("nowhere")
+        (directory / "big.yaml").write_text("#" * 300000)
+        (directory / "two\nlines\x1b[2J.yaml").write_text("name: [")
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(directory / "socket.yaml"))
+            self.start(directory=directory)
+        self.assertEqual(list(self.models()), [("MemBw", None)])
+        log = self.running.log()
+        self.assertNotIn("\x1b", log)
+        for line in (f"{directory}/good.yaml:1:1: MemBw is declared in {directory}/again.yaml already: remove one of them",
+                     "fifo.yaml, going on without it: it is no regular file", "socket.yaml, going on without it: it is no regular file",
+                     "zero.yaml, going on without it: it is no regular file", "directory.yaml, going on without it: Is a directory",
+                     "loop.yaml, going on without it: Too many levels of symbolic links",
+                     "gone.yaml, going on without it: No such file or directory",
+                     "big.yaml, going on without it: it has more than 256 KiB",
+                     "/two\\nlines\\x1b[2J.yaml:2:1: ", "1 models of indicators are read, 9 files"):
+            self.assertIn(line, log)
 
     def test_a_configuration_is_checked_with_its_models(self):
         directory = self.temporary_directory()
@@ -151,6 +178,18 @@ class Judged(WithModels):
         done = self.running.perfctl("submit", "-", stdin=json.dumps(with_parameters(minibatch=40)))
         self.assertEqual(done.returncode, 1)
         self.assertIn("standard input:1: @parameters.minibatch: is a parameter that the model of PiMatmul does not know", done.stderr)
+
+    def test_of_what_is_sent_again_with_more_only_the_new_is_counted(self):
+        self.start()
+        documents = [{**MATMUL, "name": name} for name in ("A", "B", "C")]
+        ids = [os.urandom(16) for _ in documents]
+        with self.running.client() as client:
+            self.assert_status(client.submit(documents[0], ids=ids[:1]), "OK")
+            self.assert_status(client.submit(*documents, ids=ids), "OK")
+            self.assert_status(client.submit(*documents, ids=ids), "DUPLICATE")
+        metrics = self.running.wait_tick()
+        for name in "ABC":
+            self.assertEqual(metrics[f'perfd_indicators_total{{indicator="{name}",component="tensorflow",outcome="stored"}}'], 1)
 
     def test_failed_runs_are_counted_apart_and_not_judged(self):
         self.start(policy="strict")
