@@ -9,6 +9,7 @@
 #include <yaml.h>
 
 #include "util/scoped.h"
+#include "util/utf8.h"
 
 typedef struct Builder {
         const char *text; /* borrowed, without the byte order mark that YAML allows in front */
@@ -48,7 +49,7 @@ static int refuse_at(Builder *builder, yaml_mark_t mark, const char *format, ...
         builder->error->line = (unsigned)mark.line + 1;
         builder->error->column = (unsigned)mark.column + 1;
         va_start(arguments, format);
-        (void)vsnprintf(builder->error->text, sizeof(builder->error->text), format, arguments);
+        utf8_vformat(builder->error->text, sizeof(builder->error->text), format, arguments);
         va_end(arguments);
         return YAML_MALFORMED;
 }
@@ -188,7 +189,8 @@ static int take_plain(Builder *builder, const char *text, Value *ret) {
         if (looks_like_float(text)) {
                 *ret = (Value){ .type = VALUE_DOUBLE, .number = strtod(text, NULL) };
                 if (isinf(ret->number))
-                        return refuse_at(builder, builder->event.start_mark, "the number %.40s is beyond 1.7976931348623157e308: quote it to keep it as a string", text);
+                        return refuse_at(builder, builder->event.start_mark,
+                                         "the number %.40s is beyond 1.7976931348623157e308: quote it to keep it as a string", text);
                 return 0;
         }
         if (IS_ONE_OF(text, ".inf", ".Inf", ".INF", "+.inf", "-.inf", "-.Inf", "-.INF", ".nan", ".NaN", ".NAN"))

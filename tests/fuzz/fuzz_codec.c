@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ingest/codec.h"
@@ -48,7 +49,7 @@ static void check_value(const Value *value, unsigned depth) {
                 }
                 return;
         }
-        assert(!"a type of ours");
+        abort(); /* no type of ours */
 }
 
 static void check_submission(const Submission *item) {
@@ -131,7 +132,7 @@ static void check_request(const Request *request) {
                 check_model(request->register_model.model);
                 return;
         }
-        assert(!"a kind of ours");
+        abort(); /* no kind of ours */
 }
 
 static void check_refusal(const Decoded *decoded) {
