@@ -304,12 +304,18 @@ bool models_is_in_force(const Models *models, const Model *model) {
         return find_exact(models, model->model.name, model->model.component) == model;
 }
 
-size_t models_count_of_user(const Models *models, uint32_t uid) {
-        size_t n = 0;
+ModelsOfUser models_of_user(const Models *models, uint32_t uid, const Model *without) {
+        ModelsOfUser all = {};
 
-        for (size_t i = 0; i < models->registered.n; i++)
-                n += models->registered.items[i]->uid == uid;
-        return n;
+        for (size_t i = 0; i < models->registered.n; i++) {
+                const Model *model = models->registered.items[i];
+
+                if (model->uid != uid || model == without)
+                        continue;
+                all.n++;
+                all.n_bytes += strlen(model->json);
+        }
+        return all;
 }
 
 /* --- as answers ----------------------------------------------------------------------------------- */

@@ -181,6 +181,7 @@ static int take_submission(Decoded *decoded, Arena *arena, const Perfd__V1__Indi
 
         memcpy(ret->id, from->id.data, sizeof(ret->id));
         ret->job = from->job;
+        ret->is_job_inherited = from->inherited;
         ret->time_ms = from->time_ms;
         ret->has_exit_status = HAS_EXIT_STATUS(from);
         ret->exit_status = ret->has_exit_status ? from->exit_status : 0;

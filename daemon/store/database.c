@@ -222,12 +222,16 @@ int database_open(Database *database, const char *path) {
                 return database->db ? database_outcome(database->db, code) : -ENOMEM;
 
         sqlite3_extended_result_codes(database->db, 1);
-        sqlite3_busy_timeout(database->db, BUSY_MS);
+        database_wait(database, true);
         return 0;
 }
 
 void database_watch(Database *database) {
         sqlite3_wal_hook(database->db, on_wal, database);
+}
+
+void database_wait(Database *database, bool waits) {
+        sqlite3_busy_timeout(database->db, waits ? BUSY_MS : 0);
 }
 
 void database_close(Database *database) {

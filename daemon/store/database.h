@@ -101,6 +101,8 @@ int database_open(Database *database, const char *path);
 void database_close(Database *database);
 /* Keeps n_wal_pages from here on; the struct must stay where it is. */
 void database_watch(Database *database);
+/* Whether to wait a while for connections that are in the way, as at first, or not at all. */
+void database_wait(Database *database, bool waits);
 /* Runs SQL that takes no values and whose rows nobody wants. */
 int database_exec(Database *database, const char *sql);
 /* The first column of the first row. */

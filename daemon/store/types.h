@@ -26,6 +26,7 @@ typedef struct StoreDone {
         StoreCookie cookie;
         StoreOutcome outcome;
         size_t n_new; /* results: how many were not there before */
+        bool has_left_job; /* results: a job that was inherited has ended, and they are of none */
         const uint8_t *old; /* results: a bit for each, the lowest of the first byte first, set where it was. Borrowed until the next one */
 } StoreDone;
 

@@ -333,6 +333,23 @@ class OfUsers(WithModels):
         self.assertIn("you have 64 models registered", reply.message)
 
 
+    def test_a_users_models_are_held_in_memory_up_to_a_limit(self):
+        self.start()
+        help_text = {f"r{i}": {"help": "h" * 1000} for i in range(200)}
+
+        def fill(client):
+            for i in range(5):
+                self.assert_status(self.register(client, {"name": f"N{i}", "results": help_text}), "OK")
+            reply = self.register(client, {"name": "one_more", "results": help_text})
+            self.assert_status(self.register(client, {"name": "N0", "results": help_text, "help": "in place of one's own"}), "OK")
+            self.assert_status(self.register(client, {"name": "N0", "results": {"x": "int"}}), "OK")
+            self.assert_status(self.register(client, {"name": "one_more", "results": help_text}), "OK")
+            return reply
+        reply = self.as_nobody(fill)
+        self.assert_status(reply, "QUOTA")
+        self.assertRegex(reply.message, r"your models would have 1\d{6} bytes as JSON, which may be up to 1048576")
+
+
 class Perfctl(WithModels):
     def test_register_says_what_it_did(self):
         self.start()

@@ -253,7 +253,9 @@ static void administrators_go_before_files_and_files_before_users(void **state) 
         assert_string_equal(models_find(&f->models, "A", "c")->model.properties[0].name, "admin");
         assert_false(models_is_in_force(&f->models, f->models.files.items[0]));
         assert_int_equal(f->models.registered.n, 1); /* the latter replaced the former */
-        assert_int_equal(models_count_of_user(&f->models, 7), 0);
+        assert_int_equal(models_of_user(&f->models, 7, NULL).n, 0);
+        assert_int_equal(models_of_user(&f->models, 0, NULL).n_bytes, strlen("{\"name\":\"A\",\"results\":{\"admin\":\"int\"}}"));
+        assert_int_equal(models_of_user(&f->models, 0, f->models.registered.items[0]).n_bytes, 0);
 }
 
 static void there_is_a_limit_to_registered_models(void **state) {
@@ -265,7 +267,7 @@ static void there_is_a_limit_to_registered_models(void **state) {
                 (void)snprintf(text, sizeof(text), "{name: m%u, results: {x: int}}", i);
                 add(f, text, i % 2 ? 7 : 8, false);
         }
-        assert_int_equal(models_count_of_user(&f->models, 7), MODELS_MAX / 2);
+        assert_int_equal(models_of_user(&f->models, 7, NULL).n, MODELS_MAX / 2);
         model = make("{name: one_more, results: {x: int}}");
         assert_int_equal(models_add_registered(&f->models, &model), MODELS_FULL);
         model_free(model);
