@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "client/input.h"
 #include "client/json.h"
@@ -71,9 +72,20 @@ enum {
         FILE_UNREAD = 1, /* as has been said, unless it may be missing */
 };
 
+/* What is a pipe here would be waited for, and nobody writes to it. */
+static bool is_pipe_or_device(const char *file) {
+        struct stat st;
+
+        return stat(file, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
 static int read_text(const char *file, bool is_optional, Buffer *ret) {
         int r;
 
+        if (is_pipe_or_device(file)) {
+                say("Cannot read %s: it is no file", file);
+                return FILE_UNREAD;
+        }
         r = input_read(file, ret);
         if (r < 0 && r != -ENOMEM) {
                 if (r != -ENOENT || !is_optional)

@@ -1,6 +1,7 @@
 """perfctl import inspection and perfctl submit of what Amun's runner wrote: every shape, failed runs, again and again."""
 
 import json
+import os
 import pathlib
 import subprocess
 import unittest
@@ -118,12 +119,16 @@ class Inspections(Import):
 
     def test_a_broken_file_leaves_the_others(self):
         directory = self.inspection({0: result(), 1: "{\"stdout\": ", 2: "", 3: "[1]", 4: result("nothing"), 5: result()}, "{]")
-        (directory / "results" / "6").mkdir()
+        for i in (6, 7, 8):
+            (directory / "results" / str(i)).mkdir()
+        os.mkfifo(directory / "results" / "7" / "result")
+        (directory / "results" / "8" / "result").mkdir()
         done = self.perfctl("import", "inspection", directory, status=1)
-        self.assertRegex(done.stdout, ": 2 stored, 5 skipped\n$")
+        self.assertRegex(done.stdout, ": 2 stored, 7 skipped\n$")
         for text in ("build/specification:1:2: ", "results/1/result:1:", "results/2/result:1: is empty",
                      "results/3/result:1: is a list, must be an object", "results/4/result: stdout: holds no JSON object",
-                     f"Cannot read {directory}/results/6/result: No such file"):
+                     f"Cannot read {directory}/results/6/result: No such file", "results/7/result: it is no file",
+                     f"Cannot read {directory}/results/8/result: Is a directory"):
             self.assertIn(text, done.stderr)
 
     def test_what_is_no_inspection_leaves_the_others(self):
