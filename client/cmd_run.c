@@ -384,6 +384,7 @@ static int prepare_measuring(Run *run) {
         };
         memcpy(run->place.names, options->names, sizeof(run->place.names));
         run->place.n_names = options->n_names;
+        run->place.program = options->arguments[0];
         run->place.has_script = run->is_captured && script_find(options->arguments, path ?: "", &run->place.script);
         return result_id_make(clock_realtime_ns() / NS_PER_MS, run->measured.batch);
 }

@@ -21,7 +21,8 @@ typedef struct RunPlace {
         HostFacts host;
         bool has_script;
         Script script;
-        char python[PROGRAM_VERSION_MAX], gcc[PROGRAM_VERSION_MAX]; /* "": not known */
+        const char *program; /* the first word of the command; borrowed */
+        char python[PROGRAM_VERSION_MAX], gcc[PROGRAM_VERSION_MAX], cuda[PROGRAM_VERSION_MAX]; /* "": not known */
         const char *names[ENV_NAMES_MAX]; /* of environment variables that were asked for; borrowed */
         size_t n_names;
 } RunPlace;
