@@ -106,7 +106,7 @@ static void put_place(const RunPlace *place, Object *run) {
                 object_put_text(run, "directory", directory);
 }
 
-#define RUN_MEMBERS_MAX 13U
+#define RUN_MEMBERS_MAX 14U
 
 int run_record_make(const RunPlace *place, const RunFacts *facts, Arena *arena, const Value **ret) {
         Value *value = arena_alloc(arena, sizeof(*value));
@@ -120,6 +120,8 @@ int run_record_make(const RunPlace *place, const RunFacts *facts, Arena *arena, 
         put_time(&run, "begin", facts->begin_realtime_ns);
         put_time(&run, "end", facts->end_realtime_ns);
         object_put_double(&run, "wall_seconds", facts->wall_seconds);
+        if (facts->n_oom_kills > 0)
+                object_put_int(&run, "oom_kills", (int64_t)facts->n_oom_kills);
         put_place(place, &run);
         if (!value || object_end(&run, value) < 0)
                 return -ENOMEM;

@@ -36,6 +36,7 @@ typedef struct RunFacts {
         const Tail *error; /* NULL: standard error was not kept */
         uint64_t begin_realtime_ns, end_realtime_ns;
         double wall_seconds;
+        uint64_t n_oom_kills;
 } RunFacts;
 
 /* The record, in the arena, of at least RUN_RECORD_ARENA_BYTES. 0 or -ENOMEM. */
