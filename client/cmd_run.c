@@ -454,7 +454,8 @@ static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
 /* A command that was killed does not say why. */
 static uint64_t count_kills(Run *run) {
         bool has_group = run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
-        uint64_t n_all = has_group && (run->last.status != 0 || run->limits.memory_bytes > 0) ? limits_count_kills() : run->n_killed, n = n_all - run->n_killed;
+        bool is_asked = has_group && (run->last.status != 0 || run->limits.memory_bytes > 0);
+        uint64_t n_all = is_asked ? limits_count_kills() : 0, n = n_all - run->n_killed;
 
         if (n_all <= run->n_killed)
                 return 0;

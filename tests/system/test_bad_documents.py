@@ -172,6 +172,17 @@ class Wire(harness.TestCase):
             self.assertEqual((reply.path, reply.message), ("register.model", "missing"))
         self.assertEqual(daemon.get("/api/v1/models").json["models"], [])
 
+    def test_what_a_runner_wrote_down_is_cut_rather_than_refused(self):
+        daemon = self.daemon("[limits]\nstring_size = 256\n")
+        script = self.temporary_directory() / "script.py"
+        script.write_text("import json, sys\nprint('x' * 100000 + 'the end', file=sys.stderr)\n"
+                          f"print(json.dumps({GOOD!r}))\n")
+        done = daemon.perfctl("run", "--env", "LONG", "--", "python3", script, environment={"LONG": "y" * 1000})
+        self.assertEqual(done.returncode, 0, done.stderr[-1000:])
+        run = daemon.get("/api/v1/indicators/PiMatmul/results").json["results"][0]["run"]
+        self.assertEqual((len(run["stderr"]), run["stderr"][-7:].strip(), run["stderr_cut"]), (256, "he end", True))
+        self.assertEqual((run["environment"]["LONG"], run["environment"]["LONG_cut"]), ("y" * 256, True))
+
     def test_a_failed_run_is_kept_with_what_it_left(self):
         daemon = self.daemon()
         with daemon.client() as client:

@@ -152,8 +152,8 @@ class Unified(Everywhere, unittest.TestCase):
         printed, status = self.spec("64Mi", "echo begins >&2", "exec work eat 200", batch_size=2)
         self.assertEqual(status, 137, printed)
         self.assertEqual(printed.count("begins"), 2, printed)
-        self.assertEqual(printed.count(f"The kernel killed 1 of the command's processes: it needed more memory than its limit of {64 * MIB} "
-                                       "bytes"), 2, printed)
+        self.assertEqual(printed.count(f"The kernel killed 1 of the command's processes: it needed more memory than its limit of "
+                                       f"{64 * MIB} bytes"), 2, printed)
         self.assertIn("2 runs, 2 failed", printed)
         answer = self.machine.run("exec 4<>/dev/tcp/127.0.0.1/9847 && "
                                   "printf 'GET /api/v1/indicators/limited/results HTTP/1.0\\r\\n\\r\\n' >&4 && cat <&4")
