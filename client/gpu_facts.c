@@ -120,6 +120,16 @@ static void read_nvidia(int root_fd, Gpus *gpus) {
         }
 }
 
+/* Those that come with the kernel have none. */
+static void read_driver_version(int root_fd, GpuFacts *gpu) {
+        scoped(freep) char *text = NULL;
+        char path[64];
+
+        (void)snprintf(path, sizeof(path), "sys/module/%s/version", gpu->driver);
+        if (gpu->driver[0] && !strchr(gpu->driver, '/') && file_read_at(root_fd, path, SMALL_FILE_BYTES, &text, NULL) == 0)
+                fact_copy(gpu->driver_version, sizeof(gpu->driver_version), text, strlen(text));
+}
+
 static int compare(const void *a, const void *b) {
         return strcmp(((const GpuFacts *)a)->pci_address, ((const GpuFacts *)b)->pci_address);
 }
@@ -129,6 +139,8 @@ size_t gpu_facts_read(int root_fd, GpuFacts ret[static GPUS_MAX]) {
 
         read_cards(root_fd, &gpus);
         read_nvidia(root_fd, &gpus);
+        for (size_t i = 0; i < gpus.n; i++)
+                read_driver_version(root_fd, &ret[i]);
         qsort(ret, gpus.n, sizeof(*ret), compare);
         return gpus.n;
 }
