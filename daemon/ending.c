@@ -71,7 +71,7 @@ int ending_put(Service *service, Job *job) {
         };
         int r;
 
-        r = timeline_format(&job->timeline, &timeline);
+        r = recording_format(&job->recording, &timeline);
         if (r < 0)
                 return r;
 

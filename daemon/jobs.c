@@ -25,7 +25,7 @@ static void job_free(Job *job) {
         free(job->usage);
         free(job->mark);
         job_drop_ending(job);
-        timeline_deinit(&job->timeline);
+        recording_deinit(&job->recording);
         job_info_deinit(&job->info);
         free(job);
 }

@@ -14,7 +14,7 @@
 
 #include "ingest/ingest.h"
 #include "model/job.h"
-#include "model/timeline.h"
+#include "model/recording.h"
 #include "model/usage.h"
 #include "model/window.h"
 #include "sample/cgroup.h"
@@ -55,7 +55,7 @@ struct Job {
         JobInfo info;
         JobPhase phase;
         Window window;
-        Timeline timeline;
+        Recording recording;
         uint64_t begin_realtime_ms;
         char note[160];
         sd_event_source *process; /* watches info.pid; NULL when nobody is watched */

@@ -365,8 +365,8 @@ static int make_job(Service *service, const JobInfo *info, const CgroupPlace *pl
 
         job->begin_realtime_ms = service->node.sample.realtime_ns / NS_PER_MS;
         window_begin(&job->window, meter_totals(service->node.meter), &service->node.sample);
-        timeline_init(&job->timeline, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
-                      service->config.interval_ns, service->config.timeline_points);
+        recording_init(&job->recording, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
+                       service->config.interval_ns, service->config.timeline_points);
         *ret = job;
         if (!place)
                 return 0;

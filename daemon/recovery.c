@@ -81,7 +81,7 @@ static int take_up(Service *service, const StoreRecoveredJob *recovered, const P
         job->is_usage_cut = progress->is_usage_cut;
         job->is_group_vouched = progress->is_group_vouched;
         job->n_phases = progress->n_phases;
-        timeline_init(&job->timeline, clock_boottime_ns(), clock_realtime_ns(), service->config.interval_ns,
+        recording_init(&job->recording, clock_boottime_ns(), clock_realtime_ns(), service->config.interval_ns,
                       service->config.timeline_points);
 
         if (progress->has_usage) {
