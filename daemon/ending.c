@@ -64,7 +64,7 @@ int ending_put(Service *service, Job *job) {
                 .state = ending->state,
                 .end_realtime_ms = ending->realtime_ms,
                 .end = &ending->end,
-                .note = job->note,
+                .note = job->info.note,
                 .metrics = &ending->metrics,
                 .usage = &ending->usage,
                 .phase = ending->phase,
