@@ -20,6 +20,7 @@
 
 /* What perfd may delay a job by, whatever state it is in. */
 #define ENCLOSURE_TIMEOUT_NS (200 * NS_PER_MS)
+#define LIMITED_TIMEOUT_NS (2 * NS_PER_S) /* what was asked for is worth more of a wait */
 #define BEGIN_TIMEOUT_NS (200 * NS_PER_MS)
 #define END_TIMEOUT_NS (500 * NS_PER_MS)
 #define FLUSH_TIMEOUT_NS (200 * NS_PER_MS)
@@ -47,6 +48,7 @@ typedef struct Run {
         JobEnd end; /* of all runs */
         ChildEnd last; /* run */
         uint64_t end_realtime_ms;
+        uint64_t n_killed; /* processes, of all runs, for want of memory */
 
         bool is_captured;
         Capture capture;
@@ -384,6 +386,7 @@ static int prepare_measuring(Run *run) {
         };
         memcpy(run->place.names, options->names, sizeof(run->place.names));
         run->place.n_names = options->n_names;
+        run->place.program = options->arguments[0];
         run->place.has_script = run->is_captured && script_find(options->arguments, path ?: "", &run->place.script);
         return result_id_make(clock_realtime_ns() / NS_PER_MS, run->measured.batch);
 }
@@ -403,9 +406,10 @@ static int prepare(Run *run) {
 
 /* First of all: what the command will be in is to have nothing else in it, and perfd is to know it from the begin on. */
 static void enclose(Run *run) {
-        enclosure_enter(&run->enclosed, run->info.id, run->options->enclosure, ENCLOSURE_TIMEOUT_NS);
+        enclosure_enter(&run->enclosed, run->info.id, run->options->enclosure, &run->limits,
+                        limits_are_set(&run->limits) ? LIMITED_TIMEOUT_NS : ENCLOSURE_TIMEOUT_NS);
         run->info.enclosure = run->enclosed.kind;
-        limits_apply(&run->limits, run->enclosed.kind);
+        limits_apply(&run->limits, run->enclosed.kind, run->enclosed.text);
         if (run->is_verbose && run->enclosed.text[0])
                 say("Running %s", run->enclosed.text);
 }
@@ -447,6 +451,23 @@ static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
         to_rusage(&run->last.rusage, &ret->rusage);
 }
 
+/* A command that was killed does not say why. */
+static uint64_t count_kills(Run *run) {
+        bool has_group = run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
+        bool is_asked = has_group && (run->last.status != 0 || run->limits.memory_bytes > 0);
+        uint64_t n_all = is_asked ? limits_count_kills() : 0, n = n_all - run->n_killed;
+
+        if (n_all <= run->n_killed)
+                return 0;
+        run->n_killed = n_all;
+        if (run->limits.memory_bytes > 0)
+                say("The kernel killed %ju of the command's processes: it needed more memory than its limit of %ju bytes", (uintmax_t)n,
+                    (uintmax_t)run->limits.memory_bytes);
+        else
+                say("The kernel killed %ju of the command's processes for want of memory", (uintmax_t)n);
+        return n;
+}
+
 /* The job ends as the first run did that failed. */
 static void add_end(Run *run, const RunFacts *facts) {
         JobEnd *end = &run->end;
@@ -472,6 +493,7 @@ static int run_all(Run *run) {
                 RunFacts facts;
 
                 run_command(run, &signals, &facts);
+                facts.n_oom_kills = count_kills(run);
                 add_end(run, &facts);
                 is_last = i + 1 == n || run->last.is_told || run->last.exec_error;
                 if (i < n_warmups && !is_last)

@@ -7,6 +7,15 @@
 /* Waits for a person's sqlite3 shell, should one hold the lock; nobody else writes. */
 #define BUSY_MS 2000
 
+/* To all indicators, or to those of one name: there may be very many. */
+#define MODELS_APPLY(where)                                                                                                   \
+        "UPDATE indicator SET shape = w.shape, indexed_from = ?1 FROM"                                                        \
+        " (SELECT i.name, i.component, (SELECT m.shape FROM model AS m WHERE m.name = n.text"                                 \
+        "  AND (m.component IS NULL OR m.component = c.text) ORDER BY m.component IS NULL, m.is_declared DESC LIMIT 1)"       \
+        "  AS shape FROM indicator AS i JOIN term AS n ON n.id = i.name JOIN term AS c ON c.id = i.component" where ") AS w" \
+        " WHERE w.name = indicator.name AND w.component = indicator.component AND w.shape IS NOT NULL"                        \
+        " AND indicator.shape IS NOT w.shape"
+
 static const char *const sql[N_STATEMENTS] = {
         [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
         [STATEMENT_COMMIT] = "COMMIT",
@@ -52,13 +61,8 @@ static const char *const sql[N_STATEMENTS] = {
                 " by_admin = excluded.by_admin, time_ms = excluded.time_ms, shape = excluded.shape,"
                 " results = excluded.results, document = excluded.document",
         [STATEMENT_MODELS_FORGET] = "DELETE FROM model WHERE is_declared",
-        [STATEMENT_MODELS_APPLY] =
-                "UPDATE indicator SET shape = w.shape, indexed_from = ?1 FROM"
-                " (SELECT i.name, i.component, (SELECT m.shape FROM model AS m WHERE m.name = n.text"
-                "  AND (m.component IS NULL OR m.component = c.text) ORDER BY m.component IS NULL, m.is_declared DESC LIMIT 1)"
-                "  AS shape FROM indicator AS i JOIN term AS n ON n.id = i.name JOIN term AS c ON c.id = i.component) AS w"
-                " WHERE w.name = indicator.name AND w.component = indicator.component AND w.shape IS NOT NULL"
-                " AND indicator.shape IS NOT w.shape",
+        [STATEMENT_MODELS_APPLY] = MODELS_APPLY(""),
+        [STATEMENT_MODEL_APPLY] = MODELS_APPLY(" WHERE i.name = (SELECT id FROM term WHERE text = ?2)"),
         [STATEMENT_ROW_NEXT] = "SELECT ifnull(max(row), 0) + 1 FROM result",
         /* Where the rows end that are not indexed yet, and one row of them at a time, downwards. */
         [STATEMENT_UNINDEXED_TOP] =
@@ -111,6 +115,11 @@ static const char *const sql[N_STATEMENTS] = {
         [STATEMENT_RUNNING_CLEAR] = "DELETE FROM running",
         [STATEMENT_LAYOUT_FIND] = "SELECT id FROM layout WHERE keys = ?1",
         [STATEMENT_LAYOUT_INSERT] = "INSERT INTO layout (keys) VALUES (?1) RETURNING id",
+        /* Far more than there are models, so that to look who has them is rare. Those of jobs' numbers are few, and stay. */
+        [STATEMENT_LAYOUTS_ARE_MANY] = "SELECT (SELECT count(*) FROM layout) > 64 + 2 * (SELECT count(*) FROM model)",
+        [STATEMENT_LAYOUTS_TIDY] =
+                "DELETE FROM layout WHERE keys GLOB '{*' AND id NOT IN (SELECT shape FROM model"
+                " UNION SELECT shape FROM indicator WHERE shape IS NOT NULL UNION SELECT shape FROM series)",
         [STATEMENT_METER_PUT] =
                 "INSERT INTO meter (only, account, boot_id, time_ms) VALUES (1, ?1, ?2, ?3)"
                 " ON CONFLICT (only) DO UPDATE SET account = excluded.account, boot_id = excluded.boot_id,"
@@ -217,12 +226,16 @@ int database_open(Database *database, const char *path) {
                 return database->db ? database_outcome(database->db, code) : -ENOMEM;
 
         sqlite3_extended_result_codes(database->db, 1);
-        sqlite3_busy_timeout(database->db, BUSY_MS);
+        database_wait(database, true);
         return 0;
 }
 
 void database_watch(Database *database) {
         sqlite3_wal_hook(database->db, on_wal, database);
+}
+
+void database_wait(Database *database, bool waits) {
+        sqlite3_busy_timeout(database->db, waits ? BUSY_MS : 0);
 }
 
 void database_close(Database *database) {
@@ -308,6 +321,23 @@ int database_get(Database *database, Statement which, int64_t *ret) {
 
         *ret = sqlite3_column_int64(database->statements[which], 0);
         return database_run(database, which);
+}
+
+int database_number(Database *database, Statement find, Statement insert, Text text, int64_t *ret) {
+        int64_t number = 0;
+        int r;
+
+        bind_text(database_statement(database, find), 1, text);
+        r = database_get(database, find, &number);
+        if (r == 0 && number == 0) {
+                bind_text(database_statement(database, insert), 1, text);
+                r = database_get(database, insert, &number);
+        }
+        if (r != 0)
+                return r;
+
+        *ret = number;
+        return 0;
 }
 
 void database_rollback(Database *database) {

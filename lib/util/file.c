@@ -11,7 +11,7 @@ int file_read_at(int dir_fd, const char *path, size_t n_max, char **ret, size_t 
         scoped(freep) char *text = NULL;
         size_t n = 0, n_allocated = 0;
 
-        fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+        fd = openat(dir_fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
 
@@ -46,6 +46,15 @@ int file_read_at(int dir_fd, const char *path, size_t n_max, char **ret, size_t 
                 *ret_n = n;
         *ret = TAKE(text);
         return 0;
+}
+
+DIR *file_open_list(int dir_fd, const char *path) {
+        scoped(closep) int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+
+        if (list)
+                (void)TAKE_FD(fd); /* the list's now */
+        return list;
 }
 
 int file_write_all(int fd, const void *bytes, size_t n) {

@@ -135,10 +135,11 @@ class Failed(Measure):
                          [("matmul", 137, "broken\n"), ("PiMatmul", 137, "broken\n")])
 
     def test_a_result_that_is_refused_does_not_keep_the_job_from_ending(self):
-        running = self.daemon("[limits]\nstring_size = 1K\n")
+        running = self.daemon("[indicators]\ndirectory =\npolicy = strict\n")
         self.running = running
-        done = self.run_command("sh", "-c", f"{PRINT}; printf '%02000d' 1 >&2", options=("--job", "j"))
-        self.assertIn(b"run.stderr: has 2000 bytes", done.stderr)
+        done = self.run_command("sh", "-c", PRINT, options=("--job", "j"))
+        self.assertIn(b"The job's results were not taken: ", done.stderr)
+        self.assertEqual(self.rows(), [])
         self.assertEqual(running.get("/api/v1/jobs/j").json["state"], "finished")
 
 
