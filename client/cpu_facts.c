@@ -1,7 +1,6 @@
 #include "client/cpu_facts.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -292,26 +291,18 @@ static void read_caches(int root_fd, unsigned cpu, CpuFacts *facts) {
 }
 
 static void read_governor(int root_fd, CpuFacts *facts) {
+        scoped(closedirp) DIR *dir = file_open_list(root_fd, CPUS "cpufreq");
         char governor[32], path[300];
-        int fd = openat(root_fd, CPUS "cpufreq", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
         struct dirent *entry;
 
-        if (!dir) {
-                if (fd >= 0)
-                        close(fd);
-                return;
-        }
-
-        while ((entry = readdir(dir))) {
+        while (dir && (entry = readdir(dir))) {
                 (void)snprintf(path, sizeof(path), "%s/scaling_governor", entry->d_name);
-                if (strncmp(entry->d_name, "policy", 6) != 0 || !read_word(fd, path, governor, sizeof(governor)))
+                if (strncmp(entry->d_name, "policy", 6) != 0 || !read_word(dirfd(dir), path, governor, sizeof(governor)))
                         continue;
                 if (facts->governor[0] && strcmp(facts->governor, governor) != 0)
                         (void)strcpy(governor, "mixed");
                 (void)strcpy(facts->governor, governor);
         }
-        closedir(dir);
 }
 
 void cpu_facts_init(CpuFacts *facts) {

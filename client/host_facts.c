@@ -1,7 +1,6 @@
 #include "client/host_facts.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,22 +32,14 @@ static void read_memory(int root_fd, HostFacts *facts) {
 }
 
 static void count_numa_nodes(int root_fd, HostFacts *facts) {
-        int fd = openat(root_fd, "sys/devices/system/node", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+        scoped(closedirp) DIR *dir = file_open_list(root_fd, "sys/devices/system/node");
         struct dirent *entry;
 
-        if (!dir) {
-                if (fd >= 0)
-                        close(fd);
-                return;
-        }
-
-        while ((entry = readdir(dir))) {
+        while (dir && (entry = readdir(dir))) {
                 const char *name = entry->d_name;
 
                 facts->n_numa_nodes += strncmp(name, "node", 4) == 0 && name[4] && name[4 + strspn(name + 4, "0123456789")] == '\0';
         }
-        closedir(dir);
 }
 
 /* Values are words of a shell: quoted or not. What is escaped in them is nothing that names and versions have. */
