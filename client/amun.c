@@ -72,15 +72,16 @@ bool amun_is_result(const Value *document) {
 static int parse_printed(const char *text, const char *path, Arena *arena, const Value **ret, Complaint *complaint) {
         Capture capture = { .text = { .text = (char *)text, .n = strlen(text) } }; /* borrowed: never freed */
         const Value *documents[CAPTURE_DOCUMENTS_MAX];
-        JsonError error;
+        CaptureLoss loss;
         size_t n;
         int r;
 
-        r = capture_find(&capture, arena, documents, &n, &error);
+        r = capture_find(&capture, arena, documents, &n, &loss);
         if (r < 0)
                 return r;
-        if (n == 0 && error.line > 0)
-                return complaint_set(complaint, path, "holds no indicator: at %u:%u of it, %s", error.line, error.column, error.text);
+        if (n == 0 && loss.error.line > 0)
+                return complaint_set(complaint, path, "holds no indicator: at %u:%u of it, %s", loss.error.line, loss.error.column,
+                                     loss.error.text);
         if (n == 0)
                 return complaint_set(complaint, path, "holds no JSON object with @result, but '%.*s'", (int)utf8_cut(text, 60), text);
         if (n > 1)

@@ -22,18 +22,20 @@ static int print_result(const MarkResult *result, const char *name) {
 
 int cmd_mark(const Options *options) {
         scoped(courier_deinit) Courier courier;
-        const char *name = options->arguments[0], *job;
+        const char *name = options->arguments[0];
         char reason[DELIVERY_TEXT_MAX];
         MarkResult result;
         Delivery delivery;
+        JobRef job;
         int r;
 
         courier_init(&courier, options->socket, MARK_TIMEOUT_NS);
-        job = mark_job_find(options);
-        if (!job || !mark_name_check(name))
+        if (!mark_job_find(options, &job) || !mark_name_check(name))
                 return EXIT_USAGE;
 
-        r = mark_send(&courier, job, name, NAN, &result, &delivery, reason);
+        r = mark_send(&courier, &job, name, NAN, &result, &delivery, reason);
+        if (r == 0 && result.remark[0])
+                say("%s", result.remark);
         if (r == 0) /* without a word: a script's output may be what it measured */
                 return options_has(options, OPTION_JSON) ? print_result(&result, name) : EXIT_DONE;
 

@@ -24,6 +24,7 @@ typedef struct Origin {
 /* Documents of all files, checked. */
 typedef struct Intake {
         const char *job;
+        bool is_job_inherited; /* $PERFD_JOB says it */
         AmunContext context;
         uint64_t realtime_ms;
         bool is_latencies;     /* of batches, of which indicators are made */
@@ -73,6 +74,7 @@ static int add_item(Intake *intake, const Origin *origin, Submission *item) {
         int r;
 
         item->job = intake->job;
+        item->is_job_inherited = intake->is_job_inherited;
         if (item->time_ms == 0)
                 item->time_ms = intake->realtime_ms;
         r = result_id_make(intake->realtime_ms, item->id);
@@ -296,6 +298,8 @@ static int submit(const Options *options, const Intake *intake) {
                 delivery_explain(&delivery, &courier, reason);
         if (delivery.n_requests > 1)
                 say("It took %zu requests: each is stored whole, but not all together", delivery.n_requests);
+        if (delivery.remark[0])
+                say("%s (--job says which is meant)", delivery.remark);
         if (r == DELIVERY_AWAY)
                 return keep(options, intake, &delivery, reason);
         if (r == DELIVERY_REFUSED)
@@ -322,6 +326,7 @@ int cmd_submit(const Options *options) {
         intake.is_latencies = options_has(options, OPTION_LATENCIES);
         intake.batch_length = options->batch_length;
         intake.job = job ? job : "";
+        intake.is_job_inherited = !options->job && intake.job[0];
         intake.context = (AmunContext){ .name = options->name, .component = options->component };
         if (intake.job[0] && !name_is_valid(intake.job, JOB_ID_MAX - 1)) {
                 say("$PERFD_JOB is '%s': expected 1 to 128 characters of [A-Za-z0-9_.:-]", intake.job);

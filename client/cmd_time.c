@@ -13,6 +13,7 @@ typedef struct Timed {
         Courier courier;
         bool is_marked;   /* or may be: perfd has the request */
         MarkResult begin; /* whose phase it is, and what came before */
+        bool is_inherited; /* that is what $PERFD_JOB says; perfd did not */
 } Timed;
 
 static void timed_deinit(Timed *timed) {
@@ -20,24 +21,27 @@ static void timed_deinit(Timed *timed) {
 }
 
 static void mark_begin(Timed *timed, const Options *options) {
-        const char *job = mark_job_find(options);
         char reason[DELIVERY_TEXT_MAX];
         Delivery delivery;
+        JobRef job;
         int r;
 
-        if (!job)
+        if (!mark_job_find(options, &job))
                 return;
 
-        r = mark_send(&timed->courier, job, timed->name, NAN, &timed->begin, &delivery, reason);
+        r = mark_send(&timed->courier, &job, timed->name, NAN, &timed->begin, &delivery, reason);
         if (r == 0) {
                 timed->is_marked = true;
+                if (timed->begin.remark[0])
+                        say("%s", timed->begin.remark);
                 return;
         }
 
         timed->is_marked = r > 0 && mark_may_be_taken(&timed->courier, &delivery);
         if (timed->is_marked) {
                 timed->begin = (MarkResult){};
-                strcpy(timed->begin.job, job);
+                strcpy(timed->begin.job, job.id);
+                timed->is_inherited = job.is_inherited;
                 say("perfd does not answer: going on without waiting for it");
         } else
                 say("%s. Running '%s' without marking it", r < 0 ? strerrordesc_np(-r) : reason, timed->command[0]);
@@ -48,12 +52,14 @@ static void mark_end(Timed *timed, double wall_seconds) {
         char reason[DELIVERY_TEXT_MAX];
         MarkResult end;
         Delivery delivery;
+        JobRef job;
         int r;
 
         if (!timed->is_marked)
                 return;
 
-        r = mark_send(&timed->courier, timed->begin.job, timed->begin.previous, wall_seconds, &end, &delivery, reason);
+        job = (JobRef){ .id = timed->begin.job, .is_inherited = timed->is_inherited };
+        r = mark_send(&timed->courier, &job, timed->begin.previous, wall_seconds, &end, &delivery, reason);
         if (r != 0)
                 say("The end of phase '%s' is not marked: %s", timed->name, r < 0 ? strerrordesc_np(-r) : reason);
         else if (strcmp(end.previous, timed->name) != 0)

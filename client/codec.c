@@ -212,11 +212,12 @@ int codec_encode_job_begin(uint64_t sequence, const JobBegin *from, Buffer *out)
         return put_frame(&request, out);
 }
 
-int codec_encode_mark(uint64_t sequence, const char *job, const char *name, double wall_seconds, Buffer *out) {
+int codec_encode_mark(uint64_t sequence, const JobRef *job, const char *name, double wall_seconds, Buffer *out) {
         Perfd__V1__Mark mark = PERFD__V1__MARK__INIT;
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
 
-        mark.job = (char *)job;
+        mark.job = (char *)job->id;
+        mark.inherited = job->is_inherited;
         mark.name = (char *)name;
         if (wall_seconds >= 0) { /* which NAN is not */
                 mark.seconds_given_case = PERFD__V1__MARK__SECONDS_GIVEN_SECONDS;
@@ -279,6 +280,7 @@ static int indicator_to_wire(const Submission *item, Arena *arena, Perfd__V1__In
         ret->id.data = (uint8_t *)item->id;
         ret->id.len = sizeof(item->id);
         ret->job = (char *)item->job;
+        ret->inherited = item->is_job_inherited;
         ret->time_ms = item->time_ms;
         if (item->has_exit_status) {
                 ret->exit_status_given_case = PERFD__V1__INDICATOR__EXIT_STATUS_GIVEN_EXIT_STATUS;

@@ -36,6 +36,12 @@ typedef struct JobBegin {
         bool is_fresh;       /* that cgroup was made for the job */
 } JobBegin;
 
+/* Which job is meant. */
+typedef struct JobRef {
+        const char *id;    /* borrowed; "" for the one that this process is in */
+        bool is_inherited; /* it is $PERFD_JOB's, which may be another job's */
+} JobRef;
+
 enum {
         CODEC_MALFORMED = 1,
 };
@@ -45,7 +51,7 @@ int codec_encode_hello(uint64_t sequence, const char *client, Buffer *out);
 int codec_encode_job_begin(uint64_t sequence, const JobBegin *begin, Buffer *out);
 int codec_encode_job_end(uint64_t sequence, const char *job, const JobEnd *end, Buffer *out);
 /* wall_seconds: of the phase that ends; negative or NAN: not known. */
-int codec_encode_mark(uint64_t sequence, const char *job, const char *name, double wall_seconds, Buffer *out);
+int codec_encode_mark(uint64_t sequence, const JobRef *job, const char *name, double wall_seconds, Buffer *out);
 /* Takes all of each item but its model; of the indicator the document, and of a failed run name and component. */
 int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_items, Buffer *out);
 /* model: an object, as perfd-indicators(5) says. */

@@ -180,10 +180,13 @@ static int send_part(Courier *courier, const Batch *batch, Delivery *delivery) {
 
         delivery->n_requests++;
         delivery->n_acked += n;
-        if (delivery->reply.status == STATUS_DUPLICATE)
+        if (delivery->reply.status == STATUS_DUPLICATE) {
                 delivery->n_duplicate += n;
-        else
-                delivery->n_stored += n;
+                return 0;
+        }
+
+        delivery->n_stored += n;
+        utf8_copy(delivery->remark, sizeof(delivery->remark), delivery->reply.complaint.text);
         return 0;
 }
 
@@ -232,7 +235,7 @@ static int send_model(Courier *courier, const Value *model, Delivery *delivery) 
  * Taken twice it would end the phase that it began. So once it may have been read it is not sent again: only what was
  * refused for now, and what found the connection closed already.
  */
-static int send_mark(Courier *courier, const char *job, const char *name, double wall_seconds, Delivery *delivery) {
+static int send_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, Delivery *delivery) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
         int r;
@@ -295,7 +298,7 @@ static int try_model(Courier *courier, const Value *model, Delivery *delivery) {
         return r == 0 ? send_model(courier, model, delivery) : r;
 }
 
-static int try_mark(Courier *courier, const char *job, const char *name, double wall_seconds, Delivery *delivery) {
+static int try_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, Delivery *delivery) {
         int r;
 
         delivery->refused = DELIVERY_WHOLE;
@@ -354,19 +357,20 @@ int deliver_model(Courier *courier, const Value *model, Delivery *ret) {
         return r == TRY_AGAIN ? DELIVERY_AWAY : r;
 }
 
-int deliver_mark(Courier *courier, const char *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery) {
+int deliver_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery) {
         uint64_t backoff_ns = BACKOFF_FIRST_NS;
         int r;
 
         *ret_delivery = (Delivery){};
         do
-                r = try_mark(courier, job ? job : "", name, wall_seconds, ret_delivery);
+                r = try_mark(courier, job, name, wall_seconds, ret_delivery);
         while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
         if (r != 0)
                 return r == TRY_AGAIN ? DELIVERY_AWAY : r;
 
         utf8_copy(ret->job, sizeof(ret->job), ret_delivery->reply.job);
         utf8_copy(ret->previous, sizeof(ret->previous), ret_delivery->reply.phase);
+        utf8_copy(ret->remark, sizeof(ret->remark), ret_delivery->reply.complaint.text);
         return 0;
 }
 

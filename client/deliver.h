@@ -36,6 +36,7 @@ typedef struct Delivery {
         size_t n_requests; /* the results were sent in so many */
         size_t n_acked;    /* results that need not be sent again */
         size_t refused;    /* the result that `reply` is about; DELIVERY_WHOLE: none in particular */
+        char remark[COMPLAINT_TEXT_MAX]; /* of perfd's, on results that it took; "" for none */
         int error;         /* negative errno of the last try that reached nobody, else 0 */
         Reply reply;       /* else what perfd said: of the request that was not taken */
 } Delivery;
@@ -57,15 +58,16 @@ int deliver_model(Courier *courier, const Value *model, Delivery *ret);
 typedef struct MarkResult {
         char job[JOB_ID_MAX];          /* whose phase it is */
         char previous[PHASE_NAME_MAX]; /* that ended; "": none had begun, or it had no name */
+        char remark[COMPLAINT_TEXT_MAX]; /* of perfd's on that; "" for none */
 } MarkResult;
 
 /*
- * The end of one phase of a job and the begin of the next. job: NULL or "" for the one that this process is in;
+ * The end of one phase of a job and the begin of the next.
  * wall_seconds: how long the phase that ends took by the caller's clock, NAN when that is not known.
  * Never kept for later, and never sent twice: when the connection breaks before the reply, it is DELIVERY_AWAY
  * with ret_delivery->error -ECONNRESET or -ETIMEDOUT, and perfd may have taken it. *ret is set on 0 only.
  */
-int deliver_mark(Courier *courier, const char *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery);
+int deliver_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery);
 
 #define DELIVERY_TEXT_MAX (COMPLAINT_PATH_MAX + COMPLAINT_TEXT_MAX + 128U)
 /* Why it was not taken. */

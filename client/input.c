@@ -12,7 +12,7 @@ const char *input_name(const char *file) {
         return is_standard_input(file) ? "standard input" : file;
 }
 
-static int read_all(int fd, Buffer *ret) {
+int input_read_fd(int fd, Buffer *ret) {
         char chunk[65536];
         ssize_t k;
 
@@ -33,11 +33,11 @@ int input_read(const char *file, Buffer *ret) {
         scoped(closep) int fd = -1;
 
         if (is_standard_input(file))
-                return read_all(STDIN_FILENO, ret);
+                return input_read_fd(STDIN_FILENO, ret);
 
         fd = open(file, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
 
-        return read_all(fd, ret);
+        return input_read_fd(fd, ret);
 }

@@ -12,3 +12,5 @@
 const char *input_name(const char *file);
 /* Appends all of it. 0, -EFBIG beyond INPUT_BYTES_MAX in `ret`, or another negative errno. */
 int input_read(const char *file, Buffer *ret);
+/* The same of what is open. */
+int input_read_fd(int fd, Buffer *ret);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/input.h"
+#include "client/input_tree.h"
 #include "client/json.h"
 #include "client/say.h"
 #include "util/parse.h"
@@ -42,6 +42,16 @@ void inspection_derive_result_id(const char *inspection, uint32_t index, uint8_t
 
 /* --- files ---------------------------------------------------------------------------------------- */
 
+/* Where the files are, and what it is called in messages. */
+typedef struct Place {
+        const char *directory;
+        InputTree tree;
+} Place;
+
+static void place_deinit(Place *place) {
+        input_tree_deinit(&place->tree);
+}
+
 /* One document, and nothing after it. Trouble is spoken of; then *ret stays as it is. */
 static int parse_file(const char *file, const Buffer *text, Arena *arena, const Value **ret) {
         const Value *document, *more;
@@ -71,43 +81,46 @@ enum {
         FILE_UNREAD = 1, /* as has been said, unless it may be missing */
 };
 
-static int read_text(const char *file, bool is_optional, Buffer *ret) {
+/* file: its path, as messages have it. */
+static int read_text(const Place *place, const char *file, bool is_optional, Buffer *ret) {
         int r;
 
-        r = input_read(file, ret);
-        if (r < 0 && r != -ENOMEM) {
-                if (r != -ENOENT || !is_optional)
-                        say("Cannot read %s: %s", file, strerrordesc_np(-r));
-                return FILE_UNREAD;
-        }
-        return r;
+        r = input_tree_read(&place->tree, file + strlen(place->directory) + 1, ret);
+        if (r == 0 || r == -ENOMEM)
+                return r;
+
+        if (r != -ENOENT || !is_optional)
+                say("Cannot read %s: %s", file, r == INPUT_NO_FILE ? "it is no regular file" :
+                                                r == INPUT_LINK ? "links in what belongs to another user are not followed" :
+                                                strerrordesc_np(-r));
+        return FILE_UNREAD;
 }
 
-static int read_specification(Inspection *inspection, const char *directory) {
+static int read_specification(Inspection *inspection, const Place *place) {
         scoped(buffer_deinit) Buffer text = {};
         char file[PATH_MAX];
         int r;
 
-        if (snprintf(file, sizeof(file), "%s/build/specification", directory) >= (int)sizeof(file))
+        if (snprintf(file, sizeof(file), "%s/build/specification", place->directory) >= (int)sizeof(file))
                 return -ENAMETOOLONG;
 
-        r = read_text(file, true, &text);
+        r = read_text(place, file, true, &text);
         if (r != 0)
                 return r < 0 ? r : 0;
         r = arena_init(&inspection->arena, json_arena_size(text.n));
         return r == 0 ? parse_file(file, &text, &inspection->arena, &inspection->specification) : r;
 }
 
-static int read_run(InspectionRun *run, size_t n_more) {
+static int read_run(InspectionRun *run, const Place *place, size_t n_more) {
         scoped(buffer_deinit) Buffer result = {}, hwinfo = {};
         char file[PATH_MAX];
         int r;
 
         (void)snprintf(file, sizeof(file), "%.*shwinfo", (int)(strlen(run->file) - strlen("result")), run->file);
-        r = read_text(run->file, false, &result);
+        r = read_text(place, run->file, false, &result);
         if (r != 0)
                 return r < 0 ? r : 0;
-        r = read_text(file, true, &hwinfo);
+        r = read_text(place, file, true, &hwinfo);
         if (r < 0)
                 return r;
 
@@ -132,7 +145,7 @@ static void closedirp(DIR **dir) {
                 closedir(*dir);
 }
 
-static int add_run(Inspection *inspection, const char *results, const char *name) {
+static int add_run(Inspection *inspection, const Place *place, const char *name) {
         InspectionRun *runs, *run;
         uint64_t index;
 
@@ -149,27 +162,29 @@ static int add_run(Inspection *inspection, const char *results, const char *name
 
         run = &runs[inspection->n_runs++];
         *run = (InspectionRun){ .index = (uint32_t)index };
-        if (asprintf(&run->file, "%s/%s/result", results, name) < 0) {
+        if (asprintf(&run->file, "%s/results/%s/result", place->directory, name) < 0) {
                 run->file = NULL;
                 return -ENOMEM;
         }
         return strlen(run->file) < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-static int list_runs(Inspection *inspection, const char *directory) {
+static int list_runs(Inspection *inspection, const Place *place) {
         scoped(closedirp) DIR *dir = NULL;
-        char results[PATH_MAX];
+        scoped(closep) int fd = -1;
         struct dirent *entry;
-        int r = 0;
+        int r;
 
-        if (snprintf(results, sizeof(results), "%s/results", directory) >= (int)sizeof(results))
-                return -ENAMETOOLONG;
-        dir = opendir(results);
+        r = input_tree_open_directory(&place->tree, "results", &fd);
+        if (r != 0)
+                return r < 0 ? r : -ELOOP;
+        dir = fdopendir(fd);
         if (!dir)
                 return -errno;
+        (void)TAKE_FD(fd);
 
         while (r == 0 && (entry = readdir(dir)))
-                r = add_run(inspection, results, entry->d_name);
+                r = add_run(inspection, place, entry->d_name);
         if (inspection->n_runs > 0)
                 qsort(inspection->runs, inspection->n_runs, sizeof(*inspection->runs), compare);
         return r;
@@ -235,14 +250,14 @@ static int find_id(Inspection *inspection, const char *directory) {
         return 0;
 }
 
-static int read_runs(Inspection *inspection, const char *directory, AmunContext *context) {
+static int read_runs(Inspection *inspection, const Place *place, AmunContext *context) {
         size_t n_specification;
         int r;
 
-        r = read_specification(inspection, directory);
+        r = read_specification(inspection, place);
         n_specification = inspection->arena.n_used;
         for (size_t i = 0; i < inspection->n_runs && r == 0; i++)
-                r = read_run(&inspection->runs[i], n_specification / 16);
+                r = read_run(&inspection->runs[i], place, n_specification / 16);
         if (r == 0)
                 r = find_names(inspection, context);
         context->specification = inspection->specification;
@@ -264,16 +279,19 @@ void inspection_deinit(Inspection *inspection) {
 
 int inspection_read(Inspection *ret, const char *directory, const char *name, const char *component) {
         scoped(inspection_deinit) Inspection inspection = {};
+        scoped(place_deinit) Place place = { .directory = directory, .tree.fd = -1 };
         AmunContext context = { .name = name, .component = component, .inspection = inspection.id };
         int r;
 
-        r = find_id(&inspection, directory);
+        r = input_tree_open(&place.tree, directory);
         if (r == 0)
-                r = list_runs(&inspection, directory);
+                r = find_id(&inspection, directory);
+        if (r == 0)
+                r = list_runs(&inspection, &place);
         if (r == 0 && inspection.n_runs == 0)
                 r = -ENODATA;
         if (r == 0)
-                r = read_runs(&inspection, directory, &context);
+                r = read_runs(&inspection, &place, &context);
         if (r < 0)
                 return r;
 

@@ -105,7 +105,8 @@ static int complain(PerfdClient *client, int status, const Complaint *complaint)
 typedef struct Ask {
         RequestKind kind;
         const JobBegin *begin;
-        const char *job; /* of an end, of a mark */
+        const char *job; /* of an end */
+        JobRef marked;
         const JobEnd *end;
         const char *phase;
         const Submission *item;
@@ -120,7 +121,7 @@ static int ask_encode(const Ask *ask, uint64_t sequence, Buffer *out) {
         case REQUEST_SUBMIT:
                 return codec_encode_submit(sequence, ask->item, 1, out);
         case REQUEST_MARK:
-                return codec_encode_mark(sequence, ask->job, ask->phase, NAN, out);
+                return codec_encode_mark(sequence, &ask->marked, ask->phase, NAN, out);
         case REQUEST_REGISTER:
         case REQUEST_HELLO:
                 break;
@@ -172,6 +173,8 @@ static int ask_perfd(PerfdClient *client, const Ask *ask) {
                 return fail(client, r, "perfd could not be asked at %s: %s", client->path, strerrordesc_np(-r));
         if (reply.status != STATUS_OK)
                 return complain(client, (int)reply.status, &reply.complaint);
+        if (reply.complaint.text[0])
+                return fail(client, 0, "%s", reply.complaint.text);
 
         return 0;
 }
@@ -240,15 +243,15 @@ static int check_job(PerfdClient *client, const char *what, const char *job) {
         return fail(client, PERFD_INVALID, "%s: expected 1…%u characters of [A-Za-z0-9_.:-]", what, JOB_ID_MAX - 1);
 }
 
-/* NULL is the job that this process is in: what perfctl run said to it, else "", for perfd to look at its cgroup. */
-static int find_job(PerfdClient *client, const char *job, const char **ret) {
+/* NULL is the job that this process is in: perfd looks at its cgroup, and believes the environment where that tells nothing else. */
+static int find_job(PerfdClient *client, const char *job, JobRef *ret) {
         const char *named = job ? job : getenv("PERFD_JOB");
         int r = 0;
 
         if (named && named[0])
                 r = check_job(client, job ? "job" : "$PERFD_JOB", named);
         if (r == 0)
-                *ret = named ? named : "";
+                *ret = (JobRef){ .id = named ? named : "", .is_inherited = !job && named && named[0] };
         return r;
 }
 
@@ -332,7 +335,7 @@ int perfd_mark(PerfdClient *client, const char *job, const char *name) {
 
         locked(client);
 
-        r = find_job(client, job, &ask.job);
+        r = find_job(client, job, &ask.marked);
         if (r != 0)
                 return r;
         if (!name || strlen(name) >= PHASE_NAME_MAX || !utf8_is_line(name))
@@ -372,15 +375,18 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
         Submission item = { .time_ms = clock_realtime_ns() / NS_PER_MS };
         Complaint complaint;
         const Value *document;
+        JobRef named;
         int r;
 
         locked(client);
 
         if (!json)
                 return fail(client, PERFD_INVALID, "expected a JSON object, not NULL");
-        r = find_job(client, job, &item.job);
+        r = find_job(client, job, &named);
         if (r != 0)
                 return r;
+        item.job = named.id;
+        item.is_job_inherited = named.is_inherited;
 
         r = arena_init(&arena, json_arena_size(strlen(json)));
         if (r == 0)

@@ -19,19 +19,18 @@ bool mark_name_check(const char *name) {
         return false;
 }
 
-const char *mark_job_find(const Options *options) {
+bool mark_job_find(const Options *options, JobRef *ret) {
         const char *job = options->job ? options->job : getenv("PERFD_JOB");
 
-        if (!job || !*job)
-                return "";
-        if (name_is_valid(job, JOB_ID_MAX - 1))
-                return job;
+        *ret = (JobRef){ .id = job ?: "", .is_inherited = !options->job && job && *job };
+        if (!ret->id[0] || name_is_valid(job, JOB_ID_MAX - 1))
+                return true;
 
         say("$PERFD_JOB is '%.200s': expected 1 to 128 characters of [A-Za-z0-9_.:-]", job);
-        return NULL;
+        return false;
 }
 
-int mark_send(Courier *courier, const char *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery,
+int mark_send(Courier *courier, const JobRef *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery,
               char ret_text[static DELIVERY_TEXT_MAX]) {
         int r;
 

@@ -37,6 +37,7 @@ static void put_property(Json *json, const Property *property) {
                 else
                         json_null(json);
         }
+        json_put_bool(json, "optional", property->is_optional);
         json_put_string(json, "help", property->help);
         json_object_end(json);
 }
@@ -79,7 +80,7 @@ static void put_comment_text(Buffer *out, const char *text) {
                 buffer_putc(out, (unsigned char)*text < ' ' ? ' ' : *text);
 }
 
-/* "# rate: GFLOPS, higher is better; …", or nothing. */
+/* "# rate: GFLOP/s, higher is better; …", or nothing. */
 static void put_comment(Buffer *out, const char *mark, const Property *property) {
         const char *separator = ": ", *direction = direction_text(property->direction);
 

@@ -43,7 +43,8 @@ enum {
 PERFD_API int perfd_client_open(PerfdClient **ret, const char *socket_path, unsigned timeout_ms);
 /* Accepts NULL. */
 PERFD_API void perfd_client_close(PerfdClient *client);
-/* The sentence of the last call that did not return 0, "" before. Valid until the next call on this client in any thread. */
+/* The sentence of the last call that did not return 0, or of which perfd remarked something; "" before. Valid until the next
+ * call on this client in any thread. */
 PERFD_API const char *perfd_client_error(const PerfdClient *client);
 
 /*
@@ -75,8 +76,9 @@ PERFD_API int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJo
 PERFD_API int perfd_job_end(PerfdClient *client, const char *id, int exit_status);
 
 /*
- * Below, job may be NULL: then it is the one that this process is in, which is the one of $PERFD_JOB, where perfctl run
- * has set it, else the one whose cgroup this process is in, or none.
+ * Below, job may be NULL: then it is the one that this process is in, by its cgroup. Where that is not known it is the one of
+ * $PERFD_JOB, which perfctl run sets, unless that job has ended; or none. Where $PERFD_JOB names another job than the one that
+ * is taken, perfd_client_error() says so.
  */
 
 /*

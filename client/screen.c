@@ -58,21 +58,6 @@ void screen_init(Screen *screen, Buffer *out, int fd, bool no_color) {
         };
 }
 
-static uint32_t decode(const char *text, size_t n) {
-        const unsigned char *p = (const unsigned char *)text;
-        uint32_t c = n == 1 ? p[0] : p[0] & (0x7fU >> n);
-
-        for (size_t i = 1; i < n; i++)
-                c = c << 6 | (p[i] & 0x3f);
-        return c;
-}
-
-/* What could move the cursor or reorder the line. */
-static bool is_unsafe(uint32_t c) {
-        return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
-               c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
-}
-
 /* As wcwidth(3) has it in every locale: 2 for what East Asian scripts and pictures take, 0 for marks on the letter before. */
 static size_t columns_of(uint32_t c) {
         static const struct {
@@ -96,29 +81,12 @@ static size_t columns_of(uint32_t c) {
 
 /* One character of text, escaped where needed. Returns its bytes in the text. */
 static size_t put_character(Buffer *out, const char *text, size_t n, size_t *ret_columns) {
-        size_t n_character = utf8_length(text, n), n_before = out->n;
-        uint32_t c;
+        char safe[UTF8_SAFE_MAX];
+        size_t n_character = utf8_make_safe(text, n, safe), n_safe = strlen(safe);
+        bool is_itself = n_safe == n_character && memcmp(safe, text, n_safe) == 0;
 
-        if (n_character == 0) {
-                buffer_printf(out, "\\x%02x", (unsigned char)text[0]);
-                *ret_columns = 4;
-                return 1;
-        }
-
-        c = decode(text, n_character);
-        if (c == '\n' || c == '\t' || c == '\r')
-                buffer_printf(out, "\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
-        else if (c < 0x80 && is_unsafe(c))
-                buffer_printf(out, "\\x%02x", c);
-        else if (is_unsafe(c))
-                buffer_printf(out, "\\u{%04x}", c);
-        else {
-                buffer_put(out, text, n_character);
-                *ret_columns = columns_of(c);
-                return n_character;
-        }
-
-        *ret_columns = out->n - n_before;
+        buffer_put(out, safe, n_safe);
+        *ret_columns = is_itself ? columns_of(utf8_decode(text, n_character)) : n_safe;
         return n_character;
 }
 

@@ -48,15 +48,6 @@ void sweep_text_put(Buffer *out, const Value *value) {
 
 /* --- YAML ----------------------------------------------------------------------------------------- */
 
-static uint32_t decode(const char *text, size_t n) {
-        const unsigned char *p = (const unsigned char *)text;
-        uint32_t c = n == 1 ? p[0] : p[0] & (0x7fU >> n);
-
-        for (size_t i = 1; i < n; i++)
-                c = c << 6 | (p[i] & 0x3f);
-        return c;
-}
-
 /* What YAML calls not printable, and what is a break of lines to it. */
 static bool must_escape(uint32_t c) {
         return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff || c == 0xfffe || c == 0xffff;
@@ -68,7 +59,7 @@ static void put_quoted(Buffer *out, const char *text) {
         buffer_putc(out, '"');
         while (n > 0) {
                 size_t k = utf8_length(text, n);
-                uint32_t c = k > 0 ? decode(text, k) : 0xfffd;
+                uint32_t c = k > 0 ? utf8_decode(text, k) : 0xfffd;
 
                 if (c == '"' || c == '\\')
                         buffer_printf(out, "\\%c", (char)c);

@@ -24,8 +24,7 @@ void sweep_tree_deinit(SweepTree *tree) {
         }
         free(tree->records);
         free(tree->path);
-        if (tree->path && tree->fd >= 0)
-                close(tree->fd);
+        closep(&tree->fd);
         *tree = (SweepTree){ .fd = -1 };
 }
 

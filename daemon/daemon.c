@@ -365,6 +365,7 @@ static int open_http(Daemon *daemon) {
                 .connections_per_ip_max = (unsigned)config->http_connections_per_ip,
                 .timeout_s = (unsigned)(config->http_timeout_ns / NS_PER_S),
                 .store_path = store_path(daemon->service.store),
+                .store_gate = store_gate(daemon->service.store),
                 .question_timeout_ns = config->http_query_timeout_ns,
         };
 

@@ -8,11 +8,13 @@ struct IdentityEntry {
         uint32_t generation;
         bool is_known;
         char *names[2]; /* owned; in v2, and elsewhere; JobInfo.cgroup's form; NULL: none */
+        char *other;    /* owned; the last job that was taken in place of the one named; NULL: none was */
 };
 
 static void entry_clear(IdentityEntry *entry) {
         free(entry->names[0]);
         free(entry->names[1]);
+        free(entry->other);
         *entry = (IdentityEntry){};
 }
 
@@ -87,22 +89,25 @@ static Job *find_above(const Jobs *jobs, const Peer *peer, const char *from) {
         return NULL;
 }
 
-Job *identity_find_job(Service *service, const Peer *peer, Ticket ticket) {
-        IdentityEntry *entry;
-        Job *job;
+/* Out of memory: NULL. */
+static IdentityEntry *know(Service *service, const Peer *peer, Ticket ticket) {
+        IdentityEntry *entry = find_entry(&service->identity, ticket);
 
-        if (service->jobs.n_groups == 0)
-                return NULL;
-
-        entry = find_entry(&service->identity, ticket);
-        if (!entry)
-                return NULL;
-        if (!entry->is_known || entry->generation != ticket.generation) {
+        if (entry && (!entry->is_known || entry->generation != ticket.generation)) {
                 entry_clear(entry);
                 entry->generation = ticket.generation;
                 entry->is_known = true;
                 look_up(service, peer, entry);
         }
+        return entry;
+}
+
+Job *identity_find_job(Service *service, const Peer *peer, Ticket ticket) {
+        IdentityEntry *entry = service->jobs.n_groups > 0 ? know(service, peer, ticket) : NULL;
+        Job *job;
+
+        if (!entry)
+                return NULL;
 
         job = find_above(&service->jobs, peer, entry->names[0]);
         return job ?: find_above(&service->jobs, peer, entry->names[1]);
@@ -110,4 +115,72 @@ Job *identity_find_job(Service *service, const Peer *peer, Ticket ticket) {
 
 bool identity_may(Service *service, const Peer *peer, Ticket ticket, const Job *job) {
         return peer->is_admin || peer->uid == job->info.uid || identity_find_job(service, peer, ticket) == job;
+}
+
+/* --- jobs of environments ------------------------------------------------------------------------ */
+
+static bool is_beneath(const char *name, const char *group) {
+        size_t n = strlen(group);
+
+        return name && strncmp(name, group, n) == 0 && (name[n] == '/' || name[n] == '\0');
+}
+
+/* Where its process is; one that has none was begun by a script, which says so to what it starts. */
+static bool runs_inside(const Service *service, const Job *job, const Job *outer) {
+        char name[CGROUP_NAME_MAX];
+        CgroupPlace place;
+
+        if (job->info.pid == 0)
+                return true;
+        return cgroup_place_of(service->cgroups, job->info.pid, &place) == 0 && cgroup_place_name(&place, name) == 0 &&
+               is_beneath(name, outer->info.cgroup);
+}
+
+/* The peer is in `own` by its cgroup: is it in the job it names as well, nearer than that? */
+static bool is_nearer(Service *service, const Peer *peer, Ticket ticket, const Job *job, const Job *own) {
+        const IdentityEntry *entry = know(service, peer, ticket);
+
+        if (!entry)
+                return false;
+        if (!job->info.cgroup)
+                return runs_inside(service, job, own);
+        /* One that is active would have been found. */
+        return job->phase != JOB_PHASE_ACTIVE &&
+               (is_beneath(entry->names[0], job->info.cgroup) || is_beneath(entry->names[1], job->info.cgroup));
+}
+
+Job *identity_choose_job(Service *service, const Peer *peer, Ticket ticket, const char *id, bool is_inherited, bool *ret_is_other) {
+        Job *named = id[0] ? jobs_find(&service->jobs, id) : NULL, *own = NULL;
+        IdentityEntry *entry;
+
+        *ret_is_other = false;
+        if (id[0] && !is_inherited)
+                return named;
+
+        own = identity_find_job(service, peer, ticket);
+        if (!id[0] || named == own)
+                return own;
+        if (named && identity_may(service, peer, ticket, named) && (!own || is_nearer(service, peer, ticket, named, own)))
+                return named;
+        if (!named && !own)
+                return NULL;
+
+        *ret_is_other = true;
+        entry = know(service, peer, ticket);
+        if (entry) {
+                free(entry->other);
+                entry->other = own ? strdup(own->info.id) : NULL;
+        }
+        return own;
+}
+
+void identity_explain_other(Service *service, Ticket ticket, char *ret) {
+        const IdentityEntry *entry = find_entry(&service->identity, ticket);
+        const char *other = entry && entry->generation == ticket.generation ? entry->other : NULL;
+
+        if (other)
+                (void)snprintf(ret, COMPLAINT_TEXT_MAX,
+                               "this process is not in the job that $PERFD_JOB names: taken for '%s', in whose cgroup it is", other);
+        else
+                (void)snprintf(ret, COMPLAINT_TEXT_MAX, "$PERFD_JOB names a job of another user's: taken for none");
 }

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "text/yaml.h"
 #include "util/file.h"
@@ -165,6 +166,26 @@ static int take_file(ModelList *list, Model **model) {
         return r;
 }
 
+_Static_assert(MODEL_FILE_BYTES_MAX == 256 * 1024, "the text names it");
+
+static int read_text(int dir_fd, const char *name, const char *path, char **ret, size_t *ret_n) {
+        const char *why;
+        struct stat st;
+        int r;
+
+        if (fstatat(dir_fd, name, &st, 0) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+                why = "it is no regular file";
+        else {
+                r = file_read_at(dir_fd, name, MODEL_FILE_BYTES_MAX, ret, ret_n);
+                if (r == 0 || r == -ENOMEM)
+                        return r;
+                why = r == -EFBIG ? "it has more than 256 KiB" : strerror(-r);
+        }
+
+        log_err("Cannot read the model in %s, going on without it: %s", path, why);
+        return FILE_BAD;
+}
+
 static int read_file(ModelList *list, int dir_fd, const char *directory, const char *name) {
         scoped(model_freep) Model *model = NULL;
         scoped(freep) char *text = NULL, *path = NULL;
@@ -177,13 +198,10 @@ static int read_file(ModelList *list, int dir_fd, const char *directory, const c
                 path = NULL;
                 return -ENOMEM;
         }
-        r = file_read_at(dir_fd, name, MODEL_FILE_BYTES_MAX, &text, &n);
-        if (r < 0 && r != -ENOMEM) {
-                log_err("Cannot read the model in %s, going on without it: %s", path, strerror(-r));
-                return FILE_BAD;
-        }
-        if (r == 0)
-                r = model_new(&model, text, n, &complaint, &line, &column);
+        r = read_text(dir_fd, name, path, &text, &n);
+        if (r != 0)
+                return r;
+        r = model_new(&model, text, n, &complaint, &line, &column);
         if (r == MODEL_INVALID) {
                 log_err("%s:%u:%u: %s%s%s", path, line, column, complaint.path, complaint.path[0] ? ": " : "", complaint.text);
                 return FILE_BAD;
@@ -286,12 +304,18 @@ bool models_is_in_force(const Models *models, const Model *model) {
         return find_exact(models, model->model.name, model->model.component) == model;
 }
 
-size_t models_count_of_user(const Models *models, uint32_t uid) {
-        size_t n = 0;
+ModelsOfUser models_of_user(const Models *models, uint32_t uid, const Model *without) {
+        ModelsOfUser all = {};
 
-        for (size_t i = 0; i < models->registered.n; i++)
-                n += models->registered.items[i]->uid == uid;
-        return n;
+        for (size_t i = 0; i < models->registered.n; i++) {
+                const Model *model = models->registered.items[i];
+
+                if (model->uid != uid || model == without)
+                        continue;
+                all.n++;
+                all.n_bytes += strlen(model->json);
+        }
+        return all;
 }
 
 /* --- as answers ----------------------------------------------------------------------------------- */

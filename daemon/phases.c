@@ -16,6 +16,7 @@ struct PendingMark {
         PendingMark *previous, *next;
         Ticket ticket;
         char job[JOB_ID_MAX];
+        bool is_other;  /* not the job that was named */
         uint32_t index; /* of the phase that began */
         Phase before;   /* the phase that ended: goes on when the store could not take it */
 };
@@ -32,15 +33,25 @@ void phases_deinit(Service *service) {
                 unlink_mark(service, service->marks);
 }
 
+static void reply_no_job(Service *service, const Request *request, Ticket ticket, bool is_other) {
+        if (is_other)
+                reply(service, ticket, STATUS_DENIED, "mark.job", "the job that $PERFD_JOB names belongs to another user");
+        else if (!request->mark.job[0])
+                reply(service, ticket, STATUS_NOT_FOUND, "mark.job",
+                      "you are in no job that perfd can tell by its cgroup: name one (--job, $PERFD_JOB)");
+        else if (request->mark.is_job_inherited)
+                reply(service, ticket, STATUS_NOT_FOUND, "mark.job",
+                      "the job that $PERFD_JOB names does not run on this node, and you are in no other that perfd can tell by its cgroup");
+        else
+                reply(service, ticket, STATUS_NOT_FOUND, "mark.job", "there is no such running job on this node");
+}
+
 /* Answers why there can be no mark: then NULL. */
-static Job *find_job(Service *service, const Request *request, Ticket ticket) {
-        const char *id = request->mark.job;
-        Job *job = id[0] ? jobs_find(&service->jobs, id) : identity_find_job(service, &request->peer, ticket);
+static Job *find_job(Service *service, const Request *request, Ticket ticket, bool *ret_is_other) {
+        Job *job = identity_choose_job(service, &request->peer, ticket, request->mark.job, request->mark.is_job_inherited, ret_is_other);
 
         if (!job)
-                reply(service, ticket, STATUS_NOT_FOUND, "mark.job",
-                      id[0] ? "there is no such running job on this node"
-                            : "you are in no job that perfd can tell by its cgroup: name one (--job, $PERFD_JOB)");
+                reply_no_job(service, request, ticket, *ret_is_other);
         else if (!identity_may(service, &request->peer, ticket, job))
                 reply(service, ticket, STATUS_DENIED, "mark.job", "this job belongs to another user");
         else if (job->phase != JOB_PHASE_ACTIVE || job->ending)
@@ -131,10 +142,11 @@ static int mark_job(Service *service, Job *job, const Request *request, PendingM
 
 int phases_mark(Service *service, const Request *request, Ticket ticket) {
         scoped(freep) PendingMark *mark = NULL;
+        bool is_other;
         Job *job;
         int r;
 
-        job = find_job(service, request, ticket);
+        job = find_job(service, request, ticket, &is_other);
         if (!job)
                 return 0;
 
@@ -147,6 +159,7 @@ int phases_mark(Service *service, const Request *request, Ticket ticket) {
         if (!mark)
                 return -ENOMEM;
         mark->ticket = ticket;
+        mark->is_other = is_other;
         r = mark_job(service, job, request, mark);
         if (r != 0)
                 return r;
@@ -190,6 +203,8 @@ void phases_complete(Service *service, PendingMark *mark, StoreOutcome outcome) 
 
                 memcpy(answer.job, mark->job, sizeof(answer.job));
                 memcpy(answer.phase, mark->before.name, sizeof(answer.phase));
+                if (mark->is_other)
+                        identity_explain_other(service, mark->ticket, answer.complaint.text);
                 ingest_answer(service->ingest, mark->ticket, &answer);
         } else if (outcome == STORE_MISSING)
                 reply(service, mark->ticket, STATUS_NOT_FOUND, "mark.job", "this job has ended meanwhile");

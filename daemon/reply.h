@@ -14,6 +14,7 @@ typedef enum CookieKind {
         COOKIE_END,     /* likewise */
         COOKIE_MARK,    /* carries a PendingMark */
         COOKIE_MODEL,   /* carries a ticket */
+        COOKIE_OTHER_RESULTS, /* likewise; results of another job than the one named */
 } CookieKind;
 
 StoreCookie cookie_of_ticket(Ticket ticket, CookieKind kind);
@@ -24,7 +25,7 @@ Ticket cookie_ticket(StoreCookie cookie);
 Job *cookie_job(StoreCookie cookie);
 PendingMark *cookie_mark(StoreCookie cookie);
 
-/* path and text: what to complain of and the fix; "" with STATUS_OK. */
+/* path and text: what to complain of and the fix; with STATUS_OK "", or what is remarkable. */
 void reply(Service *service, Ticket ticket, Status status, const char *path, const char *text);
 /* UNAVAILABLE, with the store's own reason. */
 void reply_store_failed(Service *service, Ticket ticket);

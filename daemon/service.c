@@ -31,7 +31,7 @@ static int put_results(Service *service, const Request *request, const Peer *sen
                 return r;
 
         r = store_put_results(service->store, request->submit.items, request->submit.n_items, sender, clock_realtime_ns() / NS_PER_MS,
-                              cookie_of_ticket(ticket, COOKIE_RESULTS));
+                              cookie_of_ticket(ticket, service->is_held_other ? COOKIE_OTHER_RESULTS : COOKIE_RESULTS));
         if (r == 0)
                 service->self.n_odd_keys += n_odd;
         else
@@ -39,19 +39,32 @@ static int put_results(Service *service, const Request *request, const Peer *sen
         return r;
 }
 
+/* The job it is of, NULL for none that runs. A request that is held may outlive it, hence the copy. */
+static const Job *choose_job(Service *service, const Request *request, Ticket ticket, Submission *item) {
+        bool is_other;
+        const Job *job = identity_choose_job(service, &request->peer, ticket, item->job, item->is_job_inherited, &is_other);
+
+        service->is_held_other |= is_other;
+        if (job && (is_other || !item->job[0])) {
+                memcpy(service->held_job, job->info.id, sizeof(service->held_job));
+                item->job = service->held_job;
+        }
+        if (is_other && !job)
+                item->job = "";
+        item->is_job_inherited &= !job && !is_other; /* the store knows of those that have ended */
+        return job;
+}
+
 /* Which job each is of: what it says, else the one its sender is in. */
 static int submit(Service *service, const Request *request, Ticket ticket) {
-        const Job *own = NULL;
         Peer sender = request->peer;
         bool is_vouched_for = true; /* by the table, which knows more than the store: who is in a job */
 
         for (size_t i = 0; i < request->submit.n_items; i++) {
                 Submission *item = &request->submit.items[i];
-                const Job *job = item->job[0] ? jobs_find(&service->jobs, item->job) : own;
+                const Job *job = choose_job(service, request, ticket, item);
                 char path[64];
 
-                if (!item->job[0] && !own)
-                        job = own = identity_find_job(service, &request->peer, ticket);
                 if (!job) {
                         is_vouched_for = is_vouched_for && !item->job[0];
                         continue;
@@ -61,15 +74,20 @@ static int submit(Service *service, const Request *request, Ticket ticket) {
                         reply(service, ticket, STATUS_DENIED, path, "this job belongs to another user");
                         return 0;
                 }
-                if (!item->job[0]) {
-                        /* A request that is held may outlive the job. */
-                        memcpy(service->held_job, job->info.id, sizeof(service->held_job));
-                        item->job = service->held_job;
-                }
         }
 
         sender.is_admin = sender.is_admin || is_vouched_for;
         return put_results(service, request, &sender, ticket);
+}
+
+static void reply_stored(Service *service, Ticket ticket, StoreDone done) {
+        char remark[COMPLAINT_TEXT_MAX] = "";
+
+        if (cookie_kind(done.cookie) == COOKIE_OTHER_RESULTS)
+                identity_explain_other(service, ticket, remark);
+        else if (done.has_left_job)
+                (void)snprintf(remark, sizeof(remark), "the job that $PERFD_JOB names has ended: taken for none");
+        reply(service, ticket, STATUS_OK, "", remark);
 }
 
 static void complete_for_ticket(Service *service, StoreDone done) {
@@ -77,7 +95,7 @@ static void complete_for_ticket(Service *service, StoreDone done) {
 
         switch (done.outcome) {
         case STORE_DONE:
-                reply(service, ticket, STATUS_OK, "", "");
+                reply_stored(service, ticket, done);
                 return;
         case STORE_DUPLICATE:
                 reply(service, ticket, STATUS_DUPLICATE, "", "already stored: nothing changed");
@@ -87,7 +105,7 @@ static void complete_for_ticket(Service *service, StoreDone done) {
                 return;
         case STORE_DENIED:
                 reply(service, ticket, STATUS_DENIED,
-                      cookie_kind(done.cookie) == COOKIE_RESULTS ? "submit.indicators[].job" : "job_end.job",
+                      cookie_kind(done.cookie) == COOKIE_AMEND ? "job_end.job" : "submit.indicators[].job",
                       "this job belongs to another user");
                 return;
         case STORE_CONFLICT:
@@ -134,6 +152,7 @@ int service_take_requests(Service *service) {
                                 return r;
                         if (r == INGEST_IDLE)
                                 break;
+                        service->is_held_other = false;
                 }
 
                 r = place(service, &service->held, service->held_ticket);
@@ -168,9 +187,12 @@ int service_take_completions(Service *service) {
                         phases_complete(service, cookie_mark(done.cookie), done.outcome);
                         break;
                 case COOKIE_RESULTS:
-                        if (done.outcome == STORE_DONE)
+                case COOKIE_OTHER_RESULTS:
+                        if (done.outcome == STORE_DONE) {
                                 service->self.n_indicators_stored += done.n_new;
-                        tally_settle(&service->tally, done.outcome == STORE_DONE ? done.n_new : 0);
+                                tally_settle(&service->tally, done.old);
+                        } else
+                                tally_drop(&service->tally);
                         complete_for_ticket(service, done);
                         break;
                 case COOKIE_MODEL:

@@ -55,6 +55,7 @@ typedef struct Service {
         Request held;
         Ticket held_ticket;
         char held_job[JOB_ID_MAX]; /* whose its results are */
+        bool is_held_other; /* which is not the job that the request names */
         bool has_held;
         bool is_draining;
         bool store_was_writable;

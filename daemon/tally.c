@@ -113,18 +113,31 @@ void tally_forget_last(Tally *tally) {
                 tally->n_notes--;
 }
 
-/* Which of them were new is not known where some were not: it is taken to be the first. */
-void tally_settle(Tally *tally, size_t n_new) {
+static size_t count_new(const uint8_t *old, size_t first, size_t n) {
+        size_t n_new = 0;
+
+        for (size_t i = first; i < first + n; i++)
+                n_new += !(old[i / 8] & 1U << i % 8);
+        return n_new;
+}
+
+void tally_settle(Tally *tally, const uint8_t *old) {
         bool is_last = false;
+        size_t n = 0;
 
         while (!is_last && tally->first < tally->n_notes) {
                 const TallyNote *note = &tally->notes[tally->first++];
-                size_t n = note->n < n_new ? note->n : n_new;
 
-                tally->series[note->series].n[note->outcome] += n;
-                n_new -= n;
+                tally->series[note->series].n[note->outcome] += old ? count_new(old, n, note->n) : note->n;
+                n += note->n;
                 is_last = note->is_last;
         }
+}
+
+void tally_drop(Tally *tally) {
+        while (tally->first < tally->n_notes && !tally->notes[tally->first].is_last)
+                tally->first++;
+        tally->first += tally->first < tally->n_notes;
 }
 
 void tally_refuse(Tally *tally, const char *name, const char *component) {

@@ -40,8 +40,10 @@ void tally_deinit(Tally *tally);
 int tally_note(Tally *tally, const Submission *items, size_t n_items);
 /* It was not, after all. */
 void tally_forget_last(Tally *tally);
-/* The oldest is done: so many of its results were not there before. */
-void tally_settle(Tally *tally, size_t n_new);
+/* The oldest was stored, but for those of its results that were there before: a bit for each, as in StoreDone; NULL: none was. */
+void tally_settle(Tally *tally, const uint8_t *old);
+/* Nothing of the oldest was stored. */
+void tally_drop(Tally *tally);
 
 /* component: NULL when not known. */
 void tally_refuse(Tally *tally, const char *name, const char *component);

@@ -20,9 +20,6 @@
 
 #define CONFIDENCE_DEFAULT 0.95
 #define RANK_VALUES_MAX 100000U /* each is drawn and sorted again for every resample */
-#define RANK_DRAWS 5000000U     /* so many in all, within the limits of resamples */
-#define RESAMPLES_MIN 100U
-#define RESAMPLES_MAX 2000U
 #define SEED 1U /* the same question has the same answer */
 
 static void rank_deinit(Rank *rank) {
@@ -221,9 +218,7 @@ static int count_sets(Exchange *exchange, Rank *rank, const Group *groups, size_
                 return exchange_error(exchange, 413, "More than %u results are to be compared; select less with where= or since_ms=",
                                       RANK_VALUES_MAX);
 
-        rank->n_resamples = RANK_DRAWS / (unsigned)(n_values + 1);
-        rank->n_resamples = rank->n_resamples < RESAMPLES_MIN ? RESAMPLES_MIN
-                          : rank->n_resamples > RESAMPLES_MAX ? RESAMPLES_MAX : rank->n_resamples;
+        rank->n_resamples = ranking_resamples(n_values);
         return 0;
 }
 

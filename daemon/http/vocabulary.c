@@ -39,6 +39,7 @@ struct Vocabulary {
         PointFilter filter; /* name, component and times; borrowed */
         Model *models; /* owned; those that hold for what is selected */
         size_t n_models;
+        size_t n_declared; /* results, by their names */
         Names names[N_KINDS];
         uint64_t n_documents; /* looked through */
         bool is_cut;          /* there are more */
@@ -101,6 +102,11 @@ static void names_list(const Names *names, const char *but, Buffer *out) {
                         buffer_printf(out, "%s%s", out->n > begin ? ", " : "", names->items[i]);
         if (i < names->n)
                 buffer_printf(out, " and %zu more", names->n - i);
+}
+
+/* The names of the models came first, after the score. */
+const char *vocabulary_declared_result(const Vocabulary *vocabulary, size_t i) {
+        return i < vocabulary->n_declared ? vocabulary->names[KIND_RESULT].items[i + 1] : NULL;
 }
 
 void vocabulary_list_results(const Vocabulary *vocabulary, const char *but, Buffer *out) {
@@ -211,9 +217,12 @@ int vocabulary_new(Vocabulary **ret, Exchange *exchange, const PointFilter *filt
                 r = read_models(vocabulary, exchange);
         if (r == 0 && filter->name && vocabulary->n_models == 0)
                 r = check_name(vocabulary, exchange);
-        if (r == 0)
-                *ret = TAKE(vocabulary);
-        return r;
+        if (r != 0)
+                return r;
+
+        vocabulary->n_declared = vocabulary->names[KIND_RESULT].n > 0 ? vocabulary->names[KIND_RESULT].n - 1 : 0;
+        *ret = TAKE(vocabulary);
+        return 0;
 }
 
 int vocabulary_say(const Vocabulary *vocabulary, const char *key, const char *member, Buffer *out) {

@@ -26,5 +26,7 @@ enum {
 };
 /* What models say of a result by a member, as "unit": appended. 0 or an outcome, and nothing is appended. */
 int vocabulary_say(const Vocabulary *vocabulary, const char *key, const char *member, Buffer *out);
+/* The i-th result that models declare; NULL: there are no more. Borrowed. */
+const char *vocabulary_declared_result(const Vocabulary *vocabulary, size_t i);
 /* "elapsed, rate": results that models declare, and those seen so far, but for one. */
 void vocabulary_list_results(const Vocabulary *vocabulary, const char *but, Buffer *out);

@@ -7,6 +7,7 @@
 #include "ingest/codec_jobs.h"
 #include "ingest/refuse.h"
 #include "ingest/scan.h"
+#include "model/shorten.h"
 #include "proto/perfd.pb-c.h"
 #include "util/utf8.h"
 
@@ -140,8 +141,11 @@ static int take_run(Decoded *decoded, Arena *arena, const Perfd__V1__Indicator *
         if (r != 0 || !ret->run)
                 return r;
 
-        r = object_check(ret->run, string_max, &complaint);
-        return r == 0 ? 0 : refuse_inside(decoded, i, "run.", &complaint, "run");
+        /* Its texts are the runner's, and are cut where a result's own would be refused. */
+        r = object_check(ret->run, SIZE_MAX, &complaint);
+        if (r != 0)
+                return refuse_inside(decoded, i, "run.", &complaint, "run");
+        return value_shorten(ret->run, string_max, arena, &ret->run) == 0 ? 0 : refuse_no_room(&decoded->refusal);
 }
 
 #define HAS_EXIT_STATUS(from) ((from)->exit_status_given_case == PERFD__V1__INDICATOR__EXIT_STATUS_GIVEN_EXIT_STATUS)
@@ -177,6 +181,7 @@ static int take_submission(Decoded *decoded, Arena *arena, const Perfd__V1__Indi
 
         memcpy(ret->id, from->id.data, sizeof(ret->id));
         ret->job = from->job;
+        ret->is_job_inherited = from->inherited;
         ret->time_ms = from->time_ms;
         ret->has_exit_status = HAS_EXIT_STATUS(from);
         ret->exit_status = ret->has_exit_status ? from->exit_status : 0;

@@ -183,6 +183,7 @@ int codec_take_mark(Decoded *decoded, const Perfd__V1__Mark *from) {
 
         decoded->request.kind = REQUEST_MARK;
         decoded->request.mark.job = from->job;
+        decoded->request.mark.is_job_inherited = from->inherited;
         decoded->request.mark.name = from->name;
         decoded->request.mark.has_wall_seconds = has_seconds;
         decoded->request.mark.wall_seconds = has_seconds ? from->seconds : 0;

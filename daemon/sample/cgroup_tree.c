@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sample/beneath.h"
 #include "sample/cgroup_parse.h"
 #include "sample/mounts.h"
 #include "sample/text.h"
+#include "util/beneath.h"
 #include "util/file.h"
 
 #define MOUNTINFO_MAX ((size_t)16 << 20)

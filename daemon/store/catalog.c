@@ -56,20 +56,7 @@ static uint32_t hash(uint32_t h, Text text) {
 }
 
 static int term_number(Database *database, Text text, int64_t *ret) {
-        int64_t number = 0;
-        int r;
-
-        bind_text(database_statement(database, STATEMENT_TERM_FIND), 1, text);
-        r = database_get(database, STATEMENT_TERM_FIND, &number);
-        if (r == 0 && number == 0) {
-                bind_text(database_statement(database, STATEMENT_TERM_INSERT), 1, text);
-                r = database_get(database, STATEMENT_TERM_INSERT, &number);
-        }
-        if (r != 0)
-                return r;
-
-        *ret = number;
-        return 0;
+        return database_number(database, STATEMENT_TERM_FIND, STATEMENT_TERM_INSERT, text, ret);
 }
 
 static int write_index(CatalogEntry *entry, Database *database) {

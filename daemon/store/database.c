@@ -111,6 +111,11 @@ static const char *const sql[N_STATEMENTS] = {
         [STATEMENT_RUNNING_CLEAR] = "DELETE FROM running",
         [STATEMENT_LAYOUT_FIND] = "SELECT id FROM layout WHERE keys = ?1",
         [STATEMENT_LAYOUT_INSERT] = "INSERT INTO layout (keys) VALUES (?1) RETURNING id",
+        /* Far more than there are models, so that to look who has them is rare. Those of jobs' numbers are few, and stay. */
+        [STATEMENT_LAYOUTS_ARE_MANY] = "SELECT (SELECT count(*) FROM layout) > 64 + 2 * (SELECT count(*) FROM model)",
+        [STATEMENT_LAYOUTS_TIDY] =
+                "DELETE FROM layout WHERE keys GLOB '{*' AND id NOT IN (SELECT shape FROM model"
+                " UNION SELECT shape FROM indicator WHERE shape IS NOT NULL UNION SELECT shape FROM series)",
         [STATEMENT_METER_PUT] =
                 "INSERT INTO meter (only, account, boot_id, time_ms) VALUES (1, ?1, ?2, ?3)"
                 " ON CONFLICT (only) DO UPDATE SET account = excluded.account, boot_id = excluded.boot_id,"
@@ -217,12 +222,16 @@ int database_open(Database *database, const char *path) {
                 return database->db ? database_outcome(database->db, code) : -ENOMEM;
 
         sqlite3_extended_result_codes(database->db, 1);
-        sqlite3_busy_timeout(database->db, BUSY_MS);
+        database_wait(database, true);
         return 0;
 }
 
 void database_watch(Database *database) {
         sqlite3_wal_hook(database->db, on_wal, database);
+}
+
+void database_wait(Database *database, bool waits) {
+        sqlite3_busy_timeout(database->db, waits ? BUSY_MS : 0);
 }
 
 void database_close(Database *database) {
@@ -308,6 +317,23 @@ int database_get(Database *database, Statement which, int64_t *ret) {
 
         *ret = sqlite3_column_int64(database->statements[which], 0);
         return database_run(database, which);
+}
+
+int database_number(Database *database, Statement find, Statement insert, Text text, int64_t *ret) {
+        int64_t number = 0;
+        int r;
+
+        bind_text(database_statement(database, find), 1, text);
+        r = database_get(database, find, &number);
+        if (r == 0 && number == 0) {
+                bind_text(database_statement(database, insert), 1, text);
+                r = database_get(database, insert, &number);
+        }
+        if (r != 0)
+                return r;
+
+        *ret = number;
+        return 0;
 }
 
 void database_rollback(Database *database) {

@@ -61,6 +61,8 @@ typedef enum Statement {
         STATEMENT_RUNNING_CLEAR,
         STATEMENT_LAYOUT_FIND,
         STATEMENT_LAYOUT_INSERT,
+        STATEMENT_LAYOUTS_ARE_MANY,
+        STATEMENT_LAYOUTS_TIDY,
         STATEMENT_METER_PUT,
         STATEMENT_NODE_SAMPLE_PUT,
 
@@ -99,6 +101,8 @@ int database_open(Database *database, const char *path);
 void database_close(Database *database);
 /* Keeps n_wal_pages from here on; the struct must stay where it is. */
 void database_watch(Database *database);
+/* Whether to wait a while for connections that are in the way, as at first, or not at all. */
+void database_wait(Database *database, bool waits);
 /* Runs SQL that takes no values and whose rows nobody wants. */
 int database_exec(Database *database, const char *sql);
 /* The first column of the first row. */
@@ -121,6 +125,8 @@ int database_run(Database *database, Statement statement);
 int database_step(Database *database, Statement statement);
 /* The first column of the first row; *ret stays as it is when there is none. */
 int database_get(Database *database, Statement statement, int64_t *ret);
+/* The number of a text in a table of texts, where `insert` enters it when `find` finds none. */
+int database_number(Database *database, Statement find, Statement insert, Text text, int64_t *ret);
 /* Ends a transaction that failed, whether or not SQLite has done so already. */
 void database_rollback(Database *database);
 /* Rows the last insert, update or delete changed. */

@@ -73,23 +73,6 @@ typedef struct Sender {
         uint64_t uid, by_admin, time_ms;
 } Sender;
 
-static int find_shape(Database *database, Text shape, int64_t *ret) {
-        int64_t number = 0;
-        int r;
-
-        bind_text(database_statement(database, STATEMENT_LAYOUT_FIND), 1, shape);
-        r = database_get(database, STATEMENT_LAYOUT_FIND, &number);
-        if (r == 0 && number == 0) {
-                bind_text(database_statement(database, STATEMENT_LAYOUT_INSERT), 1, shape);
-                r = database_get(database, STATEMENT_LAYOUT_INSERT, &number);
-        }
-        if (r != 0)
-                return r;
-
-        *ret = number;
-        return 0;
-}
-
 static int put_model(Unpack *from, const Sender *sender, bool is_declared, Database *database) {
         sqlite3_stmt *put = database_statement(database, STATEMENT_MODEL_PUT);
         Text name = unpack_text(from), component = unpack_text(from), shape = unpack_text(from);
@@ -97,7 +80,7 @@ static int put_model(Unpack *from, const Sender *sender, bool is_declared, Datab
         int64_t number;
         int r;
 
-        r = find_shape(database, shape, &number);
+        r = database_number(database, STATEMENT_LAYOUT_FIND, STATEMENT_LAYOUT_INSERT, shape, &number);
         if (r != 0)
                 return r;
 
@@ -126,6 +109,15 @@ static int apply_models(Database *database) {
         return database_run(database, STATEMENT_MODELS_APPLY);
 }
 
+/* Shapes of models that were replaced, once no result is indexed by them either: anybody may replace a model as often as he likes. */
+static int drop_shapes(Database *database) {
+        int64_t are_many = 0;
+        int r;
+
+        r = database_get(database, STATEMENT_LAYOUTS_ARE_MANY, &are_many);
+        return r == 0 && are_many ? database_run(database, STATEMENT_LAYOUTS_TIDY) : r;
+}
+
 int model_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
         bool is_declared = set->kind == ROW_DECLARED_MODELS;
         Unpack from = rowset_unpack(set);
@@ -141,6 +133,8 @@ int model_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
                 r = put_model(&from, &sender, is_declared, database);
         if (r == 0)
                 r = apply_models(database);
+        if (r == 0)
+                r = drop_shapes(database);
 
         set->outcome = STORE_DONE;
         return r;

@@ -23,8 +23,6 @@ void numbers_pack(Buffer *buffer, const MetricSet *metrics, const UsageSet *usag
 /* The number of this program's layout. */
 static int find_layout(Database *database, LayoutKind kind, int64_t *ret) {
         scoped(buffer_deinit) Buffer keys = {};
-        int64_t number = 0;
-        Text text;
         int r;
 
         layout_write(kind, &keys);
@@ -32,18 +30,7 @@ static int find_layout(Database *database, LayoutKind kind, int64_t *ret) {
         if (r < 0)
                 return r;
 
-        text = (Text){ keys.text, (int)keys.n };
-        bind_text(database_statement(database, STATEMENT_LAYOUT_FIND), 1, text);
-        r = database_get(database, STATEMENT_LAYOUT_FIND, &number);
-        if (r == 0 && number == 0) {
-                bind_text(database_statement(database, STATEMENT_LAYOUT_INSERT), 1, text);
-                r = database_get(database, STATEMENT_LAYOUT_INSERT, &number);
-        }
-        if (r != 0)
-                return r;
-
-        *ret = number;
-        return 0;
+        return database_number(database, STATEMENT_LAYOUT_FIND, STATEMENT_LAYOUT_INSERT, (Text){ keys.text, (int)keys.n }, ret);
 }
 
 static int bind_one(sqlite3_stmt *statement, int i, Database *database, LayoutKind kind, Text text) {

@@ -72,6 +72,7 @@ static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_m
         pack_text(buffer, indicator->name);
         pack_text(buffer, indicator->component ? indicator->component : "");
         pack_text(buffer, item->job && item->job[0] ? item->job : NULL);
+        pack_u64(buffer, item->is_job_inherited);
         pack_text(buffer, indicator->version);
         pack_u64(buffer, indicator->has_overall_score);
         pack_double(buffer, indicator->overall_score);
@@ -84,11 +85,26 @@ static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_m
                 pack_text(buffer, NULL);
 }
 
+/* In front there is a bit for each row, which the writer sets where the row was there before. */
+static size_t n_old_bytes(size_t n_rows) {
+        return (n_rows + 7) / 8;
+}
+
+static uint8_t *old_bits(RowSet *set) {
+        return (uint8_t *)(set + 1);
+}
+
+const uint8_t *result_rows_old(const RowSet *set) {
+        return set->kind == ROW_RESULTS ? (const uint8_t *)(set + 1) : NULL;
+}
+
 int result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie,
                      RowSet **ret) {
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
+        for (size_t i = 0; i < n_old_bytes(n_items); i++)
+                buffer_putc(&buffer, 0);
         pack_u64(&buffer, sender->uid);
         pack_u64(&buffer, sender->is_admin || sender->uid == 0);
         for (size_t i = 0; i < n_items; i++)
@@ -103,6 +119,7 @@ typedef struct Item {
         const void *id;
         uint64_t time_ms;
         Text name, component, job, version, document;
+        bool is_job_inherited;
         bool has_score;
         double score;
         bool has_exit_status, has_batch;
@@ -122,6 +139,7 @@ static Item unpack_item(Unpack *from) {
         item.name = unpack_text(from);
         item.component = unpack_text(from);
         item.job = unpack_text(from);
+        item.is_job_inherited = unpack_u64(from);
         item.version = unpack_text(from);
         item.has_score = unpack_u64(from);
         item.score = unpack_double(from);
@@ -219,51 +237,88 @@ static int apply_item(const Item *item, uint32_t uid, Database *database, Catalo
         return *ret_is_new ? note_item(item, database, catalog, entry, &series) : 0;
 }
 
-/* A job that nobody began here belongs to nobody. */
-static int find_owner(Database *database, Text job, uint32_t sender, uint32_t *ret_owner) {
+static Unpack unpack_rows(const RowSet *set) {
+        Unpack from = rowset_unpack(set);
+
+        (void)unpack_bytes(&from, n_old_bytes(set->n_rows));
+        return from;
+}
+
+/* A job that an item names. */
+typedef struct Named {
+        Text id;
+        bool has_ended;
+        uint32_t owner;
+} Named;
+
+/* A job that nobody began here belongs to nobody. Neighbours tend to name the same, which *ret is then. */
+static int find_named(Database *database, Text id, uint32_t sender, Named *ret) {
         sqlite3_stmt *find = database_statement(database, STATEMENT_JOB_FIND);
         int r;
 
-        *ret_owner = sender;
-        bind_text(find, 1, job);
+        if (ret->id.text && strcmp(id.text, ret->id.text) == 0)
+                return 0;
+
+        *ret = (Named){ .id = id, .owner = sender };
+        bind_text(find, 1, id);
         r = database_step(database, STATEMENT_JOB_FIND);
         if (r != DATABASE_ROW)
                 return r;
 
-        *ret_owner = (uint32_t)sqlite3_column_int64(find, 1);
+        ret->has_ended = strcmp((const char *)sqlite3_column_text(find, 0), job_state_name(JOB_RUNNING)) != 0;
+        ret->owner = (uint32_t)sqlite3_column_int64(find, 1);
         return database_run(database, STATEMENT_JOB_FIND);
 }
 
-/* Before the first row is put: may all of them go to the jobs they name? Neighbours tend to name the same. */
+/* Before the first row is put: may all of them go to the jobs they name? */
 static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
-        Unpack from = rowset_unpack(set);
-        uint32_t uid = (uint32_t)unpack_u64(&from), owner = uid;
-        bool is_admin = unpack_u64(&from);
-        Text last = {};
+        Unpack from = unpack_rows(set);
+        uint32_t uid = (uint32_t)unpack_u64(&from);
+        bool is_admin = unpack_u64(&from), is_denied = false;
+        Named named = {};
 
-        for (size_t i = 0; i < set->n_rows && !is_admin && owner == uid; i++) {
-                Text job = unpack_item(&from).job;
+        for (size_t i = 0; i < set->n_rows && !is_admin && !is_denied; i++) {
+                Item item = unpack_item(&from);
                 int r;
 
-                if (!job.text || (last.text && strcmp(job.text, last.text) == 0))
+                if (!item.job.text)
                         continue;
-                r = find_owner(database, job, uid, &owner);
+                r = find_named(database, item.job, uid, &named);
                 if (r != 0)
                         return r;
-                last = job;
+                is_denied = named.owner != uid && !(item.is_job_inherited && named.has_ended);
         }
 
-        *ret = owner == uid ? STORE_DONE : STORE_DENIED;
+        *ret = is_denied ? STORE_DENIED : STORE_DONE;
         return 0;
 }
 
+/* An environment may outlive its job, and what is measured in it then is not the job's. */
+static int leave_ended_job(RowSet *set, Database *database, uint32_t uid, Named *named, Item *item) {
+        int r;
+
+        if (!item->job.text || !item->is_job_inherited)
+                return 0;
+
+        r = find_named(database, item->job, uid, named);
+        if (r == 0 && named->has_ended) {
+                item->job = (Text){};
+                set->has_left_job = true;
+        }
+        return r;
+}
+
 int result_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
-        Unpack from = rowset_unpack(set);
+        Unpack from = unpack_rows(set);
         uint32_t uid = (uint32_t)unpack_u64(&from);
+        uint8_t *old = old_bits(set);
+        Named named = {};
         int r;
 
         (void)unpack_u64(&from);
         set->n_new = 0;
+        set->has_left_job = false;
+        memset(old, 0, n_old_bytes(set->n_rows));
         r = judge(set, database, &set->outcome);
         if (r != 0 || set->outcome != STORE_DONE)
                 return r;
@@ -272,10 +327,14 @@ int result_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
                 Item item = unpack_item(&from);
                 bool is_new;
 
-                r = apply_item(&item, uid, database, catalog, &is_new);
+                r = leave_ended_job(set, database, uid, &named, &item);
+                if (r == 0)
+                        r = apply_item(&item, uid, database, catalog, &is_new);
                 if (r != 0)
                         return r;
                 set->n_new += is_new;
+                if (!is_new)
+                        old[i / 8] |= (uint8_t)(1U << i % 8);
         }
 
         set->outcome = set->n_new > 0 || set->n_rows == 0 ? STORE_DONE : STORE_DUPLICATE;

@@ -12,3 +12,6 @@ int result_rows_pack(const Submission *items, size_t n_items, const Peer *sender
                      RowSet **ret);
 /* Inside a transaction. Sets set->outcome. 0 or an outcome of database.h, then the transaction is to be rolled back. */
 int result_rows_apply(RowSet *set, Database *database, Catalog *catalog);
+
+/* Once applied: a bit for each row, as in StoreDone. NULL: it has no results. Borrowed. */
+const uint8_t *result_rows_old(const RowSet *set);

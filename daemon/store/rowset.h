@@ -38,6 +38,7 @@ struct RowSet {
         bool is_refused; /* by the writer: it would fail again */
         size_t n_rows;
         size_t n_new;   /* of the rows, not there before; set by the writer */
+        bool has_left_job; /* as StoreDone's; set by the writer */
         size_t n_bytes; /* of the whole allocation */
 };
 

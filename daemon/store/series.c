@@ -78,23 +78,6 @@ static uint64_t hash(const Buffer *buffer) {
 
 /* --- in the database ----------------------------------------------------------------------------- */
 
-static int shape_number(Database *database, Text shape, int64_t *ret) {
-        int64_t number = 0;
-        int r;
-
-        bind_text(database_statement(database, STATEMENT_LAYOUT_FIND), 1, shape);
-        r = database_get(database, STATEMENT_LAYOUT_FIND, &number);
-        if (r == 0 && number == 0) {
-                bind_text(database_statement(database, STATEMENT_LAYOUT_INSERT), 1, shape);
-                r = database_get(database, STATEMENT_LAYOUT_INSERT, &number);
-        }
-        if (r != 0)
-                return r;
-
-        *ret = number;
-        return 0;
-}
-
 static void bind_key(Database *database, Statement which, const SeriesKey *key, uint64_t h, int64_t shape) {
         sqlite3_stmt *statement = database_statement(database, which);
 
@@ -181,7 +164,7 @@ static int find_or_insert(Database *database, const SeriesKey *key, uint64_t h, 
         SeriesEntry entry = {};
         int r;
 
-        r = shape_number(database, key->shape, &entry.shape);
+        r = database_number(database, STATEMENT_LAYOUT_FIND, STATEMENT_LAYOUT_INSERT, key->shape, &entry.shape);
         if (r != 0)
                 return r;
 

@@ -17,7 +17,9 @@
 struct Store {
         Opening opening;
         Queue queue;
+        Gate gate;
         Writer writer;
+        RowSet *done; /* owned: the completion that was handed out last */
         bool is_late; /* there was no database when it was opened */
 };
 
@@ -61,8 +63,11 @@ static int open_in(Store *store, const StoreConfig *config, char **ret_note) {
         r = opening_init(&store->opening, config->directory, config->is_volatile);
         if (r == 0)
                 r = queue_init(&store->queue);
-        if (r == 0)
-                r = writer_init(&store->writer, &store->queue, &store->opening, &limits);
+        if (r < 0)
+                return r;
+
+        gate_init(&store->gate, &store->queue);
+        r = writer_init(&store->writer, &store->queue, &store->gate, &store->opening, &limits);
         if (r < 0)
                 return r;
 
@@ -102,8 +107,10 @@ Store *store_free(Store *store) {
         if (store->queue.is_initialised)
                 queue_stop(&store->queue);
         writer_deinit(&store->writer);
+        gate_deinit(&store->gate);
         queue_deinit(&store->queue);
         opening_deinit(&store->opening);
+        rowset_free(store->done);
         free(store);
         return NULL;
 }
@@ -118,6 +125,10 @@ void store_configure(Store *store, const StoreConfig *config) {
 
 const char *store_path(const Store *store) {
         return store->opening.path;
+}
+
+Gate *store_gate(Store *store) {
+        return &store->gate;
 }
 
 bool store_is_late(const Store *store) {
@@ -238,12 +249,18 @@ int store_fd(const Store *store) {
 }
 
 int store_next_done(Store *store, StoreDone *ret) {
-        scoped(rowset_freep) RowSet *set = queue_next_done(&store->queue);
-
-        if (!set)
+        rowset_freep(&store->done);
+        store->done = queue_next_done(&store->queue);
+        if (!store->done)
                 return STORE_NONE;
 
-        *ret = (StoreDone){ .cookie = set->cookie, .outcome = set->outcome, .n_new = set->n_new };
+        *ret = (StoreDone){
+                .cookie = store->done->cookie,
+                .outcome = store->done->outcome,
+                .n_new = store->done->n_new,
+                .has_left_job = store->done->has_left_job,
+                .old = result_rows_old(store->done),
+        };
         return 0;
 }
 

@@ -53,6 +53,9 @@ void store_configure(Store *store, const StoreConfig *config);
 /* Full path of the database file, for readers. Borrowed. */
 const char *store_path(const Store *store);
 
+/* What its questions pass, for readers. Borrowed. */
+struct Gate *store_gate(Store *store);
+
 /* It was opened without its database. Jobs that it has as running when it gets it are closed there as interrupted. */
 bool store_is_late(const Store *store);
 
@@ -67,6 +70,7 @@ enum {
 /*
  * All items of one submission in one row-set: all stored or none. arrived_ms: time for items without one.
  * The sender is an administrator, or of the uid of every job they name and that was begun here, else STORE_DENIED.
+ * A job that is inherited and has ended here is not taken.
  */
 int store_put_results(Store *store, const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms,
                       StoreCookie cookie);

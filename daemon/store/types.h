@@ -26,6 +26,8 @@ typedef struct StoreDone {
         StoreCookie cookie;
         StoreOutcome outcome;
         size_t n_new; /* results: how many were not there before */
+        bool has_left_job; /* results: a job that was inherited has ended, and they are of none */
+        const uint8_t *old; /* results: a bit for each, the lowest of the first byte first, set where it was. Borrowed until the next one */
 } StoreDone;
 
 /* A running job at the instant of a checkpoint: its id, and how far it is, in the caller's own words. */

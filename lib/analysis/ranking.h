@@ -44,5 +44,8 @@ typedef struct RankingConfig {
 
 const char *verdict_name(Verdict verdict); /* "best", "real", "noise", "too few runs" */
 
+/* As many as a question has time for that is about so many values in all: 100 to 2000. */
+unsigned ranking_resamples(size_t n_values);
+
 /* Orders the alternatives, the best first. 0 or -ENOMEM. */
 int ranking_make(Alternative *alternatives, size_t n, const RankingConfig *config);

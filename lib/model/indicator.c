@@ -156,7 +156,7 @@ static int check_key(Checker *checker, const Place *up, const char *key, size_t 
         if (n == 0)
                 return complain(checker->complaint, up, "member %zu has an empty key: give it a name", index + 1);
         if (n > KEY_MAX_BYTES)
-                return complain(checker->complaint, up, "the key of member %zu is longer than %u bytes",
+                return complain(checker->complaint, up, "the key of member %zu is longer than %u bytes: shorten it",
                                 index + 1, KEY_MAX_BYTES);
         if (!utf8_is_valid(key, n))
                 return complain(checker->complaint, up, "the key of member %zu is not valid UTF-8", index + 1);
@@ -168,7 +168,7 @@ static int check_string(Checker *checker, const Place *place, const char *string
         size_t n = strlen(string);
 
         if (n > checker->string_max)
-                return complain(checker->complaint, place, "has %zu bytes, more than the %zu that a string may have",
+                return complain(checker->complaint, place, "has %zu bytes, more than the %zu that a string may have: shorten or split it",
                                 n, checker->string_max);
         if (!utf8_is_valid(string, n))
                 return complain(checker->complaint, place, "is not valid UTF-8");
@@ -192,7 +192,7 @@ static int check_object(Checker *checker, const Place *place, const Value *value
         int r;
 
         if (value->n_members > KEYS_MAX - checker->n_keys)
-                return complain(checker->complaint, NULL, "has more than %u keys in all", KEYS_MAX);
+                return complain(checker->complaint, NULL, "has more than %u keys in all: leave some out, or make lists of them", KEYS_MAX);
         checker->n_keys += value->n_members;
 
         for (size_t i = 0; i < value->n_members; i++) {
@@ -432,6 +432,8 @@ int indicator_from_failed_run(const Value *document, const char *name, const cha
                 indicator.name = name;
         if (!indicator.component && component[0])
                 indicator.component = component;
+        if (!indicator.name && document && value_get(document, "name"))
+                return take_name(document, &indicator, ret_complaint);
         if (!indicator.name)
                 return complain_key(ret_complaint, "name",
                                     "missing: say which indicator failed to run, as in \"PiMatmul\", where it did not say so itself");

@@ -156,6 +156,18 @@ static int take_text(Reader *reader, const Value *object, const char *key, size_
         return 0;
 }
 
+static int take_bool(Reader *reader, const Value *object, const char *key, bool *ret) {
+        const Value *value = get_given(object, key);
+
+        if (!value)
+                return 0;
+        if (value->type != VALUE_BOOL)
+                return wrong(reader, key, "is %s, must be true or false", value_type_text(value));
+
+        *ret = value->boolean;
+        return 0;
+}
+
 /* *ret: index of the word in `words`; left alone when the key is not given. */
 static int take_word(Reader *reader, const Value *object, const char *key, const char *const *words, size_t n_words, unsigned *ret) {
         const Value *value = get_given(object, key);
@@ -306,7 +318,7 @@ static int check_index(Reader *reader, const Property *property) {
 }
 
 static int take_parameter(Reader *reader, const Value *object, Property *property) {
-        static const char *const keys[] = { "type", "index", "values", "help" };
+        static const char *const keys[] = { "type", "index", "values", "optional", "help" };
         unsigned index = INDEX_NONE;
         int r;
 
@@ -324,7 +336,7 @@ static int take_parameter(Reader *reader, const Value *object, Property *propert
 }
 
 static int take_result(Reader *reader, const Value *object, Property *property) {
-        static const char *const keys[] = { "type", "unit", "direction", "help" };
+        static const char *const keys[] = { "type", "unit", "direction", "optional", "help" };
         static const char *const directions[] = { [DIRECTION_HIGHER] = "higher", [DIRECTION_LOWER] = "lower" };
         unsigned direction = DIRECTION_UNKNOWN;
         int r;
@@ -356,6 +368,8 @@ static int take_property(Reader *reader, const Member *member, Property *ret) {
                 return take_types(reader, NULL, value, &ret->types);
 
         r = ret->is_result ? take_result(reader, value, ret) : take_parameter(reader, value, ret);
+        if (r == 0)
+                r = take_bool(reader, value, "optional", &ret->is_optional);
         return r == 0 ? take_text(reader, value, "help", HELP_MAX_BYTES, &ret->help) : r;
 }
 
@@ -560,7 +574,7 @@ static void judge_missing(Judgement *judgement) {
         const IndicatorModel *model = judgement->model;
 
         for (size_t i = 0; i < model->n_properties; i++)
-                if (!judgement->seen[i])
+                if (!judgement->seen[i] && !model->by_name[i]->is_optional)
                         odd(judgement, model->by_name[i]->is_result, model->by_name[i]->name,
                             "missing: the model of %s declares it", model->name);
 }

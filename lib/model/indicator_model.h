@@ -45,6 +45,7 @@ typedef struct Property {
         unsigned types;       /* of PropertyType; 0: any */
         PropertyIndex index;  /* of parameters; INDEX_NONE for results */
         bool is_result;
+        bool is_optional;     /* nothing is odd where it is missing */
         const char *unit;     /* of results; NULL: not declared, and never guessed from the name */
         Direction direction;  /* of results */
         const Value *allowed; /* a list of the values it may have; NULL: any */
@@ -84,7 +85,7 @@ typedef enum ModelPolicy {
 } ModelPolicy;
 
 /*
- * Does an indicator keep to its model? *ret_n_odd: keys that are unknown, missing or of another type.
+ * Does an indicator keep to its model? *ret_n_odd: keys that are unknown, missing though not optional, or of another type.
  * 0, or MODEL_INVALID with the first complaint (strict only).
  */
 int indicator_model_judge(const IndicatorModel *model, const Indicator *indicator, ModelPolicy policy, size_t *ret_n_odd,

@@ -44,6 +44,7 @@ typedef enum RequestKind {
 typedef struct Submission {
         uint8_t id[RESULT_ID_BYTES];
         const char *job; /* "" when none */
+        bool is_job_inherited; /* it is that of an environment, which may be another job's */
         uint64_t time_ms; /* 0: on arrival */
         Indicator indicator; /* of a failed run: name and component; the rest only where it printed it, else NULL */
         bool has_exit_status;
@@ -85,6 +86,7 @@ typedef struct Request {
                 } job_end;
                 struct {
                         const char *job; /* "": the one the peer is in */
+                        bool is_job_inherited; /* as a Submission's */
                         const char *name; /* of the phase that begins; "" for one without a name */
                         bool has_wall_seconds;
                         double wall_seconds; /* of the phase that ends */
@@ -101,7 +103,7 @@ typedef struct Request {
 
 typedef struct Answer {
         Status status;
-        Complaint complaint; /* path and sentence when not OK; else "" */
+        Complaint complaint; /* path and sentence when not OK; else "", or a sentence of what is remarkable */
         char job[JOB_ID_MAX];           /* of a mark: whose it was; else "" */
         char phase[PHASE_NAME_MAX];     /* of a mark: name of the phase that it ended; else "" */
 } Answer;

@@ -11,7 +11,7 @@ int file_read_at(int dir_fd, const char *path, size_t n_max, char **ret, size_t 
         scoped(freep) char *text = NULL;
         size_t n = 0, n_allocated = 0;
 
-        fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+        fd = openat(dir_fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
 

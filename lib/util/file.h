@@ -14,7 +14,7 @@
 #include "util/scoped.h"
 
 /* Reads a whole small file relative to dir_fd; *ret is NUL-terminated, caller frees.
- * -EFBIG beyond n_max bytes, else a negative errno. ret_n may be NULL. */
+ * -EFBIG beyond n_max bytes, else a negative errno. ret_n may be NULL. Waits for nobody to write into a FIFO. */
 int file_read_at(int dir_fd, const char *path, size_t n_max, char **ret, size_t *ret_n);
 
 /* Writes all of it, or fails with a negative errno (EINTR and short writes are handled). */

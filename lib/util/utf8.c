@@ -1,6 +1,6 @@
 #include "util/utf8.h"
 
-#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "util/scoped.h"
@@ -89,4 +89,37 @@ void utf8_copy(char *ret, size_t n_ret, const char *text) {
 
         memcpy(ret, text, n);
         ret[n] = '\0';
+}
+
+/* --- for terminals ------------------------------------------------------------------------------- */
+
+uint32_t utf8_decode(const char *text, size_t n) {
+        const unsigned char *p = (const unsigned char *)text;
+        uint32_t c = n == 1 ? p[0] : p[0] & (0x7fU >> n);
+
+        for (size_t i = 1; i < n; i++)
+                c = c << 6 | (p[i] & 0x3f);
+        return c;
+}
+
+bool utf8_is_unsafe(uint32_t c) {
+        return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
+               c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+}
+
+size_t utf8_make_safe(const char *text, size_t n, char ret[static UTF8_SAFE_MAX]) {
+        size_t k = utf8_length(text, n);
+        uint32_t c = k > 0 ? utf8_decode(text, k) : (unsigned char)text[0];
+
+        if (k > 0 && !utf8_is_unsafe(c)) {
+                memcpy(ret, text, k);
+                ret[k] = '\0';
+        } else if (c == '\n' || c == '\t' || c == '\r')
+                snprintf(ret, UTF8_SAFE_MAX, "\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
+        else if (k <= 1)
+                snprintf(ret, UTF8_SAFE_MAX, "\\x%02x", c & 0xff);
+        else
+                snprintf(ret, UTF8_SAFE_MAX, "\\u{%04x}", c & 0xffff);
+
+        return k > 0 ? k : 1;
 }

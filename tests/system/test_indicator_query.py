@@ -159,7 +159,7 @@ class IndicatorQuery(TestCase):
         self.running.restart()
         self.submit(*(matmul(rate=rate, component="pytorch") for rate in (5, 6, 7)))
         answer = self.query(group_by="component", stat="median:rate,cov:rate", where=["matrix_size=512", "dtype=float32"])
-        self.assertEqual(answer["units"], {"median:rate": "GFLOPS"})
+        self.assertEqual(answer["units"], {"median:rate": "GFLOP/s"})
         self.assertEqual([group["values"]["median:rate"] for group in answer["groups"]], [6.5, 2])
 
         def is_indexed():
@@ -170,7 +170,7 @@ class IndicatorQuery(TestCase):
         ranked = self.ask("/api/v1/indicators/PiMatmul/rank", objective="elapsed", across="parameters")
         self.assertEqual((ranked["direction"], ranked["unit"]), ("lower", "ms"))
         self.assertEqual([a["key"]["component"] for a in ranked["rankings"][0]["alternatives"]], ["pytorch", "tensorflow"])
-        self.assertIn("GFLOPS", self.perfctl("indicator", "query", "PiMatmul", "--stat", "median:rate"))
+        self.assertIn("GFLOP/s", self.perfctl("indicator", "query", "PiMatmul", "--stat", "median:rate"))
 
     def test_perfctl_shows_tables(self):
         self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)), matmul(component="pytorch", rate=4), time_ms=1600000000000)

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import unittest
@@ -62,6 +63,32 @@ class Files(WithModels):
         self.assertIn(f"{directory}/bad.yaml:3:7: results.x.type: 'complex' is no type", self.running.log())
         self.assertEqual(list(self.models()), [("MemBw", None)])
 
+    def test_whatever_lies_in_the_directory_is_a_line_in_the_log(self):
+        directory = self.temporary_directory()
+        (directory / "good.yaml").write_text(MEMBW)
+        (directory / "again.yaml").write_text(MEMBW)
+        os.mkfifo(directory / "fifo.yaml")
+        (directory / "directory.yaml").mkdir()
+        (directory / "zero.yaml").symlink_to("/dev/zero")
+        (directory / "loop.yaml").symlink_to("loop.yaml")
+        (directory / "gone.yaml").symlink_to("nowhere")
+        (directory / "big.yaml").write_text("#" * 300000)
+        (directory / "two\nlines\x1b[2J.yaml").write_text("name: [")
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(directory / "socket.yaml"))
+            self.start(directory=directory)
+        self.assertEqual(list(self.models()), [("MemBw", None)])
+        log = self.running.log()
+        self.assertNotIn("\x1b", log)
+        for line in (f"{directory}/good.yaml:1:1: MemBw is declared in {directory}/again.yaml already: remove one of them",
+                     "fifo.yaml, going on without it: it is no regular file", "socket.yaml, going on without it: it is no regular file",
+                     "zero.yaml, going on without it: it is no regular file", "directory.yaml, going on without it: Is a directory",
+                     "loop.yaml, going on without it: Too many levels of symbolic links",
+                     "gone.yaml, going on without it: No such file or directory",
+                     "big.yaml, going on without it: it has more than 256 KiB",
+                     "/two\\nlines\\x1b[2J.yaml:2:1: ", "1 models of indicators are read, 9 files"):
+            self.assertIn(line, log)
+
     def test_a_configuration_is_checked_with_its_models(self):
         directory = self.temporary_directory()
         config = directory / "perfd.conf"
@@ -101,7 +128,7 @@ class Files(WithModels):
 class Judged(WithModels):
     def test_what_a_model_does_not_know_is_kept_whole_and_counted(self):
         self.start()
-        document = with_parameters(mini_batch=40, padding="SAME")
+        document = with_parameters(minibatch=40, padding="SAME")
         with self.running.client() as client:
             self.assert_status(client.submit(document), "OK")
             self.assert_status(client.submit({**MATMUL, "name": "Unknown"}), "OK")
@@ -115,7 +142,7 @@ class Judged(WithModels):
     def test_strict_refuses_with_the_key(self):
         self.start(policy="strict")
         with self.running.client() as client:
-            self.assert_refused(client.submit(MATMUL, with_parameters(mini_batch=40)), "submit.indicators[1].@parameters.mini_batch",
+            self.assert_refused(client.submit(MATMUL, with_parameters(minibatch=40)), "submit.indicators[1].@parameters.minibatch",
                                 "is a parameter that the model of PiMatmul does not know: declare it there, or leave it out")
             self.assert_refused(client.submit(with_parameters(matrix_size="512")), "submit.indicators[0].@parameters.matrix_size",
                                 "is a string, and the model of PiMatmul says int")
@@ -126,6 +153,13 @@ class Judged(WithModels):
         metrics = self.running.wait_tick()
         self.assertEqual(metrics['perfd_indicators_total{indicator="PiMatmul",component="tensorflow",outcome="refused"}'], 2)
         self.assertEqual(metrics['perfd_indicators_total{indicator="PiImport",component="tensorflow",outcome="refused"}'], 1)
+
+    def test_what_newer_scripts_print_and_older_do_not_is_both_good(self):
+        self.start(policy="strict")
+        with self.running.client() as client:
+            self.assert_status(client.submit(MATMUL, with_parameters(mini_batch=40)), "OK")
+            self.assert_refused(client.submit(with_parameters(mini_batch="40")), "submit.indicators[0].@parameters.mini_batch", "says int")
+        self.assertEqual(self.running.wait_tick()["perfd_indicator_odd_keys_total"], 0)
 
     def test_padding_is_a_number_or_a_word(self):
         self.start(policy="strict")
@@ -141,9 +175,21 @@ class Judged(WithModels):
 
     def test_what_perfctl_says_names_the_file_and_the_key(self):
         self.start(policy="strict")
-        done = self.running.perfctl("submit", "-", stdin=json.dumps(with_parameters(mini_batch=40)))
+        done = self.running.perfctl("submit", "-", stdin=json.dumps(with_parameters(minibatch=40)))
         self.assertEqual(done.returncode, 1)
-        self.assertIn("standard input:1: @parameters.mini_batch: is a parameter that the model of PiMatmul does not know", done.stderr)
+        self.assertIn("standard input:1: @parameters.minibatch: is a parameter that the model of PiMatmul does not know", done.stderr)
+
+    def test_of_what_is_sent_again_with_more_only_the_new_is_counted(self):
+        self.start()
+        documents = [{**MATMUL, "name": name} for name in ("A", "B", "C")]
+        ids = [os.urandom(16) for _ in documents]
+        with self.running.client() as client:
+            self.assert_status(client.submit(documents[0], ids=ids[:1]), "OK")
+            self.assert_status(client.submit(*documents, ids=ids), "OK")
+            self.assert_status(client.submit(*documents, ids=ids), "DUPLICATE")
+        metrics = self.running.wait_tick()
+        for name in "ABC":
+            self.assertEqual(metrics[f'perfd_indicators_total{{indicator="{name}",component="tensorflow",outcome="stored"}}'], 1)
 
     def test_failed_runs_are_counted_apart_and_not_judged(self):
         self.start(policy="strict")
@@ -287,6 +333,23 @@ class OfUsers(WithModels):
         self.assertIn("you have 64 models registered", reply.message)
 
 
+    def test_a_users_models_are_held_in_memory_up_to_a_limit(self):
+        self.start()
+        help_text = {f"r{i}": {"help": "h" * 1000} for i in range(200)}
+
+        def fill(client):
+            for i in range(5):
+                self.assert_status(self.register(client, {"name": f"N{i}", "results": help_text}), "OK")
+            reply = self.register(client, {"name": "one_more", "results": help_text})
+            self.assert_status(self.register(client, {"name": "N0", "results": help_text, "help": "in place of one's own"}), "OK")
+            self.assert_status(self.register(client, {"name": "N0", "results": {"x": "int"}}), "OK")
+            self.assert_status(self.register(client, {"name": "one_more", "results": help_text}), "OK")
+            return reply
+        reply = self.as_nobody(fill)
+        self.assert_status(reply, "QUOTA")
+        self.assertRegex(reply.message, r"your models would have 1\d{6} bytes as JSON, which may be up to 1048576")
+
+
 class Perfctl(WithModels):
     def test_register_says_what_it_did(self):
         self.start()
@@ -327,7 +390,7 @@ class Perfctl(WithModels):
         done = self.running.perfctl("indicator", "models")
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = {line.split()[0]: line.split() for line in done.stdout.splitlines()}
-        self.assertEqual(rows["PiMatmul"], ["PiMatmul", "any", "4", "2", "2", f"{SHIPPED}/pimatmul.yaml"])
+        self.assertEqual(rows["PiMatmul"], ["PiMatmul", "any", "5", "2", "2", f"{SHIPPED}/pimatmul.yaml"])
         self.assertEqual(rows["PiPyBench"][2:5], ["1", "53", "0"])
         self.assertIn("registered by user", done.stdout)
         self.assertNotIn("\u202e", done.stdout)
@@ -338,11 +401,12 @@ class Perfctl(WithModels):
         asked = self.running.perfctl("indicator", "schema").stdout
         models = {m["name"]: m for m in json.loads(asked)["models"]}
         self.assertEqual(len(models), 4)
-        padding = {"name": "padding", "types": ["str", "int"], "index": "exact", "values": None,
+        padding = {"name": "padding", "types": ["str", "int"], "index": "exact", "values": None, "optional": False,
                    "help": "a number to PyTorch, SAME or VALID to TensorFlow"}
-        self.assertEqual(models["PiConv2D"]["parameters"][-1], padding)
-        self.assertEqual(models["PiMatmul"]["results"][1], {"name": "rate", "types": ["float"], "unit": "GFLOPS", "direction": "higher",
-                                                            "help": "floating point operations by elapsed"})
+        self.assertEqual(models["PiConv2D"]["parameters"][-2], padding)
+        self.assertTrue(models["PiConv2D"]["parameters"][-1]["optional"])
+        self.assertEqual(models["PiMatmul"]["results"][1], {"name": "rate", "types": ["float"], "unit": "GFLOP/s", "direction": "higher",
+                                                            "optional": False, "help": "floating point operations in elapsed"})
         files = subprocess.run([harness.PERFCTL, "indicator", "schema", *sorted(SHIPPED.iterdir())], capture_output=True, text=True).stdout
         self.assertEqual(json.loads(files), json.loads(asked))
 

@@ -1,6 +1,7 @@
 """perfctl import inspection and perfctl submit of what Amun's runner wrote: every shape, failed runs, again and again."""
 
 import json
+import os
 import pathlib
 import subprocess
 import unittest
@@ -125,6 +126,43 @@ class Inspections(Import):
                      "results/3/result:1: is a list, must be an object", "results/4/result: stdout: holds no JSON object",
                      f"Cannot read {directory}/results/6/result: No such file"):
             self.assertIn(text, done.stderr)
+
+    def test_what_is_no_file_is_not_waited_for(self):
+        directory = self.inspection({0: result(), 1: result()}, {"identifier": "matmul"})
+        for path in (directory / "results" / "0" / "hwinfo", directory / "results" / "2" / "result", directory / "build" / "x"):
+            path.parent.mkdir(exist_ok=True)
+            os.mkfifo(path)
+        (directory / "build" / "specification").unlink()
+        (directory / "build" / "x").rename(directory / "build" / "specification")
+        (directory / "results" / "3").mkdir()
+        (directory / "results" / "3" / "result").symlink_to("/dev/zero")
+        done = self.perfctl("import", "inspection", directory, status=1)
+        self.assertRegex(done.stdout, ": 2 stored, 2 skipped\n$")
+        for file in ("build/specification", "results/0/hwinfo", "results/2/result", "results/3/result"):
+            self.assertIn(f"Cannot read {directory}/{file}: it is no regular file\n", done.stderr)
+
+    def test_links_of_ones_own_are_followed(self):
+        directory = self.inspection({0: result(), 1: result()})
+        elsewhere = pathlib.Path(self.temporary_directory())
+        (directory / "results" / "1").rename(elsewhere / "run")
+        (directory / "results" / "1").symlink_to(elsewhere / "run")
+        self.assertRegex(self.perfctl("import", "inspection", directory).stdout, ": 2 stored\n$")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to import what is another's")
+    def test_links_of_others_lead_nowhere(self):
+        directory = self.inspection({0: result(), 1: result(), 2: result()}, {"identifier": "matmul"})
+        elsewhere = pathlib.Path(self.temporary_directory())
+        (directory / "results" / "1").rename(elsewhere / "run")
+        (directory / "results" / "1").symlink_to(elsewhere / "run")
+        (directory / "results" / "2" / "result").rename(elsewhere / "result")
+        (directory / "results" / "2" / "result").symlink_to(elsewhere / "result")
+        (directory / "build").rename(elsewhere / "build")
+        (directory / "build").symlink_to(elsewhere / "build")
+        os.chown(directory, 65534, 65534)
+        done = self.perfctl("import", "inspection", directory, status=1)
+        self.assertRegex(done.stdout, ": 1 stored, 2 skipped\n$")
+        for file in ("build/specification", "results/1/result", "results/2/result"):
+            self.assertIn(f"Cannot read {directory}/{file}: links in what belongs to another user are not followed\n", done.stderr)
 
     def test_what_is_no_inspection_leaves_the_others(self):
         good = self.inspection({0: result()})

@@ -7,8 +7,8 @@
 
 #include <sys/stat.h>
 
-#include "sample/beneath.h"
 #include "tree.h"
+#include "util/beneath.h"
 
 static void walking_and_opening_beneath_agree(void **state) {
         static const char *const paths[] = {

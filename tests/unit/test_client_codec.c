@@ -82,10 +82,12 @@ static void a_document_arrives_as_it_was_printed(void **state) {
                                        "\"extra\":{}}");
         const Request *request;
 
+        item.is_job_inherited = true;
         assert_int_equal(codec_encode_submit(3, &item, 1, &f->bytes), 0);
         request = decode(f, 3);
         assert_int_equal(request->kind, REQUEST_SUBMIT);
         assert_int_equal(request->submit.n_items, 1);
+        assert_true(request->submit.items[0].is_job_inherited);
         assert_memory_equal(request->submit.items[0].id, item.id, RESULT_ID_BYTES);
         assert_string_equal(request->submit.items[0].job, "job-1");
         assert_int_equal(request->submit.items[0].time_ms, 1700000000000);
@@ -140,7 +142,7 @@ static void a_failed_run_arrives_without_a_document(void **state) {
 static void a_model_arrives_as_it_was_declared(void **state) {
         Fixture *f = *state;
         const Value *model = read_json(f, "{\"name\":\"M\",\"parameters\":{\"n\":{\"type\":[\"int\",\"str\"],\"index\":\"exact\"}},"
-                                          "\"results\":{\"rate\":{\"type\":\"float\",\"unit\":\"GFLOPS\",\"direction\":\"higher\"}}}");
+                                          "\"results\":{\"rate\":{\"type\":\"float\",\"unit\":\"GFLOP/s\",\"direction\":\"higher\"}}}");
 
         assert_int_equal(codec_encode_register(4, model, &f->bytes), 0);
         assert_int_equal(decode(f, 4)->kind, REQUEST_REGISTER);
@@ -206,19 +208,21 @@ static void a_mark_arrives_with_and_without_seconds(void **state) {
         Fixture *f = *state;
         const Request *request;
 
-        assert_int_equal(codec_encode_mark(4, "job-1", "train", 1.5, &f->bytes), 0);
+        assert_int_equal(codec_encode_mark(4, &(JobRef){ .id = "job-1", .is_inherited = true }, "train", 1.5, &f->bytes), 0);
         request = decode(f, 4);
         assert_int_equal(request->kind, REQUEST_MARK);
         assert_string_equal(request->mark.job, "job-1");
+        assert_true(request->mark.is_job_inherited);
         assert_string_equal(request->mark.name, "train");
         assert_true(request->mark.has_wall_seconds);
         assert_true(request->mark.wall_seconds == 1.5);
 
         for (size_t i = 0; i < N_ELEMENTS(unknown); i++) {
                 buffer_clear(&f->bytes);
-                assert_int_equal(codec_encode_mark(5, "", "", unknown[i], &f->bytes), 0);
+                assert_int_equal(codec_encode_mark(5, &(JobRef){ .id = "" }, "", unknown[i], &f->bytes), 0);
                 request = decode(f, 5);
                 assert_string_equal(request->mark.job, "");
+                assert_false(request->mark.is_job_inherited);
                 assert_string_equal(request->mark.name, "");
                 assert_false(request->mark.has_wall_seconds);
         }

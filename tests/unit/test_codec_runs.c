@@ -120,6 +120,23 @@ static void a_run_is_held_to_the_rules_for_documents(void **state) {
         assert_item_refused(*state, &indicator, "run", "has more than 4096 keys in all");
 }
 
+/* It is the runner's, and no reason to refuse what was measured. */
+static void what_a_runner_kept_of_standard_error_is_cut_rather_than_refused(void **state) {
+        Buffer indicator = make_good(), run = {}, text = {};
+        const Submission *item;
+
+        for (size_t i = 0; i < STRING_MAX_BYTES; i++)
+                buffer_putc(&text, 'a');
+        buffer_puts(&text, "the end");
+        put_member_string(&run, "stderr", text.text);
+        put_message(&indicator, FIELD_RUN, &run);
+        item = decode_item(*state, &indicator);
+        assert_int_equal(strlen(value_get_string(item->run, "stderr")), STRING_MAX_BYTES);
+        assert_string_equal(value_get_string(item->run, "stderr") + STRING_MAX_BYTES - 8, "athe end");
+        assert_true(value_get(item->run, "stderr_cut")->boolean);
+        buffer_deinit(&text);
+}
+
 static void a_run_may_be_nested_as_deep_as_a_document(void **state) {
         Buffer run, indicator;
 
@@ -296,6 +313,7 @@ int main(void) {
                 TEST(a_run_arrives_with_status_batch_and_index),
                 TEST(how_it_was_measured_is_in_our_terms),
                 TEST(a_run_is_held_to_the_rules_for_documents),
+                TEST(what_a_runner_kept_of_standard_error_is_cut_rather_than_refused),
                 TEST(a_run_may_be_nested_as_deep_as_a_document),
                 TEST(a_failed_run_needs_no_document_but_a_name),
                 TEST(a_run_that_did_not_fail_needs_a_document),

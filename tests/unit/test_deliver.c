@@ -99,7 +99,7 @@ static unsigned count_marks(Fixture *f) {
 }
 
 static int mark(Fixture *f) {
-        return deliver_mark(&f->courier, "job-1", "train", NAN, &f->result, &f->delivery);
+        return deliver_mark(&f->courier, &(JobRef){ .id = "job-1" }, "train", NAN, &f->result, &f->delivery);
 }
 
 /* --- marks ---------------------------------------------------------------------------------------- */

@@ -63,7 +63,7 @@ static const char matmul[] =
         "  reps: int\n"
         "results:\n"
         "  elapsed: {type: float, unit: ms, direction: lower}\n"
-        "  rate: {type: float, unit: GFLOPS, direction: higher}\n"
+        "  rate: {type: float, unit: GFLOP/s, direction: higher}\n"
         "  extra:\n";
 
 static void a_declaration_says_types_units_indexes_and_directions(void **state) {
@@ -90,7 +90,7 @@ static void a_declaration_says_types_units_indexes_and_directions(void **state) 
         assert_int_equal(p->types, PROPERTY_INT | PROPERTY_STR);
         assert_int_equal(p->index, INDEX_NONE);
         p = indicator_model_find(&f->model, "rate", true);
-        assert_string_equal(p->unit, "GFLOPS");
+        assert_string_equal(p->unit, "GFLOP/s");
         assert_int_equal(p->direction, DIRECTION_HIGHER);
         p = indicator_model_find(&f->model, "elapsed", true);
         assert_int_equal(p->direction, DIRECTION_LOWER);
@@ -146,8 +146,9 @@ static void what_is_wrong_with_a_property_is_named(void **state) {
         assert_refused(f, PARAMETER("integer"), "parameters.n", "'integer' is no type: give str, int, float, bool");
         assert_refused(f, PARAMETER("3"), "parameters.n", "is an integer, must be str, int");
         assert_refused(f, PARAMETER("{type: [int, int]}"), "parameters.n.type", "names int twice");
+        assert_refused(f, PARAMETER("{optional: 1}"), "parameters.n.optional", "is an integer, must be true or false");
         assert_refused(f, PARAMETER("{type: []}"), "parameters.n.type", "is an empty list");
-        assert_refused(f, PARAMETER("{typ: int}"), "parameters.n.typ", "expected one of type, index, values, help");
+        assert_refused(f, PARAMETER("{typ: int}"), "parameters.n.typ", "expected one of type, index, values, optional, help");
         assert_refused(f, PARAMETER("{unit: s}"), "parameters.n.unit", "is not known here");
         assert_refused(f, PARAMETER("{index: hour}"), "parameters.n.index", "'hour' is none of none, exact, int, float");
         assert_refused(f, PARAMETER("{type: [int, str], index: int}"), "parameters.n.index",

@@ -222,7 +222,7 @@ static void a_store_that_cannot_be_read_is_told_of(void **state) {
         put_named(fixture, 0, "load");
         set_lasting(fixture, 1, "train");
         reader_free(fixture->place.reader);
-        assert_int_equal(reader_new(&fixture->place.reader, "/nonexistent/perfd.db", NS_PER_S), 0);
+        assert_int_equal(reader_new(&fixture->place.reader, "/nonexistent/perfd.db", NULL, NS_PER_S), 0);
 
         text = ask_job(fixture);
         assert_null(strstr(text, "\"load\""));

@@ -323,6 +323,36 @@ static void registered_models_are_there_at_the_next_start(void **state) {
         EVENTUALLY(ask_place(place, "SELECT count(*) FROM model") == 1);
 }
 
+/* Of anybody who registers one model after the other, with other names each time, only the last is kept. */
+static void models_that_are_replaced_leave_nothing_behind(void **state) {
+        enum { N_TIMES = 500 };
+        Place *place = *state;
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+        Sum expected[N_QUESTIONS_HERE];
+        char name[32];
+
+        put_measured(place->store, 1, 60, &model);
+        ask_all(place->reader, expected);
+        properties[2].name = name;
+        for (uint64_t i = 1; i <= N_TIMES; i++) {
+                StoreModel registered = { .model = &model, .uid = 1000 };
+
+                (void)snprintf(name, sizeof(name), "reps_%d", (int)i);
+                properties[2].index = INDEX_INT;
+                assert_int_equal(store_put_model(place->store, &registered, (StoreCookie){ 1000 + i, 1 }), 0);
+                assert_int_equal(outcome_of(place->store, 1000 + i), STORE_DONE);
+        }
+
+        assert_in_range(ask_place(place, "SELECT count(*) FROM layout"), 1, 100);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM model AS m JOIN layout AS l ON l.id = m.shape"), 1);
+        assert_all_same(place->reader, expected);
+        EVENTUALLY(ask_place(place, "SELECT max(indexed_from) FROM indicator") == 0);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM series AS s JOIN layout AS l ON l.id = s.shape"),
+                         ask_place(place, "SELECT count(*) FROM series"));
+        assert_all_same(place->reader, expected);
+}
+
 static void a_batch_is_found_in_its_order(void **state) {
         Place *place = *state;
         Member exit[] = { { "stderr", string_value("Killed") } };
@@ -365,6 +395,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(the_newest_come_first_and_the_rest_can_be_left, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_indexed_parameter_is_a_search_in_an_index, setup, teardown),
                 cmocka_unit_test_setup_teardown(registered_models_are_there_at_the_next_start, setup, teardown),
+                cmocka_unit_test_setup_teardown(models_that_are_replaced_leave_nothing_behind, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_batch_is_found_in_its_order, setup, teardown),
         };
 

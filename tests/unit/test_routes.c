@@ -22,7 +22,7 @@ static int setup(void **state) {
 
         assert_non_null(fixture);
         fixture_fill(&fixture->snapshot, &size);
-        assert_int_equal(reader_new(&fixture->reader, "/nonexistent/perfd.db", NS_PER_S), 0);
+        assert_int_equal(reader_new(&fixture->reader, "/nonexistent/perfd.db", NULL, NS_PER_S), 0);
         *state = fixture;
         return 0;
 }

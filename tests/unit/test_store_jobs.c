@@ -138,6 +138,50 @@ static void results_go_to_jobs_of_ones_own_also_after_their_end(void **state) {
         assert_int_equal(row.n_results, 6);
 }
 
+static StoreOutcome put_inherited(Store *store, uint64_t n, uint32_t uid, const char *job) {
+        Item item;
+
+        item_make(&item, "PiMatmul", "tensorflow", n);
+        item.submission.job = job;
+        item.submission.is_job_inherited = true;
+        assert_int_equal(store_put_results(store, &item.submission, 1, &(Peer){ .uid = uid }, 1, (StoreCookie){ n, 0 }), 0);
+        return outcome_of(store, n);
+}
+
+static void a_job_that_was_inherited_is_left_once_it_has_ended(void **state) {
+        static const char *const jobs[] = { "running", "over", "elsewhere" };
+        Place *place = *state;
+        Submission all[3];
+        Item items[3];
+        StoreDone done;
+
+        assert_int_equal(begin_job(place->store, "running", 1), STORE_DONE);
+        assert_int_equal(begin_job(place->store, "over", 2), STORE_DONE);
+        assert_int_equal(end_job(place->store, "over", JOB_FINISHED, &(JobEnd){}, NULL), STORE_DONE);
+        for (size_t i = 0; i < 3; i++) {
+                item_make(&items[i], "PiMatmul", "tensorflow", 10 + i);
+                all[i] = items[i].submission;
+                all[i].job = jobs[i];
+                all[i].is_job_inherited = true;
+        }
+
+        assert_int_equal(store_put_results(place->store, all, 3, &(Peer){ .uid = 1000 }, 1, (StoreCookie){ 10, 0 }), 0);
+        assert_true(wait_done(place->store, &done, 5000));
+        assert_int_equal(done.outcome, STORE_DONE);
+        assert_true(done.has_left_job);
+        for (size_t i = 0; i < 3; i++) {
+                ResultRow row;
+
+                assert_int_equal(reader_results(place->reader, &(ResultFilter){ .job = jobs[i] }), 0);
+                assert_int_equal(reader_next_result(place->reader, &row), i == 1 ? READER_END : 0);
+                reader_reset(place->reader);
+        }
+
+        /* Where it runs it is a claim like any other; what has ended is no reason to refuse. */
+        assert_int_equal(put_inherited(place->store, 20, 1001, "running"), STORE_DENIED);
+        assert_int_equal(put_inherited(place->store, 30, 1001, "over"), STORE_DONE);
+}
+
 static void an_administrator_acts_for_others_under_his_own_name(void **state) {
         const Peer admin = { .uid = 2000, .is_admin = true };
         Place *place = *state;
@@ -267,6 +311,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
                 TEST(a_job_comes_back_as_it_was_put),
                 TEST(results_go_to_jobs_of_ones_own_also_after_their_end),
+                TEST(a_job_that_was_inherited_is_left_once_it_has_ended),
                 TEST(an_administrator_acts_for_others_under_his_own_name),
                 TEST(a_job_id_is_taken_once_whoever_asks),
                 TEST(the_end_of_a_job_never_begun_is_missing),

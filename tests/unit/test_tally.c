@@ -51,12 +51,12 @@ static void results_count_when_they_are_on_disk(void **state) {
         note(f, item("A", "c", 0));
         note(f, item("A", "c", 1));
         assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 0);
-        tally_settle(&f->tally, 1);
+        tally_settle(&f->tally, NULL);
         assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 1);
         assert_int_equal(count(f, "A", "c", INDICATOR_FAILED), 0);
-        tally_settle(&f->tally, 1);
+        tally_settle(&f->tally, NULL);
         assert_int_equal(count(f, "A", "c", INDICATOR_FAILED), 1);
-        tally_settle(&f->tally, 1); /* nothing is on its way any more */
+        tally_settle(&f->tally, NULL); /* nothing is on its way any more */
         assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 1);
 }
 
@@ -65,8 +65,8 @@ static void duplicates_and_what_the_store_failed_to_write_do_not_count(void **st
 
         note(f, item("A", "c", 0));
         note(f, item("B", "c", 0));
-        tally_settle(&f->tally, 0);
-        tally_settle(&f->tally, 1);
+        tally_drop(&f->tally);
+        tally_settle(&f->tally, NULL);
         assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 0);
         assert_int_equal(count(f, "B", "c", INDICATOR_STORED), 1);
 }
@@ -79,8 +79,8 @@ static void what_was_not_put_is_forgotten(void **state) {
         assert_int_equal(tally_note(&f->tally, two, 2), 0);
         tally_forget_last(&f->tally);
         note(f, item("C", NULL, 0));
-        tally_settle(&f->tally, 1);
-        tally_settle(&f->tally, 1);
+        tally_settle(&f->tally, NULL);
+        tally_settle(&f->tally, NULL);
         assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 1);
         assert_int_equal(count(f, "B", "c", INDICATOR_STORED), 0);
         assert_int_equal(count(f, "C", "", INDICATOR_STORED), 1);
@@ -94,11 +94,28 @@ static void a_submission_may_be_of_several_indicators(void **state) {
         for (unsigned i = 0; i < 100; i++)
                 assert_int_equal(tally_note(&f->tally, many, 5), 0);
         for (unsigned i = 0; i < 99; i++)
-                tally_settle(&f->tally, 5);
-        tally_settle(&f->tally, 2);
-        assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 99 * 3 + 2);
-        assert_int_equal(count(f, "A", "c", INDICATOR_FAILED), 99);
+                tally_settle(&f->tally, NULL);
+        assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 99 * 3);
+        tally_settle(&f->tally, &(uint8_t){ 1 << 0 | 1 << 1 | 1 << 3 });
+        assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 99 * 3 + 1);
+        assert_int_equal(count(f, "A", "c", INDICATOR_FAILED), 99 + 1);
         assert_int_equal(count(f, "B", "d", INDICATOR_STORED), 99);
+}
+
+static void of_a_submission_that_was_there_in_part_the_new_ones_count(void **state) {
+        Fixture *f = *state;
+        Submission items[20];
+
+        for (unsigned i = 0; i < 20; i++)
+                items[i] = item(i < 10 ? "A" : "B", "c", 0);
+        assert_int_equal(tally_note(&f->tally, items, 20), 0);
+        note(f, item("C", "c", 0));
+        tally_settle(&f->tally, (const uint8_t[]){ 0xff, 0x07, 0x08 }); /* the first eleven, and the last */
+        assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 0);
+        assert_int_equal(count(f, "B", "c", INDICATOR_STORED), 8);
+        tally_settle(&f->tally, NULL);
+        assert_int_equal(count(f, "C", "c", INDICATOR_STORED), 1);
+        tally_drop(&f->tally); /* of nothing */
 }
 
 static void beyond_the_limit_all_are_counted_together(void **state) {
@@ -110,7 +127,7 @@ static void beyond_the_limit_all_are_counted_together(void **state) {
         for (unsigned i = 0; i < 10 * INDICATOR_SERIES_MAX; i++) {
                 (void)snprintf(name, sizeof(name), "i%u", i);
                 note(f, item(name, "\xff\"\n", 0));
-                tally_settle(&f->tally, 1);
+                tally_settle(&f->tally, NULL);
         }
         assert_int_equal(count(f, "first", "", INDICATOR_REFUSED), 1);
         assert_int_equal(count(f, "i0", "\xff\"\n", INDICATOR_STORED), 1);
@@ -129,6 +146,7 @@ int main(void) {
                 TEST(duplicates_and_what_the_store_failed_to_write_do_not_count),
                 TEST(what_was_not_put_is_forgotten),
                 TEST(a_submission_may_be_of_several_indicators),
+                TEST(of_a_submission_that_was_there_in_part_the_new_ones_count),
                 TEST(beyond_the_limit_all_are_counted_together),
         };
 

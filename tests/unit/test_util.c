@@ -18,6 +18,7 @@
 #include "util/json.h"
 #include "util/log.h"
 #include "util/parse.h"
+#include "util/utf8.h"
 
 static void an_arena_refuses_when_full_and_serves_again_after_reset(void **state) {
         Arena arena = {};
@@ -112,6 +113,35 @@ static void json_replaces_what_is_no_utf8(void **state) {
                 assert_memory_equal(b.text, "\"\xef\xbf\xbd", 4);
         }
         buffer_deinit(&b);
+}
+
+static void json_escapes_what_moves_a_terminals_cursor(void **state) {
+        Buffer b = {};
+        Json json;
+
+        (void)state;
+        json_init(&json, &b);
+        json_string(&json, "\x1b[2J \xc2\x9b \xe2\x80\xae \x7f \xc3\xa4 \xf0\x9f\x98\x80");
+        assert_string_equal(b.text, "\"\\u001b[2J \\u009b \\u202e \\u007f \xc3\xa4 \xf0\x9f\x98\x80\"");
+        buffer_deinit(&b);
+}
+
+static void what_is_quoted_for_a_terminal_is_made_safe(void **state) {
+        static const struct {
+                const char *text, *safe;
+                size_t n;
+        } cases[] = {
+                { "a", "a", 1 },           { "\n", "\\n", 1 },         { "\x1b[2J", "\\x1b", 1 },        { "\x7f", "\\x7f", 1 },
+                { "\xff", "\\xff", 1 },    { "\xc3\xa4", "\xc3\xa4", 2 }, { "\xc2\x9b", "\\u{009b}", 2 }, { "\xe2\x80\xae", "\\u{202e}", 3 },
+                { "\xe2\x80", "\\xe2", 1 },
+        };
+        char safe[UTF8_SAFE_MAX];
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                assert_int_equal(utf8_make_safe(cases[i].text, strlen(cases[i].text), safe), cases[i].n);
+                assert_string_equal(safe, cases[i].safe);
+        }
 }
 
 static void numbers_in_kernel_files_do_not_overflow_silently(void **state) {
@@ -260,6 +290,8 @@ int main(void) {
                 cmocka_unit_test(doubles_are_written_short_and_read_back_the_same),
                 cmocka_unit_test(json_is_separated_escaped_and_typed),
                 cmocka_unit_test(json_replaces_what_is_no_utf8),
+                cmocka_unit_test(json_escapes_what_moves_a_terminals_cursor),
+                cmocka_unit_test(what_is_quoted_for_a_terminal_is_made_safe),
                 cmocka_unit_test(numbers_in_kernel_files_do_not_overflow_silently),
                 cmocka_unit_test(durations_and_sizes_are_read_as_people_write_them),
                 cmocka_unit_test(words_that_are_not_numbers_are_refused),

@@ -1,4 +1,4 @@
-#include "sample/beneath.h"
+#include "util/beneath.h"
 
 #include <errno.h>
 #include <fcntl.h>
