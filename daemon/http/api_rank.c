@@ -210,9 +210,9 @@ static int count_sets(Exchange *exchange, Rank *rank, const Group *groups, size_
                 scoped(buffer_deinit) Buffer list = {};
 
                 vocabulary_list_results(rank->vocabulary, rank_objective(rank), &list);
-                return exchange_error(exchange, 400, "None of the selected results of %s has a number '%s'; rank by another with objective= "
-                                                     "(perfctl: --objective). There are: %s", rank->selection.filter.name,
-                                      rank_objective(rank), list.text ?: "");
+                return exchange_error(exchange, 400, "None of the selected results of %s has a number '%s'; rank by another, with "
+                                                     "objective= (perfctl: --objective). There are: %s",
+                                      rank->selection.filter.name, rank_objective(rank), list.text ?: "");
         }
         if (n_values > RANK_VALUES_MAX)
                 return exchange_error(exchange, 413, "More than %u results are to be compared; select less with where= or since_ms=",

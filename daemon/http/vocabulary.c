@@ -167,12 +167,24 @@ static int read_models(Vocabulary *vocabulary, Exchange *exchange) {
         return r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
+/* Known to the loop, and about to be in the store: at the start that takes a moment. */
+static bool is_declared(const Exchange *exchange, const char *name) {
+        const char *models = exchange->snapshot ? exchange->snapshot->models : NULL;
+        JsonWalk walk = json_walk(json_text_find(text_of(models ?: ""), "models"));
+        JsonText unused, model;
+
+        while (!walk.is_object && json_walk_next(&walk, &unused, &model))
+                if (json_text_is_string(json_text_find(model, "name"), name, strlen(name)))
+                        return true;
+        return false;
+}
+
 /* Among the indicators that there are; else what was probably meant. */
 static int check_name(Vocabulary *vocabulary, Exchange *exchange) {
         const char *name = vocabulary->filter.name, *nearest;
         Names names = {};
         IndicatorRow row;
-        bool is_there = false;
+        bool is_there = is_declared(exchange, name);
         int r;
 
         r = reader_indicators(exchange->reader);
