@@ -291,11 +291,11 @@ static void write_legend(Screen *screen, const Value *answer) {
         scoped(buffer_deinit) Buffer text = {};
 
         if (has_difference(answer, "real"))
-                buffer_printf(&text, "real: a difference to the best that is not chance, at %g %%. ", percent);
+                buffer_printf(&text, "real: chance does not explain the difference to the best, at %g %%. ", percent);
         if (has_difference(answer, "noise"))
-                buffer_printf(&text, "noise: one that may well be. ");
+                buffer_printf(&text, "noise: chance may explain it. ");
         if (has_difference(answer, "too few runs"))
-                buffer_printf(&text, "too few runs: so few cannot tell at %g %%, whatever they say. ", percent);
+                buffer_printf(&text, "too few runs: so few cannot tell at %g %%. ", percent);
         if (text.n > 0) {
                 buffer_putc(screen->out, '\n');
                 put_words(screen, text.text);

@@ -209,7 +209,8 @@ static int count_sets(Exchange *exchange, Rank *rank, const Group *groups, size_
         if (n > 0 && n_values == 0) {
                 scoped(buffer_deinit) Buffer list = {};
 
-                vocabulary_list_results(rank->vocabulary, rank_objective(rank), &list);
+                if (vocabulary_list_results(rank->vocabulary, exchange, rank_objective(rank), &list) > 0)
+                        return EXCHANGE_ANSWERED;
                 return exchange_error(exchange, 400, "None of the selected results of %s has a number '%s'; rank by another, with "
                                                      "objective= (perfctl: --objective). There are: %s",
                                       rank->selection.filter.name, rank_objective(rank), list.text ?: "");

@@ -109,10 +109,6 @@ const char *vocabulary_declared_result(const Vocabulary *vocabulary, size_t i) {
         return i < vocabulary->n_declared ? vocabulary->names[KIND_RESULT].items[i + 1] : NULL;
 }
 
-void vocabulary_list_results(const Vocabulary *vocabulary, const char *but, Buffer *out) {
-        names_list(&vocabulary->names[KIND_RESULT], but, out);
-}
-
 /* --- models -------------------------------------------------------------------------------------- */
 
 static char *copy(JsonText text) {
@@ -262,15 +258,19 @@ static JsonText declaration_of(const Model *model, Kind kind, const char *key) {
         return json_text_find(json_text_find(text_of(model->declaration), members[kind]), key);
 }
 
-static size_t find_in_models(const Vocabulary *vocabulary, Asked *asked, size_t n) {
-        size_t n_unknown = 0;
-
+static void find_in_models(const Vocabulary *vocabulary, Asked *asked, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 asked[i].is_known = asked[i].kind == KIND_RESULT && strcmp(asked[i].key, SCORE_KEY) == 0;
                 for (size_t k = 0; !asked[i].is_known && k < vocabulary->n_models; k++)
                         asked[i].is_known = declaration_of(&vocabulary->models[k], asked[i].kind, asked[i].key).text;
-                n_unknown += !asked[i].is_known;
         }
+}
+
+static size_t count_unknown(const Asked *asked, size_t n) {
+        size_t n_unknown = 0;
+
+        for (size_t i = 0; i < n; i++)
+                n_unknown += !asked[i].is_known;
         return n_unknown;
 }
 
@@ -307,15 +307,15 @@ static int find_in_series(Vocabulary *vocabulary, Exchange *exchange, Asked *ask
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-/* The newest of those that are selected, for a moment. */
-static int find_in_documents(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, size_t n, size_t n_unknown) {
-        const PointFilter *of = &vocabulary->filter;
-        ResultFilter filter = { .name = of->name, .component = of->component, .since_ms = of->since_ms, .until_ms = of->until_ms };
+/* For a moment. */
+static int find_in_documents(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, size_t n, const ResultFilter *filter) {
         uint64_t end_ns = clock_boottime_ns() + SEARCH_NS;
+        size_t n_unknown = count_unknown(asked, n);
         ResultRow row;
         int r;
 
-        r = reader_results(exchange->reader, &filter);
+        vocabulary->n_documents = 0;
+        r = reader_results(exchange->reader, filter);
         while (r == 0 && n_unknown > 0 && (r = reader_next_result(exchange->reader, &row)) == 0) {
                 bool is_named = vocabulary->n_documents++ < NAMED_DOCUMENTS_MAX;
 
@@ -331,6 +331,31 @@ static int find_in_documents(Vocabulary *vocabulary, Exchange *exchange, Asked *
                         break;
         }
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+}
+
+/* The newest of those that are selected; and then of any, since one that has the key may be of another time or component. */
+static int find_in_newest(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, size_t n) {
+        const PointFilter *of = &vocabulary->filter;
+        ResultFilter filter = { .name = of->name, .component = of->component, .since_ms = of->since_ms, .until_ms = of->until_ms };
+        int r = 0;
+
+        if (filter.component || filter.since_ms > 0 || filter.until_ms > 0)
+                r = find_in_documents(vocabulary, exchange, asked, n, &filter);
+        if (r == 0 && count_unknown(asked, n) > 0)
+                r = find_in_documents(vocabulary, exchange, asked, n, &(ResultFilter){ .name = of->name });
+        return r;
+}
+
+int vocabulary_list_results(Vocabulary *vocabulary, Exchange *exchange, const char *but, Buffer *out) {
+        const ResultFilter filter = { .name = vocabulary->filter.name };
+        Asked nothing = { .key = "", .kind = KIND_RESULT };
+        int r = 0;
+
+        if (vocabulary->n_declared == 0)
+                r = find_in_documents(vocabulary, exchange, &nothing, 1, &filter);
+        if (r == 0)
+                names_list(&vocabulary->names[KIND_RESULT], but, out);
+        return r;
 }
 
 static bool is_a(const Vocabulary *vocabulary, Kind kind, const char *key) {
@@ -354,8 +379,6 @@ static int say_unknown(const Vocabulary *vocabulary, Exchange *exchange, const A
                 buffer_puts(&whose, "No result");
         if (name)
                 buffer_printf(&whose, " of %s", name);
-        if (vocabulary->filter.component)
-                buffer_printf(&whose, " with %.80s", vocabulary->filter.component);
         if (buffer_error(&list) < 0 || buffer_error(&whose) < 0)
                 return exchange_store_error(exchange, -ENOMEM);
 
@@ -367,16 +390,13 @@ static int say_unknown(const Vocabulary *vocabulary, Exchange *exchange, const A
 }
 
 static int check_keys(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, size_t n) {
-        size_t n_unknown = find_in_models(vocabulary, asked, n);
         int r = 0;
 
-        if (n_unknown > 0 && has_unknown(asked, n, KIND_PARAMETER))
+        find_in_models(vocabulary, asked, n);
+        if (has_unknown(asked, n, KIND_PARAMETER))
                 r = find_in_series(vocabulary, exchange, asked, n);
-        n_unknown = 0;
-        for (size_t i = 0; i < n; i++)
-                n_unknown += !asked[i].is_known;
-        if (r == 0 && n_unknown > 0)
-                r = find_in_documents(vocabulary, exchange, asked, n, n_unknown);
+        if (r == 0 && count_unknown(asked, n) > 0)
+                r = find_in_newest(vocabulary, exchange, asked, n);
         for (size_t i = 0; r == 0 && i < n; i++)
                 if (!asked[i].is_known)
                         r = say_unknown(vocabulary, exchange, &asked[i]);

@@ -28,5 +28,5 @@ enum {
 int vocabulary_say(const Vocabulary *vocabulary, const char *key, const char *member, Buffer *out);
 /* The i-th result that models declare; NULL: there are no more. Borrowed. */
 const char *vocabulary_declared_result(const Vocabulary *vocabulary, size_t i);
-/* "elapsed, rate": results that models declare, and those seen so far, but for one. */
-void vocabulary_list_results(const Vocabulary *vocabulary, const char *but, Buffer *out);
+/* "elapsed, rate": results that models declare, else those of the newest documents; but for one. 0 or EXCHANGE_ANSWERED. */
+int vocabulary_list_results(Vocabulary *vocabulary, Exchange *exchange, const char *but, Buffer *out);
