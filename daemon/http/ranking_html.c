@@ -264,7 +264,7 @@ int ranking_html(Buffer *out, const RankingTable *table, Group *groups, size_t n
                         r = put_table(out, table, groups + begin, end - begin, &n_draws);
         }
         if (n_tables > TABLES_MAX)
-                buffer_printf(out, "<p>And %zu more sets of parameters and hardware; <code>?where=KEY=VALUE</code> chooses among them.</p>\n",
+                buffer_printf(out, "<p>And %zu more sets of parameters and hardware; <code>?where=KEY=VALUE</code> chooses.</p>\n",
                               n_tables - TABLES_MAX);
         return r;
 }

@@ -136,7 +136,7 @@ static void judge_fixture(const Models *models, const char *directory, const cha
 }
 
 /* Upstream's own outputs: only mini_batch, which upstream's models do not have either, is odd. */
-static void what_scripts_really_printed_keeps_to_the_models_but_for_mini_batch(void **state) {
+static void what_scripts_really_printed_keeps_to_the_models(void **state) {
         Fixture *f = *state;
         const char *shared = getenv("PERFD_FIXTURES");
         struct dirent *entry;
@@ -295,7 +295,7 @@ static void answers_have_the_models_in_force_as_they_were_declared(void **state)
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(the_models_that_ship_are_good),
-                TEST(what_scripts_really_printed_keeps_to_the_models_but_for_mini_batch),
+                TEST(what_scripts_really_printed_keeps_to_the_models),
                 TEST(a_bad_file_is_named_with_its_place_and_leaves_the_others),
                 TEST(files_that_are_gone_take_their_models_with_them),
                 TEST(a_file_too_large_is_left_out),
