@@ -108,7 +108,8 @@ class IndicatorQuery(TestCase):
     def test_a_misspelt_key_is_told_with_those_there_are(self):
         self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)))
         for has_model in (False, True):
-            for words, text in (({"where": "matrix_sise=512"}, "a parameter 'matrix_sise': did you mean matrix_size? There are: component,"),
+            for words, text in (({"where": "matrix_sise=512"},
+                                 "a parameter 'matrix_sise': did you mean matrix_size? There are: component,"),
                                 ({"group_by": "versoin"}, "did you mean version?"), ({"stat": "median:raet"}, "did you mean rate?"),
                                 ({"where": "rate>1"}, "a parameter 'rate': that is a result"), ({"group_by": "quite_other"}, "There are: "),
                                 ({"stat": "median:matrix_size"}, "that is a parameter"), ({"where": "version>2"}, "'version' is a text"),
@@ -147,7 +148,8 @@ class IndicatorQuery(TestCase):
         self.assertEqual([self.ask("/api/v1/indicators/PiConv2D/query", where=f"padding={padding}")["scanned"]
                           for padding in ("SAME", "1", "VALID")], [1, 1, 0])
         file = self.temporary_directory() / "model.yaml"
-        file.write_text(json.dumps({"name": "Own", "parameters": {"mode": {"type": "str", "values": ["fast", "safe"]}}, "results": {"r": None}}))
+        file.write_text(json.dumps({"name": "Own", "parameters": {"mode": {"type": "str", "values": ["fast", "safe"]}},
+                                    "results": {"r": None}}))
         self.perfctl("indicator", "register", str(file))
         self.assertIn("by its model it is str, one of fast, safe",
                       self.ask("/api/v1/indicators/Own/query", status=400, where="mode=fsat")["error"]["message"])
@@ -160,7 +162,8 @@ class IndicatorQuery(TestCase):
                             ({"where": "matrix_size>1e9"}, "No result of PiMatmul has matrix_size>1e9. There are: 256, 512"),
                             ({"where": "component=x"}, "No result of PiMatmul has component=x. There are: pytorch, tensorflow"),
                             ({"version": "9"}, "No result of PiMatmul has version=9"),
-                            ({"since_ms": "1600000000001"}, "No result of PiMatmul is of that time; the latest is of 2020-09-13 12:26:40 UTC"),
+                            ({"since_ms": "1600000000001"},
+                             "No result of PiMatmul is of that time; the latest is of 2020-09-13 12:26:40 UTC"),
                             ({"where": ["matrix_size=256", "component=pytorch"]}, "There are results of PiMatmul that meet each of these "
                                                                                   "conditions, but none meets them all")):
             answer = self.query(**words)
@@ -238,7 +241,8 @@ class IndicatorQuery(TestCase):
         text = self.perfctl("indicator", "rank", "PiMatmul", "-o", "rate", "--direction", "higher")
         for line in ("Compared: 10 of 18 results. Left out: 1 failed, 1 without the objective, 2 of\n",
                      "  matrix_size=64: tensorflow 2.1 (4)\n",
-                     "Not counted: tensorflow 2.2 (1 failed)", "Not counted: tensorflow 2.1 (1 without rate)", "noise: chance may explain it.",
+                     "Not counted: tensorflow 2.2 (1 failed)", "Not counted: tensorflow 2.1 (1 without rate)",
+                     "noise: chance may explain it.",
                      "Left out: tensorflow 3.0 (fewer than 3 runs have this result: 2)", "(see --across): matrix_size"):
             self.assertIn(line, text)
         self.assertIn("There are: rate, elapsed", self.ask(path, status=400)["error"]["message"])
