@@ -109,7 +109,7 @@ $(B)/%.o: %.c | $(PROTO_H)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 # Has these files in it.
-$(B)/daemon/http/assets.o: web/index.html web/job.html web/style.css web/openapi.json
+$(B)/daemon/http/assets.o: web/index.html web/job.html web/indicator.html web/style.css web/openapi.json
 
 # Generated code is held to the generator's standards, not ours.
 $(B)/%.o: $(B)/%.c

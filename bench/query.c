@@ -197,11 +197,11 @@ static double cpu_ms(void) {
         return (double)clock_thread_cpu_ns() / 1e6;
 }
 
-static void bench_questions(const Store *store) {
+static void bench_questions(Store *store) {
         double filtered[N_ASKED], filtered_cpu[N_ASKED], aggregated[N_ASKED], aggregated_cpu[N_ASKED];
         Reader *reader;
 
-        check(reader_new(&reader, store_path(store), 60 * NS_PER_S) == 0, "reader_new");
+        check(reader_new(&reader, store_path(store), store_gate(store), 60 * NS_PER_S) == 0, "reader_new");
         for (size_t i = 0; i < N_ASKED; i++) {
                 filtered_cpu[i] = cpu_ms();
                 filtered[i] = ask_ms(reader, filter, N_ELEMENTS(filter), "\"key\":{}");
@@ -216,7 +216,7 @@ static void bench_questions(const Store *store) {
 }
 
 typedef struct Asker {
-        const Store *store;
+        Store *store;
         atomic_bool must_end;
         size_t n_asked;
 } Asker;
@@ -225,7 +225,7 @@ static void *on_start(void *userdata) {
         Asker *asker = userdata;
         Reader *reader;
 
-        check(reader_new(&reader, store_path(asker->store), 60 * NS_PER_S) == 0, "reader_new");
+        check(reader_new(&reader, store_path(asker->store), store_gate(asker->store), 60 * NS_PER_S) == 0, "reader_new");
         for (; !atomic_load(&asker->must_end); asker->n_asked++)
                 (void)ask_ms(reader, aggregate, N_ELEMENTS(aggregate), "\"pytorch\"");
         reader_free(reader);

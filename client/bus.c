@@ -181,6 +181,12 @@ static int put_properties(const Bus *bus, const ScopeRequest *request, bool has_
         CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "TasksMax", "t", request->tasks_max));
         if (request->slice[0])
                 CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "Slice", "s", request->slice));
+        if (request->limits->cpus > 0)
+                CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "CPUQuotaPerSecUSec", "t", (uint64_t)(request->limits->cpus * 1e6)));
+        if (request->limits->memory_bytes > 0) {
+                CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "MemoryMax", "t", request->limits->memory_bytes));
+                CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "MemorySwapMax", "t", UINT64_C(0)));
+        }
         /* From 253 on systemd would end the whole scope for one process that the kernel killed. */
         if (has_oom_policy)
                 CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "OOMPolicy", "s", "continue"));

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "client/limits.h"
 #include "client/scope_place.h"
 
 typedef struct ScopeRequest {
@@ -18,6 +19,7 @@ typedef struct ScopeRequest {
         const char *description; /* for people */
         const char *slice;       /* "": where the manager puts it */
         uint64_t tasks_max;      /* UINT64_MAX: no limit */
+        const Limits *limits;    /* borrowed */
 } ScopeRequest;
 
 enum {

@@ -277,7 +277,7 @@ static void read_and_keep(Stream *stream, size_t n) {
 static ssize_t move_on(Stream *stream) {
         ssize_t k;
 
-        if (stream->capture && stream->capture->is_too_long)
+        if (stream->capture && stream->capture->names_result)
                 return splice(stream->pipe_fd, NULL, stream->to_fd, NULL, 16 * CHUNK_BYTES, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
 
         k = tee(stream->pipe_fd, stream->to_fd, CHUNK_BYTES, SPLICE_F_NONBLOCK);

@@ -54,16 +54,11 @@ static void remove_leftover(int fd, const char *name) {
 
 /* In the group, and of runs within such runs. */
 static void remove_leftovers(int fd) {
-        int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+        scoped(closedirp) DIR *dir = file_open_list(fd, ".");
         struct dirent *entry;
 
         while (dir && (entry = readdir(dir)))
                 remove_leftover(fd, entry->d_name);
-        if (dir)
-                closedir(dir);
-        else
-                closep(&copy);
 }
 
 /* --- one's own ------------------------------------------------------------------------------------ */

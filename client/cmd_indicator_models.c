@@ -1,7 +1,10 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/deliver.h"
+#include "client/grid.h"
 #include "client/model_file.h"
 #include "client/model_schema.h"
 #include "client/perfctl.h"
@@ -94,33 +97,16 @@ int cmd_indicator_register(const Options *options) {
 
 /* --- indicator models ----------------------------------------------------------------------------- */
 
-typedef struct Columns {
-        size_t name, component;
-} Columns;
-
-static size_t wider(size_t n, const char *text) {
-        size_t n_text = strlen(text); /* of bytes: more than columns, if anything */
-
-        return n_text > n ? n_text : n;
-}
-
 static const char *component_of(const Value *model) {
         const char *component = value_get_string(model, "component");
 
         return component ? component : "any";
 }
 
-static void put_cell(Screen *screen, const char *text, size_t n_columns) {
-        screen_pad(screen, screen_text(screen, text), n_columns);
-        buffer_puts(screen->out, "  ");
-}
-
-static void put_count(Screen *screen, const Value *declaration, const char *key, size_t n_columns) {
+static size_t count_members(const Value *declaration, const char *key) {
         const Value *list = value_get(declaration, key);
-        char text[24];
 
-        (void)snprintf(text, sizeof(text), "%zu", list && list->type == VALUE_OBJECT ? list->n_members : 0);
-        put_cell(screen, text, n_columns);
+        return list && list->type == VALUE_OBJECT ? list->n_members : 0;
 }
 
 /* Stored results that the model is of: of its component, or of all. */
@@ -139,43 +125,33 @@ static uint64_t count_results(const Value *indicators, const Value *model) {
         return n;
 }
 
-static void put_origin(Screen *screen, const Value *model) {
+static void put_origin(Grid *grid, const Value *model) {
         const char *file = value_get_string(model, "file");
+        char text[48];
 
-        if (file) {
-                (void)screen_text(screen, file);
-                return;
-        }
-        buffer_printf(screen->out, "registered by user %ju", (uintmax_t)time_get(model, "uid"));
+        (void)snprintf(text, sizeof(text), "registered by user %ju", (uintmax_t)time_get(model, "uid"));
+        grid_text(grid, file ? file : text);
 }
 
-static void write_models(Screen *screen, const Value *models, const Value *indicators) {
-        Columns columns = { .name = sizeof("INDICATOR") - 1, .component = sizeof("COMPONENT") - 1 };
-        char text[24];
+static void fill_models(Grid *grid, const Value *models, const Value *indicators) {
+        static const char *const counts[] = { "PARAMETERS", "RESULTS", "STORED" };
 
-        for (size_t i = 0; i < models->n_items; i++) {
-                columns.name = wider(columns.name, text_get(&models->items[i], "name"));
-                columns.component = wider(columns.component, component_of(&models->items[i]));
-        }
-
-        screen_style_begin(screen, STYLE_BOLD);
-        put_cell(screen, "INDICATOR", columns.name);
-        put_cell(screen, "COMPONENT", columns.component);
-        buffer_puts(screen->out, "PARAMETERS  RESULTS  STORED    DECLARED IN");
-        screen_style_end(screen);
-        buffer_putc(screen->out, '\n');
+        grid_init(grid, 6, 1);
+        grid_text(grid, "INDICATOR");
+        grid_text(grid, "COMPONENT");
+        for (size_t i = 0; i < N_ELEMENTS(counts); i++)
+                grid_right(grid, counts[i]);
+        grid_text(grid, "DECLARED IN");
 
         for (size_t i = 0; i < models->n_items; i++) {
                 const Value *model = &models->items[i], *declaration = value_get(model, "declaration");
 
-                put_cell(screen, text_get(model, "name"), columns.name);
-                put_cell(screen, component_of(model), columns.component);
-                put_count(screen, declaration, "parameters", sizeof("PARAMETERS") - 1);
-                put_count(screen, declaration, "results", sizeof("RESULTS") - 1);
-                (void)snprintf(text, sizeof(text), "%ju", (uintmax_t)count_results(indicators, model));
-                put_cell(screen, text, 8);
-                put_origin(screen, model);
-                buffer_putc(screen->out, '\n');
+                grid_text(grid, text_get(model, "name"));
+                grid_text(grid, component_of(model));
+                grid_count(grid, count_members(declaration, "parameters"));
+                grid_count(grid, count_members(declaration, "results"));
+                grid_count(grid, count_results(indicators, model));
+                put_origin(grid, model);
         }
 }
 
@@ -189,6 +165,7 @@ static int ask_counts(const Options *options, Question *ret) {
 
 int cmd_indicator_models(const Options *options) {
         scoped(question_deinit) Question question = {}, counts = {};
+        scoped(grid_deinit) Grid grid = {};
         scoped(buffer_deinit) Buffer out = {};
         const Value *models;
         Screen screen;
@@ -212,7 +189,9 @@ int cmd_indicator_models(const Options *options) {
         if (r != EXIT_DONE)
                 return r;
         screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
-        write_models(&screen, models, value_get(counts.answer, "indicators"));
+        fill_models(&grid, models, value_get(counts.answer, "indicators"));
+        if (grid_write(&grid, &screen, isatty(STDOUT_FILENO) == 1) < 0)
+                return EXIT_FAILED;
         return print_out(&out);
 }
 

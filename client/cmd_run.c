@@ -20,6 +20,7 @@
 
 /* What perfd may delay a job by, whatever state it is in. */
 #define ENCLOSURE_TIMEOUT_NS (200 * NS_PER_MS)
+#define LIMITED_TIMEOUT_NS (2 * NS_PER_S) /* what was asked for is worth more of a wait */
 #define BEGIN_TIMEOUT_NS (200 * NS_PER_MS)
 #define END_TIMEOUT_NS (500 * NS_PER_MS)
 #define FLUSH_TIMEOUT_NS (200 * NS_PER_MS)
@@ -28,7 +29,9 @@
 typedef struct Series {
         uint64_t n_runs, n_failed, n_stored;
         Summary summary;
-        char name[NAME_MAX_BYTES + 1], component[COMPONENT_MAX_BYTES + 1]; /* what is measured, as soon as a run has said it */
+        /* What is measured, as soon as a run has said it. */
+        char name[NAME_MAX_BYTES + 1], component[COMPONENT_MAX_BYTES + 1];
+        char *version; /* owned */
         Measured *unnamed; /* owned: runs that failed before */
         size_t n_unnamed;
 } Series;
@@ -47,6 +50,7 @@ typedef struct Run {
         JobEnd end; /* of all runs */
         ChildEnd last; /* run */
         uint64_t end_realtime_ms;
+        uint64_t n_killed; /* processes, of all runs, for want of memory */
 
         bool is_captured;
         Capture capture;
@@ -68,6 +72,7 @@ static void run_deinit(Run *run) {
         for (size_t i = 0; i < run->series.n_unnamed; i++)
                 measured_deinit(&run->series.unnamed[i]);
         free(run->series.unnamed);
+        free(run->series.version);
 }
 
 static int begin_once(Run *run, Delivery *delivery) {
@@ -161,6 +166,8 @@ static void learn_name(Series *series, const Measured *measured) {
                 (void)snprintf(series->name, sizeof(series->name), "%s", indicator->name);
         if (!series->component[0] && indicator->component)
                 (void)snprintf(series->component, sizeof(series->component), "%s", indicator->component);
+        if (!series->version && indicator->version)
+                series->version = strdup(indicator->version); /* without memory it is not known */
 }
 
 static int count(Series *series, const Measured *measured) {
@@ -284,12 +291,14 @@ static int deliver_measured(Run *run, const Measured *measured, bool is_last) {
 
 static int deliver_unnamed(Run *run) {
         Series *series = &run->series;
+        const char *sha256 = run->place.has_script ? run->place.script.sha256 : NULL;
+        const IndicatorGiven given = { series->name, series->component, series->version ?: sha256 };
         int r = 0;
 
         if (series->n_unnamed > 0)
                 find_name(run);
         for (size_t i = 0; i < series->n_unnamed && r == 0; i++) {
-                if (!measured_name(&series->unnamed[i], series->name, series->component)) {
+                if (!measured_name(&series->unnamed[i], &given)) {
                         say("A run that failed is not kept: '%s' is no name of an indicator, give --name", series->name);
                         continue;
                 }
@@ -341,6 +350,8 @@ static void summarise(Run *run) {
         for (rest = text.text; rest && (line = strsep(&rest, "\n"));)
                 if (line[0])
                         say("%s", line);
+        if (run->is_begun && series->n_stored > 0)
+                say("'perfctl indicator batch %s' shows more of it", batch);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------ */
@@ -384,6 +395,7 @@ static int prepare_measuring(Run *run) {
         };
         memcpy(run->place.names, options->names, sizeof(run->place.names));
         run->place.n_names = options->n_names;
+        run->place.program = options->arguments[0];
         run->place.has_script = run->is_captured && script_find(options->arguments, path ?: "", &run->place.script);
         return result_id_make(clock_realtime_ns() / NS_PER_MS, run->measured.batch);
 }
@@ -403,9 +415,10 @@ static int prepare(Run *run) {
 
 /* First of all: what the command will be in is to have nothing else in it, and perfd is to know it from the begin on. */
 static void enclose(Run *run) {
-        enclosure_enter(&run->enclosed, run->info.id, run->options->enclosure, ENCLOSURE_TIMEOUT_NS);
+        enclosure_enter(&run->enclosed, run->info.id, run->options->enclosure, &run->limits,
+                        limits_are_set(&run->limits) ? LIMITED_TIMEOUT_NS : ENCLOSURE_TIMEOUT_NS);
         run->info.enclosure = run->enclosed.kind;
-        limits_apply(&run->limits, run->enclosed.kind);
+        limits_apply(&run->limits, run->enclosed.kind, run->enclosed.text);
         if (run->is_verbose && run->enclosed.text[0])
                 say("Running %s", run->enclosed.text);
 }
@@ -447,6 +460,23 @@ static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
         to_rusage(&run->last.rusage, &ret->rusage);
 }
 
+/* A command that was killed does not say why. */
+static uint64_t count_kills(Run *run) {
+        bool has_group = run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
+        bool is_asked = has_group && (run->last.status != 0 || run->limits.memory_bytes > 0);
+        uint64_t n_all = is_asked ? limits_count_kills() : 0, n = n_all - run->n_killed;
+
+        if (n_all <= run->n_killed)
+                return 0;
+        run->n_killed = n_all;
+        if (run->limits.memory_bytes > 0)
+                say("The kernel killed %ju of the command's processes: it needed more memory than its limit of %ju bytes", (uintmax_t)n,
+                    (uintmax_t)run->limits.memory_bytes);
+        else
+                say("The kernel killed %ju of the command's processes for want of memory", (uintmax_t)n);
+        return n;
+}
+
 /* The job ends as the first run did that failed. */
 static void add_end(Run *run, const RunFacts *facts) {
         JobEnd *end = &run->end;
@@ -472,6 +502,7 @@ static int run_all(Run *run) {
                 RunFacts facts;
 
                 run_command(run, &signals, &facts);
+                facts.n_oom_kills = count_kills(run);
                 add_end(run, &facts);
                 is_last = i + 1 == n || run->last.is_told || run->last.exec_error;
                 if (i < n_warmups && !is_last)

@@ -299,7 +299,7 @@ const CommandInfo command_info[N_COMMANDS] = {
         [COMMAND_INDICATOR_RANK] = {
                 .name = "indicator rank",
                 .synopsis = "[OPTION]… NAME",
-                .summary = "Tell which alternative is better by an indicator, and what is noise",
+                .summary = "Tell which alternative is better, and what is noise",
                 .help = "Orders by the median, with an interval of it. Alternatives that cannot be told\n"
                         "apart share a rank, marked with =. There is one ranking for each set of parameters\n"
                         "and each hardware: nothing is compared across them unless --across says so.\n",
@@ -373,17 +373,12 @@ int command_find(char *const *words, int n_words, int *ret_n_words, const char *
 static void write_options(Screen *screen, uint64_t options) {
         for (unsigned id = 0; id < N_OPTIONS; id++) {
                 const OptionInfo *info = &option_info[id];
-                size_t n_before = screen->out->n;
+                char letter[] = { '-', info->letter, ',', ' ', '\0' }, text[80];
 
                 if (!(options & UINT64_C(1) << id))
                         continue;
-                if (info->letter)
-                        buffer_printf(screen->out, "  -%c, --%s", info->letter, info->name);
-                else
-                        buffer_printf(screen->out, "      --%s", info->name);
-                if (info->argument)
-                        buffer_printf(screen->out, " %s", info->argument);
-                screen_pad(screen, screen->out->n - n_before, 28);
+                (void)snprintf(text, sizeof(text), "  %s--%s %s", info->letter ? letter : "    ", info->name, info->argument ?: "");
+                screen_pad(screen, screen_text(screen, text), 28);
                 buffer_printf(screen->out, " %s\n", info->help);
         }
 }
@@ -405,6 +400,16 @@ void command_write_overview(Screen *screen) {
         buffer_puts(screen->out,
                     "\n`perfctl COMMAND --help` has a command's options and examples, perfctl(1) the rest.\n"
                     "Exit status: 0 done, 1 failed, 2 wrong usage, 3 perfd cannot be reached.\n");
+}
+
+void command_write_group(Screen *screen, const char *word) {
+        size_t n = strlen(word);
+
+        screen_heading(screen, "Commands");
+        for (unsigned id = 0; id < N_COMMANDS; id++)
+                if (strncmp(command_info[id].name, word, n) == 0 && command_info[id].name[n] == ' ')
+                        buffer_printf(screen->out, "  %-18s %s\n", command_info[id].name, command_info[id].summary);
+        buffer_puts(screen->out, "\n`perfctl COMMAND --help` has a command's options and examples.\n");
 }
 
 void command_write_help(Screen *screen, CommandId id) {

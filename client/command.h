@@ -17,32 +17,33 @@ enum {
         EXIT_UNREACHABLE = 3,
 };
 
+/* In the order of the overview. */
 typedef enum CommandId {
         COMMAND_RUN,
+        COMMAND_TIME,
+        COMMAND_MARK,
+        COMMAND_SWEEP,
         COMMAND_SUBMIT,
+        COMMAND_IMPORT_INSPECTION,
         COMMAND_REPORT,
         COMMAND_METRICS,
         COMMAND_WATCH,
-        COMMAND_SWEEP,
+        COMMAND_EXPORT_PERF_REPORT,
         COMMAND_JOB_LIST,
         COMMAND_JOB_SHOW,
         COMMAND_JOB_BEGIN,
         COMMAND_JOB_END,
-        COMMAND_STATUS,
-        COMMAND_DOCTOR,
-        COMMAND_MARK,
-        COMMAND_TIME,
-        COMMAND_EXPORT_PERF_REPORT,
-        COMMAND_INDICATOR_REGISTER,
-        COMMAND_INDICATOR_MODELS,
-        COMMAND_INDICATOR_SCHEMA,
-        COMMAND_FLUSH,
-        COMMAND_IMPORT_INSPECTION,
         COMMAND_INDICATOR_LIST,
         COMMAND_INDICATOR_SHOW,
         COMMAND_INDICATOR_QUERY,
         COMMAND_INDICATOR_RANK,
         COMMAND_INDICATOR_BATCH,
+        COMMAND_INDICATOR_MODELS,
+        COMMAND_INDICATOR_SCHEMA,
+        COMMAND_INDICATOR_REGISTER,
+        COMMAND_STATUS,
+        COMMAND_DOCTOR,
+        COMMAND_FLUSH,
         N_COMMANDS,
 } CommandId;
 
@@ -70,4 +71,6 @@ extern const CommandInfo command_info[N_COMMANDS];
 int command_find(char *const *words, int n_words, int *ret_n_words, const char **ret_nearest);
 
 void command_write_overview(Screen *screen);
+/* Those whose first word it is. */
+void command_write_group(Screen *screen, const char *word);
 void command_write_help(Screen *screen, CommandId id);

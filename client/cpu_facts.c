@@ -1,7 +1,6 @@
 #include "client/cpu_facts.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #define CPUINFO_BYTES_MAX (8U * 1024U * 1024U)
 #define SMALL_FILE_BYTES 4096U
+#define CPU_LIST_BYTES_MAX 65536U
 #define CPUS_MAX 8192U
 #define CPUS "sys/devices/system/cpu/"
 
@@ -104,9 +104,13 @@ static void take_part(long number, CpuFacts *facts) {
                 (void)snprintf(facts->model, sizeof(facts->model), "%.60s part 0x%03lx", facts->vendor, number);
 }
 
+#define PACKAGES_MAX 1024
+
+/* Numbers of packages have gaps, in virtual machines for example. */
 typedef struct Counts {
-        unsigned n_threads;
-        long last_package, cores_per_package;
+        unsigned n_threads, n_packages;
+        bool packages[PACKAGES_MAX];
+        long cores_per_package;
 } Counts;
 
 static bool is_key(const char *key, size_t n, const char *name) {
@@ -118,6 +122,13 @@ static long to_number(const char *value) {
         long v = strtol(value, &end, 0);
 
         return end == value || v < 0 || v > INT_MAX ? -1 : v;
+}
+
+static void take_package(long number, Counts *counts) {
+        if (number < 0 || number >= PACKAGES_MAX || counts->packages[number])
+                return;
+        counts->packages[number] = true;
+        counts->n_packages++;
 }
 
 /* All CPUs of a machine are alike as far as this goes: the first one counts, and big cores come after little ones. */
@@ -150,7 +161,7 @@ static void take_number_line(const char *key, size_t n, const char *value, CpuFa
 }
 
 void cpuinfo_parse(const char *text, CpuFacts *ret) {
-        Counts counts = { .last_package = -1, .cores_per_package = -1 };
+        Counts counts = { .cores_per_package = -1 };
 
         for (const char *p = text; *p; p = scan_line_end(p)) {
                 const char *end = p + strcspn(p, "\n"), *colon = memchr(p, ':', (size_t)(end - p));
@@ -162,8 +173,8 @@ void cpuinfo_parse(const char *text, CpuFacts *ret) {
                         continue;
                 if (is_key(p, n, "processor"))
                         counts.n_threads++;
-                if (is_key(p, n, "physical id") && to_number(scan_blanks(colon + 1)) > counts.last_package)
-                        counts.last_package = to_number(scan_blanks(colon + 1));
+                if (is_key(p, n, "physical id"))
+                        take_package(to_number(scan_blanks(colon + 1)), &counts);
                 if (counts.n_threads > 1)
                         continue;
                 take_text_line(p, n, scan_blanks(colon + 1), end, ret);
@@ -172,9 +183,9 @@ void cpuinfo_parse(const char *text, CpuFacts *ret) {
 
         if (counts.n_threads > 0)
                 ret->threads = counts.n_threads;
-        if (counts.last_package >= 0)
-                ret->sockets = (unsigned)counts.last_package + 1;
-        if (counts.last_package >= 0 && counts.cores_per_package > 0)
+        if (counts.n_packages > 0)
+                ret->sockets = counts.n_packages;
+        if (counts.n_packages > 0 && counts.cores_per_package > 0)
                 ret->cores = ret->sockets * (unsigned)counts.cores_per_package;
 }
 
@@ -199,11 +210,12 @@ static bool read_number(int root_fd, const char *path, uint64_t *ret) {
 
 /* Each core, or socket, is counted at its first CPU: the list begins with it. */
 static bool is_first_of(int root_fd, unsigned cpu, const char *list) {
+        scoped(freep) char *text = NULL;
         char path[128];
         uint64_t first;
 
         (void)snprintf(path, sizeof(path), CPUS "cpu%u/topology/%s", cpu, list);
-        return read_number(root_fd, path, &first) && first == cpu;
+        return file_read_at(root_fd, path, CPU_LIST_BYTES_MAX, &text, NULL) == 0 && scan_u64(text, &first) && first == cpu;
 }
 
 /* One CPU of "0-3,8" after the other; *cpu and *last begin as equals. */
@@ -225,18 +237,24 @@ static bool next_cpu(const char **p, uint64_t *cpu, uint64_t *last) {
         return *p != NULL;
 }
 
-/* A CPU that is offline is in no list. */
-static void read_topology(int root_fd, CpuFacts *facts) {
+/*
+ * A CPU that is offline is in no list. Lists can be long: where one thread of each core is offline, every other number has
+ * its own comma. *ret_first: the first CPU that is online.
+ */
+static void read_topology(int root_fd, CpuFacts *facts, unsigned *ret_first) {
         unsigned n_sockets = 0, n_cores = 0, n_threads = 0;
         uint64_t cpu = 0, last = 0; /* equal: the list is read on */
-        char online[FACT_TEXT_MAX];
-        const char *p = online;
+        scoped(freep) char *online = NULL;
+        const char *p;
 
-        if (!read_word(root_fd, CPUS "online", online, sizeof(online)))
+        *ret_first = 0;
+        if (file_read_at(root_fd, CPUS "online", CPU_LIST_BYTES_MAX, &online, NULL) < 0)
                 return;
 
+        p = online;
         while (next_cpu(&p, &cpu, &last) && cpu < CPUS_MAX) {
-                n_threads++;
+                if (n_threads++ == 0)
+                        *ret_first = (unsigned)cpu;
                 n_cores += is_first_of(root_fd, (unsigned)cpu, "thread_siblings_list");
                 n_sockets += is_first_of(root_fd, (unsigned)cpu, "core_siblings_list");
         }
@@ -255,17 +273,17 @@ static uint64_t *cache_of(CpuFacts *facts, uint64_t level, const char *type) {
         return level == 2 ? &facts->l2_bytes : level == 3 ? &facts->l3_bytes : NULL;
 }
 
-static void read_caches(int root_fd, CpuFacts *facts) {
+static void read_caches(int root_fd, unsigned cpu, CpuFacts *facts) {
         for (unsigned i = 0; i < 16; i++) {
                 char path[128], type[32], size[32];
                 uint64_t level, *bytes;
 
-                (void)snprintf(path, sizeof(path), CPUS "cpu0/cache/index%u/level", i);
+                (void)snprintf(path, sizeof(path), CPUS "cpu%u/cache/index%u/level", cpu, i);
                 if (!read_number(root_fd, path, &level))
                         return;
-                (void)snprintf(path, sizeof(path), CPUS "cpu0/cache/index%u/type", i);
+                (void)snprintf(path, sizeof(path), CPUS "cpu%u/cache/index%u/type", cpu, i);
                 (void)read_word(root_fd, path, type, sizeof(type));
-                (void)snprintf(path, sizeof(path), CPUS "cpu0/cache/index%u/size", i);
+                (void)snprintf(path, sizeof(path), CPUS "cpu%u/cache/index%u/size", cpu, i);
                 bytes = cache_of(facts, level, type);
                 if (bytes && read_word(root_fd, path, size, sizeof(size)))
                         (void)parse_size(size, bytes);
@@ -273,26 +291,18 @@ static void read_caches(int root_fd, CpuFacts *facts) {
 }
 
 static void read_governor(int root_fd, CpuFacts *facts) {
+        scoped(closedirp) DIR *dir = file_open_list(root_fd, CPUS "cpufreq");
         char governor[32], path[300];
-        int fd = openat(root_fd, CPUS "cpufreq", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
         struct dirent *entry;
 
-        if (!dir) {
-                if (fd >= 0)
-                        close(fd);
-                return;
-        }
-
-        while ((entry = readdir(dir))) {
+        while (dir && (entry = readdir(dir))) {
                 (void)snprintf(path, sizeof(path), "%s/scaling_governor", entry->d_name);
-                if (strncmp(entry->d_name, "policy", 6) != 0 || !read_word(fd, path, governor, sizeof(governor)))
+                if (strncmp(entry->d_name, "policy", 6) != 0 || !read_word(dirfd(dir), path, governor, sizeof(governor)))
                         continue;
                 if (facts->governor[0] && strcmp(facts->governor, governor) != 0)
                         (void)strcpy(governor, "mixed");
                 (void)strcpy(facts->governor, governor);
         }
-        closedir(dir);
 }
 
 void cpu_facts_init(CpuFacts *facts) {
@@ -301,13 +311,14 @@ void cpu_facts_init(CpuFacts *facts) {
 
 void cpu_facts_read(int root_fd, CpuFacts *ret) {
         scoped(freep) char *text = NULL;
+        unsigned first;
         uint64_t smt;
 
         cpu_facts_init(ret);
         if (file_read_at(root_fd, "proc/cpuinfo", CPUINFO_BYTES_MAX, &text, NULL) == 0)
                 cpuinfo_parse(text, ret);
-        read_topology(root_fd, ret);
-        read_caches(root_fd, ret);
+        read_topology(root_fd, ret, &first);
+        read_caches(root_fd, first, ret);
         read_governor(root_fd, ret);
         if (read_number(root_fd, CPUS "smt/active", &smt))
                 ret->smt = smt != 0;

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -25,11 +24,6 @@ typedef struct Table {
 
 static void table_deinit(Table *table) {
         free(table->items);
-}
-
-static void closedirp(DIR **dir) {
-        if (*dir)
-                closedir(*dir);
 }
 
 /* The name may have anything in it; what follows the last bracket does not. */
@@ -104,20 +98,13 @@ static void mark(Table *table, pid_t root, pid_t except) {
 
 int descendants_read(int proc_fd, pid_t root, pid_t except, Descendants *ret) {
         scoped(table_deinit) Table table = {};
-        scoped(closedirp) DIR *dir = NULL;
+        scoped(closedirp) DIR *dir = file_open_list(proc_fd, ".");
         Descendants all = {};
         struct dirent *entry;
-        int fd, r;
+        int r;
 
-        fd = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0)
+        if (!dir)
                 return -errno;
-        dir = fdopendir(fd);
-        if (!dir) {
-                r = -errno;
-                close(fd);
-                return r;
-        }
 
         while ((entry = readdir(dir))) {
                 r = table_add(&table, proc_fd, entry->d_name);

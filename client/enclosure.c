@@ -57,6 +57,7 @@ void enclosure_choose(const Surroundings *surroundings, EnclosureChoice *ret) {
 
 typedef struct Attempt {
         const char *job;
+        const Limits *limits;
         int root_fd; /* owned */
         Surroundings surroundings;
         EnclosureChoice choice;
@@ -94,6 +95,7 @@ static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
                 .description = description,
                 .slice = surroundings->scope.slice,
                 .tasks_max = surroundings->tasks_max,
+                .limits = attempt->limits,
         };
         int r;
 
@@ -158,8 +160,8 @@ static void choose(Attempt *attempt, Enclosure best) {
         }
 }
 
-void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, uint64_t timeout_ns) {
-        scoped(attempt_deinit) Attempt attempt = { .job = job, .root_fd = -1, .enclosed = ret };
+void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, const Limits *limits, uint64_t timeout_ns) {
+        scoped(attempt_deinit) Attempt attempt = { .job = job, .limits = limits, .root_fd = -1, .enclosed = ret };
 
         enclosure_init(ret);
         if (best == ENCLOSURE_NONE)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "client/child_group.h"
+#include "client/limits.h"
 #include "client/surroundings.h"
 #include "model/job.h"
 
@@ -33,9 +34,10 @@ typedef struct Enclosed {
 void enclosure_init(Enclosed *enclosed);
 /*
  * Moves this process into the best that can be had from `best` on, and never takes longer than timeout_ns for what it
- * asks others. With ENCLOSURE_SUBREAPER and ENCLOSURE_NONE it stays where it is.
+ * asks others. With ENCLOSURE_SUBREAPER and ENCLOSURE_NONE it stays where it is. limits: systemd is asked for them with a scope,
+ * since it enables the controllers they need; for any group they are still to be applied.
  */
-void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, uint64_t timeout_ns);
+void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, const Limits *limits, uint64_t timeout_ns);
 /*
  * Back out of a group of one's own, which is removed unless somebody else is left in it, or a later run is to do that. A
  * scope ends with its last process.

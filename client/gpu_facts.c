@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +16,6 @@ typedef struct Gpus {
         GpuFacts *items;
         size_t n;
 } Gpus;
-
-static DIR *open_list(int root_fd, const char *path) {
-        int fd = openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-
-        if (!dir && fd >= 0)
-                close(fd);
-        return dir;
-}
-
-static void closedirp(DIR **dir) {
-        if (*dir)
-                closedir(*dir);
-}
 
 /* The one with this address, or a new one; NULL when there are too many. */
 static GpuFacts *find_or_add(Gpus *gpus, const char *address) {
@@ -102,7 +87,7 @@ static int is_card(const char *name) {
 }
 
 static void read_cards(int root_fd, Gpus *gpus) {
-        scoped(closedirp) DIR *dir = open_list(root_fd, "sys/class/drm");
+        scoped(closedirp) DIR *dir = file_open_list(root_fd, "sys/class/drm");
         struct dirent *entry;
 
         while (dir && (entry = readdir(dir)))
@@ -113,7 +98,7 @@ static void read_cards(int root_fd, Gpus *gpus) {
 /* --- /proc/driver/nvidia -------------------------------------------------------------------------- */
 
 static void read_nvidia(int root_fd, Gpus *gpus) {
-        scoped(closedirp) DIR *dir = open_list(root_fd, "proc/driver/nvidia/gpus");
+        scoped(closedirp) DIR *dir = file_open_list(root_fd, "proc/driver/nvidia/gpus");
         struct dirent *entry;
 
         while (dir && (entry = readdir(dir))) {
@@ -135,6 +120,16 @@ static void read_nvidia(int root_fd, Gpus *gpus) {
         }
 }
 
+/* Those that come with the kernel have none. */
+static void read_driver_version(int root_fd, GpuFacts *gpu) {
+        scoped(freep) char *text = NULL;
+        char path[64];
+
+        (void)snprintf(path, sizeof(path), "sys/module/%s/version", gpu->driver);
+        if (gpu->driver[0] && !strchr(gpu->driver, '/') && file_read_at(root_fd, path, SMALL_FILE_BYTES, &text, NULL) == 0)
+                fact_copy(gpu->driver_version, sizeof(gpu->driver_version), text, strlen(text));
+}
+
 static int compare(const void *a, const void *b) {
         return strcmp(((const GpuFacts *)a)->pci_address, ((const GpuFacts *)b)->pci_address);
 }
@@ -144,6 +139,8 @@ size_t gpu_facts_read(int root_fd, GpuFacts ret[static GPUS_MAX]) {
 
         read_cards(root_fd, &gpus);
         read_nvidia(root_fd, &gpus);
+        for (size_t i = 0; i < gpus.n; i++)
+                read_driver_version(root_fd, &ret[i]);
         qsort(ret, gpus.n, sizeof(*ret), compare);
         return gpus.n;
 }

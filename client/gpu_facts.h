@@ -14,6 +14,7 @@
 
 typedef struct GpuFacts {
         char model[128], vendor[16], driver[32]; /* "": not known */
+        char driver_version[32]; /* of a driver that is not the kernel's own */
         char pci_id[16];       /* "10de:1db1" */
         char pci_address[16];  /* "0000:3b:00.0" */
         uint64_t memory_bytes; /* 0: not known */

@@ -1,7 +1,6 @@
 #include "client/host_facts.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,22 +32,14 @@ static void read_memory(int root_fd, HostFacts *facts) {
 }
 
 static void count_numa_nodes(int root_fd, HostFacts *facts) {
-        int fd = openat(root_fd, "sys/devices/system/node", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+        scoped(closedirp) DIR *dir = file_open_list(root_fd, "sys/devices/system/node");
         struct dirent *entry;
 
-        if (!dir) {
-                if (fd >= 0)
-                        close(fd);
-                return;
-        }
-
-        while ((entry = readdir(dir))) {
+        while (dir && (entry = readdir(dir))) {
                 const char *name = entry->d_name;
 
                 facts->n_numa_nodes += strncmp(name, "node", 4) == 0 && name[4] && name[4 + strspn(name + 4, "0123456789")] == '\0';
         }
-        closedir(dir);
 }
 
 /* Values are words of a shell: quoted or not. What is escaped in them is nothing that names and versions have. */
@@ -113,18 +104,31 @@ static bool version_of_name(const char *name, char ret[static PROGRAM_VERSION_MA
 }
 
 /* "python3" itself says less than it seems to: which 3 is not known. */
+static bool version_of_file(const char *file, char ret[static PROGRAM_VERSION_MAX]) {
+        const char *name = strrchr(file, '/');
+        char real[PATH_MAX], version[PROGRAM_VERSION_MAX];
+
+        name = name ? name + 1 : file;
+        if (!realpath(file, real) || !version_of_name(strrchr(real, '/') + 1, version))
+                return false;
+        if (strcmp(strrchr(real, '/') + 1, name) == 0 && !strchr(version, '.'))
+                return false;
+
+        (void)strcpy(ret, version);
+        return true;
+}
+
 bool program_version(const char *path, const char *program, char ret[static PROGRAM_VERSION_MAX]) {
+        if (strchr(program, '/'))
+                return version_of_file(program, ret);
+
         for (const char *p = path; *p; p += strcspn(p, ":"), p += *p == ':') {
-                char file[PATH_MAX], real[PATH_MAX];
+                char file[PATH_MAX];
                 int n = (int)strcspn(p, ":");
-                const char *name;
 
                 if (n == 0 || snprintf(file, sizeof(file), "%.*s/%s", n, p, program) >= (int)sizeof(file) || access(file, X_OK) < 0)
                         continue;
-                if (!realpath(file, real))
-                        return false;
-                name = strrchr(real, '/') + 1;
-                return strcmp(name, program) != 0 && version_of_name(name, ret);
+                return version_of_file(file, ret);
         }
 
         return false;
@@ -170,10 +174,11 @@ static void put_gpus(const HostFacts *facts, Object *host) {
         for (size_t i = 0; i < facts->n_gpus; i++) {
                 const GpuFacts *gpu = &facts->gpus[i];
 
-                object_init(&object, host->arena, 6);
+                object_init(&object, host->arena, 7);
                 object_put_text(&object, "model", gpu->model);
                 object_put_text(&object, "vendor", gpu->vendor);
                 object_put_text(&object, "driver", gpu->driver);
+                object_put_text(&object, "driver_version", gpu->driver_version);
                 object_put_text(&object, "pci_id", gpu->pci_id);
                 object_put_text(&object, "pci_address", gpu->pci_address);
                 put_known(&object, "memory_bytes", (int64_t)gpu->memory_bytes, 1);

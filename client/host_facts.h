@@ -33,7 +33,8 @@ void os_release_parse(const char *text, HostFacts *ret);
 
 #define PROGRAM_VERSION_MAX 16U
 /*
- * "3.11" of python3, where the one that is found first in `path`, as in $PATH, is a link to a python3.11. False where no name says it.
+ * "3.11" of python3, where it is a link to a python3.11, or of python3.11 itself. Without a slash in it, the one counts that is
+ * found first in `path`, as in $PATH. False where no name says it: no program is started to be asked.
  */
 bool program_version(const char *path, const char *program, char ret[static PROGRAM_VERSION_MAX]);
 

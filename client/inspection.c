@@ -9,6 +9,7 @@
 #include "client/input_tree.h"
 #include "client/json.h"
 #include "client/say.h"
+#include "util/file.h"
 #include "util/parse.h"
 #include "util/sha256.h"
 
@@ -140,11 +141,6 @@ static int compare(const void *a, const void *b) {
         return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static void closedirp(DIR **dir) {
-        if (*dir)
-                closedir(*dir);
-}
-
 static int add_run(Inspection *inspection, const Place *place, const char *name) {
         InspectionRun *runs, *run;
         uint64_t index;
@@ -178,10 +174,9 @@ static int list_runs(Inspection *inspection, const Place *place) {
         r = input_tree_open_directory(&place->tree, "results", &fd);
         if (r != 0)
                 return r < 0 ? r : -ELOOP;
-        dir = fdopendir(fd);
+        dir = file_open_list(fd, ".");
         if (!dir)
                 return -errno;
-        (void)TAKE_FD(fd);
 
         while (r == 0 && (entry = readdir(dir)))
                 r = add_run(inspection, place, entry->d_name);
@@ -209,6 +204,7 @@ static int find_names(const Inspection *inspection, AmunContext *context) {
                         continue;
                 context->name = context->name ?: indicator.name;
                 context->component = context->component ?: indicator.component;
+                context->version = context->version ?: indicator.version;
         }
         return 0;
 }

@@ -12,6 +12,8 @@
 #undef json_string
 #undef json_null
 
+#include "util/utf8.h"
+
 void json_reader_init(JsonReader *reader, const char *text, size_t n) {
         *reader = (JsonReader){ .text = text, .n = n, .line = 1, .column = 1 };
 }
@@ -127,20 +129,52 @@ static int from_json(json_t *json, unsigned depth, Arena *arena, Value *ret) {
 static_assert(VALUE_DEPTH_MAX == 32, "the text names it");
 static const char too_deep[] = "nested deeper than 32 levels: make it flatter";
 
-/* In our words where jansson's speak of itself, or do not say what to do about it. */
+/* What jansson's words leave open: what to do about it. By what they begin with. */
+static const struct {
+        const char *begin, *fix;
+} fixes[] = {
+        { "invalid token near 'NaN", "JSON has no such number, print null instead" },
+        { "invalid token near 'nan", "JSON has no such number, print null instead" },
+        { "invalid token near 'Infinity", "JSON has no such number, print null instead" },
+        { "invalid token near 'inf", "JSON has no such number, print null instead" },
+        { "invalid token near '-'", "digits must follow, and for -Infinity, which JSON has not, print null instead" },
+        { "invalid token near '.'", "a number begins with a digit, as in 0.5" },
+        { "invalid token near '+'", "a number begins with a digit or -" },
+        { "invalid token near '0'", "a number has no leading zeros" },
+        { "invalid token near 'True'", "JSON writes true" },
+        { "invalid token near 'False'", "JSON writes false" },
+        { "invalid token near 'None'", "JSON writes null" },
+        { "invalid token near '''", "JSON has \"double quotes\", as Python's json.dumps() writes them" },
+        { "string or '}' expected near '''", "JSON has \"double quotes\", as Python's json.dumps() writes them" },
+        { "invalid escape", "write a backslash as two" },
+        { "control character", "write it as an escape such as \\n or \\u001b" },
+        { "invalid Unicode", "it is half a character: write both of its escapes, or the character itself" },
+        { "premature end of input", "the text is cut off" },
+        { "'}' expected near end of file", "the text is cut off" },
+        { "']' expected near end of file", "the text is cut off" },
+        { "string or '}' expected near '}'", "remove the comma before it" },
+        { "unexpected token near ']'", "remove the comma before it" },
+        { "'}' expected near '\"", "a comma is missing before it" },
+        { "']' expected near '\"", "a comma is missing before it" },
+        { "duplicate object key", "rename or remove one of the two" },
+        { "unable to decode byte", "this is not UTF-8, save it as UTF-8" },
+};
+
+static const char *find_fix(const char *text) {
+        for (size_t i = 0; i < N_ELEMENTS(fixes); i++)
+                if (strncmp(text, fixes[i].begin, strlen(fixes[i].begin)) == 0)
+                        return fixes[i].fix;
+        return NULL;
+}
+
+/* In our words where jansson's speak of itself. */
 static void error_describe(const json_error_t *error, char ret[static JSON_ERROR_TEXT_MAX]) {
-        const char *text = error->text, *fix = "";
+        const char *text = error->text, *fix = find_fix(text);
 
         switch (json_error_code(error)) {
         case json_error_null_character:
         case json_error_null_byte_in_key:
                 text = "strings may not contain \\u0000: remove it";
-                break;
-        case json_error_duplicate_key:
-                fix = ": rename or remove one of the two";
-                break;
-        case json_error_invalid_utf8:
-                fix = ": this is not UTF-8, save it as UTF-8";
                 break;
         case json_error_numeric_overflow:
                 text = strstr(text, "real") ? "a number beyond 1.7976931348623157e308: print it as a string, or null" :
@@ -149,17 +183,11 @@ static void error_describe(const json_error_t *error, char ret[static JSON_ERROR
         case json_error_stack_overflow:
                 text = too_deep;
                 break;
-        case json_error_invalid_syntax:
-                if (strstr(text, "NaN") || strstr(text, "Infinity"))
-                        fix = ": JSON has no such number, print null instead";
-                else if (strstr(text, "near '-'")) /* all that is told of -Infinity */
-                        fix = ": digits must follow, and for -Infinity, which JSON has not, print null instead";
-                break;
         default: /* jansson's own list, which may grow */
                 break;
         }
 
-        snprintf(ret, JSON_ERROR_TEXT_MAX, "%s%s", text, fix);
+        snprintf(ret, JSON_ERROR_TEXT_MAX, "%.*s%s%s", (int)utf8_cut(text, JSON_ERROR_TEXT_MAX - 100), text, fix ? ": " : "", fix ?: "");
 }
 
 /* jansson counts from where it was given the text; its column is that of the last character it looked at. */

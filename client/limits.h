@@ -9,20 +9,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/enclosure.h"
+#include "model/job.h"
 
 typedef struct Limits {
         double cpus;           /* 0: no limit */
-        uint64_t memory_bytes; /* 0: no limit */
+        uint64_t memory_bytes; /* 0: no limit; else none of the swap, as for a container of Kubernetes */
 } Limits;
+
+static inline bool limits_are_set(const Limits *limits) {
+        return limits->cpus > 0 || limits->memory_bytes > 0;
+}
 
 #define LIMITS_EXPECTED "cpu=, memory= or both with a comma between, such as cpu=500m,memory=4Gi"
 
 /* "cpu=500m,memory=4Gi"; from 10m and 1 MiB on. False: it is something else. */
 bool limits_parse(const char *text, Limits *ret);
 
-/* For the group that this process has just entered. What cannot be set is spoken of. */
-void limits_apply(const Limits *limits, Enclosure kind);
+/* For the group that this process has just entered. What cannot be set is spoken of. reason: why it is no group of its own, or "". */
+void limits_apply(const Limits *limits, Enclosure kind, const char *reason);
 
 /* The same of a group's directory: 0, or a negative errno with the first file that could not be written. */
 int limits_write(const Limits *limits, int group_fd, const char **ret_file);
+
+/* How many processes the kernel has killed for want of memory in the group that this process is in; 0 where that is not known. */
+uint64_t limits_count_kills(void);
+/* From the text of memory.events. */
+uint64_t limits_parse_kills(const char *text);

@@ -14,13 +14,17 @@ void measured_deinit(Measured *measured) {
         arena_deinit(&measured->arena);
 }
 
-static void speak_of_none(const Capture *capture, const JsonError *error) {
-        if (capture->is_too_long)
+/* What was meant as an indicator and is none is spoken of, and also that there is none at all where one is wanted. */
+static void speak_of_loss(const Capture *capture, const CaptureLoss *loss, bool is_wanted) {
+        if (capture->is_too_long && (is_wanted || capture->names_result))
                 say("No indicator was submitted: the output is longer than %u KiB", CAPTURE_BYTES_MAX / 1024);
-        else if (error->line > 0)
-                say("No indicator was submitted: output:%u:%u: %s", error->line, error->column, error->text);
-        else
+        else if (loss->error.line > 0 && (is_wanted || loss->names_result))
+                say("%s submitted: output:%u:%u: %s", loss->names_result ? "An indicator in the output was not" : "No indicator was",
+                    loss->error.line, loss->error.column, loss->error.text);
+        else if (is_wanted)
                 say("No indicator was submitted: the output has no JSON object with @result");
+        if (loss->is_cut)
+                say("The output has more than %u indicators: those after them were not submitted", CAPTURE_DOCUMENTS_MAX);
 }
 
 /* What a run that failed has printed counts as far as it keeps to the rules of any document. */
@@ -28,7 +32,8 @@ static int take_document(const Value *document, const char *sha256, Arena *arena
         int r = 0;
 
         if (submission_has_failed(item))
-                return indicator_from_failed_run(document, "", "", STRING_MAX_BYTES, &item->indicator, complaint);
+                return indicator_from_failed_run(document, &(IndicatorGiven){ .version = sha256 }, STRING_MAX_BYTES, &item->indicator,
+                                                 complaint);
 
         if (sha256)
                 r = object_complete(document, "version", sha256, arena, &document);
@@ -78,7 +83,7 @@ int measured_read(Measured *ret, const MeasuredPlan *plan, const Capture *captur
                 .batch_index = plan->has_batch ? index : 0,
         };
         const Value *documents[CAPTURE_DOCUMENTS_MAX];
-        JsonError error;
+        CaptureLoss loss;
         size_t n;
         int r;
 
@@ -86,12 +91,11 @@ int measured_read(Measured *ret, const MeasuredPlan *plan, const Capture *captur
         memcpy(common.batch, plan->batch, sizeof(common.batch));
         r = arena_init(&ret->arena, 2 * json_arena_size(capture->text.n) + RUN_RECORD_ARENA_BYTES);
         if (r == 0)
-                r = capture_find(capture, &ret->arena, documents, &n, &error);
-        if (r == 0 && n == 0 && !(plan->is_wanted && exit_status != 0)) {
-                if (plan->is_wanted)
-                        speak_of_none(capture, &error);
+                r = capture_find(capture, &ret->arena, documents, &n, &loss);
+        if (r == 0)
+                speak_of_loss(capture, &loss, plan->is_wanted && n == 0 && exit_status == 0);
+        if (r == 0 && n == 0 && !(plan->is_wanted && exit_status != 0))
                 return 0;
-        }
         if (r == 0)
                 r = run_record_make(plan->place, facts, &ret->arena, &common.run);
         if (r < 0)
@@ -104,10 +108,10 @@ int measured_read(Measured *ret, const MeasuredPlan *plan, const Capture *captur
         return r == 0 && ret->n_items == 0 && plan->is_wanted && exit_status != 0 ? take_nothing(ret, &common) : r;
 }
 
-bool measured_name(Measured *measured, const char *name, const char *component) {
+bool measured_name(Measured *measured, const IndicatorGiven *given) {
         Complaint complaint;
 
-        if (indicator_from_failed_run(NULL, name, component ?: "", STRING_MAX_BYTES, &measured->items[0].indicator, &complaint) != 0)
+        if (indicator_from_failed_run(NULL, given, STRING_MAX_BYTES, &measured->items[0].indicator, &complaint) != 0)
                 return false;
 
         measured->is_unnamed = false;

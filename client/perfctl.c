@@ -88,6 +88,15 @@ static int print_help(const Options *options, CommandId id) {
         return print_out(&out);
 }
 
+static int print_group(const Options *options, const char *word) {
+        scoped(buffer_deinit) Buffer out = {};
+        Screen screen;
+
+        screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
+        command_write_group(&screen, word);
+        return print_out(&out);
+}
+
 static int wrong_usage(const char *command, const char *error) {
         say("%s", error);
         say("'perfctl %s%s--help' shows how it is used", command, *command ? " " : "");
@@ -117,10 +126,12 @@ static int wrong_command(const Options *options, const char *nearest) {
         char error[256];
 
         if (next && options->n_arguments == 2 && is_option(words[1], "-h", "--help"))
-                return print_overview(options, false);
+                return print_group(options, words[0]);
         if (next && options->n_arguments == 1) {
+                if (options_has(options, OPTION_HELP))
+                        return print_group(options, words[0]);
                 snprintf(error, sizeof(error), "'%s' needs another word: %s", words[0], next);
-                return wrong_usage("", error);
+                return wrong_usage(words[0], error);
         }
 
         snprintf(error, sizeof(error), "There is no command '%.60s%s%.60s'%s%s%s", words[0], next ? " " : "", next ? words[1] : "",

@@ -11,13 +11,27 @@
 
 #define VARIABLE_BYTES_MAX 4096U
 
+static bool is_python(const char *program) {
+        const char *slash = strrchr(program, '/');
+
+        return strncmp(slash ? slash + 1 : program, "python", 6) == 0;
+}
+
+/* The one that runs the command, which need not be the first in PATH. */
+static const char *find_python(const RunPlace *place) {
+        if (place->has_script && is_python(place->script.interpreter))
+                return place->script.interpreter;
+        return place->program && is_python(place->program) ? place->program : "python3";
+}
+
 void run_place_read(RunPlace *place) {
         scoped(closep) int root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        const char *path = getenv("PATH");
+        const char *path = getenv("PATH"), *cuda = getenv("CUDA_HOME");
 
         host_facts_read(root_fd, &place->host);
-        (void)program_version(path ?: "", "python3", place->python);
+        (void)program_version(path ?: "", find_python(place), place->python);
         (void)program_version(path ?: "", "gcc", place->gcc);
+        (void)program_version("", cuda && cuda[0] == '/' ? cuda : "/usr/local/cuda", place->cuda);
 }
 
 static void put_rusage(const JobRusage *from, Object *run) {
@@ -82,16 +96,17 @@ static void put_place(const RunPlace *place, Object *run) {
         object_put_object(run, "script", &script);
         host_facts_put(&place->host, run);
 
-        object_init(&runtime, run->arena, 2);
+        object_init(&runtime, run->arena, 3);
         object_put_text(&runtime, "python", place->python);
         object_put_text(&runtime, "gcc", place->gcc);
+        object_put_text(&runtime, "cuda", place->cuda);
         object_put_object(run, "runtime", &runtime);
         put_environment(place, run);
         if (getcwd(directory, sizeof(directory)) && utf8_is_valid(directory, strlen(directory)))
                 object_put_text(run, "directory", directory);
 }
 
-#define RUN_MEMBERS_MAX 13U
+#define RUN_MEMBERS_MAX 14U
 
 int run_record_make(const RunPlace *place, const RunFacts *facts, Arena *arena, const Value **ret) {
         Value *value = arena_alloc(arena, sizeof(*value));
@@ -105,6 +120,8 @@ int run_record_make(const RunPlace *place, const RunFacts *facts, Arena *arena, 
         put_time(&run, "begin", facts->begin_realtime_ns);
         put_time(&run, "end", facts->end_realtime_ns);
         object_put_double(&run, "wall_seconds", facts->wall_seconds);
+        if (facts->n_oom_kills > 0)
+                object_put_int(&run, "oom_kills", (int64_t)facts->n_oom_kills);
         put_place(place, &run);
         if (!value || object_end(&run, value) < 0)
                 return -ENOMEM;

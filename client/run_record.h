@@ -21,7 +21,8 @@ typedef struct RunPlace {
         HostFacts host;
         bool has_script;
         Script script;
-        char python[PROGRAM_VERSION_MAX], gcc[PROGRAM_VERSION_MAX]; /* "": not known */
+        const char *program; /* the first word of the command; borrowed */
+        char python[PROGRAM_VERSION_MAX], gcc[PROGRAM_VERSION_MAX], cuda[PROGRAM_VERSION_MAX]; /* "": not known */
         const char *names[ENV_NAMES_MAX]; /* of environment variables that were asked for; borrowed */
         size_t n_names;
 } RunPlace;
@@ -35,6 +36,7 @@ typedef struct RunFacts {
         const Tail *error; /* NULL: standard error was not kept */
         uint64_t begin_realtime_ns, end_realtime_ns;
         double wall_seconds;
+        uint64_t n_oom_kills;
 } RunFacts;
 
 /* The record, in the arena, of at least RUN_RECORD_ARENA_BYTES. 0 or -ENOMEM. */

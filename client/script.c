@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "util/file.h"
+#include "util/parse.h"
 
 static bool is_file(const char *path) {
         struct stat st;
@@ -30,6 +31,28 @@ static bool begins_as_script(const char *path) {
         char first[2];
 
         return fd >= 0 && read(fd, first, sizeof(first)) == sizeof(first) && first[0] == '#' && first[1] == '!';
+}
+
+/* The first word behind #!, or what env(1) looks for, behind its options. */
+static void take_interpreter(const char *line, char ret[static INTERPRETER_MAX]) {
+        const char *end = line + strcspn(line, "\n"), *word = line;
+        bool has_env = false;
+
+        ret[0] = '\0';
+        for (word = scan_blanks(word); word < end; word = scan_blanks(word)) {
+                size_t n = strcspn(word, " \t\r\n");
+
+                if (!has_env && n >= 4 && memcmp(word + n - 4, "/env", 4) == 0)
+                        has_env = true;
+                else if (!has_env || (*word != '-' && !memchr(word, '=', n))) {
+                        if (n < INTERPRETER_MAX)
+                                (void)snprintf(ret, INTERPRETER_MAX, "%.*s", (int)n, word);
+                        return;
+                }
+                word += n;
+                if (*word == '\r')
+                        return;
+        }
 }
 
 /* python3.11 is python */
@@ -63,6 +86,7 @@ static const char *find_argument(char *const *words) {
         return NULL;
 }
 
+/* An interpreter may itself be a script that finds the real one, as those of pyenv are: its argument counts before it. */
 bool script_find(char *const *command, const char *path, Script *ret) {
         scoped(freep) char *text = NULL;
         char program[PATH_MAX];
@@ -71,11 +95,17 @@ bool script_find(char *const *command, const char *path, Script *ret) {
 
         if (!find_program(command[0], path, program))
                 return false;
-        file = begins_as_script(program) ? program : is_interpreter(command[0]) ? find_argument(command + 1) : NULL;
+        file = is_interpreter(command[0]) ? find_argument(command + 1) : NULL;
+        if (!file && begins_as_script(program))
+                file = program;
         if (!file || !realpath(file, ret->origin) || file_read_at(AT_FDCWD, file, SCRIPT_BYTES_MAX, &text, &n) < 0)
                 return false;
 
         sha256_text(text, n, ret->sha256);
+        if (file == program)
+                take_interpreter(text + 2, ret->interpreter);
+        else
+                (void)snprintf(ret->interpreter, INTERPRETER_MAX, "%s", strlen(command[0]) < INTERPRETER_MAX ? command[0] : "");
         return true;
 }
 

@@ -3,8 +3,8 @@
 /*
  * Script: the file that a command runs
  *
- * A command is a script when its own file begins with #!, or when it is an interpreter's and the first word that is no option
- * is a file. What is a program, and what stands in the command line itself, has no file to tell versions by.
+ * A command is a script when it is an interpreter's and the first word that is no option is a file, or when its own file begins
+ * with #!. What is a program, and what stands in the command line itself, has no file to tell versions by.
  */
 
 #include <limits.h>
@@ -13,10 +13,12 @@
 #include "util/sha256.h"
 
 #define SCRIPT_BYTES_MAX (16U * 1024U * 1024U)
+#define INTERPRETER_MAX 256U
 
 typedef struct Script {
         char origin[PATH_MAX];
         char sha256[SHA256_TEXT_MAX];
+        char interpreter[INTERPRETER_MAX]; /* a path or a name: python3 of "#!/usr/bin/env -S python3 -u"; "": none that fits */
 } Script;
 
 /* False when the command runs none, or it cannot be read. path: as in $PATH. */

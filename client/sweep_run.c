@@ -5,13 +5,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "client/command.h"
 #include "client/say.h"
 #include "client/screen.h"
 #include "client/sweep_command.h"
+#include "client/sweep_guard.h"
 #include "client/sweep_layout.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -45,6 +45,7 @@ typedef struct Sweep {
         bool is_stopping; /* no further point begins */
         bool is_broken;   /* something of ours went wrong */
         bool has_warned_of_labels;
+        SweepGuard guard;
         Screen screen; /* standard error */
         Buffer line;
 } Sweep;
@@ -52,6 +53,7 @@ typedef struct Sweep {
 static void sweep_deinit(Sweep *sweep) {
         for (size_t i = 0; i < sweep->n_slots; i++)
                 free(sweep->slots[i].path);
+        sweep_guard_deinit(&sweep->guard);
         free(sweep->slots);
         free(sweep->n_on_node);
         buffer_deinit(&sweep->line);
@@ -174,13 +176,13 @@ static void redirect(const char *directory, const char *name, int to) {
                 _exit(125);
 }
 
-/* In the point's process, up to its exec. It ends with us, even when we are killed: else it would run beside its successor. */
+/* In the point's process, up to its exec. Its group ends with us, even when we are killed: else it would run beside its successor. */
 __attribute__((noreturn))
 static void become(const Sweep *sweep, const char *directory, const SweepCommand *command, pid_t parent) {
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC), error;
 
         (void)setpgid(0, 0);
-        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+        sweep_guard_begin(&sweep->guard, getpid());
         if (getppid() != parent)
                 _exit(125);
         if (null >= 0)
@@ -272,6 +274,7 @@ static int begin_point(Sweep *sweep, Slot *slot, size_t i, const SweepRecord *re
 static void end_point(Sweep *sweep, Slot *slot, int wait_status) {
         int status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status), r;
 
+        sweep_guard_end(&sweep->guard, slot->pid);
         slot->pid = 0;
         sweep->n_running--;
         if (sweep->n_on_node)
@@ -400,11 +403,13 @@ static int prepare(Sweep *sweep) {
         }
 
         r = count_recorded(sweep);
+        if (r == 0)
+                r = sweep_guard_start(&sweep->guard, order->tree->fd);
         return r == 0 ? take_signals(sweep) : r;
 }
 
 int sweep_run(const SweepOrder *order) {
-        scoped(sweep_deinit) Sweep sweep = { .order = order };
+        scoped(sweep_deinit) Sweep sweep = { .order = order, .guard = SWEEP_GUARD_NONE };
         scoped(buffer_deinit) Buffer progress = {};
         int r;
 

@@ -24,8 +24,7 @@ void sweep_tree_deinit(SweepTree *tree) {
         }
         free(tree->records);
         free(tree->path);
-        if (tree->path && tree->fd >= 0)
-                close(tree->fd);
+        closep(&tree->fd);
         *tree = (SweepTree){ .fd = -1 };
 }
 
@@ -113,14 +112,8 @@ static int compare_records(const void *a, const void *b) {
         return order != 0 ? order : strcmp(x->directory, y->directory);
 }
 
-static void closedirp(DIR **directory) {
-        if (*directory)
-                closedir(*directory);
-}
-
 static int read_records(SweepTree *tree) {
-        int fd = openat(tree->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        scoped(closedirp) DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+        scoped(closedirp) DIR *directory = file_open_list(tree->fd, ".");
         struct dirent *entry;
         int r;
 

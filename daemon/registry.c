@@ -146,16 +146,19 @@ static int check_right(Service *service, const Request *request, Ticket ticket) 
         return REGISTRY_REFUSED;
 }
 
-static int check_limits(Service *service, const Request *request, Ticket ticket) {
-        const IndicatorModel *asked = request->register_model.model;
+static int check_limits(Service *service, const Request *request, const Model *asked, Ticket ticket) {
+        const Model *present = models_find_registered(&service->models, asked->model.name, asked->model.component);
+        ModelsOfUser others = models_of_user(&service->models, request->peer.uid, present);
+        size_t n_bytes = others.n_bytes + strlen(asked->json);
         char text[COMPLAINT_TEXT_MAX];
 
-        if (models_find_registered(&service->models, asked->name, asked->component))
-                return 0;
-        if (service->models.registered.n >= MODELS_MAX)
+        if (!present && service->models.registered.n >= MODELS_MAX)
                 (void)snprintf(text, sizeof(text), "there are %u registered models, and no room for more", MODELS_MAX);
-        else if (!request->peer.is_admin && models_count_of_user(&service->models, request->peer.uid) >= MODELS_PER_UID_MAX)
+        else if (!request->peer.is_admin && others.n >= MODELS_PER_UID_MAX)
                 (void)snprintf(text, sizeof(text), "you have %u models registered, which is the limit for one user", MODELS_PER_UID_MAX);
+        else if (!request->peer.is_admin && n_bytes > MODELS_BYTES_PER_UID_MAX)
+                (void)snprintf(text, sizeof(text), "your models would have %zu bytes as JSON, which may be up to %u for one user", n_bytes,
+                               MODELS_BYTES_PER_UID_MAX);
         else
                 return 0;
 
@@ -204,11 +207,13 @@ int registry_take(Service *service, const Request *request, Ticket ticket) {
         scoped(model_freep) Model *model = NULL;
         int r;
 
-        if (check_right(service, request, ticket) != 0 || check_limits(service, request, ticket) != 0)
+        if (check_right(service, request, ticket) != 0)
                 return 0;
         r = copy_model(service, request, ticket, &model);
         if (r != 0)
                 return r < 0 ? r : 0;
+        if (check_limits(service, request, model, ticket) != 0)
+                return 0;
 
         model->uid = request->peer.uid;
         model->by_admin = request->peer.is_admin;

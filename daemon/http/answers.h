@@ -6,6 +6,7 @@
 
 void answer_landing(Exchange *exchange);
 void answer_job_page(Exchange *exchange);
+void answer_indicator_page(Exchange *exchange);
 void answer_openapi(Exchange *exchange);
 void answer_healthy(Exchange *exchange);
 void answer_ready(Exchange *exchange);

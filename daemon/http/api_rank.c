@@ -16,9 +16,6 @@
 
 #define CONFIDENCE_DEFAULT 0.95
 #define RANK_VALUES_MAX 100000U /* of one ranking: each is drawn and sorted again for every resample */
-#define RANK_DRAWS 5000000U     /* so many in all, within the limits of resamples */
-#define RESAMPLES_MIN 100U
-#define RESAMPLES_MAX 2000U
 #define SEED 1U /* the same question has the same answer */
 
 typedef struct Rank {
@@ -212,9 +209,7 @@ static int make_ranking(Exchange *exchange, const Rank *rank, Alternative *alter
                 return exchange_error(exchange, 413, "More than %u results are to be compared; select less with where= or since_ms=",
                                       RANK_VALUES_MAX);
 
-        config.n_resamples = RANK_DRAWS / (unsigned)(n_values + 1);
-        config.n_resamples = config.n_resamples < RESAMPLES_MIN ? RESAMPLES_MIN
-                           : config.n_resamples > RESAMPLES_MAX ? RESAMPLES_MAX : config.n_resamples;
+        config.n_resamples = ranking_resamples(n_values);
         r = ranking_make(alternatives, n, &config);
         return r < 0 ? exchange_store_error(exchange, r) : 0;
 }

@@ -12,5 +12,6 @@
 
 ASSET(asset_index_html, "web/index.html");
 ASSET(asset_job_html, "web/job.html");
+ASSET(asset_indicator_html, "web/indicator.html");
 ASSET(asset_style_css, "web/style.css");
 ASSET(asset_openapi_json, "web/openapi.json");

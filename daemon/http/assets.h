@@ -4,5 +4,6 @@
 
 extern const char asset_index_html[];
 extern const char asset_job_html[];
+extern const char asset_indicator_html[];
 extern const char asset_style_css[];
 extern const char asset_openapi_json[];

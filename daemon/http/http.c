@@ -307,7 +307,7 @@ static int workers_new(Http *http, const HttpConfig *config, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 int r;
 
-                r = reader_new(&http->workers[i].reader, config->store_path, config->question_timeout_ns);
+                r = reader_new(&http->workers[i].reader, config->store_path, config->store_gate, config->question_timeout_ns);
                 if (r < 0)
                         return r;
                 worker_give(http, &http->workers[i]);

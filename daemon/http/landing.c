@@ -1,8 +1,10 @@
 /*
  * The landing page
  *
- * web/index.html with what this node is at the moment, and its jobs. Without a snapshot all of it reads "–".
+ * web/index.html with what this node is at the moment, its jobs, and the indicators in the store. Without a snapshot all of it reads "–".
  */
+
+#include <inttypes.h>
 
 #include "http/answers.h"
 #include "http/assets.h"
@@ -13,6 +15,7 @@
 
 /* More are in JSON. */
 #define LANDING_JOBS_MAX 20U
+#define LANDING_INDICATORS_MAX 100U
 
 typedef enum WordId {
         WORD_HOSTNAME,
@@ -27,6 +30,7 @@ typedef enum WordId {
         WORD_TIME,
         WORD_STYLE,
         WORD_JOB_LIST,
+        WORD_INDICATOR_LIST,
         N_WORDS,
 } WordId;
 
@@ -37,6 +41,7 @@ typedef struct Words {
 static void words_init(Words *words) {
         static const char *const names[N_WORDS] = {
                 "hostname", "version", "kernel", "cpus", "cpu", "memory", "root", "jobs", "store", "time", "style", "job_list",
+                "indicator_list",
         };
 
         for (WordId id = 0; id < N_WORDS; id++)
@@ -116,6 +121,45 @@ static void words_from_snapshot(Words *words, const Snapshot *snapshot) {
         put_jobs(word(words, WORD_JOB_LIST), snapshot);
 }
 
+static void put_indicator(Buffer *out, const IndicatorRow *row) {
+        buffer_puts(out, "<tr><th scope=\"row\"><a href=\"/indicators/");
+        html_text(out, row->name);
+        buffer_puts(out, "\">");
+        html_text(out, row->name);
+        buffer_puts(out, "</a></th><td class=\"text\">");
+        html_text(out, row->component);
+        buffer_printf(out, "</td><td>%" PRIu64 "</td><td>", row->n_results);
+        html_time(out, row->latest_ms * NS_PER_MS);
+        buffer_puts(out, "</td></tr>\n");
+}
+
+static const char indicators_head[] =
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Indicators\"><table>\n<thead><tr><th scope=\"col\">Indicator</th>"
+        "<th scope=\"col\" class=\"text\">Component</th><th scope=\"col\">Runs</th><th scope=\"col\">Latest</th></tr></thead>\n<tbody>\n";
+
+static void put_indicators(Buffer *out, Reader *reader) {
+        IndicatorRow row;
+        size_t n = 0;
+        int r;
+
+        r = reader_indicators(reader);
+        while (r == 0 && (r = reader_next_indicator(reader, &row)) == 0 && n < LANDING_INDICATORS_MAX) {
+                buffer_puts(out, n == 0 ? indicators_head : "");
+                put_indicator(out, &row);
+                n++;
+        }
+        reader_reset(reader);
+
+        if (n > 0)
+                buffer_puts(out, "</tbody>\n</table></div>\n");
+        else if (r == READER_END)
+                buffer_puts(out, "<p>None has results yet; <code>perfctl run</code> and <code>perfctl submit</code> store them.</p>\n");
+        if (r == 0)
+                buffer_puts(out, "<p>And more; <a href=\"/api/v1/indicators\">/api/v1/indicators</a> has them all.</p>\n");
+        else if (r != READER_END)
+                buffer_puts(out, "<p>The store cannot be read at the moment.</p>\n");
+}
+
 /* What nothing is known of. */
 static void words_complete(Words *words) {
         if (word(words, WORD_HOSTNAME)->n == 0)
@@ -133,6 +177,7 @@ void answer_landing(Exchange *exchange) {
         buffer_puts(word(&words, WORD_VERSION), PERFD_VERSION);
         if (exchange->snapshot)
                 words_from_snapshot(&words, exchange->snapshot);
+        put_indicators(word(&words, WORD_INDICATOR_LIST), exchange->reader);
         words_complete(&words);
 
         exchange->type = CONTENT_HTML;

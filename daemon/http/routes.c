@@ -7,6 +7,8 @@
 static const Route table[] = {
         { "/",                                  "",                                           false, answer_landing },
         { "/jobs/{id}",                         "",                                           false, answer_job_page },
+        { "/indicators/{name}",                 "where component version since_ms until_ms objective direction", false,
+          answer_indicator_page },
         { "/metrics",                           "collect[]",                                  true,  answer_metrics },
         { "/-/healthy",                         "",                                           false, answer_healthy },
         { "/-/ready",                           "",                                           false, answer_ready },

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sample/text.h"
+#include "util/file.h"
 #include "util/parse.h"
 #include "util/scoped.h"
 
@@ -60,24 +61,11 @@ static void add_lower(CgroupDevice *device, int lower_fd) {
         device->n_lower++;
 }
 
-static DIR *open_list(int dir_fd, const char *path) {
-        int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *list;
-
-        if (fd < 0)
-                return NULL;
-        list = fdopendir(fd);
-        if (!list)
-                close(fd);
-        return list;
-}
-
 /* Goes down through slaves/, whose entries are links to the devices' directories. */
 static void add_lowers(CgroupDevice *device, int dir_fd, unsigned depth) {
+        scoped(closedirp) DIR *list = depth < DEPTH_MAX ? file_open_list(dir_fd, "slaves") : NULL;
         const struct dirent *entry;
-        DIR *list;
 
-        list = depth < DEPTH_MAX ? open_list(dir_fd, "slaves") : NULL;
         while (list && (entry = readdir(list))) {
                 scoped(closep) int lower_fd = -1;
 
@@ -89,8 +77,6 @@ static void add_lowers(CgroupDevice *device, int dir_fd, unsigned depth) {
                 add_lower(device, lower_fd);
                 add_lowers(device, lower_fd, depth + 1);
         }
-        if (list)
-                closedir(list);
 }
 
 static bool is_name_of_disk(int block_fd, const char *number) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "util/file.h"
 #include "util/parse.h"
 
 #define PATH_MAX_SYSFS 96
@@ -53,26 +54,17 @@ bool device_has(int dir_fd, const char *name, const char *leaf) {
 }
 
 bool device_has_entries(int dir_fd, const char *name, const char *leaf) {
+        scoped(closedirp) DIR *list = NULL;
         char path[PATH_MAX_SYSFS];
         const struct dirent *entry;
         bool found = false;
-        DIR *dir;
-        int fd;
 
         snprintf(path, sizeof(path), "%s/%s", name, leaf);
-        fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0)
-                return false;
-        dir = fdopendir(fd);
-        if (!dir) {
-                close(fd);
-                return false;
-        }
+        list = file_open_list(dir_fd, path);
 
         /* Nothing in sysfs starts with a dot. */
-        while (!found && (entry = readdir(dir)))
+        while (list && !found && (entry = readdir(list)))
                 found = entry->d_name[0] != '.';
-        closedir(dir);
         return found;
 }
 

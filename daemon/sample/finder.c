@@ -12,6 +12,7 @@
 
 #include "model/pattern.h"
 #include "sample/finder_tree.h"
+#include "util/file.h"
 
 #define EVENTS (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
 /* What one scan takes: a few hundred events, so that the loop turns. */
@@ -288,26 +289,20 @@ static int look_at_all(Finder *finder, FinderNode *node, DIR *directory) {
 }
 
 static int scan_directory(Finder *finder, FinderNode *node) {
+        scoped(closedirp) DIR *directory = NULL;
         scoped(closep) int fd = -1;
-        DIR *directory;
-        int r, list_fd;
 
         if (open_node(finder, node, &fd) != 0)
                 return 0; /* its parent's watch tells */
         if (!watch(finder, node, fd)) /* before it is read, so that nothing falls between */
                 count_not_watched(finder, node);
 
-        list_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        directory = list_fd >= 0 ? fdopendir(list_fd) : NULL;
-        if (!directory) {
-                closep(&list_fd);
-                count_not_watched(finder, node);
-                return 0;
-        }
+        directory = file_open_list(fd, ".");
+        if (directory)
+                return look_at_all(finder, node, directory);
 
-        r = look_at_all(finder, node, directory);
-        (void)closedir(directory);
-        return r;
+        count_not_watched(finder, node);
+        return 0;
 }
 
 static int scan_queued(Finder *finder) {

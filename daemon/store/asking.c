@@ -11,10 +11,27 @@
 
 /* --- connection ---------------------------------------------------------------------------------- */
 
-int asking_init(Asking *asking, const char *path, uint64_t timeout_ns) {
-        *asking = (Asking){ .timeout_ns = timeout_ns };
+int asking_init(Asking *asking, const char *path, Gate *gate, uint64_t timeout_ns) {
+        *asking = (Asking){ .gate = gate, .timeout_ns = timeout_ns };
         asking->path = strdup(path);
         return asking->path ? 0 : -ENOMEM;
+}
+
+/* New questions wait while the log begins anew, at most half of their time. */
+static void enter(Asking *asking) {
+        if (!asking->gate)
+                return;
+
+        gate_enter(asking->gate, asking->timeout_ns / 2);
+        asking->is_inside = true;
+}
+
+static void leave(Asking *asking) {
+        if (!asking->is_inside)
+                return;
+
+        asking->is_inside = false;
+        gate_leave(asking->gate);
 }
 
 static void disconnect(Asking *asking) {
@@ -25,6 +42,7 @@ static void disconnect(Asking *asking) {
         sqlite3_close(asking->db);
         asking->db = NULL;
         asking->current = NULL;
+        leave(asking);
 }
 
 void asking_deinit(Asking *asking) {
@@ -61,12 +79,10 @@ static int connect_to_store(Asking *asking) {
 
 /* Ends the read transaction as well: the next question sees what was committed by then. */
 void asking_end(Asking *asking) {
-        if (!asking->current)
-                return;
-
-        for (size_t i = 0; i < N_QUESTIONS; i++)
+        for (size_t i = 0; asking->current && i < N_QUESTIONS; i++)
                 sqlite3_reset(asking->statements[i]);
         asking->current = NULL;
+        leave(asking);
 }
 
 int asking_give_up(Asking *asking, int code) {
@@ -110,6 +126,7 @@ int asking_begin(Asking *asking, unsigned question) {
         if (asking->deadline_ns < asking->timeout_ns)
                 asking->deadline_ns = UINT64_MAX;
 
+        enter(asking);
         code = connect_to_store(asking);
         if (code != SQLITE_OK)
                 return asking_give_up(asking, code);

@@ -11,20 +11,23 @@
 
 #include <sqlite3.h>
 
+#include "store/gate.h"
 #include "store/questions.h"
 #include "store/types.h"
 
 typedef struct Asking {
         char *path; /* owned */
+        Gate *gate; /* borrowed, or NULL */
         uint64_t timeout_ns;
         sqlite3 *db; /* owned; NULL until the first question, and again after a failure */
         sqlite3_stmt *statements[N_QUESTIONS];
         sqlite3_stmt *current; /* the question that is being answered, or NULL */
         uint64_t deadline_ns;
+        bool is_inside; /* the gate */
 } Asking;
 
 /* 0 or -ENOMEM. Must stay where it is. */
-int asking_init(Asking *asking, const char *path, uint64_t timeout_ns);
+int asking_init(Asking *asking, const char *path, Gate *gate, uint64_t timeout_ns);
 void asking_deinit(Asking *asking);
 
 /* Makes a statement the current one, ready for its values. The clock starts here. 0 or an outcome of reader.h. */

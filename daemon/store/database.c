@@ -7,6 +7,15 @@
 /* Waits for a person's sqlite3 shell, should one hold the lock; nobody else writes. */
 #define BUSY_MS 2000
 
+/* To all indicators, or to those of one name: there may be very many. */
+#define MODELS_APPLY(where)                                                                                                   \
+        "UPDATE indicator SET shape = w.shape, indexed_from = ?1 FROM"                                                        \
+        " (SELECT i.name, i.component, (SELECT m.shape FROM model AS m WHERE m.name = n.text"                                 \
+        "  AND (m.component IS NULL OR m.component = c.text) ORDER BY m.component IS NULL, m.is_declared DESC LIMIT 1)"       \
+        "  AS shape FROM indicator AS i JOIN term AS n ON n.id = i.name JOIN term AS c ON c.id = i.component" where ") AS w" \
+        " WHERE w.name = indicator.name AND w.component = indicator.component AND w.shape IS NOT NULL"                        \
+        " AND indicator.shape IS NOT w.shape"
+
 static const char *const sql[N_STATEMENTS] = {
         [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
         [STATEMENT_COMMIT] = "COMMIT",
@@ -52,13 +61,8 @@ static const char *const sql[N_STATEMENTS] = {
                 " by_admin = excluded.by_admin, time_ms = excluded.time_ms, shape = excluded.shape,"
                 " results = excluded.results, document = excluded.document",
         [STATEMENT_MODELS_FORGET] = "DELETE FROM model WHERE is_declared",
-        [STATEMENT_MODELS_APPLY] =
-                "UPDATE indicator SET shape = w.shape, indexed_from = ?1 FROM"
-                " (SELECT i.name, i.component, (SELECT m.shape FROM model AS m WHERE m.name = n.text"
-                "  AND (m.component IS NULL OR m.component = c.text) ORDER BY m.component IS NULL, m.is_declared DESC LIMIT 1)"
-                "  AS shape FROM indicator AS i JOIN term AS n ON n.id = i.name JOIN term AS c ON c.id = i.component) AS w"
-                " WHERE w.name = indicator.name AND w.component = indicator.component AND w.shape IS NOT NULL"
-                " AND indicator.shape IS NOT w.shape",
+        [STATEMENT_MODELS_APPLY] = MODELS_APPLY(""),
+        [STATEMENT_MODEL_APPLY] = MODELS_APPLY(" WHERE i.name = (SELECT id FROM term WHERE text = ?2)"),
         [STATEMENT_ROW_NEXT] = "SELECT ifnull(max(row), 0) + 1 FROM result",
         /* Where the rows end that are not indexed yet, and one row of them at a time, downwards. */
         [STATEMENT_UNINDEXED_TOP] =
@@ -222,12 +226,16 @@ int database_open(Database *database, const char *path) {
                 return database->db ? database_outcome(database->db, code) : -ENOMEM;
 
         sqlite3_extended_result_codes(database->db, 1);
-        sqlite3_busy_timeout(database->db, BUSY_MS);
+        database_wait(database, true);
         return 0;
 }
 
 void database_watch(Database *database) {
         sqlite3_wal_hook(database->db, on_wal, database);
+}
+
+void database_wait(Database *database, bool waits) {
+        sqlite3_busy_timeout(database->db, waits ? BUSY_MS : 0);
 }
 
 void database_close(Database *database) {

@@ -41,6 +41,7 @@ typedef enum Statement {
         STATEMENT_MODEL_PUT,
         STATEMENT_MODELS_FORGET,
         STATEMENT_MODELS_APPLY,
+        STATEMENT_MODEL_APPLY,
         STATEMENT_ROW_NEXT,
         STATEMENT_UNINDEXED_TOP,
         STATEMENT_UNINDEXED_NEXT,
@@ -101,6 +102,8 @@ int database_open(Database *database, const char *path);
 void database_close(Database *database);
 /* Keeps n_wal_pages from here on; the struct must stay where it is. */
 void database_watch(Database *database);
+/* Whether to wait a while for connections that are in the way, as at first, or not at all. */
+void database_wait(Database *database, bool waits);
 /* Runs SQL that takes no values and whose rows nobody wants. */
 int database_exec(Database *database, const char *sql);
 /* The first column of the first row. */

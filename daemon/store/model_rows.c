@@ -73,7 +73,7 @@ typedef struct Sender {
         uint64_t uid, by_admin, time_ms;
 } Sender;
 
-static int put_model(Unpack *from, const Sender *sender, bool is_declared, Database *database) {
+static int put_model(Unpack *from, const Sender *sender, bool is_declared, Database *database, Text *ret_name) {
         sqlite3_stmt *put = database_statement(database, STATEMENT_MODEL_PUT);
         Text name = unpack_text(from), component = unpack_text(from), shape = unpack_text(from);
         Text results = unpack_text(from), document = unpack_text(from);
@@ -93,11 +93,16 @@ static int put_model(Unpack *from, const Sender *sender, bool is_declared, Datab
         sqlite3_bind_int64(put, 7, number);
         bind_text(put, 8, results);
         bind_text(put, 9, document);
+        *ret_name = name;
         return database_run(database, STATEMENT_MODEL_PUT);
 }
 
-/* Results that are there already are looked up in their documents from here on, and indexed from the next row downwards. */
-static int apply_models(Database *database) {
+/*
+ * Results that are there already are looked up in their documents from here on, and indexed from the next row downwards. name:
+ * of one model alone, or NULL.
+ */
+static int apply_models(Database *database, const Text *name) {
+        Statement which = name ? STATEMENT_MODEL_APPLY : STATEMENT_MODELS_APPLY;
         int64_t next = 1;
         int r;
 
@@ -105,8 +110,10 @@ static int apply_models(Database *database) {
         if (r != 0)
                 return r;
 
-        sqlite3_bind_int64(database_statement(database, STATEMENT_MODELS_APPLY), 1, next);
-        return database_run(database, STATEMENT_MODELS_APPLY);
+        sqlite3_bind_int64(database_statement(database, which), 1, next);
+        if (name)
+                bind_text(database_statement(database, which), 2, *name);
+        return database_run(database, which);
 }
 
 /* Shapes of models that were replaced, once no result is indexed by them either: anybody may replace a model as often as he likes. */
@@ -121,8 +128,13 @@ static int drop_shapes(Database *database) {
 int model_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
         bool is_declared = set->kind == ROW_DECLARED_MODELS;
         Unpack from = rowset_unpack(set);
-        Sender sender = { unpack_u64(&from), unpack_u64(&from), unpack_u64(&from) };
+        Text name = {};
+        Sender sender;
         int r;
+
+        sender.uid = unpack_u64(&from);
+        sender.by_admin = unpack_u64(&from);
+        sender.time_ms = unpack_u64(&from);
 
         /* What it has counted in this transaction is written, since what it knows is not true afterwards. */
         r = catalog_flush(catalog, database);
@@ -130,9 +142,9 @@ int model_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
         if (r == 0 && is_declared)
                 r = database_run(database, STATEMENT_MODELS_FORGET);
         for (size_t i = 0; r == 0 && i < set->n_rows; i++)
-                r = put_model(&from, &sender, is_declared, database);
+                r = put_model(&from, &sender, is_declared, database, &name);
         if (r == 0)
-                r = apply_models(database);
+                r = apply_models(database, is_declared ? NULL : &name);
         if (r == 0)
                 r = drop_shapes(database);
 

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "util/clock.h"
@@ -81,19 +80,8 @@ int queue_push(Queue *queue, RowSet *set) {
         return 0;
 }
 
-static struct timespec monotonic_after(uint64_t wait_ns) {
-        struct timespec t;
-        uint64_t ns;
-
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        ns = (uint64_t)t.tv_nsec + wait_ns % NS_PER_S;
-        t.tv_sec += (time_t)(wait_ns / NS_PER_S + ns / NS_PER_S);
-        t.tv_nsec = (long)(ns % NS_PER_S);
-        return t;
-}
-
 RowSet *queue_take(Queue *queue, uint64_t wait_ns, bool *ret_is_stopping) {
-        struct timespec until = monotonic_after(wait_ns);
+        struct timespec until = clock_monotonic_after(wait_ns);
         RowSet *sets;
 
         LOCKED(queue);

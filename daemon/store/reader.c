@@ -26,14 +26,14 @@ struct Reader {
         } layouts[N_LAYOUT_KINDS]; /* the last of each */
 };
 
-int reader_new(Reader **ret, const char *path, uint64_t timeout_ns) {
+int reader_new(Reader **ret, const char *path, Gate *gate, uint64_t timeout_ns) {
         scoped(reader_freep) Reader *reader = calloc(1, sizeof(*reader));
         int r;
 
         if (!reader)
                 return -ENOMEM;
 
-        r = asking_init(&reader->asking, path, timeout_ns);
+        r = asking_init(&reader->asking, path, gate, timeout_ns);
         if (r < 0)
                 return r;
 

@@ -11,14 +11,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/job.h"
+#include "model/job_view.h"
 #include "store/types.h"
 #include "util/scoped.h"
 
 typedef struct Reader Reader;
 
-/* path: store_path(). timeout_ns: of one question, all its rows. Opened lazily: 0 or -ENOMEM. */
-int reader_new(Reader **ret, const char *path, uint64_t timeout_ns);
+/*
+ * path: store_path(); gate: store_gate(), borrowed, or NULL for a file that nobody writes. timeout_ns: of one question, all its
+ * rows. Opened lazily: 0 or -ENOMEM.
+ */
+struct Gate;
+int reader_new(Reader **ret, const char *path, struct Gate *gate, uint64_t timeout_ns);
 Reader *reader_free(Reader *reader);
 DEFINE_SCOPED(Reader, reader_free);
 

@@ -25,21 +25,23 @@ static int cap_pages(const Retention *retention, Database *database) {
 }
 
 /*
- * Part of the limit is for the write-ahead log: it may hold twice the pages that make a checkpoint due, for a
- * reader can hold up its reset, and the transaction that goes in meanwhile.
+ * Part of the limit is for the write-ahead log: it grows while a question reads it, by what comes in meanwhile, and has to
+ * have room for the transaction that goes in last.
  */
 int retention_configure(Retention *retention, Database *database, const Limits *limits) {
         uint64_t size = limits->size_max_bytes ? limits->size_max_bytes : UINT32_MAX * MIB / 4;
-        uint64_t reserve = clamp(size / 4, 256 * KIB, 32 * MIB);
+        uint64_t reserve = clamp(size / 4, 256 * KIB, 64 * MIB);
+        uint64_t due = clamp(reserve / 4, 64 * KIB, 8 * MIB);
         uint64_t n_pages = size > reserve ? (size - reserve) / PAGE_BYTES : 0;
         char text[64];
         int r;
 
         retention->limits = *limits;
         retention->n_pages_max = (int64_t)clamp(n_pages, PAGES_MIN, INT32_MAX / 2);
-        retention->n_wal_pages_max = (int)(reserve / 4 / PAGE_BYTES);
-        retention->n_wal_bytes_max = reserve / 2;
-        retention->n_batch_bytes_max = (size_t)clamp(reserve / 16, 64 * KIB, 2 * MIB);
+        retention->n_wal_pages_max = (int)(due / PAGE_BYTES);
+        retention->n_wal_pages_end = (int)((reserve - due) / PAGE_BYTES);
+        retention->n_wal_bytes_max = 2 * due;
+        retention->n_batch_bytes_max = (size_t)clamp(due / 4, 64 * KIB, 2 * MIB);
 
         (void)snprintf(text, sizeof(text), "PRAGMA journal_size_limit = %llu", (unsigned long long)retention->n_wal_bytes_max);
         r = database_exec(database, text);

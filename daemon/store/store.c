@@ -17,6 +17,7 @@
 struct Store {
         Opening opening;
         Queue queue;
+        Gate gate;
         Writer writer;
         RowSet *done; /* owned: the completion that was handed out last */
         bool is_late; /* there was no database when it was opened */
@@ -62,8 +63,11 @@ static int open_in(Store *store, const StoreConfig *config, char **ret_note) {
         r = opening_init(&store->opening, config->directory, config->is_volatile);
         if (r == 0)
                 r = queue_init(&store->queue);
-        if (r == 0)
-                r = writer_init(&store->writer, &store->queue, &store->opening, &limits);
+        if (r < 0)
+                return r;
+
+        gate_init(&store->gate, &store->queue);
+        r = writer_init(&store->writer, &store->queue, &store->gate, &store->opening, &limits);
         if (r < 0)
                 return r;
 
@@ -103,6 +107,7 @@ Store *store_free(Store *store) {
         if (store->queue.is_initialised)
                 queue_stop(&store->queue);
         writer_deinit(&store->writer);
+        gate_deinit(&store->gate);
         queue_deinit(&store->queue);
         opening_deinit(&store->opening);
         rowset_free(store->done);
@@ -120,6 +125,10 @@ void store_configure(Store *store, const StoreConfig *config) {
 
 const char *store_path(const Store *store) {
         return store->opening.path;
+}
+
+Gate *store_gate(Store *store) {
+        return &store->gate;
 }
 
 bool store_is_late(const Store *store) {

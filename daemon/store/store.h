@@ -53,6 +53,9 @@ void store_configure(Store *store, const StoreConfig *config);
 /* Full path of the database file, for readers. Borrowed. */
 const char *store_path(const Store *store);
 
+/* What its questions pass, for readers. Borrowed. */
+struct Gate *store_gate(Store *store);
+
 /* It was opened without its database. Jobs that it has as running when it gets it are closed there as interrupted. */
 bool store_is_late(const Store *store);
 

@@ -287,6 +287,30 @@ static void checkpoint(Writer *writer, int mode) {
 }
 
 /*
+ * Between two questions, and without waiting for them: one that is inside goes on, the gate is closed for others, and this
+ * is tried again after the next batch or when the last has left. Only a log that has all its room waits, a while; and once
+ * for so much more, when it is another program that reads on and on.
+ */
+static void begin_log_anew(Writer *writer, int mode) {
+        int n = writer->database.n_wal_pages, n_more = writer->retention.n_wal_pages_max;
+        bool must_wait = n >= writer->retention.n_wal_pages_end && n >= writer->n_wal_pages_waited + n_more;
+
+        if (!writer->database.db)
+                return;
+
+        writer->is_gate_closed = true;
+        if (!gate_close(writer->gate) && !must_wait)
+                return;
+
+        database_wait(&writer->database, must_wait);
+        checkpoint(writer, mode);
+        database_wait(&writer->database, true);
+        writer->n_wal_pages_waited = must_wait ? writer->database.n_wal_pages : 0;
+        writer->is_gate_closed = false;
+        gate_open(writer->gate);
+}
+
+/*
  * Commits a batch, again without a row-set that cannot be stored, and once more when space ran out: a checkpoint
  * lets the log begin anew in the space it has, and at the size limit more rows can go.
  */
@@ -371,9 +395,9 @@ static bool is_idle(Writer *writer) {
 static void checkpoint_if_due(Writer *writer) {
         int n = writer->database.n_wal_pages, n_max = writer->retention.n_wal_pages_max;
 
-        /* Readers that are always there would keep a passive one from ever starting the log anew; each has its limit. */
-        if (n >= 2 * n_max)
-                checkpoint(writer, SQLITE_CHECKPOINT_RESTART);
+        /* Questions that are always there would keep a passive one from ever beginning the log anew. */
+        if (writer->is_gate_closed || n >= 2 * n_max)
+                begin_log_anew(writer, SQLITE_CHECKPOINT_RESTART);
         else if (n >= n_max || (n >= IDLE_CHECKPOINT_PAGES && is_idle(writer)))
                 checkpoint(writer, SQLITE_CHECKPOINT_PASSIVE);
 }
@@ -468,8 +492,8 @@ static void settle(Writer *writer) {
                 note_commit(writer, 0, 0, true);
 
         /* A log that grew, behind a reader or while space was given back, is cut when nobody waits for it. */
-        if (wal_bytes(writer->opening->path) > writer->retention.n_wal_bytes_max)
-                checkpoint(writer, SQLITE_CHECKPOINT_TRUNCATE);
+        if (writer->is_gate_closed || wal_bytes(writer->opening->path) > writer->retention.n_wal_bytes_max)
+                begin_log_anew(writer, SQLITE_CHECKPOINT_TRUNCATE);
         release_memory(writer);
         note_size(writer);
         writer->is_settled = is_writable(writer);
@@ -510,8 +534,8 @@ static void *on_start(void *userdata) {
 
 /* --- life ---------------------------------------------------------------------------------------- */
 
-int writer_init(Writer *writer, Queue *queue, Opening *opening, const Limits *limits) {
-        *writer = (Writer){ .queue = queue, .opening = opening, .retention.limits = *limits };
+int writer_init(Writer *writer, Queue *queue, Gate *gate, Opening *opening, const Limits *limits) {
+        *writer = (Writer){ .queue = queue, .gate = gate, .opening = opening, .retention.limits = *limits };
         pthread_mutex_init(&writer->mutex, NULL);
         writer->is_initialised = true;
 

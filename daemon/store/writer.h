@@ -12,6 +12,7 @@
 
 #include "store/catalog.h"
 #include "store/database.h"
+#include "store/gate.h"
 #include "store/opening.h"
 #include "store/queue.h"
 #include "store/retention.h"
@@ -19,11 +20,14 @@
 
 typedef struct Writer {
         Queue *queue;      /* borrowed */
+        Gate *gate;        /* borrowed */
         Opening *opening;  /* borrowed */
         Database database; /* without a connection until it could be opened */
         uint64_t next_opening_ns; /* CLOCK_BOOTTIME */
         Catalog *catalog;
         Retention retention;
+        bool is_gate_closed;    /* by us, until the log has begun anew */
+        int n_wal_pages_waited; /* the log had so many when it last waited in vain; 0: since it has begun */
         bool is_settled, has_more_to_remove, has_more_to_index;
         char failure[160]; /* the last, in words */
         uint64_t next_removal_ns, next_indexing_ns; /* CLOCK_BOOTTIME */
@@ -38,7 +42,7 @@ typedef struct Writer {
 } Writer;
 
 /* Must not be moved in memory afterwards. 0 or -ENOMEM. */
-int writer_init(Writer *writer, Queue *queue, Opening *opening, const Limits *limits);
+int writer_init(Writer *writer, Queue *queue, Gate *gate, Opening *opening, const Limits *limits);
 /* As opening_open(). A writer that is started without a database tries again by itself, and fails all rows until then. */
 int writer_open(Writer *writer, char **ret_note);
 int writer_start(Writer *writer);

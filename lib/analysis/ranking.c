@@ -8,6 +8,16 @@
 #include "analysis/statistics.h"
 #include "util/scoped.h"
 
+#define DRAWS 5000000U /* so many in all, within the limits of resamples */
+#define RESAMPLES_MIN 100U
+#define RESAMPLES_MAX 2000U
+
+unsigned ranking_resamples(size_t n_values) {
+        size_t n = DRAWS / (n_values + 1);
+
+        return n < RESAMPLES_MIN ? RESAMPLES_MIN : n > RESAMPLES_MAX ? RESAMPLES_MAX : (unsigned)n;
+}
+
 /* splitmix64: small, seeded with anything, good enough to draw with. */
 static uint64_t draw(uint64_t *state) {
         uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));

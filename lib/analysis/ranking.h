@@ -32,5 +32,8 @@ typedef struct RankingConfig {
         uint64_t seed;
 } RankingConfig;
 
+/* As many as a question has time for that is about so many values in all: 100 to 2000. */
+unsigned ranking_resamples(size_t n_values);
+
 /* Orders the alternatives, the best first. 0 or -ENOMEM. */
 int ranking_make(Alternative *alternatives, size_t n, const RankingConfig *config);

@@ -23,6 +23,16 @@ uint64_t clock_monotonic_ns(void) {
         return clock_read_ns(CLOCK_MONOTONIC);
 }
 
+struct timespec clock_monotonic_after(uint64_t wait_ns) {
+        uint64_t now_ns = clock_monotonic_ns();
+        uint64_t ns = now_ns % NS_PER_S + wait_ns % NS_PER_S;
+
+        return (struct timespec){
+                .tv_sec = (time_t)(now_ns / NS_PER_S + wait_ns / NS_PER_S + ns / NS_PER_S),
+                .tv_nsec = (long)(ns % NS_PER_S),
+        };
+}
+
 uint64_t clock_process_cpu_ns(void) {
         return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }

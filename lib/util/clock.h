@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define NS_PER_S UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)
@@ -17,6 +18,8 @@
 uint64_t clock_boottime_ns(void);
 uint64_t clock_realtime_ns(void);
 uint64_t clock_monotonic_ns(void); /* for the service manager only */
+/* A moment of CLOCK_MONOTONIC, for pthread_cond_timedwait(). */
+struct timespec clock_monotonic_after(uint64_t wait_ns);
 /* CPU time of this process / this thread. */
 uint64_t clock_process_cpu_ns(void);
 uint64_t clock_thread_cpu_ns(void);

@@ -48,6 +48,15 @@ int file_read_at(int dir_fd, const char *path, size_t n_max, char **ret, size_t 
         return 0;
 }
 
+DIR *file_open_list(int dir_fd, const char *path) {
+        scoped(closep) int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+
+        if (list)
+                (void)TAKE_FD(fd); /* the list's now */
+        return list;
+}
+
 int file_write_all(int fd, const void *bytes, size_t n) {
         const char *p = bytes;
 

@@ -7,6 +7,7 @@
  * they read a captured tree as well as the machine.
  */
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,6 +17,13 @@
 /* Reads a whole small file relative to dir_fd; *ret is NUL-terminated, caller frees.
  * -EFBIG beyond n_max bytes, else a negative errno. ret_n may be NULL. Waits for nobody to write into a FIFO. */
 int file_read_at(int dir_fd, const char *path, size_t n_max, char **ret, size_t *ret_n);
+
+/* A directory relative to dir_fd, to be listed. NULL with errno set. Caller closes it. */
+DIR *file_open_list(int dir_fd, const char *path);
+static inline void closedirp(DIR **list) {
+        if (*list)
+                closedir(*list);
+}
 
 /* Writes all of it, or fails with a negative errno (EINTR and short writes are handled). */
 int file_write_all(int fd, const void *bytes, size_t n);

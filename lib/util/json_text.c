@@ -117,17 +117,6 @@ bool json_text_equals(JsonText a, JsonText b) {
         return a.n == b.n && (a.n == 0 || memcmp(a.text, b.text, a.n) == 0);
 }
 
-JsonText json_text_find(JsonText object, const char *key) {
-        size_t n = strlen(key);
-        JsonWalk walk = json_walk(object);
-        JsonText name = {}, value;
-
-        while (walk.is_object && json_walk_next(&walk, &name, &value))
-                if (name.n == n + 2 && memcmp(name.text + 1, key, n) == 0)
-                        return value;
-        return (JsonText){};
-}
-
 JsonKind json_text_kind(JsonText text) {
         if (!text.text || text.n == 0)
                 return JSON_KIND_NONE;
@@ -290,6 +279,24 @@ bool json_text_is_string(JsonText text, const char *plain, size_t n) {
                 plain += k;
         }
         return plain == plain_end;
+}
+
+/* Most keys are spelt as they are; an escape is longer than what it says. */
+static bool is_key(JsonText name, const char *key, size_t n) {
+        if (name.n == n + 2)
+                return memcmp(name.text + 1, key, n) == 0 && !memchr(key, '\\', n);
+        return name.n > n + 2 && json_text_is_string(name, key, n);
+}
+
+JsonText json_text_find(JsonText object, const char *key) {
+        size_t n = strlen(key);
+        JsonWalk walk = json_walk(object);
+        JsonText name = {}, value;
+
+        while (walk.is_object && json_walk_next(&walk, &name, &value))
+                if (is_key(name, key, n))
+                        return value;
+        return (JsonText){};
 }
 
 void json_text_say(JsonText text, Buffer *out) {

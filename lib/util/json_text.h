@@ -33,7 +33,7 @@ JsonWalk json_walk(JsonText text);
 bool json_walk_next(JsonWalk *walk, JsonText *ret_key, JsonText *ret_value);
 
 bool json_text_equals(JsonText a, JsonText b);
-/* The member of an object whose key, which needs no escapes, is that. text is NULL when there is none. */
+/* The member of an object whose key says that. text is NULL when there is none. */
 JsonText json_text_find(JsonText object, const char *key);
 /* True for "…" that says the same as `plain`, of n bytes. */
 bool json_text_is_string(JsonText text, const char *plain, size_t n);

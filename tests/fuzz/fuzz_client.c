@@ -24,14 +24,14 @@ static void try_output(const uint8_t *data, size_t size) {
         scoped(capture_deinit) Capture capture = {};
         scoped(arena_deinit) Arena arena = {};
         const Value *documents[CAPTURE_DOCUMENTS_MAX];
-        JsonError error;
+        CaptureLoss loss;
         size_t n;
 
         capture_add(&capture, data, size);
         if (arena_init(&arena, json_arena_size(capture.text.n)) < 0)
                 abort();
 
-        assert(capture_find(&capture, &arena, documents, &n, &error) == 0);
+        assert(capture_find(&capture, &arena, documents, &n, &loss) == 0);
         for (size_t i = 0; i < n; i++)
                 assert(value_get(documents[i], "@result"));
 }

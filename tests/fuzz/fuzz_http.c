@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         scoped(freep) char *text = strndup((const char *)data, size);
         char *rest = text, *question, *accept;
 
-        if (!text || reader_new(&reader, "/nonexistent/perfd.db", NS_PER_S) < 0)
+        if (!text || reader_new(&reader, "/nonexistent/perfd.db", NULL, NS_PER_S) < 0)
                 return 0;
 
         fixture_fill(&snapshot, &snapshot_size);

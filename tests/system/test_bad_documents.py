@@ -51,9 +51,35 @@ CASES = (
     ("200 levels", with_result(nested(200)), "nested deeper than 32"),
     ("a million levels", with_result("[" * 1000000), "nested deeper than 32 levels: make it flatter"),
     ("10,000 keys", json.dumps({**GOOD, "@result": {f"k{i}": i for i in range(10000)}}), ":1: has more than 4096 keys in all"),
-    ("a long string", with_result(json.dumps("x" * 65537)), ":1: @result.x: has 65537 bytes, more than the 65536 that a string may have"),
+    ("a long string", with_result(json.dumps("x" * 65537)),
+     ":1: @result.x: has 65537 bytes, more than the 65536 that a string may have: shorten or split it"),
     ("10 MB", json.dumps({**GOOD, "log": ["x" * 60000] * 170}), ":1: takes 10"),
-    ("an unpaired surrogate", with_result('"\\ud800"'), ":1:"),
+    ("half a surrogate pair", with_result('"\\ud800"'), ":1:76: invalid Unicode '\\uD800' near '\"\\ud800\"': it is half a character"),
+    ("no digit before the point", with_result(".5"), "a number begins with a digit, as in 0.5"),
+    ("a plus", with_result("+1"), "a number begins with a digit or -"),
+    ("a leading zero", with_result("01"), "a number has no leading zeros"),
+    ("Python's words", with_result("True"), "invalid token near 'True': JSON writes true"),
+    ("Python's repr", "{'name': 'M'}", "JSON has \"double quotes\", as Python's json.dumps() writes them"),
+    ("a lower nan", with_result("nan"), "JSON has no such number, print null instead"),
+    ("a stray backslash", with_result(r'"C:\x"'), "write a backslash as two"),
+    ("a control character", with_result('"\x1b[2J"'), "control character 0x1b near '\"': write it as an escape such as \\n or \\u001b"),
+    ("a comma too many", with_result("[1,]"), "unexpected token near ']': remove the comma before it"),
+    ("a comma too few", '{"name": "M" "component": "c"}', "a comma is missing before it"),
+    ("cut off", with_result("1")[:-2], "the text is cut off"),
+    ("cut off in a string", '{"name": "M', "the text is cut off"),
+    ("a byte order mark", "\ufeff" + with_result("1"), ":1:1: begins with a byte order mark: save it as UTF-8 without one"),
+    ("text behind it", with_result("1") + " done", "invalid token near 'done'"),
+    ("an empty key", with_result('{"": 1}'), ":1: @result.x: member 1 has an empty key: give it a name"),
+    ("a long key", with_result('{"%s": 1}' % ("k" * 257)), ":1: @result.x: the key of member 1 is longer than 256 bytes: shorten it"),
+    ("an escape in a name", '{"name": "M\\u001b[2J", "component": "c", "@parameters": {}, "@result": {"x": 1}}', ":1: name: 'M\\x1b[2J' must be"),
+    ("a name from right to left", '{"name": "M", "component": "c", "framework": "\u202ed", "@parameters": {}, "@result": {"x": 1}}',
+     ":1: framework: '\\u{202e}d' differs from component 'c'"),
+    ("a name that is null", '{"name": null, "component": "c", "@parameters": {}, "@result": {"x": 1}}', ":1: name: is null, must be a string"),
+    ("an empty name", '{"name": "", "component": "c", "@parameters": {}, "@result": {"x": 1}}', ":1: name: '' must be 1 to 128"),
+    ("an empty component", '{"name": "M", "component": "", "@parameters": {}, "@result": {"x": 1}}', ":1: component: must have 1 to 256 bytes"),
+    ("a long component", json.dumps({**GOOD, "component": "c" * 257}), ":1: component: must have 1 to 256 bytes"),
+    ("a long name", json.dumps({**GOOD, "name": "n" * 129}), "must be 1 to 128 letters"),
+    ("a NUL behind it", with_result("1") + "\0", ":1:72:"),
 )
 
 
@@ -72,6 +98,24 @@ class Words(harness.TestCase):
                 self.assertLess(len(line), 600)
         self.assertEqual(daemon.get("/api/v1/results").json["results"], [])
         self.assertEqual(daemon.perfctl("submit", "-", stdin=json.dumps(GOOD)).returncode, 0)
+
+    def test_hostile_keys_and_numbers_at_the_edge_are_data(self):
+        daemon = self.daemon()
+        result = {"'; DROP TABLE result; --": 1, "../../etc/passwd": 2, "__proto__": {"constructor": 1}, "a": 1, "A": 2, "x\x1b[2J": "\x1b[31m",
+                  "\u202e": 5e-324, "zero": -0.0, "big": 1.7976931348623157e308, "max": 2**63 - 1, "min": -2**63, "\U0001f600": "\x7f\x85"}
+        text = json.dumps({**GOOD, "version": "1\x1b[2J\n\u202e", "component": "c\x1b[2J", "@result": result}).replace(", ", ",\r\n")
+        self.assertEqual(daemon.perfctl("submit", "-", stdin=text).returncode, 0)
+        row = daemon.get("/api/v1/results").json["results"][0]
+        self.assertEqual(row["document"]["@result"], result)
+        self.assertEqual(math.copysign(1, row["document"]["@result"]["zero"]), -1)
+        for words in (("list",), ("show", "PiMatmul"), ("show", "PiMatmul", "--json"),
+                      ("query", "PiMatmul", "--group-by", "component,version"),
+                      ("query", "PiMatmul", "--stat", "median:\u202e"), ("query", "PiMatmul", "--where", "'; DROP TABLE result; --=1")):
+            done = daemon.perfctl("indicator", *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for c in "\x1b\u202e\x85\x7f":
+                self.assertNotIn(c, done.stdout + done.stderr, words)
+        self.assertEqual(len(daemon.get("/api/v1/results").json["results"]), 1)
 
     def test_bytes_that_are_no_utf8_are_named(self):
         daemon = self.daemon()
@@ -95,6 +139,46 @@ class Words(harness.TestCase):
         row = daemon.get("/api/v1/results").json["results"][0]
         self.assertEqual(row["document"], document)
         self.assertIsNone(row["score"])
+
+
+class Printed(harness.TestCase):
+    """By a script that perfctl runs: it passes what is printed through, and says why it is no indicator."""
+
+    CASES = (
+        ("NaN", with_result("NaN"), "output:2:71: invalid token near 'NaN': JSON has no such number, print null instead"),
+        ("beyond 64 bits", with_result(2**64), "an integer beyond 64 bits"),
+        ("cut off", with_result(1)[:-1], "output:"),
+        ("a key that is there twice", with_result('1, "x": 2'), "rename or remove one of the two"),
+        ("200 levels", with_result(nested(200)), "nested deeper than 32 levels"),
+        ("a hostile name", '{"name": "../x", "component": "c", "@parameters": {}, "@result": {"x": 1}}', "name: '../x' must be 1 to 128"),
+        ("a collision", '{"name": "M", "component": "c", "@parameters": {"x": 1}, "@result": {"x": 1}}', "@result.x: collision"),
+        ("too much", "x" * 2000000 + "\n" + json.dumps(GOOD), "the output is longer than 1024 KiB"),
+    )
+
+    def test_what_was_meant_as_an_indicator_is_not_lost_without_a_word(self):
+        daemon = self.daemon()
+        path = self.temporary_directory() / "printed"
+        for what, text, words in self.CASES:
+            with self.subTest(what):
+                path.write_text(f"begin\n{text}\n")
+                done = daemon.perfctl("run", "--", "cat", path)
+                self.assertEqual((done.returncode, done.stdout), (0, f"begin\n{text}\n"))
+                self.assertIn("submitted: ", done.stderr)
+                self.assertIn(words, done.stderr)
+        self.assertEqual(daemon.get("/api/v1/results").json["results"], [])
+
+    def test_what_was_not_is_passed_over_in_silence(self):
+        daemon = self.daemon()
+        for text in ("not json", "{'loss': 0.5}", "{", "[" * 100000, '{"level": "info"}', "x" * 2000000):
+            done = daemon.perfctl("run", "--", "sh", "-c", "cat", stdin=text)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, text, ""), text[:30])
+
+    def test_of_a_failed_run_too(self):
+        daemon = self.daemon()
+        done = daemon.perfctl("run", "--", "sh", "-c", "cat; exit 3",
+                              stdin='{"name": "../x", "component": "c", "@parameters": {}, "@result": {"x": 1}}')
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("An indicator in the output was not submitted: name: '../x' must be 1 to 128", done.stderr)
 
 
 class Wire(harness.TestCase):

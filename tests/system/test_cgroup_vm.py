@@ -1,5 +1,6 @@
 """Jobs' own numbers with every controller: in version 2 of control groups, in version 1, and with both. See vm_jobs."""
 
+import json
 import re
 import unittest
 
@@ -128,6 +129,43 @@ class Unified(Everywhere, unittest.TestCase):
         # All is told, but a limit that nobody set; systemd switches the cpu controller on for who has one.
         absent = {a["key"] for a in shown["absent"] if a["scope"] == "job"}
         self.assertEqual(absent - {"job_cpu_throttled_seconds", "job_cpu_throttled_ratio"}, {"job_memory_limit_bytes"})
+
+    def spec(self, memory, *script, cpu="2", batch_size=1):
+        """Runs it out of the root of all groups; what was printed, and its exit status."""
+        lines = "".join(f"  {line}\n" for line in ("#!/bin/sh", *script))
+        file = f"/tmp/spec{next(self.NUMBERS)}.yaml"
+        requests = f"{{requests: {{cpu: {cpu}, memory: {memory}}}}}"
+        done = self.machine.sh(f"cat >{file} <<'END'\nidentifier: limited\nbatch_size: {batch_size}\nrun: {requests}\nscript: |\n{lines}"
+                               f"END\necho $BASHPID >{ROOT_GROUP}/cgroup.procs; exec perfctl run --spec {file} 2>&1")
+        return done.stdout, done.returncode
+
+    def test_a_specification_has_the_limits_it_requests(self):
+        """Both controllers: systemd switches the one for CPU time on for who says that he needs it."""
+        group = f"{ROOT_GROUP}$(sed -n s/^0:://p /proc/self/cgroup)"
+        printed, status = self.spec("64Mi", f"cat {group}/cpu.max {group}/memory.max", f"cat {group}/memory.swap.max || echo 0",
+                                    cpu="500m")
+        self.assertEqual(status, 0, printed)
+        self.assertIn(f"50000 100000\n{64 * MIB}\n", printed)
+        self.assertNotIn("Running without", printed)
+
+    def test_a_specification_that_needs_more_memory_is_killed_and_says_so(self):
+        printed, status = self.spec("64Mi", "echo begins >&2", "exec work eat 200", batch_size=2)
+        self.assertEqual(status, 137, printed)
+        self.assertEqual(printed.count("begins"), 2, printed)
+        self.assertEqual(printed.count(f"The kernel killed 1 of the command's processes: it needed more memory than its limit of "
+                                       f"{64 * MIB} bytes"), 2, printed)
+        self.assertIn("2 runs, 2 failed", printed)
+        answer = self.machine.run("exec 4<>/dev/tcp/127.0.0.1/9847 && "
+                                  "printf 'GET /api/v1/indicators/limited/results HTTP/1.0\\r\\n\\r\\n' >&4 && cat <&4")
+        results = json.loads(answer.partition("\n\n")[2])["results"]
+        self.assertEqual([result["exit_status"] for result in results], [137, 137])
+        self.assertEqual([result["run"]["oom_kills"] for result in results], [1, 1])
+
+    def test_a_shell_that_loses_a_child_to_the_limit_says_so_as_well(self):
+        printed, status = self.spec("64Mi", "work eat 200", "echo it ended with $?")
+        self.assertEqual(status, 0, printed)
+        self.assertIn("it ended with 137", printed)
+        self.assertIn("The kernel killed 1 of the command's processes", printed)
 
     def test_perfctl_run_in_a_delegated_service_has_the_services_limits(self):
         self.machine.run("systemd-run --quiet --pipe --wait --unit=delegated -p Delegate=yes -p MemoryMax=64M -p CPUQuota=150% "

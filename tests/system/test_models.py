@@ -100,6 +100,10 @@ class Files(WithModels):
         good = check()
         self.assertEqual(good.returncode, 0, good.stderr)
         self.assertIn("1 models of indicators", good.stderr)
+        config.write_text(f"[indicators]\ndirectory = {directory}/not\n")
+        self.assertIn(f"There is no {directory}/not, the directory of models", check().stderr)
+        config.write_text(f"[indicators]\ndirectory = {directory}\n")
+        self.assertNotIn("There is no", check().stderr)
         (directory / "b.yaml").write_text("name: [\n")
         bad = check()
         self.assertEqual(bad.returncode, 6)
@@ -333,6 +337,23 @@ class OfUsers(WithModels):
         self.assertIn("you have 64 models registered", reply.message)
 
 
+    def test_a_users_models_are_held_in_memory_up_to_a_limit(self):
+        self.start()
+        help_text = {f"r{i}": {"help": "h" * 1000} for i in range(200)}
+
+        def fill(client):
+            for i in range(5):
+                self.assert_status(self.register(client, {"name": f"N{i}", "results": help_text}), "OK")
+            reply = self.register(client, {"name": "one_more", "results": help_text})
+            self.assert_status(self.register(client, {"name": "N0", "results": help_text, "help": "in place of one's own"}), "OK")
+            self.assert_status(self.register(client, {"name": "N0", "results": {"x": "int"}}), "OK")
+            self.assert_status(self.register(client, {"name": "one_more", "results": help_text}), "OK")
+            return reply
+        reply = self.as_nobody(fill)
+        self.assert_status(reply, "QUOTA")
+        self.assertRegex(reply.message, r"your models would have 1\d{6} bytes as JSON, which may be up to 1048576")
+
+
 class Perfctl(WithModels):
     def test_register_says_what_it_did(self):
         self.start()
@@ -422,6 +443,19 @@ class Perfctl(WithModels):
         self.assertEqual(len(list(database.execute(f"PRAGMA table_info({quoted})"))), 6 + 7)
         with self.assertRaises(sqlite3.IntegrityError):
             database.execute(f"INSERT INTO {quoted} (\"@id\", \"@time_ms\", \"@component\", mixed) VALUES ('1', 1, 'c', 'b')")
+
+    def test_help_of_the_group_lists_its_commands_and_options_stand_in_a_column(self):
+        for words in (("indicator", "--help"), ("help", "indicator")):
+            done = subprocess.run([harness.PERFCTL, *words], capture_output=True, text=True)
+            named = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("  indicator ")]
+            self.assertEqual(named, ["list", "show", "query", "rank", "batch", "models", "schema", "register"])
+        alone = subprocess.run([harness.PERFCTL, "indicator"], capture_output=True, text=True)
+        self.assertIn("'perfctl indicator --help' shows", alone.stderr)
+        text = subprocess.run([harness.PERFCTL, "indicator", "rank", "--help"], capture_output=True, text=True).stdout
+        options = [line for line in text.splitlines() if line.startswith(("  -", "      --"))]
+        self.assertGreater(len(options), 8)
+        for line in options:
+            self.assertTrue(line[28] == " " and line[29] != " ", line)
 
     def test_another_format_is_wrong_usage(self):
         done = subprocess.run([harness.PERFCTL, "indicator", "schema", "--format", "xml"], capture_output=True, text=True)

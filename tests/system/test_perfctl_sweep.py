@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 
-from harness import PERFCTL, TIMEOUT_S, TestCase, wait_for
+from harness import PERFCTL, TIMEOUT_S, TestCase, import_peer, wait_for
 
 HOSTILE = ["it's", 'say "hi" $(touch pwned) `touch pwned`', "../../up", "a b\n* ~ \\", "-n", "", "ä 😀", "{y}", "#"]
 
@@ -122,10 +122,7 @@ class Points(SweepTestCase):
         self.assertIn("Cannot read sweep.yaml: No such file", self.sweep(status=1))
 
     def test_the_tree_is_read_by_others_as_it_was_meant(self):
-        try:
-            import yaml
-        except ImportError:
-            self.skipTest("Python's yaml is not there")
+        yaml = import_peer("yaml")
         settings = {"s": HOSTILE, "n": [1, 0.5, 1e300], "yes": [True, None]}
         self.write(command="exec true", settings=settings)
         self.sweep("--no-perfd")
@@ -208,13 +205,30 @@ class Interrupted(SweepTestCase):
         self.assertIsNone(self.read("001__a=1", "exit_code"))
 
     def test_points_end_with_a_sweep_that_is_killed(self):
-        self.write(command="echo $$ > pid; exec sleep 1000; : {a}", settings={"a": 1})
-        process = self.start("--no-perfd")
-        file = self.directory / "pid"
-        pid = int(wait_for(lambda: file.exists() and file.read_text().strip(), "the point to begin"))
-        process.kill()
-        process.communicate(timeout=TIMEOUT_S)
-        wait_for(lambda: not os.path.exists(f"/proc/{pid}") or "State:\tZ" in open(f"/proc/{pid}/status").read(), "the point to end")
+        """With all that they started, and before the next one can begin."""
+        for options in ((), ("--no-perfd",)):
+            with self.subTest(options):
+                file = self.directory / "pid"
+                file.unlink(missing_ok=True)
+                self.write(command="sleep 1000 & echo $! > pid.new && mv pid.new pid; wait; : {a}", settings={"a": 1})
+                process = self.start(*options)
+                pid = int(wait_for(lambda: file.exists() and file.read_text(), "the point to begin"))
+                process.kill()
+                process.communicate(timeout=TIMEOUT_S)
+                wait_for(lambda: not os.path.exists(f"/proc/{pid}") or "State:\tZ" in open(f"/proc/{pid}/status").read(),
+                         "what the point started to end")
+                self.assertIsNone(self.read("001__a=1", "exit_code"))
+                self.write(command="exit 0; : {a}", settings={"a": 1})
+                wait_for(lambda: self.start(*options).wait(TIMEOUT_S) == 0, "the next sweep")
+                self.assertEqual(self.read("001__a=1", "exit_code"), "0\n")
+                (self.directory / "out/001__a=1/exit_code").unlink()
+
+    def test_what_outlives_a_point_is_left_alone(self):
+        self.write(command="setsid -f sh -c 'until [ -e go ]; do sleep 0.01; done; echo > lived'; "
+                           "(until [ -e go ]; do sleep 0.01; done; echo > lived2) & : {a}", settings={"a": 1})
+        self.sweep("--no-perfd")
+        (self.directory / "go").touch()
+        wait_for(lambda: (self.directory / "lived").exists() and (self.directory / "lived2").exists(), "what went on")
 
     def test_two_sweeps_do_not_share_a_directory(self):
         self.write(command="echo > began; read x < fifo; : {a}", settings={"a": 1})

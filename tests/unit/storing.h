@@ -50,7 +50,7 @@ static inline void place_open_with(Place *place, const StoreConfig *config) {
 
         assert_int_equal(store_open(&place->store, config, &note), 0);
         assert_null(note);
-        assert_int_equal(reader_new(&place->reader, store_path(place->store), 10 * NS_PER_S), 0);
+        assert_int_equal(reader_new(&place->reader, store_path(place->store), store_gate(place->store), 10 * NS_PER_S), 0);
 }
 
 static inline void place_open(Place *place) {

@@ -13,7 +13,7 @@ typedef struct Found {
         Arena arena;
         const Value *documents[CAPTURE_DOCUMENTS_MAX];
         size_t n;
-        JsonError error;
+        CaptureLoss loss;
 } Found;
 
 static int set_up(void **state) {
@@ -36,7 +36,7 @@ static void find(Found *f, const char *output) {
         f->capture = (Capture){};
         capture_add(&f->capture, output, strlen(output));
         assert_int_equal(arena_init(&f->arena, json_arena_size(f->capture.text.n)), 0);
-        assert_int_equal(capture_find(&f->capture, &f->arena, f->documents, &f->n, &f->error), 0);
+        assert_int_equal(capture_find(&f->capture, &f->arena, f->documents, &f->n, &f->loss), 0);
 }
 
 static void output_that_is_one_document_is_found(void **state) {
@@ -72,7 +72,7 @@ static void a_document_in_the_middle_of_a_line_is_none(void **state) {
 
         find(f, "result: {\"@result\":{}}\n");
         assert_int_equal(f->n, 0);
-        assert_int_equal(f->error.line, 0);
+        assert_int_equal(f->loss.error.line, 0);
 }
 
 static void a_broken_document_is_named_by_its_line(void **state) {
@@ -80,7 +80,24 @@ static void a_broken_document_is_named_by_its_line(void **state) {
 
         find(f, "begin\n{\"@result\": {\"rate\": nan}}\n");
         assert_int_equal(f->n, 0);
-        assert_int_equal(f->error.line, 2);
+        assert_int_equal(f->loss.error.line, 2);
+        assert_true(f->loss.names_result);
+        assert_non_null(strstr(f->loss.error.text, "print null instead"));
+}
+
+static void what_was_meant_as_an_indicator_is_told_from_other_text(void **state) {
+        Found *f = *state;
+
+        find(f, "{'loss': 0.5}\n{\"@parameters\": {},\n \"@result\": {\"rate\": 1e999}}\n{'loss': 0.4}\n{\"@result\":{\"a\":1}}\n");
+        assert_int_equal(f->n, 1);
+        assert_true(f->loss.names_result);
+        assert_int_equal(f->loss.error.line, 3);
+        find(f, "{'loss': 0.5}\n\"@result\"\n{\"@result\":{\"a\":1}}\n");
+        assert_int_equal(f->n, 1);
+        assert_true(f->loss.names_result); /* it may well be */
+        find(f, "{'loss': 0.5}\n{\"@result\":{\"a\":1}}\n");
+        assert_int_equal(f->loss.error.line, 1);
+        assert_false(f->loss.names_result);
 }
 
 static void nothing_printed_is_nothing_found(void **state) {
@@ -88,7 +105,7 @@ static void nothing_printed_is_nothing_found(void **state) {
 
         find(f, "");
         assert_int_equal(f->n, 0);
-        assert_int_equal(f->error.line, 0);
+        assert_int_equal(f->loss.error.line, 0);
 }
 
 static void output_beyond_the_limit_is_forgotten(void **state) {
@@ -104,6 +121,15 @@ static void output_beyond_the_limit_is_forgotten(void **state) {
         capture_add(&f->capture, "x", 1);
         assert_true(f->capture.is_too_long);
         assert_null(f->capture.text.text);
+        assert_false(f->capture.names_result);
+
+        capture_add(&f->capture, "{\"@param\": {}, \"\"@res", 21);
+        capture_add(&f->capture, "ul", 2);
+        assert_false(f->capture.names_result);
+        capture_add(&f->capture, "t\": {}}", 7);
+        assert_true(f->capture.names_result);
+        capture_clear(&f->capture);
+        assert_false(f->capture.names_result);
 }
 
 /* Each of the braces could be the beginning of a document as long as the rest. */
@@ -115,7 +141,7 @@ static void text_that_is_nearly_json_does_not_take_for_ever(void **state) {
                 capture_add(&f->capture, "{\"a\":\n", 6);
 
         assert_int_equal(arena_init(&f->arena, json_arena_size(f->capture.text.n)), 0);
-        assert_int_equal(capture_find(&f->capture, &f->arena, f->documents, &f->n, &f->error), 0);
+        assert_int_equal(capture_find(&f->capture, &f->arena, f->documents, &f->n, &f->loss), 0);
         assert_int_equal(f->n, 0);
 }
 
@@ -125,8 +151,9 @@ static void only_so_many_documents_are_taken(void **state) {
         for (size_t i = 0; i < CAPTURE_DOCUMENTS_MAX + 10; i++)
                 capture_add(&f->capture, "{\"@result\":{}}\n", 15);
         assert_int_equal(arena_init(&f->arena, json_arena_size(f->capture.text.n)), 0);
-        assert_int_equal(capture_find(&f->capture, &f->arena, f->documents, &f->n, &f->error), 0);
+        assert_int_equal(capture_find(&f->capture, &f->arena, f->documents, &f->n, &f->loss), 0);
         assert_int_equal(f->n, CAPTURE_DOCUMENTS_MAX);
+        assert_true(f->loss.is_cut);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -138,6 +165,7 @@ int main(void) {
                 TEST(what_follows_on_the_same_line_is_no_matter),
                 TEST(a_document_in_the_middle_of_a_line_is_none),
                 TEST(a_broken_document_is_named_by_its_line),
+                TEST(what_was_meant_as_an_indicator_is_told_from_other_text),
                 TEST(nothing_printed_is_nothing_found),
                 TEST(output_beyond_the_limit_is_forgotten),
                 TEST(text_that_is_nearly_json_does_not_take_for_ever),

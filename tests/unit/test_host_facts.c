@@ -9,6 +9,7 @@
 
 #include "client/host_facts.h"
 #include "tests/unit/tree.h"
+#include "util/buffer.h"
 
 static void read_root(const char *root, HostFacts *ret) {
         scoped(closep) int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -40,6 +41,82 @@ static void a_thread_that_is_offline_does_not_count_but_its_core_does(void **sta
         assert_int_equal(facts.cpu.sockets, 2);
         assert_int_equal(facts.cpu.smt, 1);
         assert_int_equal(facts.n_numa_nodes, 2);
+}
+
+/* Everything of a CPU that tells it from its neighbours. */
+static void make_cpu(const char *root, unsigned cpu, const char *threads, const char *package) {
+        char path[128];
+
+        (void)snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/cpu%u/topology", root, cpu);
+        assert_int_equal(file_make_dirs(path, 0700), 0);
+        (void)snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu);
+        tree_write(root, path, threads);
+        (void)snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%u/topology/core_siblings_list", cpu);
+        tree_write(root, path, package);
+}
+
+/* As a machine is that has SMT switched off at run time: its lists have a comma for each core. */
+static void a_long_list_of_cpus_is_read_to_its_end(void **state) {
+        scoped(buffer_deinit) Buffer low = {}, high = {}, online = {};
+        char root[64], one[16];
+        HostFacts facts;
+
+        (void)state;
+        for (unsigned cpu = 0; cpu < 1024; cpu += 2)
+                buffer_printf(cpu < 512 ? &low : &high, "%s%u", cpu % 512 > 0 ? "," : "", cpu);
+        buffer_printf(&online, "%s,%s\n", low.text, high.text);
+        tree_copy("host-x86", root);
+        tree_write(root, "sys/devices/system/cpu/online", online.text);
+        for (unsigned cpu = 0; cpu < 1024; cpu += 2) {
+                (void)snprintf(one, sizeof(one), "%u\n", cpu);
+                make_cpu(root, cpu, one, cpu < 512 ? low.text : high.text);
+        }
+        read_root(root, &facts);
+        tree_remove(root);
+        assert_int_equal(facts.cpu.threads, 512);
+        assert_int_equal(facts.cpu.cores, 512);
+        assert_int_equal(facts.cpu.sockets, 2);
+}
+
+/* Cores of two kinds, and the first CPU is offline: it has no directory of caches then. */
+static void a_machine_may_have_cores_of_two_kinds_and_no_first_one(void **state) {
+        const char *caches = "sys/devices/system/cpu/cpu0/cache", *moved = "sys/devices/system/cpu/cpu1/cache";
+        char root[64], from[128], to[128];
+        HostFacts facts;
+
+        (void)state;
+        tree_copy("host-x86", root);
+        tree_write(root, "sys/devices/system/cpu/online", "1-7\n");
+        make_cpu(root, 1, "1\n", "1-7\n");
+        make_cpu(root, 2, "2-3\n", "1-7\n");
+        make_cpu(root, 3, "2-3\n", "1-7\n");
+        for (unsigned cpu = 4; cpu < 8; cpu++) {
+                char one[16];
+
+                (void)snprintf(one, sizeof(one), "%u\n", cpu);
+                make_cpu(root, cpu, one, "1-7\n");
+        }
+        (void)snprintf(from, sizeof(from), "%s/%s", root, caches);
+        (void)snprintf(to, sizeof(to), "%s/%s", root, moved);
+        assert_int_equal(rename(from, to), 0);
+        read_root(root, &facts);
+        tree_remove(root);
+        assert_int_equal(facts.cpu.threads, 7);
+        assert_int_equal(facts.cpu.cores, 6);
+        assert_int_equal(facts.cpu.sockets, 1);
+        assert_int_equal(facts.cpu.l2_bytes, 2 << 20);
+}
+
+static void sockets_are_counted_whatever_their_numbers(void **state) {
+        CpuFacts facts;
+
+        (void)state;
+        cpu_facts_init(&facts);
+        cpuinfo_parse("processor : 0\nphysical id : 0\ncpu cores : 1\n\nprocessor : 1\nphysical id : 2\ncpu cores : 1\n\n"
+                      "processor : 2\nphysical id : 4\ncpu cores : 1\n\nprocessor : 3\nphysical id : 99999\ncpu cores : 1\n", &facts);
+        assert_int_equal(facts.threads, 4);
+        assert_int_equal(facts.sockets, 3);
+        assert_int_equal(facts.cores, 3);
 }
 
 static void caches_memory_and_governor_are_read(void **state) {
@@ -84,6 +161,8 @@ static void cards_of_both_lists_are_there_once(void **state) {
         assert_string_equal(facts.gpus[1].model, "NVIDIA A100 80GB PCIe");
         assert_string_equal(facts.gpus[2].pci_id, "");
         assert_string_equal(facts.gpus[2].driver, "nvidia");
+        assert_string_equal(facts.gpus[2].driver_version, "535.104.05");
+        assert_string_equal(facts.gpus[3].driver_version, ""); /* the kernel's own */
         assert_string_equal(facts.gpus[3].model, "AMD Instinct MI210");
         assert_string_equal(facts.gpus[3].driver, "amdgpu");
         assert_int_equal(facts.gpus[3].memory_bytes, 68702699520);
@@ -181,6 +260,7 @@ static void the_largest_machine_fits_its_arena(void **state) {
                 (void)strcpy(facts.gpus[i].pci_id, "10de:1db1");
                 (void)strcpy(facts.gpus[i].pci_address, "0000:3b:00.0");
                 (void)strcpy(facts.gpus[i].driver, "amdgpu");
+                memset(facts.gpus[i].driver_version, '9', sizeof(facts.gpus[i].driver_version) - 1);
                 (void)strcpy(facts.gpus[i].vendor, "amd");
         }
         assert_int_equal(arena_init(&arena, HOST_FACTS_ARENA_BYTES), 0);
@@ -205,7 +285,13 @@ static void a_version_is_what_a_link_leads_to(void **state) {
         assert_true(program_version(path, "python3", version));
         assert_string_equal(version, "3.11");
         assert_false(program_version(path, "gcc", version)); /* no link: its name does not say */
-        assert_false(program_version(path, "python3.11", version));
+        (void)strcpy(version, "");
+        assert_true(program_version(path, "python3.11", version)); /* its own name does */
+        assert_string_equal(version, "3.11");
+        (void)snprintf(file, sizeof(file), "%s/python3", directory);
+        (void)strcpy(version, "");
+        assert_true(program_version("", file, version));
+        assert_string_equal(version, "3.11");
         assert_false(program_version("", "python3", version));
         tree_remove(directory);
 }
@@ -214,6 +300,9 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(processors_are_told_by_model_and_number),
                 cmocka_unit_test(a_thread_that_is_offline_does_not_count_but_its_core_does),
+                cmocka_unit_test(a_long_list_of_cpus_is_read_to_its_end),
+                cmocka_unit_test(a_machine_may_have_cores_of_two_kinds_and_no_first_one),
+                cmocka_unit_test(sockets_are_counted_whatever_their_numbers),
                 cmocka_unit_test(caches_memory_and_governor_are_read),
                 cmocka_unit_test(governors_that_differ_are_mixed),
                 cmocka_unit_test(cards_of_both_lists_are_there_once),

@@ -37,6 +37,18 @@ static void members_are_found_whatever_lies_between(void **state) {
         assert_null(json_text_find((JsonText){}, "rate").text);
 }
 
+static void members_are_found_by_what_their_keys_say(void **state) {
+        JsonText object = text("{\"a\\\"b\":1,\"c\\\\n\":2,\"c\\n\":3,\"\\u00e9\":4,\"\xc3\xa9t\":5}");
+
+        (void)state;
+        assert_says(json_text_find(object, "a\"b"), "1");
+        assert_null(json_text_find(object, "a\\\"b").text);
+        assert_says(json_text_find(object, "c\\n"), "2");
+        assert_says(json_text_find(object, "c\n"), "3");
+        assert_says(json_text_find(object, "\xc3\xa9"), "4");
+        assert_says(json_text_find(object, "\xc3\xa9t"), "5");
+}
+
 static void strings_say_what_their_escapes_mean(void **state) {
         (void)state;
         assert_says(text("\"a\\n\\t\\\"\\\\\\/\\b\\u00e9\\ud83d\\ude00\""), "a\n\t\"\\/\b\xc3\xa9\xf0\x9f\x98\x80");
@@ -101,6 +113,7 @@ static void equal_objects_read_equal_when_sorted(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(members_are_found_whatever_lies_between),
+                cmocka_unit_test(members_are_found_by_what_their_keys_say),
                 cmocka_unit_test(strings_say_what_their_escapes_mean),
                 cmocka_unit_test(numbers_are_whole_only_when_they_are_written_so),
                 cmocka_unit_test(broken_text_ends_early),

@@ -39,19 +39,21 @@ static void other_limits_are_refused(void **state) {
 static void the_kernel_gets_them_and_what_is_missing_is_named(void **state) {
         char root[] = "/tmp/perfd-test-XXXXXX", command[64];
         scoped(closep) int fd = -1;
-        scoped(freep) char *cpu = NULL, *memory = NULL;
+        scoped(freep) char *cpu = NULL, *memory = NULL, *swap = NULL;
         const char *file = NULL;
 
         (void)state;
         assert_non_null(mkdtemp(root));
         fd = open(root, O_RDONLY | O_DIRECTORY);
-        (void)snprintf(command, sizeof(command), "touch %s/memory.max", root);
+        (void)snprintf(command, sizeof(command), "cd %s && touch memory.max memory.swap.max", root);
         assert_int_equal(system(command), 0);
 
         assert_int_equal(limits_write(&(Limits){ .cpus = 1.5, .memory_bytes = 1 << 30 }, fd, &file), -ENOENT);
         assert_string_equal(file, "cpu.max");
         assert_int_equal(file_read_at(fd, "memory.max", 64, &memory, NULL), 0);
         assert_string_equal(memory, "1073741824\n");
+        assert_int_equal(file_read_at(fd, "memory.swap.max", 64, &swap, NULL), 0);
+        assert_string_equal(swap, "0\n");
 
         (void)snprintf(command, sizeof(command), "touch %s/cpu.max", root);
         assert_int_equal(system(command), 0);
@@ -62,10 +64,18 @@ static void the_kernel_gets_them_and_what_is_missing_is_named(void **state) {
         assert_int_equal(system(command), 0);
 }
 
+static void processes_that_were_killed_for_memory_are_counted(void **state) {
+        (void)state;
+        assert_int_equal(limits_parse_kills("low 0\nhigh 0\nmax 33\noom 2\noom_kill 7\noom_group_kill 0\n"), 7);
+        assert_int_equal(limits_parse_kills("oom 2\noom_kill x\n"), 0);
+        assert_int_equal(limits_parse_kills(""), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(limits_are_quantities),
                 cmocka_unit_test(other_limits_are_refused),
+                cmocka_unit_test(processes_that_were_killed_for_memory_are_counted),
                 cmocka_unit_test(the_kernel_gets_them_and_what_is_missing_is_named),
         };
 

@@ -136,7 +136,7 @@ static void judge_fixture(const Models *models, const char *directory, const cha
 }
 
 /* Upstream's own outputs: only mini_batch, which upstream's models do not have either, is odd. */
-static void what_scripts_really_printed_keeps_to_the_models_but_for_mini_batch(void **state) {
+static void what_scripts_really_printed_keeps_to_the_models(void **state) {
         Fixture *f = *state;
         const char *shared = getenv("PERFD_FIXTURES");
         struct dirent *entry;
@@ -253,7 +253,9 @@ static void administrators_go_before_files_and_files_before_users(void **state) 
         assert_string_equal(models_find(&f->models, "A", "c")->model.properties[0].name, "admin");
         assert_false(models_is_in_force(&f->models, f->models.files.items[0]));
         assert_int_equal(f->models.registered.n, 1); /* the latter replaced the former */
-        assert_int_equal(models_count_of_user(&f->models, 7), 0);
+        assert_int_equal(models_of_user(&f->models, 7, NULL).n, 0);
+        assert_int_equal(models_of_user(&f->models, 0, NULL).n_bytes, strlen("{\"name\":\"A\",\"results\":{\"admin\":\"int\"}}"));
+        assert_int_equal(models_of_user(&f->models, 0, f->models.registered.items[0]).n_bytes, 0);
 }
 
 static void there_is_a_limit_to_registered_models(void **state) {
@@ -265,7 +267,7 @@ static void there_is_a_limit_to_registered_models(void **state) {
                 (void)snprintf(text, sizeof(text), "{name: m%u, results: {x: int}}", i);
                 add(f, text, i % 2 ? 7 : 8, false);
         }
-        assert_int_equal(models_count_of_user(&f->models, 7), MODELS_MAX / 2);
+        assert_int_equal(models_of_user(&f->models, 7, NULL).n, MODELS_MAX / 2);
         model = make("{name: one_more, results: {x: int}}");
         assert_int_equal(models_add_registered(&f->models, &model), MODELS_FULL);
         model_free(model);
@@ -293,7 +295,7 @@ static void answers_have_the_models_in_force_as_they_were_declared(void **state)
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(the_models_that_ship_are_good),
-                TEST(what_scripts_really_printed_keeps_to_the_models_but_for_mini_batch),
+                TEST(what_scripts_really_printed_keeps_to_the_models),
                 TEST(a_bad_file_is_named_with_its_place_and_leaves_the_others),
                 TEST(files_that_are_gone_take_their_models_with_them),
                 TEST(a_file_too_large_is_left_out),

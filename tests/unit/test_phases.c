@@ -14,7 +14,10 @@ typedef struct Fixture {
 } Fixture;
 
 static void put_begin(Fixture *fixture) {
-        assert_int_equal(store_put_job_begin(fixture->place.store, &fixture->job->info, fixture->job->begin_realtime_ms, "boot-1",
+        scoped(job_info_deinit) JobInfo info = {};
+
+        assert_int_equal(job_card_info(&fixture->job->info, &info), 0);
+        assert_int_equal(store_put_job_begin(fixture->place.store, &info, fixture->job->begin_realtime_ms, "boot-1",
                                              "progress", "meter", (StoreCookie){ 1, 0 }), 0);
         assert_int_equal(outcome_of(fixture->place.store, 1), STORE_DONE);
 }
@@ -222,7 +225,7 @@ static void a_store_that_cannot_be_read_is_told_of(void **state) {
         put_named(fixture, 0, "load");
         set_lasting(fixture, 1, "train");
         reader_free(fixture->place.reader);
-        assert_int_equal(reader_new(&fixture->place.reader, "/nonexistent/perfd.db", NS_PER_S), 0);
+        assert_int_equal(reader_new(&fixture->place.reader, "/nonexistent/perfd.db", NULL, NS_PER_S), 0);
 
         text = ask_job(fixture);
         assert_null(strstr(text, "\"load\""));

@@ -23,6 +23,9 @@ static int make_files(void **state) {
         tree_write(directory, "bench", "#!/bin/sh\n");
         tree_write(directory, "plain.py", "print(1)\n");
         tree_write(directory, "program", "\177ELF");
+        tree_write(directory, "python3", "#!/usr/bin/env bash\nexec python \"$@\"\n");
+        (void)snprintf(path, sizeof(path), "%s/python3", directory);
+        assert_int_equal(chmod(path, 0755), 0);
         (void)snprintf(path, sizeof(path), "%s/bench", directory);
         assert_int_equal(chmod(path, 0755), 0);
         return 0;
@@ -78,6 +81,39 @@ static void an_interpreter_runs_the_first_file_it_is_given(void **state) {
         assert_script(NULL, (const char *const[]){ "/bin/cat", "%plain.py", NULL });
 }
 
+/* Those of pyenv, for example: of them all scripts would have one digest. */
+static void an_interpreter_that_is_a_script_itself_is_not_what_is_run(void **state) {
+        (void)state;
+        assert_script("plain.py", (const char *const[]){ "python3", "%plain.py", NULL });
+        assert_script("plain.py", (const char *const[]){ "%python3", "-u", "%plain.py", NULL });
+        assert_script("python3", (const char *const[]){ "python3", "-c", "pass", NULL });
+}
+
+static void assert_interpreter(const char *first_line, const char *expected) {
+        char *command[] = { (char[]){ "bench" }, NULL };
+        Script script;
+
+        tree_write(directory, "bench", first_line);
+        assert_true(script_find(command, directory, &script));
+        assert_string_equal(script.interpreter, expected);
+}
+
+static void the_interpreter_is_what_the_first_line_names(void **state) {
+        char *command[] = { (char[]){ "python3" }, (char[128]){ 0 }, NULL };
+        Script script;
+
+        (void)state;
+        assert_interpreter("#!/opt/venv/bin/python3.12 -u\nx", "/opt/venv/bin/python3.12");
+        assert_interpreter("#! /usr/bin/env -S A=b python3 -u\n", "python3");
+        assert_interpreter("#!/usr/bin/env python3\r\n", "python3");
+        assert_interpreter("#!/usr/bin/env", "");
+        assert_interpreter("#!", "");
+        assert_interpreter("#!/bin/sh\n", "/bin/sh");
+        (void)snprintf(command[1], 128, "%s/plain.py", directory);
+        assert_true(script_find(command, directory, &script));
+        assert_string_equal(script.interpreter, "python3");
+}
+
 static void a_base_name_has_no_directory_and_no_ending(void **state) {
         char name[8];
 
@@ -94,6 +130,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_command_with_a_hash_bang_is_a_script),
                 cmocka_unit_test(an_interpreter_runs_the_first_file_it_is_given),
+                cmocka_unit_test(an_interpreter_that_is_a_script_itself_is_not_what_is_run),
+                cmocka_unit_test(the_interpreter_is_what_the_first_line_names),
                 cmocka_unit_test(a_base_name_has_no_directory_and_no_ending),
         };
 

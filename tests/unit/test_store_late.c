@@ -58,7 +58,7 @@ static void open_late(Place *place, const char *reason) {
         StoreStats stats;
 
         assert_int_equal(store_open(&place->store, &config, &note), 0);
-        assert_int_equal(reader_new(&place->reader, store_path(place->store), 10 * NS_PER_S), 0);
+        assert_int_equal(reader_new(&place->reader, store_path(place->store), store_gate(place->store), 10 * NS_PER_S), 0);
         assert_non_null(note);
         assert_non_null(strstr(note, store_path(place->store)));
         assert_non_null(strstr(note, reason));
@@ -206,11 +206,11 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         assert_int_equal(reader_job(place->reader, "checked", &row), 0);
         assert_int_equal(row.view.state, JOB_INTERRUPTED);
         assert_int_equal(row.view.end_realtime_ms, 99);
-        assert_non_null(strstr(row.view.note, "could not read its store"));
+        assert_non_null(strstr(row.view.info.note, "could not read its store"));
         assert_false(row.has_metrics);
         assert_int_equal(reader_job(place->reader, "over", &row), 0);
         assert_int_equal(row.view.state, JOB_FINISHED);
-        assert_string_equal(row.view.note, "");
+        assert_string_equal(row.view.info.note, "");
 
         /* And its end may still come. */
         assert_int_equal(store_put_job_amend(place->store, "checked", ROOT, &end, (StoreCookie){ 4, 0 }), 0);

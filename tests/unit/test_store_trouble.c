@@ -39,7 +39,7 @@ static char *open_with_note(Place *place, int expected) {
         assert_int_equal(store_open(&place->store, &config, &note), expected);
         assert_non_null(note);
         if (expected == 0)
-                assert_int_equal(reader_new(&place->reader, store_path(place->store), 10 * NS_PER_S), 0);
+                assert_int_equal(reader_new(&place->reader, store_path(place->store), store_gate(place->store), 10 * NS_PER_S), 0);
         return note;
 }
 

@@ -1,0 +1,301 @@
+/*
+ * An indicator's page
+ *
+ * web/indicator.html: what each component and version came to, which of them is better and what is noise, and the latest runs.
+ * Errors are JSON here as everywhere.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/answers.h"
+#include "http/assets.h"
+#include "http/gather.h"
+#include "http/html.h"
+#include "http/ranking_html.h"
+#include "http/run_html.h"
+#include "http/template.h"
+#include "util/clock.h"
+
+#define KEYS_MAX_SHOWN 64U /* results to choose the objective from */
+#define RUNS_MAX 20U
+
+typedef enum WordId {
+        WORD_STYLE,
+        WORD_HOSTNAME,
+        WORD_NAME,
+        WORD_OBJECTIVE,
+        WORD_KEY,
+        WORD_CHOICE,
+        WORD_RANKINGS,
+        WORD_RUNS,
+        N_WORDS,
+} WordId;
+
+typedef struct IndicatorPage {
+        TemplateWord words[N_WORDS]; /* owned */
+        Selection selection;
+        Buffer model;                /* owned: what it says of results, JSON */
+        char *keys[KEYS_MAX_SHOWN];  /* owned: of results */
+        size_t n_keys;
+        const char *objective;
+        Direction direction;
+        Buffer units[RANKING_RESULTS_MAX]; /* owned */
+        uint64_t n_runs;
+} IndicatorPage;
+
+static void indicator_page_init(IndicatorPage *page) {
+        static const char *const names[N_WORDS] = { "style", "hostname", "name", "objective", "key", "choice", "rankings", "runs" };
+
+        *page = (IndicatorPage){};
+        for (WordId id = 0; id < N_WORDS; id++)
+                page->words[id].name = names[id];
+}
+
+static void indicator_page_deinit(IndicatorPage *page) {
+        template_words_free(page->words, N_WORDS);
+        buffer_deinit(&page->model);
+        for (size_t i = 0; i < page->n_keys; i++)
+                free(page->keys[i]);
+        for (size_t i = 0; i < RANKING_RESULTS_MAX; i++)
+                buffer_deinit(&page->units[i]);
+}
+
+static Buffer *word(IndicatorPage *page, WordId id) {
+        return &page->words[id].html;
+}
+
+/* --- which results it has ------------------------------------------------------------------------ */
+
+static int add_key(IndicatorPage *page, JsonText key) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        if (page->n_keys == KEYS_MAX_SHOWN)
+                return 0;
+        json_text_say(key, &text);
+        if (buffer_error(&text) < 0)
+                return buffer_error(&text);
+
+        page->keys[page->n_keys] = strdup(text.text ?: "");
+        if (!page->keys[page->n_keys])
+                return -ENOMEM;
+        page->n_keys++;
+        return 0;
+}
+
+/* Every member, or each that is a number. */
+static int add_keys(IndicatorPage *page, JsonText object, bool only_numbers) {
+        JsonWalk walk = json_walk(object);
+        JsonText key, value;
+        int r = 0;
+
+        while (r == 0 && walk.is_object && json_walk_next(&walk, &key, &value))
+                if (!only_numbers || json_text_kind(value) == JSON_KIND_NUMBER)
+                        r = add_key(page, key);
+        return r;
+}
+
+static const char runs_head[] =
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Latest runs\"><table>\n<thead><tr>"
+        "<th scope=\"col\">Component, version</th><th scope=\"col\">Time</th><th scope=\"col\" class=\"text\">Results</th>"
+        "<th scope=\"col\">Job</th><th scope=\"col\">Batch</th></tr></thead>\n<tbody>\n";
+
+/* The latest runs; without a model the latest that did not fail tells which results there are. 0 or EXCHANGE_ANSWERED. */
+static int read_runs(Exchange *exchange, IndicatorPage *page) {
+        const PointFilter *filter = &page->selection.filter;
+        const ResultFilter results = {
+                .name = filter->name, .component = filter->component, .since_ms = filter->since_ms, .until_ms = filter->until_ms,
+        };
+        ResultRow row;
+        int r;
+
+        r = reader_results(exchange->reader, &results);
+        while (page->n_runs < RUNS_MAX && r == 0 && (r = reader_next_result(exchange->reader, &row)) == 0) {
+                bool has_failed = row.has_exit_status && row.exit_status != 0;
+
+                buffer_puts(word(page, WORD_RUNS), page->n_runs == 0 ? runs_head : "");
+                run_html(word(page, WORD_RUNS), &row, &page->model);
+                if (page->n_keys == 0 && !has_failed)
+                        r = add_keys(page, json_text_find(json_text(row.document, strlen(row.document)), "@result"), true);
+                page->n_runs++;
+        }
+        reader_reset(exchange->reader);
+        buffer_puts(word(page, WORD_RUNS), page->n_runs > 0 ? "</tbody>\n</table></div>\n" : "<p>None yet.</p>\n");
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+}
+
+static Direction direction_of(const IndicatorPage *page, const char *key) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        if (!gather_property(&page->model, key, "direction", &text) || !text.text)
+                return DIRECTION_UNKNOWN;
+        return strcmp(text.text, "higher") == 0 ? DIRECTION_HIGHER : DIRECTION_LOWER;
+}
+
+/* As asked for, else the first that has a direction, else the first. */
+static int choose_objective(Exchange *exchange, IndicatorPage *page) {
+        const char *direction = exchange_parameter(exchange, "direction");
+
+        if (direction && strcmp(direction, "higher") != 0 && strcmp(direction, "lower") != 0)
+                return exchange_error(exchange, 400, "Query parameter 'direction' must be higher or lower, not '%s'", direction);
+
+        page->objective = exchange_parameter(exchange, "objective");
+        for (size_t i = 0; i < page->n_keys && !page->objective; i++)
+                if (direction_of(page, page->keys[i]) != DIRECTION_UNKNOWN)
+                        page->objective = page->keys[i];
+        if (!page->objective)
+                page->objective = page->n_keys > 0 ? page->keys[0] : "overall_score";
+
+        page->direction = !direction ? direction_of(page, page->objective) :
+                          strcmp(direction, "higher") == 0 ? DIRECTION_HIGHER : DIRECTION_LOWER;
+        return 0;
+}
+
+/* --- the page ------------------------------------------------------------------------------------ */
+
+/* In a query: nothing of it needs to be escaped in HTML either. */
+static void put_encoded(Buffer *out, const char *text) {
+        static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+
+        for (; *text; text++)
+                if (strchr(plain, *text))
+                        buffer_putc(out, *text);
+                else
+                        buffer_printf(out, "%%%02X", (unsigned char)*text);
+}
+
+/* The same page with another objective, or the other direction. */
+static void put_link_begin(Buffer *out, const Exchange *exchange, const char *objective, const char *direction) {
+        buffer_puts(out, "<a href=\"?objective=");
+        put_encoded(out, objective);
+        if (direction)
+                buffer_printf(out, "&amp;direction=%s", direction);
+        for (size_t i = 0; i < exchange->n_parameters; i++) {
+                const Parameter *parameter = &exchange->parameters[i];
+
+                if (strcmp(parameter->name, "objective") == 0 || strcmp(parameter->name, "direction") == 0)
+                        continue;
+                buffer_printf(out, "&amp;%s=", parameter->name);
+                put_encoded(out, parameter->value);
+        }
+        buffer_puts(out, "\">");
+}
+
+static void put_objective(Exchange *exchange, IndicatorPage *page) {
+        Buffer *out = word(page, WORD_OBJECTIVE);
+        scoped(buffer_deinit) Buffer unit = {};
+
+        html_text(word(page, WORD_KEY), page->objective);
+        html_text(out, page->objective);
+        if (gather_property(&page->model, page->objective, "unit", &unit) && unit.text) {
+                buffer_puts(out, " in ");
+                html_text(out, unit.text);
+        }
+        if (page->direction != DIRECTION_UNKNOWN) {
+                buffer_printf(out, ": %s is better", direction_text(page->direction));
+                return;
+        }
+
+        out = word(page, WORD_CHOICE);
+        buffer_puts(out, "<p>No model says which direction is better: is it ");
+        put_link_begin(out, exchange, page->objective, "higher");
+        buffer_puts(out, "higher</a> or ");
+        put_link_begin(out, exchange, page->objective, "lower");
+        buffer_puts(out, "lower</a>?</p>\n");
+}
+
+static void put_choice(Exchange *exchange, IndicatorPage *page) {
+        Buffer *out = word(page, WORD_CHOICE);
+        bool has_any = false;
+
+        for (size_t i = 0; i < page->n_keys; i++) {
+                if (strcmp(page->keys[i], page->objective) == 0)
+                        continue;
+                buffer_puts(out, has_any ? ", " : "<nav aria-label=\"Objective\"><p>Or by ");
+                put_link_begin(out, exchange, page->keys[i], NULL);
+                html_text(out, page->keys[i]);
+                buffer_puts(out, "</a>");
+                has_any = true;
+        }
+        if (has_any)
+                buffer_puts(out, "</p></nav>\n");
+}
+
+/* The objective, and beside it the first of the others. */
+static void choose_columns(IndicatorPage *page, RankingTable *table) {
+        Selection *selection = &page->selection;
+
+        table->direction = page->direction;
+        selection->numbers[selection->filter.n_numbers++] = page->objective;
+        for (size_t i = 0; i < page->n_keys && selection->filter.n_numbers < RANKING_RESULTS_MAX; i++)
+                if (strcmp(page->keys[i], page->objective) != 0)
+                        selection->numbers[selection->filter.n_numbers++] = page->keys[i];
+
+        table->n_results = selection->filter.n_numbers;
+        for (size_t i = 0; i < table->n_results; i++) {
+                (void)gather_property(&page->model, selection->numbers[i], "unit", &page->units[i]);
+                table->results[i] = (RankingResult){ .key = selection->numbers[i], .unit = page->units[i].text ?: "" };
+        }
+}
+
+static int put_rankings(Exchange *exchange, IndicatorPage *page) {
+        scoped(grouping_freep) Grouping *grouping = NULL;
+        RankingTable table = {};
+        uint64_t n_scanned;
+        Group *groups;
+        size_t n;
+        int r;
+
+        choose_columns(page, &table);
+        if (gather(exchange, &page->selection, &ranking_fields, &grouping, &n_scanned) > 0)
+                return EXCHANGE_ANSWERED;
+
+        groups = grouping_sorted(grouping, &n);
+        r = ranking_html(word(page, WORD_RANKINGS), &table, groups, n);
+        if (r < 0)
+                return exchange_store_error(exchange, r);
+        if (n == 0)
+                buffer_puts(word(page, WORD_RANKINGS), "<p>There are no such results.</p>\n");
+        return 0;
+}
+
+static int fill(Exchange *exchange, IndicatorPage *page) {
+        const char *name = exchange->argument;
+        int r;
+
+        r = selection_parse(exchange, name, &page->selection);
+        if (r == 0)
+                r = gather_model(exchange, &page->selection.filter, &page->model);
+        if (r == 0 && add_keys(page, json_text(page->model.text, page->model.n), false) < 0)
+                r = exchange_store_error(exchange, -ENOMEM);
+        if (r == 0)
+                r = read_runs(exchange, page);
+        if (r == 0 && page->n_runs == 0 && page->model.n == 0)
+                r = exchange_error(exchange, 404, "There are no results of '%s', and no model", name);
+        if (r == 0)
+                r = choose_objective(exchange, page);
+        if (r == 0)
+                r = put_rankings(exchange, page);
+        if (r != 0)
+                return r;
+
+        html_text(word(page, WORD_NAME), name);
+        html_text(word(page, WORD_HOSTNAME), exchange->snapshot ? exchange->snapshot->hostname : "this node");
+        buffer_puts(word(page, WORD_STYLE), asset_style_css);
+        put_objective(exchange, page);
+        put_choice(exchange, page);
+        return 0;
+}
+
+void answer_indicator_page(Exchange *exchange) {
+        scoped(indicator_page_deinit) IndicatorPage page;
+
+        indicator_page_init(&page);
+        if (fill(exchange, &page) > 0)
+                return;
+
+        exchange->type = CONTENT_HTML;
+        template_write(exchange->body, asset_indicator_html, page.words, N_WORDS);
+}

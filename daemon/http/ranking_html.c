@@ -1,0 +1,270 @@
+#include "http/ranking_html.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/ranking.h"
+#include "analysis/statistics.h"
+#include "http/html.h"
+
+#define TABLES_MAX 20U      /* more are in JSON */
+#define ROWS_MAX 50U        /* of one table */
+#define DRAWS_MAX 20000000U /* of a page: values by resamples */
+#define CONFIDENCE 0.95
+#define SEED 1U             /* that of the API: both say the same */
+
+enum {
+        FIELD_PARAMETERS,
+        FIELD_HARDWARE,
+        FIELD_COMPONENT,
+        FIELD_VERSION,
+};
+
+const GroupFields ranking_fields = {
+        .names = { "hardware", "component", "version" },
+        .n = 3,
+        .has_parameters = true,
+};
+
+static void put_text(Buffer *out, JsonText text) {
+        scoped(buffer_deinit) Buffer plain = {};
+
+        json_text_say(text, &plain);
+        html_text(out, plain.text ?: "");
+}
+
+static void put_number(Buffer *out, double number) {
+        if (isfinite(number))
+                buffer_printf(out, "%.5g", number);
+        else
+                buffer_puts(out, "–");
+}
+
+/* --- what is the same in a table ----------------------------------------------------------------- */
+
+static void put_heading(Buffer *out, const Group *group) {
+        JsonText hardware = group_field(group, FIELD_HARDWARE), key, value;
+        JsonWalk walk = json_walk(group_field(group, FIELD_PARAMETERS));
+        bool has_any = false;
+
+        buffer_puts(out, "<h3>");
+        for (; json_walk_next(&walk, &key, &value); has_any = true) {
+                buffer_puts(out, has_any ? ", " : "");
+                put_text(out, key);
+                buffer_puts(out, " <b>");
+                put_text(out, value);
+                buffer_puts(out, "</b>");
+        }
+        buffer_puts(out, has_any ? "" : "without parameters");
+        if (json_text_kind(hardware) == JSON_KIND_STRING) {
+                buffer_puts(out, ", on ");
+                put_text(out, hardware);
+        }
+        buffer_puts(out, "</h3>\n");
+}
+
+static void put_head(Buffer *out, const RankingTable *table) {
+        buffer_puts(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Statistics\"><table>\n<thead><tr>"
+                         "<th scope=\"col\">Component, version</th><th scope=\"col\">Rank</th>");
+        for (size_t i = 0; i < table->n_results; i++) {
+                buffer_puts(out, "<th scope=\"col\">");
+                html_text(out, table->results[i].key);
+                buffer_puts(out, ", median");
+                if (*table->results[i].unit) {
+                        buffer_puts(out, " in ");
+                        html_text(out, table->results[i].unit);
+                }
+                buffer_puts(out, "</th>");
+                if (i == 0)
+                        buffer_puts(out, "<th scope=\"col\">95 % interval</th>"
+                                         "<th scope=\"col\"><abbr title=\"interquartile range by median\">spread</abbr></th>"
+                                         "<th scope=\"col\">runs</th><th scope=\"col\">failed</th>");
+        }
+        buffer_puts(out, "</tr></thead>\n<tbody>\n");
+}
+
+/* --- an alternative ------------------------------------------------------------------------------ */
+
+/* alternative NULL: it is not compared. */
+typedef struct Row {
+        Group *group;
+        const Alternative *alternative;
+} Row;
+
+static void put_name(Buffer *out, const Group *group, double share) {
+        JsonText version = group_field(group, FIELD_VERSION);
+
+        buffer_puts(out, "<tr><th scope=\"row\">");
+        put_text(out, group_field(group, FIELD_COMPONENT));
+        if (json_text_kind(version) == JSON_KIND_STRING) {
+                buffer_putc(out, ' ');
+                put_text(out, version);
+        }
+        if (isfinite(share) && share > 0)
+                buffer_printf(out, "<div class=\"bar\"><i style=\"width:%.1f%%\"></i></div>", 100 * (share < 1 ? share : 1));
+        buffer_puts(out, "</th>");
+}
+
+static void put_rank(Buffer *out, const Alternative *alternative) {
+        if (alternative)
+                buffer_printf(out, "<td>%s%u</td>", alternative->is_tied ? "=" : "", alternative->rank);
+        else
+                buffer_puts(out, "<td>–</td>");
+}
+
+static void put_interval(Buffer *out, const Alternative *alternative) {
+        buffer_puts(out, "<td>");
+        if (alternative && isfinite(alternative->low) && isfinite(alternative->high))
+                buffer_printf(out, "%.5g to %.5g", alternative->low, alternative->high);
+        else
+                buffer_puts(out, "–");
+        buffer_puts(out, "</td>");
+}
+
+static void put_median(Buffer *out, double median) {
+        buffer_puts(out, "<td>");
+        put_number(out, median);
+        buffer_puts(out, "</td>");
+}
+
+static void put_objective(Buffer *out, const Row *row, const Statistics *statistics) {
+        const Group *group = row->group;
+
+        put_rank(out, row->alternative);
+        put_median(out, statistics->median);
+        put_interval(out, row->alternative);
+        buffer_puts(out, "<td>");
+        if (isfinite(statistics->covm) && statistics->n > 1)
+                html_percent(out, statistics->covm);
+        else
+                buffer_puts(out, "–");
+        buffer_printf(out, "</td><td>%" PRIu64 "</td><td>%" PRIu64 "</td>", group->n, group->n_failed);
+}
+
+static void put_row(Buffer *out, const RankingTable *table, const Row *row, double median_max) {
+        for (size_t i = 0; i < table->n_results; i++) {
+                Sequence *values = &row->group->numbers[i];
+                Statistics statistics;
+
+                statistics_of(values->values, values->n, &statistics);
+                if (i > 0) {
+                        put_median(out, statistics.median);
+                        continue;
+                }
+                put_name(out, row->group, statistics.median / median_max);
+                put_objective(out, row, &statistics);
+        }
+        buffer_puts(out, "</tr>\n");
+}
+
+/* --- a table ------------------------------------------------------------------------------------- */
+
+static Group *group_of(Group *groups, size_t n, const Alternative *alternative) {
+        for (size_t i = 0; i < n; i++)
+                if (groups[i].numbers[0].values == alternative->values)
+                        return &groups[i];
+        return groups;
+}
+
+static bool is_compared(const RankingTable *table, const Group *group) {
+        return table->direction != DIRECTION_UNKNOWN && group->numbers[0].n >= RANKING_N_MIN;
+}
+
+/* *ret_n: of the alternatives. 0 when they are too many to be compared here; *n_draws are still allowed. */
+static int compare(const RankingTable *table, const Group *groups, size_t n, size_t *n_draws, Alternative *ret, size_t *ret_n) {
+        size_t n_values = 0, n_alternatives = 0, n_wanted;
+        RankingConfig config = { .is_higher_better = table->direction == DIRECTION_HIGHER, .confidence = CONFIDENCE, .seed = SEED };
+
+        for (size_t i = 0; i < n; i++)
+                if (is_compared(table, &groups[i])) {
+                        ret[n_alternatives++] = (Alternative){ .values = groups[i].numbers[0].values, .n = groups[i].numbers[0].n };
+                        n_values += groups[i].numbers[0].n;
+                }
+        config.n_resamples = ranking_resamples(n_values);
+        n_wanted = n_values * config.n_resamples;
+
+        *ret_n = n_alternatives <= RANKING_ALTERNATIVES_MAX && n_wanted <= *n_draws ? n_alternatives : 0;
+        if (*ret_n > 0)
+                *n_draws -= n_wanted;
+        return ranking_make(ret, *ret_n, &config);
+}
+
+static double median_max_of(const Group *groups, size_t n) {
+        double most = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                Statistics statistics;
+
+                statistics_of(groups[i].numbers[0].values, groups[i].numbers[0].n, &statistics);
+                if (isfinite(statistics.median))
+                        most = fmax(most, statistics.median);
+        }
+        return most;
+}
+
+static void put_notes(Buffer *out, const RankingTable *table, const Alternative *alternatives, size_t n_alternatives, size_t n) {
+        bool is_tied = false, is_known = table->direction != DIRECTION_UNKNOWN;
+
+        for (size_t i = 0; i < n_alternatives; i++)
+                is_tied = is_tied || alternatives[i].is_tied;
+        if (is_tied)
+                buffer_puts(out, "<p>= shares a rank: what lies between those is noise.</p>\n");
+        if (is_known && n_alternatives == 0 && n > 1)
+                buffer_printf(out, "<p>These are not compared: fewer than %u runs of each, or more than this page has time for.</p>\n",
+                              RANKING_N_MIN);
+        else if (is_known && n_alternatives > 0 && n_alternatives < n)
+                buffer_printf(out, "<p>– is not compared: fewer than %u runs have this result.</p>\n", RANKING_N_MIN);
+        if (n > ROWS_MAX)
+                buffer_printf(out, "<p>And %zu more.</p>\n", n - ROWS_MAX);
+}
+
+/* Those that are compared first, the best of them on top. */
+static int put_table(Buffer *out, const RankingTable *table, Group *groups, size_t n, size_t *n_draws) {
+        scoped(freep) Alternative *alternatives = calloc(n, sizeof(*alternatives));
+        size_t n_alternatives = 0, n_rows = 0;
+        double median_max;
+        int r;
+
+        if (!alternatives)
+                return -ENOMEM;
+        r = compare(table, groups, n, n_draws, alternatives, &n_alternatives);
+        if (r < 0)
+                return r;
+        median_max = median_max_of(groups, n);
+
+        put_heading(out, groups);
+        put_head(out, table);
+        for (size_t i = 0; i < n_alternatives && n_rows < ROWS_MAX; i++, n_rows++)
+                put_row(out, table, &(Row){ group_of(groups, n, &alternatives[i]), &alternatives[i] }, median_max);
+        for (size_t i = 0; i < n && n_rows < ROWS_MAX; i++)
+                if (n_alternatives == 0 || !is_compared(table, &groups[i])) {
+                        put_row(out, table, &(Row){ &groups[i], NULL }, median_max);
+                        n_rows++;
+                }
+        buffer_puts(out, "</tbody>\n</table></div>\n");
+        put_notes(out, table, alternatives, n_alternatives, n);
+        return 0;
+}
+
+static bool is_comparable(const Group *a, const Group *b) {
+        return json_text_equals(group_field(a, FIELD_PARAMETERS), group_field(b, FIELD_PARAMETERS)) &&
+               json_text_equals(group_field(a, FIELD_HARDWARE), group_field(b, FIELD_HARDWARE));
+}
+
+int ranking_html(Buffer *out, const RankingTable *table, Group *groups, size_t n) {
+        size_t n_tables = 0, n_draws = DRAWS_MAX;
+        int r = 0;
+
+        for (size_t begin = 0, end = 0; begin < n && r == 0; begin = end, n_tables++) {
+                while (end < n && is_comparable(&groups[begin], &groups[end]))
+                        end++;
+                if (n_tables < TABLES_MAX)
+                        r = put_table(out, table, groups + begin, end - begin, &n_draws);
+        }
+        if (n_tables > TABLES_MAX)
+                buffer_printf(out, "<p>And %zu more sets of parameters and hardware; <code>?where=KEY=VALUE</code> chooses.</p>\n",
+                              n_tables - TABLES_MAX);
+        return r;
+}
