@@ -31,7 +31,7 @@ static int attach(Service *service, Job *job, const FoundGroup *group) {
 
         job->info.enclosure = ENCLOSURE_FOUND;
         job->is_group_vouched = true;
-        r = store_put_job_learned(service->store, &job->info, (StoreCookie){});
+        r = lifecycle_put_learned(service, job, (StoreCookie){});
         if (r < 0)
                 return r;
         job->is_learned_due = r == STORE_QUEUE_FULL; /* ticks try again */

@@ -253,15 +253,23 @@ static int put_begin_again(Service *service, Job *job) {
 }
 
 /* Without it in the store, the next perfd would take what the group has counted for new, and the job for nobody's. */
-static void put_learned(Service *service, Job *job) {
-        job->is_learned_due = store_put_job_learned(service->store, &job->info, (StoreCookie){}) != 0;
+int lifecycle_put_learned(Service *service, const Job *job, StoreCookie cookie) {
+        const StoreLearned learned = {
+                .job = job->info.id,
+                .enclosure = job->info.enclosure,
+                .cgroup = job->info.cgroup,
+                .uid = job->info.uid,
+                .gid = job->info.gid,
+        };
+
+        return store_put_job_learned(service->store, &learned, cookie);
 }
 
 static int tick_job(Service *service, Job *job) {
         if (job->phase != JOB_PHASE_ACTIVE)
                 return job->is_begin_due ? put_begin_again(service, job) : 0;
         if (job->is_learned_due)
-                put_learned(service, job);
+                job->is_learned_due = lifecycle_put_learned(service, job, (StoreCookie){}) != 0;
         if (job->ending)
                 return is_waited_for(service, job) ? 0 : close_job(service, job);
         if (job->is_empty) /* while its begin was on the way to the disk */
@@ -302,18 +310,15 @@ int lifecycle_sweep(Service *service) {
 
 /* Its cgroup was there first: from now on somebody is known who says how it ended, and whose it is. */
 static int adopt(Service *service, Job *job, const JobInfo *info, Ticket ticket) {
-        JobInfo learned = job->info;
         int r;
 
-        learned.uid = info->uid;
-        learned.gid = info->gid;
-        r = store_put_job_learned(service->store, &learned, cookie_of_ticket(ticket, COOKIE_ADOPT));
+        job->info.uid = info->uid;
+        job->info.gid = info->gid;
+        r = lifecycle_put_learned(service, job, cookie_of_ticket(ticket, COOKIE_ADOPT));
         if (r != 0)
                 return r;
 
         job->is_announced = true;
-        job->info.uid = info->uid;
-        job->info.gid = info->gid;
         job->is_learned_due = true; /* once more, where the store fails */
         return 0;
 }

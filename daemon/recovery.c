@@ -104,6 +104,8 @@ static int take_up(Service *service, const StoreRecoveredJob *recovered, const P
         return 0;
 }
 
+#define REMADE_NOTE "its cgroup was made anew while perfd was down: what the one before used after the last checkpoint is missing"
+
 /* What its group is now. */
 typedef enum GroupState {
         GROUP_NONE,   /* it is gone, or never was */
@@ -122,8 +124,7 @@ static int follow(Service *service, Job *job, GroupState state, const CgroupPlac
                 return r < 0 ? r : 0;
         case GROUP_REMADE:
                 job->is_usage_cut = true;
-                (void)snprintf(job->note, sizeof(job->note),
-                               "its cgroup was made anew while perfd was down: what the one before used after the last checkpoint is missing");
+                (void)job_card_set_note(&job->info, REMADE_NOTE);
                 r = groups_attach(service, job, place, true);
                 return r < 0 ? r : 0;
         }
@@ -131,7 +132,8 @@ static int follow(Service *service, Job *job, GroupState state, const CgroupPlac
         return 0;
 }
 
-static int go_on(Service *service, const StoreRecoveredJob *recovered, const Progress *progress, GroupState state, const CgroupPlace *place) {
+static int go_on(Service *service, const StoreRecoveredJob *recovered, const Progress *progress, GroupState state,
+                 const CgroupPlace *place) {
         Job *job;
         int r;
 

@@ -100,15 +100,15 @@ int job_phase_pack(const StorePhase *row, StoreCookie cookie, RowSet **ret) {
         return rowset_finish(&buffer, ROW_PHASE, 1, cookie, ret);
 }
 
-int job_learned_pack(const JobInfo *info, StoreCookie cookie, RowSet **ret) {
+int job_learned_pack(const StoreLearned *learned, StoreCookie cookie, RowSet **ret) {
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
-        pack_text(&buffer, info->id);
-        pack_text(&buffer, enclosure_name(info->enclosure));
-        pack_text(&buffer, info->cgroup);
-        pack_u64(&buffer, info->uid);
-        pack_u64(&buffer, info->gid);
+        pack_text(&buffer, learned->job);
+        pack_text(&buffer, enclosure_name(learned->enclosure));
+        pack_text(&buffer, learned->cgroup);
+        pack_u64(&buffer, learned->uid);
+        pack_u64(&buffer, learned->gid);
         return rowset_finish(&buffer, ROW_JOB_LEARNED, 1, cookie, ret);
 }
 

@@ -85,11 +85,8 @@ int store_put_job_end(Store *store, const StoreJobEnd *end, StoreCookie cookie);
  * STORE_MISSING. An index that is there already is replaced.
  */
 int store_put_phase(Store *store, const StorePhase *phase, StoreCookie cookie);
-/*
- * What is found out of a running job after its begin: enclosure and cgroup, and whose it is (uid and gid), as in `info`. One that
- * does not run: STORE_MISSING.
- */
-int store_put_job_learned(Store *store, const JobInfo *info, StoreCookie cookie);
+/* A running job turns out to have a cgroup of its own, or an owner. One that does not run: STORE_MISSING. */
+int store_put_job_learned(Store *store, const StoreLearned *learned, StoreCookie cookie);
 /*
  * An end that arrives for a job already closed as interrupted: adds exit status and rusage, makes it finished, keeps
  * numbers and note. The sender is an administrator, or of the job's uid, else STORE_DENIED. A job that is finished

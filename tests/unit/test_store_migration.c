@@ -171,7 +171,7 @@ static void a_running_job_goes_on_with_all_that_is_new(void **state) {
                 .job = "job-on", .state = JOB_FINISHED, .end_realtime_ms = 1795290200000, .end = &(JobEnd){},
                 .metrics = &phase.metrics, .usage = &phase.usage, .timeline = "t",
         };
-        JobInfo found = { .id = "job-on", .enclosure = ENCLOSURE_FOUND, .cgroup = (char[]){ "/system.slice/job-on.service" } };
+        StoreLearned found = { .job = "job-on", .enclosure = ENCLOSURE_FOUND, .cgroup = "/system.slice/job-on.service" };
         JobRow row;
 
         phase.usage.quality[USAGE_CPU_SECONDS] = QUALITY_EXACT;

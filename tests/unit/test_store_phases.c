@@ -149,27 +149,26 @@ static void what_a_job_used_is_lost_when_nobody_could_tell(void **state) {
                 assert_int_equal(row.view.usage.quality[i], QUALITY_LOST);
 }
 
-static StoreOutcome learn(Store *store, const JobInfo *info) {
-        assert_int_equal(store_put_job_learned(store, info, (StoreCookie){ 77, 1 }), 0);
+static StoreOutcome learn(Store *store, const StoreLearned *learned) {
+        assert_int_equal(store_put_job_learned(store, learned, (StoreCookie){ 77, 1 }), 0);
         return outcome_of(store, 77);
 }
 
 static void a_running_job_may_turn_out_to_have_a_cgroup_and_an_owner(void **state) {
         Place *place = *state;
-        JobInfo info = make_job("job-1"), found = info, nobody = info, late = info;
+        StoreLearned learned = {
+                .job = "job-1", .enclosure = ENCLOSURE_FOUND, .cgroup = "cpuacct:/slurm/uid_0/job_7", .uid = 2000, .gid = 3000,
+        };
+        JobInfo info = make_job("job-1");
         JobRow row;
 
         assert_int_equal(begin(place->store, &info), STORE_DONE);
-        found.enclosure = ENCLOSURE_FOUND;
-        found.cgroup = (char[]){ "cpuacct:/slurm/uid_0/job_7" };
-        found.uid = 2000;
-        found.gid = 3000;
-        assert_int_equal(learn(place->store, &found), STORE_DONE);
-        strcpy(nobody.id, "nobody");
-        assert_int_equal(learn(place->store, &nobody), STORE_MISSING);
+        assert_int_equal(learn(place->store, &learned), STORE_DONE);
         assert_int_equal(end(place->store, "job-1", NULL, NULL), STORE_DONE);
-        late.cgroup = (char[]){ "/too/late" };
-        assert_int_equal(learn(place->store, &late), STORE_MISSING);
+        learned.cgroup = "/too/late";
+        assert_int_equal(learn(place->store, &learned), STORE_MISSING);
+        learned.job = "nobody";
+        assert_int_equal(learn(place->store, &learned), STORE_MISSING);
 
         assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
         assert_int_equal(row.view.info.enclosure, ENCLOSURE_FOUND);
