@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/nearest.h"
 #include "client/options.h"
 #include "client/sweep_text.h"
+#include "util/nearest.h"
 #include "util/utf8.h"
 
 typedef struct Reader {

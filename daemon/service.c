@@ -33,8 +33,9 @@ static int check_age(Service *service, const Request *request, Ticket ticket) {
 
                 clock_format_utc(item->time_ms * NS_PER_MS, measured);
                 (void)snprintf(path, sizeof(path), "submit.indicators[%zu].time_ms", i);
-                (void)snprintf(text, sizeof(text), "was measured at %s, and [store] keep_results is %.3g days: it would be removed at once, "
-                                                   "raise that, or set it to 0", measured, (double)keep_ns / (86400.0 * NS_PER_S));
+                (void)snprintf(text, sizeof(text), "was measured at %s, and [store] keep_results is %.3g days: "
+                                                   "it would be removed at once, raise that, or set it to 0",
+                               measured, (double)keep_ns / (86400.0 * NS_PER_S));
                 tally_refuse(&service->tally, item->indicator.name, item->indicator.component);
                 reply(service, ticket, STATUS_INVALID, path, text);
                 return 1;
@@ -226,9 +227,14 @@ int service_take_completions(Service *service) {
                         break;
                 case COOKIE_AMEND:
                         complete_for_ticket(service, done);
+                        break;
+                case COOKIE_ADOPT:
+                        lifecycle_complete_adopt(service, cookie_ticket(done.cookie), done.outcome);
                 }
         }
 
+        if (r >= 0)
+                r = found_take_postponed(service);
         ingest_flush(service->ingest);
         return r < 0 ? r : checkpoints_continue(service);
 }
