@@ -134,20 +134,6 @@ Job *jobs_find_group(const Jobs *jobs, const char *name) {
         return NULL;
 }
 
-static bool has_label(const JobInfo *info, const char *key, const char *value) {
-        for (size_t i = 0; i < info->n_labels; i++)
-                if (strcmp(info->labels[i].key, key) == 0 && strcmp(info->labels[i].value, value) == 0)
-                        return true;
-        return false;
-}
-
-Job *jobs_find_label(const Jobs *jobs, const char *key, const char *value) {
-        for (Job *job = jobs->first; job; job = job->next)
-                if (has_label(&job->info, key, value))
-                        return job;
-        return NULL;
-}
-
 size_t jobs_count_uid(const Jobs *jobs, uint32_t uid) {
         size_t n = 0;
 
