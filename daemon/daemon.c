@@ -518,6 +518,8 @@ static int check_models(const Config *config) {
         r = models_read_files(&models, config->indicators_directory);
         if (r == 0)
                 log_info("The configuration is good, with %zu models of indicators.", models.files.n);
+        if (config->indicators_directory[0] && access(config->indicators_directory, F_OK) < 0 && errno == ENOENT)
+                log_info("There is no %s, the directory of models of indicators.", config->indicators_directory);
         models_deinit(&models);
         return r == 0 ? 0 : EXIT_NOT_CONFIGURED;
 }
