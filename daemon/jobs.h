@@ -13,8 +13,8 @@
 #include <systemd/sd-event.h>
 
 #include "ingest/ingest.h"
-#include "model/job.h"
-#include "model/timeline.h"
+#include "model/job_view.h"
+#include "model/recording.h"
 #include "model/usage.h"
 #include "model/window.h"
 #include "sample/cgroup.h"
@@ -52,12 +52,11 @@ struct Job {
         Job *next_in_bucket;
         Job *next_in_group_bucket;
         Job *previous, *next; /* in order of begin */
-        JobInfo info;
+        JobCard info;
         JobPhase phase;
         Window window;
-        Timeline timeline;
+        Recording recording;
         uint64_t begin_realtime_ms;
-        char note[160];
         sd_event_source *process; /* watches info.pid; NULL when nobody is watched */
         bool is_process_gone;     /* it was watched, or looked for, and is not there any more */
         bool is_begin_due;        /* nobody waits for its begin, which the store could not take: queued at the next tick */

@@ -32,8 +32,9 @@ static void answer_job_not_stored(Service *service, Job *job) {
         reply_store_failed(service, job->ticket);
 }
 
+/* Out of memory: it goes without. */
 static void note(Job *job, const char *text) {
-        (void)snprintf(job->note, sizeof(job->note), "%s", text);
+        (void)job_card_set_note(&job->info, text);
 }
 
 /* --- ends that nobody said --------------------------------------------------------------------- */
@@ -199,7 +200,7 @@ static int watch_process(Service *service, Job *job) {
         if (job->info.pid == 0)
                 return 0;
 
-        r = watch_open(&service->node, &job->info, &fd);
+        r = watch_open(&service->node, job->info.pid, job->info.pid_start_ticks, &fd);
         if (r > 0)
                 return LIFECYCLE_GONE;
         if (r == 0)
@@ -221,18 +222,20 @@ int lifecycle_watch(Service *service, Job *job) {
 }
 
 static int put_begin(Service *service, Job *job) {
+        scoped(job_info_deinit) JobInfo info = {};
         scoped(freep) char *progress = NULL;
         scoped(freep) char *meter = NULL;
         int r;
 
-        r = progress_format(job, NULL, 0, &progress);
-        if (r < 0)
-                return r;
-        r = meter_save(service->node.meter, service->node.boot_id, &meter);
+        r = job_card_info(&job->info, &info);
+        if (r == 0)
+                r = progress_format(job, NULL, 0, &progress);
+        if (r == 0)
+                r = meter_save(service->node.meter, service->node.boot_id, &meter);
         if (r < 0)
                 return r;
 
-        return store_put_job_begin(service->store, &job->info, job->begin_realtime_ms, service->node.boot_id,
+        return store_put_job_begin(service->store, &info, job->begin_realtime_ms, service->node.boot_id,
                                    progress, meter, cookie_of_job(job, COOKIE_BEGIN));
 }
 
@@ -282,7 +285,8 @@ int lifecycle_sweep(Service *service) {
         for (Job *job = service->jobs.first; job; job = job->next) {
                 int r;
 
-                if (job->phase != JOB_PHASE_ACTIVE || job->is_process_gone || watch_is_alive(&service->node, &job->info))
+                if (job->phase != JOB_PHASE_ACTIVE || job->is_process_gone ||
+                    watch_is_alive(&service->node, job->info.pid, job->info.pid_start_ticks))
                         continue;
                 r = on_process_end(service, job);
                 if (r < 0)
@@ -365,8 +369,8 @@ static int make_job(Service *service, const JobInfo *info, const CgroupPlace *pl
 
         job->begin_realtime_ms = service->node.sample.realtime_ns / NS_PER_MS;
         window_begin(&job->window, meter_totals(service->node.meter), &service->node.sample);
-        timeline_init(&job->timeline, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
-                      service->config.interval_ns, service->config.timeline_points);
+        recording_init(&job->recording, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
+                       service->config.interval_ns, service->config.timeline_points);
         *ret = job;
         if (!place)
                 return 0;
@@ -431,17 +435,18 @@ int lifecycle_begin_found(Service *service, const JobInfo *info, const CgroupPla
 
 /* An earlier job had the id, as a unit's is when it is started once more: the time tells them apart. */
 static int begin_found_again(Service *service, Job *job) {
-        JobInfo info = job->info;
+        scoped(job_info_deinit) JobInfo info = {};
         CgroupPlace place;
+        int r;
 
         if (cgroup_place_named(job->info.cgroup, &place) != 0)
                 return 0;
+        r = job_card_info(&job->info, &info);
+        if (r < 0)
+                return r;
 
         (void)snprintf(info.id, sizeof(info.id), "%.100s.%lu", job->info.id, (unsigned long)(job->begin_realtime_ms / 1000));
         jobs_remove(&service->jobs, job);
-        info.cgroup = NULL;
-        info.labels = NULL;
-        info.n_labels = 0;
         return lifecycle_begin_found(service, &info, &place);
 }
 

@@ -60,9 +60,11 @@ static int close_lost(Service *service, const StoreRecoveredJob *recovered, Prog
 static void say_gap(Job *job, const StoreRecoveredJob *recovered) {
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
         uint64_t gap_ms = now_ms > recovered->checkpoint_realtime_ms ? now_ms - recovered->checkpoint_realtime_ms : 0;
+        char note[160];
 
-        (void)snprintf(job->note, sizeof(job->note),
+        (void)snprintf(note, sizeof(note),
                        "perfd restarted: totals are exact, but peaks, threshold times and the timeline miss %.1f s", (double)gap_ms / 1e3);
+        (void)job_card_set_note(&job->info, note);
 }
 
 /* From the checkpoint into the table: its windows, its own usage, its phase. */
@@ -81,7 +83,7 @@ static int take_up(Service *service, const StoreRecoveredJob *recovered, const P
         job->is_usage_cut = progress->is_usage_cut;
         job->is_group_vouched = progress->is_group_vouched;
         job->n_phases = progress->n_phases;
-        timeline_init(&job->timeline, clock_boottime_ns(), clock_realtime_ns(), service->config.interval_ns,
+        recording_init(&job->recording, clock_boottime_ns(), clock_realtime_ns(), service->config.interval_ns,
                       service->config.timeline_points);
 
         if (progress->has_usage) {
@@ -150,7 +152,7 @@ static int recover_job(Service *service, const StoreRecovery *recovery, const St
         if (recovered->info.cgroup && progress.has_usage)
                 return close_lost(service, recovered, &progress, recovery->meter_realtime_ms,
                                   "it ended while perfd was down: totals end at the last checkpoint before");
-        if (!watch_is_alive(&service->node, &recovered->info))
+        if (!watch_is_alive(&service->node, recovered->info.pid, recovered->info.pid_start_ticks))
                 return close_lost(service, recovered, &progress, recovery->meter_realtime_ms,
                                   "its process ended while perfd was down: totals end at the last checkpoint before");
         return go_on(service, recovered, &progress, NULL);

@@ -50,7 +50,7 @@ typedef struct Service {
         Ingest *ingest; /* owned */
         Http *http;     /* owned */
         SelfStats self; /* what the loop counts itself; the rest is filled in when published */
-        Timeline node_point; /* the interval of node history that is being collected */
+        Recording node_point; /* the interval of node history that is being collected */
         /* A request the store had no room for: first in line at the next completion. Borrowed from ingest until its next one. */
         Request held;
         Ticket held_ticket;

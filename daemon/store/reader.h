@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/job.h"
+#include "model/job_view.h"
 #include "store/types.h"
 #include "util/scoped.h"
 

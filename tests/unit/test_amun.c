@@ -169,9 +169,11 @@ static void a_failed_run_is_named_by_whoever_knows(void **state) {
         assert_string_equal(printed.submission.indicator.name, "PiMatmul");
         assert_int_equal(printed.submission.exit_status, 3);
 
-        make(&script, "{\"stdout\":\"Traceback\",\"exit_code\":-15}", "{\"script\":\"https://example.org/a/conv2d.py\"}");
+        make(&script, "{\"stdout\":\"Traceback\",\"exit_code\":-15,\"script_sha256\":\"5cbc\"}",
+             "{\"script\":\"https://example.org/a/conv2d.py\"}");
         assert_int_equal(script.r, 0);
         assert_string_equal(script.submission.indicator.name, "conv2d");
+        assert_string_equal(script.submission.indicator.version, "5cbc");
         assert_null(script.submission.indicator.document);
         assert_int_equal(script.submission.exit_status, 143);
 

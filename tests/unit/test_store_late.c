@@ -195,11 +195,11 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         assert_int_equal(reader_job(place->reader, "checked", &row), 0);
         assert_int_equal(row.view.state, JOB_INTERRUPTED);
         assert_int_equal(row.view.end_realtime_ms, 99);
-        assert_non_null(strstr(row.view.note, "could not read its store"));
+        assert_non_null(strstr(row.view.info.note, "could not read its store"));
         assert_false(row.has_metrics);
         assert_int_equal(reader_job(place->reader, "over", &row), 0);
         assert_int_equal(row.view.state, JOB_FINISHED);
-        assert_string_equal(row.view.note, "");
+        assert_string_equal(row.view.info.note, "");
 
         /* And its end may still come. */
         assert_int_equal(store_put_job_amend(place->store, "checked", ROOT, &end, (StoreCookie){ 4, 0 }), 0);
