@@ -147,7 +147,7 @@ static void fill_alternatives(Grid *grid, const Value *alternatives, const char 
                 grid_number(grid, number_find(alternative, "n"));
                 grid_number(grid, number_find(alternative, "median"));
                 put_difference(grid, alternative);
-                snprintf(text, sizeof(text), "%.5g to %.5g", number_find(alternative, "low"), number_find(alternative, "high"));
+                snprintf(text, sizeof(text), "%.6g to %.6g", number_find(alternative, "low"), number_find(alternative, "high"));
                 if (has_interval)
                         grid_right(grid, text);
         }

@@ -66,7 +66,7 @@ class Examples(harness.TestCase):
         self.assertRegex(done.stdout, r"(?m)^ +sort +")
         for level in (1, 6, 9):
             self.assertRegex(done.stdout, rf"(?m)^level {level} +5 +0 +")
-            self.assertRegex(done.stdout, rf"(?m)^ +=?\d +gzip level {level} +5 +")
+            self.assertRegex(done.stdout, rf"(?m)^ +=?\d +gzip +level {level} +5 +")
         results = self.running.get("/api/v1/indicators/Pack/results").json["results"]
         self.assertEqual(len(results), 15 + 6)
 

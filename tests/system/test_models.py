@@ -143,6 +143,18 @@ class Judged(WithModels):
         self.assertEqual(metrics['perfd_indicators_total{indicator="PiMatmul",component="tensorflow",outcome="stored"}'], 1)
         self.assertEqual(metrics['perfd_indicators_total{indicator="Unknown",component="tensorflow",outcome="stored"}'], 1)
 
+    def test_counts_of_any_component_are_what_prometheus_reads(self):
+        promtool = harness.find_peer("promtool")
+        self.start()
+        with self.running.client() as client:
+            for component in ('a "quoted" \\ one', "tab\there", "\u202eübel", "x" * 256):
+                self.assert_status(client.submit({**MATMUL, "component": component}), "OK")
+        self.running.wait_tick()
+        text = self.running.get("/metrics").body
+        self.assertEqual(text.count(b"perfd_indicators_total{"), 4 * 3)
+        checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True)
+        self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, b"", b""))
+
     def test_strict_refuses_with_the_key(self):
         self.start(policy="strict")
         with self.running.client() as client:
