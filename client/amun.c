@@ -160,15 +160,19 @@ static const char *name_of_script(const char *origin, Arena *arena) {
 }
 
 /* What it printed counts only as far as it keeps to the rules of any document. */
-static int take_failed(const Value *printed, const AmunContext *context, const char *origin, Arena *arena, Indicator *ret,
+static int take_failed(const Value *printed, const AmunContext *context, const AmunPlace *place, Arena *arena, Indicator *ret,
                        Complaint *complaint) {
-        const char *name = context->name ?: name_of_script(origin, arena) ?: "", *component = context->component ?: "";
+        const IndicatorGiven given = {
+                .name = context->name ?: name_of_script(amun_origin(place), arena),
+                .component = context->component,
+                .version = context->version ?: amun_get_text(place, "script_sha256"),
+        };
         int r;
 
-        r = indicator_from_failed_run(printed, name, component, STRING_MAX_BYTES, ret, complaint);
+        r = indicator_from_failed_run(printed, &given, STRING_MAX_BYTES, ret, complaint);
         if (r == INDICATOR_INVALID && printed)
-                r = indicator_from_failed_run(NULL, name, component, STRING_MAX_BYTES, ret, complaint);
-        if (r == INDICATOR_INVALID && !name[0])
+                r = indicator_from_failed_run(NULL, &given, STRING_MAX_BYTES, ret, complaint);
+        if (r == INDICATOR_INVALID && !given.name)
                 return complaint_set(complaint, "name", "a run that failed does not say what it is: give --name, as in --name PiMatmul");
         return r;
 }
@@ -237,7 +241,7 @@ int amun_read(const Value *document, const AmunContext *context, Arena *arena, S
                 submission.exit_status = AMUN_PRINTED_NOTHING;
         }
         r = submission_has_failed(&submission) ?
-                    take_failed(printed, context, amun_origin(&place), arena, &submission.indicator, ret_complaint) :
+                    take_failed(printed, context, &place, arena, &submission.indicator, ret_complaint) :
                     take_good(printed, &part, amun_get_text(&place, "script_sha256"), arena, &submission.indicator, ret_complaint);
         if (r == 0)
                 r = amun_make_run(&place, arena, &submission, ret_complaint);

@@ -20,7 +20,7 @@
 
 /* What is known besides the document. Each may be NULL. */
 typedef struct AmunContext {
-        const char *name, *component; /* of a run that failed before it could say so itself */
+        const char *name, *component, *version; /* of a run that failed before it could say so itself */
         const char *inspection;       /* its id */
         const Value *specification;   /* of the inspection */
         const Value *hwinfo;          /* where the document has none */

@@ -240,6 +240,26 @@ static void check_descriptors(Checks *checks, const char *metrics) {
         check_fix(check, "a drop-in for perfd.service with [Service] LimitNOFILE=32768, or more");
 }
 
+void check_models(Checks *checks, const Value *answer) {
+        const Value *models = value_get(answer, "models"), *complaints = value_get(answer, "complaints");
+        Check *check = checks_add(checks, "models");
+        size_t n = complaints && complaints->type == VALUE_LIST ? complaints->n_items : 0;
+        const char *first = n > 0 && complaints->items[0].type == VALUE_STRING ? complaints->items[0].string : "";
+
+        if (n == 0) {
+                check_detail(check, "%zu of indicators", models && models->type == VALUE_LIST ? models->n_items : 0);
+                return;
+        }
+
+        if (n > 1)
+                check_detail(check, "%s; and %zu more", first, n - 1);
+        else
+                check_detail(check, "%s", first);
+        check_lacks(check, CHECK_MISSING, "types, units, directions and indexes of the indicators that are declared there");
+        check_fix(check, "mend it: the user perfd must be able to read it, and perfd --check-config to understand it; then "
+                         "systemctl reload perfd");
+}
+
 void checks_of_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms) {
         check_store(checks, value_get(node, "store"));
         check_durability(checks, value_get(node, "store"));

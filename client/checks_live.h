@@ -21,5 +21,8 @@ void check_spool(Checks *checks, const char *directory);
 /* node: the answer to /api/v1/node; metrics: of /metrics, NUL-terminated, with perfd's own. */
 void checks_of_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms);
 
+/* answer: to /api/v1/models. */
+void check_models(Checks *checks, const Value *answer);
+
 /* The value of a metric without labels in a text exposition. False: it is not there. */
 bool exposition_find(const char *metrics, const char *name, double *ret);

@@ -71,6 +71,8 @@ static void ask_node(Checks *checks, const Options *options, uint64_t deadline_n
         if (asker_get(question.asker, "/metrics?collect%5B%5D=self", &status, &metrics) != 0 || status != 200)
                 buffer_clear(&metrics);
         checks_of_node(checks, question.answer, metrics.n > 0 ? metrics.text : "", clock_realtime_ns() / NS_PER_MS);
+        if (question_try(&question, "/api/v1/models") == EXIT_DONE)
+                check_models(checks, question.answer);
 }
 
 /* --- output --------------------------------------------------------------------------------------- */

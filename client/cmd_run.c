@@ -29,7 +29,9 @@
 typedef struct Series {
         uint64_t n_runs, n_failed, n_stored;
         Summary summary;
-        char name[NAME_MAX_BYTES + 1], component[COMPONENT_MAX_BYTES + 1]; /* what is measured, as soon as a run has said it */
+        /* What is measured, as soon as a run has said it. */
+        char name[NAME_MAX_BYTES + 1], component[COMPONENT_MAX_BYTES + 1];
+        char *version; /* owned */
         Measured *unnamed; /* owned: runs that failed before */
         size_t n_unnamed;
 } Series;
@@ -70,6 +72,7 @@ static void run_deinit(Run *run) {
         for (size_t i = 0; i < run->series.n_unnamed; i++)
                 measured_deinit(&run->series.unnamed[i]);
         free(run->series.unnamed);
+        free(run->series.version);
 }
 
 static int begin_once(Run *run, Delivery *delivery) {
@@ -163,6 +166,8 @@ static void learn_name(Series *series, const Measured *measured) {
                 (void)snprintf(series->name, sizeof(series->name), "%s", indicator->name);
         if (!series->component[0] && indicator->component)
                 (void)snprintf(series->component, sizeof(series->component), "%s", indicator->component);
+        if (!series->version && indicator->version)
+                series->version = strdup(indicator->version); /* without memory it is not known */
 }
 
 static int count(Series *series, const Measured *measured) {
@@ -286,12 +291,14 @@ static int deliver_measured(Run *run, const Measured *measured, bool is_last) {
 
 static int deliver_unnamed(Run *run) {
         Series *series = &run->series;
+        const char *sha256 = run->place.has_script ? run->place.script.sha256 : NULL;
+        const IndicatorGiven given = { series->name, series->component, series->version ?: sha256 };
         int r = 0;
 
         if (series->n_unnamed > 0)
                 find_name(run);
         for (size_t i = 0; i < series->n_unnamed && r == 0; i++) {
-                if (!measured_name(&series->unnamed[i], series->name, series->component)) {
+                if (!measured_name(&series->unnamed[i], &given)) {
                         say("A run that failed is not kept: '%s' is no name of an indicator, give --name", series->name);
                         continue;
                 }
@@ -343,6 +350,8 @@ static void summarise(Run *run) {
         for (rest = text.text; rest && (line = strsep(&rest, "\n"));)
                 if (line[0])
                         say("%s", line);
+        if (run->is_begun && series->n_stored > 0)
+                say("'perfctl indicator batch %s' shows more of it", batch);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------ */

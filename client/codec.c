@@ -295,6 +295,8 @@ static int indicator_to_wire(const Submission *item, Arena *arena, Perfd__V1__In
                 ret->name = (char *)indicator->name;
                 if (indicator->component)
                         ret->component = (char *)indicator->component;
+                if (indicator->version)
+                        ret->version = (char *)indicator->version;
         }
 
         if (indicator->document)

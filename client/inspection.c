@@ -204,6 +204,7 @@ static int find_names(const Inspection *inspection, AmunContext *context) {
                         continue;
                 context->name = context->name ?: indicator.name;
                 context->component = context->component ?: indicator.component;
+                context->version = context->version ?: indicator.version;
         }
         return 0;
 }

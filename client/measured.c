@@ -32,7 +32,8 @@ static int take_document(const Value *document, const char *sha256, Arena *arena
         int r = 0;
 
         if (submission_has_failed(item))
-                return indicator_from_failed_run(document, "", "", STRING_MAX_BYTES, &item->indicator, complaint);
+                return indicator_from_failed_run(document, &(IndicatorGiven){ .version = sha256 }, STRING_MAX_BYTES, &item->indicator,
+                                                 complaint);
 
         if (sha256)
                 r = object_complete(document, "version", sha256, arena, &document);
@@ -107,10 +108,10 @@ int measured_read(Measured *ret, const MeasuredPlan *plan, const Capture *captur
         return r == 0 && ret->n_items == 0 && plan->is_wanted && exit_status != 0 ? take_nothing(ret, &common) : r;
 }
 
-bool measured_name(Measured *measured, const char *name, const char *component) {
+bool measured_name(Measured *measured, const IndicatorGiven *given) {
         Complaint complaint;
 
-        if (indicator_from_failed_run(NULL, name, component ?: "", STRING_MAX_BYTES, &measured->items[0].indicator, &complaint) != 0)
+        if (indicator_from_failed_run(NULL, given, STRING_MAX_BYTES, &measured->items[0].indicator, &complaint) != 0)
                 return false;
 
         measured->is_unnamed = false;

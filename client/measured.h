@@ -37,5 +37,5 @@ void measured_deinit(Measured *measured);
  */
 int measured_read(Measured *ret, const MeasuredPlan *plan, const Capture *capture, const RunFacts *facts, int exit_status, uint32_t index);
 
-/* Names what is unnamed; borrowed. component: NULL where nobody knows. False when the name cannot be one. */
-bool measured_name(Measured *measured, const char *name, const char *component);
+/* Names what is unnamed; borrowed. False when the name cannot be one. */
+bool measured_name(Measured *measured, const IndicatorGiven *given);

@@ -61,6 +61,7 @@ static void format_how(const Submission *item, Json *json) {
         if (submission_has_failed(item)) {
                 json_put_string(json, "name", item->indicator.name);
                 json_put_string(json, "component", item->indicator.component);
+                json_put_string(json, "version", item->indicator.version);
         }
         if (item->run) {
                 json_key(json, "run");
@@ -137,12 +138,16 @@ static int parse_how(const Value *line, Submission *item) {
 
 static int parse_indicator(const Value *line, Submission *item) {
         const Value *document = value_get(line, "document");
-        const char *name = value_get_string(line, "name"), *component = value_get_string(line, "component");
+        const IndicatorGiven given = {
+                .name = value_get_string(line, "name"),
+                .component = value_get_string(line, "component"),
+                .version = value_get_string(line, "version"),
+        };
         Complaint complaint;
         int r;
 
         if (submission_has_failed(item))
-                r = indicator_from_failed_run(document, name ?: "", component ?: "", STRING_MAX_BYTES, &item->indicator, &complaint);
+                r = indicator_from_failed_run(document, &given, STRING_MAX_BYTES, &item->indicator, &complaint);
         else
                 r = document ? indicator_from_value(document, STRING_MAX_BYTES, &item->indicator, &complaint) : SPOOL_MALFORMED;
         return r == 0 ? 0 : SPOOL_MALFORMED;

@@ -62,11 +62,12 @@ struct Job {
         bool is_begin_due;        /* nobody waits for its begin, which the store could not take: queued at the next tick */
         bool is_announced;        /* somebody began it, who may say how it ended */
         bool is_group_vouched;    /* its group was named by an administrator or found: whoever is in it is in the job */
-        bool is_cgroup_due;       /* the store has not been told of its group yet */
+        bool is_learned_due;      /* the store has not been told of its group or owner yet */
         bool is_empty;            /* nothing runs in its own group, or that was removed */
         bool is_usage_cut;        /* its group was removed before its last counters were read */
 
         Cgroup *cgroup;           /* owned; its own group, open; NULL: none, or it was removed */
+        uint64_t group_id;        /* cgroup_id() of that, or of the last it had; 0: it never had one */
         sd_event_source *events;  /* watches whether that is empty */
         Usage *usage;             /* owned; NULL: it never had a group of its own */
         Phase *mark;              /* owned; NULL: it was never marked */

@@ -187,6 +187,7 @@ int lifecycle_watch_group(Service *service, Job *job) {
         if (r < 0)
                 return say_unwatched(service, job, "cgroup", -r);
 
+        (void)sd_event_source_set_exit_on_failure(job->events, true);
         r = sd_event_source_set_priority(job->events, SD_EVENT_PRIORITY_IMPORTANT);
         if (r < 0)
                 return r;
@@ -207,6 +208,7 @@ static int watch_process(Service *service, Job *job) {
                 r = sd_event_add_io(service->event, &job->process, fd, EPOLLIN, on_process_gone, service);
         if (r < 0)
                 return say_unwatched(service, job, "process", -r);
+        (void)sd_event_source_set_exit_on_failure(job->process, true);
         (void)sd_event_source_set_io_fd_own(job->process, true);
         (void)TAKE_FD(fd);
 
@@ -250,16 +252,24 @@ static int put_begin_again(Service *service, Job *job) {
         return r < 0 ? r : 0;
 }
 
-/* Without it in the store, the next perfd would take what the group has counted for new. */
-static void put_cgroup(Service *service, Job *job) {
-        job->is_cgroup_due = store_put_job_cgroup(service->store, job->info.id, job->info.enclosure, job->info.cgroup) != 0;
+/* Without it in the store, the next perfd would take what the group has counted for new, and the job for nobody's. */
+int lifecycle_put_learned(Service *service, const Job *job, StoreCookie cookie) {
+        const StoreLearned learned = {
+                .job = job->info.id,
+                .enclosure = job->info.enclosure,
+                .cgroup = job->info.cgroup,
+                .uid = job->info.uid,
+                .gid = job->info.gid,
+        };
+
+        return store_put_job_learned(service->store, &learned, cookie);
 }
 
 static int tick_job(Service *service, Job *job) {
         if (job->phase != JOB_PHASE_ACTIVE)
                 return job->is_begin_due ? put_begin_again(service, job) : 0;
-        if (job->is_cgroup_due)
-                put_cgroup(service, job);
+        if (job->is_learned_due)
+                job->is_learned_due = lifecycle_put_learned(service, job, (StoreCookie){}) != 0;
         if (job->ending)
                 return is_waited_for(service, job) ? 0 : close_job(service, job);
         if (job->is_empty) /* while its begin was on the way to the disk */
@@ -299,23 +309,37 @@ int lifecycle_sweep(Service *service) {
 /* --- begin ------------------------------------------------------------------------------------ */
 
 /* Its cgroup was there first: from now on somebody is known who says how it ended, and whose it is. */
-static void adopt(Service *service, Job *job, const JobInfo *info, Ticket ticket) {
-        job->is_announced = true;
+static int adopt(Service *service, Job *job, const JobInfo *info, Ticket ticket) {
+        int r;
+
         job->info.uid = info->uid;
-        reply(service, ticket, STATUS_DUPLICATE, "job_begin.job", "this job is running already: perfd had found its cgroup");
+        job->info.gid = info->gid;
+        r = lifecycle_put_learned(service, job, cookie_of_ticket(ticket, COOKIE_ADOPT));
+        if (r != 0)
+                return r;
+
+        job->is_announced = true;
+        job->is_learned_due = true; /* once more, where the store fails */
+        return 0;
 }
 
-/* Answers why the job cannot begin; false when it can. */
-static bool refuse_begin(Service *service, const Request *request, Ticket ticket) {
+void lifecycle_complete_adopt(Service *service, Ticket ticket, StoreOutcome outcome) {
+        if (outcome == STORE_FAILED)
+                reply_store_failed(service, ticket);
+        else
+                reply(service, ticket, STATUS_DUPLICATE, "job_begin.job", "this job is running already: perfd had found its cgroup");
+}
+
+/* Answers why the job cannot begin; false when it can, or can be adopted. */
+static bool refuse_begin(Service *service, const Request *request, Ticket ticket, const Job *job) {
         const JobInfo *info = request->job_begin.info;
-        Job *job = jobs_find(&service->jobs, info->id);
 
         if (info->uid != request->peer.uid && !request->peer.is_admin)
                 reply(service, ticket, STATUS_DENIED, "job_begin.uid", "only an administrator begins jobs for others");
         else if (job && !identity_may(service, &request->peer, ticket, job))
                 reply(service, ticket, STATUS_DENIED, "job_begin.job", "a job of this id is running for another user");
         else if (job && !job->is_announced && job->phase == JOB_PHASE_ACTIVE)
-                adopt(service, job, info, ticket);
+                return false;
         else if (job && job->info.uid != info->uid) /* an administrator speaks, but for somebody else */
                 reply(service, ticket, STATUS_DENIED, "job_begin.job", "a job of this id is running for another user");
         else if (job && job->phase == JOB_PHASE_ACTIVE)
@@ -376,6 +400,8 @@ static int make_job(Service *service, const JobInfo *info, const CgroupPlace *pl
                 return 0;
 
         r = groups_attach(service, job, place, is_fresh);
+        if (r == 0)
+                usage_drop_pressure(job->usage);
         return r == GROUPS_REFUSED ? LIFECYCLE_REFUSED : r;
 }
 
@@ -387,8 +413,12 @@ int lifecycle_begin(Service *service, const Request *request, Ticket ticket) {
         Job *job;
         int r;
 
-        if (refuse_begin(service, request, ticket) ||
-            refuse_process(service, request, ticket, "job_begin.pid", info->pid, &info->pid_start_ticks) ||
+        job = jobs_find(&service->jobs, info->id);
+        if (refuse_begin(service, request, ticket, job))
+                return 0;
+        if (job)
+                return adopt(service, job, info, ticket);
+        if (refuse_process(service, request, ticket, "job_begin.pid", info->pid, &info->pid_start_ticks) ||
             refuse_process(service, request, ticket, "job_begin.member_pid", request->job_begin.member_pid, &unused))
                 return 0;
 

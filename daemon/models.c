@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -135,6 +137,8 @@ static void list_deinit(ModelList *list) {
         for (size_t i = 0; i < list->n; i++)
                 model_free(list->items[i]);
         free(list->items);
+        for (size_t i = 0; i < list->n_complaints; i++)
+                free(list->complaints[i]);
         *list = (ModelList){};
 }
 
@@ -149,26 +153,39 @@ enum {
         FILE_BAD = 1, /* and it was logged why */
 };
 
+/* Logged, and kept for those who ask later. Always FILE_BAD. */
+static int __attribute__((format(printf, 2, 3)))
+complain(ModelList *list, const char *format, ...) {
+        scoped(freep) char *text = NULL;
+        va_list args;
+
+        va_start(args, format);
+        if (vasprintf(&text, format, args) < 0)
+                text = NULL;
+        va_end(args);
+
+        log_err("%s", text ?: "A model of an indicator cannot be read, and why cannot be said: out of memory");
+        if (text && list->n_complaints < MODEL_COMPLAINTS_MAX)
+                list->complaints[list->n_complaints++] = TAKE(text);
+        return FILE_BAD;
+}
+
 static int take_file(ModelList *list, Model **model) {
         const IndicatorModel *m = &(*model)->model;
         size_t at;
         int r;
 
-        if (list_search(list, m->name, m->component, &at)) {
-                log_err("%s:1:1: %s%s%s is declared in %s already: remove one of them", (*model)->file, m->name,
-                        m->component ? " of " : "", m->component ?: "", list->items[at]->file);
-                return FILE_BAD;
-        }
+        if (list_search(list, m->name, m->component, &at))
+                return complain(list, "%s:1:1: %s%s%s is declared in %s already: remove one of them", (*model)->file, m->name,
+                                m->component ? " of " : "", m->component ?: "", list->items[at]->file);
 
         r = list_insert(list, at, model);
-        if (r == MODELS_FULL)
-                log_err("%s: not taken, there are %u models already", (*model)->file, MODELS_MAX);
-        return r;
+        return r == MODELS_FULL ? complain(list, "%s: not taken, there are %u models already", (*model)->file, MODELS_MAX) : r;
 }
 
 _Static_assert(MODEL_FILE_BYTES_MAX == 256 * 1024, "the text names it");
 
-static int read_text(int dir_fd, const char *name, const char *path, char **ret, size_t *ret_n) {
+static int read_text(ModelList *list, int dir_fd, const char *name, const char *path, char **ret, size_t *ret_n) {
         const char *why;
         struct stat st;
         int r;
@@ -182,8 +199,7 @@ static int read_text(int dir_fd, const char *name, const char *path, char **ret,
                 why = r == -EFBIG ? "it has more than 256 KiB" : strerror(-r);
         }
 
-        log_err("Cannot read the model in %s, going on without it: %s", path, why);
-        return FILE_BAD;
+        return complain(list, "Cannot read the model in %s, going on without it: %s", path, why);
 }
 
 static int read_file(ModelList *list, int dir_fd, const char *directory, const char *name) {
@@ -198,14 +214,13 @@ static int read_file(ModelList *list, int dir_fd, const char *directory, const c
                 path = NULL;
                 return -ENOMEM;
         }
-        r = read_text(dir_fd, name, path, &text, &n);
+        r = read_text(list, dir_fd, name, path, &text, &n);
         if (r != 0)
                 return r;
         r = model_new(&model, text, n, &complaint, &line, &column);
-        if (r == MODEL_INVALID) {
-                log_err("%s:%u:%u: %s%s%s", path, line, column, complaint.path, complaint.path[0] ? ": " : "", complaint.text);
-                return FILE_BAD;
-        }
+        if (r == MODEL_INVALID)
+                return complain(list, "%s:%u:%u: %s%s%s", path, line, column, complaint.path, complaint.path[0] ? ": " : "",
+                                complaint.text);
         if (r < 0)
                 return r;
 
@@ -240,10 +255,8 @@ static int list_read(ModelList *list, const char *directory) {
         if (dir_fd < 0 && errno == ENOENT)
                 return 0;
         n = dir_fd < 0 ? -1 : scandirat(dir_fd, ".", &entries, is_model_file, alphasort);
-        if (n < 0) {
-                log_err("Cannot read the models in %s, going on without them: %s", directory, strerror(errno));
-                return 1;
-        }
+        if (n < 0)
+                return complain(list, "Cannot read the models in %s, going on without them: %s", directory, strerror(errno));
 
         r = read_entries(list, dir_fd, directory, entries, (size_t)n);
         for (int i = 0; i < n; i++)
@@ -355,6 +368,11 @@ void models_write_json(const Models *models, ModelPolicy policy, Buffer *out) {
                 i += is_file;
                 k += !is_file;
         }
+        json_array_end(&json);
+        json_key(&json, "complaints");
+        json_array_begin(&json);
+        for (i = 0; i < files->n_complaints; i++)
+                json_string(&json, files->complaints[i]);
         json_array_end(&json);
         json_object_end(&json);
 }

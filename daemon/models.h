@@ -20,6 +20,7 @@
 #define MODELS_PER_UID_MAX 64U   /* registered by a user who is no administrator */
 #define MODELS_BYTES_PER_UID_MAX (1024U * 1024U) /* their declarations as JSON: all are held in memory, and written anew with each change */
 #define MODEL_FILE_BYTES_MAX (256U * 1024U)
+#define MODEL_COMPLAINTS_MAX 16U /* that are kept: all are logged */
 
 typedef struct Model {
         IndicatorModel model; /* in the arena */
@@ -38,6 +39,8 @@ DEFINE_SCOPED(Model, model_free);
 typedef struct ModelList {
         Model **items; /* owned, and so are the models; by name, then component */
         size_t n;
+        char *complaints[MODEL_COMPLAINTS_MAX]; /* owned: of files that could not be taken, as they were logged */
+        size_t n_complaints;
 } ModelList;
 
 typedef struct Models {
@@ -71,5 +74,5 @@ typedef struct ModelsOfUser {
 } ModelsOfUser;
 ModelsOfUser models_of_user(const Models *models, uint32_t uid, const Model *without);
 
-/* {"policy": …, "models": […]}, as /api/v1/models answers. */
+/* {"policy": …, "models": […], "complaints": […]}, as /api/v1/models answers. */
 void models_write_json(const Models *models, ModelPolicy policy, Buffer *out);

@@ -202,9 +202,14 @@ int service_take_completions(Service *service) {
                         break;
                 case COOKIE_AMEND:
                         complete_for_ticket(service, done);
+                        break;
+                case COOKIE_ADOPT:
+                        lifecycle_complete_adopt(service, cookie_ticket(done.cookie), done.outcome);
                 }
         }
 
+        if (r >= 0)
+                r = found_take_postponed(service);
         ingest_flush(service->ingest);
         return r < 0 ? r : checkpoints_continue(service);
 }

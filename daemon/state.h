@@ -37,6 +37,8 @@ typedef struct Service {
         CgroupTree *cgroups; /* owned */
         Finder *finder;      /* owned; NULL: no patterns */
         sd_event_source *found; /* something for the finder to look at */
+        FoundGroup *postponed;  /* owned; made anew while the end of their job is on its way to the disk */
+        size_t n_postponed;
         Jobs jobs;
         Identity identity;
         PendingMark *marks; /* owned */

@@ -127,7 +127,8 @@ static int take_document(Decoded *decoded, Arena *arena, const Perfd__V1__Indica
                 return r;
 
         if (submission_has_failed(ret))
-                r = indicator_from_failed_run(document, from->name, from->component, string_max, &ret->indicator, &complaint);
+                r = indicator_from_failed_run(document, &(IndicatorGiven){ from->name, from->component, from->version }, string_max,
+                                              &ret->indicator, &complaint);
         else
                 r = indicator_from_value(document, string_max, &ret->indicator, &complaint);
         return r == 0 ? 0 : refuse_inside(decoded, i, "", &complaint, "document");

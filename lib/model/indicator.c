@@ -65,7 +65,7 @@ complain(Complaint *ret, const Place *place, const char *format, ...) {
                 (void)place_write(place, ret->path, sizeof(ret->path));
 
         va_start(args, format);
-        vsnprintf(text, sizeof(text), format, args);
+        utf8_vformat(text, sizeof(text), format, args);
         va_end(args);
         utf8_copy(ret->text, sizeof(ret->text), text);
 
@@ -77,7 +77,7 @@ int complaint_set(Complaint *ret, const char *path, const char *format, ...) {
         va_list args;
 
         va_start(args, format);
-        vsnprintf(text, sizeof(text), format, args);
+        utf8_vformat(text, sizeof(text), format, args);
         va_end(args);
         utf8_copy(ret->path, sizeof(ret->path), path);
         utf8_copy(ret->text, sizeof(ret->text), text);
@@ -401,26 +401,36 @@ static void take_what_there_is(const Value *document, Indicator *ret) {
         (void)take_optional(document, ret, &ignored);
 }
 
-static int check_given(const char *name, const char *component, Complaint *complaint) {
-        size_t n = strlen(component);
+static bool is_given(const char *text) {
+        return text && text[0];
+}
 
-        if (name[0] && !name_is_valid(name, NAME_MAX_BYTES))
+static int check_given(const IndicatorGiven *given, size_t string_max, Complaint *complaint) {
+        const char *texts[] = { given->component, given->version };
+        static const char *const keys[] = { "component", "version" };
+        const size_t limits[] = { COMPONENT_MAX_BYTES, string_max };
+
+        if (is_given(given->name) && !name_is_valid(given->name, NAME_MAX_BYTES))
                 return complain(complaint, &(Place){ .key = "name" }, "'%.*s' must be 1 to %u letters, digits, or any of _ . : -",
-                                (int)utf8_cut(name, NAME_MAX_BYTES), name, NAME_MAX_BYTES);
-        if (n > COMPONENT_MAX_BYTES)
-                return complain(complaint, &(Place){ .key = "component" }, "must have 1 to %u bytes", COMPONENT_MAX_BYTES);
-        if (!utf8_is_valid(component, n))
-                return complain_key(complaint, "component", "is not valid UTF-8");
+                                (int)utf8_cut(given->name, NAME_MAX_BYTES), given->name, NAME_MAX_BYTES);
+        for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
+                size_t n = texts[i] ? strlen(texts[i]) : 0;
+
+                if (n > limits[i])
+                        return complain(complaint, &(Place){ .key = keys[i] }, "must have 1 to %zu bytes", limits[i]);
+                if (n > 0 && !utf8_is_valid(texts[i], n))
+                        return complain_key(complaint, keys[i], "is not valid UTF-8");
+        }
 
         return 0;
 }
 
-int indicator_from_failed_run(const Value *document, const char *name, const char *component, size_t string_max,
-                              Indicator *ret, Complaint *ret_complaint) {
+int indicator_from_failed_run(const Value *document, const IndicatorGiven *given, size_t string_max, Indicator *ret,
+                              Complaint *ret_complaint) {
         Indicator indicator = {};
         int r;
 
-        r = check_given(name, component, ret_complaint);
+        r = check_given(given, string_max, ret_complaint);
         if (r == 0 && document)
                 r = object_check(document, string_max, ret_complaint);
         if (r != 0)
@@ -428,10 +438,12 @@ int indicator_from_failed_run(const Value *document, const char *name, const cha
 
         if (document)
                 take_what_there_is(document, &indicator);
-        if (!indicator.name && name[0])
-                indicator.name = name;
-        if (!indicator.component && component[0])
-                indicator.component = component;
+        if (!indicator.name && is_given(given->name))
+                indicator.name = given->name;
+        if (!indicator.component && is_given(given->component))
+                indicator.component = given->component;
+        if (!indicator.version && is_given(given->version))
+                indicator.version = given->version;
         if (!indicator.name && document && value_get(document, "name"))
                 return take_name(document, &indicator, ret_complaint);
         if (!indicator.name)

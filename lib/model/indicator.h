@@ -30,6 +30,11 @@ typedef struct Indicator {
         const Value *document; /* all of it, as printed */
 } Indicator;
 
+/* What a runner knows of a run that did not come as far as saying it. NULL or "": it does not. */
+typedef struct IndicatorGiven {
+        const char *name, *component, *version;
+} IndicatorGiven;
+
 #define COMPLAINT_PATH_MAX 200
 #define COMPLAINT_TEXT_MAX 300
 
@@ -51,11 +56,11 @@ int indicator_from_value(const Value *document, size_t string_max, Indicator *re
 
 /*
  * A run that failed: whatever it printed, which may be no indicator or nothing at all (NULL), and what its runner knows of
- * it ("": nothing). Name and component come from the document where it has proper ones; the name is required. Parameters and result
+ * it. Name, component and version come from the document where it has proper ones; the name is required. Parameters and result
  * are taken where they are objects. The rest as indicator_from_value().
  */
-int indicator_from_failed_run(const Value *document, const char *name, const char *component, size_t string_max,
-                              Indicator *ret, Complaint *ret_complaint);
+int indicator_from_failed_run(const Value *document, const IndicatorGiven *given, size_t string_max, Indicator *ret,
+                              Complaint *ret_complaint);
 
 /*
  * An object that is kept beside a document, by the rules for all documents: depth, keys, UTF-8, finite numbers.

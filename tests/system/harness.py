@@ -57,6 +57,25 @@ def wait_for(predicate, what, timeout_s=None):
         time.sleep(0.01)
 
 
+def calm_s():
+    """A clock that stands still while anything on this machine waits for a processor or a disk (PSI, where the kernel has it): what
+    takes long by it takes long by itself. For upper bounds alone, since on a busy machine it runs slower than it should."""
+    waited_us = 0
+    for resource in ("cpu", "io"):
+        try:
+            text = pathlib.Path(f"/proc/pressure/{resource}").read_text()
+        except OSError:
+            continue
+        waited_us += int(re.search(r"^some .*total=(\d+)$", text, re.M)[1])
+    return time.monotonic() - waited_us / 1e6
+
+
+def stolen_s():
+    """What the processors of this machine were not there for, since another machine of their host had them."""
+    fields = pathlib.Path("/proc/stat").read_text().splitlines()[0].split()
+    return int(fields[8]) / os.sysconf("SC_CLK_TCK")
+
+
 def find_peer(command):
     """Path of another program, or SkipTest that names it and says how to get it."""
     path = shutil.which(command, path=f"{PEERS}:{os.environ['PATH']}:/usr/sbin:/sbin:/usr/lib/sysstat")
@@ -322,6 +341,7 @@ class Daemon:
         self.args = list(args)
         self.environment = dict(environment or {})
         self.process = None
+        self.stolen_s = 0
         self.listening = []
         self.notify = None
         if notify or watchdog_s:
@@ -363,6 +383,7 @@ class Daemon:
             environment.update(LISTEN_FDS=str(len(fds)), LISTEN_FDNAMES="perfd:perfd-http")
         with open(self.log_file, "ab") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, pass_fds=fds)
+        self.stolen_s = stolen_s()
         if wait:
             self.wait_ready()
         return self
@@ -470,6 +491,11 @@ class Daemon:
                               timeout=timeout_s or TIMEOUT_S,
                               env={**os.environ, "PERFD_SOCKET": str(self.socket), "NO_COLOR": "1", **(environment or {})})
 
+    def kept_waiting_s(self):
+        """How long its loop, since it was started, could have run and had no processor, as the kernel counts it."""
+        ready_ns = int(pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/schedstat").read_text().split()[1])
+        return ready_ns / 1e9 + stolen_s() - self.stolen_s
+
     def resident_bytes(self):
         return int(pathlib.Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -544,7 +570,19 @@ class TestCase(unittest.TestCase):
         self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
         return pathlib.Path(directory)
 
+    def perfctl_for_others(self):
+        """perfctl where other users may start it: the way to the build may be its owner's alone."""
+        directory = self.temporary_directory()
+        directory.chmod(0o755)
+        return shutil.copy(PERFCTL, directory)
+
     def assert_status(self, reply, status):
         """status: the wire's name, 'OK'."""
         self.assertIsNotNone(reply, "the connection was closed instead of an answer")
         self.assertEqual(wire.Status.Name(reply.status), status, f"{reply.path}: {reply.message}")
+
+    def assert_none_missed(self, daemon, interval_s=0.1):
+        """Of the samples since its start; but those that a loop without a processor had to miss are not perfd's fault."""
+        metrics = daemon.wait_tick()
+        self.assertLessEqual(metrics["perfd_samples_missed_total"] * interval_s, daemon.kept_waiting_s())
+        return metrics

@@ -323,9 +323,8 @@ class Abuse(harness.TestCase):
         """Samples went on and none was missed; submissions and questions are answered."""
         with daemon.client() as client:
             self.assert_status(client.submit(harness.indicator()), "OK")
-        after = daemon.wait_tick()
+        after = self.assert_none_missed(daemon)
         self.assertGreater(after["perfd_samples_total"], before["perfd_samples_total"])
-        self.assertEqual(after["perfd_samples_missed_total"], before["perfd_samples_missed_total"])
         self.assertEqual(daemon.get("/-/healthy", tcp=True).text, "ok\n")
 
     def drain(self, s):
@@ -437,8 +436,12 @@ class Abuse(harness.TestCase):
                 data = bytearray(good)
                 for _ in range(chance.randint(1, 8)):
                     data[chance.randrange(len(data))] = chance.randrange(256)
-                s.sendall(bytes(data[:chance.choice((len(data), chance.randrange(len(data))))]))
-                s.shutdown(socket.SHUT_WR)
+                piece = bytes(data[:chance.choice((len(data), chance.randrange(len(data))))])
+                try:
+                    s.sendall(piece)
+                    s.shutdown(socket.SHUT_WR)
+                except OSError:
+                    pass  # it may have been cut off by then
             for s in peers:
                 answer = self.drain(s)
                 self.assertTrue(answer == b"" or answer.startswith(b"HTTP/1."), answer[:80])
@@ -497,8 +500,7 @@ class Abuse(harness.TestCase):
                 thread.join()
         self.assertEqual(bad, [])
         self.assertGreater(n_acks, 0)
-        after = daemon.wait_tick()
-        self.assertEqual(after["perfd_samples_missed_total"], before["perfd_samples_missed_total"])
+        self.assert_none_missed(daemon)
         self.assertEqual(len(daemon.get("/api/v1/indicators/during/results?limit=1000").json["results"]), min(n_acks, 1000))
 
 

@@ -37,6 +37,33 @@ class Doctor(TestCase):
         self.assertIn(str(daemon.socket), checks["socket"]["detail"])
         self.assertIn("every 100 ms", checks["sampling"]["detail"])
 
+    def test_a_model_that_cannot_be_taken_is_named_until_it_is_mended(self):
+        directory = self.temporary_directory()
+        (directory / "a.yaml").write_text("name: A\nresults: {x: floot}\n")
+        (directory / "b.yaml").mkdir()
+        (directory / "c.yaml").write_text("name: C\nresults: {x: float}\n")
+        daemon = self.daemon(f"[indicators]\ndirectory = {directory}\n", notify=True)
+        result = self.on_tree(daemon, "doctor-well", "--json")
+        check = by_name(result)["models"]
+        self.assertEqual((result.returncode, check["state"]), (0, "missing"))
+        self.assertIn(f"{directory}/a.yaml:2:11: results.x: 'floot' is no type", check["detail"])
+        self.assertIn("and 1 more", check["detail"])
+        self.assertIn("perfd --check-config", check["fix"])
+        (directory / "a.yaml").write_text("name: A\nresults: {x: float}\n")
+        (directory / "b.yaml").rmdir()
+        daemon.reload()
+        daemon.wait_tick()
+        check = by_name(self.on_tree(daemon, "doctor-well", "--json"))["models"]
+        self.assertEqual((check["state"], check["detail"]), ("good", "2 of indicators"))
+
+    def test_a_model_that_perfd_may_not_read_is_named(self):
+        directory = self.temporary_directory()
+        (directory / "a.yaml").symlink_to("/proc/1/mem/nothing")
+        daemon = self.daemon(f"[indicators]\ndirectory = {directory}\n")
+        check = by_name(self.on_tree(daemon, "doctor-well", "--json"))["models"]
+        self.assertEqual(check["state"], "missing")
+        self.assertIn(f"Cannot read the model in {directory}/a.yaml, going on without it: Not a directory", check["detail"])
+
     def test_what_is_missing_is_no_failure_and_says_what_to_do(self):
         daemon = self.daemon()
         result = self.on_tree(daemon, "doctor-hidden", "--json")

@@ -167,6 +167,16 @@ class Repeat(Measure):
         self.assertEqual([(row["name"], row["exit_status"]) for row in rows], [("PiTest", 5), ("PiTest", 0), ("PiTest", 6), ("PiTest", 0)])
         self.assertIn(b"4 runs, 2 failed, 4 results", done.stderr)
         self.assertRegex(done.stderr.decode(), "rate +n 2, median 2.5, cov 0.00 %")
+        batch = rows[0]["batch"].hex()
+        self.assertIn(f"'perfctl indicator batch {batch}' shows more of it", done.stderr.decode())
+        # Else they would be another alternative's.
+        self.assertEqual({row["version"] for row in rows}, {hashlib.sha256(path.read_bytes()).hexdigest()})
+
+    def test_failed_runs_have_the_version_that_the_others_print(self):
+        printed = PRINT.replace('"name"', '"version": "1.2", "name"', 1)
+        path = self.script("#!/bin/sh\necho x >> runs\n[ $(wc -l < runs) = 1 ] && exit 5\n" + printed + "\n")
+        self.run_command(path, options=("--repeat", "2"), status=5)
+        self.assertEqual([row["version"] for row in self.rows()], ["1.2", "1.2"])
 
     def test_an_interrupt_ends_the_batch_with_what_there_is(self):
         path = self.script("#!/bin/sh\necho x >> runs\n[ $(wc -l < runs) = 3 ] && { echo > third; exec sleep 1000; }\n" + PRINT + "\n")

@@ -1,18 +1,20 @@
 """perfctl run under a real systemd: which scope it gets from whom, and where it must not ask for one."""
 
 import itertools
+import re
 import subprocess
-import time
 import unittest
 
 import harness
 from booted import Booted
-from harness import IS_SANITIZED, TIMEOUT_S, wait_for
+from harness import IS_SANITIZED, TIMEOUT_S, calm_s, wait_for
 
 UID = 1234
 USER_SLICE = f"/user.slice/user-{UID}.slice"
 MANAGER = f"{USER_SLICE}/user@{UID}.service"
 NUMBERS = itertools.count(1)
+# What perfctl says where systemd or perfd was later than it waits, as either may be on a machine that has other work.
+LATE = re.compile("did not answer in time|does not answer|timed out|are kept in")
 
 
 def as_user(uid):
@@ -46,10 +48,32 @@ class ScopeTestCase(Booted):
     def run_words(job, *command, options=()):
         return ("perfctl", "run", "-v", "--spool", "/tmp/spool", "--job", job, *options, "--", *command)
 
+    def look(self, job):
+        return self.run_words(job, "cat", "/proc/self/cgroup")
+
+    def run_job(self, words):
+        """(job, the command that ran): what words(job) starts, with one job after the other until nobody was too late for it."""
+        def tried():
+            job = self.job()
+            done = self.inside(*words(job))
+            return not LATE.search(done.stderr) and (job, done)
+        return wait_for(tried, "a command for which systemd and perfd had time", TIMEOUT_S * 3)
+
     def start(self, *words):
         process = subprocess.Popen([*self.enter, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.close, process)
         return process
+
+    def start_in_scope(self, script):
+        """(job, its perfctl): a script that says ready and ends with its input, in a scope of its own."""
+        def tried():
+            job = self.job()
+            process = self.start(*self.session(0), *self.run_words(job, "sh", "-c", script))
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            if not LATE.search(process.stderr.readline()):
+                return job, process
+            process.kill()
+        return wait_for(tried, "a scope", TIMEOUT_S * 3)
 
     @staticmethod
     def close(process):
@@ -81,8 +105,7 @@ class System(ScopeTestCase):
     """root, whom the system's manager serves."""
 
     def test_a_session_of_root_gets_a_scope_in_its_slice(self):
-        job = self.job()
-        done = self.inside(*self.session(0), *self.run_words(job, "cat", "/proc/self/cgroup"))
+        job, done = self.run_job(lambda job: (*self.session(0), *self.look(job)))
         self.assert_group(done, f"/user.slice/user-0.slice/perfd-{job}.scope")
         self.assertIn(f"Running in the scope perfd-{job}.scope", done.stderr)
         self.assertIn(f"Job {job} has begun", done.stderr)
@@ -90,9 +113,9 @@ class System(ScopeTestCase):
 
     def test_perfd_knows_the_scope_and_counts_in_it(self):
         for user in ((), AS_USER):
-            job = self.job()
-            burn = "import time\nwhile time.process_time() < 0.5: pass"
-            done = self.inside(*self.session(UID), *user, *self.run_words(job, "/usr/bin/python3", "-c", burn))
+            burn = "import time\nwhile time.process_time() < 0.5: pass\nprint(time.process_time())"
+            job, done = self.run_job(lambda job: (*self.session(UID), *user,
+                                                  *self.run_words(job, "/usr/bin/python3", "-c", burn)))
             self.assertEqual(done.returncode, 0, done.stderr)
             known = self.ask(job)
             self.assertEqual((known["state"], known["enclosure"]), ("finished", "scope"))
@@ -100,69 +123,63 @@ class System(ScopeTestCase):
             used = [m for m in known["metrics"] if m["key"] == "job_cpu_seconds"][0]
             self.assertEqual(used["quality"], "exact")
             # What Python needs to end, and perfctl, is in it as well.
-            self.assertAlmostEqual(used["value"], 0.52, delta=0.05 if not IS_SANITIZED else 1)
+            self.assertGreaterEqual(used["value"], float(done.stdout))
+            self.assertLess(used["value"], float(done.stdout) + (0.1 if not IS_SANITIZED else 1.5))
 
     def test_sudo_in_a_session_stays_in_the_slice_of_the_user(self):
-        job = self.job()
-        done = self.inside(*self.session(UID), *self.run_words(job, "cat", "/proc/self/cgroup"))
+        job, done = self.run_job(lambda job: (*self.session(UID), *self.look(job)))
         self.assert_group(done, f"{USER_SLICE}/perfd-{job}.scope")
 
     def test_the_scope_counts_everything_and_limits_nothing(self):
-        job = self.job()
         names = "Description,CPUAccounting,MemoryAccounting,IOAccounting,TasksAccounting,TasksMax,Delegate,CollectMode"
-        done = self.inside(*self.session(0), *self.run_words(job, "systemctl", "show", "-p", names, f"perfd-{job}.scope"))
+        job, done = self.run_job(lambda job: (*self.session(0),
+                                              *self.run_words(job, "systemctl", "show", "-p", names, f"perfd-{job}.scope")))
         self.assertEqual(dict(line.split("=") for line in done.stdout.splitlines()), {
             "Description": f"Job {job}", "CPUAccounting": "yes", "MemoryAccounting": "yes", "IOAccounting": "yes", "TasksAccounting": "yes",
             "TasksMax": "infinity", "Delegate": "no", "CollectMode": "inactive-or-failed"})
 
+    @staticmethod
+    def longest(job):
+        return f"{job}-_.:".ljust(128, "x")
+
     def test_the_longest_id_fits(self):
-        job = f"{self.job()}-_.:"
-        job += "x" * (128 - len(job))
-        self.assert_group(self.inside(*self.session(0), *self.run_words(job, "cat", "/proc/self/cgroup")),
-                          f"/user.slice/user-0.slice/perfd-{job}.scope")
+        job, done = self.run_job(lambda job: (*self.session(0), *self.look(self.longest(job))))
+        self.assert_group(done, f"/user.slice/user-0.slice/perfd-{self.longest(job)}.scope")
 
     def test_a_service_is_not_left(self):
         for user in ((), AS_USER):
-            job = self.job()
-            done = self.inside("systemd-run", "--quiet", "--wait", "--pipe", f"--unit={job}.service", *user,
-                               *self.run_words(job, "cat", "/proc/self/cgroup"))
+            job, done = self.run_job(lambda job: ("systemd-run", "--quiet", "--wait", "--pipe", f"--unit={job}.service", *user,
+                                                  *self.look(job)))
             self.assert_group(done, f"/system.slice/{job}.service")
             self.assertIn(f"no scope: in the service {job}.service", done.stderr)
 
     def test_a_delegated_service_has_a_group_for_it(self):
-        job = self.job()
-        done = self.inside("systemd-run", "--quiet", "--wait", "--pipe", "-p", "Delegate=yes", f"--unit={job}.service",
-                           *self.run_words(job, "cat", "/proc/self/cgroup"))
+        job, done = self.run_job(lambda job: ("systemd-run", "--quiet", "--wait", "--pipe", "-p", "Delegate=yes", f"--unit={job}.service",
+                                              *self.look(job)))
         self.assert_group(done, f"/system.slice/{job}.service/perfd-{job}")
 
     def test_a_user_with_a_delegated_service_as_well(self):
-        job = self.job()
-        done = self.inside("systemd-run", "--quiet", "--wait", "--pipe", "-p", "Delegate=yes", "-p", f"User={UID}", f"--unit={job}.service",
-                           *self.run_words(job, "cat", "/proc/self/cgroup"))
+        job, done = self.run_job(lambda job: ("systemd-run", "--quiet", "--wait", "--pipe", "-p", "Delegate=yes", "-p", f"User={UID}",
+                                              f"--unit={job}.service", *self.look(job)))
         self.assert_group(done, f"/system.slice/{job}.service/perfd-{job}")
 
     def test_another_scope_is_not_left(self):
-        job = self.job()
-        done = self.inside("systemd-run", "--quiet", "--scope", f"--unit={job}.scope", *self.run_words(job, "cat", "/proc/self/cgroup"))
+        job, done = self.run_job(lambda job: ("systemd-run", "--quiet", "--scope", f"--unit={job}.scope", *self.look(job)))
         self.assert_group(done, f"/system.slice/{job}.scope")
 
     def test_a_run_within_a_run_stays_in_its_scope(self):
-        outer, inner = self.job(), self.job()
-        done = self.inside(*self.session(0), *self.run_words(outer, *self.run_words(inner, "cat", "/proc/self/cgroup")))
+        outer, done = self.run_job(lambda job: (*self.session(0), *self.run_words(job, *self.look(self.job()))))
         self.assert_group(done, f"/user.slice/user-0.slice/perfd-{outer}.scope")
         self.assertIn(f"no scope: in the scope perfd-{outer}.scope", done.stderr)
 
     def test_a_scope_of_that_name_that_is_there_is_left_alone(self):
-        job = self.job()
-        first = self.start(*self.session(0), *self.run_words(job, "sh", "-c", "echo ready; read line"))
-        self.assertEqual(first.stdout.readline(), "ready\n")
-        done = self.inside(*self.session(0), *self.run_words(job, "cat", "/proc/self/cgroup"))
+        first, _ = self.start_in_scope("echo ready; read line")
+        _, done = self.run_job(lambda _: (*self.session(0), *self.look(first)))
         self.assertNotIn("perfd-", self.group(done))
         self.assertRegex(done.stderr, r"no scope: .*already")
 
     def test_a_killed_perfctl_leaves_the_command_in_its_scope(self):
-        job = self.job()
-        process = self.start(*self.session(0), *self.run_words(job, "sh", "-c", "echo $$ $PPID; exec sleep 1000"))
+        job, process = self.start_in_scope("echo ready; echo $$ $PPID; exec sleep 1000")
         command, perfctl = process.stdout.readline().split()
         self.run_inside("kill", "-KILL", perfctl)
         self.assertNotEqual(process.wait(TIMEOUT_S), 0)
@@ -180,8 +197,7 @@ class System(ScopeTestCase):
             self.assertEqual((process.stdout.readline(), process.wait(TIMEOUT_S)), (f"got-{name}\n", 5))
 
     def test_without_perfd_it_is_a_scope_all_the_same(self):
-        job = self.job()
-        done = self.inside(*self.session(0), "env", "PERFD_SOCKET=/run/absent.sock", *self.run_words(job, "cat", "/proc/self/cgroup"))
+        job, done = self.run_job(lambda job: (*self.session(0), "env", "PERFD_SOCKET=/run/absent.sock", *self.look(job)))
         self.assert_group(done, f"/user.slice/user-0.slice/perfd-{job}.scope")
 
     def test_without_the_library_it_runs_as_well(self):
@@ -190,7 +206,7 @@ class System(ScopeTestCase):
         library = self.run_inside("sh", "-c", "readlink -f /usr/lib/*/libsystemd.so.0").strip()
         script = f'mount --bind /dev/null {library} && exec "$@"'
         done = self.inside(*self.session(0), "unshare", "--mount", "sh", "-c", script, "sh",
-                           *self.run_words(job, "cat", "/proc/self/cgroup"))
+                           *self.look(job))
         self.assertNotIn("perfd-", self.group(done))
         self.assertIn("no scope: libsystemd.so.0 is not there", done.stderr)
 
@@ -199,47 +215,41 @@ class User(ScopeTestCase):
     """Somebody else, whose own manager does."""
 
     def test_a_session_gets_a_scope_from_the_users_manager(self):
-        job = self.job()
-        done = self.inside(*self.session(UID), *AS_USER, *self.run_words(job, "cat", "/proc/self/cgroup"))
+        job, done = self.run_job(lambda job: (*self.session(UID), *AS_USER, *self.look(job)))
         self.assert_group(done, f"{MANAGER}/app.slice/perfd-{job}.scope")
         self.assertIn(f"Job {job} has begun", done.stderr)
 
     def test_it_is_asked_over_the_bus_where_its_own_socket_is_not_to_be_had(self):
-        job = self.job()
         self.run_inside("mkdir", "-p", "/tmp/run")
         self.run_inside("ln", "-sfn", f"/run/user/{UID}/bus", "/tmp/run/bus")
-        done = self.inside(*self.session(UID), *AS_USER, "XDG_RUNTIME_DIR=/tmp/run", *self.run_words(job, "cat", "/proc/self/cgroup"))
+        job, done = self.run_job(lambda job: (*self.session(UID), *AS_USER, "XDG_RUNTIME_DIR=/tmp/run", *self.look(job)))
         self.assert_group(done, f"{MANAGER}/app.slice/perfd-{job}.scope")
 
     def test_a_manager_that_ends_with_the_session_is_not_asked(self):
         self.run_inside("useradd", "-m", "-u", str(UID + 1), "guest")
         self.run_inside("systemctl", "start", f"user@{UID + 1}.service")
-        done = self.inside(*self.session(UID + 1), *as_user(UID + 1), *self.run_words(self.job(), "cat", "/proc/self/cgroup"))
+        done = self.inside(*self.session(UID + 1), *as_user(UID + 1), *self.look(self.job()))
         self.assertRegex(self.group(done), rf"^/user.slice/user-{UID + 1}.slice/session-\d+\.scope$")
         self.assertIn("enable-linger", done.stderr)
 
-    def in_manager(self, *words):
-        return self.inside(*AS_USER, f"XDG_RUNTIME_DIR=/run/user/{UID}", "systemd-run", "--user", "--quiet", *words)
+    IN_MANAGER = (*AS_USER, f"XDG_RUNTIME_DIR=/run/user/{UID}", "systemd-run", "--user", "--quiet")
 
     def test_a_scope_of_the_desktops_is_left_for_one_beside_it(self):
-        job = self.job()
-        done = self.in_manager("--scope", f"--unit=app-{job}.scope", "--slice=session.slice",
-                               *self.run_words(job, "cat", "/proc/self/cgroup"))
+        job, done = self.run_job(lambda job: (*self.IN_MANAGER, "--scope", f"--unit=app-{job}.scope", "--slice=session.slice",
+                                              *self.look(job)))
         self.assert_group(done, f"{MANAGER}/session.slice/perfd-{job}.scope")
 
     def test_a_service_of_the_user_has_a_group_in_it(self):
-        job = self.job()
-        done = self.in_manager("--wait", "--pipe", f"--unit={job}.service", *self.run_words(job, "cat", "/proc/self/cgroup"))
+        job, done = self.run_job(lambda job: (*self.IN_MANAGER, "--wait", "--pipe", f"--unit={job}.service", *self.look(job)))
         self.assert_group(done, f"{MANAGER}/app.slice/{job}.service/perfd-{job}")
 
     def test_a_run_within_a_run_has_a_group_in_the_scope(self):
-        outer, inner = self.job(), self.job()
-        done = self.inside(*self.session(UID), *AS_USER, *self.run_words(outer, *self.run_words(inner, "cat", "/proc/self/cgroup")))
-        self.assert_group(done, f"{MANAGER}/app.slice/perfd-{outer}.scope/perfd-{inner}")
+        outer, done = self.run_job(lambda job: (*self.session(UID), *AS_USER, *self.run_words(job, *self.look(f"{job}-inner"))))
+        self.assert_group(done, f"{MANAGER}/app.slice/perfd-{outer}.scope/perfd-{outer}-inner")
         self.wait_gone(f"perfd-{outer}.scope", *AS_USER, f"XDG_RUNTIME_DIR=/run/user/{UID}")
 
     def test_a_session_of_somebody_else_is_not_left(self):
-        done = self.inside(*self.session(0), *AS_USER, *self.run_words(self.job(), "cat", "/proc/self/cgroup"))
+        done = self.inside(*self.session(0), *AS_USER, *self.look(self.job()))
         self.assertRegex(self.group(done), r"^/user.slice/user-0.slice/session-\d+\.scope$")
         self.assertIn("no scope: in a session of another user", done.stderr)
 
@@ -247,9 +257,9 @@ class User(ScopeTestCase):
         manager = self.show("MainPID", f"user@{UID}.service")
         self.run_inside("kill", "-STOP", manager)
         try:
-            begin = time.monotonic()
-            done = self.inside(*self.session(UID), *AS_USER, *self.run_words(self.job(), "cat", "/proc/self/cgroup"))
-            seconds = time.monotonic() - begin
+            begin = calm_s()
+            done = self.inside(*self.session(UID), *AS_USER, *self.look(self.job()))
+            seconds = calm_s() - begin
         finally:
             self.run_inside("kill", "-CONT", manager)
         self.assertRegex(self.group(done), rf"^{USER_SLICE}/session-\d+\.scope$")

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 
-from harness import PERFCTL, TIMEOUT_S, TestCase, wait_for
+from harness import PERFCTL, TIMEOUT_S, TestCase, import_peer, wait_for
 
 HOSTILE = ["it's", 'say "hi" $(touch pwned) `touch pwned`', "../../up", "a b\n* ~ \\", "-n", "", "ä 😀", "{y}", "#"]
 
@@ -122,10 +122,7 @@ class Points(SweepTestCase):
         self.assertIn("Cannot read sweep.yaml: No such file", self.sweep(status=1))
 
     def test_the_tree_is_read_by_others_as_it_was_meant(self):
-        try:
-            import yaml
-        except ImportError:
-            self.skipTest("Python's yaml is not there")
+        yaml = import_peer("yaml")
         settings = {"s": HOSTILE, "n": [1, 0.5, 1e300], "yes": [True, None]}
         self.write(command="exec true", settings=settings)
         self.sweep("--no-perfd")

@@ -125,7 +125,7 @@ static void how_it_was_measured_arrives_with_it(void **state) {
 static void a_failed_run_arrives_without_a_document(void **state) {
         Fixture *f = *state;
         Submission item = { .job = "", .id = "0123456789abcde", .has_exit_status = true, .exit_status = 139,
-                            .indicator = { .name = "PiMatmul", .component = "tensorflow" } };
+                            .indicator = { .name = "PiMatmul", .component = "tensorflow", .version = "2.2" } };
         const Submission *got;
         size_t size;
 
@@ -134,6 +134,7 @@ static void a_failed_run_arrives_without_a_document(void **state) {
         assert_int_equal(got->exit_status, 139);
         assert_string_equal(got->indicator.name, "PiMatmul");
         assert_string_equal(got->indicator.component, "tensorflow");
+        assert_string_equal(got->indicator.version, "2.2");
         assert_null(got->indicator.document);
         assert_int_equal(codec_submission_size(&item, &size), 0);
         assert_in_range(f->bytes.n, 1, CODEC_SUBMIT_OVERHEAD + size);

@@ -408,22 +408,39 @@ static void as_many_keys_as_allowed_are_checked_and_one_more_is_refused(void **s
         free(keys);
 }
 
-/* 4096 keys would be 8 million comparisons if each were compared with each. */
+/* The least CPU time of three tries; what a processor is slowed by comes and goes. */
+static uint64_t least_ns(void (*work)(const Document *document), const Document *document) {
+        uint64_t least = UINT64_MAX;
+
+        for (unsigned i = 0; i < 3; i++) {
+                uint64_t begin_ns = clock_thread_cpu_ns(), ns;
+
+                work(document);
+                ns = clock_thread_cpu_ns() - begin_ns;
+                least = ns < least ? ns : least;
+        }
+        return least;
+}
+
+static void compare_each_with_each(const Document *document) {
+        const Value *result = &document->value.members[1].value;
+        size_t n_equal = 0;
+
+        for (size_t i = 0; i < result->n_members; i++)
+                for (size_t j = 0; j < i; j++)
+                        n_equal += strcmp(result->members[i].key, result->members[j].key) == 0;
+        assert_int_equal(n_equal, 0);
+}
+
+/* 4096 keys would be 8 million comparisons if each were compared with each: how long that takes in this build, on this machine. */
 static void many_keys_do_not_hold_up_the_loop(void **state) {
         Document *document = *state;
         Keys *keys = calloc(1, sizeof(*keys));
-        uint64_t least_ns = UINT64_MAX;
 
         fill(keys);
         set(document, "@result", object(keys->members, KEYS_MAX - 6));
-        for (unsigned i = 0; i < 10; i++) {
-                uint64_t begin_ns = clock_thread_cpu_ns(), ns;
-
-                assert_accepted(document);
-                ns = clock_thread_cpu_ns() - begin_ns;
-                least_ns = ns < least_ns ? ns : least_ns;
-        }
-        assert_true(least_ns < 60 * NS_PER_MS);
+        assert_string_equal(document->value.members[1].key, "@result");
+        assert_true(least_ns(assert_accepted, document) < least_ns(compare_each_with_each, document) / 2);
         free(keys);
 }
 

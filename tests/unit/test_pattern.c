@@ -190,7 +190,7 @@ static void what_can_match_in_many_ways_takes_no_longer(void **state) {
         char path[1 << 16] = "", name[256] = "";
         Pattern names = parsed("/**/a/**/a/**/a/**/a/**/a/**/a/**/a/**/a/**/a/**/a/**/b{job}");
         Pattern stars = parsed("/*a*a*a*a*a*a{job}b");
-        uint64_t begin_ns = clock_boottime_ns();
+        uint64_t begin_ns = clock_thread_cpu_ns();
         PatternMatch match;
 
         (void)state;
@@ -202,7 +202,7 @@ static void what_can_match_in_many_ways_takes_no_longer(void **state) {
                 assert_int_equal(pattern_match(&names, path, &match), PATTERN_NO_MATCH);
                 assert_int_equal(pattern_match(&stars, name, &match), PATTERN_NO_MATCH);
         }
-        assert_true(clock_boottime_ns() - begin_ns < 5 * NS_PER_S);
+        assert_true(clock_thread_cpu_ns() - begin_ns < 5 * NS_PER_S);
 }
 
 /* --- what is wrong with a pattern --------------------------------------------------------------- */

@@ -204,6 +204,50 @@ static void removed_results_leave_the_index_too(void **state) {
         assert_int_equal(ask_place(place, "SELECT count(*) FROM point WHERE series NOT IN (SELECT id FROM series)"), 0);
 }
 
+/* Of a series, or of what is not indexed of a component, the newest come first, and the rest can be left. */
+static void assert_newest_first(Reader *reader, const PointFilter *filter, size_t n_expected) {
+        scoped(points_freep) Points *points = NULL;
+        size_t n = 0, n_of_run = 0;
+        int64_t last_series = -1;
+        uint64_t last_ms = 0;
+        char last_component[16] = "";
+        PointRow row;
+
+        assert_int_equal(points_new(&points, reader, filter), 0);
+        while (points_next(points, &row) == 0) {
+                bool is_first = row.series != last_series || strcmp(row.component, last_component) != 0;
+
+                n_of_run = is_first ? 1 : n_of_run + 1;
+                assert_true(is_first || row.time_ms < last_ms);
+                assert_true(row.time_ms >= filter->since_ms && row.time_ms < filter->before.time_ms);
+                assert_int_equal(row.row, row.time_ms); /* they were put in this order */
+                last_series = row.series;
+                last_ms = row.time_ms;
+                (void)snprintf(last_component, sizeof(last_component), "%s", row.component);
+                if (n_of_run == 3)
+                        points_skip(points);
+                n++;
+        }
+        assert_int_equal(n, n_expected);
+}
+
+static void the_newest_come_first_and_the_rest_can_be_left(void **state) {
+        PointFilter filter = { .name = "PiMatmul", .since_ms = 20, .before = { 170, 170 } };
+        Place *place = *state;
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+
+        put_measured(place->store, 1, 181, NULL);
+        assert_newest_first(place->reader, &filter, 6);
+        filter.name = NULL;
+        assert_newest_first(place->reader, &filter, 6);
+
+        assert_int_equal(teardown(state) + setup(state), 0);
+        place = *state;
+        put_measured(place->store, 1, 181, &model);
+        assert_newest_first(place->reader, &filter, 3 * (size_t)ask_place(place, "SELECT count(*) FROM series"));
+}
+
 /* --- plans --------------------------------------------------------------------------------------- */
 
 static void assert_plan(const Place *place, unsigned question, const char *step) {
@@ -221,6 +265,7 @@ static void assert_plan(const Place *place, unsigned question, const char *step)
                 const char *detail = (const char *)sqlite3_column_text(statement, 3);
 
                 assert_null(strstr(detail, "SCAN"));
+                assert_null(strstr(detail, "TEMP B-TREE"));
                 is_there |= strcmp(detail, step) == 0;
         }
         assert_true(is_there);
@@ -235,7 +280,10 @@ static void an_indexed_parameter_is_a_search_in_an_index(void **state) {
         assert_plan(place, QUESTION_SERIES_RANGE,
                     "SEARCH p USING PRIMARY KEY (name=? AND component=? AND key=? AND value>? AND value<?)");
         assert_plan(place, QUESTION_SERIES, "SEARCH s USING INDEX series_by_pair (name=? AND component=? AND shape=?)");
-        assert_plan(place, QUESTION_POINTS, "SEARCH point USING PRIMARY KEY (series=? AND time_ms>? AND time_ms<?)");
+        assert_plan(place, QUESTION_POINTS, "SEARCH point USING PRIMARY KEY (series=? AND time_ms>? AND (time_ms,row)<(?,?))");
+        assert_plan(place, QUESTION_UNINDEXED, "SEARCH result USING INDEX result_by_name (name=? AND time_ms>? AND time_ms<?)");
+        assert_plan(place, QUESTION_PARAMETERS, "SEARCH series USING INDEX series_by_pair (name=?)");
+        assert_plan(place, QUESTION_RESULT, "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)");
         assert_plan(place, QUESTION_BATCH, "SEARCH r USING INDEX result_by_batch (batch=?)");
 }
 
@@ -344,6 +392,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(results_without_a_model_among_others_are_answered_right, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_same_result_again_leaves_nothing_in_the_index, setup, teardown),
                 cmocka_unit_test_setup_teardown(removed_results_leave_the_index_too, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_newest_come_first_and_the_rest_can_be_left, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_indexed_parameter_is_a_search_in_an_index, setup, teardown),
                 cmocka_unit_test_setup_teardown(registered_models_are_there_at_the_next_start, setup, teardown),
                 cmocka_unit_test_setup_teardown(models_that_are_replaced_leave_nothing_behind, setup, teardown),

@@ -126,7 +126,7 @@ static void how_it_was_measured_is_kept_and_so_are_failed_runs(void **state) {
         f->items[0].run = read_document(&f->arena, "{\"stderr\":\"a\\u0001\",\"rusage\":{\"ru_utime\":0.5}}");
         f->items[1].has_exit_status = true;
         f->items[1].exit_status = 139;
-        f->items[1].indicator = (Indicator){ .name = "PiMatmul" };
+        f->items[1].indicator = (Indicator){ .name = "PiMatmul", .version = "1" };
 
         assert_int_equal(batch_format(&f->batch, &text), 0);
         assert_int_equal(arena_init(&arena, batch_arena_size(text.n)), 0);
@@ -141,6 +141,7 @@ static void how_it_was_measured_is_kept_and_so_are_failed_runs(void **state) {
         assert_int_equal(item->exit_status, 139);
         assert_string_equal(item->indicator.name, "PiMatmul");
         assert_null(item->indicator.component);
+        assert_string_equal(item->indicator.version, "1");
         assert_null(item->indicator.document);
         assert_false(item->has_batch);
         assert_int_equal(batch_format(&batch, &again), 0);

@@ -171,11 +171,12 @@ static void a_running_job_goes_on_with_all_that_is_new(void **state) {
                 .job = "job-on", .state = JOB_FINISHED, .end_realtime_ms = 1795290200000, .end = &(JobEnd){},
                 .metrics = &phase.metrics, .usage = &phase.usage, .timeline = "t",
         };
+        StoreLearned found = { .job = "job-on", .enclosure = ENCLOSURE_FOUND, .cgroup = "/system.slice/job-on.service" };
         JobRow row;
 
         phase.usage.quality[USAGE_CPU_SECONDS] = QUALITY_EXACT;
         phase.usage.value[USAGE_CPU_SECONDS] = 1.5;
-        assert_int_equal(store_put_job_cgroup(place->store, "job-on", ENCLOSURE_FOUND, "/system.slice/job-on.service"), 0);
+        assert_int_equal(store_put_job_learned(place->store, &found, (StoreCookie){}), 0);
         assert_int_equal(store_put_phase(place->store, &put, (StoreCookie){ 1, 0 }), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         assert_int_equal(store_put_job_end(place->store, &end, (StoreCookie){ 2, 0 }), 0);

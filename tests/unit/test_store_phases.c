@@ -149,21 +149,32 @@ static void what_a_job_used_is_lost_when_nobody_could_tell(void **state) {
                 assert_int_equal(row.view.usage.quality[i], QUALITY_LOST);
 }
 
-static void a_running_job_may_turn_out_to_have_a_cgroup(void **state) {
+static StoreOutcome learn(Store *store, const StoreLearned *learned) {
+        assert_int_equal(store_put_job_learned(store, learned, (StoreCookie){ 77, 1 }), 0);
+        return outcome_of(store, 77);
+}
+
+static void a_running_job_may_turn_out_to_have_a_cgroup_and_an_owner(void **state) {
         Place *place = *state;
+        StoreLearned learned = {
+                .job = "job-1", .enclosure = ENCLOSURE_FOUND, .cgroup = "cpuacct:/slurm/uid_0/job_7", .uid = 2000, .gid = 3000,
+        };
         JobInfo info = make_job("job-1");
         JobRow row;
 
         assert_int_equal(begin(place->store, &info), STORE_DONE);
-        assert_int_equal(store_put_job_cgroup(place->store, "job-1", ENCLOSURE_FOUND, "cpuacct:/slurm/uid_0/job_7"), 0);
-        assert_int_equal(store_put_job_cgroup(place->store, "nobody", ENCLOSURE_FOUND, "/x"), 0);
+        assert_int_equal(learn(place->store, &learned), STORE_DONE);
         assert_int_equal(end(place->store, "job-1", NULL, NULL), STORE_DONE);
-        assert_int_equal(store_put_job_cgroup(place->store, "job-1", ENCLOSURE_SCOPE, "/too/late"), 0);
-        assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
+        learned.cgroup = "/too/late";
+        assert_int_equal(learn(place->store, &learned), STORE_MISSING);
+        learned.job = "nobody";
+        assert_int_equal(learn(place->store, &learned), STORE_MISSING);
 
         assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
         assert_int_equal(row.view.info.enclosure, ENCLOSURE_FOUND);
         assert_string_equal(row.view.info.cgroup, "cpuacct:/slurm/uid_0/job_7");
+        assert_int_equal(row.view.info.uid, 2000);
+        assert_int_equal(row.view.info.gid, 3000);
 }
 
 static void what_a_job_used_comes_back_with_every_bit(void **state) {
@@ -405,7 +416,7 @@ int main(void) {
                 TEST(where_a_job_runs_comes_back_as_it_was_put),
                 TEST(a_job_without_a_cgroup_has_none),
                 TEST(what_a_job_used_is_lost_when_nobody_could_tell),
-                TEST(a_running_job_may_turn_out_to_have_a_cgroup),
+                TEST(a_running_job_may_turn_out_to_have_a_cgroup_and_an_owner),
                 TEST(what_a_job_used_comes_back_with_every_bit),
                 TEST(phases_come_back_in_order_with_the_one_that_ended_with_the_job),
                 TEST(a_phase_brings_the_progress_of_its_job_and_the_meter),
