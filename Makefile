@@ -65,6 +65,7 @@ DAEMON_OBJ := $(DAEMON_SRC:%.c=$(B)/%.o)
 CLIENT_OBJ := $(CLIENT_SRC:%.c=$(B)/%.o)
 LIB_OBJ    := $(LIB_SRC:%.c=$(B)/%.o)
 UNIT_TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
+FUZZ_OBJ   := $(patsubst %.c,$(B)/%.o,$(wildcard tests/fuzz/fuzz_*.c))
 EXAMPLES   := $(patsubst examples/indicators/%.c,$(B)/examples/%,$(wildcard examples/indicators/*.c))
 BENCHES    := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 
@@ -153,7 +154,8 @@ check: test-deps
 	@$(MAKE) --no-print-directory -s all examples unit-tests
 	@tests/run $(B) $(TESTS)
 
-unit-tests: $(UNIT_TESTS)
+# Fuzz targets are only compiled, so that they keep up with what they call.
+unit-tests: $(UNIT_TESTS) $(FUZZ_OBJ)
 
 bench: deps
 	@$(MAKE) --no-print-directory -s all benches
@@ -187,8 +189,8 @@ install: all
 	install -d -m 755 $(DESTDIR)$(SYSCONF_DIR)/perfd/perfd.conf.d $(DESTDIR)$(UNIT_DIR)
 	for model in conf/indicators.d/*.yaml; do to=$(DESTDIR)$(SYSCONF_DIR)/perfd/indicators.d/$${model##*/}; \
 	        test -e $$to || install -D -m 644 $$model $$to || exit 1; done
-	for unit in systemd/*.service systemd/*.socket; do \
-	        sed -e 's|/usr/sbin/|$(SBIN_DIR)/|g' $$unit > $(DESTDIR)$(UNIT_DIR)/$${unit##*/} || exit 1; done
+	for unit in systemd/*.service systemd/*.socket; do to=$(DESTDIR)$(UNIT_DIR)/$${unit##*/}; \
+	        sed -e 's|/usr/sbin/|$(SBIN_DIR)/|g' $$unit > $$to && chmod 644 $$to || exit 1; done
 	install -D -m 644 systemd/perfd.sysusers $(DESTDIR)$(SYSUSERS_DIR)/perfd.conf
 	install -D -m 644 systemd/perfd.tmpfiles $(DESTDIR)$(TMPFILES_DIR)/perfd.conf
 	for page in man/*.[1-9]; do install -D -m 644 $$page $(DESTDIR)$(MAN_DIR)/man$${page##*.}/$${page##*/} || exit 1; done
@@ -201,4 +203,5 @@ always:
 
 .PHONY: always all examples deps test-deps interop-deps run check unit-tests bench benches lint install clean compile_commands.json
 .SECONDARY:
--include $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d)
+-include $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
+         $(FUZZ_OBJ:.o=.d)

@@ -11,6 +11,7 @@
 #include "client/question.h"
 #include "client/say.h"
 
+#define GROUPS_LIMIT "10000" /* all that there may be */
 #define MINUTE_COLUMNS 16U /* of a time */
 
 static void grid_time(Grid *grid, uint64_t realtime_ms) {
@@ -74,36 +75,6 @@ int cmd_indicator_list(const Options *options) {
                 grid_time(&grid, time_get(indicator, "latest_ms"));
         }
         return print_grid(&grid, options);
-}
-
-/* --- cells --------------------------------------------------------------------------------------- */
-
-static void grid_value(Grid *grid, const Value *value) {
-        scoped(buffer_deinit) Buffer text = {};
-        Json json;
-
-        if (!value || value->type == VALUE_NULL)
-                grid_text(grid, "-");
-        else if (value->type == VALUE_STRING)
-                grid_text(grid, value->string);
-        else {
-                json_init(&json, &text);
-                value_write_json(value, &json);
-                if (value->type == VALUE_INT || value->type == VALUE_DOUBLE)
-                        grid_right(grid, text.text ? text.text : "");
-                else
-                        grid_text(grid, text.text ? text.text : "");
-        }
-}
-
-static void head_text(Grid *grid, const char *text) {
-        char upper[TEXT_MAX];
-        size_t i;
-
-        for (i = 0; text[i] && i < sizeof(upper) - 1; i++)
-                upper[i] = text[i] >= 'a' && text[i] <= 'z' ? (char)(text[i] - 'a' + 'A') : text[i];
-        upper[i] = '\0';
-        grid_text(grid, upper);
 }
 
 /* --- show ---------------------------------------------------------------------------------------- */
@@ -216,7 +187,7 @@ static size_t members_of(const Value *object) {
 
 static void fill_heads(Grid *grid, const Value *key, const Value *values, const Value *units) {
         for (size_t i = 0; i < members_of(key); i++)
-                head_text(grid, key->members[i].key);
+                grid_head(grid, key->members[i].key);
         grid_right(grid, "N");
         grid_right(grid, "FAILED");
         for (size_t i = 0; i < members_of(values); i++)
@@ -254,7 +225,8 @@ static int print_groups(const Value *answer, const Options *options) {
         r = print_grid(&grid, options);
         is_cut = value_get(answer, "truncated") && value_get(answer, "truncated")->boolean;
         if (is_cut)
-                say("There are more groups than %zu; select less with --where, or group by less", groups->n_items);
+                say("These are %zu of %" PRIu64 " groups; select less with --where, or group by less", groups->n_items,
+                    time_get(answer, "n_groups"));
         return r;
 }
 
@@ -275,6 +247,7 @@ int cmd_indicator_query(const Options *options) {
         indicator_path_put(&path, "group_by", options->group_by);
         indicator_path_put(&path, "stat", options->stat);
         indicator_path_put(&path, "format", is_csv ? "csv" : NULL);
+        indicator_path_put(&path, "limit", is_json ? GROUPS_LIMIT : NULL); /* a page says it is cut, which nobody reads in a pipe */
         r = question_init(&question, options);
         if (r != EXIT_DONE)
                 return r;
@@ -287,7 +260,7 @@ int cmd_indicator_query(const Options *options) {
         if (is_json)
                 return question_print_json(&question);
         if (length_of(value_get(question.answer, "groups")) == 0) {
-                say("There are no such results of '%s'", options->arguments[0]);
+                say("%s", text_get(question.answer, "note"));
                 return EXIT_DONE;
         }
         return print_groups(question.answer, options);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/nearest.h"
+#include "util/nearest.h"
 #include "util/scoped.h"
 
 #define MANY (-1)

@@ -64,6 +64,31 @@ void grid_count(Grid *grid, uint64_t n) {
         put(grid, text, true);
 }
 
+void grid_value(Grid *grid, const Value *value) {
+        scoped(buffer_deinit) Buffer text = {};
+        Json json;
+
+        if (!value || value->type == VALUE_NULL)
+                grid_text(grid, "-");
+        else if (value->type == VALUE_STRING)
+                grid_text(grid, value->string);
+        else {
+                json_init(&json, &text);
+                value_write_json(value, &json);
+                put(grid, text.text ? text.text : "", value->type == VALUE_INT || value->type == VALUE_DOUBLE);
+        }
+}
+
+void grid_head(Grid *grid, const char *text) {
+        char upper[TEXT_MAX];
+        size_t i;
+
+        for (i = 0; text[i] && i < sizeof(upper) - 1; i++)
+                upper[i] = text[i] >= 'a' && text[i] <= 'z' ? (char)(text[i] - 'a' + 'A') : text[i];
+        upper[i] = '\0';
+        grid_text(grid, upper);
+}
+
 /* Columns on the screen that a text takes. */
 static size_t width_of(const Screen *screen, const char *text) {
         scoped(buffer_deinit) Buffer out = {};

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "client/screen.h"
+#include "model/value.h"
 
 #define GRID_COLUMNS_MAX 64U
 
@@ -33,6 +34,10 @@ void grid_text(Grid *grid, const char *text);
 /* "-" when it is not finite. */
 void grid_number(Grid *grid, double v);
 void grid_count(Grid *grid, uint64_t n);
+/* Of an answer: numbers to the right, "-" for null and for NULL. */
+void grid_value(Grid *grid, const Value *value);
+/* A heading of text, in capitals. */
+void grid_head(Grid *grid, const char *text);
 /* A heading of numbers, or a number in words. */
 void grid_right(Grid *grid, const char *text);
 

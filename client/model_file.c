@@ -4,13 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/document.h"
 #include "client/input.h"
 #include "client/perfctl.h"
 #include "client/say.h"
 #include "text/yaml.h"
-
-/* Properties with their places in a sorted list, besides the tree. */
-#define PROPERTIES_BYTES (MODEL_PROPERTIES_MAX * (sizeof(Property) + sizeof(void *)) + 64)
 
 void model_set_deinit(ModelSet *set) {
         for (size_t i = 0; i < set->n; i++)
@@ -39,21 +37,18 @@ static int make_room(ModelSet *set, size_t n_bytes) {
         if (!arenas)
                 return -ENOMEM;
         set->arenas = arenas;
-        return arena_init(&arenas[set->n], n_bytes + PROPERTIES_BYTES);
+        return arena_init(&arenas[set->n], n_bytes + MODEL_ARENA_BYTES);
 }
 
 static int read_model(ModelSet *set, const char *file, const Buffer *text) {
         const Value *document;
         Complaint complaint;
         unsigned line, column;
-        YamlError error;
         int r;
 
-        r = yaml_read(text->text ?: "", text->n, &set->arenas[set->n], &document, &error);
-        if (r == YAML_MALFORMED) {
-                say("%s:%u:%u: %s", input_name(file), error.line, error.column, error.text);
+        r = document_parse(text, input_name(file), &set->arenas[set->n], &document);
+        if (r == DOCUMENT_WRONG)
                 return EXIT_FAILED;
-        }
         if (r == 0)
                 r = indicator_model_from_value(document, &set->arenas[set->n], &set->models[set->n], &complaint);
         if (r == MODEL_INVALID) {
@@ -74,7 +69,7 @@ int model_set_add_file(ModelSet *set, const char *file) {
                 say("Cannot read %s: %s", input_name(file), strerrordesc_np(-r));
                 return EXIT_FAILED;
         }
-        if (make_room(set, yaml_arena_size(text.n)) < 0)
+        if (make_room(set, document_arena_size(text.n)) < 0)
                 return out_of_memory();
 
         r = read_model(set, file, &text);

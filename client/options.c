@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "analysis/latency.h"
-#include "client/nearest.h"
 #include "model/condition.h"
 #include "model/indicator.h"
 #include "util/clock.h"
+#include "util/nearest.h"
 #include "util/parse.h"
 #include "util/scoped.h"
 #include "util/utf8.h"

@@ -1,4 +1,5 @@
 #include "client/placeholder.h"
+#include "util/utf8.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@ static int refuse(PlaceholderError *error, const char *format, ...) {
         va_list arguments;
 
         va_start(arguments, format);
-        (void)vsnprintf(error->text, sizeof(error->text), format, arguments);
+        utf8_vformat(error->text, sizeof(error->text), format, arguments);
         va_end(arguments);
         return PLACEHOLDER_WRONG;
 }

@@ -8,6 +8,7 @@
 
 #include "model/quantity.h"
 #include "util/parse.h"
+#include "util/utf8.h"
 
 void spec_deinit(Spec *spec) {
         free(spec->variables);
@@ -21,7 +22,7 @@ static int refuse(SpecError *error, const char *format, ...) {
         va_list arguments;
 
         va_start(arguments, format);
-        (void)vsnprintf(error->text, sizeof(error->text), format, arguments);
+        utf8_vformat(error->text, sizeof(error->text), format, arguments);
         va_end(arguments);
         return SPEC_WRONG;
 }

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/nearest.h"
 #include "client/options.h"
 #include "client/sweep_text.h"
+#include "util/nearest.h"
 #include "util/utf8.h"
 
 typedef struct Reader {
@@ -28,7 +28,7 @@ static int refuse(const Reader *reader, const char *format, ...) {
         va_list arguments;
 
         va_start(arguments, format);
-        (void)vsnprintf(reader->error->text, sizeof(reader->error->text), format, arguments);
+        utf8_vformat(reader->error->text, sizeof(reader->error->text), format, arguments);
         va_end(arguments);
         return SWEEP_WRONG;
 }

@@ -292,30 +292,42 @@ static int add_timers(Daemon *daemon) {
         return sd_event_source_set_exit_on_failure(daemon->checkpoint, true);
 }
 
-/* Floating sources: they live as long as the loop. */
-static int add_events(Daemon *daemon) {
-        sd_event_source *store = NULL, *turn = NULL;
+/* It lives as long as the loop; and where its handler fails, the loop ends: otherwise sd-event would turn it off, and go on. */
+static void leave_to_loop(sd_event_source *source) {
+        (void)sd_event_source_set_floating(source, true);
+        (void)sd_event_source_set_exit_on_failure(source, true);
+        sd_event_source_unref(source);
+}
+
+static int add_signal(Daemon *daemon, int number, sd_event_signal_handler_t on_signal) {
+        sd_event_source *source;
         int r;
 
-        r = sd_event_add_io(daemon->event, &store, store_fd(daemon->service.store), EPOLLIN, on_store, daemon);
+        r = sd_event_add_signal(daemon->event, &source, number, on_signal, daemon);
+        if (r >= 0)
+                leave_to_loop(source);
+        return r;
+}
+
+static int add_events(Daemon *daemon) {
+        sd_event_source *source;
+        int r;
+
+        r = sd_event_add_io(daemon->event, &source, store_fd(daemon->service.store), EPOLLIN, on_store, daemon);
         if (r < 0)
                 return r;
-        (void)sd_event_source_set_floating(store, true);
-        (void)sd_event_source_set_exit_on_failure(store, true);
-        sd_event_source_unref(store);
+        leave_to_loop(source);
 
-        r = sd_event_add_post(daemon->event, &turn, on_turn, daemon);
+        r = sd_event_add_post(daemon->event, &source, on_turn, daemon);
         if (r < 0)
                 return r;
-        (void)sd_event_source_set_floating(turn, true);
-        (void)sd_event_source_set_exit_on_failure(turn, true);
-        sd_event_source_unref(turn);
+        leave_to_loop(source);
 
-        r = sd_event_add_signal(daemon->event, NULL, SIGTERM, on_end_signal, daemon);
+        r = add_signal(daemon, SIGTERM, on_end_signal);
         if (r >= 0)
-                r = sd_event_add_signal(daemon->event, NULL, SIGINT, on_end_signal, daemon);
+                r = add_signal(daemon, SIGINT, on_end_signal);
         if (r >= 0)
-                r = sd_event_add_signal(daemon->event, NULL, SIGHUP, on_reload_signal, daemon);
+                r = add_signal(daemon, SIGHUP, on_reload_signal);
         return r < 0 ? r : add_timers(daemon);
 }
 

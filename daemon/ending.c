@@ -64,14 +64,14 @@ int ending_put(Service *service, Job *job) {
                 .state = ending->state,
                 .end_realtime_ms = ending->realtime_ms,
                 .end = &ending->end,
-                .note = job->note,
+                .note = job->info.note,
                 .metrics = &ending->metrics,
                 .usage = &ending->usage,
                 .phase = ending->phase,
         };
         int r;
 
-        r = timeline_format(&job->timeline, &timeline);
+        r = recording_format(&job->recording, &timeline);
         if (r < 0)
                 return r;
 

@@ -31,10 +31,10 @@ static int attach(Service *service, Job *job, const FoundGroup *group) {
 
         job->info.enclosure = ENCLOSURE_FOUND;
         job->is_group_vouched = true;
-        r = store_put_job_cgroup(service->store, job->info.id, ENCLOSURE_FOUND, job->info.cgroup);
+        r = lifecycle_put_learned(service, job, (StoreCookie){});
         if (r < 0)
                 return r;
-        job->is_cgroup_due = r == STORE_QUEUE_FULL; /* ticks try again */
+        job->is_learned_due = r == STORE_QUEUE_FULL; /* ticks try again */
         if (job->phase == JOB_PHASE_ACTIVE)
                 job_drop_ending(job);
         return lifecycle_watch_group(service, job);
@@ -62,6 +62,16 @@ static int begin(Service *service, const FoundGroup *group) {
         return r < 0 ? r : 0;
 }
 
+static int postpone(Service *service, const FoundGroup *group) {
+        FoundGroup *groups = reallocarray(service->postponed, service->n_postponed + 1, sizeof(*groups));
+
+        if (!groups)
+                return -ENOMEM;
+        service->postponed = groups;
+        service->postponed[service->n_postponed++] = *group;
+        return 0;
+}
+
 static int take(Service *service, const FoundGroup *group) {
         char name[GROUP_NAME_MAX];
         Job *job;
@@ -76,7 +86,9 @@ static int take(Service *service, const FoundGroup *group) {
                 job = find_announced(service, group);
         if (!job)
                 return begin(service, group);
-        return job->cgroup || job->phase == JOB_PHASE_ENDING ? 0 : attach(service, job, group);
+        if (job->cgroup)
+                return 0;
+        return job->phase == JOB_PHASE_ENDING ? postpone(service, group) : attach(service, job, group);
 }
 
 /* What the step used is read while it can be. */
@@ -100,6 +112,17 @@ static int take_all(Service *service) {
         return r < 0 ? r : 0;
 }
 
+int found_take_postponed(Service *service) {
+        scoped(freep) FoundGroup *groups = TAKE(service->postponed);
+        size_t n = service->n_postponed;
+        int r = 0;
+
+        service->n_postponed = 0;
+        for (size_t i = 0; i < n && r >= 0; i++)
+                r = take(service, &groups[i]);
+        return r;
+}
+
 static int on_found(sd_event_source *source, int fd, uint32_t events, void *userdata) {
         (void)source;
         (void)fd;
@@ -110,6 +133,8 @@ static int on_found(sd_event_source *source, int fd, uint32_t events, void *user
 void found_deinit(Service *service) {
         service->found = sd_event_source_disable_unref(service->found);
         service->finder = finder_free(service->finder);
+        free(TAKE(service->postponed));
+        service->n_postponed = 0;
 }
 
 int found_configure(Service *service) {

@@ -92,6 +92,7 @@ static int open_group(Service *service, Job *job, const CgroupPlace *place, Cgro
 
         close_group(job);
         job->cgroup = TAKE(cgroup);
+        job->group_id = cgroup_id(job->cgroup);
         job->is_empty = false;
         return 0;
 }

@@ -25,8 +25,8 @@ static void job_free(Job *job) {
         free(job->usage);
         free(job->mark);
         job_drop_ending(job);
-        timeline_deinit(&job->timeline);
-        job_info_deinit(&job->info);
+        recording_deinit(&job->recording);
+        job_card_deinit(&job->info);
         free(job);
 }
 
@@ -70,7 +70,7 @@ int jobs_add(Jobs *jobs, const JobInfo *info, Job **ret) {
         job = calloc(1, sizeof(*job));
         if (!job)
                 return -ENOMEM;
-        if (job_info_copy(&without_cgroup, &job->info) < 0) {
+        if (job_card_make(&without_cgroup, &job->info) < 0) {
                 free(job);
                 return -ENOMEM;
         }
@@ -92,7 +92,7 @@ Job *jobs_find(const Jobs *jobs, const char *id) {
         return NULL;
 }
 
-static void unset_group(Jobs *jobs, Job *job) {
+static void unlink_group(Jobs *jobs, Job *job) {
         Job **link;
 
         if (!job->info.cgroup)
@@ -103,24 +103,28 @@ static void unset_group(Jobs *jobs, Job *job) {
                 link = &(*link)->next_in_group_bucket;
         *link = job->next_in_group_bucket;
         jobs->n_groups--;
-        free(TAKE(job->info.cgroup));
 }
 
 int jobs_set_group(Jobs *jobs, Job *job, const char *name) {
         Job **bucket = group_bucket_of(jobs, name);
-        char *copy;
+        JobCard card = {};
+        int r;
 
         if (job->info.cgroup && strcmp(job->info.cgroup, name) == 0)
                 return 0;
         if (jobs_find_group(jobs, name))
                 return JOBS_TAKEN;
 
-        copy = strdup(name);
-        if (!copy)
-                return -ENOMEM;
+        job_card_share(&job->info, &card);
+        r = job_card_set_cgroup(&card, name);
+        if (r < 0) {
+                job_card_deinit(&card);
+                return r;
+        }
 
-        unset_group(jobs, job);
-        job->info.cgroup = copy;
+        unlink_group(jobs, job);
+        job_card_deinit(&job->info);
+        job->info = card;
         job->next_in_group_bucket = *bucket;
         *bucket = job;
         jobs->n_groups++;
@@ -130,20 +134,6 @@ int jobs_set_group(Jobs *jobs, Job *job, const char *name) {
 Job *jobs_find_group(const Jobs *jobs, const char *name) {
         for (Job *job = *group_bucket_of(jobs, name); job; job = job->next_in_group_bucket)
                 if (strcmp(job->info.cgroup, name) == 0)
-                        return job;
-        return NULL;
-}
-
-static bool has_label(const JobInfo *info, const char *key, const char *value) {
-        for (size_t i = 0; i < info->n_labels; i++)
-                if (strcmp(info->labels[i].key, key) == 0 && strcmp(info->labels[i].value, value) == 0)
-                        return true;
-        return false;
-}
-
-Job *jobs_find_label(const Jobs *jobs, const char *key, const char *value) {
-        for (Job *job = jobs->first; job; job = job->next)
-                if (has_label(&job->info, key, value))
                         return job;
         return NULL;
 }
@@ -162,7 +152,7 @@ void jobs_remove(Jobs *jobs, Job *job) {
         while (*link != job)
                 link = &(*link)->next_in_bucket;
         *link = job->next_in_bucket;
-        unset_group(jobs, job);
+        unlink_group(jobs, job);
 
         *(job->previous ? &job->previous->next : &jobs->first) = job->next;
         *(job->next ? &job->next->previous : &jobs->last) = job->previous;
@@ -170,33 +160,32 @@ void jobs_remove(Jobs *jobs, Job *job) {
         job_free(job);
 }
 
-static void fill_finished(Job *job, JobView *ret) {
-        Ending *ending = job->ending;
+static FinishedJob *finished_new(const Job *job) {
+        const Ending *ending = job->ending;
+        FinishedJob *finished = calloc(1, sizeof(*finished));
 
-        *ret = (JobView){
-                .info = job->info,
-                .state = ending->state,
-                .begin_realtime_ms = job->begin_realtime_ms,
-                .end_realtime_ms = ending->realtime_ms,
-                .end = ending->end,
-                .metrics = ending->metrics,
-                .usage = ending->usage,
-                .n_phases = job->n_phases,
-        };
-        memcpy(ret->note, job->note, sizeof(job->note));
+        if (!finished || job_view_set_end(&finished->view, &ending->end) < 0) {
+                free(finished);
+                return NULL;
+        }
+
+        job_card_share(&job->info, &finished->view.info);
+        finished->view.state = ending->state;
+        finished->view.begin_realtime_ms = job->begin_realtime_ms;
+        finished->view.end_realtime_ms = ending->realtime_ms;
+        finished->view.metrics = ending->metrics;
+        finished->view.usage = ending->usage;
+        finished->view.n_phases = job->n_phases;
+        return finished;
 }
 
 void jobs_retire(Jobs *jobs, Job *job, uint64_t now_boottime_ns) {
-        FinishedJob *finished = calloc(1, sizeof(*finished));
+        FinishedJob *finished = finished_new(job);
 
         jobs->n_ended += job->ending->state == JOB_FINISHED;
         jobs->n_interrupted += job->ending->state == JOB_INTERRUPTED;
         if (finished) {
                 finished->ended_boottime_ns = now_boottime_ns;
-                fill_finished(job, &finished->view);
-                /* Moved; the id stays for jobs_remove(). */
-                finished->view.info.cgroup = job->info.cgroup ? strdup(job->info.cgroup) : NULL;
-                job->info.labels = NULL;
                 *(jobs->last_finished ? &jobs->last_finished->next : &jobs->first_finished) = finished;
                 jobs->last_finished = finished;
                 jobs->n_finished++;

@@ -13,8 +13,8 @@
 #include <systemd/sd-event.h>
 
 #include "ingest/ingest.h"
-#include "model/job.h"
-#include "model/timeline.h"
+#include "model/job_view.h"
+#include "model/recording.h"
 #include "model/usage.h"
 #include "model/window.h"
 #include "sample/cgroup.h"
@@ -52,22 +52,22 @@ struct Job {
         Job *next_in_bucket;
         Job *next_in_group_bucket;
         Job *previous, *next; /* in order of begin */
-        JobInfo info;
+        JobCard info;
         JobPhase phase;
         Window window;
-        Timeline timeline;
+        Recording recording;
         uint64_t begin_realtime_ms;
-        char note[160];
         sd_event_source *process; /* watches info.pid; NULL when nobody is watched */
         bool is_process_gone;     /* it was watched, or looked for, and is not there any more */
         bool is_begin_due;        /* nobody waits for its begin, which the store could not take: queued at the next tick */
         bool is_announced;        /* somebody began it, who may say how it ended */
         bool is_group_vouched;    /* its group was named by an administrator or found: whoever is in it is in the job */
-        bool is_cgroup_due;       /* the store has not been told of its group yet */
+        bool is_learned_due;      /* the store has not been told of its group or owner yet */
         bool is_empty;            /* nothing runs in its own group, or that was removed */
         bool is_usage_cut;        /* its group was removed before its last counters were read */
 
         Cgroup *cgroup;           /* owned; its own group, open; NULL: none, or it was removed */
+        uint64_t group_id;        /* cgroup_id() of that, or of the last it had; 0: it never had one */
         sd_event_source *events;  /* watches whether that is empty */
         Usage *usage;             /* owned; NULL: it never had a group of its own */
         Phase *mark;              /* owned; NULL: it was never marked */
@@ -115,8 +115,6 @@ enum {
 int jobs_set_group(Jobs *jobs, Job *job, const char *name);
 /* The job whose own group has that very name. */
 Job *jobs_find_group(const Jobs *jobs, const char *name);
-/* The running job that was begun with that label. */
-Job *jobs_find_label(const Jobs *jobs, const char *key, const char *value);
 
 /* Nothing more can happen in it, or it can again: then the ending is dropped. */
 void job_drop_ending(Job *job);

@@ -32,8 +32,9 @@ static void answer_job_not_stored(Service *service, Job *job) {
         reply_store_failed(service, job->ticket);
 }
 
+/* Out of memory: it goes without. */
 static void note(Job *job, const char *text) {
-        (void)snprintf(job->note, sizeof(job->note), "%s", text);
+        (void)job_card_set_note(&job->info, text);
 }
 
 /* --- ends that nobody said --------------------------------------------------------------------- */
@@ -186,6 +187,7 @@ int lifecycle_watch_group(Service *service, Job *job) {
         if (r < 0)
                 return say_unwatched(service, job, "cgroup", -r);
 
+        (void)sd_event_source_set_exit_on_failure(job->events, true);
         r = sd_event_source_set_priority(job->events, SD_EVENT_PRIORITY_IMPORTANT);
         if (r < 0)
                 return r;
@@ -199,13 +201,14 @@ static int watch_process(Service *service, Job *job) {
         if (job->info.pid == 0)
                 return 0;
 
-        r = watch_open(&service->node, &job->info, &fd);
+        r = watch_open(&service->node, job->info.pid, job->info.pid_start_ticks, &fd);
         if (r > 0)
                 return LIFECYCLE_GONE;
         if (r == 0)
                 r = sd_event_add_io(service->event, &job->process, fd, EPOLLIN, on_process_gone, service);
         if (r < 0)
                 return say_unwatched(service, job, "process", -r);
+        (void)sd_event_source_set_exit_on_failure(job->process, true);
         (void)sd_event_source_set_io_fd_own(job->process, true);
         (void)TAKE_FD(fd);
 
@@ -221,18 +224,20 @@ int lifecycle_watch(Service *service, Job *job) {
 }
 
 static int put_begin(Service *service, Job *job) {
+        scoped(job_info_deinit) JobInfo info = {};
         scoped(freep) char *progress = NULL;
         scoped(freep) char *meter = NULL;
         int r;
 
-        r = progress_format(job, NULL, 0, &progress);
-        if (r < 0)
-                return r;
-        r = meter_save(service->node.meter, service->node.boot_id, &meter);
+        r = job_card_info(&job->info, &info);
+        if (r == 0)
+                r = progress_format(job, NULL, 0, &progress);
+        if (r == 0)
+                r = meter_save(service->node.meter, service->node.boot_id, &meter);
         if (r < 0)
                 return r;
 
-        return store_put_job_begin(service->store, &job->info, job->begin_realtime_ms, service->node.boot_id,
+        return store_put_job_begin(service->store, &info, job->begin_realtime_ms, service->node.boot_id,
                                    progress, meter, cookie_of_job(job, COOKIE_BEGIN));
 }
 
@@ -247,16 +252,24 @@ static int put_begin_again(Service *service, Job *job) {
         return r < 0 ? r : 0;
 }
 
-/* Without it in the store, the next perfd would take what the group has counted for new. */
-static void put_cgroup(Service *service, Job *job) {
-        job->is_cgroup_due = store_put_job_cgroup(service->store, job->info.id, job->info.enclosure, job->info.cgroup) != 0;
+/* Without it in the store, the next perfd would take what the group has counted for new, and the job for nobody's. */
+int lifecycle_put_learned(Service *service, const Job *job, StoreCookie cookie) {
+        const StoreLearned learned = {
+                .job = job->info.id,
+                .enclosure = job->info.enclosure,
+                .cgroup = job->info.cgroup,
+                .uid = job->info.uid,
+                .gid = job->info.gid,
+        };
+
+        return store_put_job_learned(service->store, &learned, cookie);
 }
 
 static int tick_job(Service *service, Job *job) {
         if (job->phase != JOB_PHASE_ACTIVE)
                 return job->is_begin_due ? put_begin_again(service, job) : 0;
-        if (job->is_cgroup_due)
-                put_cgroup(service, job);
+        if (job->is_learned_due)
+                job->is_learned_due = lifecycle_put_learned(service, job, (StoreCookie){}) != 0;
         if (job->ending)
                 return is_waited_for(service, job) ? 0 : close_job(service, job);
         if (job->is_empty) /* while its begin was on the way to the disk */
@@ -282,7 +295,8 @@ int lifecycle_sweep(Service *service) {
         for (Job *job = service->jobs.first; job; job = job->next) {
                 int r;
 
-                if (job->phase != JOB_PHASE_ACTIVE || job->is_process_gone || watch_is_alive(&service->node, &job->info))
+                if (job->phase != JOB_PHASE_ACTIVE || job->is_process_gone ||
+                    watch_is_alive(&service->node, job->info.pid, job->info.pid_start_ticks))
                         continue;
                 r = on_process_end(service, job);
                 if (r < 0)
@@ -295,23 +309,37 @@ int lifecycle_sweep(Service *service) {
 /* --- begin ------------------------------------------------------------------------------------ */
 
 /* Its cgroup was there first: from now on somebody is known who says how it ended, and whose it is. */
-static void adopt(Service *service, Job *job, const JobInfo *info, Ticket ticket) {
-        job->is_announced = true;
+static int adopt(Service *service, Job *job, const JobInfo *info, Ticket ticket) {
+        int r;
+
         job->info.uid = info->uid;
-        reply(service, ticket, STATUS_DUPLICATE, "job_begin.job", "this job is running already: perfd had found its cgroup");
+        job->info.gid = info->gid;
+        r = lifecycle_put_learned(service, job, cookie_of_ticket(ticket, COOKIE_ADOPT));
+        if (r != 0)
+                return r;
+
+        job->is_announced = true;
+        job->is_learned_due = true; /* once more, where the store fails */
+        return 0;
 }
 
-/* Answers why the job cannot begin; false when it can. */
-static bool refuse_begin(Service *service, const Request *request, Ticket ticket) {
+void lifecycle_complete_adopt(Service *service, Ticket ticket, StoreOutcome outcome) {
+        if (outcome == STORE_FAILED)
+                reply_store_failed(service, ticket);
+        else
+                reply(service, ticket, STATUS_DUPLICATE, "job_begin.job", "this job is running already: perfd had found its cgroup");
+}
+
+/* Answers why the job cannot begin; false when it can, or can be adopted. */
+static bool refuse_begin(Service *service, const Request *request, Ticket ticket, const Job *job) {
         const JobInfo *info = request->job_begin.info;
-        Job *job = jobs_find(&service->jobs, info->id);
 
         if (info->uid != request->peer.uid && !request->peer.is_admin)
                 reply(service, ticket, STATUS_DENIED, "job_begin.uid", "only an administrator begins jobs for others");
         else if (job && !identity_may(service, &request->peer, ticket, job))
                 reply(service, ticket, STATUS_DENIED, "job_begin.job", "a job of this id is running for another user");
         else if (job && !job->is_announced && job->phase == JOB_PHASE_ACTIVE)
-                adopt(service, job, info, ticket);
+                return false;
         else if (job && job->info.uid != info->uid) /* an administrator speaks, but for somebody else */
                 reply(service, ticket, STATUS_DENIED, "job_begin.job", "a job of this id is running for another user");
         else if (job && job->phase == JOB_PHASE_ACTIVE)
@@ -365,13 +393,15 @@ static int make_job(Service *service, const JobInfo *info, const CgroupPlace *pl
 
         job->begin_realtime_ms = service->node.sample.realtime_ns / NS_PER_MS;
         window_begin(&job->window, meter_totals(service->node.meter), &service->node.sample);
-        timeline_init(&job->timeline, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
-                      service->config.interval_ns, service->config.timeline_points);
+        recording_init(&job->recording, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
+                       service->config.interval_ns, service->config.timeline_points);
         *ret = job;
         if (!place)
                 return 0;
 
         r = groups_attach(service, job, place, is_fresh);
+        if (r == 0)
+                usage_drop_pressure(job->usage);
         return r == GROUPS_REFUSED ? LIFECYCLE_REFUSED : r;
 }
 
@@ -383,8 +413,12 @@ int lifecycle_begin(Service *service, const Request *request, Ticket ticket) {
         Job *job;
         int r;
 
-        if (refuse_begin(service, request, ticket) ||
-            refuse_process(service, request, ticket, "job_begin.pid", info->pid, &info->pid_start_ticks) ||
+        job = jobs_find(&service->jobs, info->id);
+        if (refuse_begin(service, request, ticket, job))
+                return 0;
+        if (job)
+                return adopt(service, job, info, ticket);
+        if (refuse_process(service, request, ticket, "job_begin.pid", info->pid, &info->pid_start_ticks) ||
             refuse_process(service, request, ticket, "job_begin.member_pid", request->job_begin.member_pid, &unused))
                 return 0;
 
@@ -431,17 +465,18 @@ int lifecycle_begin_found(Service *service, const JobInfo *info, const CgroupPla
 
 /* An earlier job had the id, as a unit's is when it is started once more: the time tells them apart. */
 static int begin_found_again(Service *service, Job *job) {
-        JobInfo info = job->info;
+        scoped(job_info_deinit) JobInfo info = {};
         CgroupPlace place;
+        int r;
 
         if (cgroup_place_named(job->info.cgroup, &place) != 0)
                 return 0;
+        r = job_card_info(&job->info, &info);
+        if (r < 0)
+                return r;
 
         (void)snprintf(info.id, sizeof(info.id), "%.100s.%lu", job->info.id, (unsigned long)(job->begin_realtime_ms / 1000));
         jobs_remove(&service->jobs, job);
-        info.cgroup = NULL;
-        info.labels = NULL;
-        info.n_labels = 0;
         return lifecycle_begin_found(service, &info, &place);
 }
 

@@ -23,9 +23,14 @@ enum {
 };
 int lifecycle_begin_found(Service *service, const JobInfo *info, const CgroupPlace *place);
 
+/* Tells the store of a job's group and owner, which were learned after its begin. As store_put_job_learned(). */
+int lifecycle_put_learned(Service *service, const Job *job, StoreCookie cookie);
+
 /* The store is done with a job's row. 0 or < 0. */
 int lifecycle_complete_begin(Service *service, Job *job, StoreOutcome outcome);
 void lifecycle_complete_end(Service *service, Job *job, StoreOutcome outcome);
+/* The same with the owner of a job that had been found before its begin was said. */
+void lifecycle_complete_adopt(Service *service, Ticket ticket, StoreOutcome outcome);
 
 /* Watches the process and the group of a job that is in the table already. 0, LIFECYCLE_GONE when its process is gone, or < 0. */
 enum {

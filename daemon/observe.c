@@ -9,12 +9,12 @@ static void hand_on(Service *service) {
         const Observation *observation = &service->node.observation;
         uint64_t realtime_ns = service->node.sample.realtime_ns;
 
-        (void)timeline_add(&service->node_point, observation);
+        (void)recording_add(&service->node_point, observation);
         for (Job *job = service->jobs.first; job; job = job->next) {
                 if (job->ending)
                         continue;
                 window_observe(&job->window, observation, realtime_ns);
-                (void)timeline_add(&job->timeline, observation);
+                (void)recording_add(&job->recording, observation);
                 if (job->mark)
                         window_observe(&job->mark->window, observation, realtime_ns);
         }

@@ -11,7 +11,7 @@
  * Sections, each after a line that begins with '=', which no line inside one does. The first has no such line:
  *
  *   window …
- *   =job announced=1 cut=0 phases=3 vouched=0
+ *   =job announced=1 cut=0 phases=3 vouched=0 group=4711
  *   =usage
  *   usage …
  *   =phase 2 1763750000000 name of the phase
@@ -59,8 +59,8 @@ int progress_format(const Job *job, const Phase *phase, uint32_t n_phases, char 
         if (r < 0)
                 return r;
 
-        buffer_printf(&out, "=job announced=%d cut=%d phases=%u vouched=%d\n", job->is_announced, job->is_usage_cut, n_phases,
-                      job->is_group_vouched);
+        buffer_printf(&out, "=job announced=%d cut=%d phases=%u vouched=%d group=%lu\n", job->is_announced, job->is_usage_cut,
+                      n_phases, job->is_group_vouched, (unsigned long)job->group_id);
         if (job->usage)
                 r = put_usage("=usage", job->usage, &out);
         if (r == 0 && phase)
@@ -79,10 +79,14 @@ int progress_format(const Job *job, const Phase *phase, uint32_t n_phases, char 
 
 static int parse_job(const char *title, Progress *progress) {
         int announced, cut, vouched;
+        unsigned long group = 0;
 
-        if (sscanf(title, "=job announced=%d cut=%d phases=%u vouched=%d", &announced, &cut, &progress->n_phases, &vouched) != 4)
+        /* Where the group is not said, an earlier version wrote it. */
+        if (sscanf(title, "=job announced=%d cut=%d phases=%u vouched=%d group=%lu", &announced, &cut, &progress->n_phases, &vouched,
+                   &group) < 4)
                 return PARSE_MALFORMED;
 
+        progress->group_id = group;
         progress->is_announced = announced != 0;
         progress->is_usage_cut = cut != 0;
         progress->is_group_vouched = vouched != 0;

@@ -19,6 +19,7 @@ typedef struct Progress {
         bool is_announced; /* true where it is not said: found jobs came later */
         bool is_usage_cut;
         bool is_group_vouched;
+        uint64_t group_id; /* 0: not known */
 } Progress;
 
 /* Caller frees. 0 or -ENOMEM. */

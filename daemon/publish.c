@@ -10,21 +10,6 @@
 #include "util/clock.h"
 #include "util/parse.h"
 
-/* A job's description hardly changes: copied once for each slot it comes to lie in, and when its cgroup was found. */
-static int fill_info(const JobInfo *info, uint64_t begin_ms, JobView *view) {
-        if (view->begin_realtime_ms == begin_ms && strcmp(view->info.id, info->id) == 0 && !view->info.cgroup == !info->cgroup &&
-            view->info.uid == info->uid)
-                return 0;
-
-        job_info_deinit(&view->info);
-        view->begin_realtime_ms = begin_ms;
-        if (job_info_copy(info, &view->info) == 0)
-                return 0;
-
-        view->info = (JobInfo){};
-        return -1;
-}
-
 /* Out of memory: it is just not shown. */
 static void fill_phase(const Service *service, const Job *job, JobView *view) {
         view->n_phases = job->n_phases;
@@ -39,14 +24,12 @@ static void fill_phase(const Service *service, const Job *job, JobView *view) {
         view->phase->end_realtime_ms = 0;
 }
 
-static bool fill_running(const Service *service, const Job *job, JobView *view) {
-        if (fill_info(&job->info, job->begin_realtime_ms, view) < 0)
-                return false;
-
+static void fill_running(const Service *service, const Job *job, JobView *view) {
+        job_card_share(&job->info, &view->info);
         view->state = JOB_RUNNING;
+        view->begin_realtime_ms = job->begin_realtime_ms;
         view->end_realtime_ms = 0;
-        view->end = (JobEnd){};
-        memcpy(view->note, job->note, sizeof(view->note));
+        free(TAKE(view->end));
         if (job->ending) { /* its numbers stand still: only the word of its end is missing */
                 view->metrics = job->ending->metrics;
                 view->usage = job->ending->usage;
@@ -55,19 +38,20 @@ static bool fill_running(const Service *service, const Job *job, JobView *view) 
                 groups_metrics(service, job, NULL, &view->usage);
         }
         fill_phase(service, job, view);
-        return true;
 }
 
 static bool fill_finished(const FinishedJob *finished, JobView *view) {
-        JobInfo kept;
-
-        if (fill_info(&finished->view.info, finished->view.begin_realtime_ms, view) < 0)
+        if (job_view_set_end(view, finished->view.end) < 0)
                 return false;
 
-        kept = view->info;
-        free(view->phase);
-        *view = finished->view;
-        view->info = kept;
+        job_card_share(&finished->view.info, &view->info);
+        view->state = finished->view.state;
+        view->n_phases = finished->view.n_phases;
+        view->begin_realtime_ms = finished->view.begin_realtime_ms;
+        view->end_realtime_ms = finished->view.end_realtime_ms;
+        free(TAKE(view->phase));
+        view->metrics = finished->view.metrics;
+        view->usage = finished->view.usage;
         return true;
 }
 
@@ -80,8 +64,8 @@ static void fill_jobs(const Service *service, Snapshot *snapshot) {
                 return;
 
         for (const Job *job = jobs->first; job; job = job->next)
-                if (job->phase != JOB_PHASE_BEGINNING && fill_running(service, job, &snapshot->jobs[snapshot->n_jobs]))
-                        snapshot->n_jobs++;
+                if (job->phase != JOB_PHASE_BEGINNING)
+                        fill_running(service, job, &snapshot->jobs[snapshot->n_jobs++]);
         snapshot->n_jobs_running = snapshot->n_jobs;
 
         for (const FinishedJob *finished = jobs->first_finished; finished; finished = finished->next)

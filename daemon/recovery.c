@@ -60,9 +60,11 @@ static int close_lost(Service *service, const StoreRecoveredJob *recovered, Prog
 static void say_gap(Job *job, const StoreRecoveredJob *recovered) {
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
         uint64_t gap_ms = now_ms > recovered->checkpoint_realtime_ms ? now_ms - recovered->checkpoint_realtime_ms : 0;
+        char note[160];
 
-        (void)snprintf(job->note, sizeof(job->note),
+        (void)snprintf(note, sizeof(note),
                        "perfd restarted: totals are exact, but peaks, threshold times and the timeline miss %.1f s", (double)gap_ms / 1e3);
+        (void)job_card_set_note(&job->info, note);
 }
 
 /* From the checkpoint into the table: its windows, its own usage, its phase. */
@@ -80,8 +82,9 @@ static int take_up(Service *service, const StoreRecoveredJob *recovered, const P
         job->is_announced = progress->is_announced;
         job->is_usage_cut = progress->is_usage_cut;
         job->is_group_vouched = progress->is_group_vouched;
+        job->group_id = progress->group_id;
         job->n_phases = progress->n_phases;
-        timeline_init(&job->timeline, clock_boottime_ns(), clock_realtime_ns(), service->config.interval_ns,
+        recording_init(&job->recording, clock_boottime_ns(), clock_realtime_ns(), service->config.interval_ns,
                       service->config.timeline_points);
 
         if (progress->has_usage) {
@@ -101,7 +104,36 @@ static int take_up(Service *service, const StoreRecoveredJob *recovered, const P
         return 0;
 }
 
-static int go_on(Service *service, const StoreRecoveredJob *recovered, const Progress *progress, const CgroupPlace *place) {
+#define REMADE_NOTE "its cgroup was made anew while perfd was down: what the one before used after the last checkpoint is missing"
+
+/* What its group is now. */
+typedef enum GroupState {
+        GROUP_NONE,   /* it is gone, or never was */
+        GROUP_SAME,
+        GROUP_REMADE, /* another one of that name, which counts from its making */
+} GroupState;
+
+static int follow(Service *service, Job *job, GroupState state, const CgroupPlace *place) {
+        int r;
+
+        switch (state) {
+        case GROUP_NONE:
+                return 0;
+        case GROUP_SAME:
+                r = groups_resume(service, job, place);
+                return r < 0 ? r : 0;
+        case GROUP_REMADE:
+                job->is_usage_cut = true;
+                (void)job_card_set_note(&job->info, REMADE_NOTE);
+                r = groups_attach(service, job, place, true);
+                return r < 0 ? r : 0;
+        }
+
+        return 0;
+}
+
+static int go_on(Service *service, const StoreRecoveredJob *recovered, const Progress *progress, GroupState state,
+                 const CgroupPlace *place) {
         Job *job;
         int r;
 
@@ -110,11 +142,9 @@ static int go_on(Service *service, const StoreRecoveredJob *recovered, const Pro
                 return r;
 
         say_gap(job, recovered);
-        if (place) {
-                r = groups_resume(service, job, place);
-                if (r < 0)
-                        return r;
-        }
+        r = follow(service, job, state, place);
+        if (r < 0)
+                return r;
 
         r = lifecycle_watch(service, job);
         if (r == LIFECYCLE_GONE)
@@ -122,18 +152,32 @@ static int go_on(Service *service, const StoreRecoveredJob *recovered, const Pro
         return r < 0 ? r : 0;
 }
 
-/* The group it had is there still. */
-static bool find_group(const Service *service, const StoreRecoveredJob *recovered, CgroupPlace *ret) {
+/*
+ * Whether a group that was made anew is the same job's, as it would be with perfd there: a scheduler's next step, in time. A
+ * group that was made for a job by whoever began it has no other of that job's after it.
+ */
+static bool may_be_next(const Service *service, const StoreRecoveredJob *recovered, const Progress *progress) {
+        uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
+
+        return recovered->info.enclosure == ENCLOSURE_FOUND &&
+               (progress->is_announced || now_ms < recovered->checkpoint_realtime_ms + service->config.linger_ns / NS_PER_MS);
+}
+
+static GroupState find_group(const Service *service, const StoreRecoveredJob *recovered, const Progress *progress, CgroupPlace *ret) {
         scoped(cgroup_freep) Cgroup *cgroup = NULL;
 
-        return recovered->info.cgroup && cgroup_place_named(recovered->info.cgroup, ret) == 0 &&
-               cgroup_open(&cgroup, service->cgroups, ret) == 0;
+        if (!recovered->info.cgroup || cgroup_place_named(recovered->info.cgroup, ret) != 0 ||
+            cgroup_open(&cgroup, service->cgroups, ret) != 0)
+                return GROUP_NONE;
+        if (progress->group_id == 0 || progress->group_id == cgroup_id(cgroup))
+                return GROUP_SAME;
+        return may_be_next(service, recovered, progress) ? GROUP_REMADE : GROUP_NONE;
 }
 
 static int recover_job(Service *service, const StoreRecovery *recovery, const StoreRecoveredJob *recovered, bool same_boot) {
         CgroupPlace place;
         Progress progress;
-        bool has_group;
+        GroupState state;
 
         if (progress_parse(recovered->progress ? recovered->progress : "", &progress) != 0) {
                 log_warning("Job '%s' has an unreadable checkpoint, closing it as interrupted without numbers.", recovered->info.id);
@@ -144,16 +188,16 @@ static int recover_job(Service *service, const StoreRecovery *recovery, const St
                 return close_lost(service, recovered, &progress, recovery->meter_realtime_ms,
                                   "the machine was rebooted: totals end at the last checkpoint before");
 
-        has_group = find_group(service, recovered, &place);
-        if (has_group)
-                return go_on(service, recovered, &progress, &place);
+        state = find_group(service, recovered, &progress, &place);
+        if (state != GROUP_NONE)
+                return go_on(service, recovered, &progress, state, &place);
         if (recovered->info.cgroup && progress.has_usage)
                 return close_lost(service, recovered, &progress, recovery->meter_realtime_ms,
                                   "it ended while perfd was down: totals end at the last checkpoint before");
-        if (!watch_is_alive(&service->node, &recovered->info))
+        if (!watch_is_alive(&service->node, recovered->info.pid, recovered->info.pid_start_ticks))
                 return close_lost(service, recovered, &progress, recovery->meter_realtime_ms,
                                   "its process ended while perfd was down: totals end at the last checkpoint before");
-        return go_on(service, recovered, &progress, NULL);
+        return go_on(service, recovered, &progress, GROUP_NONE, NULL);
 }
 
 /* 0: goes on in the same boot. Else a positive outcome of meter_restore(). */

@@ -15,6 +15,7 @@ typedef enum CookieKind {
         COOKIE_MARK,    /* carries a PendingMark */
         COOKIE_MODEL,   /* carries a ticket */
         COOKIE_OTHER_RESULTS, /* likewise; results of another job than the one named */
+        COOKIE_ADOPT,   /* likewise */
 } CookieKind;
 
 StoreCookie cookie_of_ticket(Ticket ticket, CookieKind kind);

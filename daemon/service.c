@@ -202,9 +202,14 @@ int service_take_completions(Service *service) {
                         break;
                 case COOKIE_AMEND:
                         complete_for_ticket(service, done);
+                        break;
+                case COOKIE_ADOPT:
+                        lifecycle_complete_adopt(service, cookie_ticket(done.cookie), done.outcome);
                 }
         }
 
+        if (r >= 0)
+                r = found_take_postponed(service);
         ingest_flush(service->ingest);
         return r < 0 ? r : checkpoints_continue(service);
 }
@@ -256,9 +261,9 @@ int service_tick(Service *service) {
 #define NODE_POINT_ROOM 16
 
 static void begin_node_point(Service *service) {
-        timeline_deinit(&service->node_point);
-        timeline_init(&service->node_point, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
-                      NODE_POINT_ROOM * service->config.checkpoint_interval_ns, 2);
+        recording_deinit(&service->node_point);
+        recording_init(&service->node_point, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
+                       NODE_POINT_ROOM * service->config.checkpoint_interval_ns, 2);
 }
 
 /* The interval of node history that is complete goes to the store, the next one begins. */
@@ -269,7 +274,7 @@ static void put_node_sample(Service *service) {
 
         /* When it began is said beside the text, not in it. */
         service->node_point.begin_boottime_ns = service->node_point.begin_realtime_ns = 0;
-        if (service->node_point.n > 0 && timeline_format(&service->node_point, &text) == 0)
+        if (service->node_point.n > 0 && recording_format(&service->node_point, &text) == 0)
                 (void)store_put_node_sample(service->store, begin_ms, interval_ns / NS_PER_MS, text);
 
         begin_node_point(service);
@@ -358,6 +363,6 @@ void service_deinit(Service *service) {
         cgroup_tree_free(service->cgroups);
         store_free(service->store);
         node_deinit(&service->node);
-        timeline_deinit(&service->node_point);
+        recording_deinit(&service->node_point);
         closep(&service->statm_fd);
 }

@@ -37,6 +37,8 @@ typedef struct Service {
         CgroupTree *cgroups; /* owned */
         Finder *finder;      /* owned; NULL: no patterns */
         sd_event_source *found; /* something for the finder to look at */
+        FoundGroup *postponed;  /* owned; made anew while the end of their job is on its way to the disk */
+        size_t n_postponed;
         Jobs jobs;
         Identity identity;
         PendingMark *marks; /* owned */
@@ -50,7 +52,7 @@ typedef struct Service {
         Ingest *ingest; /* owned */
         Http *http;     /* owned */
         SelfStats self; /* what the loop counts itself; the rest is filled in when published */
-        Timeline node_point; /* the interval of node history that is being collected */
+        Recording node_point; /* the interval of node history that is being collected */
         /* A request the store had no room for: first in line at the next completion. Borrowed from ingest until its next one. */
         Request held;
         Ticket held_ticket;

@@ -7,15 +7,15 @@
  */
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "model/job.h"
 #include "node.h"
 
-/* A descriptor that becomes readable when info->pid is gone. 0, WATCH_GONE when it is already, or < 0. Caller closes. */
+/* A descriptor that becomes readable when the process is gone. 0, WATCH_GONE when it is already, or < 0. Caller closes. */
 enum {
         WATCH_GONE = 1,
 };
-int watch_open(const Node *node, const JobInfo *info, int *ret_fd);
+int watch_open(const Node *node, int32_t pid, uint64_t start_ticks, int *ret_fd);
 
-/* False when the process that stands for the job is gone; one that cannot be looked at is not. */
-bool watch_is_alive(const Node *node, const JobInfo *info);
+/* False when that process is gone; one that cannot be looked at is not, and pid 0 is nobody. */
+bool watch_is_alive(const Node *node, int32_t pid, uint64_t start_ticks);

@@ -1,10 +1,15 @@
 #include "http/answers.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "http/newest.h"
 #include "http/page.h"
 #include "http/selection.h"
-#include "model/indicator.h"
+#include "http/vocabulary.h"
+#include "store/shape.h"
 
 void answer_indicators(Exchange *exchange) {
         bool is_cut = false;
@@ -90,60 +95,120 @@ static void write_result(Json *json, const ResultRow *row) {
         json_object_end(json);
 }
 
-/* Conditions on parameters, component and version; hardware is not looked for here. */
-static bool meets(const ResultRow *row, const Condition *conditions, size_t n_conditions) {
-        PointRow point = { .component = row->component, .version = row->version };
+/* --- results ------------------------------------------------------------------------------------- */
 
-        if (n_conditions > 0)
-                point.parameters = json_text_find(json_text(row->document, strlen(row->document)), "@parameters");
-        return point_meets(&point, conditions, n_conditions);
-}
-
-/* 0 or EXCHANGE_ANSWERED. */
-static int write_results(Exchange *exchange, const ResultFilter *filter, Page *page, Json *json) {
-        Condition conditions[CONDITIONS_MAX];
-        size_t n_conditions = 0;
+/* Newest first, of all that an index of the store gives. 0 or EXCHANGE_ANSWERED. */
+static int write_filtered(Exchange *exchange, const ResultFilter *filter, Page *page, Json *json) {
         ResultRow row;
         int r;
 
-        if (conditions_parse(exchange, conditions, &n_conditions) > 0)
-                return EXCHANGE_ANSWERED;
+        r = reader_results(exchange->reader, filter);
+        while (r == 0 && (r = reader_next_result(exchange->reader, &row)) == 0) {
+                if (!page_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
+                        break;
+                write_result(json, &row);
+        }
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+}
+
+/* Which rows meet the conditions is found without their documents where there is an index, and only those of the page are read. */
+static int find_newest(Exchange *exchange, const PointFilter *filter, Newest *newest) {
+        scoped(points_freep) Points *points = NULL;
+        PointRow row;
+        int r;
+
+        r = points_new(&points, exchange->reader, filter);
+        while (r == 0 && (r = points_next(points, &row)) == 0)
+                if (!newest_add(newest, (PageKey){ row.time_ms, row.row }))
+                        points_skip(points);
+        newest_sort(newest);
+        return r == READER_END ? 0 : exchange_store_error(exchange, r);
+}
+
+static int write_met(Exchange *exchange, const PointFilter *filter, Page *page, Json *json) {
+        scoped(freep) Newest *newest = malloc(sizeof(*newest));
+        ResultRow row;
+        int r;
+
+        if (!newest)
+                return exchange_store_error(exchange, -ENOMEM);
+        newest_init(newest, page->limit + 1);
+        r = find_newest(exchange, filter, newest);
+
+        for (size_t i = 0; r == 0 && i < newest->n; i++) {
+                r = reader_result(exchange->reader, newest->keys[i].row, &row);
+                if (r == READER_END) { /* removed meanwhile */
+                        r = 0;
+                        continue;
+                }
+                if (r != 0)
+                        return exchange_store_error(exchange, r);
+                if (!page_admit(page, exchange->body, newest->keys[i]))
+                        break;
+                write_result(json, &row);
+        }
+        reader_reset(exchange->reader);
+        return r;
+}
+
+/* A job's are few enough to be looked at one by one. */
+static int write_met_of_job(Exchange *exchange, const ResultFilter *filter, const Selection *selection, Page *page, Json *json) {
+        ResultRow row;
+        int r;
 
         r = reader_results(exchange->reader, filter);
         while (r == 0 && (r = reader_next_result(exchange->reader, &row)) == 0) {
-                if (!meets(&row, conditions, n_conditions))
+                scoped(buffer_deinit) Buffer hardware = {};
+                PointRow point = { .component = row.component, .version = row.version };
+
+                point.parameters = json_text_find(json_text(row.document, strlen(row.document)), "@parameters");
+                if (row.run && run_put_hardware(json_text(row.run, strlen(row.run)), &hardware))
+                        point.hardware = hardware.text;
+                if (!point_meets(&point, selection->conditions, selection->filter.n_conditions))
                         continue;
                 if (!page_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
                         break;
                 write_result(json, &row);
         }
-
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+}
+
+static int check(Exchange *exchange, const Selection *selection) {
+        scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
+
+        if (vocabulary_new(&vocabulary, exchange, &selection->filter) > 0)
+                return EXCHANGE_ANSWERED;
+        return vocabulary_check(vocabulary, exchange, selection);
+}
+
+static int write_results(Exchange *exchange, const ResultFilter *filter, const Selection *selection, Page *page, Json *json) {
+        if (selection->filter.n_conditions == 0)
+                return write_filtered(exchange, filter, page, json);
+        if (filter->job)
+                return write_met_of_job(exchange, filter, selection, page, json);
+        return write_met(exchange, &selection->filter, page, json);
 }
 
 /* name NULL: of any. */
 static void answer_results_of(Exchange *exchange, const char *name) {
-        ResultFilter filter = {
-                .name = name,
-                .component = exchange_parameter(exchange, "component"),
-                .job = exchange_parameter(exchange, "job"),
-        };
+        ResultFilter filter = { .name = name, .job = exchange_parameter(exchange, "job") };
+        Selection selection;
         Page page;
         Json json;
 
-        if (name && !name_is_valid(name, NAME_MAX_BYTES)) {
-                (void)exchange_error(exchange, 400, "An indicator's name is 1 to %u of A-Z a-z 0-9 _ . : -", NAME_MAX_BYTES);
+        if (selection_parse(exchange, name, &selection) > 0 || page_parse(exchange, &page) > 0)
                 return;
-        }
+        if (selection.filter.n_conditions > 0 && check(exchange, &selection) > 0)
+                return;
 
-        if (page_parse(exchange, &page) > 0)
-                return;
+        selection.filter.before = page.before;
+        filter.component = selection.filter.component;
         filter.since_ms = page.since_ms;
         filter.until_ms = page.until_ms;
         filter.before = page.before;
 
         page_begin(&json, exchange->body, "results");
-        if (write_results(exchange, &filter, &page, &json) == 0)
+        if (write_results(exchange, &filter, &selection, &page, &json) == 0)
                 page_end(&page, &json);
 }
 

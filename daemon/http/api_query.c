@@ -7,6 +7,8 @@
 #include "http/answers.h"
 #include "http/csv.h"
 #include "http/gather.h"
+#include "http/nothing.h"
+#include "http/vocabulary.h"
 
 #define LIMIT_DEFAULT 1000U
 
@@ -16,11 +18,16 @@ typedef struct Query {
         uint64_t limit;
         bool is_csv;
         uint64_t n_scanned;
-        Buffer model; /* owned */
+        Vocabulary *vocabulary;   /* owned */
+        Buffer units[STATS_MAX];  /* owned; of each stat, empty when it has none */
+        Buffer note;              /* owned; why there is nothing */
 } Query;
 
 static void query_deinit(Query *query) {
-        buffer_deinit(&query->model);
+        vocabulary_free(query->vocabulary);
+        for (size_t i = 0; i < STATS_MAX; i++)
+                buffer_deinit(&query->units[i]);
+        buffer_deinit(&query->note);
 }
 
 static int parse_format(Exchange *exchange, bool *ret_is_csv) {
@@ -43,15 +50,38 @@ static int parse(Exchange *exchange, Query *query) {
         if (r == 0)
                 r = selection_parse_fields(exchange, "group_by", exchange_parameter(exchange, "group_by"), selection);
         if (r == 0)
-                r = exchange_parameter_u64(exchange, "limit", 1, GROUPS_MAX, LIMIT_DEFAULT, &query->limit);
-        if (r == 0)
                 r = parse_format(exchange, &query->is_csv);
+        /* CSV cannot say that there is more. */
+        if (r == 0)
+                r = exchange_parameter_u64(exchange, "limit", 1, GROUPS_MAX, query->is_csv ? GROUPS_MAX : LIMIT_DEFAULT, &query->limit);
         if (r != 0)
                 return r;
 
         query->fields.n = selection->n_fields;
         for (size_t i = 0; i < selection->n_fields; i++)
                 query->fields.names[i] = selection->fields[i];
+        return 0;
+}
+
+static bool is_grouped_by(const Query *query, const char *name) {
+        for (size_t i = 0; i < query->fields.n; i++)
+                if (strcmp(query->fields.names[i], name) == 0)
+                        return true;
+        return false;
+}
+
+/* Numbers in different units have no median. 0 or EXCHANGE_ANSWERED. */
+static int find_units(Exchange *exchange, Query *query) {
+        for (size_t i = 0; i < query->selection.n_stats; i++) {
+                const Choice *choice = &query->selection.stats[i];
+
+                if (choice_has_unit(choice) &&
+                    vocabulary_say(query->vocabulary, choice->key, "unit", &query->units[i]) == VOCABULARY_AT_ODDS &&
+                    !is_grouped_by(query, "component"))
+                        return exchange_error(exchange, 400,
+                                              "The models of %s give '%s' different units for different components: group by component, "
+                                              "or ask for one with where=component=NAME", query->selection.filter.name, choice->key);
+        }
         return 0;
 }
 
@@ -110,12 +140,9 @@ static void write_units(Json *json, const Query *query) {
 
         json_key(json, "units");
         json_object_begin(json);
-        for (size_t i = 0; i < selection->n_stats; i++) {
-                scoped(buffer_deinit) Buffer unit = {};
-
-                if (choice_has_unit(&selection->stats[i]) && gather_property(&query->model, selection->stats[i].key, "unit", &unit))
-                        json_put_string(json, selection->stats[i].text, unit.text ? unit.text : "");
-        }
+        for (size_t i = 0; i < selection->n_stats; i++)
+                if (query->units[i].n > 0)
+                        json_put_string(json, selection->stats[i].text, query->units[i].text);
         json_object_end(json);
 }
 
@@ -131,7 +158,9 @@ static void write_json(Exchange *exchange, const Query *query, Group *groups, si
                 write_group(&json, query, &groups[i]);
         json_array_end(&json);
         json_put_uint(&json, "scanned", query->n_scanned);
+        json_put_uint(&json, "n_groups", n);
         json_put_bool(&json, "truncated", n > query->limit);
+        json_put_string(&json, "note", query->note.text);
         write_units(&json, query);
         json_object_end(&json);
 }
@@ -173,8 +202,11 @@ void answer_indicator_query(Exchange *exchange) {
         Group *groups;
         size_t n;
 
-        if (parse(exchange, &query) > 0 || gather_model(exchange, &query.selection.filter, &query.model) > 0 ||
+        if (parse(exchange, &query) > 0 || vocabulary_new(&query.vocabulary, exchange, &query.selection.filter) > 0 ||
+            vocabulary_check(query.vocabulary, exchange, &query.selection) > 0 || find_units(exchange, &query) > 0 ||
             gather(exchange, &query.selection, &query.fields, &grouping, &query.n_scanned) > 0)
+                return;
+        if (query.n_scanned == 0 && !query.is_csv && explain_nothing(exchange, &query.selection.filter, &query.note) > 0)
                 return;
 
         groups = grouping_sorted(grouping, &n);

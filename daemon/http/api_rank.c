@@ -2,7 +2,8 @@
  * Which of several alternatives is better by an indicator
  *
  * Only what was measured under the same parameters on the same hardware is compared, one ranking for each such set, unless
- * it is said that they may differ.
+ * it is said that they may differ; and so it is with component and version where they are not what is compared. Every result
+ * that was selected is either compared, or counted as left out.
  */
 
 #include <errno.h>
@@ -12,44 +13,48 @@
 #include "analysis/ranking.h"
 #include "http/answers.h"
 #include "http/gather.h"
+#include "http/nothing.h"
+#include "http/rank_answer.h"
+#include "http/vocabulary.h"
 #include "util/parse.h"
 
 #define CONFIDENCE_DEFAULT 0.95
-#define RANK_VALUES_MAX 100000U /* of one ranking: each is drawn and sorted again for every resample */
+#define RANK_VALUES_MAX 100000U /* each is drawn and sorted again for every resample */
 #define SEED 1U /* the same question has the same answer */
 
-typedef struct Rank {
-        Selection selection;
-        GroupFields fields;
-        bool across_parameters, across_hardware;
-        size_t n_common; /* fields that are the same within a ranking; they come first */
-        size_t objective;
-        double confidence;
-        bool is_higher_better;
-        uint64_t n_scanned;
-        Buffer model, unit; /* owned */
-} Rank;
-
 static void rank_deinit(Rank *rank) {
-        buffer_deinit(&rank->model);
+        vocabulary_free(rank->vocabulary);
         buffer_deinit(&rank->unit);
+        buffer_deinit(&rank->note);
 }
 
 /* --- the question -------------------------------------------------------------------------------- */
+
+static const char *const across_words[] = {
+        [ACROSS_PARAMETERS] = "parameters",
+        [ACROSS_HARDWARE] = "hardware",
+        [ACROSS_COMPONENT] = "component",
+        [ACROSS_VERSION] = "version",
+};
+
+static int find_across(const char *text, size_t n) {
+        for (size_t i = 0; i < N_ACROSS; i++)
+                if (strlen(across_words[i]) == n && strncmp(across_words[i], text, n) == 0)
+                        return (int)i;
+        return -1;
+}
 
 static int parse_across(Exchange *exchange, Rank *rank) {
         const char *text = exchange_parameter(exchange, "across");
 
         while (text) {
                 size_t n = strcspn(text, ",");
+                int which = find_across(text, n);
 
-                if (n == strlen("parameters") && strncmp(text, "parameters", n) == 0)
-                        rank->across_parameters = true;
-                else if (n == strlen("hardware") && strncmp(text, "hardware", n) == 0)
-                        rank->across_hardware = true;
-                else
-                        return exchange_error(exchange, 400,
-                                              "Query parameter 'across' must be parameters, hardware or both, not '%s'", text);
+                if (which < 0)
+                        return exchange_error(exchange, 400, "Query parameter 'across' must be a list of parameters, hardware, component "
+                                                             "and version, not '%s'", text);
+                rank->is_across[which] = true;
                 text = text[n] ? text + n + 1 : NULL;
         }
         return 0;
@@ -64,45 +69,65 @@ static int parse_confidence(Exchange *exchange, Rank *rank) {
         return 0;
 }
 
-/* As asked for, else as the model says. */
+/* As asked for, else as the model says. Of the score that a document has by itself, more is better. */
 static int find_direction(Exchange *exchange, const char *objective, Rank *rank) {
         const char *text = exchange_parameter(exchange, "direction");
         scoped(buffer_deinit) Buffer declared = {};
 
         if (text && strcmp(text, "higher") != 0 && strcmp(text, "lower") != 0)
                 return exchange_error(exchange, 400, "Query parameter 'direction' must be higher or lower, not '%s'", text);
-        if (!text && gather_property(&rank->model, objective, "direction", &declared))
+        if (!text && vocabulary_say(rank->vocabulary, objective, "direction", &declared) == 0)
                 text = declared.text;
+        if (!text && strcmp(objective, "overall_score") == 0)
+                text = "higher";
         if (!text)
                 return exchange_error(exchange, 400,
-                                      "No model says whether a higher or a lower '%s' is better; say so with direction=higher "
-                                      "or direction=lower", objective);
+                                      "No model of %s says whether a higher or a lower '%s' is better; say so with direction=higher or "
+                                      "direction=lower (perfctl: --direction)", rank->selection.filter.name, objective);
 
         rank->is_higher_better = strcmp(text, "higher") == 0;
         return 0;
 }
 
+static int find_unit(Exchange *exchange, const char *objective, Rank *rank) {
+        if (vocabulary_say(rank->vocabulary, objective, "unit", &rank->unit) == VOCABULARY_AT_ODDS)
+                return exchange_error(exchange, 400, "The models of %s give '%s' different units for different components: rank one with "
+                                                     "where=component=NAME", rank->selection.filter.name, objective);
+        return 0;
+}
+
+static bool has_field(const Rank *rank, const char *name) {
+        for (size_t i = 0; i < rank->selection.n_fields; i++)
+                if (strcmp(rank->selection.fields[i], name) == 0)
+                        return true;
+        return false;
+}
+
+static void hold(Rank *rank, Across across) {
+        if (rank->is_across[across])
+                return;
+        rank->fields.names[rank->fields.n++] = across_words[across];
+        rank->n_common++;
+}
+
+/* What is held comes first. A version is one of its component, so that who compares components compares their versions. */
 static void choose_fields(Rank *rank) {
         Selection *selection = &rank->selection;
-        bool by_hardware = false;
 
-        for (size_t i = 0; i < selection->n_fields; i++)
-                by_hardware |= strcmp(selection->fields[i], "hardware") == 0;
-
-        rank->fields.has_parameters = !rank->across_parameters;
+        rank->is_across[ACROSS_HARDWARE] |= has_field(rank, "hardware");
+        rank->is_across[ACROSS_VERSION] |= has_field(rank, "version") || has_field(rank, "component") || rank->is_across[ACROSS_COMPONENT];
+        rank->is_across[ACROSS_COMPONENT] |= has_field(rank, "component");
+        rank->fields.has_parameters = !rank->is_across[ACROSS_PARAMETERS];
         rank->n_common = rank->fields.has_parameters;
-        if (!rank->across_hardware && !by_hardware) {
-                rank->fields.names[rank->fields.n++] = "hardware";
-                rank->n_common++;
-        } else
-                rank->across_hardware = true;
+        for (Across across = ACROSS_HARDWARE; across < N_ACROSS; across++)
+                hold(rank, across);
         for (size_t i = 0; i < selection->n_fields; i++)
                 rank->fields.names[rank->fields.n++] = selection->fields[i];
 }
 
 static int parse(Exchange *exchange, Rank *rank) {
-        const char *objective = exchange_parameter(exchange, "objective") ?: "overall_score";
         const char *by = exchange_parameter(exchange, "by") ?: "component,version";
+        const char *objective = exchange_parameter(exchange, "objective") ?: "overall_score";
         int r;
 
         r = selection_parse(exchange, exchange->argument, &rank->selection);
@@ -115,136 +140,19 @@ static int parse(Exchange *exchange, Rank *rank) {
         if (r == 0)
                 r = parse_confidence(exchange, rank);
         if (r == 0)
-                r = gather_model(exchange, &rank->selection.filter, &rank->model);
+                r = vocabulary_new(&rank->vocabulary, exchange, &rank->selection.filter);
+        if (r == 0)
+                r = vocabulary_check(rank->vocabulary, exchange, &rank->selection);
         if (r == 0)
                 r = find_direction(exchange, objective, rank);
-        if (r != 0)
-                return r;
-
-        (void)gather_property(&rank->model, objective, "unit", &rank->unit);
-        choose_fields(rank);
-        return 0;
+        if (r == 0)
+                r = find_unit(exchange, objective, rank);
+        if (r == 0)
+                choose_fields(rank);
+        return r;
 }
 
-/* --- the answer ---------------------------------------------------------------------------------- */
-
-static void write_json_text(Json *json, JsonText text) {
-        json_raw(json, "");
-        if (text.text)
-                buffer_put(json->out, text.text, text.n);
-        else
-                buffer_puts(json->out, "null");
-}
-
-static const Sequence *objective_of(const Rank *rank, const Group *group) {
-        return &group->numbers[rank->objective];
-}
-
-static void write_key(Json *json, const Rank *rank, const Group *group) {
-        size_t n_before = rank->fields.has_parameters;
-
-        json_key(json, "key");
-        json_object_begin(json);
-        for (size_t i = rank->n_common - n_before; i < rank->fields.n; i++) {
-                json_key(json, rank->fields.names[i]);
-                write_json_text(json, group_field(group, n_before + i));
-        }
-        json_object_end(json);
-        json_put_uint(json, "n", objective_of(rank, group)->n);
-        json_put_uint(json, "n_failed", group->n_failed);
-}
-
-static void write_common(Json *json, const Rank *rank, const Group *group) {
-        if (rank->fields.has_parameters) {
-                json_key(json, "parameters");
-                write_json_text(json, group_field(group, 0));
-        }
-        if (!rank->across_hardware) {
-                json_key(json, "hardware");
-                write_json_text(json, group_field(group, rank->fields.has_parameters));
-        }
-}
-
-static const Group *group_of(const Rank *rank, const Group *groups, size_t n, const double *values) {
-        for (size_t i = 0; i < n; i++)
-                if (objective_of(rank, &groups[i])->values == values)
-                        return &groups[i];
-        return groups;
-}
-
-static void write_alternative(Json *json, const Rank *rank, const Group *group, const Alternative *alternative) {
-        json_object_begin(json);
-        json_put_uint(json, "rank", alternative->rank);
-        json_put_bool(json, "tied", alternative->is_tied);
-        write_key(json, rank, group);
-        json_put_double(json, "median", alternative->median);
-        json_put_double(json, "low", alternative->low);
-        json_put_double(json, "high", alternative->high);
-        json_put_double(json, "ratio", alternative->ratio);
-        json_object_end(json);
-}
-
-static void write_left_out(Json *json, const Rank *rank, const Group *groups, size_t n) {
-        json_key(json, "left_out");
-        json_array_begin(json);
-        for (size_t i = 0; i < n; i++) {
-                if (objective_of(rank, &groups[i])->n >= RANKING_N_MIN)
-                        continue;
-                json_object_begin(json);
-                write_key(json, rank, &groups[i]);
-                json_put_string(json, "reason", "fewer than 3 runs have this result");
-                json_object_end(json);
-        }
-        json_array_end(json);
-}
-
-static int make_ranking(Exchange *exchange, const Rank *rank, Alternative *alternatives, size_t n, size_t n_values) {
-        RankingConfig config = { .is_higher_better = rank->is_higher_better, .confidence = rank->confidence, .seed = SEED };
-        int r;
-
-        if (n > RANKING_ALTERNATIVES_MAX)
-                return exchange_error(exchange, 413, "More than %u alternatives are to be compared; select less with where= or component=",
-                                      RANKING_ALTERNATIVES_MAX);
-        if (n_values > RANK_VALUES_MAX)
-                return exchange_error(exchange, 413, "More than %u results are to be compared; select less with where= or since_ms=",
-                                      RANK_VALUES_MAX);
-
-        config.n_resamples = ranking_resamples(n_values);
-        r = ranking_make(alternatives, n, &config);
-        return r < 0 ? exchange_store_error(exchange, r) : 0;
-}
-
-/* Groups of the same parameters and hardware. */
-static int write_ranking(Exchange *exchange, Json *json, const Rank *rank, const Group *groups, size_t n) {
-        scoped(freep) Alternative *alternatives = calloc(n, sizeof(*alternatives));
-        size_t n_alternatives = 0, n_values = 0;
-        int r;
-
-        if (!alternatives)
-                return exchange_store_error(exchange, -ENOMEM);
-        for (size_t i = 0; i < n; i++) {
-                const Sequence *values = objective_of(rank, &groups[i]);
-
-                if (values->n < RANKING_N_MIN)
-                        continue;
-                alternatives[n_alternatives++] = (Alternative){ .values = values->values, .n = values->n };
-                n_values += values->n;
-        }
-        r = make_ranking(exchange, rank, alternatives, n_alternatives, n_values);
-        if (r != 0)
-                return r;
-
-        json_object_begin(json);
-        write_common(json, rank, groups);
-        json_key(json, "alternatives");
-        json_array_begin(json);
-        for (size_t i = 0; i < n_alternatives; i++)
-                write_alternative(json, rank, group_of(rank, groups, n, alternatives[i].values), &alternatives[i]);
-        json_array_end(json);
-        write_left_out(json, rank, groups, n);
-        json_object_end(json);
-        return 0;
-}
+/* --- what is compared ---------------------------------------------------------------------------- */
 
 static bool is_comparable(const Rank *rank, const Group *a, const Group *b) {
         for (size_t i = 0; i < rank->n_common; i++)
@@ -253,39 +161,96 @@ static bool is_comparable(const Rank *rank, const Group *a, const Group *b) {
         return true;
 }
 
-static int write_rankings(Exchange *exchange, Json *json, const Rank *rank, const Group *groups, size_t n) {
-        json_key(json, "rankings");
-        json_array_begin(json);
+size_t rank_set_end(const Rank *rank, const Group *groups, size_t begin, size_t n) {
+        size_t end = begin + 1;
+
+        while (end < n && is_comparable(rank, &groups[begin], &groups[end]))
+                end++;
+        return end;
+}
+
+/* Every result of a set is counted once. */
+static int count_set(Exchange *exchange, Rank *rank, const Group *groups, size_t n) {
+        uint64_t n_values = 0, n_alternatives = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                size_t n_of_group = rank_values(rank, &groups[i])->n;
+                bool is_enough = n_of_group >= RANKING_N_MIN;
+
+                rank->n_left_out[LEFT_OUT_FAILED] += groups[i].n_failed;
+                rank->n_left_out[LEFT_OUT_WITHOUT] += groups[i].n - n_of_group;
+                rank->n_left_out[LEFT_OUT_FEW] += is_enough ? 0 : n_of_group;
+                n_values += is_enough ? n_of_group : 0;
+                n_alternatives += is_enough;
+        }
+
+        if (n_alternatives > RANKING_ALTERNATIVES_MAX)
+                return exchange_error(exchange, 413, "More than %u alternatives are to be compared; select less with where= or component=",
+                                      RANKING_ALTERNATIVES_MAX);
+        if (n_alternatives > 1)
+                rank->n_compared += n_values;
+        else
+                rank->n_left_out[LEFT_OUT_ALONE] += n_values;
+        rank->n_sets++;
+        return 0;
+}
+
+static int count_sets(Exchange *exchange, Rank *rank, const Group *groups, size_t n) {
+        uint64_t n_values = 0;
+
         for (size_t begin = 0, end = 0; begin < n; begin = end) {
-                while (end < n && is_comparable(rank, &groups[begin], &groups[end]))
-                        end++;
-                if (write_ranking(exchange, json, rank, groups + begin, end - begin) > 0)
+                end = rank_set_end(rank, groups, begin, n);
+                if (count_set(exchange, rank, groups + begin, end - begin) > 0)
                         return EXCHANGE_ANSWERED;
         }
-        json_array_end(json);
+
+        for (size_t i = 0; i < n; i++)
+                n_values += rank_values(rank, &groups[i])->n;
+        if (n > 0 && n_values == 0) {
+                scoped(buffer_deinit) Buffer list = {};
+
+                if (vocabulary_list_results(rank->vocabulary, exchange, rank_objective(rank), &list) > 0)
+                        return EXCHANGE_ANSWERED;
+                return exchange_error(exchange, 400, "None of the selected results of %s has a number '%s'; rank by another, with "
+                                                     "objective= (perfctl: --objective). There are: %s",
+                                      rank->selection.filter.name, rank_objective(rank), list.text ?: "");
+        }
+        if (n_values > RANK_VALUES_MAX)
+                return exchange_error(exchange, 413, "More than %u results are to be compared; select less with where= or since_ms=",
+                                      RANK_VALUES_MAX);
+
+        rank->n_resamples = ranking_resamples(n_values);
         return 0;
+}
+
+int rank_set_make(const Rank *rank, const Group *groups, size_t n, Alternative *ret, size_t *ret_n) {
+        RankingConfig config = {
+                .is_higher_better = rank->is_higher_better, .confidence = rank->confidence, .n_resamples = rank->n_resamples, .seed = SEED,
+        };
+
+        *ret_n = 0;
+        for (size_t i = 0; i < n; i++) {
+                const Sequence *values = rank_values(rank, &groups[i]);
+
+                if (values->n >= RANKING_N_MIN)
+                        ret[(*ret_n)++] = (Alternative){ .values = values->values, .n = values->n };
+        }
+        return ranking_make(ret, *ret_n, &config);
 }
 
 void answer_indicator_rank(Exchange *exchange) {
         scoped(grouping_freep) Grouping *grouping = NULL;
         scoped(rank_deinit) Rank rank = {};
         Group *groups;
-        Json json;
         size_t n;
 
         if (parse(exchange, &rank) > 0 || gather(exchange, &rank.selection, &rank.fields, &grouping, &rank.n_scanned) > 0)
                 return;
 
         groups = grouping_sorted(grouping, &n);
-        json_init(&json, exchange->body);
-        json_object_begin(&json);
-        json_put_string(&json, "name", rank.selection.filter.name);
-        json_put_string(&json, "objective", rank.selection.numbers[rank.objective]);
-        json_put_string(&json, "direction", rank.is_higher_better ? "higher" : "lower");
-        json_put_string(&json, "unit", rank.unit.text);
-        json_put_double(&json, "confidence", rank.confidence);
-        if (write_rankings(exchange, &json, &rank, groups, n) > 0)
+        if (count_sets(exchange, &rank, groups, n) > 0)
                 return;
-        json_put_uint(&json, "scanned", rank.n_scanned);
-        json_object_end(&json);
+        if (n == 0 && explain_nothing(exchange, &rank.selection.filter, &rank.note) > 0)
+                return;
+        rank_answer(exchange, &rank, groups, n);
 }

@@ -28,7 +28,7 @@ void exchange_init(Exchange *exchange, Buffer *body) {
 }
 
 int exchange_error(Exchange *exchange, unsigned status, const char *format, ...) {
-        char message[512];
+        char message[1536];
         va_list args;
         Json json;
 
@@ -54,7 +54,8 @@ int exchange_store_error(Exchange *exchange, int outcome) {
         if (outcome == READER_TIMEOUT)
                 return exchange_error(exchange, 503,
                                       "The question took longer than the limit of %" PRIu64 " ms (setting query_timeout); "
-                                      "ask for less, with limit=, since_ms= or until_ms=",
+                                      "ask for less, with since_ms=, until_ms= or limit=, or of results with component= or where= on a "
+                                      "parameter that a model indexes",
                                       exchange->question_timeout_ns / NS_PER_MS);
         if (outcome < 0)
                 return exchange_error(exchange, 503, "Cannot ask the store: %s", strerror(-outcome));

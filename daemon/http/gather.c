@@ -1,7 +1,5 @@
 #include "http/gather.h"
 
-#include <string.h>
-
 static int say_many(Exchange *exchange, int outcome) {
         if (outcome == GROUPING_MANY_GROUPS)
                 return exchange_error(exchange, 413,
@@ -37,29 +35,4 @@ int gather(Exchange *exchange, const Selection *selection, const GroupFields *fi
         *ret = TAKE(grouping);
         *ret_n_scanned = n;
         return 0;
-}
-
-int gather_model(Exchange *exchange, const PointFilter *filter, Buffer *ret) {
-        ModelRow row;
-        int r;
-
-        r = reader_models(exchange->reader, filter->name);
-        while (r == 0 && (r = reader_next_model(exchange->reader, &row)) == 0) {
-                if (row.component && filter->component && strcmp(row.component, filter->component) != 0)
-                        continue;
-                buffer_put(ret, row.results.text, row.results.n);
-                reader_reset(exchange->reader);
-                return buffer_error(ret) < 0 ? exchange_store_error(exchange, buffer_error(ret)) : 0;
-        }
-        return r == READER_END ? 0 : exchange_store_error(exchange, r);
-}
-
-bool gather_property(const Buffer *model, const char *key, const char *member, Buffer *out) {
-        JsonText value = json_text_find(json_text_find(json_text(model->text, model->n), key), member);
-
-        if (json_text_kind(value) != JSON_KIND_STRING)
-                return false;
-
-        json_text_say(value, out);
-        return true;
 }

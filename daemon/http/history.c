@@ -15,54 +15,6 @@ void history_deinit(History *history) {
         timeline_deinit(&history->timeline);
 }
 
-/* Points from n on become holes. */
-static int timeline_grow(Timeline *timeline, size_t n) {
-        if (n > timeline->n_allocated) {
-                size_t n_allocated = n > 2 * timeline->n_allocated ? n : 2 * timeline->n_allocated;
-                TimelinePoint *points;
-
-                points = reallocarray(timeline->points, n_allocated, sizeof(*points));
-                if (!points)
-                        return -ENOMEM;
-                timeline->points = points;
-                timeline->n_allocated = n_allocated;
-        }
-
-        for (; timeline->n < n; timeline->n++) {
-                TimelinePoint *point = &timeline->points[timeline->n];
-
-                point->observed_ns = 0;
-                for (Series series = 0; series < N_SERIES; series++)
-                        point->series[series] = (TimelineValue){ NAN, NAN, NAN };
-        }
-
-        return 0;
-}
-
-static void merge_value(TimelineValue *into, const TimelineValue *from, double weight) {
-        if (isnan(from->mean))
-                return;
-        if (isnan(into->mean)) {
-                *into = *from;
-                return;
-        }
-
-        into->mean = (float)(into->mean * (1 - weight) + from->mean * weight);
-        into->min = fminf(into->min, from->min);
-        into->max = fmaxf(into->max, from->max);
-}
-
-static void merge_point(TimelinePoint *into, const TimelinePoint *from) {
-        uint64_t observed_ns = into->observed_ns + from->observed_ns;
-
-        if (from->observed_ns == 0)
-                return;
-
-        for (Series series = 0; series < N_SERIES; series++)
-                merge_value(&into->series[series], &from->series[series], (double)from->observed_ns / (double)observed_ns);
-        into->observed_ns = observed_ns;
-}
-
 /* Neighbours become one, and the interval doubles. */
 static void halve(Timeline *timeline) {
         size_t n = 0;
@@ -71,7 +23,7 @@ static void halve(Timeline *timeline) {
                 TimelinePoint point = timeline->points[i];
 
                 if (i + 1 < timeline->n)
-                        merge_point(&point, &timeline->points[i + 1]);
+                        timeline_merge_point(&point, &timeline->points[i + 1]);
                 timeline->points[n] = point;
         }
 
@@ -105,13 +57,13 @@ static int add_merging(Timeline *timeline, size_t n_max, uint64_t begin_ns, uint
                 places = places_of(timeline, begin_ns, interval_ns);
         }
 
-        r = timeline_grow(timeline, places.first + places.n);
+        r = timeline_reserve(timeline, places.first + places.n);
         if (r < 0)
                 return r;
 
         point->observed_ns /= places.n;
         for (size_t i = places.first; i < places.first + places.n; i++)
-                merge_point(&timeline->points[i], point);
+                timeline_merge_point(&timeline->points[i], point);
         return 0;
 }
 
@@ -122,7 +74,7 @@ static int add_in_place(Timeline *timeline, size_t n_max, uint64_t begin_ns, uin
         if (interval_ns != timeline->interval_ns || places.first >= n_max || places.first < timeline->n)
                 return HISTORY_FULL;
 
-        r = timeline_grow(timeline, places.first + 1);
+        r = timeline_reserve(timeline, places.first + 1);
         if (r < 0)
                 return r;
 

@@ -17,6 +17,7 @@
 #include "http/ranking_html.h"
 #include "http/run_html.h"
 #include "http/template.h"
+#include "http/vocabulary.h"
 #include "util/clock.h"
 
 #define KEYS_MAX_SHOWN 64U /* results to choose the objective from */
@@ -37,7 +38,7 @@ typedef enum WordId {
 typedef struct IndicatorPage {
         TemplateWord words[N_WORDS]; /* owned */
         Selection selection;
-        Buffer model;                /* owned: what it says of results, JSON */
+        Vocabulary *vocabulary;      /* owned */
         char *keys[KEYS_MAX_SHOWN];  /* owned: of results */
         size_t n_keys;
         const char *objective;
@@ -56,7 +57,7 @@ static void indicator_page_init(IndicatorPage *page) {
 
 static void indicator_page_deinit(IndicatorPage *page) {
         template_words_free(page->words, N_WORDS);
-        buffer_deinit(&page->model);
+        vocabulary_free(page->vocabulary);
         for (size_t i = 0; i < page->n_keys; i++)
                 free(page->keys[i]);
         for (size_t i = 0; i < RANKING_RESULTS_MAX; i++)
@@ -85,14 +86,26 @@ static int add_key(IndicatorPage *page, JsonText key) {
         return 0;
 }
 
-/* Every member, or each that is a number. */
-static int add_keys(IndicatorPage *page, JsonText object, bool only_numbers) {
+static int add_declared(IndicatorPage *page) {
+        const char *key;
+
+        for (size_t i = 0; page->n_keys < KEYS_MAX_SHOWN && (key = vocabulary_declared_result(page->vocabulary, i)); i++) {
+                page->keys[page->n_keys] = strdup(key);
+                if (!page->keys[page->n_keys])
+                        return -ENOMEM;
+                page->n_keys++;
+        }
+        return 0;
+}
+
+/* Each that is a number. */
+static int add_keys(IndicatorPage *page, JsonText object) {
         JsonWalk walk = json_walk(object);
         JsonText key, value;
         int r = 0;
 
         while (r == 0 && walk.is_object && json_walk_next(&walk, &key, &value))
-                if (!only_numbers || json_text_kind(value) == JSON_KIND_NUMBER)
+                if (json_text_kind(value) == JSON_KIND_NUMBER)
                         r = add_key(page, key);
         return r;
 }
@@ -116,9 +129,9 @@ static int read_runs(Exchange *exchange, IndicatorPage *page) {
                 bool has_failed = row.has_exit_status && row.exit_status != 0;
 
                 buffer_puts(word(page, WORD_RUNS), page->n_runs == 0 ? runs_head : "");
-                run_html(word(page, WORD_RUNS), &row, &page->model);
+                run_html(word(page, WORD_RUNS), &row, page->vocabulary);
                 if (page->n_keys == 0 && !has_failed)
-                        r = add_keys(page, json_text_find(json_text(row.document, strlen(row.document)), "@result"), true);
+                        r = add_keys(page, json_text_find(json_text(row.document, strlen(row.document)), "@result"));
                 page->n_runs++;
         }
         reader_reset(exchange->reader);
@@ -129,7 +142,7 @@ static int read_runs(Exchange *exchange, IndicatorPage *page) {
 static Direction direction_of(const IndicatorPage *page, const char *key) {
         scoped(buffer_deinit) Buffer text = {};
 
-        if (!gather_property(&page->model, key, "direction", &text) || !text.text)
+        if (vocabulary_say(page->vocabulary, key, "direction", &text) != 0 || !text.text)
                 return DIRECTION_UNKNOWN;
         return strcmp(text.text, "higher") == 0 ? DIRECTION_HIGHER : DIRECTION_LOWER;
 }
@@ -189,7 +202,7 @@ static void put_objective(Exchange *exchange, IndicatorPage *page) {
 
         html_text(word(page, WORD_KEY), page->objective);
         html_text(out, page->objective);
-        if (gather_property(&page->model, page->objective, "unit", &unit) && unit.text) {
+        if (vocabulary_say(page->vocabulary, page->objective, "unit", &unit) == 0 && unit.text) {
                 buffer_puts(out, " in ");
                 html_text(out, unit.text);
         }
@@ -235,9 +248,18 @@ static void choose_columns(IndicatorPage *page, RankingTable *table) {
 
         table->n_results = selection->filter.n_numbers;
         for (size_t i = 0; i < table->n_results; i++) {
-                (void)gather_property(&page->model, selection->numbers[i], "unit", &page->units[i]);
+                (void)vocabulary_say(page->vocabulary, selection->numbers[i], "unit", &page->units[i]);
                 table->results[i] = (RankingResult){ .key = selection->numbers[i], .unit = page->units[i].text ?: "" };
         }
+}
+
+/* The latest runs can be shown all the same. */
+static int say_many(Exchange *exchange, IndicatorPage *page) {
+        exchange->status = 200;
+        buffer_clear(exchange->body);
+        buffer_puts(word(page, WORD_RANKINGS), "<p>These are too many to be compared at once; <code>?where=KEY=VALUE</code>, "
+                                               "<code>?component=NAME</code> or <code>?since_ms=TIME</code> chooses among them.</p>\n");
+        return 0;
 }
 
 static int put_rankings(Exchange *exchange, IndicatorPage *page) {
@@ -250,7 +272,7 @@ static int put_rankings(Exchange *exchange, IndicatorPage *page) {
 
         choose_columns(page, &table);
         if (gather(exchange, &page->selection, &ranking_fields, &grouping, &n_scanned) > 0)
-                return EXCHANGE_ANSWERED;
+                return exchange->status == 413 ? say_many(exchange, page) : EXCHANGE_ANSWERED;
 
         groups = grouping_sorted(grouping, &n);
         r = ranking_html(word(page, WORD_RANKINGS), &table, groups, n);
@@ -267,13 +289,13 @@ static int fill(Exchange *exchange, IndicatorPage *page) {
 
         r = selection_parse(exchange, name, &page->selection);
         if (r == 0)
-                r = gather_model(exchange, &page->selection.filter, &page->model);
-        if (r == 0 && add_keys(page, json_text(page->model.text, page->model.n), false) < 0)
+                r = vocabulary_new(&page->vocabulary, exchange, &page->selection.filter);
+        if (r == 0)
+                r = vocabulary_check(page->vocabulary, exchange, &page->selection);
+        if (r == 0 && add_declared(page) < 0)
                 r = exchange_store_error(exchange, -ENOMEM);
         if (r == 0)
                 r = read_runs(exchange, page);
-        if (r == 0 && page->n_runs == 0 && page->model.n == 0)
-                r = exchange_error(exchange, 404, "There are no results of '%s', and no model", name);
         if (r == 0)
                 r = choose_objective(exchange, page);
         if (r == 0)

@@ -42,10 +42,10 @@ static void fact_end(Buffer *out) {
 static void put_state(Buffer *out, const JobView *job) {
         fact_begin(out, "State");
         buffer_puts(out, job_state_name(job->state));
-        if (job->end.has_exit_status && job->end.signal)
-                buffer_printf(out, ", signal %" PRIi32, job->end.signal);
-        else if (job->end.has_exit_status)
-                buffer_printf(out, ", exit %" PRIi32, job->end.exit_status);
+        if (job_view_end(job)->has_exit_status && job_view_end(job)->signal)
+                buffer_printf(out, ", signal %" PRIi32, job_view_end(job)->signal);
+        else if (job_view_end(job)->has_exit_status)
+                buffer_printf(out, ", exit %" PRIi32, job_view_end(job)->exit_status);
         fact_end(out);
 }
 
@@ -59,7 +59,7 @@ static void put_times(Buffer *out, const JobView *job, uint64_t now_ms) {
         fact_end(out);
 }
 
-static void put_place(Buffer *out, const JobInfo *info) {
+static void put_place(Buffer *out, const JobCard *info) {
         static const char *const enclosures[N_ENCLOSURES] = {
                 [ENCLOSURE_NONE] = "none",
                 [ENCLOSURE_SCOPE] = "a scope of systemd",

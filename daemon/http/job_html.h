@@ -7,7 +7,7 @@
  * that tells the reason.
  */
 
-#include "model/job.h"
+#include "model/job_view.h"
 #include "model/snapshot.h"
 #include "util/buffer.h"
 

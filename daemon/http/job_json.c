@@ -28,7 +28,7 @@ static void write_end(Json *json, const JobEnd *end) {
 }
 
 /* Its place among those of its run, and what is around it here. */
-static void write_place(Json *json, const JobInfo *info) {
+static void write_place(Json *json, const JobCard *info) {
         put_int_or_null(json, "rank", info->rank >= 0, info->rank);
         put_int_or_null(json, "ranks", info->n_ranks > 0, info->n_ranks);
         put_int_or_null(json, "node_index", info->node >= 0, info->node);
@@ -56,10 +56,10 @@ void job_json_write_identity(Json *json, const JobView *job) {
         write_place(json, &job->info);
         json_put_uint(json, "begin_ms", job->begin_realtime_ms);
         put_int_or_null(json, "end_ms", job->end_realtime_ms > 0, (int64_t)job->end_realtime_ms);
-        json_put_string(json, "note", job->note);
-        write_end(json, &job->end);
+        json_put_string(json, "note", job->info.note);
+        write_end(json, job_view_end(job));
         json_key(json, "labels");
-        job_labels_write_json(&job->info, json);
+        job_view_write_labels(job, json);
 }
 
 static bool has_usage(const UsageSet *usage, UsageMetric metric) {

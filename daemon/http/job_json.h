@@ -4,7 +4,7 @@
  * A job as JSON, member by member into the object that is open
  */
 
-#include "model/job.h"
+#include "model/job_view.h"
 #include "model/snapshot.h"
 #include "util/json.h"
 

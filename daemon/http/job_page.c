@@ -61,7 +61,7 @@ static void fill_job(Words *words, const Exchange *exchange, const FoundJob *job
         if (*view->info.name)
                 html_text(word(words, WORD_LABEL), view->info.id);
         html_text(word(words, WORD_COMMAND), view->info.command);
-        html_text(word(words, WORD_NOTE), view->note);
+        html_text(word(words, WORD_NOTE), view->info.note);
         job_html_facts(word(words, WORD_FACTS), view, job_lookup_time_ms(exchange, view));
         if (!job->has_metrics)
                 return;

@@ -9,7 +9,7 @@ static size_t n_exposed(const Snapshot *snapshot) {
 
 /* Names and users are here alone: whoever wants them elsewhere joins by job. */
 static void put_info_of(Exposition *exposition, const JobView *job) {
-        const JobInfo *info = &job->info;
+        const JobCard *info = &job->info;
 
         exposition_sample(exposition);
         exposition_label(exposition, "job", info->id);

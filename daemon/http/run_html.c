@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "http/gather.h"
 #include "http/html.h"
 #include "util/clock.h"
 #include "util/utf8.h"
@@ -13,7 +12,7 @@
 #define BATCH_LETTERS 8
 
 /* "elapsed 1.2 ms, rate 223.6 GFLOP/s" */
-static void put_numbers(Buffer *out, const ResultRow *row, const Buffer *model) {
+static void put_numbers(Buffer *out, const ResultRow *row, const Vocabulary *vocabulary) {
         JsonWalk walk = json_walk(json_text_find(json_text(row->document, strlen(row->document)), "@result"));
         JsonText key, value;
         size_t n = 0;
@@ -32,7 +31,7 @@ static void put_numbers(Buffer *out, const ResultRow *row, const Buffer *model) 
                 buffer_puts(out, n > 1 ? ", " : "");
                 html_text(out, name.text ?: "");
                 buffer_printf(out, " %.5g", number);
-                if (gather_property(model, name.text ?: "", "unit", &unit) && unit.text) {
+                if (vocabulary_say(vocabulary, name.text ?: "", "unit", &unit) == 0 && unit.text) {
                         buffer_putc(out, ' ');
                         html_text(out, unit.text);
                 }
@@ -59,13 +58,13 @@ static void put_last_line(Buffer *out, const char *run) {
         html_text(out, line);
 }
 
-static void put_outcome(Buffer *out, const ResultRow *row, const Buffer *model) {
+static void put_outcome(Buffer *out, const ResultRow *row, const Vocabulary *vocabulary) {
         buffer_puts(out, "<td class=\"text\">");
         if (row->has_exit_status && row->exit_status != 0) {
                 buffer_printf(out, "<b class=\"failed\">failed, exit %" PRId64 "</b>", row->exit_status);
                 put_last_line(out, row->run);
         } else
-                put_numbers(out, row, model);
+                put_numbers(out, row, vocabulary);
         buffer_puts(out, "</td>");
 }
 
@@ -83,7 +82,7 @@ static void put_batch(Buffer *out, const ResultRow *row) {
         buffer_puts(out, "</td>");
 }
 
-void run_html(Buffer *out, const ResultRow *row, const Buffer *model) {
+void run_html(Buffer *out, const ResultRow *row, const Vocabulary *vocabulary) {
         buffer_puts(out, "<tr><th scope=\"row\">");
         html_text(out, row->component);
         if (row->version) {
@@ -93,7 +92,7 @@ void run_html(Buffer *out, const ResultRow *row, const Buffer *model) {
         buffer_puts(out, "</th><td>");
         html_time(out, row->time_ms * NS_PER_MS);
         buffer_puts(out, "</td>");
-        put_outcome(out, row, model);
+        put_outcome(out, row, vocabulary);
         buffer_puts(out, "<td>");
         if (row->job) {
                 buffer_puts(out, "<a href=\"/jobs/");

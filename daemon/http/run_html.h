@@ -2,8 +2,9 @@
 
 /* One run of an indicator as a row of a table: when, what, what it measured or why it failed, and of which job and batch. */
 
+#include "http/vocabulary.h"
 #include "store/reader.h"
 #include "util/buffer.h"
 
-/* Component and version, time, results, job, batch. model: gather_model(), for the units. */
-void run_html(Buffer *out, const ResultRow *row, const Buffer *model);
+/* Component and version, time, results with the units that the vocabulary has, job, batch. */
+void run_html(Buffer *out, const ResultRow *row, const Vocabulary *vocabulary);

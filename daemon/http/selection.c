@@ -5,7 +5,7 @@
 #include "http/page.h"
 #include "model/indicator.h"
 
-int conditions_parse(Exchange *exchange, Condition *ret, size_t *ret_n) {
+static int conditions_parse(Exchange *exchange, Condition *ret, size_t *ret_n) {
         size_t n = 0;
 
         for (size_t i = 0; i < exchange->n_parameters; i++) {
@@ -30,11 +30,19 @@ int conditions_parse(Exchange *exchange, Condition *ret, size_t *ret_n) {
         return 0;
 }
 
+/* Of one component nothing else is looked at. */
+static const char *find_component(const Selection *selection) {
+        for (size_t i = 0; i < selection->filter.n_conditions; i++)
+                if (selection->conditions[i].relation == CONDITION_EQUAL && strcmp(selection->conditions[i].key, "component") == 0)
+                        return selection->conditions[i].value;
+        return NULL;
+}
+
 int selection_parse(Exchange *exchange, const char *name, Selection *ret) {
         int r;
 
         *ret = (Selection){};
-        if (!name_is_valid(name, NAME_MAX_BYTES))
+        if (name && !name_is_valid(name, NAME_MAX_BYTES))
                 return exchange_error(exchange, 400, "An indicator's name is 1 to %u of A-Z a-z 0-9 _ . : -", NAME_MAX_BYTES);
 
         ret->filter = (PointFilter){
@@ -45,7 +53,11 @@ int selection_parse(Exchange *exchange, const char *name, Selection *ret) {
                 .numbers = ret->numbers,
         };
         r = page_parse_times(exchange, &ret->filter.since_ms, &ret->filter.until_ms);
-        return r > 0 ? r : conditions_parse(exchange, ret->conditions, &ret->filter.n_conditions);
+        if (r == 0)
+                r = conditions_parse(exchange, ret->conditions, &ret->filter.n_conditions);
+        if (r == 0 && !ret->filter.component)
+                ret->filter.component = find_component(ret);
+        return r;
 }
 
 int selection_add_number(Exchange *exchange, const char *key, Selection *selection, size_t *ret) {

@@ -28,12 +28,10 @@ typedef struct Selection {
         size_t n_fields;
 } Selection;
 
-/* Each 0 or EXCHANGE_ANSWERED. The selection must stay where it is, and is emptied by the first. */
+/* Each 0 or EXCHANGE_ANSWERED. The selection must stay where it is, and is emptied by the first. name NULL: of any. */
 int selection_parse(Exchange *exchange, const char *name, Selection *ret);
 int selection_parse_stats(Exchange *exchange, const char *text, Selection *selection);
 int selection_parse_fields(Exchange *exchange, const char *parameter, const char *text, Selection *selection);
 /* Adds a number to be read; *ret is which. */
 int selection_add_number(Exchange *exchange, const char *key, Selection *selection, size_t *ret);
 
-/* 0 or EXCHANGE_ANSWERED; used by results as well. */
-int conditions_parse(Exchange *exchange, Condition *ret, size_t *ret_n);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sample/cgroup_limits.h"
 #include "sample/cgroup_parse.h"
@@ -21,6 +22,7 @@ struct Cgroup {
         CgroupLimits limits;
         CgroupSample last;
         uint64_t turn_ns;
+        uint64_t id; /* inode of the directory that it has its name from: the kernel counts them up over all files of a hierarchy */
         bool is_peak_enough; /* of memory */
         char path[CGROUP_PATH_MAX];
 };
@@ -135,6 +137,15 @@ static int open_files(Cgroup *cgroup, int dir_fd, Hierarchy hierarchy) {
         return hierarchy == HIERARCHY_V2 ? open_file(dir_fd, "cgroup.events", &cgroup->events_fd) : 0;
 }
 
+static int read_id(int dir_fd, uint64_t *ret) {
+        struct stat st;
+
+        if (fstat(dir_fd, &st) < 0)
+                return -errno;
+        *ret = st.st_ino;
+        return 0;
+}
+
 static int open_hierarchies(Cgroup *cgroup, const CgroupPlace *place) {
         int r;
 
@@ -147,6 +158,8 @@ static int open_hierarchies(Cgroup *cgroup, const CgroupPlace *place) {
                 r = cgroup_tree_open(cgroup->tree, h, path, &dir_fd);
                 if (r == CGROUP_GONE && h != cgroup_place_main(place))
                         continue;
+                if (r == 0 && h == cgroup_place_main(place))
+                        r = read_id(dir_fd, &cgroup->id);
                 if (r != 0)
                         return r;
                 r = open_files(cgroup, dir_fd, h);
@@ -343,6 +356,10 @@ bool cgroup_is_populated(const Cgroup *cgroup) {
         if (read_text(cgroup->events_fd, text, sizeof(text)) != 0)
                 return false;
         return cgroup_populated_parse(text, &is_populated, &fault) != 0 || is_populated;
+}
+
+uint64_t cgroup_id(const Cgroup *cgroup) {
+        return cgroup->id;
 }
 
 const char *cgroup_path(const Cgroup *cgroup) {

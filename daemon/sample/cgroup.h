@@ -47,5 +47,7 @@ void cgroup_trust_peak(Cgroup *cgroup, bool is_enough);
 int cgroup_events_fd(const Cgroup *cgroup);
 bool cgroup_is_populated(const Cgroup *cgroup);
 
+/* Tells it from all other groups of this boot, also from one that is made later under its name. Not 0. */
+uint64_t cgroup_id(const Cgroup *cgroup);
 /* The path that the group has its name from. Borrowed. */
 const char *cgroup_path(const Cgroup *cgroup);

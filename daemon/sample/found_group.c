@@ -65,19 +65,12 @@ int found_group_find(const CgroupTree *tree, const FinderRule *rule, const char 
         return 0;
 }
 
-static const char *label_of(const JobInfo *info, const char *key) {
-        for (size_t i = 0; i < info->n_labels; i++)
-                if (strcmp(info->labels[i].key, key) == 0)
-                        return info->labels[i].value;
-        return NULL;
-}
+bool found_group_is_of(const FoundGroup *found, const JobCard *job) {
+        const char *name = job_card_label(job, found->is_sluid ? "sluid" : "slurm_job"), *node = job_card_label(job, "slurm_node");
 
-bool found_group_is_of(const FoundGroup *found, const JobInfo *info) {
-        const char *job = label_of(info, found->is_sluid ? "sluid" : "slurm_job"), *node = label_of(info, "slurm_node");
-
-        if (strcmp(found->job, info->id) == 0)
+        if (strcmp(found->job, job->id) == 0)
                 return true;
-        if (!job || strcasecmp(job, found->path_job) != 0)
+        if (!name || strcasecmp(name, found->path_job) != 0)
                 return false;
         return !found->node[0] || !node || strcmp(node, found->node) == 0;
 }

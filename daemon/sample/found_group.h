@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/job.h"
+#include "model/card.h"
 #include "sample/cgroup_tree.h"
 #include "sample/finder_rules.h"
 
@@ -28,7 +28,7 @@ typedef struct FoundGroup {
  * "sluid" for a SLUID, else "slurm_job" for the job and, if it is there, "slurm_node" for the node. Slurm's prolog sets them,
  * since a job that was requeued has an id of its own.
  */
-bool found_group_is_of(const FoundGroup *found, const JobInfo *info);
+bool found_group_is_of(const FoundGroup *found, const JobCard *job);
 
 /* Of a path below where hierarchies are mounted, "/a/b", which the rule's pattern matches. 0, or an outcome. */
 enum {

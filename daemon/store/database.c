@@ -96,8 +96,8 @@ static const char *const sql[N_STATEMENTS] = {
                 " ON CONFLICT (job, number) DO UPDATE SET name = excluded.name, begin_ms = excluded.begin_ms,"
                 " end_ms = excluded.end_ms, wall_seconds = excluded.wall_seconds, layout = excluded.layout,"
                 " metrics = excluded.metrics, usage_layout = excluded.usage_layout, usage = excluded.usage",
-        [STATEMENT_JOB_CGROUP] =
-                "UPDATE job SET enclosure = ?2, cgroup = ?3 WHERE id = ?1 AND state = 'running'",
+        [STATEMENT_JOB_LEARNED] =
+                "UPDATE job SET enclosure = ?2, cgroup = ?3, uid = ?4, gid = ?5 WHERE id = ?1 AND state = 'running'",
         [STATEMENT_JOB_PHASES] = "UPDATE job SET n_phases = max(n_phases, ?2) WHERE id = ?1",
         [STATEMENT_JOB_FIND] = "SELECT state, uid FROM job WHERE id = ?1",
         [STATEMENT_JOB_AMEND] =

@@ -51,11 +51,8 @@ static int read_place(sqlite3_stmt *statement, JobInfo *info) {
         return info->cgroup ? 0 : -ENOMEM;
 }
 
-int job_columns_read(sqlite3_stmt *statement, JobView *ret) {
-        JobInfo *info = &ret->info;
-        int state;
-
-        *ret = (JobView){};
+/* What was said of it. Malformed labels stop at the last good one. 0 or -ENOMEM. */
+static int read_info(sqlite3_stmt *statement, JobInfo *info) {
         COPY_TEXT(info->id, text_at(statement, 1));
         COPY_TEXT(info->name, text_at(statement, 2));
         COPY_TEXT(info->user, text_at(statement, 3));
@@ -65,18 +62,35 @@ int job_columns_read(sqlite3_stmt *statement, JobView *ret) {
         info->pid = sqlite3_column_int(statement, 8);
         info->pid_start_ticks = (uint64_t)sqlite3_column_int64(statement, 9);
         info->rank = sqlite3_column_int64(statement, 10);
+        if (read_place(statement, info) < 0 || labels_parse(text_at(statement, 5), info) < 0)
+                return -ENOMEM;
+        return 0;
+}
 
+static int read_card(sqlite3_stmt *statement, JobCard *ret) {
+        scoped(job_info_deinit) JobInfo info = {};
+        const char *note = text_at(statement, 17);
+        int r;
+
+        r = read_info(statement, &info);
+        if (r == 0)
+                r = job_card_make(&info, ret);
+        return r == 0 && *note ? job_card_set_note(ret, note) : r;
+}
+
+int job_columns_read(sqlite3_stmt *statement, JobView *ret) {
         /* A state of a later version is one we know nothing good of. */
-        state = job_state_find(text_at(statement, 11));
-        ret->state = state < 0 ? JOB_INTERRUPTED : (JobState)state;
-        ret->begin_realtime_ms = (uint64_t)sqlite3_column_int64(statement, 12);
-        ret->end_realtime_ms = (uint64_t)sqlite3_column_int64(statement, 13);
-        read_end(statement, &ret->end);
-        COPY_TEXT(ret->note, text_at(statement, 17));
-        ret->n_phases = u32_at(statement, 23);
+        int state = job_state_find(text_at(statement, 11));
+        JobEnd end = {};
 
-        /* Malformed labels stop at the last good one. */
-        if (read_place(statement, info) < 0 || labels_parse(text_at(statement, 5), info) < 0) {
+        *ret = (JobView){
+                .state = state < 0 ? JOB_INTERRUPTED : (JobState)state,
+                .begin_realtime_ms = (uint64_t)sqlite3_column_int64(statement, 12),
+                .end_realtime_ms = (uint64_t)sqlite3_column_int64(statement, 13),
+                .n_phases = u32_at(statement, 23),
+        };
+        read_end(statement, &end);
+        if (read_card(statement, &ret->info) < 0 || (ret->state != JOB_RUNNING && job_view_set_end(ret, &end) < 0)) {
                 job_view_deinit(ret);
                 return -ENOMEM;
         }

@@ -4,7 +4,7 @@
 
 #include <sqlite3.h>
 
-#include "model/job.h"
+#include "model/job_view.h"
 
 #define JOB_COLUMNS                                                                            \
         "row, id, name, user, command, labels, uid, gid, pid, pid_start_ticks, rank, state, "   \

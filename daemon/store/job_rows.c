@@ -100,14 +100,16 @@ int job_phase_pack(const StorePhase *row, StoreCookie cookie, RowSet **ret) {
         return rowset_finish(&buffer, ROW_PHASE, 1, cookie, ret);
 }
 
-int job_cgroup_pack(const char *job, Enclosure enclosure, const char *cgroup, RowSet **ret) {
+int job_learned_pack(const StoreLearned *learned, StoreCookie cookie, RowSet **ret) {
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
-        pack_text(&buffer, job);
-        pack_text(&buffer, enclosure_name(enclosure));
-        pack_text(&buffer, cgroup);
-        return rowset_finish(&buffer, ROW_JOB_CGROUP, 1, (StoreCookie){}, ret);
+        pack_text(&buffer, learned->job);
+        pack_text(&buffer, enclosure_name(learned->enclosure));
+        pack_text(&buffer, learned->cgroup);
+        pack_u64(&buffer, learned->uid);
+        pack_u64(&buffer, learned->gid);
+        return rowset_finish(&buffer, ROW_JOB_LEARNED, 1, cookie, ret);
 }
 
 int job_amend_pack(const char *job, const Peer *sender, const JobEnd *end, StoreCookie cookie, RowSet **ret) {
@@ -286,14 +288,18 @@ static int apply_phase(RowSet *set, Database *database) {
         return r != 0 ? r : phase_put(&from, database, job);
 }
 
-static int apply_cgroup(RowSet *set, Database *database) {
-        sqlite3_stmt *update = database_statement(database, STATEMENT_JOB_CGROUP);
+static int apply_learned(RowSet *set, Database *database) {
+        sqlite3_stmt *update = database_statement(database, STATEMENT_JOB_LEARNED);
         Unpack from = rowset_unpack(set);
+        int r;
 
         for (int i = 1; i <= 3; i++) /* job, enclosure, cgroup */
                 bind_text(update, i, unpack_text(&from));
-        set->outcome = STORE_DONE;
-        return database_run(database, STATEMENT_JOB_CGROUP);
+        bind_u64(update, 4, unpack_u64(&from));
+        bind_u64(update, 5, unpack_u64(&from));
+        r = database_run(database, STATEMENT_JOB_LEARNED);
+        set->outcome = r == 0 && database_changes(database) > 0 ? STORE_DONE : STORE_MISSING;
+        return r;
 }
 
 /* STORE_DONE: it may be amended by that user. */
@@ -373,8 +379,8 @@ int job_rows_apply(RowSet *set, Database *database) {
                 return apply_end(set, database);
         case ROW_JOB_AMEND:
                 return apply_amend(set, database);
-        case ROW_JOB_CGROUP:
-                return apply_cgroup(set, database);
+        case ROW_JOB_LEARNED:
+                return apply_learned(set, database);
         case ROW_PHASE:
                 return apply_phase(set, database);
         case ROW_CHECKPOINTS:

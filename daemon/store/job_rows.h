@@ -21,7 +21,7 @@ typedef struct JobBeginRow {
 int job_begin_pack(const JobBeginRow *row, StoreCookie cookie, RowSet **ret);
 int job_end_pack(const StoreJobEnd *row, StoreCookie cookie, RowSet **ret);
 int job_phase_pack(const StorePhase *row, StoreCookie cookie, RowSet **ret);
-int job_cgroup_pack(const char *job, Enclosure enclosure, const char *cgroup, RowSet **ret);
+int job_learned_pack(const StoreLearned *learned, StoreCookie cookie, RowSet **ret);
 int job_amend_pack(const char *job, const Peer *sender, const JobEnd *end, StoreCookie cookie, RowSet **ret);
 int checkpoints_pack(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,
                      uint64_t time_ms, RowSet **ret);

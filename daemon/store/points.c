@@ -77,23 +77,6 @@ bool point_meets(const PointRow *row, const Condition *conditions, size_t n_cond
         return true;
 }
 
-bool point_put_field(const PointRow *row, const char *key, Buffer *out) {
-        const char *parameter = point_parameter_key(key), *text;
-        JsonText value;
-
-        if (parameter) {
-                value = json_text_find(row->parameters, parameter);
-                if (value.text)
-                        json_text_say(value, out);
-                return value.text;
-        }
-
-        text = field(row, key);
-        if (text)
-                buffer_puts(out, text);
-        return text;
-}
-
 static bool meets_filter(const Points *points) {
         const PointFilter *filter = &points->filter;
 
@@ -103,10 +86,6 @@ static bool meets_filter(const Points *points) {
 }
 
 /* --- series -------------------------------------------------------------------------------------- */
-
-static bool is_range(const Condition *condition) {
-        return condition->relation != CONDITION_EQUAL && condition->relation != CONDITION_NOT_EQUAL;
-}
 
 /* The condition that an index answers, equality before all; NULL: all series are to be looked at. */
 static const Condition *find_indexed(const Points *points) {
@@ -118,7 +97,7 @@ static const Condition *find_indexed(const Points *points) {
 
                 if (!key || condition->relation == CONDITION_NOT_EQUAL || !shape_has_parameter(points->keys, key))
                         continue;
-                if (!is_range(condition))
+                if (!condition_is_range(condition))
                         return condition;
                 range = condition;
         }
@@ -143,7 +122,7 @@ static void bind_equal(sqlite3_stmt *statement, const Condition *condition) {
 
 static int begin_series(Points *points) {
         const Condition *indexed = find_indexed(points);
-        unsigned question = !indexed ? QUESTION_SERIES : is_range(indexed) ? QUESTION_SERIES_RANGE : QUESTION_SERIES_EQUAL;
+        unsigned question = !indexed ? QUESTION_SERIES : condition_is_range(indexed) ? QUESTION_SERIES_RANGE : QUESTION_SERIES_EQUAL;
         int r;
 
         r = asking_prepare(points->asking, question, &points->series);
@@ -155,7 +134,7 @@ static int begin_series(Points *points) {
         sqlite3_bind_int64(points->series, 3, points->shape);
         if (indexed)
                 sqlite3_bind_text(points->series, 4, point_parameter_key(indexed->key), -1, SQLITE_STATIC);
-        if (indexed && is_range(indexed))
+        if (indexed && condition_is_range(indexed))
                 bind_range(points->series, indexed);
         else if (indexed)
                 bind_equal(points->series, indexed);
@@ -163,8 +142,24 @@ static int begin_series(Points *points) {
         return 0;
 }
 
-static int begin_points(Points *points) {
+/* since, and the key that rows come before, which is that of `until` where that is earlier. */
+static void bind_times(Points *points, int i) {
         const PointFilter *filter = &points->filter;
+        const PageKey *before = &filter->before;
+        bool has_before = before->time_ms != 0 || before->row != 0;
+        sqlite3_int64 time_ms = has_before ? as_integer(before->time_ms) : INT64_MAX, row = has_before ? before->row : INT64_MAX;
+
+        if (filter->until_ms != 0 && as_integer(filter->until_ms) <= time_ms) {
+                time_ms = as_integer(filter->until_ms);
+                row = INT64_MIN;
+        }
+
+        sqlite3_bind_int64(points->rows, i, as_integer(filter->since_ms));
+        sqlite3_bind_int64(points->rows, i + 1, time_ms);
+        sqlite3_bind_int64(points->rows, i + 2, row);
+}
+
+static int begin_points(Points *points) {
         int r;
 
         r = asking_prepare(points->asking, QUESTION_POINTS, &points->rows);
@@ -172,16 +167,14 @@ static int begin_points(Points *points) {
                 return r;
 
         sqlite3_bind_int64(points->rows, 1, points->row.series);
-        sqlite3_bind_int64(points->rows, 2, as_integer(filter->since_ms));
-        sqlite3_bind_int64(points->rows, 3, filter->until_ms ? as_integer(filter->until_ms) : INT64_MAX);
-        sqlite3_bind_int64(points->rows, 4, points->indexed_from);
+        bind_times(points, 2);
+        sqlite3_bind_int64(points->rows, 5, points->indexed_from);
         points->stage = STAGE_POINTS;
         return 0;
 }
 
 /* What is not indexed of a pair that is indexed otherwise lies before indexed_from: nothing, when that is the first row. */
 static int begin_documents(Points *points) {
-        const PointFilter *filter = &points->filter;
         bool is_indexed = points->shape != 0;
         int r;
 
@@ -195,9 +188,8 @@ static int begin_documents(Points *points) {
 
         sqlite3_bind_int64(points->rows, 1, points->name);
         sqlite3_bind_int64(points->rows, 2, points->component);
-        sqlite3_bind_int64(points->rows, 3, as_integer(filter->since_ms));
-        sqlite3_bind_int64(points->rows, 4, filter->until_ms ? as_integer(filter->until_ms) : INT64_MAX);
-        sqlite3_bind_int64(points->rows, 5, is_indexed ? points->indexed_from : INT64_MAX);
+        bind_times(points, 3);
+        sqlite3_bind_int64(points->rows, 6, is_indexed ? points->indexed_from : INT64_MAX);
         points->stage = STAGE_DOCUMENTS;
         return 0;
 }
@@ -267,8 +259,8 @@ static void take_numbers(Points *points, const char *bytes, size_t n_bytes) {
                 size_t at = (size_t)points->places[i] * sizeof(double);
 
                 points->numbers[i] = (double)NAN;
-                if (points->places[i] == PLACE_SCORE && bytes && sqlite3_column_type(points->rows, 1) != SQLITE_NULL)
-                        points->numbers[i] = sqlite3_column_double(points->rows, 1);
+                if (points->places[i] == PLACE_SCORE && bytes && sqlite3_column_type(points->rows, 2) != SQLITE_NULL)
+                        points->numbers[i] = sqlite3_column_double(points->rows, 2);
                 else if (points->places[i] != PLACE_SCORE && at + sizeof(double) <= n_bytes)
                         memcpy(&points->numbers[i], bytes + at, sizeof(double));
         }
@@ -284,9 +276,10 @@ static int next_point(Points *points, bool *ret_is_there) {
                 return r == READER_END ? 0 : r;
 
         points->row.time_ms = (uint64_t)sqlite3_column_int64(points->rows, 0);
-        points->row.has_failed = sqlite3_column_type(points->rows, 2) == SQLITE_NULL;
-        take_numbers(points, points->row.has_failed ? NULL : (sqlite3_column_blob(points->rows, 2) ?: ""),
-                     (size_t)sqlite3_column_bytes(points->rows, 2));
+        points->row.row = sqlite3_column_int64(points->rows, 1);
+        points->row.has_failed = sqlite3_column_type(points->rows, 3) == SQLITE_NULL;
+        take_numbers(points, points->row.has_failed ? NULL : (sqlite3_column_blob(points->rows, 3) ?: ""),
+                     (size_t)sqlite3_column_bytes(points->rows, 3));
         *ret_is_there = true;
         return 0;
 }
@@ -302,13 +295,13 @@ static void take_numbers_of_document(Points *points, JsonText document) {
                         continue;
                 if (strcmp(key, SCORE_KEY) != 0)
                         (void)json_text_double(json_text_find(result, key), &points->numbers[i]);
-                else if (sqlite3_column_type(points->rows, 1) != SQLITE_NULL)
-                        points->numbers[i] = sqlite3_column_double(points->rows, 1);
+                else if (sqlite3_column_type(points->rows, 2) != SQLITE_NULL)
+                        points->numbers[i] = sqlite3_column_double(points->rows, 2);
         }
 }
 
 static int read_document(Points *points) {
-        JsonText document = json_at(points->rows, 5), run = json_at(points->rows, 4);
+        JsonText document = json_at(points->rows, 6), run = json_at(points->rows, 5);
         bool has_hardware;
 
         buffer_clear(&points->hardware);
@@ -319,11 +312,12 @@ static int read_document(Points *points) {
 
         points->row = (PointRow){
                 .component = points->component_text,
-                .version = text_at(points->rows, 2),
+                .version = text_at(points->rows, 3),
                 .hardware = has_hardware ? points->hardware.text : NULL,
                 .parameters = json_text(points->parameters.text, points->parameters.n),
                 .time_ms = (uint64_t)sqlite3_column_int64(points->rows, 0),
-                .has_failed = sqlite3_column_int64(points->rows, 3) != 0,
+                .row = sqlite3_column_int64(points->rows, 1),
+                .has_failed = sqlite3_column_int64(points->rows, 4) != 0,
                 .numbers = points->numbers,
         };
         take_numbers_of_document(points, document);
@@ -373,6 +367,14 @@ int points_next(Points *points, PointRow *ret) {
         return 0;
 }
 
+void points_skip(Points *points) {
+        if (points->stage != STAGE_POINTS && points->stage != STAGE_DOCUMENTS)
+                return;
+
+        sqlite3_reset(points->rows);
+        points->stage = points->stage == STAGE_POINTS ? STAGE_SERIES : STAGE_PAIR;
+}
+
 int points_new(Points **ret, Reader *reader, const PointFilter *filter) {
         scoped(points_freep) Points *points = calloc(1, sizeof(*points));
         int r;
@@ -382,11 +384,12 @@ int points_new(Points **ret, Reader *reader, const PointFilter *filter) {
 
         points->asking = reader_asking(reader);
         points->filter = *filter;
-        r = asking_begin(points->asking, QUESTION_PAIRS);
+        r = asking_begin(points->asking, filter->name ? QUESTION_PAIRS : QUESTION_ALL_PAIRS);
         if (r != 0)
                 return r;
 
-        sqlite3_bind_text(points->asking->current, 1, filter->name, -1, SQLITE_TRANSIENT);
+        if (filter->name)
+                sqlite3_bind_text(points->asking->current, 1, filter->name, -1, SQLITE_TRANSIENT);
         *ret = TAKE(points);
         return 0;
 }
@@ -455,6 +458,27 @@ int reader_next_model(Reader *reader, ModelRow *ret) {
         if (r != 0)
                 return r;
 
-        *ret = (ModelRow){ .component = text_at(asking->current, 0), .results = json_at(asking->current, 1) };
+        *ret = (ModelRow){ .component = text_at(asking->current, 0), .results = json_at(asking->current, 1),
+                           .declaration = json_at(asking->current, 2) };
         return 0;
+}
+
+int reader_parameters(Reader *reader, const char *name) {
+        Asking *asking = reader_asking(reader);
+        int r;
+
+        r = asking_begin(asking, name ? QUESTION_PARAMETERS : QUESTION_ALL_PARAMETERS);
+        if (r == 0 && name)
+                sqlite3_bind_text(asking->current, 1, name, -1, SQLITE_TRANSIENT);
+        return r;
+}
+
+int reader_next_parameters(Reader *reader, JsonText *ret) {
+        Asking *asking = reader_asking(reader);
+        int r;
+
+        r = asking_step(asking);
+        if (r == 0)
+                *ret = json_at(asking->current, 0);
+        return r;
 }

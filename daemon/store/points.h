@@ -23,13 +23,14 @@
  * apart as @parameters.version. All is borrowed while the Points live.
  */
 typedef struct PointFilter {
-        const char *name;
+        const char *name;                /* NULL: all of them */
         const char *component, *version; /* NULL: any */
         uint64_t since_ms, until_ms;     /* [since, until); 0: open */
         const Condition *conditions;
         size_t n_conditions;
         const char *const *numbers; /* keys of @result, or overall_score */
         size_t n_numbers;           /* POINT_NUMBERS_MAX at most */
+        PageKey before;             /* only results before it; {}: all */
 } PointFilter;
 
 typedef struct PointRow {
@@ -37,23 +38,27 @@ typedef struct PointRow {
         const char *component, *version, *hardware; /* of these two NULL: not known */
         JsonText parameters; /* in the order of their keys */
         uint64_t time_ms;
+        int64_t row;
         bool has_failed;
         const double *numbers; /* NAN where it has none, as a failed one has */
 } PointRow;
 
 typedef struct Points Points;
 
-/* In no order of time. One at a time for a reader, with its time limit. 0 or an outcome of reader.h. */
+/*
+ * The newest of a series comes first, and so it is with what is not indexed of a component; over all there is no order.
+ * One at a time for a reader, with its time limit. 0 or an outcome of reader.h.
+ */
 int points_new(Points **ret, Reader *reader, const PointFilter *filter);
 Points *points_free(Points *points);
 DEFINE_SCOPED(Points, points_free);
 /* *ret is borrowed until the next step. */
 int points_next(Points *points, PointRow *ret);
+/* Older ones of the same series (or those not indexed of the same component) are of no interest. */
+void points_skip(Points *points);
 
 /* The result with these parameters, version and so on: all conditions at once. */
 bool point_meets(const PointRow *row, const Condition *conditions, size_t n_conditions);
-/* component, version, hardware or a parameter of a result as text; false where it has none. */
-bool point_put_field(const PointRow *row, const char *key, Buffer *out);
 /* The parameter that a key names, if it does not name another field. */
 const char *point_parameter_key(const char *key);
 
@@ -69,10 +74,17 @@ typedef struct BatchRow {
 int reader_batch(Reader *reader, const uint8_t id[static 16]);
 int reader_next_batch(Reader *reader, BatchRow *ret);
 
-/* What models say of the results of a name: {"rate":{"unit":…,"direction":"higher"},…}. The best fit first. */
+/*
+ * What models say of the results of a name: {"rate":{"unit":…,"direction":"higher"},…}. Those of one component come first, and of
+ * those that are for the same the one that holds (daemon/models.h).
+ */
 typedef struct ModelRow {
         const char *component; /* NULL: all */
-        JsonText results;
+        JsonText results, declaration; /* the latter as it was declared */
 } ModelRow;
 int reader_models(Reader *reader, const char *name);
 int reader_next_model(Reader *reader, ModelRow *ret);
+
+/* The parameters of each series of a name (NULL: of any), in no order: all there are where results are indexed. */
+int reader_parameters(Reader *reader, const char *name);
+int reader_next_parameters(Reader *reader, JsonText *ret);

@@ -20,6 +20,7 @@ typedef enum Question {
         QUESTION_PHASES,
         /* Those of points.c, inside each other; their values are told there. */
         QUESTION_PAIRS,
+        QUESTION_ALL_PAIRS,
         QUESTION_SERIES,
         QUESTION_SERIES_EQUAL,
         QUESTION_SERIES_RANGE,
@@ -27,6 +28,9 @@ typedef enum Question {
         QUESTION_UNINDEXED,
         QUESTION_BATCH,
         QUESTION_MODEL,
+        QUESTION_PARAMETERS,
+        QUESTION_ALL_PARAMETERS,
+        QUESTION_RESULT,
         N_QUESTIONS,
 } Question;
 

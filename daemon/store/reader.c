@@ -136,13 +136,8 @@ int reader_results(Reader *reader, const ResultFilter *filter) {
         return 0;
 }
 
-int reader_next_result(Reader *reader, ResultRow *ret) {
+static int take_result(Reader *reader, ResultRow *ret) {
         const void *id, *batch;
-        int r;
-
-        r = step(reader);
-        if (r != 0)
-                return r;
 
         *ret = (ResultRow){
                 .row = sqlite3_column_int64(reader->asking.current, 0),
@@ -170,6 +165,25 @@ int reader_next_result(Reader *reader, ResultRow *ret) {
 
         /* SQLite says "out of memory" by NULL where the schema has none. */
         return ret->name && ret->component && ret->document ? 0 : give_up(reader, SQLITE_NOMEM);
+}
+
+int reader_next_result(Reader *reader, ResultRow *ret) {
+        int r;
+
+        r = step(reader);
+        return r == 0 ? take_result(reader, ret) : r;
+}
+
+int reader_result(Reader *reader, int64_t row, ResultRow *ret) {
+        int r;
+
+        r = ask(reader, QUESTION_RESULT);
+        if (r != 0)
+                return r;
+
+        sqlite3_bind_int64(reader->asking.current, 1, row);
+        r = step(reader);
+        return r == 0 ? take_result(reader, ret) : r;
 }
 
 int reader_indicators(Reader *reader) {

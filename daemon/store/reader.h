@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/job.h"
+#include "model/job_view.h"
 #include "store/types.h"
 #include "util/scoped.h"
 
@@ -59,6 +59,8 @@ typedef struct ResultRow {
 
 int reader_results(Reader *reader, const ResultFilter *filter);
 int reader_next_result(Reader *reader, ResultRow *ret);
+/* The one in that row. 0 or an outcome; READER_END: there is none any more. */
+int reader_result(Reader *reader, int64_t row, ResultRow *ret);
 
 /* Every (name, component) with its number of results and latest time. */
 typedef struct IndicatorRow {

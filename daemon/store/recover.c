@@ -72,6 +72,7 @@ static int recover_meter(const char *path, StoreRecovery *recovery) {
 static int add_job(sqlite3_stmt *statement, StoreRecovery *recovery) {
         StoreRecoveredJob *job, *jobs;
         JobView view;
+        JobInfo info;
         int r;
 
         jobs = reallocarray(recovery->jobs, recovery->n_jobs + 1, sizeof(*jobs));
@@ -82,10 +83,14 @@ static int add_job(sqlite3_stmt *statement, StoreRecovery *recovery) {
         r = job_columns_read(statement, &view);
         if (r < 0)
                 return r;
+        r = job_card_info(&view.info, &info);
+        job_view_deinit(&view);
+        if (r < 0)
+                return r;
 
         job = &jobs[recovery->n_jobs++];
         *job = (StoreRecoveredJob){
-                .info = view.info,
+                .info = info,
                 .begin_realtime_ms = view.begin_realtime_ms,
                 .checkpoint_realtime_ms = (uint64_t)sqlite3_column_int64(statement, N_JOB_COLUMNS),
         };

@@ -21,7 +21,7 @@ typedef enum RowKind {
         ROW_JOB_BEGIN,
         ROW_JOB_END,
         ROW_JOB_AMEND,
-        ROW_JOB_CGROUP,
+        ROW_JOB_LEARNED,
         ROW_PHASE,
         ROW_CHECKPOINTS,
         ROW_NODE_SAMPLE,

@@ -79,6 +79,20 @@ void document_put_numbers(JsonText document, JsonText shape, Buffer *out) {
         buffer_put(out, numbers, n * sizeof(*numbers));
 }
 
+/* ", MODEL" for each, as often as it is there. */
+static void put_gpus(JsonText gpus, Buffer *out) {
+        JsonWalk walk = json_walk(gpus);
+        JsonText unused, gpu, model;
+
+        while (!walk.is_object && json_walk_next(&walk, &unused, &gpu)) {
+                model = json_text_find(gpu, "model");
+                if (json_text_kind(model) != JSON_KIND_STRING)
+                        continue;
+                buffer_puts(out, ", ");
+                json_text_say(model, out);
+        }
+}
+
 bool run_put_hardware(JsonText run, Buffer *out) {
         JsonText cpu = json_text_find(json_text_find(run, "host"), "cpu");
         JsonText model = json_text_find(cpu, "model"), cores = json_text_find(cpu, "cores");
@@ -89,5 +103,6 @@ bool run_put_hardware(JsonText run, Buffer *out) {
         json_text_say(model, out);
         if (json_text_kind(cores) == JSON_KIND_NUMBER)
                 buffer_printf(out, ", %.*s cores", (int)cores.n, cores.text);
+        put_gpus(json_text_find(json_text_find(run, "host"), "gpus"), out);
         return true;
 }

@@ -25,5 +25,5 @@ bool shape_has_parameter(JsonText shape, const char *key);
 int document_put_parameters(JsonText document, Buffer *out);
 /* A double for each of the shape's results, NAN where there is no number. */
 void document_put_numbers(JsonText document, JsonText shape, Buffer *out);
-/* What a run was measured on: "MODEL, N cores"; false, and nothing, when it does not say. */
+/* What a run was measured on: "MODEL, N cores", and its GPUs if any; false, and nothing, when it does not say. */
 bool run_put_hardware(JsonText run, Buffer *out);

@@ -190,11 +190,11 @@ int store_put_phase(Store *store, const StorePhase *phase, StoreCookie cookie) {
         return push(store, r, set);
 }
 
-int store_put_job_cgroup(Store *store, const char *job, Enclosure enclosure, const char *cgroup) {
+int store_put_job_learned(Store *store, const StoreLearned *learned, StoreCookie cookie) {
         RowSet *set = NULL;
         int r;
 
-        r = job_cgroup_pack(job, enclosure, cgroup, &set);
+        r = job_learned_pack(learned, cookie, &set);
         return push(store, r, set);
 }
 

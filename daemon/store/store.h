@@ -85,8 +85,8 @@ int store_put_job_end(Store *store, const StoreJobEnd *end, StoreCookie cookie);
  * STORE_MISSING. An index that is there already is replaced.
  */
 int store_put_phase(Store *store, const StorePhase *phase, StoreCookie cookie);
-/* A running job turns out to have a cgroup of its own: enclosure and path, as in JobInfo. Nothing for one that does not run. */
-int store_put_job_cgroup(Store *store, const char *job, Enclosure enclosure, const char *cgroup);
+/* A running job turns out to have a cgroup of its own, or an owner. One that does not run: STORE_MISSING. */
+int store_put_job_learned(Store *store, const StoreLearned *learned, StoreCookie cookie);
 /*
  * An end that arrives for a job already closed as interrupted: adds exit status and rusage, makes it finished, keeps
  * numbers and note. The sender is an administrator, or of the job's uid, else STORE_DENIED. A job that is finished

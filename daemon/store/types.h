@@ -36,6 +36,14 @@ typedef struct StoreCheckpoint {
         const char *progress;
 } StoreCheckpoint;
 
+/* What is found out of a running job after its begin. */
+typedef struct StoreLearned {
+        const char *job;
+        Enclosure enclosure;
+        const char *cgroup; /* or NULL */
+        uint32_t uid, gid;
+} StoreLearned;
+
 /* A phase that has ended, and how far its job is then: the progress, the boot and the meter's account as at a checkpoint. */
 typedef struct StorePhase {
         const char *job;

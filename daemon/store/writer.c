@@ -220,7 +220,7 @@ static int apply(Writer *writer, RowSet *set) {
         case ROW_JOB_BEGIN:
         case ROW_JOB_END:
         case ROW_JOB_AMEND:
-        case ROW_JOB_CGROUP:
+        case ROW_JOB_LEARNED:
         case ROW_PHASE:
         case ROW_CHECKPOINTS:
                 return job_rows_apply(set, &writer->database);

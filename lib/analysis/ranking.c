@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/rank_sum.h"
 #include "analysis/statistics.h"
 #include "util/scoped.h"
 
@@ -56,13 +57,28 @@ static double median_of(const Alternative *alternative, double *room) {
         return quantile_of_sorted(room, alternative->n, 0.5);
 }
 
-/* Room for one alternative's values, and for the resampled medians of two neighbours and their difference. */
+const char *verdict_name(Verdict verdict) {
+        static const char *const names[] = {
+                [VERDICT_BEST] = "best",
+                [VERDICT_REAL] = "real",
+                [VERDICT_NOISE] = "noise",
+                [VERDICT_FEW] = "too few runs",
+        };
+
+        return names[verdict];
+}
+
+/*
+ * Room for one alternative's values, and for the resampled medians of the best of all, the best of a rank and the one in question,
+ * and the difference of two.
+ */
 typedef struct Room {
-        double *values, *medians, *next_medians, *differences; /* owned */
+        double *values, *first_medians, *medians, *next_medians, *differences; /* owned */
 } Room;
 
 static void room_deinit(Room *room) {
         free(room->values);
+        free(room->first_medians);
         free(room->medians);
         free(room->next_medians);
         free(room->differences);
@@ -76,10 +92,11 @@ static int room_init(Room *room, const Alternative *alternatives, size_t n, unsi
                         n_max = alternatives[i].n;
 
         room->values = calloc(n_max, sizeof(double));
+        room->first_medians = calloc(n_resamples, sizeof(double));
         room->medians = calloc(n_resamples, sizeof(double));
         room->next_medians = calloc(n_resamples, sizeof(double));
         room->differences = calloc(n_resamples, sizeof(double));
-        return room->values && room->medians && room->next_medians && room->differences ? 0 : -ENOMEM;
+        return room->values && room->first_medians && room->medians && room->next_medians && room->differences ? 0 : -ENOMEM;
 }
 
 static void swap(double **a, double **b) {
@@ -101,14 +118,34 @@ static bool can_be_judged(const Alternative *alternative) {
         return alternative->n >= RANKING_N_MIN;
 }
 
-/* Of two alternatives' resampled medians, in the order they were drawn. */
-static bool differ(const double *a, const double *b, const RankingConfig *config, double *room) {
+/* Of resampled medians, in the order they were drawn. */
+static bool medians_differ(const double *a, const double *b, const RankingConfig *config, double *room) {
         double low, high;
 
         for (unsigned i = 0; i < config->n_resamples; i++)
                 room[i] = a[i] - b[i];
         interval_of(room, config->n_resamples, config->confidence, &low, &high);
         return low > 0 || high < 0;
+}
+
+/* The other one of which `medians` are, from the one of room->next_medians. 0 or -ENOMEM. */
+static int judge(const Alternative *other, const double *medians, const Alternative *alternative, const RankingConfig *config,
+                 Room *room, Verdict *ret) {
+        double chance = 1 - config->confidence, probability = 0;
+        bool is_small = other->n + alternative->n <= RANK_SUM_VALUES_MAX;
+        int r = 0;
+
+        if (!can_be_judged(other) || !can_be_judged(alternative) || (is_small && rank_sum_least(other->n, alternative->n) > chance)) {
+                *ret = VERDICT_FEW;
+                return 0;
+        }
+
+        *ret = medians_differ(medians, room->next_medians, config, room->differences) ? VERDICT_REAL : VERDICT_NOISE;
+        if (*ret == VERDICT_REAL && is_small)
+                r = rank_sum_probability(other->values, other->n, alternative->values, alternative->n, &probability);
+        if (r == 0 && probability > chance)
+                *ret = VERDICT_NOISE;
+        return r;
 }
 
 static int compare_higher(const void *a, const void *b) {
@@ -139,27 +176,47 @@ static void measure(Alternative *alternative, const RankingConfig *config, uint6
         interval_of(room->differences, config->n_resamples, config->confidence, &alternative->low, &alternative->high);
 }
 
-/* The medians of the best of the present rank stay in room->medians. */
-static void rank(Alternative *alternatives, size_t n, const RankingConfig *config, uint64_t *state, Room *room) {
-        Alternative *best = alternatives;
+/* Of alternative i: what it is beside the best of all, and beside the best of the present rank, whose medians are in room->medians. */
+static int place(Alternative *alternatives, size_t i, Alternative **best, const RankingConfig *config, Room *room) {
+        Alternative *alternative = &alternatives[i];
+        Verdict beside = VERDICT_REAL;
+        int r;
 
-        for (size_t i = 0; i < n; i++) {
-                Alternative *alternative = &alternatives[i];
+        r = judge(alternatives, room->first_medians, alternative, config, room, &alternative->verdict);
+        if (r == 0)
+                r = judge(*best, room->medians, alternative, config, room, &beside);
+        if (r < 0)
+                return r;
 
-                measure(alternative, config, state, room, room->next_medians);
-                alternative->ratio = alternatives[0].median != 0 ? alternative->median / alternatives[0].median : NAN;
-                alternative->is_tied = i > 0 && !(can_be_judged(best) && can_be_judged(alternative) &&
-                                                  differ(room->medians, room->next_medians, config, room->differences));
-                if (alternative->is_tied) {
-                        best->is_tied = true;
-                        alternative->rank = best->rank;
-                        continue;
-                }
-
-                best = alternative;
-                best->rank = (unsigned)i + 1;
-                swap(&room->medians, &room->next_medians);
+        alternative->ratio = alternatives[0].median != 0 ? alternative->median / alternatives[0].median : NAN;
+        alternative->is_tied = alternative->verdict != VERDICT_REAL || beside != VERDICT_REAL;
+        if (alternative->is_tied) {
+                (*best)->is_tied = true;
+                alternative->rank = (*best)->rank;
+                return 0;
         }
+
+        *best = alternative;
+        alternative->rank = (unsigned)i + 1;
+        swap(&room->medians, &room->next_medians);
+        return 0;
+}
+
+static int rank(Alternative *alternatives, size_t n, const RankingConfig *config, uint64_t *state, Room *room) {
+        Alternative *best = alternatives;
+        int r = 0;
+
+        measure(best, config, state, room, room->medians);
+        memcpy(room->first_medians, room->medians, config->n_resamples * sizeof(double));
+        best->rank = 1;
+        best->is_tied = false;
+        best->verdict = VERDICT_BEST;
+        best->ratio = best->median != 0 ? 1 : NAN;
+        for (size_t i = 1; r == 0 && i < n; i++) {
+                measure(&alternatives[i], config, state, room, room->next_medians);
+                r = place(alternatives, i, &best, config, room);
+        }
+        return r;
 }
 
 int ranking_make(Alternative *alternatives, size_t n, const RankingConfig *config) {
@@ -176,6 +233,5 @@ int ranking_make(Alternative *alternatives, size_t n, const RankingConfig *confi
         for (size_t i = 0; i < n; i++)
                 alternatives[i].median = median_of(&alternatives[i], room.values);
         qsort(alternatives, n, sizeof(*alternatives), config->is_higher_better ? compare_higher : compare_lower);
-        rank(alternatives, n, config, &state, &room);
-        return 0;
+        return rank(alternatives, n, config, &state, &room);
 }

@@ -44,6 +44,11 @@ enum {
 /* 0 or an outcome. */
 int condition_parse(const char *text, Condition *ret);
 
+/* One of < <= > >=. */
+static inline bool condition_is_range(const Condition *condition) {
+        return condition->relation != CONDITION_EQUAL && condition->relation != CONDITION_NOT_EQUAL;
+}
+
 /* value.text NULL: there is none. */
 bool condition_is_met(const Condition *condition, JsonText value);
 /* By a text that is not JSON; NULL: there is none. */

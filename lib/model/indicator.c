@@ -65,7 +65,7 @@ complain(Complaint *ret, const Place *place, const char *format, ...) {
                 (void)place_write(place, ret->path, sizeof(ret->path));
 
         va_start(args, format);
-        vsnprintf(text, sizeof(text), format, args);
+        utf8_vformat(text, sizeof(text), format, args);
         va_end(args);
         utf8_copy(ret->text, sizeof(ret->text), text);
 
@@ -77,7 +77,7 @@ int complaint_set(Complaint *ret, const char *path, const char *format, ...) {
         va_list args;
 
         va_start(args, format);
-        vsnprintf(text, sizeof(text), format, args);
+        utf8_vformat(text, sizeof(text), format, args);
         va_end(args);
         utf8_copy(ret->path, sizeof(ret->path), path);
         utf8_copy(ret->text, sizeof(ret->text), text);

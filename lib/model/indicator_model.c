@@ -68,7 +68,7 @@ wrong(Reader *reader, const char *key, const char *format, ...) {
         (void)snprintf(path, sizeof(path), "%s%s%.*s", reader->path, reader->path[0] && key ? "." : "",
                        (int)(key ? utf8_cut(key, PATH_ROOM - 2) : 0), key ?: "");
         va_start(args, format);
-        (void)vsnprintf(text, sizeof(text), format, args);
+        utf8_vformat(text, sizeof(text), format, args);
         va_end(args);
         (void)complaint_set(reader->complaint, path, "%s", text);
         return MODEL_INVALID;
@@ -536,7 +536,7 @@ odd(Judgement *judgement, bool is_result, const char *key, const char *format, .
                 return;
         (void)snprintf(path, sizeof(path), "%s.%.*s", list_of(is_result), (int)utf8_cut(key, PATH_ROOM), key);
         va_start(args, format);
-        (void)vsnprintf(text, sizeof(text), format, args);
+        utf8_vformat(text, sizeof(text), format, args);
         va_end(args);
         (void)complaint_set(judgement->complaint, path, "%s", text);
 }

@@ -47,35 +47,6 @@ void job_info_deinit(JobInfo *info) {
         info->n_labels = 0;
 }
 
-int job_info_copy(const JobInfo *from, JobInfo *ret) {
-        scoped(freep) JobLabel *labels = NULL;
-        scoped(freep) char *cgroup = NULL;
-
-        if (from->n_labels > 0) {
-                labels = calloc(from->n_labels, sizeof(*labels));
-                if (!labels)
-                        return -ENOMEM;
-                memcpy(labels, from->labels, from->n_labels * sizeof(*labels));
-        }
-        if (from->cgroup) {
-                cgroup = strdup(from->cgroup);
-                if (!cgroup)
-                        return -ENOMEM;
-        }
-
-        *ret = *from;
-        ret->labels = TAKE(labels);
-        ret->cgroup = TAKE(cgroup);
-        return 0;
-}
-
-void job_labels_write_json(const JobInfo *info, Json *json) {
-        json_object_begin(json);
-        for (size_t i = 0; i < info->n_labels; i++)
-                json_put_string(json, info->labels[i].key, info->labels[i].value);
-        json_object_end(json);
-}
-
 void job_rusage_write_json(const JobRusage *rusage, Json *json) {
         json_object_begin(json);
         json_put_double(json, "ru_utime", rusage->ru_utime);
@@ -84,10 +55,4 @@ void job_rusage_write_json(const JobRusage *rusage, Json *json) {
         RUSAGE_FIELDS(X)
 #undef X
         json_object_end(json);
-}
-
-void job_view_deinit(JobView *view) {
-        job_info_deinit(&view->info);
-        free(view->phase);
-        view->phase = NULL;
 }

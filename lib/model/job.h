@@ -3,8 +3,8 @@
 /*
  * Job: something that runs from a begin to an end on this node
  *
- * A JobInfo is what was said about it and what the kernel vouched for; a JobEnd is how it
- * ended. Both are plain and owned: copying a JobInfo copies everything.
+ * A JobInfo is what was said about it and what the kernel vouched for, with room for the longest of texts; a JobEnd is how it
+ * ended. Both are plain and owned. card.h keeps what a JobInfo says in a tenth of its size.
  */
 
 #include <stdbool.h>
@@ -67,10 +67,6 @@ typedef struct JobInfo {
 } JobInfo;
 
 void job_info_deinit(JobInfo *info);
-/* *ret must own nothing. 0 or -ENOMEM. */
-int job_info_copy(const JobInfo *from, JobInfo *ret);
-/* Labels as a JSON object. */
-void job_labels_write_json(const JobInfo *info, Json *json);
 
 /* The sixteen fields of struct rusage, as wait4(2) gave them for the job's first process. */
 #define RUSAGE_FIELDS(X)                                                                         \
@@ -104,18 +100,3 @@ typedef struct PhaseView {
         MetricSet metrics;   /* of the node */
         UsageSet usage;      /* of the job itself */
 } PhaseView;
-
-/* A job with its numbers as of now (running) or at its end. What snapshots and the store hand out. */
-typedef struct JobView {
-        JobInfo info;
-        JobState state;
-        uint64_t begin_realtime_ms, end_realtime_ms; /* end 0 while running */
-        char note[160]; /* what must be known of the numbers: "ended by a reboot; totals end at the last checkpoint"; "" */
-        JobEnd end;
-        MetricSet metrics;
-        UsageSet usage;
-        uint32_t n_phases;  /* that have begun; 0: it was never marked */
-        PhaseView *phase;   /* owned; the one that lasts, NULL when none does */
-} JobView;
-
-void job_view_deinit(JobView *view);

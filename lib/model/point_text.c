@@ -112,21 +112,20 @@ static bool is_possible(const Timeline *timeline, const TimelinePoint *point) {
 }
 
 int point_text_parse(const char *text, Timeline *ret) {
-        Timeline timeline = { .n = 1, .n_max = 2, .n_allocated = 2 };
-        TimelinePoint point = {};
+        TimelinePoint point = timeline_hole;
+        Timeline timeline = {};
         Word word;
+        int r;
 
-        for (Series series = 0; series < N_SERIES; series++)
-                point.series[series] = (TimelineValue){ NAN, NAN, NAN };
         while (words_next(&text, &word))
                 if (parse_word(&word, &timeline, &point) != 0)
                         return PARSE_MALFORMED;
         if (*text != '\n' || !is_possible(&timeline, &point))
                 return PARSE_MALFORMED;
 
-        timeline.points = calloc(timeline.n_allocated, sizeof(*timeline.points));
-        if (!timeline.points)
-                return -ENOMEM;
+        r = timeline_reserve(&timeline, 1);
+        if (r < 0)
+                return r;
 
         timeline.points[0] = point;
         *ret = timeline;

@@ -11,13 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/job.h"
+#include "model/job_view.h"
 #include "model/meter.h"
 #include "model/metric.h"
 #include "model/sample.h"
 
 #define STATUS_LABELS_MAX 10 /* one for each Status of the wire */
-#define LATENESS_BUCKETS 6   /* upper bounds in lateness_bounds_s, then +Inf */
 
 typedef struct SelfStats {
         uint64_t started_realtime_ns;

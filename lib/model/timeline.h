@@ -1,13 +1,12 @@
 #pragma once
 
 /*
- * Timeline: bounded history for plots
+ * Timeline: history for plots, in equal intervals
  *
- * Equal intervals; when all are used, neighbours merge pairwise (mean, min and max
- * kept) and the interval doubles. Never feeds a total. Grows from a few points to
- * its limit, so that a short job's is small.
+ * Mean, min and max of each. Never feeds a total. recording.h makes one of observations, timeline_parse() one of what the store has.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +29,10 @@ typedef enum Series {
 const char *series_name(Series series); /* "cpu", "memory", "disk_read", … */
 const char *series_unit(Series series); /* "ratio", "bytes_per_second" */
 
+static inline bool series_is_ratio(Series series) {
+        return series <= SERIES_MEMORY;
+}
+
 typedef struct TimelineValue {
         float mean, min, max; /* NaN: nothing observed */
 } TimelineValue;
@@ -39,19 +42,25 @@ typedef struct TimelinePoint {
         TimelineValue series[N_SERIES];
 } TimelinePoint;
 
+extern const TimelinePoint timeline_hole;
+
 typedef struct Timeline {
         uint64_t begin_boottime_ns;
         uint64_t begin_realtime_ns;
-        uint64_t interval_ns; /* of one point; a power of two times the first */
-        size_t n, n_allocated, n_max;
+        uint64_t interval_ns; /* of one point */
+        size_t n, n_allocated;
         TimelinePoint *points; /* owned */
 } Timeline;
 
-/* n_max: even, 2…TIMELINE_POINTS_MAX. No allocation until the first observation. */
-void timeline_init(Timeline *timeline, uint64_t begin_boottime_ns, uint64_t begin_realtime_ns, uint64_t interval_ns, size_t n_max);
 void timeline_deinit(Timeline *timeline);
-/* 0 or -ENOMEM (then the observation is left out). */
-int timeline_add(Timeline *timeline, const Observation *observation);
+/* Makes the points exist up to the n-th; new ones are holes. 0 or -ENOMEM. */
+int timeline_reserve(Timeline *timeline, size_t n);
+
+/*
+ * Takes `b` into `a`. The weights are those of the points: where a source came and went within one point, its mean is off by
+ * the time it was away.
+ */
+void timeline_merge_point(TimelinePoint *a, const TimelinePoint *b);
 
 /*
  * Compact text for the store (the format: timeline_text.c; of a single point: point_text.h), and back: 0, PARSE_MALFORMED or

@@ -81,12 +81,8 @@ static double with_six_digits(double v) {
         return strtod(text, NULL);
 }
 
-static bool is_logarithmic(Series series) {
-        return strcmp(series_unit(series), "ratio") != 0;
-}
-
 static Scale scale_of(const Timeline *timeline, Series series, unsigned levels) {
-        Scale scale = { .is_logarithmic = is_logarithmic(series), .levels = levels };
+        Scale scale = { .is_logarithmic = !series_is_ratio(series), .levels = levels };
         bool has = false;
 
         for (size_t i = 0; i < timeline->n; i++) {
@@ -349,16 +345,10 @@ static int parse_begin(const char *text, Timeline *timeline) {
             timeline->begin_boottime_ns > INT64_MAX || timeline->begin_realtime_ns > INT64_MAX)
                 return PARSE_MALFORMED;
 
-        timeline->n = n;
-        timeline->n_max = n < 2 ? 2 : n + n % 2;
-        timeline->n_allocated = timeline->n_max;
-        timeline->points = calloc(timeline->n_max, sizeof(*timeline->points));
-        if (!timeline->points)
-                return -ENOMEM;
+        r = timeline_reserve(timeline, n);
+        if (r < 0)
+                return r;
 
-        for (size_t i = 0; i < timeline->n_max; i++)
-                for (Series series = 0; series < N_SERIES; series++)
-                        timeline->points[i].series[series] = (TimelineValue){ NAN, NAN, NAN };
         for (size_t i = 0; i < n; i++)
                 timeline->points[i].observed_ns = timeline->interval_ns;
         return 0;
@@ -491,7 +481,7 @@ static void set_constant(Timeline *timeline, Series series, float v) {
 }
 
 static int parse_series(const char *text, Series series, Timeline *timeline) {
-        Coding coding = { .scale = { .is_logarithmic = is_logarithmic(series) } };
+        Coding coding = { .scale = { .is_logarithmic = !series_is_ratio(series) } };
         Scale *scale = &coding.scale;
         DigitReader reader = {};
         Word word;

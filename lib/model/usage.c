@@ -156,6 +156,12 @@ void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh) {
         see(usage, sample);
 }
 
+void usage_drop_pressure(Usage *usage) {
+        for (size_t i = 0; i < N_ELEMENTS(fields); i++)
+                if (fields[i].part >= CGROUP_PSI_CPU && fields[i].part <= CGROUP_PSI_IO)
+                        *field_of(&usage->begin, &fields[i]) = field_value(&usage->last, &fields[i]);
+}
+
 static void take(Usage *usage, const CgroupSample *sample) {
         see(usage, sample);
         for (size_t i = 0; i < N_ELEMENTS(fields); i++)

@@ -9,14 +9,32 @@
 #include <yaml.h>
 
 #include "util/scoped.h"
+#include "util/utf8.h"
 
 typedef struct Builder {
+        const char *text; /* borrowed, without the byte order mark that YAML allows in front */
+        size_t n;
         yaml_parser_t parser;
         yaml_event_t event; /* the present one */
         bool has_event;
         Arena *arena;
         YamlError *error;
 } Builder;
+
+static int builder_init(Builder *builder, const char *text, size_t n) {
+        if (!yaml_parser_initialize(&builder->parser))
+                return -ENOMEM;
+
+        if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+                text += 3;
+                n -= 3;
+        }
+        builder->text = text;
+        builder->n = n;
+        yaml_parser_set_input_string(&builder->parser, (const unsigned char *)text, n);
+        yaml_parser_set_encoding(&builder->parser, YAML_UTF8_ENCODING);
+        return 0;
+}
 
 static void builder_deinit(Builder *builder) {
         if (builder->has_event)
@@ -31,12 +49,64 @@ static int refuse_at(Builder *builder, yaml_mark_t mark, const char *format, ...
         builder->error->line = (unsigned)mark.line + 1;
         builder->error->column = (unsigned)mark.column + 1;
         va_start(arguments, format);
-        (void)vsnprintf(builder->error->text, sizeof(builder->error->text), format, arguments);
+        utf8_vformat(builder->error->text, sizeof(builder->error->text), format, arguments);
         va_end(arguments);
         return YAML_MALFORMED;
 }
 
+/* What libyaml's words leave open: what to do about it. By what they begin with. */
+static const struct {
+        const char *begin, *fix;
+} fixes[] = {
+        { "did not find expected <document start>", "text follows what is complete already: remove it, or indent it as what it belongs to" },
+        { "found character that cannot start any token", "indent with spaces instead of tabs, and quote words that begin with @ ` or %" },
+        { "found a tab character", "indent with spaces" },
+        { "mapping values are not allowed", "quote text that has ': ' in it, or mend the indentation" },
+        { "could not find expected ':'", "a key needs ': ' behind it" },
+        { "did not find expected key", "keys of one mapping begin in one column, and a quoted text ends at its quote" },
+        { "did not find expected '-' indicator", "items of one list begin in one column, each with '- '" },
+        { "did not find expected node content", "a value is missing before it" },
+        { "did not find expected ',' or", "a comma or the closing bracket is missing before it" },
+        { "found unexpected end of stream", "a quote is not closed" },
+        { "found unknown escape character", "write a backslash as two, or use single quotes" },
+        { "did not find expected hexdecimal number", "write a backslash as two, or use single quotes" },
+        { "found invalid Unicode character escape code", "write the character itself" },
+        { "control characters are not allowed", "remove it, or write it as \\x1b in double quotes" },
+        { "invalid leading UTF-8 octet", "this is not UTF-8, save it as UTF-8" },
+        { "invalid trailing UTF-8 octet", "this is not UTF-8, save it as UTF-8" },
+        { "incomplete UTF-8 octet sequence", "this is not UTF-8, save it as UTF-8" },
+        { "invalid length of a UTF-8 sequence", "this is not UTF-8, save it as UTF-8" },
+        { "invalid Unicode character", "this is not UTF-8, save it as UTF-8" },
+};
+
+static const char *find_fix(const char *problem) {
+        for (size_t i = 0; i < N_ELEMENTS(fixes); i++)
+                if (strncmp(problem, fixes[i].begin, strlen(fixes[i].begin)) == 0)
+                        return fixes[i].fix;
+        return NULL;
+}
+
+/* Of its reader's own errors, such as bytes that are no UTF-8, libyaml knows only how many bytes they come after. */
+static yaml_mark_t find_problem(const Builder *builder) {
+        yaml_mark_t mark = builder->parser.problem_mark;
+        size_t n = builder->parser.problem_offset;
+
+        if (builder->parser.error != YAML_READER_ERROR || n > builder->n)
+                return mark;
+
+        mark = (yaml_mark_t){};
+        for (const char *p = builder->text; p < builder->text + n; p++)
+                if (*p == '\n') {
+                        mark.line++;
+                        mark.column = 0;
+                } else if (((unsigned char)*p & 0xc0) != 0x80)
+                        mark.column++;
+        return mark;
+}
+
 static int step(Builder *builder) {
+        const char *problem, *fix;
+
         if (builder->has_event)
                 yaml_event_delete(&builder->event);
         builder->has_event = yaml_parser_parse(&builder->parser, &builder->event) != 0;
@@ -44,8 +114,10 @@ static int step(Builder *builder) {
                 return 0;
         if (builder->parser.error == YAML_MEMORY_ERROR)
                 return -ENOMEM;
-        /* Of the reader's own errors, such as bytes that are no UTF-8, libyaml does not know the line. */
-        return refuse_at(builder, builder->parser.problem_mark, "%s", builder->parser.problem ?: "not YAML");
+
+        problem = builder->parser.problem ?: "not YAML";
+        fix = find_fix(problem);
+        return refuse_at(builder, find_problem(builder), "%s%s%s", problem, fix ? ": " : "", fix ?: "");
 }
 
 /* --- scalars ------------------------------------------------------------------------------------ */
@@ -117,7 +189,8 @@ static int take_plain(Builder *builder, const char *text, Value *ret) {
         if (looks_like_float(text)) {
                 *ret = (Value){ .type = VALUE_DOUBLE, .number = strtod(text, NULL) };
                 if (isinf(ret->number))
-                        return refuse_at(builder, builder->event.start_mark, "the number %.40s is too large", text);
+                        return refuse_at(builder, builder->event.start_mark,
+                                         "the number %.40s is beyond 1.7976931348623157e308: quote it to keep it as a string", text);
                 return 0;
         }
         if (IS_ONE_OF(text, ".inf", ".Inf", ".INF", "+.inf", "-.inf", "-.Inf", "-.INF", ".nan", ".NaN", ".NAN"))
@@ -309,10 +382,8 @@ int yaml_read(const char *text, size_t n, Arena *arena, const Value **ret, YamlE
         int r;
 
         *ret_error = (YamlError){ .line = 1, .column = 1 };
-        if (!yaml_parser_initialize(&builder.parser))
+        if (builder_init(&builder, text, n) < 0)
                 return -ENOMEM;
-        yaml_parser_set_input_string(&builder.parser, (const unsigned char *)text, n);
-        yaml_parser_set_encoding(&builder.parser, YAML_UTF8_ENCODING);
 
         value = arena_alloc(arena, sizeof(*value));
         if (!value)
@@ -391,10 +462,8 @@ void yaml_locate(const char *text, size_t n, const char *path, unsigned *ret_lin
         Walk walk = {};
 
         *ret_line = *ret_column = 1;
-        if (!yaml_parser_initialize(&builder.parser))
+        if (builder_init(&builder, text, n) < 0)
                 return;
-        yaml_parser_set_input_string(&builder.parser, (const unsigned char *)text, n);
-        yaml_parser_set_encoding(&builder.parser, YAML_UTF8_ENCODING);
 
         while (step(&builder) == 0 && builder.event.type != YAML_STREAM_END_EVENT && walk.n_levels <= VALUE_DEPTH_MAX) {
                 const yaml_event_t *event = &builder.event;

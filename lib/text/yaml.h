@@ -5,7 +5,7 @@
  *
  * One document. Plain scalars are what YAML 1.2's core schema says they are: null, true and false, integers of 64 bits,
  * floats; everything else, and whatever is quoted, is a string. A key given twice, an alias, a tag of its own, a NUL and an integer
- * beyond 64 bits are refused rather than changed. JSON is
+ * beyond 64 bits are refused rather than changed. A byte order mark in front is passed over, as YAML has it. JSON is
  * YAML and read alike, but for characters that it writes as two escapes (\ud83d\ude00): libyaml takes no half of one.
  */
 

@@ -91,6 +91,22 @@ void utf8_copy(char *ret, size_t n_ret, const char *text) {
         ret[n] = '\0';
 }
 
+void utf8_vformat(char *ret, size_t n_ret, const char *format, va_list arguments) {
+        size_t n, n_kept = 0, k;
+
+        ret[0] = '\0';
+        if (vsnprintf(ret, n_ret, format, arguments) < 0)
+                return;
+
+        n = strlen(ret);
+        for (size_t i = 0; i < n; i += k > 0 ? k : 1) {
+                k = utf8_length(ret + i, n - i);
+                memmove(ret + n_kept, ret + i, k);
+                n_kept += k;
+        }
+        ret[n_kept] = '\0';
+}
+
 /* --- for terminals ------------------------------------------------------------------------------- */
 
 uint32_t utf8_decode(const char *text, size_t n) {

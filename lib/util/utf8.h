@@ -2,6 +2,7 @@
 
 /* UTF-8 as RFC 3629 has it: no surrogates, nothing over-long, nothing past U+10FFFF. */
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,3 +31,5 @@ size_t utf8_make_safe(const char *text, size_t n, char ret[static UTF8_SAFE_MAX]
 size_t utf8_cut(const char *text, size_t n_max);
 /* NUL-terminated copy of as much as fits n_ret > 0 bytes without splitting a character. */
 void utf8_copy(char *ret, size_t n_ret, const char *text);
+/* As vsnprintf(), of valid texts: characters that a precision such as %.40s or the end of ret cuts in two are left out. */
+void utf8_vformat(char *ret, size_t n_ret, const char *format, va_list arguments) __attribute__((format(printf, 3, 0)));

@@ -7,12 +7,14 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ingest/codec.h"
 #include "util/utf8.h"
 
 #define FRAME_MAX_BYTES 16384U
+#define STRING_MAX 4096U
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,6 +34,7 @@ static void check_value(const Value *value, unsigned depth) {
                 assert(isfinite(value->number));
                 return;
         case VALUE_STRING:
+                assert(strlen(value->string) <= STRING_MAX);
                 check_text(value->string);
                 return;
         case VALUE_LIST:
@@ -46,16 +49,30 @@ static void check_value(const Value *value, unsigned depth) {
                 }
                 return;
         }
-        assert(!"a type of ours");
+        abort(); /* no type of ours */
 }
 
 static void check_submission(const Submission *item) {
         assert(item->job[0] == '\0' || name_is_valid(item->job, JOB_ID_MAX - 1));
         assert(name_is_valid(item->indicator.name, NAME_MAX_BYTES));
-        assert(strlen(item->indicator.component) <= COMPONENT_MAX_BYTES);
+        assert(!item->indicator.component || strlen(item->indicator.component) <= COMPONENT_MAX_BYTES);
         assert(isfinite(item->indicator.overall_score));
-        assert(item->indicator.result->n_members > 0);
-        check_value(item->indicator.document, 1);
+        assert(item->exit_status >= 0 && item->exit_status <= 255);
+        assert(item->has_batch || item->batch_index == 0);
+        if (item->run)
+                check_value(item->run, 1);
+        if (item->indicator.document)
+                check_value(item->indicator.document, 1);
+        if (!submission_has_failed(item))
+                assert(item->indicator.component && item->indicator.parameters && item->indicator.result->n_members > 0);
+}
+
+static void check_model(const IndicatorModel *model) {
+        assert(name_is_valid(model->name, NAME_MAX_BYTES));
+        assert(model->n_properties > 0 && model->n_properties <= MODEL_PROPERTIES_MAX);
+        check_value(model->document, 1);
+        for (size_t i = 0; i < model->n_properties; i++)
+                assert(indicator_model_find(model, model->properties[i].name, model->properties[i].is_result) == &model->properties[i]);
 }
 
 static void check_line(const char *text, size_t n_max) {
@@ -111,8 +128,11 @@ static void check_request(const Request *request) {
         case REQUEST_MARK:
                 check_mark(request);
                 return;
+        case REQUEST_REGISTER:
+                check_model(request->register_model.model);
+                return;
         }
-        assert(!"a kind of ours");
+        abort(); /* no kind of ours */
 }
 
 static void check_refusal(const Decoded *decoded) {
@@ -137,7 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
         while (frame_read(data, size, FRAME_MAX_BYTES, &frame, NULL) == 0) {
                 Decoded decoded;
-                int r = codec_decode(&arena, &frame, &peer, 4096, &decoded);
+                int r = codec_decode(&arena, &frame, &peer, STRING_MAX, &decoded);
 
                 assert(r == 0 || r == CODEC_REFUSED || r == CODEC_GARBAGE);
                 if (r == 0)

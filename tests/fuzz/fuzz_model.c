@@ -106,7 +106,7 @@ static void fuzz_timeline(const char *text) {
         if (r != 0)
                 return;
 
-        assert(timeline.n <= timeline.n_max);
+        assert(timeline.n <= timeline.n_allocated);
         for (size_t i = 0; i < timeline.n; i++)
                 check_point(&timeline.points[i]);
         timeline_json(&timeline, &json);

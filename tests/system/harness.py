@@ -570,6 +570,12 @@ class TestCase(unittest.TestCase):
         self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
         return pathlib.Path(directory)
 
+    def perfctl_for_others(self):
+        """perfctl where other users may start it: the way to the build may be its owner's alone."""
+        directory = self.temporary_directory()
+        directory.chmod(0o755)
+        return shutil.copy(PERFCTL, directory)
+
     def assert_status(self, reply, status):
         """status: the wire's name, 'OK'."""
         self.assertIsNotNone(reply, "the connection was closed instead of an answer")

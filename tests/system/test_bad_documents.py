@@ -71,12 +71,15 @@ CASES = (
     ("text behind it", with_result("1") + " done", "invalid token near 'done'"),
     ("an empty key", with_result('{"": 1}'), ":1: @result.x: member 1 has an empty key: give it a name"),
     ("a long key", with_result('{"%s": 1}' % ("k" * 257)), ":1: @result.x: the key of member 1 is longer than 256 bytes: shorten it"),
-    ("an escape in a name", '{"name": "M\\u001b[2J", "component": "c", "@parameters": {}, "@result": {"x": 1}}', ":1: name: 'M\\x1b[2J' must be"),
+    ("an escape in a name", '{"name": "M\\u001b[2J", "component": "c", "@parameters": {}, "@result": {"x": 1}}',
+     ":1: name: 'M\\x1b[2J' must be"),
     ("a name from right to left", '{"name": "M", "component": "c", "framework": "\u202ed", "@parameters": {}, "@result": {"x": 1}}',
      ":1: framework: '\\u{202e}d' differs from component 'c'"),
-    ("a name that is null", '{"name": null, "component": "c", "@parameters": {}, "@result": {"x": 1}}', ":1: name: is null, must be a string"),
+    ("a name that is null", '{"name": null, "component": "c", "@parameters": {}, "@result": {"x": 1}}',
+     ":1: name: is null, must be a string"),
     ("an empty name", '{"name": "", "component": "c", "@parameters": {}, "@result": {"x": 1}}', ":1: name: '' must be 1 to 128"),
-    ("an empty component", '{"name": "M", "component": "", "@parameters": {}, "@result": {"x": 1}}', ":1: component: must have 1 to 256 bytes"),
+    ("an empty component", '{"name": "M", "component": "", "@parameters": {}, "@result": {"x": 1}}',
+     ":1: component: must have 1 to 256 bytes"),
     ("a long component", json.dumps({**GOOD, "component": "c" * 257}), ":1: component: must have 1 to 256 bytes"),
     ("a long name", json.dumps({**GOOD, "name": "n" * 129}), "must be 1 to 128 letters"),
     ("a NUL behind it", with_result("1") + "\0", ":1:72:"),
@@ -101,7 +104,8 @@ class Words(harness.TestCase):
 
     def test_hostile_keys_and_numbers_at_the_edge_are_data(self):
         daemon = self.daemon()
-        result = {"'; DROP TABLE result; --": 1, "../../etc/passwd": 2, "__proto__": {"constructor": 1}, "a": 1, "A": 2, "x\x1b[2J": "\x1b[31m",
+        result = {"'; DROP TABLE result; --": 1, "../../etc/passwd": 2, "__proto__": {"constructor": 1}, "a": 1, "A": 2,
+                  "x\x1b[2J": "\x1b[31m",
                   "\u202e": 5e-324, "zero": -0.0, "big": 1.7976931348623157e308, "max": 2**63 - 1, "min": -2**63, "\U0001f600": "\x7f\x85"}
         text = json.dumps({**GOOD, "version": "1\x1b[2J\n\u202e", "component": "c\x1b[2J", "@result": result}).replace(", ", ",\r\n")
         self.assertEqual(daemon.perfctl("submit", "-", stdin=text).returncode, 0)

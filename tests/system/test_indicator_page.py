@@ -116,8 +116,9 @@ class IndicatorPage(harness.TestCase):
     def test_hostile_names_are_text(self):
         self.submit(*[{"name": "Own", "component": HOSTILE, "version": HOSTILE, "@parameters": {HOSTILE: HOSTILE},
                        "@result": {HOSTILE + "r": 1.5}}] * 3)
-        for path in ("/", "/indicators/Own", "/indicators/Own?objective=%3Cscript%3E&where=x%21%3D%3Cscript%3E"):
+        for path in ("/", "/indicators/Own", "/indicators/Own?objective=%3Cscript%3E&where=component%21%3D%3Cscript%3E"):
             self.assertIn("Own", self.page(path))
+        self.assertIn("has a parameter 'x'", self.page("/indicators/Own?where=x%3D%3Cscript%3E", status=400))
         self.assertIn("An indicator's name is 1 to 128", self.page("/indicators/%3Cscript%3E", status=400))
 
     def test_a_page_of_many_results_is_there_in_a_moment(self):

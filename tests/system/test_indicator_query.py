@@ -83,9 +83,10 @@ class IndicatorQuery(TestCase):
     def test_what_is_asked_for_is_data(self):
         self.submit(matmul(dtype=SECRET), matmul(dtype="float32"))
         self.assertEqual(self.query(where=f"dtype={SECRET}")["scanned"], 1)
-        self.assertEqual(self.query(where=f"{SECRET}=1")["scanned"], 0)
-        self.assertEqual(self.query(group_by=SECRET, stat=f"mean:{SECRET}")["groups"],
-                         [{**self.query()["groups"][0], "key": {SECRET: None}, "values": {f"mean:{SECRET}": None}}])
+        for words in ({"where": f"{SECRET}=1"}, {"group_by": SECRET}, {"stat": f"mean:{SECRET}"}):
+            self.assertIn(f"'{SECRET}'", self.query(status=400, **words)["error"]["message"])
+        self.submit(matmul(dtype="x", **{"@parameters": {SECRET: 1}, "@result": {"a": 1, "b'": 2}}))
+        self.assertEqual(self.query(where=f"{SECRET}=1", group_by=SECRET, stat="mean:b'")["groups"][0]["values"], {"mean:b'": 2})
         self.assertEqual(self.ask("/api/v1/indicators/PiMatmul/results", where=f"dtype={SECRET}")["results"][0]["document"],
                          matmul(dtype=SECRET))
         self.assertEqual(self.query(group_by="dtype")["groups"][0]["key"], {"dtype": SECRET})
@@ -100,6 +101,78 @@ class IndicatorQuery(TestCase):
                             ({"since_ms": "yesterday"}, "whole number"), ({"order": "rate"}, "no query parameter 'order'")):
             self.assertIn(text, self.query(status=400, **words)["error"]["message"], words)
 
+    def start_with_models(self):
+        self.running.configure(f"[indicators]\ndirectory = {ROOT}/conf/indicators.d\n")
+        self.running.restart()
+
+    def test_a_misspelt_key_is_told_with_those_there_are(self):
+        self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)))
+        for has_model in (False, True):
+            for words, text in (({"where": "matrix_sise=512"},
+                                 "a parameter 'matrix_sise': did you mean matrix_size? There are: component,"),
+                                ({"group_by": "versoin"}, "did you mean version?"), ({"stat": "median:raet"}, "did you mean rate?"),
+                                ({"where": "rate>1"}, "a parameter 'rate': that is a result"), ({"group_by": "quite_other"}, "There are: "),
+                                ({"stat": "median:matrix_size"}, "that is a parameter"), ({"where": "version>2"}, "'version' is a text"),
+                                ({"where": "@parameters.version=2"}, "a parameter 'version'")):
+                message = self.query(status=400, **words)["error"]["message"]
+                self.assertIn(text, message, words)
+                self.assertNotIn("did you mean", message if "quite_other" in str(words) else "")
+                if "stat" not in words:
+                    self.assertEqual(self.ask("/api/v1/indicators/PiMatmul/results", status=400, where=["matrix_size=512", "dtipe=1"])
+                                     ["error"]["message"].split(". ")[0].split("?")[0],
+                                     "No result of PiMatmul has a parameter 'dtipe': did you mean dtype")
+            for words in ({"objective": "raet"}, {"objective": "rate", "by": "componet"}):
+                self.assertIn("did you mean", self.ask("/api/v1/indicators/PiMatmul/rank", status=400, **words)["error"]["message"])
+            self.assertIn("did you mean PiMatmul?", self.ask("/api/v1/indicators/PiMatmull/query", status=404)["error"]["message"])
+            self.assertIn("did you mean matrix_size?", self.perfctl("indicator", "query", "PiMatmul", "-w", "matrix_siz=1", status=1))
+            self.start_with_models()
+
+    def test_a_key_that_only_older_results_have_is_known(self):
+        self.submit(matmul(**{"@parameters": {"old": 1}, "@result": {"older": 2}}), time_ms=1000)
+        self.submit(*(matmul() for _ in range(300)))
+        self.assertEqual(self.query(where="old=1", stat="median:older")["groups"][0]["values"], {"median:older": 2})
+        self.assertEqual(self.query(where="old=1", since_ms="2000")["note"], "There are results of PiMatmul that meet each of these "
+                         "conditions, but none meets them all")
+
+    def test_a_value_is_held_against_its_model(self):
+        self.start_with_models()
+        self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)), matmul(size="huge"))
+        for where, text in (("matrix_size=abc", "'matrix_size' cannot be 'abc': by its model it is int"), ("matrix_size!=5.5", "it is int"),
+                            ("dtype<5", "'dtype' is str by its model, and only numbers are compared"), ("reps=many", "it is int")):
+            self.assertIn(text, self.query(status=400, where=where)["error"]["message"])
+        self.assertEqual([self.query(where=where)["scanned"] for where in
+                          ("matrix_size=512", "matrix_size=512.0", "matrix_size>5.5", "matrix_size=huge", "matrix_size!=huge", "dtype=5")],
+                         [3, 3, 3, 1, 3, 0]) # what is stored all the same can be asked for
+        padded = {"name": "PiConv2D", "component": "c", "@parameters": {"padding": "SAME"}, "@result": {"rate": 1.0, "elapsed": 2.0}}
+        self.submit(padded, {**padded, "@parameters": {"padding": 1}})
+        self.assertEqual([self.ask("/api/v1/indicators/PiConv2D/query", where=f"padding={padding}")["scanned"]
+                          for padding in ("SAME", "1", "VALID")], [1, 1, 0])
+        file = self.temporary_directory() / "model.yaml"
+        file.write_text(json.dumps({"name": "Own", "parameters": {"mode": {"type": "str", "values": ["fast", "safe"]}},
+                                    "results": {"r": None}}))
+        self.perfctl("indicator", "register", str(file))
+        self.assertIn("by its model it is str, one of fast, safe",
+                      self.ask("/api/v1/indicators/Own/query", status=400, where="mode=fsat")["error"]["message"])
+
+    def test_an_empty_answer_says_why(self):
+        self.start_with_models()
+        self.assertEqual(self.query()["note"], "There are no results of PiMatmul yet")
+        self.submit(matmul(size=256), matmul(size=512, component="pytorch"), time_ms=1600000000000)
+        for words, note in (({"where": "matrix_size=99"}, "No result of PiMatmul has matrix_size=99. There are: 256, 512"),
+                            ({"where": "matrix_size>1e9"}, "No result of PiMatmul has matrix_size>1e9. There are: 256, 512"),
+                            ({"where": "component=x"}, "No result of PiMatmul has component=x. There are: pytorch, tensorflow"),
+                            ({"version": "9"}, "No result of PiMatmul has version=9"),
+                            ({"since_ms": "1600000000001"},
+                             "No result of PiMatmul is of that time; the latest is of 2020-09-13 12:26:40 UTC"),
+                            ({"where": ["matrix_size=256", "component=pytorch"]}, "There are results of PiMatmul that meet each of these "
+                                                                                  "conditions, but none meets them all")):
+            answer = self.query(**words)
+            self.assertEqual((answer["groups"], answer["note"]), ([], note))
+        self.assertIsNone(self.query()["note"])
+        done = self.running.perfctl("indicator", "rank", "PiMatmul", "-o", "rate", "-w", "matrix_size=99")
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertIn("There are: 256, 512", done.stderr)
+
     def test_many_groups_are_refused_with_the_limit(self):
         for i in range(0, 10001, 500):
             self.submit(*(matmul(size=n) for n in range(i, min(i + 500, 10001))))
@@ -110,16 +183,17 @@ class IndicatorQuery(TestCase):
     def test_csv_is_what_a_spreadsheet_reads_back(self):
         hostile = ["=1+1", "a,b", 'say "x"', "two\nlines", "-x", "@x", "plain"]
         self.submit(*(matmul(dtype=dtype, rate=2.5) for dtype in hostile))
-        answer = self.query(group_by="dtype,no_such", stat="mean:rate", format="csv")
+        self.submit(matmul(**{"@parameters": {"seldom": 1}}))
+        answer = self.query(group_by="dtype,seldom", stat="mean:rate", format="csv", where="dtype!=")
         self.assertTrue(answer.headers["content-type"].startswith("text/csv"))
         self.assertEqual(answer.text.count("\r\n"), 1 + len(hostile))
         rows = list(csv.reader(io.StringIO(answer.text, newline="")))
-        self.assertEqual(rows[0], ["dtype", "no_such", "n", "n_failed", "mean:rate"])
+        self.assertEqual(rows[0], ["dtype", "seldom", "n", "n_failed", "mean:rate"])
         self.assertEqual(sorted(row[0] for row in rows[1:]),
                          sorted(("'" if text[0] in "=-@" else "") + text for text in hostile))
         self.assertTrue(all(row[1:] == ["", "1", "0", "2.5"] for row in rows[1:]))
-        self.assertEqual(self.perfctl("indicator", "query", "PiMatmul", "--group-by", "dtype,no_such", "--stat", "mean:rate",
-                                      "--format", "csv"), answer.text.replace("\r\n", "\n"))
+        self.assertEqual(self.perfctl("indicator", "query", "PiMatmul", "--group-by", "dtype,seldom", "--stat", "mean:rate",
+                                      "--format", "csv", "--where", "dtype!="), answer.text.replace("\r\n", "\n"))
 
     def test_a_ranking_compares_like_with_like(self):
         for size in (256, 512):
@@ -130,6 +204,7 @@ class IndicatorQuery(TestCase):
         path = "/api/v1/indicators/PiMatmul/rank"
         self.assertIn("direction=higher", self.ask(path, status=400, objective="rate")["error"]["message"])
         answer = self.ask(path, objective="rate", direction="higher")
+        self.assertEqual(answer["confidence"], 0.95)
         self.assertEqual([ranking["parameters"]["matrix_size"] for ranking in answer["rankings"]], [256, 512])
         for ranking in answer["rankings"]:
             self.assertEqual([(a["rank"], a["tied"], a["key"]["version"], a["median"]) for a in ranking["alternatives"][:2]],
@@ -147,7 +222,56 @@ class IndicatorQuery(TestCase):
         self.assertEqual([a["key"]["matrix_size"] for a in by_size["rankings"][0]["alternatives"]], [256, 512])
         text = self.perfctl("indicator", "rank", "PiMatmul", "--objective", "rate", "--direction", "higher")
         self.assertIn("Left out: tensorflow 3.0", text)
-        self.assertIn("=1  tensorflow 2.1", text)
+        self.assertIn("=1  tensorflow  2.1", text)
+
+    def test_every_result_is_compared_or_counted_as_left_out(self):
+        without = matmul(version="2.1")
+        del without["@result"]["rate"]
+        self.submit(*(matmul(rate=100 + i, version=version) for version in ("2.1", "2.2") for i in range(5)), without,
+                    matmul(rate=5, version="2.2"), exit_status=[0] * 11 + [9])
+        self.submit(*(matmul(rate=1, size=64) for _ in range(4)), matmul(rate=2, version="3.0"), matmul(rate=3, version="3.0"))
+        path = "/api/v1/indicators/PiMatmul/rank"
+        answer = self.ask(path, objective="rate", direction="higher")
+        self.assertEqual(answer["left_out"], {"failed": 1, "without_objective": 1, "too_few_runs": 2, "nothing_to_compare_with": 4})
+        self.assertEqual((answer["compared"], answer["scanned"], answer["apart"]), (10, 18, ["matrix_size"]))
+        large, small = answer["rankings"] # in the order of the letters
+        self.assertEqual([a["difference"] for a in small["alternatives"]], ["nothing to compare with"])
+        self.assertEqual([(a["difference"], a["n"], a["n_failed"], a["n_without"]) for a in large["alternatives"]],
+                         [("best", 5, 0, 1), ("noise", 5, 1, 0)])
+        self.assertEqual([(left["key"]["version"], left["n"]) for left in large["left_out"]], [("3.0", 2)])
+        text = self.perfctl("indicator", "rank", "PiMatmul", "-o", "rate", "--direction", "higher")
+        for line in ("Compared: 10 of 18 results. Left out: 1 failed, 1 without the objective, 2 of\n",
+                     "  matrix_size=64: tensorflow 2.1 (4)\n",
+                     "Not counted: tensorflow 2.2 (1 failed)", "Not counted: tensorflow 2.1 (1 without rate)",
+                     "noise: chance may explain it.",
+                     "Left out: tensorflow 3.0 (fewer than 3 runs have this result: 2)", "(see --across): matrix_size"):
+            self.assertIn(line, text)
+        self.assertIn("There are: rate, elapsed", self.ask(path, status=400)["error"]["message"])
+        few = self.ask(path, objective="rate", direction="higher", by="matrix_size", where="version=2.1", confidence="0.999")
+        self.assertEqual([a["difference"] for a in few["rankings"][0]["alternatives"]], ["best", "too few runs"])
+
+    def test_components_are_not_mixed_in_an_alternative(self):
+        self.submit(*(matmul(rate=rate, dtype=dtype, component=component) for rate in (1, 2, 3, 4) for dtype in ("a", "b")
+                      for component in ("pytorch", "tensorflow")))
+        words = {"objective": "rate", "direction": "higher", "by": "dtype"}
+        answer = self.ask("/api/v1/indicators/PiMatmul/rank", **words)
+        self.assertEqual([(r["component"], r["version"], len(r["alternatives"])) for r in answer["rankings"]],
+                         [("pytorch", "2.1", 2), ("tensorflow", "2.1", 2)])
+        mixed = self.ask("/api/v1/indicators/PiMatmul/rank", across="component", **words)["rankings"]
+        self.assertEqual([[a["n"] for a in r["alternatives"]] for r in mixed], [[8, 8]])
+
+    def test_different_units_are_not_compared(self):
+        file = self.temporary_directory() / "model.yaml"
+        for component, unit in (("a", "ms"), ("b", "s")):
+            file.write_text(json.dumps({"name": "Own", "component": component, "results": {"t": {"unit": unit, "direction": "lower"}}}))
+            self.perfctl("indicator", "register", str(file))
+        self.submit(*({"name": "Own", "component": c, "@parameters": {}, "@result": {"t": t}} for c in "ab" for t in (1.0, 2.0, 3.0)))
+        path = "/api/v1/indicators/Own"
+        self.assertIn("different units", self.ask(path + "/rank", status=400, objective="t")["error"]["message"])
+        self.assertIn("different units", self.ask(path + "/query", status=400, stat="mean:t")["error"]["message"])
+        self.assertEqual(self.ask(path + "/query", stat="mean:t", where="component=b")["units"], {"mean:t": "s"})
+        self.assertEqual(self.ask(path + "/query", stat="mean:t", group_by="component")["units"], {})
+        self.assertEqual(self.ask(path + "/rank", objective="t", component="a")["unit"], "ms")
 
     def test_a_model_gives_units_directions_and_an_index(self):
         self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)), matmul(component="pytorch", rate=9))

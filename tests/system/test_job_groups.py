@@ -100,6 +100,12 @@ class Group:
 class GroupTest(harness.TestCase):
     CONFIG = "[sampling]\ninterval = 100ms\n[jobs]\nlinger = 0\n"
 
+    def config(self, top, linger="0"):
+        """With patterns that find jobs in that group."""
+        return (self.CONFIG.replace("linger = 0", f"linger = {linger}") +
+                f"[patterns]\nother = /{top.path.name}/job_{{job}}\nslurm_sluid = /{top.path.name}/{{sluid}}\n"
+                "slurm =\nslurm_v1 =\nkubernetes =\n")
+
     def group(self, **more):
         group = Group(**more)
         self.addCleanup(group.remove)
@@ -391,11 +397,6 @@ with harness.Client(sys.argv[2]) as client:
 
 
 class Found(GroupTest):
-    def config(self, top, linger="0"):
-        return (self.CONFIG.replace("linger = 0", f"linger = {linger}") +
-                f"[patterns]\nother = /{top.path.name}/job_{{job}}\nslurm_sluid = /{top.path.name}/{{sluid}}\n"
-                "slurm =\nslurm_v1 =\nkubernetes =\n")
-
     def test_a_job_that_nobody_announced_is_exact_from_its_making_to_its_end(self):
         top = self.group()
         daemon = self.daemon(self.config(top))

@@ -22,6 +22,14 @@ def examples(page):
         yield "".join(line.removeprefix("$ ") for line in display.splitlines(keepends=True))
 
 
+def readme_examples():
+    """All that is to be typed in README.md's sections on jobs and indicators: one goes on with the files of the one before."""
+    text = (ROOT / "README.md").read_text()
+    text = text[text.index("\n## Jobs\n"):text.index("\n## Test it\n")]
+    lines = [line[4:] for line in re.findall(r"(?m)^    .*$", text)]
+    return "".join(line.removeprefix("$ ") + "\n" for line in lines)
+
+
 class Examples(harness.TestCase):
     """One job called train-17 has run and another, train-18, runs, as in the pages' examples."""
 
@@ -48,6 +56,19 @@ class Examples(harness.TestCase):
                     self.assertEqual(done.returncode, 0, f"{script}\n{done.stdout}{done.stderr}")
                     n += 1
         self.assertGreater(n, len(PAGES) // 2)
+
+    def test_what_the_readme_shows_works(self):
+        script = readme_examples()
+        self.assertGreater(script.count("perfctl "), 8)
+        done = self.run_example(script)
+        self.assertEqual(done.returncode, 0, f"{script}\n{done.stdout}{done.stderr}")
+        self.assertRegex(done.stdout, r"(?m)^Job hello .*finished: exit 0")
+        self.assertRegex(done.stdout, r"(?m)^ +sort +")
+        for level in (1, 6, 9):
+            self.assertRegex(done.stdout, rf"(?m)^level {level} +5 +0 +")
+            self.assertRegex(done.stdout, rf"(?m)^ +=?\d +gzip +level {level} +5 +")
+        results = self.running.get("/api/v1/indicators/Pack/results").json["results"]
+        self.assertEqual(len(results), 15 + 6)
 
     def test_every_page_has_examples(self):
         for page in PAGES:
@@ -97,8 +118,8 @@ class Completeness(harness.TestCase):
     def test_every_command_of_perfctl_is_in_a_manual(self):
         """Commands and options are words of its help; a manual has them as words of its own."""
         usage = subprocess.run([PERFCTL, "--help"], capture_output=True, text=True).stdout
-        commands = [c for c in re.findall(r"^  ((?:job |export )?[a-z-]+) +[A-Z]", usage, re.M) if c != "perfctl"]
-        self.assertIn("submit", commands)
+        commands = [c for c in re.findall(r"^  ((?:[a-z]+ )?[a-z-]+) +[A-Z]", usage, re.M) if c != "perfctl"]
+        self.assertLessEqual({"submit", "job list", "indicator rank", "import inspection"}, set(commands))
         text = "".join(page.read_text() for page in PAGES if page.name.startswith("perfctl"))
         missing = [command for command in commands if not re.search(rf"\b{command.replace(' ', '[ -]')}\b", text)]
         for command in commands:
@@ -128,6 +149,8 @@ class Run(harness.TestCase):
         text = "".join(lines)
         self.assertEqual(status, 0, text)
         self.assertIn("$ perfctl report demo", text)
+        self.assertNotIn("ended with", text)
+        self.assertRegex(text, r"(?m)^ +1  c .*\n +2  python ")
         self.assertRegex(text, r"http://127\.0\.0\.1:\d+/")
 
 

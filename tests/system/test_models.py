@@ -143,6 +143,18 @@ class Judged(WithModels):
         self.assertEqual(metrics['perfd_indicators_total{indicator="PiMatmul",component="tensorflow",outcome="stored"}'], 1)
         self.assertEqual(metrics['perfd_indicators_total{indicator="Unknown",component="tensorflow",outcome="stored"}'], 1)
 
+    def test_counts_of_any_component_are_what_prometheus_reads(self):
+        promtool = harness.find_peer("promtool")
+        self.start()
+        with self.running.client() as client:
+            for component in ('a "quoted" \\ one', "tab\there", "\u202eübel", "x" * 256):
+                self.assert_status(client.submit({**MATMUL, "component": component}), "OK")
+        self.running.wait_tick()
+        text = self.running.get("/metrics").body
+        self.assertEqual(text.count(b"perfd_indicators_total{"), 4 * 3)
+        checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True)
+        self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, b"", b""))
+
     def test_strict_refuses_with_the_key(self):
         self.start(policy="strict")
         with self.running.client() as client:
@@ -370,6 +382,23 @@ class Perfctl(WithModels):
         for text, complaint in (("name: X\nresults:\n  y: {type: complex}\n", ":3:7: results.y.type: 'complex' is no type"),
                                 ("name: X\n  results: 1\n", ":2:10: "),
                                 ("name: X\nname: Y\n", ":2:1: the key 'name' is there twice"),
+                                ("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n", ":2:8: an alias (*name) stands for another part: write"),
+                                ("name: !!python/object:os.system X\n", ":1:7: the tag tag:yaml.org,2002:python/object:os.system is not"),
+                                ("<<: {name: X}\nresults: {y: int}\n", ":1:1: <<: is not known here: expected one of name, component"),
+                                (MEMBW + "---\n" + MEMBW, ":6:1: a second document begins: one file holds one"),
+                                ("name: X\nresults: " + "[" * 100000, ":2:42: nested deeper than 32"),
+                                ("name: X\nresults:\n" + "".join(f"  r{i}: int\n" for i in range(10000)),
+                                 ":4099:3: a mapping has more than 4096"),
+                                ("name: X\nparameters: {p: {values: [.nan]}}\nresults: {y: int}\n",
+                                 ":2:27: .nan is no number that JSON has"),
+                                ("name: X\nparameters: {p: {values: [9223372036854775808]}}\n",
+                                 ":2:27: the integer 9223372036854775808 has more"),
+                                ("name: X\nhelp: \"a\\0b\"\nresults: {y: int}\n", ":2:7: a string must not have a NUL in it"),
+                                ("name: X\nresults: {\"\\e[2J\": int}\n", ":2:11: results.\\x1b[2J: has control characters in its name"),
+                                ("name: ../../etc\nresults: {y: int}\n", ":1:1: name: '../../etc' must be 1 to 128 letters"),
+                                ("name: X\nparameters: {y: int}\nresults: {y: int}\n", ":3:11: results.y: collision: 'y' is in parameters"),
+                                ('{"name": "X", "results": {"y": "int"}} more',
+                                 ":1:40: did not find expected <document start>: text follows"),
                                 ("name: X\nresults: {y: {direction: up}}\n", ":2:15: results.y.direction: 'up' is none of higher, lower")):
             path.write_text(text)
             done = self.running.perfctl("indicator", "register", path)
@@ -378,6 +407,14 @@ class Perfctl(WithModels):
             self.assertIn("Nothing was registered", done.stderr)
         done = self.running.perfctl("indicator", "register", "/nonexistent.yaml")
         self.assertIn("Cannot read /nonexistent.yaml: No such file", done.stderr)
+
+    def test_a_model_may_be_json_with_every_escape_that_has(self):
+        self.start()
+        text = json.dumps({"name": "J", "parameters": {"\U0001f600": "int"}, "results": {"x": "int"}})
+        self.assertIn("\\ud83d\\ude00", text)
+        self.assertEqual(self.running.perfctl("indicator", "register", "-", stdin=text).stdout, "J: registered\n")
+        self.running.restart()
+        self.assertEqual(list(self.models()["J", None]["declaration"]["parameters"]), ["\U0001f600"])
 
     def test_register_without_perfd_is_three(self):
         directory = self.temporary_directory()

@@ -96,6 +96,15 @@ class Points(SweepTestCase):
                 self.assertFalse([path for path in self.directory.rglob("pwned")])
                 self.assertTrue(all(len(point) <= 200 and ".." not in point for point in self.points()))
 
+    def test_a_command_may_have_any_number_of_words(self):
+        """The list of them grows at some, and ends with one more that is none."""
+        for n in (1, 62, 63, 64, 65, 127, 128, 1000):
+            words = [f"{i}" for i in range(n)]
+            self.write(command=["echo", *words, "{a}"], settings={"a": "last"}, output=f"out{n}")
+            self.out = self.directory / f"out{n}"
+            self.sweep("--no-perfd")
+            self.assertEqual(self.read("001__a=last"), " ".join([*words, "last\n"]))
+
     def test_extra_and_exclude_and_a_dry_run(self):
         self.write(command=["./bench", "{a}", "{b}"], settings={"a": [1, 2], "b": ["x y", "z"]}, extra=[{"a": 9, "b": "z"}],
                    exclude=[{"a": 1, "b": "z"}])

@@ -46,14 +46,13 @@ static inline void fixture_fill_sample(Sample *sample, const SnapshotSize *size)
 }
 
 static inline void fixture_fill_job(JobView *job, size_t i) {
+        JobInfo info = { .user = "ada", .rank = (int64_t)i, .node = -1, .uid = 1000 };
+
+        (void)snprintf(info.id, sizeof(info.id), "job-%zu", i);
+        (void)snprintf(info.name, sizeof(info.name), "training \"%zu\"", i);
+        assert(job_card_make(&info, &job->info) == 0);
         job->state = JOB_RUNNING;
         job->begin_realtime_ms = 1763676000000;
-        job->info.rank = (int64_t)i;
-        job->info.node = -1;
-        job->info.uid = 1000;
-        (void)snprintf(job->info.id, sizeof(job->info.id), "job-%zu", i);
-        (void)snprintf(job->info.name, sizeof(job->info.name), "training \"%zu\"", i);
-        (void)snprintf(job->info.user, sizeof(job->info.user), "ada");
         for (Metric metric = 0; metric < N_METRICS; metric++) {
                 job->metrics.quality[metric] = QUALITY_EXACT;
                 job->metrics.value[metric] = 1.0 / 3.0 + (double)metric;

@@ -108,6 +108,28 @@ static void times_become_utc_and_a_duration(void **state) {
         assert_false(made.submission.has_exit_status);
 }
 
+static void times_that_perfd_does_not_take_are_named(void **state) {
+        static const struct {
+                const char *time, *words;
+        } cases[] = {
+                { "2262-04-12T00:00:00", "lies after the year 2261" },
+                { "2554-01-01T00:00:00", "is no time: expected 2020-08-18T16:33:32.052043" },
+                { "yesterday", "is no time: expected 2020-08-18T16:33:32.052043" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                scoped(made_deinit) Made made = {};
+                char text[512];
+
+                snprintf(text, sizeof(text), "{\"stdout\":" PRINTED ",\"exit_code\":0,\"end_datetime\":\"%s\"}", cases[i].time);
+                make(&made, text, NULL);
+                assert_int_equal(made.r, INDICATOR_INVALID);
+                assert_string_equal(made.complaint.path, "end_datetime");
+                assert_non_null(strstr(made.complaint.text, cases[i].words));
+        }
+}
+
 static void hardware_of_old_and_new_probes_is_taken(void **state) {
         scoped(made_deinit) Made made, old;
 
@@ -204,6 +226,7 @@ int main(void) {
                 cmocka_unit_test(what_is_a_runners_document_is_told_from_a_scripts),
                 cmocka_unit_test(a_record_has_what_is_known_and_nothing_else),
                 cmocka_unit_test(times_become_utc_and_a_duration),
+                cmocka_unit_test(times_that_perfd_does_not_take_are_named),
                 cmocka_unit_test(hardware_of_old_and_new_probes_is_taken),
                 cmocka_unit_test(a_specification_gives_requests_environment_and_origin),
                 cmocka_unit_test(standard_error_keeps_its_end),

@@ -301,29 +301,34 @@ static void the_first_setting_that_matches_has_it_and_others_go_on_below(void **
 
 /* --- who it is ---------------------------------------------------------------------------------- */
 
-static bool is_of(const char *path_job, const char *node, const char *id, size_t n_labels, JobLabel *labels) {
+static bool is_jobs(const char *path_job, const char *node, const char *id, size_t n_labels, JobLabel *labels) {
         FoundGroup group = { .is_sluid = path_job[0] == 's' };
         JobInfo info = { .n_labels = n_labels, .labels = labels };
+        JobCard card;
+        bool is_of;
 
         (void)snprintf(group.path_job, sizeof(group.path_job), "%s", path_job);
         (void)snprintf(group.job, sizeof(group.job), "%s%s%s", path_job, node[0] ? "." : "", node);
         (void)snprintf(group.node, sizeof(group.node), "%s", node);
         (void)snprintf(info.id, sizeof(info.id), "%s", id);
-        return found_group_is_of(&group, &info);
+        assert_int_equal(job_card_make(&info, &card), 0);
+        is_of = found_group_is_of(&group, &card);
+        job_card_deinit(&card);
+        return is_of;
 }
 
 static void an_announced_job_is_known_by_its_id_or_its_labels(void **state) {
         JobLabel labels[] = { { "sluid", "s5K1KKYAYG5D00" }, { "slurm_job", "42" }, { "slurm_node", "cn1" } };
 
         (void)state;
-        assert_true(is_of("42", "", "42", 0, NULL));
-        assert_false(is_of("42", "", "43", 0, NULL));
-        assert_true(is_of("42", "", "42.r1", 2, labels));
-        assert_true(is_of("42", "cn1", "42.r1.cn1", 3, labels));
-        assert_false(is_of("42", "cn2", "42.r1.cn1", 3, labels));
-        assert_true(is_of("s5k1kkyayg5d00", "", "42", 3, labels));
-        assert_false(is_of("s5k1kkyayg5d01", "", "42", 3, labels));
-        assert_false(is_of("s5k1kkyayg5d00", "", "42", 0, NULL));
+        assert_true(is_jobs("42", "", "42", 0, NULL));
+        assert_false(is_jobs("42", "", "43", 0, NULL));
+        assert_true(is_jobs("42", "", "42.r1", 2, labels));
+        assert_true(is_jobs("42", "cn1", "42.r1.cn1", 3, labels));
+        assert_false(is_jobs("42", "cn2", "42.r1.cn1", 3, labels));
+        assert_true(is_jobs("s5k1kkyayg5d00", "", "42", 3, labels));
+        assert_false(is_jobs("s5k1kkyayg5d01", "", "42", 3, labels));
+        assert_false(is_jobs("s5k1kkyayg5d00", "", "42", 0, NULL));
 }
 
 int main(void) {

@@ -8,13 +8,14 @@
 #include <math.h>
 
 #include "http/history.h"
+#include "model/recording.h"
 #include "util/clock.h"
 
 #define BEGIN_MS UINT64_C(1763676000000)
 
 /* A row whose one point says that utilization. Caller frees its text. */
 static NodeSampleRow row_new(uint64_t begin_ms, uint64_t interval_ms, double cpu, char **ret_text) {
-        scoped(timeline_deinit) Timeline timeline = {};
+        scoped(recording_deinit) Recording recording = {};
         Observation observation = {
                 .begin_ns = NS_PER_S,
                 .end_ns = NS_PER_S + interval_ms * NS_PER_MS,
@@ -24,9 +25,9 @@ static NodeSampleRow row_new(uint64_t begin_ms, uint64_t interval_ms, double cpu
                 .cpu_max = cpu,
         };
 
-        timeline_init(&timeline, observation.begin_ns, begin_ms * NS_PER_MS, interval_ms * NS_PER_MS, 2);
-        assert_int_equal(timeline_add(&timeline, &observation), 0);
-        assert_int_equal(timeline_format(&timeline, ret_text), 0);
+        recording_init(&recording, observation.begin_ns, begin_ms * NS_PER_MS, interval_ms * NS_PER_MS, 2);
+        assert_int_equal(recording_add(&recording, &observation), 0);
+        assert_int_equal(recording_format(&recording, ret_text), 0);
         return (NodeSampleRow){ .begin_ms = begin_ms, .interval_ms = interval_ms, .timeline = *ret_text };
 }
 

@@ -55,12 +55,12 @@ static void node(Fixture *fixture, Metric metric, double value, Quality quality)
 static void a_job_goes_by_its_name_or_its_id(void **state) {
         Fixture *fixture = *state;
 
-        (void)snprintf(fixture->job->info.name, sizeof(fixture->job->info.name), "%s", EVIL);
+        fixture->job->info.name = EVIL;
         job_html_title(&fixture->out, fixture->job);
         assert_string_equal(fixture->out.text, EVIL_ESCAPED);
 
         buffer_clear(&fixture->out);
-        fixture->job->info.name[0] = '\0';
+        fixture->job->info.name = "";
         job_html_title(&fixture->out, fixture->job);
         assert_string_equal(fixture->out.text, "job-0");
 }
@@ -69,7 +69,7 @@ static void facts_are_those_that_were_given(void **state) {
         Fixture *fixture = *state;
         JobView *job = fixture->job;
 
-        (void)snprintf(job->info.user, sizeof(job->info.user), "%s", EVIL);
+        job->info.user = EVIL;
         node(fixture, METRIC_DURATION, 0, QUALITY_LOST);
         job_html_facts(&fixture->out, job, job->begin_realtime_ms + 90000);
         assert_true(says(fixture, "<small>State</small><b>running</b>"));
@@ -81,13 +81,13 @@ static void facts_are_those_that_were_given(void **state) {
         assert_false(says(fixture, "<small>Node</small>"));
 
         buffer_clear(&fixture->out);
-        job->info.user[0] = '\0';
+        job->info.user = "";
         job->info.enclosure = ENCLOSURE_SCOPE;
         job->info.node = 1;
         job->info.n_nodes = 2;
         job->info.n_ranks = 8;
         job->state = JOB_FINISHED;
-        job->end = (JobEnd){ .has_exit_status = true, .exit_status = 137, .signal = 9 };
+        assert_int_equal(job_view_set_end(job, &(JobEnd){ .has_exit_status = true, .exit_status = 137, .signal = 9 }), 0);
         node(fixture, METRIC_DURATION, 3.5, QUALITY_EXACT);
         job_html_facts(&fixture->out, job, 0);
         assert_true(says(fixture, "<b>finished, signal 9</b>"));

@@ -60,7 +60,7 @@ static void the_place_in_its_run_and_the_cgroup_are_told(void **state) {
         fixture->job->info.n_nodes = 2;
         fixture->job->info.n_ranks = 8;
         fixture->job->info.enclosure = ENCLOSURE_SCOPE;
-        fixture->job->info.cgroup = strdup("/user.slice/a \"b\"\n\\x2d.scope");
+        fixture->job->info.cgroup = "/user.slice/a \"b\"\n\\x2d.scope";
         job_json_write_identity(&fixture->json, fixture->job);
         assert_true(says(fixture, "\"rank\":5,\"ranks\":8,\"node_index\":1,\"nodes\":2,\"enclosure\":\"scope\","
                                   "\"cgroup\":\"/user.slice/a \\\"b\\\"\\n\\\\x2d.scope\","));

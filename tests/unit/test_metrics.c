@@ -212,9 +212,9 @@ static void both_tables_agree_on_the_families_they_share(void **state) {
 
 static void names_are_on_the_info_alone_whatever_is_in_them(void **state) {
         Fixture *fixture = *state;
-        JobInfo *info = &fixture->snapshot.jobs[1].info;
+        JobCard *info = &fixture->snapshot.jobs[1].info;
 
-        (void)snprintf(info->name, sizeof(info->name), "gr\xc3\xbcn \"1\"\n\\x \xff");
+        info->name = "gr\xc3\xbcn \"1\"\n\\x \xff";
         info->enclosure = ENCLOSURE_SCOPE;
         info->node = 3;
         metrics_jobs(&fixture->exposition, &fixture->snapshot);

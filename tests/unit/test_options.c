@@ -7,9 +7,9 @@
 #include <cmocka.h>
 
 #include "client/command.h"
-#include "client/nearest.h"
 #include "client/options.h"
 #include "util/clock.h"
+#include "util/nearest.h"
 #include "util/scoped.h"
 
 #define WORDS_MAX 16

@@ -14,7 +14,10 @@ typedef struct Fixture {
 } Fixture;
 
 static void put_begin(Fixture *fixture) {
-        assert_int_equal(store_put_job_begin(fixture->place.store, &fixture->job->info, fixture->job->begin_realtime_ms, "boot-1",
+        scoped(job_info_deinit) JobInfo info = {};
+
+        assert_int_equal(job_card_info(&fixture->job->info, &info), 0);
+        assert_int_equal(store_put_job_begin(fixture->place.store, &info, fixture->job->begin_realtime_ms, "boot-1",
                                              "progress", "meter", (StoreCookie){ 1, 0 }), 0);
         assert_int_equal(outcome_of(fixture->place.store, 1), STORE_DONE);
 }

@@ -12,7 +12,7 @@
 #define INTERVAL_NS (20 * NS_PER_S)
 
 static Timeline one_point(TimelinePoint *point) {
-        return (Timeline){ .interval_ns = INTERVAL_NS, .n = 1, .n_max = 2, .n_allocated = 1, .points = point };
+        return (Timeline){ .interval_ns = INTERVAL_NS, .n = 1, .n_allocated = 1, .points = point };
 }
 
 static Timeline through_text(const Timeline *timeline, size_t *ret_n) {

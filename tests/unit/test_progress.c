@@ -25,7 +25,7 @@ static void fill_usage(Usage *usage, uint64_t usage_us) {
 
 static void everything_comes_back(void **state) {
         scoped(freep) char *text = NULL;
-        Job job = { .is_announced = false, .is_usage_cut = true };
+        Job job = { .is_announced = false, .is_usage_cut = true, .group_id = UINT64_C(1) << 40 };
         Phase phase = { .index = 4, .begin_realtime_ms = 1763750000123, .name = "train = 3, \xc3\xa9poque", .has_usage = true };
         Progress progress;
         Usage usage;
@@ -41,6 +41,7 @@ static void everything_comes_back(void **state) {
         assert_int_equal(progress_parse(text, &progress), 0);
         assert_false(progress.is_announced);
         assert_true(progress.is_usage_cut);
+        assert_true(progress.group_id == UINT64_C(1) << 40);
         assert_int_equal(progress.n_phases, 5);
         assert_true(progress.window.cpu_max == 0.5);
         assert_true(progress.has_usage);

@@ -2,24 +2,6 @@
 
 #include "storing.h"
 
-static int setup(void **state) {
-        Place *place = calloc(1, sizeof(*place));
-
-        assert_non_null(place);
-        place_make(place);
-        place_open(place);
-        *state = place;
-        return 0;
-}
-
-static int teardown(void **state) {
-        Place *place = *state;
-
-        place_remove(place);
-        free(place);
-        return 0;
-}
-
 static JobInfo make_job(const char *id, JobLabel *labels, size_t n_labels) {
         JobInfo info = {
                 .name = "train", .command = "python3 train.py", .user = "ada", .uid = 1000, .gid = 100,
@@ -96,10 +78,10 @@ static void a_job_comes_back_as_it_was_put(void **state) {
         assert_int_equal(row.view.state, JOB_FINISHED);
         assert_int_equal(row.view.begin_realtime_ms, 1000);
         assert_int_equal(row.view.end_realtime_ms, 2000);
-        assert_string_equal(row.view.note, "a note");
-        assert_memory_equal(&row.view.end.rusage, &end.rusage, sizeof(end.rusage));
-        assert_int_equal(row.view.end.exit_status, 143);
-        assert_int_equal(row.view.end.signal, 15);
+        assert_string_equal(row.view.info.note, "a note");
+        assert_memory_equal(&row.view.end->rusage, &end.rusage, sizeof(end.rusage));
+        assert_int_equal(row.view.end->exit_status, 143);
+        assert_int_equal(row.view.end->signal, 15);
         assert_true(row.has_metrics);
         assert_memory_equal(&row.view.metrics, &metrics, sizeof(metrics));
         assert_string_equal(row.timeline, "a timeline");
@@ -236,11 +218,11 @@ static void a_late_end_makes_an_interrupted_job_finished_and_keeps_its_numbers(v
 
         assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
         assert_int_equal(row.view.state, JOB_FINISHED);
-        assert_true(row.view.end.has_exit_status);
-        assert_int_equal(row.view.end.exit_status, 3);
-        assert_true(row.view.end.rusage.ru_utime == 1.25);
+        assert_true(row.view.end->has_exit_status);
+        assert_int_equal(row.view.end->exit_status, 3);
+        assert_true(row.view.end->rusage.ru_utime == 1.25);
         assert_true(row.view.metrics.value[METRIC_DURATION] == 12.5);
-        assert_string_equal(row.view.note, "a note");
+        assert_string_equal(row.view.info.note, "a note");
         assert_int_equal(row.view.end_realtime_ms, 2000);
 }
 
@@ -308,7 +290,7 @@ static void a_begin_in_conflict_leaves_the_meter_alone(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
                 TEST(a_job_comes_back_as_it_was_put),
                 TEST(results_go_to_jobs_of_ones_own_also_after_their_end),
                 TEST(a_job_that_was_inherited_is_left_once_it_has_ended),

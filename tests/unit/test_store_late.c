@@ -7,17 +7,6 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#include <sqlite3.h>
-
-static int setup(void **state) {
-        Place *place = calloc(1, sizeof(*place));
-
-        assert_non_null(place);
-        place_make(place);
-        *state = place;
-        return 0;
-}
-
 static int teardown(void **state) {
         Place *place = *state;
 
@@ -206,11 +195,11 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         assert_int_equal(reader_job(place->reader, "checked", &row), 0);
         assert_int_equal(row.view.state, JOB_INTERRUPTED);
         assert_int_equal(row.view.end_realtime_ms, 99);
-        assert_non_null(strstr(row.view.note, "could not read its store"));
+        assert_non_null(strstr(row.view.info.note, "could not read its store"));
         assert_false(row.has_metrics);
         assert_int_equal(reader_job(place->reader, "over", &row), 0);
         assert_int_equal(row.view.state, JOB_FINISHED);
-        assert_string_equal(row.view.note, "");
+        assert_string_equal(row.view.info.note, "");
 
         /* And its end may still come. */
         assert_int_equal(store_put_job_amend(place->store, "checked", ROOT, &end, (StoreCookie){ 4, 0 }), 0);
@@ -239,7 +228,7 @@ static void a_directory_that_may_not_be_written_is_an_error(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup_closed, teardown)
                 TEST(a_full_disk_at_the_start_is_waited_for),
                 TEST(a_disk_without_inodes_at_the_start_is_waited_for),
                 TEST(a_read_only_file_system_at_the_start_is_waited_for),

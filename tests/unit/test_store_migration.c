@@ -2,8 +2,6 @@
 
 #include "storing.h"
 
-#include <sqlite3.h>
-
 #include "model/meter.h"
 #include "model/timeline.h"
 #include "model/window.h"
@@ -11,41 +9,14 @@
 #define BOOT "dc6828ca-b47d-4dc6-aa54-dfa11e34eb34" /* of job-on's last checkpoint */
 
 static int setup(void **state) {
-        Place *place = calloc(1, sizeof(*place));
         char path[PATH_MAX], command[PATH_MAX + 64];
 
-        assert_non_null(place);
-        place_make(place);
-        place_path(place, "perfd.db", path);
+        (void)place_setup_closed(state);
+        place_path(*state, "perfd.db", path);
         (void)snprintf(command, sizeof(command), "gzip -dc tests/data/store/perfd-1.db.gz > %s", path);
         assert_int_equal(system(command), 0);
-        place_open(place);
-        *state = place;
+        place_open(*state);
         return 0;
-}
-
-static int teardown(void **state) {
-        Place *place = *state;
-
-        place_remove(place);
-        free(place);
-        return 0;
-}
-
-static int64_t ask(const Place *place, const char *sql) {
-        char path[PATH_MAX];
-        sqlite3_stmt *statement;
-        sqlite3 *db;
-        int64_t v;
-
-        place_path(place, "perfd.db", path);
-        assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-        assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
-        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-        v = sqlite3_column_int64(statement, 0);
-        sqlite3_finalize(statement);
-        sqlite3_close(db);
-        return v;
 }
 
 static void assert_nothing_new(const JobView *view) {
@@ -62,12 +33,12 @@ static void assert_nothing_new(const JobView *view) {
 static void it_is_brought_up_to_date_once(void **state) {
         Place *place = *state;
 
-        assert_int_equal(ask(place, "PRAGMA user_version"), 3);
-        assert_int_equal(ask(place, "SELECT count(*) FROM pragma_quick_check WHERE quick_check <> 'ok'"), 0);
+        assert_int_equal(ask_place(place, "PRAGMA user_version"), 3);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pragma_quick_check WHERE quick_check <> 'ok'"), 0);
         place_close(place);
         place_open(place);
-        assert_int_equal(ask(place, "PRAGMA user_version"), 3);
-        assert_int_equal(ask(place, "SELECT count(*) FROM job"), 3);
+        assert_int_equal(ask_place(place, "PRAGMA user_version"), 3);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM job"), 3);
 }
 
 static void a_finished_job_reads_as_it_was(void **state) {
@@ -86,9 +57,9 @@ static void a_finished_job_reads_as_it_was(void **state) {
         assert_int_equal(row.view.state, JOB_FINISHED);
         assert_int_equal(row.view.begin_realtime_ms, 1795290103209);
         assert_int_equal(row.view.end_realtime_ms, 1795290106215);
-        assert_int_equal(row.view.end.exit_status, 3);
-        assert_true(row.view.end.rusage.ru_utime == 9.25);
-        assert_int_equal(row.view.end.rusage.ru_maxrss, 4096);
+        assert_int_equal(row.view.end->exit_status, 3);
+        assert_true(row.view.end->rusage.ru_utime == 9.25);
+        assert_int_equal(row.view.end->rusage.ru_maxrss, 4096);
 
         assert_true(row.has_metrics);
         assert_int_equal(row.view.metrics.quality[METRIC_CPU_MEAN], QUALITY_EXACT);
@@ -114,7 +85,7 @@ static void the_others_are_listed_with_their_states(void **state) {
                 assert_int_equal(row.view.state, states[i]);
                 assert_int_equal(row.has_metrics, states[i] != JOB_RUNNING);
         }
-        assert_string_equal(row.view.note, "the machine was rebooted: totals end at the last checkpoint before");
+        assert_string_equal(row.view.info.note, "the machine was rebooted: totals end at the last checkpoint before");
         assert_true(row.view.metrics.value[METRIC_DISK_READ] == 1024000);
         assert_int_equal(row.view.metrics.quality[METRIC_DISK_READ], QUALITY_SAMPLED);
 }
@@ -171,11 +142,12 @@ static void a_running_job_goes_on_with_all_that_is_new(void **state) {
                 .job = "job-on", .state = JOB_FINISHED, .end_realtime_ms = 1795290200000, .end = &(JobEnd){},
                 .metrics = &phase.metrics, .usage = &phase.usage, .timeline = "t",
         };
+        StoreLearned found = { .job = "job-on", .enclosure = ENCLOSURE_FOUND, .cgroup = "/system.slice/job-on.service" };
         JobRow row;
 
         phase.usage.quality[USAGE_CPU_SECONDS] = QUALITY_EXACT;
         phase.usage.value[USAGE_CPU_SECONDS] = 1.5;
-        assert_int_equal(store_put_job_cgroup(place->store, "job-on", ENCLOSURE_FOUND, "/system.slice/job-on.service"), 0);
+        assert_int_equal(store_put_job_learned(place->store, &found, (StoreCookie){}), 0);
         assert_int_equal(store_put_phase(place->store, &put, (StoreCookie){ 1, 0 }), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         assert_int_equal(store_put_job_end(place->store, &end, (StoreCookie){ 2, 0 }), 0);
@@ -195,26 +167,21 @@ static void a_job_takes_all_that_is_its_with_it(void **state) {
         Place *place = *state;
         PhaseView phase = { .name = "load" };
         StorePhase put = { .job = "job-on", .phase = &phase, .progress = "p", .boot_id = BOOT, .meter = "m" };
-        char path[PATH_MAX];
-        sqlite3 *db;
 
         assert_int_equal(store_put_phase(place->store, &put, (StoreCookie){ 1, 0 }), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         place_close(place);
-        assert_int_equal(ask(place, "SELECT count(*) FROM timeline"), 3);
-        assert_int_equal(ask(place, "SELECT count(*) FROM phase"), 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline"), 3);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM phase"), 1);
 
-        place_path(place, "perfd.db", path);
-        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-        assert_int_equal(sqlite3_exec(db, "DELETE FROM job", NULL, NULL, NULL), SQLITE_OK);
-        sqlite3_close(db);
-        assert_int_equal(ask(place, "SELECT count(*) FROM timeline"), 0);
-        assert_int_equal(ask(place, "SELECT count(*) FROM phase"), 0);
+        change_place(place, "DELETE FROM job");
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline"), 0);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM phase"), 0);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, place_teardown)
                 TEST(it_is_brought_up_to_date_once),
                 TEST(a_finished_job_reads_as_it_was),
                 TEST(the_others_are_listed_with_their_states),

@@ -2,26 +2,6 @@
 
 #include "storing.h"
 
-#include <sqlite3.h>
-
-static int setup(void **state) {
-        Place *place = calloc(1, sizeof(*place));
-
-        assert_non_null(place);
-        place_make(place);
-        place_open(place);
-        *state = place;
-        return 0;
-}
-
-static int teardown(void **state) {
-        Place *place = *state;
-
-        place_remove(place);
-        free(place);
-        return 0;
-}
-
 static JobInfo make_job(const char *id) {
         JobInfo info = { .name = "train", .uid = 1000, .rank = -1, .node = -1 };
 
@@ -149,21 +129,32 @@ static void what_a_job_used_is_lost_when_nobody_could_tell(void **state) {
                 assert_int_equal(row.view.usage.quality[i], QUALITY_LOST);
 }
 
-static void a_running_job_may_turn_out_to_have_a_cgroup(void **state) {
+static StoreOutcome learn(Store *store, const StoreLearned *learned) {
+        assert_int_equal(store_put_job_learned(store, learned, (StoreCookie){ 77, 1 }), 0);
+        return outcome_of(store, 77);
+}
+
+static void a_running_job_may_turn_out_to_have_a_cgroup_and_an_owner(void **state) {
         Place *place = *state;
+        StoreLearned learned = {
+                .job = "job-1", .enclosure = ENCLOSURE_FOUND, .cgroup = "cpuacct:/slurm/uid_0/job_7", .uid = 2000, .gid = 3000,
+        };
         JobInfo info = make_job("job-1");
         JobRow row;
 
         assert_int_equal(begin(place->store, &info), STORE_DONE);
-        assert_int_equal(store_put_job_cgroup(place->store, "job-1", ENCLOSURE_FOUND, "cpuacct:/slurm/uid_0/job_7"), 0);
-        assert_int_equal(store_put_job_cgroup(place->store, "nobody", ENCLOSURE_FOUND, "/x"), 0);
+        assert_int_equal(learn(place->store, &learned), STORE_DONE);
         assert_int_equal(end(place->store, "job-1", NULL, NULL), STORE_DONE);
-        assert_int_equal(store_put_job_cgroup(place->store, "job-1", ENCLOSURE_SCOPE, "/too/late"), 0);
-        assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
+        learned.cgroup = "/too/late";
+        assert_int_equal(learn(place->store, &learned), STORE_MISSING);
+        learned.job = "nobody";
+        assert_int_equal(learn(place->store, &learned), STORE_MISSING);
 
         assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
         assert_int_equal(row.view.info.enclosure, ENCLOSURE_FOUND);
         assert_string_equal(row.view.info.cgroup, "cpuacct:/slurm/uid_0/job_7");
+        assert_int_equal(row.view.info.uid, 2000);
+        assert_int_equal(row.view.info.gid, 3000);
 }
 
 static void what_a_job_used_comes_back_with_every_bit(void **state) {
@@ -299,17 +290,6 @@ static void a_question_for_phases_has_its_time(void **state) {
         assert_int_equal(r == 0 ? reader_next_phase(hasty, &phase) : r, READER_TIMEOUT);
 }
 
-static void damage(const Place *place, const char *sql) {
-        char path[PATH_MAX];
-        sqlite3 *db;
-
-        place_path(place, "perfd.db", path);
-        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-        sqlite3_busy_timeout(db, DEADLINE_MS);
-        assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-        sqlite3_close(db);
-}
-
 static void numbers_that_make_no_sense_are_absent(void **state) {
         static const char *const damages[] = {
                 "usage = '', metrics = ''",
@@ -330,14 +310,14 @@ static void numbers_that_make_no_sense_are_absent(void **state) {
         assert_int_equal(begin(place->store, &info), STORE_DONE);
         assert_int_equal(put_phase(place->store, "job-1", &phase, "p"), STORE_DONE);
         assert_int_equal(end(place->store, "job-1", &phase.usage, NULL), STORE_DONE);
-        damage(place, "CREATE TABLE good_job AS SELECT * FROM job; CREATE TABLE good_phase AS SELECT * FROM phase");
+        change_place(place, "CREATE TABLE good_job AS SELECT * FROM job; CREATE TABLE good_phase AS SELECT * FROM phase");
         for (size_t i = 0; i < N_ELEMENTS(damages); i++) {
                 char sql[1024];
                 PhaseView back;
                 JobRow row;
 
                 (void)snprintf(sql, sizeof(sql), "UPDATE job SET %s; UPDATE phase SET %s", damages[i], damages[i]);
-                damage(place, sql);
+                change_place(place, sql);
                 assert_int_equal(reader_jobs(place->reader, &(JobFilter){}), 0);
                 assert_int_equal(reader_next_job(place->reader, &row), 0);
                 assert_false(row.has_metrics);
@@ -349,7 +329,7 @@ static void numbers_that_make_no_sense_are_absent(void **state) {
                         assert_false(quality_is_present(row.view.usage.quality[k]) || quality_is_present(back.usage.quality[k]));
                 for (size_t k = 0; k < N_METRICS; k++)
                         assert_false(quality_is_present(back.metrics.quality[k]));
-                damage(place, "DELETE FROM job; INSERT INTO job SELECT * FROM good_job; INSERT INTO phase SELECT * FROM good_phase");
+                change_place(place, "DELETE FROM job; INSERT INTO job SELECT * FROM good_job; INSERT INTO phase SELECT * FROM good_phase");
         }
         assert_int_equal(reader_phases(place->reader, "job-1"), 0);
         assert_phase(place->reader, &phase);
@@ -372,7 +352,7 @@ static void layouts_that_make_no_sense_are_absent(void **state) {
                 JobRow row;
 
                 (void)snprintf(sql, sizeof(sql), "UPDATE layout SET keys = id || ' ' || %s", damages[i]);
-                damage(place, sql);
+                change_place(place, sql);
                 assert_int_equal(reader_new(&reader, store_path(place->store), store_gate(place->store), 10 * NS_PER_S), 0);
                 assert_int_equal(reader_job(reader, "job-1", &row), 0);
                 assert_false(row.has_metrics);
@@ -388,7 +368,7 @@ static void places_that_make_no_sense_are_not_known(void **state) {
         JobRow row;
 
         assert_int_equal(begin(place->store, &info), STORE_DONE);
-        damage(place, "UPDATE job SET node = -7, n_nodes = -1, n_ranks = 4294967296, enclosure = 'of a later version', cgroup = '',"
+        change_place(place, "UPDATE job SET node = -7, n_nodes = -1, n_ranks = 4294967296, enclosure = 'of a later version', cgroup = '',"
                       " n_phases = 9223372036854775807");
         assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
         assert_int_equal(row.view.info.node, -1);
@@ -401,11 +381,11 @@ static void places_that_make_no_sense_are_not_known(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
                 TEST(where_a_job_runs_comes_back_as_it_was_put),
                 TEST(a_job_without_a_cgroup_has_none),
                 TEST(what_a_job_used_is_lost_when_nobody_could_tell),
-                TEST(a_running_job_may_turn_out_to_have_a_cgroup),
+                TEST(a_running_job_may_turn_out_to_have_a_cgroup_and_an_owner),
                 TEST(what_a_job_used_comes_back_with_every_bit),
                 TEST(phases_come_back_in_order_with_the_one_that_ended_with_the_job),
                 TEST(a_phase_brings_the_progress_of_its_job_and_the_meter),

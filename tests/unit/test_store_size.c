@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "fake_meter.h"
-#include "model/timeline.h"
+#include "model/recording.h"
 #include "model/usage.h"
 #include "model/window.h"
 
@@ -99,7 +99,7 @@ typedef struct Run {
         Window window;
         Usage usage;
         CgroupSample group;
-        Timeline timeline;
+        Recording recording;
         PhaseView phase; /* the one that lasts */
 } Run;
 
@@ -170,7 +170,7 @@ static void put_end(Store *store, const Run *run, const Bench *bench) {
         usage_metrics(&run->usage, 4, 16 * GIB, &usage);
         for (size_t i = 0; i < N_USAGES; i++)
                 assert_true(quality_is_present(usage.quality[i]));
-        assert_int_equal(timeline_format(&run->timeline, &text), 0);
+        assert_int_equal(recording_format(&run->recording, &text), 0);
         row.timeline = text;
         assert_int_equal(store_put_job_end(store, &row, (StoreCookie){ 2, 0 }), 0);
         assert_int_equal(outcome_of(store, 2), STORE_DONE);
@@ -193,17 +193,17 @@ static void run_begin(Run *run, Store *store, const Bench *bench, unsigned n) {
         };
         (void)snprintf(run->info.id, sizeof(run->info.id), "slurm-%u.%u", 4711000 + n, n % 4);
         window_begin(&run->window, meter_totals(bench->meter), &bench->now);
-        timeline_init(&run->timeline, bench->now.boottime_ns, bench->now.realtime_ns, SECOND, N_POINTS);
+        recording_init(&run->recording, bench->now.boottime_ns, bench->now.realtime_ns, SECOND, N_POINTS);
         pass_group_second(&run->group, &n);
         usage_begin(&run->usage, &run->group, false);
         put_begin(store, run, bench);
 }
 
 static void run_end(Run *run, Store *store, const Bench *bench) {
-        assert_int_equal(run->timeline.n, N_POINTS);
+        assert_int_equal(run->recording.n, N_POINTS);
         end_phase(run, bench);
         put_end(store, run, bench);
-        timeline_deinit(&run->timeline);
+        recording_deinit(&run->recording);
 }
 
 /* As the daemon does once a minute. */
@@ -234,7 +234,7 @@ static void run_some(Store *store, Bench *bench, unsigned first, Pass pass, unsi
                 assert_int_equal(look(bench), METER_OBSERVED);
                 for (unsigned i = 0; i < N_AT_ONCE; i++) {
                         window_observe(&runs[i].window, &bench->observation, bench->now.realtime_ns);
-                        assert_int_equal(timeline_add(&runs[i].timeline, &bench->observation), 0);
+                        assert_int_equal(recording_add(&runs[i].recording, &bench->observation), 0);
                         pass_group_second(&runs[i].group, &seed);
                         usage_advance(&runs[i].usage, &runs[i].group);
                         if (second > 0 && second % (N_SECONDS / n_phases) == 0)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "sweep_fixture.h"
+#include "util/utf8.h"
 
 #define COMMAND "command: [./b, '{a}', '{b}']\n"
 
@@ -60,6 +61,7 @@ static void assert_wrong(const char *text, const char *complaint) {
         assert_int_equal(planned_read(&planned, text, NULL, NULL), SWEEP_WRONG);
         if (!strstr(planned.error.text, complaint))
                 fail_msg("'%s' instead of '%s'", planned.error.text, complaint);
+        assert_true(utf8_is_valid(planned.error.text, strlen(planned.error.text)));
 }
 
 static void what_is_wrong_is_said_with_the_key_and_the_fix(void **state) {
@@ -70,6 +72,7 @@ static void what_is_wrong_is_said_with_the_key_and_the_fix(void **state) {
         assert_wrong("command: []\nsettings: {a: 1}", "command: is empty: give");
         assert_wrong("command: 7\nsettings: {a: 1}", "command: is an integer: give");
         assert_wrong("command: [./b, {a}]\nsettings: {a: 1}", "command[1]: is an object: expected a word; quote");
+        assert_wrong("12345678901234567890123456789012345678901234567890123456789\xc3\xa4: 1", "12345678901234567890");
         assert_wrong(COMMAND, "settings: there is none: name at least one");
         assert_wrong(COMMAND "settings: [a, b]", "settings: is a list: expected a mapping");
         assert_wrong(COMMAND "settings: {a: [], b: 1}", "settings.a: is an empty list: give it a value, or remove it");

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/recording.h"
 #include "model/timeline.h"
 #include "util/parse.h"
 
@@ -33,196 +34,22 @@ static Observation span(uint64_t from_ms, uint64_t to_ms, double cpu) {
         };
 }
 
-static void add(Timeline *timeline, uint64_t from_ms, uint64_t to_ms, double cpu) {
+static void add(Recording *recording, uint64_t from_ms, uint64_t to_ms, double cpu) {
         Observation o = span(from_ms, to_ms, cpu);
 
-        assert_int_equal(timeline_add(timeline, &o), 0);
+        assert_int_equal(recording_add(recording, &o), 0);
+}
+
+static Timeline recorded(Recording *recording) {
+        Timeline timeline;
+
+        assert_int_equal(recording_timeline(recording, &timeline), 0);
+        recording_deinit(recording);
+        return timeline;
 }
 
 static void assert_near(double got, double wanted, double relative) {
         assert_true(fabs(got - wanted) <= relative * fabs(wanted) + 1e-6 * relative);
-}
-
-static void assert_cpu(const Timeline *timeline, size_t at, double mean, double min, double max) {
-        const TimelineValue *v = &timeline->points[at].series[SERIES_CPU];
-
-        assert_true(at < timeline->n);
-        assert_near(v->mean, mean, 1e-6);
-        assert_near(v->min, min, 1e-6);
-        assert_near(v->max, max, 1e-6);
-}
-
-static void each_observation_lands_in_its_interval(void **state) {
-        Timeline t;
-
-        (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
-        assert_null(t.points);
-        add(&t, 0, 1000, 0.5);
-        add(&t, 1000, 2000, 0.7);
-        assert_int_equal(t.n, 2);
-        assert_cpu(&t, 0, 0.5, 0.5, 0.5);
-        assert_cpu(&t, 1, 0.7, 0.7, 0.7);
-        assert_near(t.points[1].series[SERIES_DISK_READ].mean, 0.7e9, 1e-6);
-        assert_near(t.points[1].series[SERIES_NET_SENT].max, 1234567, 1e-6);
-        assert_int_equal(t.points[0].observed_ns, SECOND);
-        timeline_deinit(&t);
-}
-
-static void means_within_a_point_are_weighed_by_time(void **state) {
-        Timeline t;
-
-        (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
-        add(&t, 0, 200, 1.0);
-        add(&t, 200, 1000, 0.5);
-        assert_int_equal(t.n, 1);
-        assert_cpu(&t, 0, 0.6, 0.5, 1.0);
-        timeline_deinit(&t);
-}
-
-static void an_observation_over_several_intervals_is_spread(void **state) {
-        Timeline t;
-
-        (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
-        add(&t, 0, 500, 0.1);
-        add(&t, 500, 3250, 0.9);
-        assert_int_equal(t.n, 4);
-        assert_cpu(&t, 0, 0.5, 0.1, 0.9);
-        assert_cpu(&t, 2, 0.9, 0.9, 0.9);
-        assert_int_equal(t.points[0].observed_ns, SECOND);
-        assert_int_equal(t.points[2].observed_ns, SECOND);
-        assert_int_equal(t.points[3].observed_ns, 250 * MS);
-        timeline_deinit(&t);
-}
-
-static void what_was_not_observed_is_a_hole(void **state) {
-        Timeline t;
-
-        (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
-        add(&t, 0, 1000, 0.5);
-        add(&t, 3000, 4000, 0.6);
-        assert_int_equal(t.n, 4);
-        assert_int_equal(t.points[1].observed_ns, 0);
-        assert_true(isnan(t.points[2].series[SERIES_CPU].mean) && isnan(t.points[2].series[SERIES_NET_SENT].max));
-        assert_cpu(&t, 3, 0.6, 0.6, 0.6);
-        timeline_deinit(&t);
-}
-
-static void a_series_without_a_source_is_unknown_beside_the_others(void **state) {
-        Timeline t;
-        Observation o = span(0, 1000, 0.5);
-
-        (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
-        o.has_memory = false;
-        o.disk_read_rate = NAN;
-        assert_int_equal(timeline_add(&t, &o), 0);
-        assert_true(isnan(t.points[0].series[SERIES_MEMORY].mean) && isnan(t.points[0].series[SERIES_DISK_READ].mean));
-        assert_cpu(&t, 0, 0.5, 0.5, 0.5);
-        timeline_deinit(&t);
-}
-
-static void when_full_neighbours_merge_and_the_interval_doubles(void **state) {
-        Timeline t;
-
-        (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 4);
-        for (unsigned i = 0; i < 4; i++)
-                add(&t, i * 1000, i * 1000 + 1000, 0.1 * (i + 1));
-        assert_int_equal(t.interval_ns, SECOND);
-        add(&t, 4000, 5000, 0.9);
-        assert_int_equal(t.interval_ns, 2 * SECOND);
-        assert_int_equal(t.n, 3);
-        assert_cpu(&t, 0, 0.15, 0.1, 0.2);
-        assert_cpu(&t, 1, 0.35, 0.3, 0.4);
-        assert_cpu(&t, 2, 0.9, 0.9, 0.9);
-        add(&t, 5000, 6000, 0.1);
-        assert_cpu(&t, 2, 0.5, 0.1, 0.9);
-        timeline_deinit(&t);
-}
-
-static void a_merge_weighs_by_what_was_observed(void **state) {
-        Timeline t;
-
-        (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 2);
-        add(&t, 0, 250, 1.0);
-        add(&t, 1000, 1750, 0.2);
-        add(&t, 3000, 3500, 0.5); /* points 2 and 3: a hole and a half */
-        assert_int_equal(t.interval_ns, 2 * SECOND);
-        assert_cpu(&t, 0, 0.4, 0.2, 1.0);
-        assert_cpu(&t, 1, 0.5, 0.5, 0.5);
-        assert_int_equal(t.points[0].observed_ns, SECOND);
-        assert_int_equal(t.points[1].observed_ns, 500 * MS);
-        timeline_deinit(&t);
-}
-
-static void a_long_job_keeps_its_mean_and_its_peaks(void **state) {
-        Timeline t;
-        double sum = 0, weight = 0, max = 0;
-
-        (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 120);
-        for (unsigned i = 0; i < 100000; i++)
-                add(&t, i * 1000ULL, i * 1000ULL + 1000, i == 77777 ? 1.0 : (i % 100) / 1000.0);
-        assert_true(t.n <= 120 && t.n > 60);
-        assert_int_equal(t.interval_ns, 1024 * SECOND);
-        for (size_t i = 0; i < t.n; i++) {
-                sum += (double)t.points[i].series[SERIES_CPU].mean * (double)t.points[i].observed_ns;
-                weight += (double)t.points[i].observed_ns;
-                max = fmax(max, (double)t.points[i].series[SERIES_CPU].max);
-        }
-        assert_near(sum / weight, 0.0495 + (1 - 0.077) / 100000, 1e-4);
-        assert_true(max == 1);
-        assert_true(weight == 1e5 * (double)SECOND);
-        timeline_deinit(&t);
-}
-
-static void memory_grows_with_the_job(void **state) {
-        Timeline t;
-
-        (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 100);
-        add(&t, 0, 1000, 0.5);
-        assert_int_equal(t.n_allocated, 8);
-        add(&t, 8000, 9000, 0.5);
-        assert_int_equal(t.n_allocated, 16);
-        add(&t, 90000, 91000, 0.5);
-        assert_int_equal(t.n_allocated, 100);
-        timeline_deinit(&t);
-}
-
-static void what_lies_outside_is_clipped_or_ignored(void **state) {
-        Timeline t;
-        Observation before = { .begin_ns = BEGIN - 2 * SECOND, .end_ns = BEGIN, .has_cpu = true };
-        Observation across = { .begin_ns = BEGIN - SECOND, .end_ns = BEGIN + 500 * MS, .has_cpu = true, .cpu_mean = 0.5 };
-        Observation backwards = { .begin_ns = BEGIN + 2 * SECOND, .end_ns = BEGIN + SECOND, .has_cpu = true };
-
-        (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
-        assert_int_equal(timeline_add(&t, &before), 0);
-        assert_int_equal(timeline_add(&t, &backwards), 0);
-        assert_int_equal(t.n, 0);
-        assert_int_equal(timeline_add(&t, &across), 0);
-        assert_int_equal(t.n, 1);
-        assert_int_equal(t.points[0].observed_ns, 500 * MS);
-        timeline_deinit(&t);
-}
-
-static void an_end_far_away_is_reached_by_doubling(void **state) {
-        Timeline t;
-
-        (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 2);
-        add(&t, 0, 1000, 0.5);
-        add(&t, 1000ULL * 86400 * 3650, 1000ULL * 86400 * 3650 + 1000, 0.7);
-        assert_int_equal(t.n, 2);
-        assert_cpu(&t, 0, 0.5, 0.5, 0.5);
-        assert_cpu(&t, 1, 0.7, 0.7, 0.7);
-        timeline_deinit(&t);
 }
 
 /* --- text ----------------------------------------------------------------------------------- */
@@ -239,11 +66,13 @@ static Timeline through_text(const Timeline *t, size_t *ret_n) {
 }
 
 static void an_empty_timeline_goes_through_text(void **state) {
+        Recording r;
         Timeline t, again;
         size_t n;
 
         (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
+        recording_init(&r, BEGIN, REALTIME, SECOND, 8);
+        t = recorded(&r);
         again = through_text(&t, &n);
         assert_int_equal(again.n, 0);
         assert_int_equal(again.begin_boottime_ns, BEGIN);
@@ -254,12 +83,14 @@ static void an_empty_timeline_goes_through_text(void **state) {
 }
 
 static void one_point_is_small_and_keeps_six_digits(void **state) {
+        Recording r;
         Timeline t, again;
         size_t n;
 
         (void)state;
-        timeline_init(&t, BEGIN, REALTIME, 10 * SECOND, 2);
-        add(&t, 0, 10000, 0.592875);
+        recording_init(&r, BEGIN, REALTIME, 10 * SECOND, 2);
+        add(&r, 0, 10000, 0.592875);
+        t = recorded(&r);
         again = through_text(&t, &n);
         assert_true(n <= 230);
         assert_int_equal(again.n, 1);
@@ -273,17 +104,19 @@ static void one_point_is_small_and_keeps_six_digits(void **state) {
 }
 
 static void holes_unknown_series_and_part_points_go_through_text(void **state) {
+        Recording r;
         Timeline t, again;
         Observation o = span(5000, 6000, 0.75);
         size_t n;
 
         (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
-        add(&t, 0, 1000, 0.5);
-        add(&t, 3000, 3001, 0.25); /* a thousandth of a point is something */
-        add(&t, 4000, 4500, 0.25);
+        recording_init(&r, BEGIN, REALTIME, SECOND, 8);
+        add(&r, 0, 1000, 0.5);
+        add(&r, 3000, 3001, 0.25); /* a thousandth of a point is something */
+        add(&r, 4000, 4500, 0.25);
         o.has_memory = false;
-        assert_int_equal(timeline_add(&t, &o), 0);
+        assert_int_equal(recording_add(&r, &o), 0);
+        t = recorded(&r);
         again = through_text(&t, &n);
 
         assert_int_equal(again.n, 6);
@@ -306,7 +139,7 @@ static double draw(uint32_t *seed) {
 }
 
 /* Training: steps with a dip every minute, memory that creeps up, data read at the begin, checkpoints, steady traffic. */
-static void fill_training(Timeline *t, unsigned n, uint32_t seed) {
+static void fill_training(Recording *recording, unsigned n, uint32_t seed) {
         for (unsigned i = 0; i < n; i++) {
                 Observation o = span(i * 1000ULL, i * 1000ULL + 1000, 0);
 
@@ -316,7 +149,7 @@ static void fill_training(Timeline *t, unsigned n, uint32_t seed) {
                 o.disk_write_rate = i % 300 == 0 ? 2e9 : 4096 * floor(4 * draw(&seed));
                 o.net_sent_rate = 1e5 * (1 + 0.2 * draw(&seed));
                 o.net_received_rate = 1e7 * (1 + 0.5 * draw(&seed));
-                assert_int_equal(timeline_add(t, &o), 0);
+                assert_int_equal(recording_add(recording, &o), 0);
         }
 }
 
@@ -350,13 +183,15 @@ static void assert_like(const Timeline *got, const Timeline *wanted, double tole
 }
 
 static void a_typical_job_takes_two_and_a_half_kib(void **state) {
+        Recording r;
         Timeline t, again;
         size_t n;
 
         (void)state;
         for (unsigned length = 100; length <= 100000; length *= 10) {
-                timeline_init(&t, BEGIN, REALTIME, SECOND, 120);
-                fill_training(&t, length, length);
+                recording_init(&r, BEGIN, REALTIME, SECOND, 120);
+                fill_training(&r, length, length);
+                t = recorded(&r);
                 again = through_text(&t, &n);
                 assert_true(n <= 2560);
                 assert_like(&again, &t, 0.04);
@@ -367,12 +202,13 @@ static void a_typical_job_takes_two_and_a_half_kib(void **state) {
 }
 
 static void pure_noise_is_told_in_coarser_steps_and_fits_too(void **state) {
+        Recording r;
         Timeline t, again;
         uint32_t seed = 1;
         size_t n;
 
         (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 120);
+        recording_init(&r, BEGIN, REALTIME, SECOND, 120);
         for (unsigned i = 0; i < 120 * 4; i++) {
                 Observation o = span(i * 1000ULL, i * 1000ULL + 1000, draw(&seed));
 
@@ -381,8 +217,9 @@ static void pure_noise_is_told_in_coarser_steps_and_fits_too(void **state) {
                 o.disk_write_rate = exp(25 * draw(&seed));
                 o.net_sent_rate = exp(25 * draw(&seed));
                 o.net_received_rate = exp(25 * draw(&seed));
-                assert_int_equal(timeline_add(&t, &o), 0);
+                assert_int_equal(recording_add(&r, &o), 0);
         }
+        t = recorded(&r);
         again = through_text(&t, &n);
         assert_true(n <= 3584);
         assert_like(&again, &t, 0.3);
@@ -391,12 +228,14 @@ static void pure_noise_is_told_in_coarser_steps_and_fits_too(void **state) {
 }
 
 static void a_thousand_points_go_through_text(void **state) {
+        Recording r;
         Timeline t, again;
         size_t n;
 
         (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 1000);
-        fill_training(&t, 10000, 3);
+        recording_init(&r, BEGIN, REALTIME, SECOND, 1000);
+        fill_training(&r, 10000, 3);
+        t = recorded(&r);
         again = through_text(&t, &n);
         assert_true(n <= 22000);
         assert_like(&again, &t, 0.04);
@@ -405,12 +244,14 @@ static void a_thousand_points_go_through_text(void **state) {
 }
 
 static void text_read_back_and_written_again_is_the_same_plot(void **state) {
+        Recording r;
         Timeline t, once, twice;
         size_t n;
 
         (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 120);
-        fill_training(&t, 1000, 9);
+        recording_init(&r, BEGIN, REALTIME, SECOND, 120);
+        fill_training(&r, 1000, 9);
+        t = recorded(&r);
         once = through_text(&t, &n);
         twice = through_text(&once, &n);
         assert_like(&twice, &once, 0.01);
@@ -479,15 +320,17 @@ static void a_timeline_of_a_later_version_is_read(void **state) {
 }
 
 static void a_text_cut_or_changed_anywhere_does_no_harm(void **state) {
+        Recording r;
         Timeline t, again;
         char *text = NULL, *copy;
         uint32_t seed = 5;
         size_t n;
 
         (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 16);
-        fill_training(&t, 50, 1);
-        add(&t, 60000, 60500, 0.5);
+        recording_init(&r, BEGIN, REALTIME, SECOND, 16);
+        fill_training(&r, 50, 1);
+        add(&r, 60000, 60500, 0.5);
+        t = recorded(&r);
         assert_int_equal(timeline_format(&t, &text), 0);
         n = strlen(text);
         copy = malloc(n + 1);
@@ -520,15 +363,17 @@ static void a_text_cut_or_changed_anywhere_does_no_harm(void **state) {
 /* --- JSON ----------------------------------------------------------------------------------- */
 
 static void json_has_every_series_and_null_for_holes(void **state) {
+        Recording r;
         Timeline t;
         Buffer text = {};
         json_t *root, *series;
 
         (void)state;
-        timeline_init(&t, BEGIN, REALTIME, SECOND, 8);
-        add(&t, 0, 500, 0.25);
-        add(&t, 500, 1000, 0.75);
-        add(&t, 2000, 3000, 1);
+        recording_init(&r, BEGIN, REALTIME, SECOND, 8);
+        add(&r, 0, 500, 0.25);
+        add(&r, 500, 1000, 0.75);
+        add(&r, 2000, 3000, 1);
+        t = recorded(&r);
         timeline_json(&t, &text);
         assert_int_equal(buffer_error(&text), 0);
 
@@ -557,17 +402,6 @@ static void json_has_every_series_and_null_for_holes(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(each_observation_lands_in_its_interval),
-                cmocka_unit_test(means_within_a_point_are_weighed_by_time),
-                cmocka_unit_test(an_observation_over_several_intervals_is_spread),
-                cmocka_unit_test(what_was_not_observed_is_a_hole),
-                cmocka_unit_test(a_series_without_a_source_is_unknown_beside_the_others),
-                cmocka_unit_test(when_full_neighbours_merge_and_the_interval_doubles),
-                cmocka_unit_test(a_merge_weighs_by_what_was_observed),
-                cmocka_unit_test(a_long_job_keeps_its_mean_and_its_peaks),
-                cmocka_unit_test(memory_grows_with_the_job),
-                cmocka_unit_test(what_lies_outside_is_clipped_or_ignored),
-                cmocka_unit_test(an_end_far_away_is_reached_by_doubling),
                 cmocka_unit_test(an_empty_timeline_goes_through_text),
                 cmocka_unit_test(one_point_is_small_and_keeps_six_digits),
                 cmocka_unit_test(holes_unknown_series_and_part_points_go_through_text),

@@ -40,6 +40,33 @@ static void a_group_after_another_adds_all_it_counts(void **state) {
         assert_usage(&set, USAGE_CPU_MEAN, 90.47 / 4, QUALITY_EXACT);
 }
 
+static void what_was_waited_for_before_the_begin_is_no_time_of_the_jobs(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        usage_begin(&usage, &now, true);
+        usage_drop_pressure(&usage);
+        now.boottime_ns += SECOND;
+        now.usage_us += 500000;
+        now.psi_cpu_some_us += 100000;
+        now.psi_memory_some_us += 200000;
+        now.psi_memory_full_us += 300000;
+        now.psi_io_some_us += 400000;
+        now.psi_io_full_us += 500000;
+        usage_advance(&usage, &now);
+
+        set = metrics_of(&usage);
+        assert_usage(&set, USAGE_PSI_CPU_SOME, 0.1, QUALITY_EXACT);
+        assert_usage(&set, USAGE_PSI_MEMORY_SOME, 0.2, QUALITY_EXACT);
+        assert_usage(&set, USAGE_PSI_MEMORY_FULL, 0.3, QUALITY_EXACT);
+        assert_usage(&set, USAGE_PSI_IO_SOME, 0.4, QUALITY_EXACT);
+        assert_usage(&set, USAGE_PSI_IO_FULL, 0.5, QUALITY_EXACT);
+        /* What it used is its own all the same. */
+        assert_usage(&set, USAGE_CPU_SECONDS, 7.5, QUALITY_EXACT);
+}
+
 static void what_the_next_group_tells_late_is_added_whole(void **state) {
         CgroupSample now = sample_of_all(), next = { .have = 1U << CGROUP_CPU };
         UsageSet set;
@@ -152,6 +179,7 @@ static void a_process_tree_has_the_cpu_time_that_wait4_told(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_group_after_another_adds_all_it_counts),
+                cmocka_unit_test(what_was_waited_for_before_the_begin_is_no_time_of_the_jobs),
                 cmocka_unit_test(what_the_next_group_tells_late_is_added_whole),
                 cmocka_unit_test(the_peak_over_two_groups_is_the_higher_one),
                 cmocka_unit_test(an_older_group_changes_nothing),

@@ -89,16 +89,44 @@ static void what_would_be_changed_is_refused(void **state) {
         assert_refuses("a: !!python/object x\n", "1:4", "tag");
         assert_refuses("a: 1\n---\nb: 2\n", "2:1", "second document");
         assert_refuses("[.nan]", "1:2", "null");
-        assert_refuses("[1e999]", "1:2", "too large");
+        assert_refuses("[1e999]", "1:2", "the number 1e999 is beyond 1.7976931348623157e308: quote it");
         assert_refuses("? [a]\n: b\n", "1:3", "key");
         assert_refuses("\"a\\0b\"", "1:1", "NUL");
 }
 
 static void mistakes_have_their_place(void **state) {
         (void)state;
-        assert_refuses("a:\n\t- b\n", "2:1", "");
-        assert_refuses("a: [1, 2\nb: 3\n", "2:", "");
-        assert_refuses("a: \"x\n", "2:1", "");
+        assert_refuses("a:\n\t- b\n", "2:1", "indent with spaces instead of tabs");
+        assert_refuses("a: [1, 2\nb: 3\n", "2:", "a comma or the closing bracket is missing before it");
+        assert_refuses("a: \"x\n", "2:1", "a quote is not closed");
+        assert_refuses("a: @x\n", "1:4", "quote words that begin with @");
+        assert_refuses("a: b: c\n", "1:", "quote text that has ': ' in it");
+        assert_refuses("a: \"C:\\q\"\n", "1:", "write a backslash as two");
+        assert_refuses("{\"a\": 1} b\n", "1:", "text follows what is complete already");
+        assert_refuses("a: [\n", "2:1", "a value is missing before it");
+}
+
+static void bytes_that_are_no_text_have_their_place(void **state) {
+        (void)state;
+        assert_refuses("a: 1\nb\xc3\xa4: \xff\n", "2:5", "this is not UTF-8, save it as UTF-8");
+        assert_refuses("a: 1\nb: \x1b[2J\n", "2:4", "control characters are not allowed: remove it");
+        assert_refuses("\xff\xfe" "a\0:\0", "1:1", "this is not UTF-8, save it as UTF-8");
+}
+
+static void a_byte_order_mark_in_front_is_passed_over(void **state) {
+        scoped(arena_deinit) Arena arena = {};
+        static const char text[] = "\xef\xbb\xbf" "a: {b: x}\n";
+        unsigned line, column;
+        const Value *value;
+        YamlError error;
+
+        (void)state;
+        assert_int_equal(arena_init(&arena, yaml_arena_size(sizeof(text))), 0);
+        assert_int_equal(yaml_read(text, sizeof(text) - 1, &arena, &value, &error), 0);
+        assert_string_equal(value_get_string(value_get(value, "a"), "b"), "x");
+        yaml_locate(text, sizeof(text) - 1, "a.b", &line, &column);
+        assert_int_equal(line, 1);
+        assert_int_equal(column, 5);
 }
 
 static void depth_has_a_limit(void **state) {
@@ -171,6 +199,8 @@ int main(void) {
                 cmocka_unit_test(json_is_read_alike),
                 cmocka_unit_test(what_would_be_changed_is_refused),
                 cmocka_unit_test(mistakes_have_their_place),
+                cmocka_unit_test(bytes_that_are_no_text_have_their_place),
+                cmocka_unit_test(a_byte_order_mark_in_front_is_passed_over),
                 cmocka_unit_test(depth_has_a_limit),
                 cmocka_unit_test(the_arena_is_large_enough),
                 cmocka_unit_test(the_place_of_a_member_can_be_found_again),

@@ -1,4 +1,4 @@
-#include "client/nearest.h"
+#include "util/nearest.h"
 
 #include <string.h>
 

@@ -1,0 +1,74 @@
+/*
+ * Fuzz target: what Amun left of a run
+ *
+ * Input: a result document, and behind it the specification it was made with, if there is one. What perfctl takes of it, perfd
+ * must take, too; what it does not take must be complained about.
+ */
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/amun.h"
+#include "client/codec.h"
+#include "client/json.h"
+#include "ingest/codec.h"
+#include "util/scoped.h"
+#include "util/utf8.h"
+
+#define TEXT_MAX 16384U
+#define FRAME_MAX_BYTES 1048576U
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_taken(Submission *item) {
+        scoped(arena_deinit) Arena arena = {};
+        scoped(buffer_deinit) Buffer bytes = {};
+        Decoded decoded;
+        Frame frame;
+        int r;
+
+        assert(item->indicator.name && name_is_valid(item->indicator.name, NAME_MAX_BYTES));
+        assert(submission_has_failed(item) || item->indicator.result);
+
+        item->job = "";
+        item->has_batch = true;
+        assert(codec_encode_submit(1, item, 1, &bytes) == 0);
+        assert(frame_read((const uint8_t *)bytes.text, bytes.n, FRAME_MAX_BYTES, &frame, NULL) == 0);
+        assert(arena_init(&arena, FRAME_MAX_BYTES * CODEC_ARENA_FACTOR) == 0);
+        r = codec_decode(&arena, &frame, &(Peer){}, STRING_MAX_BYTES, &decoded);
+        assert(r == 0);
+        assert(strcmp(decoded.request.submit.items[0].indicator.name, item->indicator.name) == 0);
+        assert(decoded.request.submit.items[0].exit_status == item->exit_status);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        AmunContext context = { .inspection = "inspection-fuzz" };
+        scoped(arena_deinit) Arena arena = {};
+        const Value *document, *specification;
+        Submission item = {};
+        Complaint complaint;
+        JsonReader reader;
+        JsonError error;
+        int r;
+
+        if (size > TEXT_MAX)
+                return 0;
+        assert(arena_init(&arena, amun_arena_size(size)) == 0);
+        json_reader_init(&reader, (const char *)data, size);
+        if (json_read(&reader, &arena, &document, &error) != 0)
+                return 0;
+        if (json_read(&reader, &arena, &specification, &error) == 0)
+                context.specification = specification;
+
+        r = amun_read(document, &context, &arena, &item, &complaint);
+        assert(r == 0 || r == INDICATOR_INVALID);
+        if (r == 0) {
+                check_taken(&item);
+                return 0;
+        }
+        assert(complaint.text[0]);
+        assert(utf8_is_valid(complaint.text, strlen(complaint.text)) && utf8_is_valid(complaint.path, strlen(complaint.path)));
+        return 0;
+}
