@@ -11,7 +11,7 @@
 
 #define TABLES_MAX 20U      /* more are in JSON */
 #define ROWS_MAX 50U        /* of one table */
-#define DRAWS_MAX 20000000U /* of a page: values by resamples */
+#define DRAWS_MAX 6000000U  /* of a page: values by resamples */
 #define CONFIDENCE 0.95
 #define SEED 1U             /* that of the API: both say the same */
 
