@@ -221,7 +221,7 @@ static void the_newest_come_first_and_the_rest_can_be_left(void **state) {
         filter.name = NULL;
         assert_newest_first(place->reader, &filter, 6);
 
-        assert_int_equal(teardown(state) + setup(state), 0);
+        assert_int_equal(place_teardown(state) + place_setup_volatile(state), 0);
         place = *state;
         put_measured(place->store, 1, 181, &model);
         assert_newest_first(place->reader, &filter, 3 * (size_t)ask_place(place, "SELECT count(*) FROM series"));
