@@ -13,6 +13,7 @@
 #include "client/limits.h"
 #include "client/measured.h"
 #include "client/perfctl.h"
+#include "client/rusage.h"
 #include "client/say.h"
 #include "client/spool.h"
 #include "client/summary.h"
@@ -162,26 +163,6 @@ static int begin_late(Run *run) {
 }
 
 /* --- indicators ----------------------------------------------------------------------------------- */
-
-static void to_rusage(const struct rusage *from, JobRusage *ret) {
-        ret->ru_utime = (double)from->ru_utime.tv_sec + (double)from->ru_utime.tv_usec / 1e6;
-        ret->ru_stime = (double)from->ru_stime.tv_sec + (double)from->ru_stime.tv_usec / 1e6;
-#define X(field) ret->field = from->field;
-        RUSAGE_FIELDS(X)
-#undef X
-}
-
-/* Of several runs: the largest of their sizes, and the sums of the rest. */
-static void add_rusage(JobRusage *to, const JobRusage *more) {
-        int64_t maxrss = to->ru_maxrss > more->ru_maxrss ? to->ru_maxrss : more->ru_maxrss;
-
-        to->ru_utime += more->ru_utime;
-        to->ru_stime += more->ru_stime;
-#define X(field) to->field += more->field;
-        RUSAGE_FIELDS(X)
-#undef X
-        to->ru_maxrss = maxrss;
-}
 
 /* What the first that says it says, all are about. */
 static void learn_name(Series *series, const Measured *measured) {
@@ -493,7 +474,7 @@ static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
         ret->wall_seconds = (double)(clock_boottime_ns() - begin_ns) / 1e9;
         ret->end_realtime_ns = clock_realtime_ns();
         ret->has_rusage = !run->last.exec_error;
-        to_rusage(&run->last.rusage, &ret->rusage);
+        rusage_take(&run->last.rusage, &ret->rusage);
 }
 
 /* A command that was killed does not say why. */
@@ -519,7 +500,7 @@ static void add_end(Run *run, const RunFacts *facts) {
 
         end->has_exit_status = true;
         end->has_rusage |= facts->has_rusage;
-        add_rusage(&end->rusage, &facts->rusage);
+        rusage_add(&end->rusage, &facts->rusage);
         if (end->exit_status == 0) {
                 end->exit_status = run->last.status;
                 end->signal = run->last.signal;
