@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 typedef struct Slot {
         Snapshot snapshot; /* first: a Snapshot of ours is its Slot */
         atomic_uint n_readers;
+        unsigned n_idle;   /* times it was free and another was taken */
 } Slot;
 
 _Static_assert(offsetof(Slot, snapshot) == 0, "a Snapshot of ours is its Slot");
@@ -39,18 +41,35 @@ Slots *slots_free(Slots *slots) {
         return NULL;
 }
 
-/* The first that is free, so that idle ones never take memory. */
+static bool is_free(Slots *slots, Slot *slot) {
+        return slot != atomic_load(&slots->current) && atomic_load(&slot->n_readers) == 0;
+}
+
+/* What only slow readers made necessary is given back. A reader may still count itself in for a moment, but looks no further. */
+static void note_idle(Slot *slot) {
+        if (slot->n_idle < SLOTS_IDLE_MAX && ++slot->n_idle == SLOTS_IDLE_MAX)
+                snapshot_deinit(&slot->snapshot);
+}
+
+/* The first that is free, so that the others stay idle. */
 Snapshot *slots_begin(Slots *slots) {
-        Slot *current = atomic_load(&slots->current);
+        Slot *first = NULL;
 
         for (size_t i = 0; i < slots->n; i++) {
                 Slot *slot = &slots->slots[i];
 
-                if (slot != current && atomic_load(&slot->n_readers) == 0)
-                        return &slot->snapshot;
+                if (!is_free(slots, slot))
+                        continue;
+                if (first)
+                        note_idle(slot);
+                else
+                        first = slot;
         }
 
-        return NULL;
+        if (!first)
+                return NULL;
+        first->n_idle = 0;
+        return &first->snapshot;
 }
 
 void slots_publish(Slots *slots, Snapshot *snapshot) {

@@ -16,6 +16,9 @@
 
 typedef struct Slots Slots;
 
+/* A slot that was free so many times in a row, and not needed, gives its memory back. */
+#define SLOTS_IDLE_MAX 60U
+
 /* n_readers: at the same time. Caller frees. */
 int slots_new(Slots **ret, size_t n_readers);
 Slots *slots_free(Slots *slots);

@@ -270,15 +270,31 @@ int database_ask(Database *database, const char *text, int64_t *ret) {
         return 0;
 }
 
+static int prepare(Database *database, Statement which) {
+        return sqlite3_prepare_v3(database->db, sql[which], -1, SQLITE_PREPARE_PERSISTENT, &database->statements[which], NULL);
+}
+
+static bool is_kept(Statement statement) {
+        return statement <= STATEMENT_ROLLBACK;
+}
+
+/* All of them together take 250 KiB. */
 int database_prepare(Database *database) {
-        for (size_t i = 0; i < N_STATEMENTS; i++) {
-                int code = sqlite3_prepare_v3(database->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
-                                              &database->statements[i], NULL);
+        for (Statement i = 0; i < N_STATEMENTS; i++) {
+                int code = prepare(database, i);
 
                 if (code != SQLITE_OK)
                         return database_outcome(database->db, code);
+                if (!is_kept(i))
+                        sqlite3_finalize(TAKE(database->statements[i]));
         }
         return 0;
+}
+
+sqlite3_stmt *database_statement(Database *database, Statement which) {
+        if (!database->statements[which])
+                database->unprepared_code = prepare(database, which);
+        return database->statements[which];
 }
 
 const char *database_error(Database *database) {
@@ -294,8 +310,16 @@ void bind_u64(sqlite3_stmt *statement, int i, uint64_t v) {
 }
 
 int database_step(Database *database, Statement which) {
-        sqlite3_stmt *statement = database->statements[which];
+        sqlite3_stmt *statement;
         int code;
+
+        /* What was bound to nothing must not run without it. */
+        statement = database->unprepared_code == SQLITE_OK ? database_statement(database, which) : NULL;
+        if (!statement) {
+                code = database->unprepared_code;
+                database->unprepared_code = SQLITE_OK;
+                return database_outcome(database->db, code);
+        }
 
         code = sqlite3_step(statement);
         if (code != SQLITE_ROW)

@@ -82,7 +82,8 @@ typedef enum Statement {
 
 typedef struct Database {
         sqlite3 *db;
-        sqlite3_stmt *statements[N_STATEMENTS];
+        sqlite3_stmt *statements[N_STATEMENTS]; /* those that have run; NULL: not yet */
+        int unprepared_code;                    /* why the last one could not be prepared: the next that runs fails with it */
         int n_wal_pages; /* in the write-ahead log after the last commit */
 } Database;
 
@@ -108,14 +109,13 @@ void database_wait(Database *database, bool waits);
 int database_exec(Database *database, const char *sql);
 /* The first column of the first row. */
 int database_ask(Database *database, const char *sql, int64_t *ret);
+/* Whether each statement can be prepared on this schema. They are when they first run: most perfds never need most. */
 int database_prepare(Database *database);
 /* What the last failure was, in SQLite's words. Borrowed until the next call. */
 const char *database_error(Database *database);
 
 /* Binding by position, from 1. What is bound must stay until the statement ran. */
-static inline sqlite3_stmt *database_statement(Database *database, Statement statement) {
-        return database->statements[statement];
-}
+sqlite3_stmt *database_statement(Database *database, Statement statement);
 void bind_text(sqlite3_stmt *statement, int i, Text text);
 /* SQLite's integers have 63 bits and a sign: what is larger becomes the largest. */
 void bind_u64(sqlite3_stmt *statement, int i, uint64_t v);

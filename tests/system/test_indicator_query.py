@@ -204,6 +204,7 @@ class IndicatorQuery(TestCase):
         path = "/api/v1/indicators/PiMatmul/rank"
         self.assertIn("direction=higher", self.ask(path, status=400, objective="rate")["error"]["message"])
         answer = self.ask(path, objective="rate", direction="higher")
+        self.assertEqual(answer["confidence"], 0.95)
         self.assertEqual([ranking["parameters"]["matrix_size"] for ranking in answer["rankings"]], [256, 512])
         for ranking in answer["rankings"]:
             self.assertEqual([(a["rank"], a["tied"], a["key"]["version"], a["median"]) for a in ranking["alternatives"][:2]],

@@ -66,6 +66,32 @@ static void with_every_slot_in_use_there_is_none_to_fill(void **state) {
         assert_non_null(slots_begin(slots));
 }
 
+static void what_a_slow_reader_made_necessary_is_given_back(void **state) {
+        scoped(slots_freep) Slots *slots = NULL;
+        Snapshot *filling[3];
+        const Snapshot *read;
+
+        (void)state;
+        assert_int_equal(slots_new(&slots, 1), 0);
+        for (size_t i = 0; i < N_ELEMENTS(filling); i++) {
+                filling[i] = slots_begin(slots);
+                assert_int_equal(snapshot_reserve_jobs(filling[i], 10), 0);
+                slots_publish(slots, filling[i]);
+                if (i == 0)
+                        read = slots_acquire(slots);
+        }
+        slots_release(slots, read);
+
+        /* From now on the first two take turns. */
+        for (unsigned i = 0; i < SLOTS_IDLE_MAX; i++) {
+                assert_int_equal(filling[2]->n_jobs_allocated > 0, true);
+                slots_publish(slots, slots_begin(slots));
+        }
+        slots_publish(slots, slots_begin(slots));
+        assert_int_equal(filling[2]->n_jobs_allocated, 0);
+        assert_true(filling[0]->n_jobs_allocated > 0 && filling[1]->n_jobs_allocated > 0);
+}
+
 typedef struct Race {
         Slots *slots;
         atomic_bool is_over;
@@ -129,6 +155,7 @@ int main(void) {
                 cmocka_unit_test(nothing_is_there_before_the_first_publication),
                 cmocka_unit_test(a_slot_in_use_is_left_alone),
                 cmocka_unit_test(with_every_slot_in_use_there_is_none_to_fill),
+                cmocka_unit_test(what_a_slow_reader_made_necessary_is_given_back),
                 cmocka_unit_test(readers_see_whole_snapshots_in_order),
         };
 
