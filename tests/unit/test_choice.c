@@ -75,7 +75,8 @@ static void a_key_has_a_limit(void **state) {
 }
 
 static void ratios_and_counts_have_no_unit(void **state) {
-        static const char *const with[] = { "mean:r", "median:r", "sd:r", "standard_error:r", "min:r", "max:r", "q1:r", "q3:r", "iqr:r", "p9:r" };
+        static const char *const with[] = { "mean:r", "median:r", "sd:r", "standard_error:r", "min:r", "max:r", "q1:r", "q3:r", "iqr:r",
+                                            "p9:r" };
         static const char *const without[] = { "n:r", "cov:r", "covm:r", "skew:r" };
         Choice choice;
 
