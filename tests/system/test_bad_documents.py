@@ -273,6 +273,24 @@ class Wire(harness.TestCase):
         self.assertEqual((len(run["stderr"]), run["stderr"][-7:].strip(), run["stderr_cut"]), (256, "he end", True))
         self.assertEqual((run["environment"]["LONG"], run["environment"]["LONG_cut"]), ("y" * 256, True))
 
+    def test_what_a_runner_wrote_down_makes_no_request_too_large(self):
+        daemon = self.daemon("[limits]\nframe_size = 8K\nstring_size = 4K\n")
+        script = self.temporary_directory() / "script.py"
+        script.write_text("import json, sys\nprint('x' * 100000 + 'the end', file=sys.stderr)\n"
+                          f"print(json.dumps({GOOD!r}))\nsys.exit(len(sys.argv) - 1)\n")
+        for words, status in ((("--repeat", "2"), 0), ((), 3)):
+            done = daemon.perfctl("run", *words, "--", "python3", script, *"abc"[:status])
+            self.assertEqual(done.returncode, status, done.stderr[-500:])
+        runs = [row["run"] for row in daemon.get("/api/v1/indicators/PiMatmul/results").json["results"]]
+        self.assertEqual(len(runs), 3)
+        for run in runs:
+            self.assertTrue(run["stderr_cut"] and run["stderr"].endswith("xthe end\n"))
+            self.assertLess(len(run["stderr"]), 8192)
+        huge = {**GOOD, "log": ["x" * 3000] * 10}
+        done = daemon.perfctl("submit", "-", stdin=json.dumps(huge))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("make it smaller, or raise [limits] frame_size", done.stderr)
+
     def test_a_failed_run_is_kept_with_what_it_left(self):
         daemon = self.daemon()
         with daemon.client() as client:
