@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import subprocess
 import unittest
 
 import harness
@@ -122,6 +123,18 @@ class Words(harness.TestCase):
             for c in "\x1b\u202e\x85\x7f":
                 self.assertNotIn(c, done.stdout + done.stderr, words)
         self.assertEqual(len(daemon.get("/api/v1/results").json["results"]), 1)
+
+    def test_csv_is_as_it_is_but_on_a_terminal(self):
+        daemon = self.daemon()
+        self.assertEqual(daemon.perfctl("submit", "-", stdin=json.dumps({**GOOD, "component": "a\x1b[2Jb\u202e"})).returncode, 0)
+        words = ("indicator", "query", "PiMatmul", "--group-by", "component", "--format", "csv")
+        self.assertEqual(daemon.perfctl(*words).stdout, "component,n,n_failed\na\x1b[2Jb\u202e,1,0\n")
+        reading, terminal = os.openpty()
+        self.addCleanup(os.close, reading)
+        done = subprocess.run([harness.PERFCTL, *words], stdout=terminal, env={**os.environ, "PERFD_SOCKET": str(daemon.socket)})
+        os.close(terminal)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(os.read(reading, 4096), b"component,n,n_failed\r\r\na\\x1b[2Jb\\u{202e},1,0\r\r\n")
 
     def test_bytes_that_are_no_utf8_are_named(self):
         daemon = self.daemon()
