@@ -370,12 +370,12 @@ int command_find(char *const *words, int n_words, int *ret_n_words, const char *
         return -1;
 }
 
-static void write_options(Screen *screen, uint64_t options) {
+static void write_options(Screen *screen, OptionSet options) {
         for (unsigned id = 0; id < N_OPTIONS; id++) {
                 const OptionInfo *info = &option_info[id];
                 char letter[] = { '-', info->letter, ',', ' ', '\0' }, text[80];
 
-                if (!(options & UINT64_C(1) << id))
+                if (!(options & OPTION_BIT(id)))
                         continue;
                 (void)snprintf(text, sizeof(text), "  %s--%s %s", info->letter ? letter : "    ", info->name, info->argument ?: "");
                 screen_pad(screen, screen_text(screen, text), 28);

@@ -55,11 +55,11 @@ typedef struct CommandInfo {
         const char *summary;  /* one line */
         const char *help;     /* what one must know */
         const char *examples[COMMAND_EXAMPLES_MAX];
-        uint64_t options;     /* besides the global ones */
+        OptionSet options;    /* besides the global ones */
         int n_arguments_min;
         int n_arguments_max;  /* -1: any number */
-        uint64_t many;        /* options with which it is any number all the same */
-        uint64_t instead;     /* options with which there are none */
+        OptionSet many;       /* options with which it is any number all the same */
+        OptionSet instead;    /* options with which there are none */
 } CommandInfo;
 
 extern const CommandInfo command_info[N_COMMANDS];

@@ -10,9 +10,6 @@
 #include "client/say.h"
 #include "text/yaml.h"
 
-/* Properties with their places in a sorted list, besides the tree. */
-#define PROPERTIES_BYTES (MODEL_PROPERTIES_MAX * (sizeof(Property) + sizeof(void *)) + 64)
-
 void model_set_deinit(ModelSet *set) {
         for (size_t i = 0; i < set->n; i++)
                 arena_deinit(&set->arenas[i]);
@@ -40,7 +37,7 @@ static int make_room(ModelSet *set, size_t n_bytes) {
         if (!arenas)
                 return -ENOMEM;
         set->arenas = arenas;
-        return arena_init(&arenas[set->n], n_bytes + PROPERTIES_BYTES);
+        return arena_init(&arenas[set->n], n_bytes + MODEL_ARENA_BYTES);
 }
 
 static int read_model(ModelSet *set, const char *file, const Buffer *text) {

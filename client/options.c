@@ -61,7 +61,7 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_OBJECTIVE] = { "objective", "RESULT", "By which result (overall_score)", 'o' },
         [OPTION_DIRECTION] = { "direction", "WHICH", "Which is better: higher or lower", 0 },
         [OPTION_CONFIDENCE] = { "confidence", "P", "Of the intervals, 0.5 to 0.999 (0.95)", 0 },
-        [OPTION_ACROSS] = { "across", "WHAT,…", "Compare all the same across parameters, hardware", 0 },
+        [OPTION_ACROSS] = { "across", "WHAT,…", "Compare all the same what differs in these", 0 },
         [OPTION_DIRECTORY] = { "output", "DIRECTORY", "Where the points' directories go", 0 },
         [OPTION_DRY_RUN] = { "dry-run", NULL, "Only list the points", 0 },
         [OPTION_KEEP_GOING] = { "keep-going", "WHEN", "After a point that failed: yes or no (yes)", 0 },
@@ -435,32 +435,32 @@ static int take_value(Options *options, OptionId id, const char *value) {
 typedef struct Words {
         char **words;
         int n, at;
-        uint64_t accepted;
+        OptionSet accepted;
 } Words;
 
-static int find_long(uint64_t accepted, const char *name, size_t n) {
+static int find_long(OptionSet accepted, const char *name, size_t n) {
         for (unsigned id = 0; id < N_OPTIONS; id++)
-                if (accepted & UINT64_C(1) << id && strlen(option_info[id].name) == n && strncmp(name, option_info[id].name, n) == 0)
+                if (accepted & OPTION_BIT(id) && strlen(option_info[id].name) == n && strncmp(name, option_info[id].name, n) == 0)
                         return (int)id;
 
         return -1;
 }
 
-static int find_letter(uint64_t accepted, char letter) {
+static int find_letter(OptionSet accepted, char letter) {
         for (unsigned id = 0; id < N_OPTIONS; id++)
-                if (accepted & UINT64_C(1) << id && option_info[id].letter == letter)
+                if (accepted & OPTION_BIT(id) && option_info[id].letter == letter)
                         return (int)id;
 
         return -1;
 }
 
-static int unknown(Options *options, uint64_t accepted, const char *word, size_t n_word) {
+static int unknown(Options *options, OptionSet accepted, const char *word, size_t n_word) {
         const char *names[N_OPTIONS], *nearest = NULL;
         char name[NEAREST_WORD_MAX + 1] = "";
         size_t n = 0;
 
         for (unsigned id = 0; id < N_OPTIONS; id++)
-                if (accepted & UINT64_C(1) << id)
+                if (accepted & OPTION_BIT(id))
                         names[n++] = option_info[id].name;
 
         if (n_word > 2 && n_word - 2 < sizeof(name)) {
@@ -491,7 +491,7 @@ static int take_one(Options *options, Words *words, OptionId id, const char *val
 
         r = take_value(options, id, value);
         if (r == 0)
-                options->given |= UINT64_C(1) << id;
+                options->given |= OPTION_BIT(id);
         return r;
 }
 
@@ -543,7 +543,7 @@ static int check_together(Options *options) {
 }
 
 /* What is no option moves to the front of argv, which the options have left free. */
-int options_parse(Options *options, int argc, char **argv, uint64_t accepted, bool stop_early) {
+int options_parse(Options *options, int argc, char **argv, OptionSet accepted, bool stop_early) {
         Words words = { .words = argv, .n = argc, .at = 1, .accepted = accepted };
         int n_arguments = 0, r;
 

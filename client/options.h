@@ -8,6 +8,7 @@
  * sentence in `error`, with the option that was probably meant.
  */
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -78,7 +79,12 @@ typedef enum OptionId {
         N_OPTIONS,
 } OptionId;
 
-#define OPTION(id) (UINT64_C(1) << OPTION_##id)
+/* A bit for each of them, of which there will be more than 64. */
+typedef unsigned __int128 OptionSet;
+static_assert(N_OPTIONS <= 128, "a set has no room for so many options");
+
+#define OPTION_BIT(id) ((OptionSet)1 << (id))
+#define OPTION(id) OPTION_BIT(OPTION_##id)
 /* What every command accepts, before its name as well. */
 #define OPTIONS_GLOBAL (OPTION(HELP) | OPTION(NO_COLOR) | OPTION(SOCKET) | OPTION(HTTP_SOCKET))
 
@@ -106,7 +112,7 @@ typedef enum IndicatorMode {
 
 /* Strings are borrowed from the arguments. */
 typedef struct Options {
-        uint64_t given; /* bit for each OptionId */
+        OptionSet given;
         const char *socket;
         const char *http_socket;
         const char *job;
@@ -154,7 +160,7 @@ typedef struct Options {
 } Options;
 
 static inline bool options_has(const Options *options, OptionId id) {
-        return options->given & (UINT64_C(1) << id);
+        return options->given & OPTION_BIT(id);
 }
 
 enum {
@@ -164,8 +170,7 @@ enum {
 void options_init(Options *options);
 
 /*
- * Takes argv[1…] in, on top of what is there. accepted: bit for each OptionId. With stop_early the first word
- * that is no option ends them, else they may stand anywhere before `--`. What is left over is moved to the front of
- * argv (argv[0] is overwritten) and ends with NULL.
+ * Takes argv[1…] in, on top of what is there. With stop_early the first word that is no option ends them, else they may
+ * stand anywhere before `--`. What is left over is moved to the front of argv (argv[0] is overwritten) and ends with NULL.
  */
-int options_parse(Options *options, int argc, char **argv, uint64_t accepted, bool stop_early);
+int options_parse(Options *options, int argc, char **argv, OptionSet accepted, bool stop_early);

@@ -72,32 +72,64 @@ int sweep_is_recorded(const SweepOrder *order, const SweepPoint *point, bool *re
 
 /* --- progress ------------------------------------------------------------------------------------- */
 
+/* As long as points took on average, less what those that run have behind them. 0: nobody can tell. */
+static uint64_t estimate_ns(const Sweep *sweep, size_t n_left, uint64_t now_ns) {
+        uint64_t each_ns = sweep->n_timed > 0 ? sweep->timed_ns / sweep->n_timed : 0, behind_ns = 0;
+        size_t n_lanes = n_left < sweep->n_slots ? n_left : sweep->n_slots;
+
+        for (size_t i = 0; i < sweep->n_slots; i++) {
+                uint64_t for_ns = sweep->slots[i].pid > 0 ? now_ns - sweep->slots[i].begin_ns : 0;
+
+                behind_ns += for_ns < each_ns ? for_ns : each_ns;
+        }
+        return n_lanes > 0 ? (each_ns * n_left - behind_ns) / n_lanes : 0;
+}
+
+static uint64_t longest_ns(const Sweep *sweep, uint64_t now_ns) {
+        uint64_t begin_ns = now_ns;
+
+        for (size_t i = 0; i < sweep->n_slots; i++)
+                if (sweep->slots[i].pid > 0 && sweep->slots[i].begin_ns < begin_ns)
+                        begin_ns = sweep->slots[i].begin_ns;
+        return now_ns - begin_ns;
+}
+
 static void put_progress(const Sweep *sweep, Buffer *out) {
         size_t n_points = sweep->order->plan->n_points, n_left = n_points - sweep->n_done - sweep->n_failed;
-        char left[TEXT_MAX];
+        uint64_t now_ns = clock_boottime_ns(), left_ns = estimate_ns(sweep, n_left, now_ns), for_ns = longest_ns(sweep, now_ns);
+        char text[TEXT_MAX];
 
         buffer_printf(out, "%zu of %zu points: %zu done, %zu failed, %zu left", sweep->n_done + sweep->n_failed, n_points, sweep->n_done,
                       sweep->n_failed, n_left);
-        if (n_left == 0 || sweep->n_timed == 0 || sweep->is_stopping)
+        if (n_left == 0 || sweep->is_stopping)
                 return;
-        text_duration(sweep->timed_ns / sweep->n_timed * ((n_left + sweep->n_slots - 1) / sweep->n_slots), left);
-        buffer_printf(out, ", about %s", left);
+        text_duration(left_ns > 0 ? left_ns : for_ns, text);
+        if (left_ns > 0)
+                buffer_printf(out, ", about %s", text);
+        else if (for_ns >= NS_PER_S)
+                buffer_printf(out, ", %s so far", text);
 }
+
+#define HIDE "\r\x1b[K"
+#define HIDE_BYTES (sizeof(HIDE) - 1)
 
 /* On a terminal, one line that is written over; a message is written in its place. */
 static void hide_progress(const Sweep *sweep) {
         if (sweep->screen.can_move)
-                (void)file_write_all(STDERR_FILENO, "\r\x1b[K", 4);
+                (void)file_write_all(STDERR_FILENO, HIDE, HIDE_BYTES);
 }
 
 static void show_progress(Sweep *sweep) {
         if (!sweep->screen.can_move)
                 return;
         buffer_clear(&sweep->line);
-        buffer_puts(&sweep->line, "\r\x1b[K");
+        buffer_puts(&sweep->line, HIDE);
         put_progress(sweep, &sweep->line);
-        if (buffer_error(&sweep->line) == 0)
-                (void)file_write_all(STDERR_FILENO, sweep->line.text, sweep->line.n);
+        if (buffer_error(&sweep->line) < 0)
+                return;
+        if (sweep->line.n > HIDE_BYTES + sweep->screen.width - 1) /* a line that is broken in two is not written over */
+                sweep->line.n = HIDE_BYTES + sweep->screen.width - 1;
+        (void)file_write_all(STDERR_FILENO, sweep->line.text, sweep->line.n);
 }
 
 static void tell_end(Sweep *sweep, const Slot *slot, int status) {
@@ -352,6 +384,12 @@ static int fill_slots(Sweep *sweep) {
         return 0;
 }
 
+/* On a terminal no longer than a second, since the progress shows times. */
+static int wait_for_signal(const Sweep *sweep) {
+        return sweep->screen.can_move ? sigtimedwait(&sweep->signals, NULL, &(struct timespec){ .tv_sec = 1 }) :
+                                        sigwaitinfo(&sweep->signals, NULL);
+}
+
 static void work(Sweep *sweep) {
         for (;;) {
                 int r = fill_slots(sweep), signal;
@@ -366,7 +404,7 @@ static void work(Sweep *sweep) {
                 if (sweep->n_running == 0)
                         return;
 
-                signal = sigwaitinfo(&sweep->signals, NULL);
+                signal = wait_for_signal(sweep);
                 reap(sweep); /* before others are told: what has ended has ended */
                 if (signal > 0 && signal != SIGCHLD)
                         pass_on(sweep, signal);
@@ -420,7 +458,8 @@ int sweep_run(const SweepOrder *order) {
                 return EXIT_FAILED;
         }
         if (sweep.n_recorded > 0)
-                say("%zu of %zu points are already recorded in %s", sweep.n_recorded, order->plan->n_points, order->tree->path);
+                say("%zu of %zu points are already recorded in %s%s", sweep.n_recorded, order->plan->n_points, order->tree->path,
+                    sweep.n_failed > 0 ? "; --retry-failed runs those that failed again" : "");
 
         work(&sweep);
         put_progress(&sweep, &progress);

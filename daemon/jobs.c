@@ -138,16 +138,6 @@ Job *jobs_find_group(const Jobs *jobs, const char *name) {
         return NULL;
 }
 
-Job *jobs_find_label(const Jobs *jobs, const char *key, const char *value) {
-        for (Job *job = jobs->first; job; job = job->next) {
-                const char *its = job_card_label(&job->info, key);
-
-                if (its && strcmp(its, value) == 0)
-                        return job;
-        }
-        return NULL;
-}
-
 size_t jobs_count_uid(const Jobs *jobs, uint32_t uid) {
         size_t n = 0;
 

@@ -115,8 +115,6 @@ enum {
 int jobs_set_group(Jobs *jobs, Job *job, const char *name);
 /* The job whose own group has that very name. */
 Job *jobs_find_group(const Jobs *jobs, const char *name);
-/* The running job that was begun with that label. */
-Job *jobs_find_label(const Jobs *jobs, const char *key, const char *value);
 
 /* Nothing more can happen in it, or it can again: then the ending is dropped. */
 void job_drop_ending(Job *job);

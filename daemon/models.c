@@ -62,8 +62,6 @@ static int read_model(Model *model, const char *text, size_t n, Complaint *ret_c
         return model->json ? 0 : -ENOMEM;
 }
 
-#define PROPERTIES_BYTES (MODEL_PROPERTIES_MAX * (sizeof(Property) + sizeof(void *)) + 64)
-
 int model_new(Model **ret, const char *text, size_t n, Complaint *ret_complaint, unsigned *ret_line, unsigned *ret_column) {
         scoped(model_freep) Model *model = NULL;
         int r;
@@ -72,7 +70,7 @@ int model_new(Model **ret, const char *text, size_t n, Complaint *ret_complaint,
         if (!model)
                 return -ENOMEM;
 
-        r = arena_init(&model->arena, yaml_arena_size(n) + PROPERTIES_BYTES);
+        r = arena_init(&model->arena, yaml_arena_size(n) + MODEL_ARENA_BYTES);
         if (r == 0)
                 r = read_model(model, text, n, ret_complaint, ret_line, ret_column);
         if (r == 0)

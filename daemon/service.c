@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "checkpoints.h"
@@ -19,12 +20,36 @@
 
 /* --- results ---------------------------------------------------------------------------------- */
 
+/* Retention goes by when a result was measured: one that it would take away at once is refused, not lost. 0, or 1: answered. */
+static int check_age(Service *service, const Request *request, Ticket ticket) {
+        uint64_t now_ns = clock_realtime_ns(), keep_ns = service->config.store_keep_results_ns;
+        char path[64], measured[CLOCK_TEXT_MAX], text[COMPLAINT_TEXT_MAX];
+
+        for (size_t i = 0; keep_ns > 0 && keep_ns < now_ns && i < request->submit.n_items; i++) {
+                const Submission *item = &request->submit.items[i];
+
+                if (item->time_ms == 0 || item->time_ms >= (now_ns - keep_ns) / NS_PER_MS)
+                        continue;
+
+                clock_format_utc(item->time_ms * NS_PER_MS, measured);
+                (void)snprintf(path, sizeof(path), "submit.indicators[%zu].time_ms", i);
+                (void)snprintf(text, sizeof(text), "was measured at %s, and [store] keep_results is %.3g days: "
+                                                   "it would be removed at once, raise that, or set it to 0",
+                               measured, (double)keep_ns / (86400.0 * NS_PER_S));
+                tally_refuse(&service->tally, item->indicator.name, item->indicator.component);
+                reply(service, ticket, STATUS_INVALID, path, text);
+                return 1;
+        }
+
+        return 0;
+}
+
 /* To the store, and into the count of what comes back from there. */
 static int put_results(Service *service, const Request *request, const Peer *sender, Ticket ticket) {
         size_t n_odd;
         int r;
 
-        if (registry_judge(service, request, ticket, &n_odd) != 0)
+        if (check_age(service, request, ticket) != 0 || registry_judge(service, request, ticket, &n_odd) != 0)
                 return 0;
         r = tally_note(&service->tally, request->submit.items, request->submit.n_items);
         if (r < 0)

@@ -48,7 +48,7 @@ static int parse(Exchange *exchange, Query *query) {
         if (r == 0)
                 r = selection_parse_stats(exchange, exchange_parameter(exchange, "stat"), selection);
         if (r == 0)
-                r = selection_parse_fields(exchange, "group_by", exchange_parameter(exchange, "group_by"), selection);
+                r = selection_parse_fields(exchange, "group_by", exchange_parameter(exchange, "group_by"), &selection->fields);
         if (r == 0)
                 r = parse_format(exchange, &query->is_csv);
         /* CSV cannot say that there is more. */
@@ -57,9 +57,9 @@ static int parse(Exchange *exchange, Query *query) {
         if (r != 0)
                 return r;
 
-        query->fields.n = selection->n_fields;
-        for (size_t i = 0; i < selection->n_fields; i++)
-                query->fields.names[i] = selection->fields[i];
+        query->fields.n = selection->fields.n;
+        for (size_t i = 0; i < selection->fields.n; i++)
+                query->fields.names[i] = selection->fields.names[i];
         return 0;
 }
 

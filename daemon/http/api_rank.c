@@ -37,27 +37,26 @@ static const char *const across_words[] = {
         [ACROSS_VERSION] = "version",
 };
 
-static int find_across(const char *text, size_t n) {
+/* The word for all parameters, or what is none. */
+static bool take_across(Rank *rank, const char *name) {
         for (size_t i = 0; i < N_ACROSS; i++)
-                if (strlen(across_words[i]) == n && strncmp(across_words[i], text, n) == 0)
-                        return (int)i;
-        return -1;
+                if (strcmp(across_words[i], name) == 0)
+                        return rank->is_across[i] = true;
+        return false;
 }
 
+/* What remains in the list are single parameters. */
 static int parse_across(Exchange *exchange, Rank *rank) {
-        const char *text = exchange_parameter(exchange, "across");
+        FieldList *across = &rank->selection.across;
+        size_t n_kept = 0;
+        int r;
 
-        while (text) {
-                size_t n = strcspn(text, ",");
-                int which = find_across(text, n);
-
-                if (which < 0)
-                        return exchange_error(exchange, 400, "Query parameter 'across' must be a list of parameters, hardware, component "
-                                                             "and version, not '%s'", text);
-                rank->is_across[which] = true;
-                text = text[n] ? text + n + 1 : NULL;
-        }
-        return 0;
+        r = selection_parse_fields(exchange, "across", exchange_parameter(exchange, "across"), across);
+        for (size_t i = 0; r == 0 && i < across->n; i++)
+                if (!take_across(rank, across->names[i]))
+                        memmove(across->names[n_kept++], across->names[i], sizeof(across->names[i]));
+        across->n = n_kept;
+        return r;
 }
 
 static int parse_confidence(Exchange *exchange, Rank *rank) {
@@ -97,8 +96,8 @@ static int find_unit(Exchange *exchange, const char *objective, Rank *rank) {
 }
 
 static bool has_field(const Rank *rank, const char *name) {
-        for (size_t i = 0; i < rank->selection.n_fields; i++)
-                if (strcmp(rank->selection.fields[i], name) == 0)
+        for (size_t i = 0; i < rank->selection.fields.n; i++)
+                if (strcmp(rank->selection.fields.names[i], name) == 0)
                         return true;
         return false;
 }
@@ -121,8 +120,10 @@ static void choose_fields(Rank *rank) {
         rank->n_common = rank->fields.has_parameters;
         for (Across across = ACROSS_HARDWARE; across < N_ACROSS; across++)
                 hold(rank, across);
-        for (size_t i = 0; i < selection->n_fields; i++)
-                rank->fields.names[rank->fields.n++] = selection->fields[i];
+        for (size_t i = 0; i < selection->fields.n; i++)
+                rank->fields.names[rank->fields.n++] = selection->fields.names[i];
+        for (size_t i = 0; i < selection->across.n; i++)
+                rank->fields.dropped[rank->fields.n_dropped++] = selection->across.names[i];
 }
 
 static int parse(Exchange *exchange, Rank *rank) {
@@ -134,7 +135,7 @@ static int parse(Exchange *exchange, Rank *rank) {
         if (r == 0)
                 r = selection_add_number(exchange, objective, &rank->selection, &rank->objective);
         if (r == 0)
-                r = selection_parse_fields(exchange, "by", by, &rank->selection);
+                r = selection_parse_fields(exchange, "by", by, &rank->selection.fields);
         if (r == 0)
                 r = parse_across(exchange, rank);
         if (r == 0)

@@ -73,9 +73,9 @@ static void write_field(Json *json, Buffer *out, const PointRow *row, const char
                 buffer_puts(out, "null");
 }
 
-static bool is_field(const GroupFields *fields, JsonText key) {
-        for (size_t i = 0; i < fields->n; i++) {
-                const char *parameter = point_parameter_key(fields->names[i]);
+static bool is_among(const char *const *names, size_t n, JsonText key) {
+        for (size_t i = 0; i < n; i++) {
+                const char *parameter = point_parameter_key(names[i]);
 
                 if (parameter && json_text_is_string(key, parameter, strlen(parameter)))
                         return true;
@@ -90,7 +90,7 @@ static void write_parameters(Json *json, Buffer *out, const PointRow *row, const
 
         json_raw(json, "{");
         while (walk.is_object && json_walk_next(&walk, &key, &value)) {
-                if (is_field(fields, key))
+                if (is_among(fields->names, fields->n, key) || is_among(fields->dropped, fields->n_dropped, key))
                         continue;
                 if (!is_first)
                         buffer_putc(out, ',');

@@ -31,11 +31,13 @@ typedef struct Group {
         Sequence numbers[POINT_NUMBERS_MAX]; /* the finite ones, in no order */
 } Group;
 
-/* What makes a group: component, version, hardware and names of parameters; and before them all other parameters together. */
+/* What makes a group: component, version, hardware and names of parameters; and before them other parameters together. */
 typedef struct GroupFields {
         const char *names[GROUP_FIELDS_MAX];
         size_t n;
-        bool has_parameters; /* as one more field, the first: an object */
+        bool has_parameters; /* as one more field, the first: an object of all that are in neither list */
+        const char *dropped[GROUP_FIELDS_MAX];
+        size_t n_dropped;
 } GroupFields;
 
 typedef struct Grouping Grouping;

@@ -253,6 +253,15 @@ static void choose_columns(IndicatorPage *page, RankingTable *table) {
         }
 }
 
+/* The latest runs can be shown all the same. */
+static int say_many(Exchange *exchange, IndicatorPage *page) {
+        exchange->status = 200;
+        buffer_clear(exchange->body);
+        buffer_puts(word(page, WORD_RANKINGS), "<p>These are too many to be compared at once; <code>?where=KEY=VALUE</code>, "
+                                               "<code>?component=NAME</code> or <code>?since_ms=TIME</code> chooses among them.</p>\n");
+        return 0;
+}
+
 static int put_rankings(Exchange *exchange, IndicatorPage *page) {
         scoped(grouping_freep) Grouping *grouping = NULL;
         RankingTable table = {};
@@ -263,7 +272,7 @@ static int put_rankings(Exchange *exchange, IndicatorPage *page) {
 
         choose_columns(page, &table);
         if (gather(exchange, &page->selection, &ranking_fields, &grouping, &n_scanned) > 0)
-                return EXCHANGE_ANSWERED;
+                return exchange->status == 413 ? say_many(exchange, page) : EXCHANGE_ANSWERED;
 
         groups = grouping_sorted(grouping, &n);
         r = ranking_html(word(page, WORD_RANKINGS), &table, groups, n);

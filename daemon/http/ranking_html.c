@@ -11,7 +11,7 @@
 
 #define TABLES_MAX 20U      /* more are in JSON */
 #define ROWS_MAX 50U        /* of one table */
-#define DRAWS_MAX 20000000U /* of a page: values by resamples */
+#define DRAWS_MAX 6000000U  /* of a page: values by resamples */
 #define CONFIDENCE 0.95
 #define SEED 1U             /* that of the API: both say the same */
 
@@ -44,12 +44,13 @@ static void put_number(Buffer *out, double number) {
 
 /* --- what is the same in a table ----------------------------------------------------------------- */
 
-static void put_heading(Buffer *out, const Group *group) {
+/* number: of the table, which it is the name of. */
+static void put_heading(Buffer *out, const Group *group, size_t number) {
         JsonText hardware = group_field(group, FIELD_HARDWARE), key, value;
         JsonWalk walk = json_walk(group_field(group, FIELD_PARAMETERS));
         bool has_any = false;
 
-        buffer_puts(out, "<h3>");
+        buffer_printf(out, "<h3 id=\"set-%zu\">", number);
         for (; json_walk_next(&walk, &key, &value); has_any = true) {
                 buffer_puts(out, has_any ? ", " : "");
                 put_text(out, key);
@@ -65,9 +66,10 @@ static void put_heading(Buffer *out, const Group *group) {
         buffer_puts(out, "</h3>\n");
 }
 
-static void put_head(Buffer *out, const RankingTable *table) {
-        buffer_puts(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Statistics\"><table>\n<thead><tr>"
-                         "<th scope=\"col\">Component, version</th><th scope=\"col\">Rank</th>");
+static void put_head(Buffer *out, const RankingTable *table, size_t number) {
+        buffer_printf(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"set-%zu\"><table>\n<thead><tr>",
+                      number);
+        buffer_puts(out, "<th scope=\"col\">Component, version</th><th scope=\"col\">Rank</th>");
         for (size_t i = 0; i < table->n_results; i++) {
                 buffer_puts(out, "<th scope=\"col\">");
                 html_text(out, table->results[i].key);
@@ -172,8 +174,13 @@ static bool is_compared(const RankingTable *table, const Group *group) {
         return table->direction != DIRECTION_UNKNOWN && group->numbers[0].n >= RANKING_N_MIN;
 }
 
-/* *ret_n: of the alternatives. 0 when they are too many to be compared here; *n_draws are still allowed. */
-static int compare(const RankingTable *table, const Group *groups, size_t n, size_t *n_draws, Alternative *ret, size_t *ret_n) {
+/* Of a page so far. */
+typedef struct Spent {
+        size_t n_tables, n_draws;
+} Spent;
+
+/* *ret_n: of the alternatives. 0 when they are too many to be compared here. */
+static int compare(const RankingTable *table, const Group *groups, size_t n, Spent *spent, Alternative *ret, size_t *ret_n) {
         size_t n_values = 0, n_alternatives = 0, n_wanted;
         RankingConfig config = { .is_higher_better = table->direction == DIRECTION_HIGHER, .confidence = CONFIDENCE, .seed = SEED };
 
@@ -185,9 +192,9 @@ static int compare(const RankingTable *table, const Group *groups, size_t n, siz
         config.n_resamples = ranking_resamples(n_values);
         n_wanted = n_values * config.n_resamples;
 
-        *ret_n = n_alternatives <= RANKING_ALTERNATIVES_MAX && n_wanted <= *n_draws ? n_alternatives : 0;
+        *ret_n = n_alternatives <= RANKING_ALTERNATIVES_MAX && n_wanted <= DRAWS_MAX - spent->n_draws ? n_alternatives : 0;
         if (*ret_n > 0)
-                *n_draws -= n_wanted;
+                spent->n_draws += n_wanted;
         return ranking_make(ret, *ret_n, &config);
 }
 
@@ -221,7 +228,7 @@ static void put_notes(Buffer *out, const RankingTable *table, const Alternative 
 }
 
 /* Those that are compared first, the best of them on top. */
-static int put_table(Buffer *out, const RankingTable *table, Group *groups, size_t n, size_t *n_draws) {
+static int put_table(Buffer *out, const RankingTable *table, Group *groups, size_t n, Spent *spent) {
         scoped(freep) Alternative *alternatives = calloc(n, sizeof(*alternatives));
         size_t n_alternatives = 0, n_rows = 0;
         double median_max;
@@ -229,13 +236,13 @@ static int put_table(Buffer *out, const RankingTable *table, Group *groups, size
 
         if (!alternatives)
                 return -ENOMEM;
-        r = compare(table, groups, n, n_draws, alternatives, &n_alternatives);
+        r = compare(table, groups, n, spent, alternatives, &n_alternatives);
         if (r < 0)
                 return r;
         median_max = median_max_of(groups, n);
 
-        put_heading(out, groups);
-        put_head(out, table);
+        put_heading(out, groups, spent->n_tables);
+        put_head(out, table, spent->n_tables);
         for (size_t i = 0; i < n_alternatives && n_rows < ROWS_MAX; i++, n_rows++)
                 put_row(out, table, &(Row){ group_of(groups, n, &alternatives[i]), &alternatives[i] }, median_max);
         for (size_t i = 0; i < n && n_rows < ROWS_MAX; i++)
@@ -254,17 +261,17 @@ static bool is_comparable(const Group *a, const Group *b) {
 }
 
 int ranking_html(Buffer *out, const RankingTable *table, Group *groups, size_t n) {
-        size_t n_tables = 0, n_draws = DRAWS_MAX;
+        Spent spent = {};
         int r = 0;
 
-        for (size_t begin = 0, end = 0; begin < n && r == 0; begin = end, n_tables++) {
+        for (size_t begin = 0, end = 0; begin < n && r == 0; begin = end, spent.n_tables++) {
                 while (end < n && is_comparable(&groups[begin], &groups[end]))
                         end++;
-                if (n_tables < TABLES_MAX)
-                        r = put_table(out, table, groups + begin, end - begin, &n_draws);
+                if (spent.n_tables < TABLES_MAX)
+                        r = put_table(out, table, groups + begin, end - begin, &spent);
         }
-        if (n_tables > TABLES_MAX)
+        if (spent.n_tables > TABLES_MAX)
                 buffer_printf(out, "<p>And %zu more sets of parameters and hardware; <code>?where=KEY=VALUE</code> chooses.</p>\n",
-                              n_tables - TABLES_MAX);
+                              spent.n_tables - TABLES_MAX);
         return r;
 }

@@ -109,16 +109,16 @@ int selection_parse_stats(Exchange *exchange, const char *text, Selection *selec
         return r;
 }
 
-int selection_parse_fields(Exchange *exchange, const char *parameter, const char *text, Selection *selection) {
+int selection_parse_fields(Exchange *exchange, const char *parameter, const char *text, FieldList *ret) {
         while (text) {
                 size_t n = strcspn(text, ",");
 
-                if (selection->n_fields == FIELDS_MAX)
+                if (ret->n == FIELDS_MAX)
                         return exchange_error(exchange, 400, "Query parameter '%s' has more than %u of them", parameter, FIELDS_MAX);
                 if (n == 0 || n > FIELD_BYTES_MAX)
                         return exchange_error(exchange, 400, "Query parameter '%s' must be a list of component, version, hardware and "
                                                              "names of parameters, not '%s'", parameter, text);
-                memcpy(selection->fields[selection->n_fields++], text, n);
+                memcpy(ret->names[ret->n++], text, n);
                 text = text[n] ? text + n + 1 : NULL;
         }
         return 0;

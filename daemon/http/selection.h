@@ -15,6 +15,12 @@
 #define FIELDS_MAX 8U
 #define FIELD_BYTES_MAX 200U
 
+/* Component, version, hardware and names of parameters. */
+typedef struct FieldList {
+        char names[FIELDS_MAX][FIELD_BYTES_MAX + 1];
+        size_t n;
+} FieldList;
+
 typedef struct Selection {
         PointFilter filter; /* its conditions and numbers are those below */
         Condition conditions[CONDITIONS_MAX];
@@ -24,14 +30,15 @@ typedef struct Selection {
         size_t number_of_stat[STATS_MAX]; /* which of the numbers it is about */
         size_t n_stats;
 
-        char fields[FIELDS_MAX][FIELD_BYTES_MAX + 1]; /* to group by */
-        size_t n_fields;
+        FieldList fields; /* to group by */
+        FieldList across; /* what may differ within a group */
 } Selection;
 
 /* Each 0 or EXCHANGE_ANSWERED. The selection must stay where it is, and is emptied by the first. name NULL: of any. */
 int selection_parse(Exchange *exchange, const char *name, Selection *ret);
 int selection_parse_stats(Exchange *exchange, const char *text, Selection *selection);
-int selection_parse_fields(Exchange *exchange, const char *parameter, const char *text, Selection *selection);
+/* text NULL: none. */
+int selection_parse_fields(Exchange *exchange, const char *parameter, const char *text, FieldList *ret);
 /* Adds a number to be read; *ret is which. */
 int selection_add_number(Exchange *exchange, const char *key, Selection *selection, size_t *ret);
 

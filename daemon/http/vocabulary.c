@@ -14,7 +14,7 @@
 #define NAMED_DOCUMENTS_MAX 256U /* whose keys are listed */
 #define SEARCH_NS (200 * NS_PER_MS) /* in documents */
 #define SCORE_KEY "overall_score"
-#define ASKED_MAX (CONDITIONS_MAX + FIELDS_MAX + POINT_NUMBERS_MAX)
+#define ASKED_MAX (CONDITIONS_MAX + 2 * FIELDS_MAX + POINT_NUMBERS_MAX)
 
 typedef struct Model {
         char *component; /* owned; NULL: any */
@@ -489,8 +489,10 @@ int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, const Selection
 
         for (size_t i = 0; i < filter->n_conditions; i++)
                 ask_parameter(asked, &n, filter->conditions[i].key);
-        for (size_t i = 0; i < selection->n_fields; i++)
-                ask_parameter(asked, &n, selection->fields[i]);
+        for (size_t i = 0; i < selection->fields.n; i++)
+                ask_parameter(asked, &n, selection->fields.names[i]);
+        for (size_t i = 0; i < selection->across.n; i++)
+                ask_parameter(asked, &n, selection->across.names[i]);
         for (size_t i = 0; i < filter->n_numbers; i++)
                 asked[n++] = (Asked){ .key = filter->numbers[i], .kind = KIND_RESULT };
 

@@ -332,13 +332,6 @@ int cgroup_place_of(const CgroupTree *tree, int32_t pid, CgroupPlace *ret) {
         return r < 0 ? r : parse_place(tree, text, ret);
 }
 
-bool cgroup_place_equal(const CgroupPlace *a, const CgroupPlace *b) {
-        for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
-                if (strcmp(cgroup_place_path(a, h), cgroup_place_path(b, h)) != 0)
-                        return false;
-        return true;
-}
-
 void cgroup_place_without(CgroupPlace *place, const CgroupPlace *other) {
         for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
                 if (strcmp(cgroup_place_path(place, h), cgroup_place_path(other, h)) == 0)

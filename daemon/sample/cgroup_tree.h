@@ -46,8 +46,6 @@ enum {
 
 /* Reads proc/PID/cgroup. */
 int cgroup_place_of(const CgroupTree *tree, int32_t pid, CgroupPlace *ret);
-/* The same group in both: not a group of the job's own then. */
-bool cgroup_place_equal(const CgroupPlace *a, const CgroupPlace *b);
 /* Empties the hierarchies in which `place` is in the same group as `other`: those are not the job's own. */
 void cgroup_place_without(CgroupPlace *place, const CgroupPlace *other);
 

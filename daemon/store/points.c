@@ -77,23 +77,6 @@ bool point_meets(const PointRow *row, const Condition *conditions, size_t n_cond
         return true;
 }
 
-bool point_put_field(const PointRow *row, const char *key, Buffer *out) {
-        const char *parameter = point_parameter_key(key), *text;
-        JsonText value;
-
-        if (parameter) {
-                value = json_text_find(row->parameters, parameter);
-                if (value.text)
-                        json_text_say(value, out);
-                return value.text;
-        }
-
-        text = field(row, key);
-        if (text)
-                buffer_puts(out, text);
-        return text;
-}
-
 static bool meets_filter(const Points *points) {
         const PointFilter *filter = &points->filter;
 

@@ -59,8 +59,6 @@ void points_skip(Points *points);
 
 /* The result with these parameters, version and so on: all conditions at once. */
 bool point_meets(const PointRow *row, const Condition *conditions, size_t n_conditions);
-/* component, version, hardware or a parameter of a result as text; false where it has none. */
-bool point_put_field(const PointRow *row, const char *key, Buffer *out);
 /* The parameter that a key names, if it does not name another field. */
 const char *point_parameter_key(const char *key);
 

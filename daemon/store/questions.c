@@ -78,7 +78,10 @@ void question_write_sql(unsigned question, char ret[static QUESTION_SQL_MAX]) {
                         "SELECT r.time_ms, r.score, r.version, r.exit_status, r.run, r.document, n.text, c.text, r.batch_index"
                         " FROM result AS r INDEXED BY result_by_batch"
                         " CROSS JOIN term AS n ON n.id = r.name CROSS JOIN term AS c ON c.id = r.component"
-                        " WHERE r.batch = ?1 ORDER BY r.batch_index, r.row",
+                        " WHERE r.batch = ?1" /* whoever else uses its id has no part in it */
+                        " AND r.uid = (SELECT uid FROM result WHERE row ="
+                        " (SELECT min(row) FROM result INDEXED BY result_by_batch WHERE batch = ?1))"
+                        " ORDER BY r.batch_index, r.row",
                 [QUESTION_MODEL] = "SELECT component, results, document FROM model WHERE name = ?1"
                                    " ORDER BY component IS NULL, component, by_admin AND NOT is_declared DESC, is_declared DESC",
                 [QUESTION_PARAMETERS] = "SELECT parameters FROM series INDEXED BY series_by_pair"

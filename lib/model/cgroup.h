@@ -29,8 +29,6 @@ typedef enum CgroupPart {
 } CgroupPart;
 
 const char *cgroup_part_name(CgroupPart part); /* "cpu", "throttling", "cpu_limit", … */
-/* What must be turned on where the part is absent: "the memory controller is not enabled for this cgroup". */
-const char *cgroup_part_reason(CgroupPart part);
 
 #define CGROUP_NO_LIMIT UINT64_MAX
 

@@ -67,6 +67,9 @@ enum {
         MODEL_INVALID = 1,
 };
 
+/* Memory that the properties of a model take in an arena at most, beside its tree. */
+#define MODEL_ARENA_BYTES (MODEL_PROPERTIES_MAX * (sizeof(Property) + sizeof(Property *)) + 64)
+
 /* 0, MODEL_INVALID with the first complaint ("parameters.reps.type"), or -ENOMEM when the arena, which has the properties, is full. */
 int indicator_model_from_value(const Value *document, Arena *arena, IndicatorModel *ret, Complaint *ret_complaint);
 

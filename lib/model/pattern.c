@@ -324,10 +324,6 @@ bool pattern_is_match(const Pattern *pattern, PatternStates states) {
         return states & (1U << pattern->n_components);
 }
 
-bool pattern_leads_on(const Pattern *pattern, PatternStates states) {
-        return states & ((1U << pattern->n_components) - 1);
-}
-
 bool pattern_expects_job(const Pattern *pattern, PatternStates states) {
         return states & (1U << (pattern->n_components - 1));
 }

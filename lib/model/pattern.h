@@ -75,9 +75,8 @@ typedef uint32_t PatternStates;
 PatternStates pattern_begin(const Pattern *pattern);
 /* Of the directory `name` in a directory with `states`; 0: neither it nor anything below it can match. */
 PatternStates pattern_step(const Pattern *pattern, PatternStates states, const char *name);
-/* Whether it is a job; whether something below it may be one; whether something in it may be one. */
+/* Whether it is a job; whether something in it may be one. */
 bool pattern_is_match(const Pattern *pattern, PatternStates states);
-bool pattern_leads_on(const Pattern *pattern, PatternStates states);
 bool pattern_expects_job(const Pattern *pattern, PatternStates states);
 
 typedef struct PatternMatch {

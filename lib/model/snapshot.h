@@ -17,7 +17,6 @@
 #include "model/sample.h"
 
 #define STATUS_LABELS_MAX 10 /* one for each Status of the wire */
-#define LATENESS_BUCKETS 6   /* upper bounds in lateness_bounds_s, then +Inf */
 
 typedef struct SelfStats {
         uint64_t started_realtime_ns;

@@ -16,7 +16,6 @@
 #include "util/utf8.h"
 
 #define TEXT_MAX 65536U
-#define PROPERTIES_BYTES (MODEL_PROPERTIES_MAX * (sizeof(Property) + sizeof(void *)) + 64)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -47,7 +46,7 @@ static bool declare(const char *text, size_t n, Buffer *ret_json) {
         Json json;
         int r;
 
-        assert(arena_init(&arena, yaml_arena_size(n) + PROPERTIES_BYTES) == 0);
+        assert(arena_init(&arena, yaml_arena_size(n) + MODEL_ARENA_BYTES) == 0);
         r = yaml_read(text, n, &arena, &document, &error);
         assert(r == 0 || r == YAML_MALFORMED); /* the arena is always large enough */
         if (r != 0)

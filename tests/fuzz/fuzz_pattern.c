@@ -24,7 +24,7 @@ static size_t walk(const Pattern *pattern, const char *path) {
                 char *name = strndup(p + 1, n);
 
                 assert(name);
-                assert(pattern_leads_on(pattern, states));
+                assert(!pattern_is_match(pattern, states));
                 states = pattern_step(pattern, states, name);
                 free(name);
                 p += n + 1;

@@ -39,7 +39,7 @@ class Booted(unittest.TestCase):
         image = cls.directory / "image"
         image.mkdir(mode=0o755)
         subprocess.run(["make", "-s", "-C", ROOT, "install", f"DESTDIR={image}", f"B={BUILD.relative_to(ROOT)}",
-                        f"SANITIZE={SANITIZE}"], check=True,
+                        f"SANITIZE={SANITIZE}"], check=True, umask=0o077,  # as a careful administrator's: what it installs is for all
                        env={k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "SANITIZE", "CC")})
         drop_in = image / "etc/systemd/system/perfd.service.d/test.conf"
         drop_in.parent.mkdir(parents=True)

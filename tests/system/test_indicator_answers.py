@@ -156,7 +156,7 @@ class IndicatorAnswers(TestCase):
         words, expected = self.random_question()
         objective, direction = self.rng.choice([("rate", "higher"), ("elapsed", "lower")])
         by = self.rng.sample(["component", "version", "dtype", "size"], self.rng.randrange(1, 3))
-        across = self.rng.sample(["parameters", "hardware", "component", "version"], self.rng.randrange(3))
+        across = self.rng.sample(["parameters", "hardware", "component", "version", "dtype", "size"], self.rng.randrange(4))
         held = [key for key in ("component", "version") if key not in by + across]
         if "version" in held and ("component" in by or "component" in across):
             held.remove("version")
@@ -166,7 +166,7 @@ class IndicatorAnswers(TestCase):
         answer = self.ask("rank", **words)
         sets = {}
         for result in expected:
-            others = {} if "parameters" in across else {k: v for k, v in result.parameters.items() if k not in by}
+            others = {} if "parameters" in across else {k: v for k, v in result.parameters.items() if k not in by + across}
             held_key = (json.dumps(sorted((k, float(v) if isinstance(v, (int, float)) and not isinstance(v, bool) else v)
                                           for k, v in others.items())), result.group(held))
             sets.setdefault(held_key, {}).setdefault(result.group(by), []).append(result)

@@ -204,6 +204,7 @@ class IndicatorQuery(TestCase):
         path = "/api/v1/indicators/PiMatmul/rank"
         self.assertIn("direction=higher", self.ask(path, status=400, objective="rate")["error"]["message"])
         answer = self.ask(path, objective="rate", direction="higher")
+        self.assertEqual(answer["confidence"], 0.95)
         self.assertEqual([ranking["parameters"]["matrix_size"] for ranking in answer["rankings"]], [256, 512])
         for ranking in answer["rankings"]:
             self.assertEqual([(a["rank"], a["tied"], a["key"]["version"], a["median"]) for a in ranking["alternatives"][:2]],
@@ -246,6 +247,8 @@ class IndicatorQuery(TestCase):
                      "Left out: tensorflow 3.0 (fewer than 3 runs have this result: 2)", "(see --across): matrix_size"):
             self.assertIn(line, text)
         self.assertIn("There are: rate, elapsed", self.ask(path, status=400)["error"]["message"])
+        self.assertIn("did you mean matrix_size?", self.ask(path, status=400, objective="rate", direction="higher",
+                                                            across="matrix_siz")["error"]["message"])
         few = self.ask(path, objective="rate", direction="higher", by="matrix_size", where="version=2.1", confidence="0.999")
         self.assertEqual([a["difference"] for a in few["rankings"][0]["alternatives"]], ["best", "too few runs"])
 

@@ -215,13 +215,27 @@ class Limits(harness.TestCase):
             for _ in range(64):
                 self.assert_status(client.receive(), "OK")
 
+    @staticmethod
+    def make(client, kind, **fields):
+        request = client.request()
+        for name, value in fields.items():
+            setattr(getattr(request, kind), name, value)
+        return request
+
     def test_jobs_that_end_between_two_samples_are_not_piled_up(self):
         daemon = self.daemon("[sampling]\ninterval = 60s\n")
         with daemon.client() as client:
-            for i in range(8000):
-                self.assert_status(client.begin(f"job-{i}", command="x" * 1000), "OK")
-                self.assert_status(client.end(f"job-{i}", exit_status=0), "OK")
-                if i == 2000:
+            def all_at_once(requests):
+                for request in requests:
+                    client.send(request)
+                for _ in range(50):
+                    self.assert_status(client.receive(), "OK")
+
+            for first in range(0, 8000, 50):
+                ids = [f"job-{i}" for i in range(first, first + 50)]
+                all_at_once(self.make(client, "job_begin", job=job, command="x" * 1000) for job in ids)
+                all_at_once(self.make(client, "job_end", job=job, exit_status=0) for job in ids)
+                if first == 2000:
                     before = daemon.resident_bytes()
             if not harness.IS_SANITIZED:  # which keeps what was freed
                 self.assertLess(daemon.resident_bytes() - before, 4 << 20)

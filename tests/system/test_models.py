@@ -143,6 +143,18 @@ class Judged(WithModels):
         self.assertEqual(metrics['perfd_indicators_total{indicator="PiMatmul",component="tensorflow",outcome="stored"}'], 1)
         self.assertEqual(metrics['perfd_indicators_total{indicator="Unknown",component="tensorflow",outcome="stored"}'], 1)
 
+    def test_counts_of_any_component_are_what_prometheus_reads(self):
+        promtool = harness.find_peer("promtool")
+        self.start()
+        with self.running.client() as client:
+            for component in ('a "quoted" \\ one', "tab\there", "\u202eübel", "x" * 256):
+                self.assert_status(client.submit({**MATMUL, "component": component}), "OK")
+        self.running.wait_tick()
+        text = self.running.get("/metrics").body
+        self.assertEqual(text.count(b"perfd_indicators_total{"), 4 * 3)
+        checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True)
+        self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, b"", b""))
+
     def test_strict_refuses_with_the_key(self):
         self.start(policy="strict")
         with self.running.client() as client:
@@ -324,6 +336,23 @@ class OfUsers(WithModels):
         self.running.reload()
         self.running.wait_tick()
         self.assertEqual(list(self.models()["MemBw", None]["declaration"]["results"]), ["rate"])
+
+    def test_a_batch_is_of_whoever_began_it(self):
+        self.start()
+        batch = os.urandom(16)
+
+        def run(client, index, rate):
+            request = client.request()
+            item = request.submit.indicators.add(id=os.urandom(16), batch=batch, index=index, exit_status=0)
+            to_object({**MATMUL, "@result": {"rate": rate}}, item.document)
+            return client.call(request)
+        with self.running.client() as client:
+            self.assert_status(run(client, 1, 2.0), "OK")
+            self.assert_status(self.as_nobody(lambda other: run(other, 0, 1e9)), "OK")
+            self.assert_status(run(client, 2, 4.0), "OK")
+        answer = self.running.get(f"/api/v1/batches/{batch.hex()}").json
+        self.assertEqual((answer["n"], answer["statistics"]["rate"]["max"]), (2, 4.0))
+        self.assertEqual(len(self.running.get("/api/v1/indicators/PiMatmul/results").json["results"]), 3)
 
     def test_a_user_has_a_limit(self):
         self.start()

@@ -172,6 +172,15 @@ class Inspections(Import):
         self.assertIn(f"Cannot import {empty}: it has no results", done.stderr)
         self.assertRegex(done.stdout, ": 1 stored\n$")
 
+    def test_what_would_be_removed_at_once_is_refused_and_said(self):
+        self.running = self.daemon("[store]\nkeep_results = 30d\n")
+        directory = self.inspection({0: result()})
+        done = self.perfctl("import", "inspection", directory, status=1)
+        self.assertIn(f"{directory}/results/0/result: time_ms: was measured at 2020-08-18T16:33:32.052Z, and [store] keep_results is "
+                      "30 days: it would be removed at once, raise that, or set it to 0", done.stderr)
+        self.assertEqual(self.stored(), [])
+        self.assertEqual(self.perfctl("submit", self.write(directory / "new", PRINTED)).stdout, "1 stored\n")
+
     def test_all_failed_runs_take_the_scripts_name_or_the_one_given(self):
         runs = {0: result("", exit_code=1), 1: result("Traceback", exit_code=1)}
         specification = {"script": "https://example.org/tensorflow/matmul.py"}

@@ -40,7 +40,7 @@ class WithJobs(TestCase):
         pid, master = pty.fork()
         if pid == 0:
             os.environ.pop("NO_COLOR", None)
-            os.environ.update(PERFD_SOCKET=str(self.running.socket), TERM="xterm-256color", LC_ALL="C.UTF-8", **(environment or {}))
+            os.environ.update({"PERFD_SOCKET": str(self.running.socket), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **(environment or {})})
             os.execv(PERFCTL, [str(PERFCTL), *words])
         data, interrupted = b"", False
 
@@ -203,7 +203,10 @@ class Terminal(WithJobs):
         self.assertIn("\x1b[1m", text)
         self.assertIn("·", text)
         for words, environment in ((("--no-color",), {}), ((), {"NO_COLOR": "1"}), ((), {"TERM": "dumb"})):
-            self.assertNotIn("\x1b", self.on_terminal("report", *words, "done", environment=environment)[1])
+            status, text = self.on_terminal("report", *words, "done", environment=environment)
+            self.assertEqual(status, 0)
+            self.assertIn("·", text)
+            self.assertNotIn("\x1b", text)
 
     def test_nothing_of_a_job_controls_the_terminal(self):
         for words in (("report", "evil"), ("job", "show", "evil"), ("job", "list"), ("report", "--json", "evil")):

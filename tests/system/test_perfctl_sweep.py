@@ -1,9 +1,16 @@
 """perfctl sweep: points that are run, recorded, told to end and gone on with."""
 
+import contextlib
+import fcntl
 import json
 import os
+import pty
+import select
 import signal
+import struct
 import subprocess
+import termios
+import time
 
 from harness import PERFCTL, TIMEOUT_S, TestCase, import_peer, wait_for
 
@@ -61,6 +68,7 @@ class Points(SweepTestCase):
         self.sweep(status=1)
         said = self.sweep(status=1)
         self.assertIn("2 of 2 points are already recorded in ", said)
+        self.assertIn("; --retry-failed runs those that failed again", said)
         self.assertEqual((self.directory / "ran").read_text(), "0\n1\n")
         # A value before the others moves their numbers, not what they are.
         self.write(command="echo {a} >> ran; exit {a}", settings={"a": [7, 0, 1]})
@@ -87,6 +95,15 @@ class Points(SweepTestCase):
                 self.assertEqual([self.read(point) for point in self.points()], HOSTILE)
                 self.assertFalse([path for path in self.directory.rglob("pwned")])
                 self.assertTrue(all(len(point) <= 200 and ".." not in point for point in self.points()))
+
+    def test_a_command_may_have_any_number_of_words(self):
+        """The list of them grows at some, and ends with one more that is none."""
+        for n in (1, 62, 63, 64, 65, 127, 128, 1000):
+            words = [f"{i}" for i in range(n)]
+            self.write(command=["echo", *words, "{a}"], settings={"a": "last"}, output=f"out{n}")
+            self.out = self.directory / f"out{n}"
+            self.sweep("--no-perfd")
+            self.assertEqual(self.read("001__a=last"), " ".join([*words, "last\n"]))
 
     def test_extra_and_exclude_and_a_dry_run(self):
         self.write(command=["./bench", "{a}", "{b}"], settings={"a": [1, 2], "b": ["x y", "z"]}, extra=[{"a": 9, "b": "z"}],
@@ -137,6 +154,35 @@ class Several(SweepTestCase):
         self.write(command="case {a} in 1) echo x > fifo;; 2) read x < fifo;; esac", settings={"a": [1, 2]})
         self.sweep("--jobs", "2", "--no-perfd")
         self.assertEqual([self.read(point, "exit_code") for point in self.points()], ["0\n", "0\n"])
+
+    def watch(self, columns, until, *options):
+        """What it shows on a terminal of so many columns, from its begin until those bytes are there, and from then on."""
+        self.write(command="read x < fifo; : {a}", settings={"a": [1]})
+        os.mkfifo(self.directory / "fifo")
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+        self.environment["TERM"] = "xterm"
+        process = subprocess.Popen([PERFCTL, "sweep", *options, "sweep.yaml"], cwd=self.directory, env=self.environment, stderr=slave)
+        os.close(slave)
+        self.addCleanup(process.kill)
+        seen, deadline = b"", time.monotonic() + TIMEOUT_S
+        while until not in seen:
+            self.assertLess(time.monotonic(), deadline, seen)
+            seen += os.read(master, 4096) if select.select([master], [], [], 1)[0] else b""
+        (self.directory / "fifo").write_text("x\n")
+        rest = b""
+        with contextlib.suppress(OSError):  # as its end is read
+            while chunk := os.read(master, 4096):
+                rest += chunk
+        self.assertEqual(process.wait(TIMEOUT_S), 0)
+        return seen, rest
+
+    def test_on_a_terminal_one_line_goes_on_while_a_point_runs(self):
+        seen, rest = self.watch(100, b" so far", "--no-perfd")
+        self.assertTrue(seen.startswith(b"\r\x1b[K0 of 1 points: 0 done, 0 failed, 1 left"), seen)
+        self.assertNotIn(b"\n", seen)
+        self.assertTrue(rest.endswith(f"1 of 1 points: 1 done, 0 failed, 0 left in {self.out}\r\n".encode()), rest)
 
     def test_a_launcher_gets_nodes_in_turn(self):
         self.write(command="echo $NODE in $PERFD_SWEEP_DIRECTORY {directory} {a}", settings={"a": [1, 2, 3, 4]},

@@ -1,6 +1,7 @@
 """Marks inside a job: phases with numbers of their own, on disk when the mark is answered."""
 
 import subprocess
+import time
 import unittest
 
 import harness
@@ -68,6 +69,19 @@ class Phases(harness.TestCase):
             self.assertAlmostEqual(sum(part[key] for part in parts), whole[key], delta=1e-6 * max(1, whole[key]), msg=key)
         peak = "max_t_mem_percent"
         self.assertAlmostEqual(max(part[peak] for part in parts), whole[peak], places=9)
+
+    def test_a_mark_looks_at_once_and_does_not_wait_for_a_sample(self):
+        daemon = self.daemon("[sampling]\ninterval = 60s\n")
+        with daemon.client() as client:
+            client.begin("job")
+            for name in ("busy", "rest"):
+                self.assert_status(self.mark(client, name), "OK")
+                end = time.process_time() + (0.3 if name == "busy" else 0)
+                while time.process_time() < end:
+                    pass
+        busy = {m["key"]: m["value"] for m in self.job(daemon)["phases"][1]["metrics"] if m["scope"] == "node"}
+        # The node's are whole ticks, of each kind.
+        self.assertGreater(busy["cpu_user_seconds"] + busy["cpu_system_seconds"], 0.25)
 
     def test_the_clients_own_seconds_are_kept(self):
         daemon = self.daemon(CONFIG)

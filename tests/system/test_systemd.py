@@ -33,6 +33,22 @@ class Units(Booted):
         self.assertEqual(self.show("ActiveState"), "active")
         self.assertRegex(self.show("StatusText"), r"^\d+ jobs running, \d+ indicators stored since start$")
 
+    def test_what_is_installed_is_for_all_to_read_and_perfd_reads_its_models(self):
+        self.run_inside("setpriv", "--reuid=65534", "--clear-groups", "cat", "/usr/lib/systemd/system/perfd.service",
+                        "/etc/perfd/perfd.conf", "/etc/perfd/indicators.d/pimatmul.yaml", "/usr/share/man/man8/perfd.8")
+        models = self.ask("/api/v1/models").json
+        self.assertEqual([model["name"] for model in models["models"]], ["PiConv1D", "PiConv2D", "PiMatmul", "PiPyBench"])
+        self.assertEqual(models["complaints"], [])
+
+    def test_a_model_that_perfd_may_not_read_is_what_doctor_says(self):
+        path = "/etc/perfd/indicators.d/secret.yaml"
+        self.run_inside("sh", "-c", f"printf 'name: A\\nresults: {{x: float}}\\n' >{path} && chmod 600 {path} && systemctl reload perfd")
+        self.addCleanup(self.run_inside, "sh", "-c", f"rm -f {path} && systemctl reload perfd")
+        wait_for(lambda: self.ask("/api/v1/models").json["complaints"], "the complaint")
+        checks = {check["check"]: check for check in json.loads(self.inside("perfctl", "doctor", "--json").stdout)}
+        self.assertEqual(checks["models"]["state"], "missing")
+        self.assertIn(f"{path}, going on without it: Permission denied", checks["models"]["detail"])
+
     def test_it_runs_as_nobody_in_particular(self):
         uid = self.run_inside("id", "-u", "perfd").strip()
         status = pathlib.Path(f"/proc/{self.enter[2]}/root/proc/{self.pid}/status").read_text()

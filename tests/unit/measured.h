@@ -5,7 +5,6 @@
 #include "storing.h"
 
 #include <math.h>
-#include <sqlite3.h>
 
 #include "model/indicator_model.h"
 #include "store/points.h"
@@ -113,20 +112,4 @@ static inline Sum sum_of(Reader *reader, const char *const *where, const char *c
         }
         assert_int_equal(r, READER_END);
         return sum;
-}
-
-static inline int64_t ask_place(const Place *place, const char *sql) {
-        char path[PATH_MAX];
-        sqlite3_stmt *statement;
-        sqlite3 *db;
-        int64_t v;
-
-        place_path(place, "perfd.db", path);
-        assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-        assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
-        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-        v = sqlite3_column_int64(statement, 0);
-        sqlite3_finalize(statement);
-        sqlite3_close(db);
-        return v;
 }

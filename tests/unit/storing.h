@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,72 @@ static inline void place_remove(Place *place) {
         while (place_find(place, "perfd", path))
                 assert_int_equal(unlink(path), 0);
         assert_int_equal(rmdir(place->directory), 0);
+}
+
+/* For cmocka: a place of each test's own. */
+static inline int place_setup_closed(void **state) {
+        Place *place = calloc(1, sizeof(*place));
+
+        assert_non_null(place);
+        place_make(place);
+        *state = place;
+        return 0;
+}
+
+static inline int place_setup(void **state) {
+        (void)place_setup_closed(state);
+        place_open(*state);
+        return 0;
+}
+
+/* For what is not about syncing. */
+static inline int place_setup_volatile(void **state) {
+        StoreConfig config;
+
+        (void)place_setup_closed(state);
+        config = place_config(*state);
+        config.is_volatile = true;
+        place_open_with(*state, &config);
+        return 0;
+}
+
+static inline int place_teardown(void **state) {
+        place_remove(*state);
+        free(*state);
+        return 0;
+}
+
+/* --- past the store ------------------------------------------------------------------------------ */
+
+static inline sqlite3 *place_open_database(const Place *place, int flags) {
+        char path[PATH_MAX];
+        sqlite3 *db;
+
+        place_path(place, "perfd.db", path);
+        assert_int_equal(sqlite3_open_v2(path, &db, flags, NULL), SQLITE_OK);
+        sqlite3_busy_timeout(db, DEADLINE_MS);
+        return db;
+}
+
+/* The first column of the first row. */
+static inline int64_t ask_place(const Place *place, const char *sql) {
+        sqlite3 *db = place_open_database(place, SQLITE_OPEN_READONLY);
+        sqlite3_stmt *statement;
+        int64_t v;
+
+        assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+        v = sqlite3_column_int64(statement, 0);
+        sqlite3_finalize(statement);
+        sqlite3_close(db);
+        return v;
+}
+
+static inline void change_place(const Place *place, const char *sql) {
+        sqlite3 *db = place_open_database(place, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+
+        assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
 /* --- results ------------------------------------------------------------------------------------- */

@@ -125,29 +125,12 @@ static void a_group_is_one_jobs_own_until_that_is_removed(void **state) {
         jobs_deinit(&jobs);
 }
 
-static void a_job_is_found_by_its_label(void **state) {
-        JobLabel label = { .key = "sluid", .value = "s0000000000001" };
-        JobInfo info = { .id = "a", .n_labels = 1, .labels = &label };
-        Jobs jobs;
-        Job *job;
-
-        (void)state;
-        assert_int_equal(jobs_init(&jobs), 0);
-        add(&jobs, "b", 0);
-        assert_int_equal(jobs_add(&jobs, &info, &job), 0);
-        assert_ptr_equal(jobs_find_label(&jobs, "sluid", "s0000000000001"), job);
-        assert_null(jobs_find_label(&jobs, "sluid", "s0000000000002"));
-        assert_null(jobs_find_label(&jobs, "other", "s0000000000001"));
-        jobs_deinit(&jobs);
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(thousands_of_jobs_are_each_found_and_removed),
                 cmocka_unit_test(an_ended_job_keeps_its_labels_for_exposition),
                 cmocka_unit_test(ended_jobs_are_forgotten_by_age_and_by_number),
                 cmocka_unit_test(a_group_is_one_jobs_own_until_that_is_removed),
-                cmocka_unit_test(a_job_is_found_by_its_label),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ typedef struct Parsed {
 } Parsed;
 
 /* Words are separated by blanks. */
-static void parse(Parsed *p, const char *line, uint64_t accepted, bool stop_early) {
+static void parse(Parsed *p, const char *line, OptionSet accepted, bool stop_early) {
         int n = 1;
 
         *p = (Parsed){ .words = { (char[]){ "perfctl" } } };
@@ -34,7 +34,7 @@ static void parse(Parsed *p, const char *line, uint64_t accepted, bool stop_earl
         p->r = options_parse(&p->options, n, p->words, accepted, stop_early);
 }
 
-static void assert_wrong(const char *line, uint64_t accepted, const char *words) {
+static void assert_wrong(const char *line, OptionSet accepted, const char *words) {
         Parsed p;
 
         parse(&p, line, accepted, false);

@@ -4,27 +4,6 @@
 
 #include "store/questions.h"
 
-static int setup(void **state) {
-        Place *place = calloc(1, sizeof(*place));
-        StoreConfig config;
-
-        assert_non_null(place);
-        place_make(place);
-        config = place_config(place);
-        config.is_volatile = true;
-        place_open_with(place, &config);
-        *state = place;
-        return 0;
-}
-
-static int teardown(void **state) {
-        Place *place = *state;
-
-        place_remove(place);
-        free(place);
-        return 0;
-}
-
 static const char *const questions[][4] = {
         {}, /* all */
         { "matrix_size=512" },
@@ -96,7 +75,7 @@ static void an_index_answers_as_the_documents_do(void **state) {
         assert_int_equal(from_documents[22].n, 0);
         assert_int_equal(sum_of(place->reader, NULL, "pytorch").n, 90);
 
-        assert_int_equal(teardown(state) + setup(state), 0);
+        assert_int_equal(place_teardown(state) + place_setup_volatile(state), 0);
         place = *state;
         put_measured(place->store, 1, 181, &model);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM point"), 180);
@@ -156,7 +135,7 @@ static void results_without_a_model_among_others_are_answered_right(void **state
         put_measured(place->store, 1, 300, NULL);
         ask_all(place->reader, expected);
 
-        assert_int_equal(teardown(state) + setup(state), 0);
+        assert_int_equal(place_teardown(state) + place_setup_volatile(state), 0);
         place = *state;
         put_measured(place->store, 1, 100, &model);
         put_measured(place->store, 100, 200, NULL);
@@ -242,7 +221,7 @@ static void the_newest_come_first_and_the_rest_can_be_left(void **state) {
         filter.name = NULL;
         assert_newest_first(place->reader, &filter, 6);
 
-        assert_int_equal(teardown(state) + setup(state), 0);
+        assert_int_equal(place_teardown(state) + place_setup_volatile(state), 0);
         place = *state;
         put_measured(place->store, 1, 181, &model);
         assert_newest_first(place->reader, &filter, 3 * (size_t)ask_place(place, "SELECT count(*) FROM series"));
@@ -386,17 +365,19 @@ static void a_batch_is_found_in_its_order(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(an_index_answers_as_the_documents_do, setup, teardown),
-                cmocka_unit_test_setup_teardown(results_from_before_their_model_are_indexed_when_it_comes, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_model_that_changes_has_its_results_indexed_anew, setup, teardown),
-                cmocka_unit_test_setup_teardown(results_without_a_model_among_others_are_answered_right, setup, teardown),
-                cmocka_unit_test_setup_teardown(the_same_result_again_leaves_nothing_in_the_index, setup, teardown),
-                cmocka_unit_test_setup_teardown(removed_results_leave_the_index_too, setup, teardown),
-                cmocka_unit_test_setup_teardown(the_newest_come_first_and_the_rest_can_be_left, setup, teardown),
-                cmocka_unit_test_setup_teardown(an_indexed_parameter_is_a_search_in_an_index, setup, teardown),
-                cmocka_unit_test_setup_teardown(registered_models_are_there_at_the_next_start, setup, teardown),
-                cmocka_unit_test_setup_teardown(models_that_are_replaced_leave_nothing_behind, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_batch_is_found_in_its_order, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_index_answers_as_the_documents_do, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(results_from_before_their_model_are_indexed_when_it_comes,
+                                                place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(a_model_that_changes_has_its_results_indexed_anew, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(results_without_a_model_among_others_are_answered_right,
+                                                place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(the_same_result_again_leaves_nothing_in_the_index, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(removed_results_leave_the_index_too, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(the_newest_come_first_and_the_rest_can_be_left, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(an_indexed_parameter_is_a_search_in_an_index, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(registered_models_are_there_at_the_next_start, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(models_that_are_replaced_leave_nothing_behind, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(a_batch_is_found_in_its_order, place_setup_volatile, place_teardown),
         };
 
         return cmocka_run_group_tests_name("points", tests, NULL, NULL);

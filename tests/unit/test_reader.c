@@ -2,30 +2,7 @@
 
 #include "storing.h"
 
-#include <sqlite3.h>
-
 #include "store/questions.h"
-
-static int setup(void **state) {
-        Place *place = calloc(1, sizeof(*place));
-        StoreConfig config;
-
-        assert_non_null(place);
-        place_make(place);
-        config = place_config(place);
-        config.is_volatile = true; /* nothing here is about syncing */
-        place_open_with(place, &config);
-        *state = place;
-        return 0;
-}
-
-static int teardown(void **state) {
-        Place *place = *state;
-
-        place_remove(place);
-        free(place);
-        return 0;
-}
 
 /* Puts n results, many to a submission; number i has the time, name, component and job that the four say. */
 typedef struct Pattern {
@@ -94,7 +71,7 @@ static void pages_cover_ten_thousand_results_each_once(void **state) {
                 Place *place;
 
                 if (i > 0)
-                        assert_int_equal(teardown(state) + setup(state), 0);
+                        assert_int_equal(place_teardown(state) + place_setup_volatile(state), 0);
                 place = *state;
                 put_pattern(place->store, 10000, &patterns[i]);
                 for (size_t k = 0; k < N_ELEMENTS(filters); k++) {
@@ -452,7 +429,7 @@ static void every_combination_of_filters_is_a_statement(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup_volatile, place_teardown)
                 TEST(pages_cover_ten_thousand_results_each_once),
                 TEST(results_that_come_while_paging_shift_nothing),
                 TEST(filters_are_met_all_at_once),

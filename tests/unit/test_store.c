@@ -7,24 +7,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-static int setup(void **state) {
-        Place *place = calloc(1, sizeof(*place));
-
-        assert_non_null(place);
-        place_make(place);
-        place_open(place);
-        *state = place;
-        return 0;
-}
-
-static int teardown(void **state) {
-        Place *place = *state;
-
-        place_remove(place);
-        free(place);
-        return 0;
-}
-
 /* --- results ------------------------------------------------------------------------------------- */
 
 static void what_was_done_is_seen_by_the_next_question(void **state) {
@@ -421,7 +403,7 @@ static void a_volatile_store_survives_its_process(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
                 TEST(what_was_done_is_seen_by_the_next_question),
                 TEST(what_was_not_given_is_null_and_the_time_is_that_of_arrival),
                 TEST(an_id_sent_again_is_a_duplicate_and_changes_nothing),

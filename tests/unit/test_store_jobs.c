@@ -2,24 +2,6 @@
 
 #include "storing.h"
 
-static int setup(void **state) {
-        Place *place = calloc(1, sizeof(*place));
-
-        assert_non_null(place);
-        place_make(place);
-        place_open(place);
-        *state = place;
-        return 0;
-}
-
-static int teardown(void **state) {
-        Place *place = *state;
-
-        place_remove(place);
-        free(place);
-        return 0;
-}
-
 static JobInfo make_job(const char *id, JobLabel *labels, size_t n_labels) {
         JobInfo info = {
                 .name = "train", .command = "python3 train.py", .user = "ada", .uid = 1000, .gid = 100,
@@ -308,7 +290,7 @@ static void a_begin_in_conflict_leaves_the_meter_alone(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
                 TEST(a_job_comes_back_as_it_was_put),
                 TEST(results_go_to_jobs_of_ones_own_also_after_their_end),
                 TEST(a_job_that_was_inherited_is_left_once_it_has_ended),

@@ -7,17 +7,6 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#include <sqlite3.h>
-
-static int setup(void **state) {
-        Place *place = calloc(1, sizeof(*place));
-
-        assert_non_null(place);
-        place_make(place);
-        *state = place;
-        return 0;
-}
-
 static int teardown(void **state) {
         Place *place = *state;
 
@@ -239,7 +228,7 @@ static void a_directory_that_may_not_be_written_is_an_error(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup_closed, teardown)
                 TEST(a_full_disk_at_the_start_is_waited_for),
                 TEST(a_disk_without_inodes_at_the_start_is_waited_for),
                 TEST(a_read_only_file_system_at_the_start_is_waited_for),

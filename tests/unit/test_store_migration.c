@@ -2,8 +2,6 @@
 
 #include "storing.h"
 
-#include <sqlite3.h>
-
 #include "model/meter.h"
 #include "model/timeline.h"
 #include "model/window.h"
@@ -11,41 +9,14 @@
 #define BOOT "dc6828ca-b47d-4dc6-aa54-dfa11e34eb34" /* of job-on's last checkpoint */
 
 static int setup(void **state) {
-        Place *place = calloc(1, sizeof(*place));
         char path[PATH_MAX], command[PATH_MAX + 64];
 
-        assert_non_null(place);
-        place_make(place);
-        place_path(place, "perfd.db", path);
+        (void)place_setup_closed(state);
+        place_path(*state, "perfd.db", path);
         (void)snprintf(command, sizeof(command), "gzip -dc tests/data/store/perfd-1.db.gz > %s", path);
         assert_int_equal(system(command), 0);
-        place_open(place);
-        *state = place;
+        place_open(*state);
         return 0;
-}
-
-static int teardown(void **state) {
-        Place *place = *state;
-
-        place_remove(place);
-        free(place);
-        return 0;
-}
-
-static int64_t ask(const Place *place, const char *sql) {
-        char path[PATH_MAX];
-        sqlite3_stmt *statement;
-        sqlite3 *db;
-        int64_t v;
-
-        place_path(place, "perfd.db", path);
-        assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-        assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
-        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-        v = sqlite3_column_int64(statement, 0);
-        sqlite3_finalize(statement);
-        sqlite3_close(db);
-        return v;
 }
 
 static void assert_nothing_new(const JobView *view) {
@@ -62,12 +33,12 @@ static void assert_nothing_new(const JobView *view) {
 static void it_is_brought_up_to_date_once(void **state) {
         Place *place = *state;
 
-        assert_int_equal(ask(place, "PRAGMA user_version"), 3);
-        assert_int_equal(ask(place, "SELECT count(*) FROM pragma_quick_check WHERE quick_check <> 'ok'"), 0);
+        assert_int_equal(ask_place(place, "PRAGMA user_version"), 3);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pragma_quick_check WHERE quick_check <> 'ok'"), 0);
         place_close(place);
         place_open(place);
-        assert_int_equal(ask(place, "PRAGMA user_version"), 3);
-        assert_int_equal(ask(place, "SELECT count(*) FROM job"), 3);
+        assert_int_equal(ask_place(place, "PRAGMA user_version"), 3);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM job"), 3);
 }
 
 static void a_finished_job_reads_as_it_was(void **state) {
@@ -196,26 +167,21 @@ static void a_job_takes_all_that_is_its_with_it(void **state) {
         Place *place = *state;
         PhaseView phase = { .name = "load" };
         StorePhase put = { .job = "job-on", .phase = &phase, .progress = "p", .boot_id = BOOT, .meter = "m" };
-        char path[PATH_MAX];
-        sqlite3 *db;
 
         assert_int_equal(store_put_phase(place->store, &put, (StoreCookie){ 1, 0 }), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         place_close(place);
-        assert_int_equal(ask(place, "SELECT count(*) FROM timeline"), 3);
-        assert_int_equal(ask(place, "SELECT count(*) FROM phase"), 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline"), 3);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM phase"), 1);
 
-        place_path(place, "perfd.db", path);
-        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-        assert_int_equal(sqlite3_exec(db, "DELETE FROM job", NULL, NULL, NULL), SQLITE_OK);
-        sqlite3_close(db);
-        assert_int_equal(ask(place, "SELECT count(*) FROM timeline"), 0);
-        assert_int_equal(ask(place, "SELECT count(*) FROM phase"), 0);
+        change_place(place, "DELETE FROM job");
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline"), 0);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM phase"), 0);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, place_teardown)
                 TEST(it_is_brought_up_to_date_once),
                 TEST(a_finished_job_reads_as_it_was),
                 TEST(the_others_are_listed_with_their_states),

@@ -2,26 +2,6 @@
 
 #include "storing.h"
 
-#include <sqlite3.h>
-
-static int setup(void **state) {
-        Place *place = calloc(1, sizeof(*place));
-
-        assert_non_null(place);
-        place_make(place);
-        place_open(place);
-        *state = place;
-        return 0;
-}
-
-static int teardown(void **state) {
-        Place *place = *state;
-
-        place_remove(place);
-        free(place);
-        return 0;
-}
-
 static JobInfo make_job(const char *id) {
         JobInfo info = { .name = "train", .uid = 1000, .rank = -1, .node = -1 };
 
@@ -310,17 +290,6 @@ static void a_question_for_phases_has_its_time(void **state) {
         assert_int_equal(r == 0 ? reader_next_phase(hasty, &phase) : r, READER_TIMEOUT);
 }
 
-static void damage(const Place *place, const char *sql) {
-        char path[PATH_MAX];
-        sqlite3 *db;
-
-        place_path(place, "perfd.db", path);
-        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-        sqlite3_busy_timeout(db, DEADLINE_MS);
-        assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-        sqlite3_close(db);
-}
-
 static void numbers_that_make_no_sense_are_absent(void **state) {
         static const char *const damages[] = {
                 "usage = '', metrics = ''",
@@ -341,14 +310,14 @@ static void numbers_that_make_no_sense_are_absent(void **state) {
         assert_int_equal(begin(place->store, &info), STORE_DONE);
         assert_int_equal(put_phase(place->store, "job-1", &phase, "p"), STORE_DONE);
         assert_int_equal(end(place->store, "job-1", &phase.usage, NULL), STORE_DONE);
-        damage(place, "CREATE TABLE good_job AS SELECT * FROM job; CREATE TABLE good_phase AS SELECT * FROM phase");
+        change_place(place, "CREATE TABLE good_job AS SELECT * FROM job; CREATE TABLE good_phase AS SELECT * FROM phase");
         for (size_t i = 0; i < N_ELEMENTS(damages); i++) {
                 char sql[1024];
                 PhaseView back;
                 JobRow row;
 
                 (void)snprintf(sql, sizeof(sql), "UPDATE job SET %s; UPDATE phase SET %s", damages[i], damages[i]);
-                damage(place, sql);
+                change_place(place, sql);
                 assert_int_equal(reader_jobs(place->reader, &(JobFilter){}), 0);
                 assert_int_equal(reader_next_job(place->reader, &row), 0);
                 assert_false(row.has_metrics);
@@ -360,7 +329,7 @@ static void numbers_that_make_no_sense_are_absent(void **state) {
                         assert_false(quality_is_present(row.view.usage.quality[k]) || quality_is_present(back.usage.quality[k]));
                 for (size_t k = 0; k < N_METRICS; k++)
                         assert_false(quality_is_present(back.metrics.quality[k]));
-                damage(place, "DELETE FROM job; INSERT INTO job SELECT * FROM good_job; INSERT INTO phase SELECT * FROM good_phase");
+                change_place(place, "DELETE FROM job; INSERT INTO job SELECT * FROM good_job; INSERT INTO phase SELECT * FROM good_phase");
         }
         assert_int_equal(reader_phases(place->reader, "job-1"), 0);
         assert_phase(place->reader, &phase);
@@ -383,7 +352,7 @@ static void layouts_that_make_no_sense_are_absent(void **state) {
                 JobRow row;
 
                 (void)snprintf(sql, sizeof(sql), "UPDATE layout SET keys = id || ' ' || %s", damages[i]);
-                damage(place, sql);
+                change_place(place, sql);
                 assert_int_equal(reader_new(&reader, store_path(place->store), store_gate(place->store), 10 * NS_PER_S), 0);
                 assert_int_equal(reader_job(reader, "job-1", &row), 0);
                 assert_false(row.has_metrics);
@@ -399,7 +368,7 @@ static void places_that_make_no_sense_are_not_known(void **state) {
         JobRow row;
 
         assert_int_equal(begin(place->store, &info), STORE_DONE);
-        damage(place, "UPDATE job SET node = -7, n_nodes = -1, n_ranks = 4294967296, enclosure = 'of a later version', cgroup = '',"
+        change_place(place, "UPDATE job SET node = -7, n_nodes = -1, n_ranks = 4294967296, enclosure = 'of a later version', cgroup = '',"
                       " n_phases = 9223372036854775807");
         assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
         assert_int_equal(row.view.info.node, -1);
@@ -412,7 +381,7 @@ static void places_that_make_no_sense_are_not_known(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
                 TEST(where_a_job_runs_comes_back_as_it_was_put),
                 TEST(a_job_without_a_cgroup_has_none),
                 TEST(what_a_job_used_is_lost_when_nobody_could_tell),

@@ -8,26 +8,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <sqlite3.h>
-
 #define MIB (UINT64_C(1) << 20)
-
-static int setup(void **state) {
-        Place *place = calloc(1, sizeof(*place));
-
-        assert_non_null(place);
-        place_make(place);
-        *state = place;
-        return 0;
-}
-
-static int teardown(void **state) {
-        Place *place = *state;
-
-        place_remove(place);
-        free(place);
-        return 0;
-}
 
 /* --- opening ------------------------------------------------------------------------------------- */
 
@@ -51,16 +32,6 @@ static void write_at(const Place *place, off_t offset, const void *bytes, size_t
         fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         assert_true(fd >= 0);
         assert_int_equal(pwrite(fd, bytes, n, offset), n);
-}
-
-static void run_sql(const Place *place, const char *sql) {
-        char path[PATH_MAX];
-        sqlite3 *db;
-
-        place_path(place, "perfd.db", path);
-        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-        assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-        assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
 static char *file_bytes(const Place *place, size_t *ret_n) {
@@ -116,7 +87,7 @@ static void a_file_of_a_later_perfd_is_refused_and_not_touched(void **state) {
         place_open(place);
         assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
         place_close(place);
-        run_sql(place, "PRAGMA user_version = 99");
+        change_place(place, "PRAGMA user_version = 99");
 
         before = file_bytes(place, &n_before);
         note = open_with_note(place, STORE_TOO_NEW);
@@ -164,7 +135,7 @@ static void a_file_that_is_no_database_is_put_aside(void **state) {
 static void a_database_of_something_else_is_put_aside(void **state) {
         Place *place = *state;
 
-        run_sql(place, "CREATE TABLE result (x)");
+        change_place(place, "CREATE TABLE result (x)");
         assert_put_aside(place);
 }
 
@@ -202,22 +173,6 @@ static void an_empty_file_is_a_new_store(void **state) {
         assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
 }
 
-static int64_t ask_sql(const Place *place, const char *sql) {
-        sqlite3_stmt *statement;
-        char path[PATH_MAX];
-        sqlite3 *db;
-        int64_t v;
-
-        place_path(place, "perfd.db", path);
-        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-        assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
-        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-        v = sqlite3_column_int64(statement, 0);
-        sqlite3_finalize(statement);
-        sqlite3_close(db);
-        return v;
-}
-
 static void damage_found_while_writing_stops_writing_and_is_put_aside_at_the_next_start(void **state) {
         Place *place = *state;
         uint8_t junk[4096];
@@ -229,7 +184,7 @@ static void damage_found_while_writing_stops_writing_and_is_put_aside_at_the_nex
         place_open(place);
         place_close(place);
         memset(junk, 0x5a, sizeof(junk));
-        page = ask_sql(place, "SELECT rootpage FROM sqlite_schema WHERE name = 'job_by_user'");
+        page = ask_place(place, "SELECT rootpage FROM sqlite_schema WHERE name = 'job_by_user'");
         write_at(place, (page - 1) * 4096, junk, sizeof(junk));
 
         place_open(place);
@@ -435,7 +390,7 @@ static void rows_expire_by_kind(void **state) {
 
         /* A timeline went with its job. */
         place_close(place);
-        assert_int_equal(ask_sql(place, "SELECT count(*) FROM timeline"), 3);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline"), 3);
 }
 
 static void the_log_does_not_grow_while_rows_come(void **state) {
@@ -514,7 +469,7 @@ static void a_full_disk_fails_puts_keeps_what_is_stored_and_heals(void **state) 
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup_closed, place_teardown)
                 TEST(a_second_perfd_is_kept_out_until_the_first_is_gone),
                 TEST(a_directory_that_is_not_there_is_an_error),
                 TEST(a_file_of_a_later_perfd_is_refused_and_not_touched),

@@ -1,0 +1,104 @@
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analysis/choice.h"
+#include "util/scoped.h"
+
+static int parse(const char *text, Choice *ret) {
+        return choice_parse(text, strlen(text), ret);
+}
+
+static const Statistics known = {
+        .n = 4, .mean = 1, .median = 2, .sd = 3, .standard_error = 4, .min = 5, .max = 6, .q1 = 7, .q3 = 8, .iqr = 9, .cov = 10, .covm = 11,
+        .skew = 12,
+};
+static const double sorted[] = { 10, 20, 30, 40, 50 };
+
+static double value_of(const char *text) {
+        Choice choice;
+
+        assert_int_equal(parse(text, &choice), 0);
+        assert_string_equal(choice.text, text);
+        assert_string_equal(choice.key, strchr(text, ':') + 1);
+        return choice_value(&choice, &known, sorted, N_ELEMENTS(sorted));
+}
+
+static void each_name_is_its_number(void **state) {
+        static const char *const texts[] = { "mean:r",   "median:r", "sd:r",  "standard_error:r", "min:r",  "max:r",
+                                             "q1:r",     "q3:r",     "iqr:r", "cov:r",            "covm:r", "skew:r" };
+
+        (void)state;
+        assert_true(value_of("n:r") == 4);
+        for (size_t i = 0; i < N_ELEMENTS(texts); i++)
+                assert_true(value_of(texts[i]) == (double)(i + 1));
+}
+
+static void percentiles_go_from_the_least_to_the_greatest(void **state) {
+        (void)state;
+        assert_true(value_of("p0:r") == 10);
+        assert_true(value_of("p50:r") == 30);
+        assert_true(value_of("p62.5:r") == 35);
+        assert_true(value_of("p100:a:b") == 50);
+        assert_true(value_of("p5.000000000000:r") == 12); /* as long as they get */
+}
+
+static void what_is_no_number_of_a_sample_is_malformed(void **state) {
+        static const char *const wrong[] = {
+                "", ":", "median", "median:", ":r", "medians:r", "media:r", "MEDIAN:r", "p:r", "p100.1:r", "p-1:r", "p1e1:r", "p0x1:r",
+                "pp:r", "p nan:r", "p.:r", "q50:r", "p5.0000000000000:r", "p50.00000000000000000000000000000000000:r",
+        };
+        Choice choice;
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(wrong); i++)
+                if (parse(wrong[i], &choice) != CHOICE_MALFORMED)
+                        fail_msg("'%s' is a choice", wrong[i]);
+        assert_int_equal(choice_parse("mean:a\0b", 8, &choice), CHOICE_MALFORMED);
+}
+
+static void a_key_has_a_limit(void **state) {
+        char text[CHOICE_KEY_MAX + 64] = "mean:";
+        Choice choice;
+
+        (void)state;
+        memset(text + 5, 'k', CHOICE_KEY_MAX - 1);
+        assert_int_equal(parse(text, &choice), 0);
+        assert_int_equal(strlen(choice.key), CHOICE_KEY_MAX - 1);
+        text[5 + CHOICE_KEY_MAX - 1] = 'k';
+        assert_int_equal(parse(text, &choice), CHOICE_MALFORMED);
+}
+
+static void ratios_and_counts_have_no_unit(void **state) {
+        static const char *const with[] = { "mean:r", "median:r", "sd:r", "standard_error:r", "min:r", "max:r", "q1:r", "q3:r", "iqr:r",
+                                            "p9:r" };
+        static const char *const without[] = { "n:r", "cov:r", "covm:r", "skew:r" };
+        Choice choice;
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(with); i++) {
+                assert_int_equal(parse(with[i], &choice), 0);
+                assert_true(choice_has_unit(&choice));
+        }
+        for (size_t i = 0; i < N_ELEMENTS(without); i++) {
+                assert_int_equal(parse(without[i], &choice), 0);
+                assert_false(choice_has_unit(&choice));
+        }
+}
+
+int main(void) {
+        static const struct CMUnitTest tests[] = {
+                cmocka_unit_test(each_name_is_its_number),
+                cmocka_unit_test(percentiles_go_from_the_least_to_the_greatest),
+                cmocka_unit_test(what_is_no_number_of_a_sample_is_malformed),
+                cmocka_unit_test(a_key_has_a_limit),
+                cmocka_unit_test(ratios_and_counts_have_no_unit),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
