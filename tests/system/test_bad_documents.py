@@ -104,10 +104,12 @@ class Words(harness.TestCase):
 
     def test_hostile_keys_and_numbers_at_the_edge_are_data(self):
         daemon = self.daemon()
-        result = {"'; DROP TABLE result; --": 1, "../../etc/passwd": 2, "__proto__": {"constructor": 1}, "a": 1, "A": 2,
+        parameters = {"'; DROP TABLE result; --": 1, "n\x1b[2J": "\u202e"}
+        result = {"'; DROP TABLE point; --": 1, "../../etc/passwd": 2, "__proto__": {"constructor": 1}, "a": 1, "A": 2,
                   "x\x1b[2J": "\x1b[31m",
                   "\u202e": 5e-324, "zero": -0.0, "big": 1.7976931348623157e308, "max": 2**63 - 1, "min": -2**63, "\U0001f600": "\x7f\x85"}
-        text = json.dumps({**GOOD, "version": "1\x1b[2J\n\u202e", "component": "c\x1b[2J", "@result": result}).replace(", ", ",\r\n")
+        text = json.dumps({**GOOD, "version": "1\x1b[2J\n\u202e", "component": "c\x1b[2J", "@parameters": parameters,
+                           "@result": result}).replace(", ", ",\r\n")
         self.assertEqual(daemon.perfctl("submit", "-", stdin=text).returncode, 0)
         row = daemon.get("/api/v1/results").json["results"][0]
         self.assertEqual(row["document"]["@result"], result)
@@ -270,6 +272,24 @@ class Wire(harness.TestCase):
         run = daemon.get("/api/v1/indicators/PiMatmul/results").json["results"][0]["run"]
         self.assertEqual((len(run["stderr"]), run["stderr"][-7:].strip(), run["stderr_cut"]), (256, "he end", True))
         self.assertEqual((run["environment"]["LONG"], run["environment"]["LONG_cut"]), ("y" * 256, True))
+
+    def test_what_a_runner_wrote_down_makes_no_request_too_large(self):
+        daemon = self.daemon("[limits]\nframe_size = 8K\nstring_size = 4K\n")
+        script = self.temporary_directory() / "script.py"
+        script.write_text("import json, sys\nprint('x' * 100000 + 'the end', file=sys.stderr)\n"
+                          f"print(json.dumps({GOOD!r}))\nsys.exit(len(sys.argv) - 1)\n")
+        for words, status in ((("--repeat", "2"), 0), ((), 3)):
+            done = daemon.perfctl("run", *words, "--", "python3", script, *"abc"[:status])
+            self.assertEqual(done.returncode, status, done.stderr[-500:])
+        runs = [row["run"] for row in daemon.get("/api/v1/indicators/PiMatmul/results").json["results"]]
+        self.assertEqual(len(runs), 3)
+        for run in runs:
+            self.assertTrue(run["stderr_cut"] and run["stderr"].endswith("xthe end\n"))
+            self.assertLess(len(run["stderr"]), 8192)
+        huge = {**GOOD, "log": ["x" * 3000] * 10}
+        done = daemon.perfctl("submit", "-", stdin=json.dumps(huge))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("make it smaller, or raise [limits] frame_size", done.stderr)
 
     def test_a_failed_run_is_kept_with_what_it_left(self):
         daemon = self.daemon()

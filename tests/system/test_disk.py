@@ -149,6 +149,29 @@ class Disk(harness.TestCase):
         for before, after in zip(found, found[1:]):
             self.assertEqual(before["end_ms"], after["begin_ms"])
 
+    def test_a_first_mark_that_could_not_be_stored_leaves_no_phases(self):
+        directory, filler = self.small_disk()
+        filler.unlink()
+        daemon = self.daemon_on(directory)
+        with daemon.client() as client:
+            for n in range(2000):  # the database has room for some still
+                self.assert_status(client.begin(f"job-{n}"), "OK")
+                if n == 0:
+                    with self.assertRaises(OSError), open(filler, "wb", buffering=0) as f:
+                        while True:
+                            f.write(bytes(4096))
+                if (reply := client.mark("load", job=f"job-{n}")).status != harness.wire.OK:
+                    break
+            self.assert_status(reply, "UNAVAILABLE")
+            self.assertEqual(daemon.wait_tick()["perfd_store_writable"], 0)
+            self.assertEqual(daemon.get(f"/api/v1/jobs/job-{n}").json["phases"], [])
+            filler.unlink()
+            reply = wait_for(lambda: (r := client.mark("load", job=f"job-{n}")).status != harness.wire.UNAVAILABLE and r, "the store")
+            self.assert_status(reply, "OK")
+            self.assertEqual(reply.mark.previous, "")
+            self.assert_status(client.end(f"job-{n}", 0), "OK")
+        self.assertEqual([p["name"] for p in daemon.get(f"/api/v1/jobs/job-{n}").json["phases"]], ["", "load"])
+
     def test_a_job_that_is_found_on_a_full_disk_is_stored_when_there_is_space(self):
         top = Group()
         self.addCleanup(top.remove)

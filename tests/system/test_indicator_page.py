@@ -73,17 +73,18 @@ class IndicatorPage(harness.TestCase):
     def test_alternatives_are_ranked_as_the_api_ranks_them(self):
         for version, rate in (("2.1", 200), ("2.2", 300), ("2.3", 301)):
             self.submit(*(matmul(version, rate + i) for i in (-3, 0, 2, 5)))
-        self.submit(matmul("3.0", 999), matmul("2.1", 100, size=1024))
+        self.submit(matmul("3.0", 999), matmul("2.1", 100, size=256))
         page = self.page("/indicators/PiMatmul?objective=rate")
         self.assertIn("By rate in GFLOP/s: higher is better", text_of(page))
-        shown = {row[0]: row[1:4] for row in self.rows(page) if len(row) == 8 and "512" not in row[0]}
+        shown = {row[0]: row[1:5] for row in self.rows(page) if len(row) == 9 and "512" not in row[0]}
         answer = self.running.get("/api/v1/indicators/PiMatmul/rank?objective=rate&where=matrix_size=512").json["rankings"][0]
         self.assertEqual(len(answer["alternatives"]), 3)
         for alternative in answer["alternatives"]:
             name = f"tensorflow {alternative['key']['version']}"
-            self.assertEqual(shown[name], [("=" if alternative["tied"] else "") + str(alternative["rank"]), f"{alternative['median']:.5g}",
+            self.assertEqual(shown[name], [("=" if alternative["tied"] else "") + str(alternative["rank"]),
+                                           f"{alternative['ratio']:.3f} {alternative['difference']}", f"{alternative['median']:.5g}",
                                            f"{alternative['low']:.5g} to {alternative['high']:.5g}"])
-        self.assertEqual(shown["tensorflow 3.0"], ["–", "999", "–"])
+        self.assertEqual(shown["tensorflow 3.0"], ["–", "–", "999", "–"])
         self.assertIn("= shares a rank", text_of(page))
         self.assertIn("fewer than 3 runs have this result", text_of(page))
 
@@ -91,7 +92,7 @@ class IndicatorPage(harness.TestCase):
         self.submit(*(matmul("2.1", 10 + i, size=size) for i in range(3) for size in (512, 1024)))
         page = self.page("/indicators/PiMatmul")
         headings = [text_of(h) for h in re.findall(r"(?s)<h3[^>]*>(.*?)</h3>", page)]
-        self.assertEqual([re.search(r"matrix_size (\d+)", h)[1] for h in headings], ["1024", "512"])
+        self.assertEqual([re.search(r"matrix_size (\d+)", h)[1] for h in headings], ["512", "1024"])
         self.assertEqual(len(re.findall("<h3 ", self.page("/indicators/PiMatmul?where=matrix_size%3D512"))), 1)
 
     def test_failed_runs_are_counted_and_say_why(self):
@@ -99,7 +100,7 @@ class IndicatorPage(harness.TestCase):
         self.submit_failure(f"loading\n{HOSTILE} Segmentation fault\n\n")
         page = self.page("/indicators/PiMatmul")
         self.assertIn(f"failed, exit 139 : {HOSTILE} Segmentation fault", text_of(page))
-        self.assertIn(["tensorflow", "–", "–", "–", "–", "0", "1", "–"], self.rows(page))
+        self.assertIn(["tensorflow", "–", "–", "–", "–", "–", "0", "1", "–"], self.rows(page))
 
     def test_without_a_model_one_is_asked_which_direction_is_better(self):
         document = {"name": "Own", "component": "c", "@parameters": {}, "@result": {"speed & more": 3.5, "note": "fast"}}
@@ -110,7 +111,8 @@ class IndicatorPage(harness.TestCase):
         self.assertEqual(links, ["?objective=speed%20%26%20more&direction=higher", "?objective=speed%20%26%20more&direction=lower"])
         chosen = self.page("/indicators/Own" + links[0])
         self.assertIn("higher is better", text_of(chosen))
-        self.assertIn("1", [row[1] for row in self.rows(chosen) if row[0] == "c" and len(row) > 5])
+        self.assertIn("to 3.5", text_of(chosen))  # the interval; alone it has no rank
+        self.assertIn("–", [row[1] for row in self.rows(chosen) if row[0] == "c" and len(row) > 5])
         self.assertIn("must be higher or lower", self.page("/indicators/Own?direction=up", status=400))
 
     def test_hostile_names_are_text(self):
