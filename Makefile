@@ -56,9 +56,9 @@ PROTO_H := $(B)/proto/perfd.pb-c.h
 
 CORE_SRC   := $(wildcard lib/*/*.c proto/*.c)
 DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c))
-CLIENT_SRC := $(filter-out client/main.c,$(wildcard client/*.c))
+CLIENT_SRC := $(wildcard client/*/*.c)
 # What goes into libperfd: the library itself and what it needs, which needs nothing else of the client.
-LIB_SRC    := $(filter client/libperfd.c client/codec.c client/id.c client/json.c client/user.c client/wire.c,$(CLIENT_SRC))
+LIB_SRC    := $(filter client/wire/libperfd.c client/wire/codec.c client/wire/id.c client/wire/json.c client/wire/user.c client/wire/wire.c,$(CLIENT_SRC))
 
 CORE_OBJ   := $(CORE_SRC:%.c=$(B)/%.o) $(PROTO_C:.c=.o)
 DAEMON_OBJ := $(DAEMON_SRC:%.c=$(B)/%.o)
@@ -91,7 +91,7 @@ $(B)/libperfd.a: $(LIB_OBJ) $(filter-out $(B)/lib/text/%,$(CORE_OBJ))
 	$(AR) rcs $@ $(B)/libperfd.o
 
 # Made anew each time: it has PREFIX in it, which may be another for `make install`.
-$(B)/perfd.pc: client/perfd.pc.in VERSION always
+$(B)/perfd.pc: client/wire/perfd.pc.in VERSION always
 	@mkdir -p $(@D)
 	@sed -e 's|@PREFIX@|$(PREFIX)|g; s|@LIB_DIR@|$(LIB_DIR)|g; s|@INCLUDE_DIR@|$(INCLUDE_DIR)|g; s|@VERSION@|$(VERSION)|g' $< > $@
 
@@ -178,7 +178,7 @@ install: all
 	ln -sf libperfd.so.0 $(DESTDIR)$(LIB_DIR)/libperfd.so
 	install -D -m 644 $(B)/libperfd.a $(DESTDIR)$(LIB_DIR)/libperfd.a
 	install -D -m 644 $(B)/perfd.pc $(DESTDIR)$(LIB_DIR)/pkgconfig/perfd.pc
-	install -D -m 644 client/perfd.h $(DESTDIR)$(INCLUDE_DIR)/perfd.h
+	install -D -m 644 client/wire/perfd.h $(DESTDIR)$(INCLUDE_DIR)/perfd.h
 	install -D -m 644 proto/perfd.proto $(DESTDIR)$(PREFIX)/share/perfd/perfd.proto
 	install -d -m 755 $(DESTDIR)$(PREFIX)/share/perfd/slurm
 	for script in prolog epilog task_prolog; do to=$(DESTDIR)$(PREFIX)/share/perfd/slurm/$$script; \

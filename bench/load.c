@@ -22,7 +22,7 @@
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
-#include "client/codec.h"
+#include "client/wire/codec.h"
 #include "proto/frame.h"
 #include "util/clock.h"
 #include "util/parse.h"

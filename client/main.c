@@ -1,4 +1,4 @@
-#include "client/perfctl.h"
+#include "client/commands/perfctl.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/amun.h"
-#include "client/codec.h"
-#include "client/json.h"
+#include "client/import/amun.h"
+#include "client/wire/codec.h"
+#include "client/wire/json.h"
 #include "ingest/codec.h"
 #include "util/scoped.h"
 #include "util/utf8.h"

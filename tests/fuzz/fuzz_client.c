@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/capture.h"
-#include "client/codec.h"
-#include "client/latencies.h"
-#include "client/metric_list.h"
-#include "client/perf_report.h"
-#include "client/report.h"
-#include "client/spool.h"
+#include "client/run/capture.h"
+#include "client/wire/codec.h"
+#include "client/commands/latencies.h"
+#include "client/questions/metric_list.h"
+#include "client/report/perf_report.h"
+#include "client/report/report.h"
+#include "client/wire/spool.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

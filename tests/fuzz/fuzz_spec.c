@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/spec.h"
+#include "client/run/spec.h"
 #include "text/yaml.h"
 #include "util/scoped.h"
 #include "util/utf8.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/sweep_layout.h"
+#include "client/sweep/sweep_layout.h"
 #include "text/yaml.h"
 #include "util/scoped.h"
 #include "util/utf8.h"

@@ -42,7 +42,7 @@ class Program(TestCase):
         for name in ("include", "lib"):
             (self.directory / name).mkdir()
         shutil.copy(ROOT / "client" / "perfd.h", self.directory / "include")
-        pc = (ROOT / "client" / "perfd.pc.in").read_text()
+        pc = (ROOT / "client" / "wire" / "perfd.pc.in").read_text()
         for key, value in {"PREFIX": self.directory, "LIB_DIR": self.directory / "lib", "INCLUDE_DIR": self.directory / "include",
                            "VERSION": (ROOT / "VERSION").read_text().strip()}.items():
             pc = pc.replace(f"@{key}@", str(value))

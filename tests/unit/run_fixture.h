@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "client/json.h"
-#include "client/question.h"
-#include "client/report_run.h"
+#include "client/wire/json.h"
+#include "client/questions/question.h"
+#include "client/report/report_run.h"
 
 typedef struct Fixture {
         Run run;

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "client/sweep_plan.h"
-#include "client/sweep_text.h"
+#include "client/sweep/sweep_plan.h"
+#include "client/sweep/sweep_text.h"
 #include "text/yaml.h"
 
 typedef struct Planned {

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#include "client/amun.h"
-#include "client/inspection.h"
-#include "client/json.h"
+#include "client/import/amun.h"
+#include "client/import/inspection.h"
+#include "client/wire/json.h"
 #include "util/buffer.h"
 
 #define PRINTED "{\"@parameters\":{},\"@result\":{\"rate\":2.5},\"name\":\"PiMatmul\",\"component\":\"tf\"}"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "client/capture.h"
+#include "client/run/capture.h"
 
 typedef struct Found {
         Capture capture;

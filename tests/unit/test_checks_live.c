@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "client/checks_live.h"
-#include "client/json.h"
+#include "client/commands/checks_live.h"
+#include "client/wire/json.h"
 
 #define STORE(writable, size)                                                                   \
         "\"store\":{\"writable\":" writable ",\"error\":\"disk\\u001b full\",\"volatile\":false,"  \

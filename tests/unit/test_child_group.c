@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/child_group.h"
+#include "client/run/child_group.h"
 #include "tree.h"
 
 static void a_directory_that_is_no_group_stays_as_it_is(void **state) {

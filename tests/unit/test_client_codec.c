@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 /* What the client encodes is read by the daemon, and the reverse: neither knows how the other does it. */
-#include "client/codec.h"
-#include "client/json.h"
+#include "client/wire/codec.h"
+#include "client/wire/json.h"
 #include "ingest/codec.h"
 
 #define FRAME_MAX_BYTES 1048576U

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/descendants.h"
+#include "client/run/descendants.h"
 #include "tree.h"
 
 static int setup(void **state) {

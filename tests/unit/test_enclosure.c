@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/enclosure.h"
+#include "client/run/enclosure.h"
 
 /* A machine with systemd and version 2, in the group at `path`, which is root's. */
 static Surroundings machine(const char *path, uint32_t uid) {

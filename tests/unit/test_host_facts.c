@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-#include "client/host_facts.h"
+#include "client/run/host_facts.h"
 #include "tests/unit/tree.h"
 #include "util/buffer.h"
 

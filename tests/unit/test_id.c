@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "client/id.h"
+#include "client/wire/id.h"
 #include "model/indicator.h"
 
 static void a_result_id_is_a_version_7_uuid(void **state) {

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "client/job.h"
+#include "client/run/job.h"
 #include "util/utf8.h"
 
 #define assert_command(expected, ...)                                           \

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "client/json.h"
+#include "client/wire/json.h"
 
 typedef struct Fixture {
         Arena arena;

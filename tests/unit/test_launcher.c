@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/launcher.h"
+#include "client/run/launcher.h"
 #include "util/scoped.h"
 
 static void unset_all(void) {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/limits.h"
+#include "client/run/limits.h"
 #include "util/file.h"
 
 static void limits_are_quantities(void **state) {

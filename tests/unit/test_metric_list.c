@@ -17,8 +17,8 @@
 #undef json_string
 #undef json_null
 
-#include "client/json.h"
-#include "client/metric_list.h"
+#include "client/wire/json.h"
+#include "client/questions/metric_list.h"
 #include "model/compat.h"
 
 typedef struct List {

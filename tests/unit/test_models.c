@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "client/json.h"
+#include "client/wire/json.h"
 #include "models.h"
 #include "util/file.h"
 

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "client/command.h"
-#include "client/options.h"
+#include "client/cli/command.h"
+#include "client/cli/options.h"
 #include "util/clock.h"
 #include "util/nearest.h"
 #include "util/scoped.h"

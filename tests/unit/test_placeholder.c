@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "client/placeholder.h"
+#include "client/sweep/placeholder.h"
 
 #define TEXT_OF_65 65
 #define HOSTILE "a'b\"c $(id)\n`id`/../"

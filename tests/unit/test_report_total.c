@@ -1,6 +1,6 @@
 #include "run_fixture.h"
 
-#include "client/report_total.h"
+#include "client/report/report_total.h"
 
 static void numbers_of_ranks_add_up_and_those_of_nodes_count_once(void **state) {
         Fixture *f = *state;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "client/scope_place.h"
+#include "client/run/scope_place.h"
 
 #define SESSION "/user.slice/user-1000.slice/session-2.scope"
 #define MANAGER "/user.slice/user-1000.slice/user@1000.service"

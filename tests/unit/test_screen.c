@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#include "client/screen.h"
+#include "client/cli/screen.h"
 #include "util/clock.h"
 
 static const Screen plain = { .width = 80 };

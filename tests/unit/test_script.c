@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "client/script.h"
+#include "client/run/script.h"
 #include "tests/unit/tree.h"
 
 static char directory[32];

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "client/spec.h"
+#include "client/run/spec.h"
 #include "text/yaml.h"
 
 typedef struct Read {

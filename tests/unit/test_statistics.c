@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "analysis/statistics.h"
-#include "client/json.h"
+#include "client/wire/json.h"
 #include "util/scoped.h"
 
 static void assert_near(double a, double b) {

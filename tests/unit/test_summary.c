@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "client/summary.h"
+#include "client/run/summary.h"
 
 static void add(Summary *summary, const char *name, const char *key, double value) {
         const Member members[] = {

@@ -16,8 +16,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "client/surroundings.h"
-#include "client/user.h"
+#include "client/run/surroundings.h"
+#include "client/wire/user.h"
 #include "tree.h"
 
 #define SLICE "/user.slice/user-1000.slice"

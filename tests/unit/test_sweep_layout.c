@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "client/sweep_layout.h"
+#include "client/sweep/sweep_layout.h"
 #include "sweep_fixture.h"
 
 static void settings_of_a_point_identify_as_the_point(void **state) {

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "client/sweep_text.h"
+#include "client/sweep/sweep_text.h"
 #include "text/yaml.h"
 
 static void every_value_reads_back_as_it_was(void **state) {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "client/sweep_tree.h"
+#include "client/sweep/sweep_tree.h"
 #include "sweep_fixture.h"
 #include "util/file.h"
 

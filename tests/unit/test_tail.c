@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "client/tail.h"
+#include "client/run/tail.h"
 
 static void assert_text(const Tail *tail, const char *expected, bool expected_cut) {
         scoped(buffer_deinit) Buffer text = {};

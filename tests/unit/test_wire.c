@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "client/wire.h"
+#include "client/wire/wire.h"
 #include "util/clock.h"
 
 /* The other side: a listening socket, and what it is made to send. One thread is enough, since the kernel buffers. */

@@ -1,0 +1,49 @@
+#include "client/cli/document.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "client/wire/json.h"
+#include "client/cli/say.h"
+#include "text/yaml.h"
+
+/* Whether it is JSON, whole and valid; what only resembles it is for the reader of YAML, and for its complaints. */
+static int try_json(const Buffer *text, Arena *arena, const Value **ret) {
+        const Value *value, *more;
+        JsonReader reader;
+        JsonError error;
+        int r;
+
+        json_reader_init(&reader, text->text, text->n);
+        r = json_read(&reader, arena, &value, &error);
+        if (r == 0 && json_read(&reader, arena, &more, &error) != JSON_END)
+                return JSON_MALFORMED;
+        if (r == 0)
+                *ret = value;
+        return r;
+}
+
+int document_parse(const Buffer *text, const char *file, Arena *arena, const Value **ret) {
+        YamlError error;
+        int r;
+
+        if (text->n > 0 && text->text[strspn(text->text, " \t\r\n")] == '{') {
+                r = try_json(text, arena, ret);
+                if (r <= 0)
+                        return r;
+                arena_reset(arena);
+        }
+
+        r = yaml_read(text->n > 0 ? text->text : "", text->n, arena, ret, &error);
+        if (r == YAML_TOO_LARGE)
+                return -ENOMEM;
+        if (r == YAML_MALFORMED) {
+                say("%s:%u:%u: %s", file, error.line, error.column, error.text);
+                return DOCUMENT_WRONG;
+        }
+        return r;
+}
+
+size_t document_arena_size(size_t n) {
+        return yaml_arena_size(n) > json_arena_size(n) ? yaml_arena_size(n) : json_arena_size(n);
+}

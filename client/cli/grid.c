@@ -1,0 +1,181 @@
+#include "client/cli/grid.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/scoped.h"
+
+#define GAP 2U
+#define WIDTH_MIN 8U /* that a column of text keeps */
+
+void grid_init(Grid *grid, size_t n_columns, size_t n_heads) {
+        *grid = (Grid){ .n_columns = n_columns, .n_heads = n_heads };
+}
+
+void grid_deinit(Grid *grid) {
+        for (size_t i = 0; i < grid->n; i++)
+                free(grid->cells[i].text);
+        free(grid->cells);
+        *grid = (Grid){};
+}
+
+static void put(Grid *grid, const char *text, bool is_number) {
+        if (grid->n == grid->n_max) {
+                size_t n_max = grid->n_max ? 2 * grid->n_max : 64;
+                GridCell *cells = reallocarray(grid->cells, n_max, sizeof(*cells));
+
+                if (!cells) {
+                        grid->has_failed = true;
+                        return;
+                }
+                grid->cells = cells;
+                grid->n_max = n_max;
+        }
+
+        grid->cells[grid->n] = (GridCell){ strdup(text), is_number };
+        grid->has_failed |= !grid->cells[grid->n].text;
+        grid->n += !grid->has_failed;
+}
+
+void grid_text(Grid *grid, const char *text) {
+        put(grid, text, false);
+}
+
+void grid_right(Grid *grid, const char *text) {
+        put(grid, text, true);
+}
+
+void grid_number(Grid *grid, double v) {
+        char text[TEXT_MAX] = "-";
+
+        if (isfinite(v))
+                snprintf(text, sizeof(text), "%.6g", v);
+        put(grid, text, true);
+}
+
+void grid_count(Grid *grid, uint64_t n) {
+        char text[24];
+
+        snprintf(text, sizeof(text), "%" PRIu64, n);
+        put(grid, text, true);
+}
+
+void grid_value(Grid *grid, const Value *value) {
+        scoped(buffer_deinit) Buffer text = {};
+        Json json;
+
+        if (!value || value->type == VALUE_NULL)
+                grid_text(grid, "-");
+        else if (value->type == VALUE_STRING)
+                grid_text(grid, value->string);
+        else {
+                json_init(&json, &text);
+                value_write_json(value, &json);
+                put(grid, text.text ? text.text : "", value->type == VALUE_INT || value->type == VALUE_DOUBLE);
+        }
+}
+
+void grid_head(Grid *grid, const char *text) {
+        char upper[TEXT_MAX];
+        size_t i;
+
+        for (i = 0; text[i] && i < sizeof(upper) - 1; i++)
+                upper[i] = text[i] >= 'a' && text[i] <= 'z' ? (char)(text[i] - 'a' + 'A') : text[i];
+        upper[i] = '\0';
+        grid_text(grid, upper);
+}
+
+/* Columns on the screen that a text takes. */
+static size_t width_of(const Screen *screen, const char *text) {
+        scoped(buffer_deinit) Buffer out = {};
+        Screen aside = *screen;
+
+        aside.out = &out;
+        return screen_text(&aside, text);
+}
+
+static void measure(const Grid *grid, const Screen *screen, size_t *widths, bool *are_text) {
+        for (size_t i = 0; i < grid->n_columns; i++) {
+                widths[i] = 0;
+                are_text[i] = false;
+        }
+        for (size_t i = 0; i < grid->n; i++) {
+                size_t column = i % grid->n_columns, n = width_of(screen, grid->cells[i].text);
+
+                if (n > widths[column])
+                        widths[column] = n;
+                are_text[column] |= !grid->cells[i].is_number;
+        }
+}
+
+/* Takes from the widest column of text until the line fits, or none has anything to give. */
+static void fit(const Grid *grid, const Screen *screen, size_t *widths, const bool *are_text) {
+        size_t n = (grid->n_columns - 1) * GAP;
+
+        for (size_t i = 0; i < grid->n_columns; i++)
+                n += widths[i];
+        while (n > screen->width) {
+                size_t widest = SIZE_MAX;
+
+                for (size_t i = 0; i < grid->n_columns; i++)
+                        if (are_text[i] && widths[i] > WIDTH_MIN && (widest == SIZE_MAX || widths[i] > widths[widest]))
+                                widest = i;
+                if (widest == SIZE_MAX)
+                        return;
+                widths[widest]--;
+                n--;
+        }
+}
+
+static void write_cell(const Grid *grid, Screen *screen, size_t i, size_t width) {
+        const GridCell *cell = &grid->cells[i];
+        bool is_last = i % grid->n_columns == grid->n_columns - 1;
+        size_t n;
+
+        if (cell->is_number) {
+                screen_pad(screen, width_of(screen, cell->text), width);
+                (void)screen_text(screen, cell->text);
+        } else {
+                n = screen_text_cut(screen, cell->text, width);
+                if (!is_last)
+                        screen_pad(screen, n, width);
+        }
+        if (!is_last)
+                buffer_puts(screen->out, "  ");
+}
+
+/* An empty cell at the end of a line leaves blanks. */
+static void trim(Buffer *out) {
+        while (!out->failed && out->n > 0 && out->text[out->n - 1] == ' ')
+                out->text[--out->n] = '\0';
+}
+
+int grid_write(const Grid *grid, Screen *screen, bool is_cut) {
+        size_t widths[GRID_COLUMNS_MAX];
+        bool are_text[GRID_COLUMNS_MAX];
+
+        if (grid->has_failed)
+                return -ENOMEM;
+
+        measure(grid, screen, widths, are_text);
+        if (is_cut)
+                fit(grid, screen, widths, are_text);
+        for (size_t i = 0; i < grid->n; i++) {
+                size_t row = i / grid->n_columns, column = i % grid->n_columns;
+
+                if (column == 0 && row < grid->n_heads)
+                        screen_style_begin(screen, row == 0 ? STYLE_BOLD : STYLE_DIM);
+                write_cell(grid, screen, i, widths[column]);
+                if (column == grid->n_columns - 1) {
+                        trim(screen->out);
+                        if (row < grid->n_heads)
+                                screen_style_end(screen);
+                        buffer_putc(screen->out, '\n');
+                }
+        }
+        return 0;
+}

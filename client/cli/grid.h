@@ -1,0 +1,45 @@
+#pragma once
+
+/*
+ * Grid: rows of cells under each other, as wide as their widest
+ *
+ * Text to the left, numbers to the right. Where a line would not fit the terminal, the widest columns of text are cut.
+ */
+
+#include <stdbool.h>
+
+#include "client/cli/screen.h"
+#include "model/value.h"
+
+#define GRID_COLUMNS_MAX 64U
+
+typedef struct GridCell {
+        char *text; /* owned */
+        bool is_number;
+} GridCell;
+
+typedef struct Grid {
+        size_t n_columns;
+        size_t n_heads; /* rows at the top that are headings: the first in bold, others dim */
+        GridCell *cells; /* owned */
+        size_t n, n_max;
+        bool has_failed; /* out of memory */
+} Grid;
+
+void grid_init(Grid *grid, size_t n_columns, size_t n_heads);
+void grid_deinit(Grid *grid);
+
+/* The next cell, row by row. Copied. */
+void grid_text(Grid *grid, const char *text);
+/* "-" when it is not finite. */
+void grid_number(Grid *grid, double v);
+void grid_count(Grid *grid, uint64_t n);
+/* Of an answer: numbers to the right, "-" for null and for NULL. */
+void grid_value(Grid *grid, const Value *value);
+/* A heading of text, in capitals. */
+void grid_head(Grid *grid, const char *text);
+/* A heading of numbers, or a number in words. */
+void grid_right(Grid *grid, const char *text);
+
+/* is_cut: lines may not be longer than the screen. 0 or -ENOMEM. */
+int grid_write(const Grid *grid, Screen *screen, bool is_cut);

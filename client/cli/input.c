@@ -1,0 +1,43 @@
+#include "client/cli/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+static bool is_standard_input(const char *file) {
+        return strcmp(file, "-") == 0;
+}
+
+const char *input_name(const char *file) {
+        return is_standard_input(file) ? "standard input" : file;
+}
+
+int input_read_fd(int fd, Buffer *ret) {
+        char chunk[65536];
+        ssize_t k;
+
+        while ((k = read(fd, chunk, sizeof(chunk))) != 0) {
+                if (k < 0 && errno == EINTR)
+                        continue;
+                if (k < 0)
+                        return -errno;
+                if (ret->n + (size_t)k > INPUT_BYTES_MAX)
+                        return -EFBIG;
+                buffer_put(ret, chunk, (size_t)k);
+        }
+
+        return buffer_error(ret);
+}
+
+int input_read(const char *file, Buffer *ret) {
+        scoped(closep) int fd = -1;
+
+        if (is_standard_input(file))
+                return input_read_fd(STDIN_FILENO, ret);
+
+        fd = open(file, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+
+        return input_read_fd(fd, ret);
+}

@@ -1,0 +1,321 @@
+#include "client/cli/screen.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <time.h>
+
+#include "util/clock.h"
+#include "util/parse.h"
+#include "util/utf8.h"
+
+static const char *const style_codes[N_STYLES] = {
+        [STYLE_BOLD] = "\x1b[1m", [STYLE_DIM] = "\x1b[2m",     [STYLE_GOOD] = "\x1b[32m",
+        [STYLE_WARN] = "\x1b[33m", [STYLE_BAD] = "\x1b[1;31m", [STYLE_BAR] = "\x1b[36m",
+};
+
+#define WIDTH_DEFAULT 80U
+#define WIDTH_MIN 40U
+#define WIDTH_MAX 400U
+
+static bool is_set(const char *name) {
+        const char *value = getenv(name);
+
+        return value && *value;
+}
+
+/* As setlocale(3) decides it, without loading a locale. */
+static bool locale_is_utf8(void) {
+        const char *name = is_set("LC_ALL") ? getenv("LC_ALL") : is_set("LC_CTYPE") ? getenv("LC_CTYPE") : getenv("LANG");
+
+        return name && (strcasestr(name, "utf-8") || strcasestr(name, "utf8"));
+}
+
+static unsigned find_width(int fd) {
+        struct winsize size;
+        uint64_t columns;
+
+        if (is_set("COLUMNS") && parse_u64(getenv("COLUMNS"), &columns) == 0 && columns > 0)
+                return columns < WIDTH_MIN ? WIDTH_MIN : columns > WIDTH_MAX ? WIDTH_MAX : (unsigned)columns;
+        if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+                return size.ws_col < WIDTH_MIN ? WIDTH_MIN : size.ws_col > WIDTH_MAX ? WIDTH_MAX : size.ws_col;
+
+        return WIDTH_DEFAULT;
+}
+
+void screen_init(Screen *screen, Buffer *out, int fd, bool no_color) {
+        const char *term = getenv("TERM");
+        bool can_move = isatty(fd) == 1 && term && *term && strcmp(term, "dumb") != 0;
+
+        *screen = (Screen){
+                .out = out,
+                .width = find_width(fd),
+                .can_move = can_move,
+                .has_color = can_move && !no_color && !is_set("NO_COLOR"),
+                .has_unicode = locale_is_utf8(),
+        };
+}
+
+/* As wcwidth(3) has it in every locale: 2 for what East Asian scripts and pictures take, 0 for marks on the letter before. */
+static size_t columns_of(uint32_t c) {
+        static const struct {
+                uint32_t first, last;
+                size_t columns;
+        } ranges[] = {
+                { 0x0300, 0x036f, 0 },   { 0x1100, 0x115f, 2 },   { 0x200b, 0x200d, 0 },   { 0x20d0, 0x20ff, 0 },
+                { 0x231a, 0x231b, 2 },   { 0x23e9, 0x23ec, 2 },   { 0x2e80, 0x303e, 2 },   { 0x3041, 0x33ff, 2 },
+                { 0x3400, 0x4dbf, 2 },   { 0x4e00, 0x9fff, 2 },   { 0xa000, 0xa4cf, 2 },   { 0xa960, 0xa97f, 2 },
+                { 0xac00, 0xd7a3, 2 },   { 0xf900, 0xfaff, 2 },   { 0xfe00, 0xfe0f, 0 },   { 0xfe20, 0xfe2f, 0 },
+                { 0xfe30, 0xfe6f, 2 },   { 0xff00, 0xff60, 2 },   { 0xffe0, 0xffe6, 2 },   { 0x16fe0, 0x18cff, 2 },
+                { 0x1aff0, 0x1b2ff, 2 }, { 0x1f300, 0x1f64f, 2 }, { 0x1f680, 0x1f6ff, 2 }, { 0x1f900, 0x1f9ff, 2 },
+                { 0x1fa70, 0x1faff, 2 }, { 0x20000, 0x3fffd, 2 }, { 0xe0100, 0xe01ef, 0 },
+        };
+
+        for (size_t i = 0; i < N_ELEMENTS(ranges); i++)
+                if (c >= ranges[i].first && c <= ranges[i].last)
+                        return ranges[i].columns;
+        return 1;
+}
+
+/* One character of text, escaped where needed. Returns its bytes in the text. */
+static size_t put_character(Buffer *out, const char *text, size_t n, size_t *ret_columns) {
+        char safe[UTF8_SAFE_MAX];
+        size_t n_character = utf8_make_safe(text, n, safe), n_safe = strlen(safe);
+        bool is_itself = n_safe == n_character && memcmp(safe, text, n_safe) == 0;
+
+        buffer_put(out, safe, n_safe);
+        *ret_columns = is_itself ? columns_of(utf8_decode(text, n_character)) : n_safe;
+        return n_character;
+}
+
+size_t screen_text_cut(Screen *screen, const char *text, size_t n_columns) {
+        size_t n = strlen(text), columns = 0, n_fitting = screen->out->n, fitting = 0;
+
+        for (size_t i = 0; i < n;) {
+                size_t taken;
+
+                i += put_character(screen->out, text + i, n - i, &taken);
+                columns += taken;
+                if (columns > n_columns) {
+                        screen->out->n = n_fitting;
+                        buffer_puts(screen->out, screen->has_unicode ? "…" : "~");
+                        return fitting + 1;
+                }
+                /* as far as it may go when more follows */
+                if (columns < n_columns) {
+                        n_fitting = screen->out->n;
+                        fitting = columns;
+                }
+        }
+
+        return columns;
+}
+
+size_t screen_text(Screen *screen, const char *text) {
+        return screen_text_cut(screen, text, SIZE_MAX);
+}
+
+void screen_style_begin(Screen *screen, Style style) {
+        if (screen->has_color)
+                buffer_puts(screen->out, style_codes[style]);
+}
+
+void screen_style_end(Screen *screen) {
+        if (screen->has_color)
+                buffer_puts(screen->out, "\x1b[0m");
+}
+
+void screen_styled(Screen *screen, Style style, const char *text) {
+        screen_style_begin(screen, style);
+        (void)screen_text(screen, text);
+        screen_style_end(screen);
+}
+
+void screen_pad(Screen *screen, size_t n_taken, size_t n_columns) {
+        for (size_t i = n_taken; i < n_columns; i++)
+                buffer_putc(screen->out, ' ');
+}
+
+void screen_bar(Screen *screen, double ratio, size_t n_columns) {
+        static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
+        size_t n_eighths, n_full;
+
+        ratio = isnan(ratio) || ratio < 0 ? 0 : ratio > 1 ? 1 : ratio;
+        n_eighths = (size_t)lround(ratio * (double)n_columns * 8);
+        if (!screen->has_unicode)
+                n_eighths = (size_t)lround(ratio * (double)n_columns) * 8;
+        n_full = n_eighths / 8;
+
+        screen_style_begin(screen, STYLE_BAR);
+        for (size_t i = 0; i < n_full; i++)
+                buffer_puts(screen->out, screen->has_unicode ? "█" : "#");
+        buffer_puts(screen->out, eighths[n_eighths % 8]);
+        screen_style_end(screen);
+
+        screen_style_begin(screen, STYLE_DIM);
+        for (size_t i = n_full + (n_eighths % 8 > 0); i < n_columns; i++)
+                buffer_puts(screen->out, screen->has_unicode ? "·" : ".");
+        screen_style_end(screen);
+}
+
+/* Bytes of a sequence such as "\x1b[1m", which takes no columns; 0 where there is none. */
+static size_t style_length(const char *text, size_t n) {
+        const char *end = n > 1 && text[0] == '\x1b' ? memchr(text, 'm', n) : NULL;
+
+        return end ? (size_t)(end - text) + 1 : 0;
+}
+
+/* Bytes of a line that fit, at least one character; *ret_rest: where the next line begins. */
+static size_t fit(const char *line, size_t n, size_t n_columns, size_t *ret_rest) {
+        size_t columns = 0, blank = 0, i = strspn(line, " ") < n ? strspn(line, " ") : n;
+
+        for (columns = i; i < n;) {
+                size_t n_style = style_length(line + i, n - i), n_bytes = n_style > 0 ? 0 : utf8_length(line + i, n - i);
+
+                if (line[i] == ' ')
+                        blank = i;
+                n_bytes = n_style > 0 || n_bytes > 0 ? n_bytes : 1;
+                columns += n_bytes > 0 ? columns_of(n_bytes > 1 ? utf8_decode(line + i, n_bytes) : 'x') : 0;
+                if (columns > n_columns) {
+                        *ret_rest = blank > 0 ? blank + strspn(line + blank, " ") : i;
+                        return blank > 0 ? blank : i;
+                }
+                i += n_style + n_bytes;
+        }
+
+        *ret_rest = n;
+        return n;
+}
+
+/* What goes on below is indented further, but has room. */
+static void fold_line(Screen *screen, const char *line, size_t n) {
+        size_t indent = strspn(line, " ") + 4, rest;
+
+        indent = indent < screen->width / 4 ? indent : screen->width / 4;
+        for (size_t n_indent = 0; n > 0; n_indent = indent) {
+                size_t n_fitting = fit(line, n, screen->width - n_indent, &rest);
+
+                screen_pad(screen, 0, n_indent);
+                buffer_put(screen->out, line, n_fitting);
+                while (rest < n && screen->out->n > 0 && screen->out->text[screen->out->n - 1] == ' ')
+                        screen->out->n--;
+                buffer_putc(screen->out, '\n');
+                line += rest;
+                n -= rest;
+        }
+}
+
+void screen_fold(Screen *screen, size_t begin) {
+        scoped(freep) char *wide = NULL;
+
+        if (buffer_error(screen->out) < 0 || screen->out->n <= begin)
+                return;
+
+        wide = strdup(screen->out->text + begin);
+        if (!wide) {
+                screen->out->failed = true;
+                return;
+        }
+        screen->out->n = begin;
+        for (const char *line = wide; *line;) {
+                size_t n = strcspn(line, "\n");
+
+                if (n == 0)
+                        buffer_putc(screen->out, '\n');
+                fold_line(screen, line, n);
+                line += n + (line[n] == '\n');
+        }
+}
+
+void screen_heading(Screen *screen, const char *text) {
+        if (screen->out->n > 0)
+                buffer_putc(screen->out, '\n');
+        screen_styled(screen, STYLE_BOLD, text);
+        buffer_putc(screen->out, '\n');
+}
+
+#define LABEL_COLUMNS 12U
+
+void screen_field(Screen *screen, const char *label, const char *text) {
+        buffer_puts(screen->out, "  ");
+        screen_styled(screen, STYLE_DIM, label);
+        screen_pad(screen, strlen(label), LABEL_COLUMNS);
+        (void)screen_text(screen, text);
+        buffer_putc(screen->out, '\n');
+}
+
+void text_duration(uint64_t ns, char ret[static TEXT_MAX]) {
+        uint64_t s = ns / NS_PER_S;
+
+        if (ns < NS_PER_S)
+                snprintf(ret, TEXT_MAX, "%ju ms", (uintmax_t)((ns + NS_PER_MS / 2) / NS_PER_MS));
+        else if (s < 60 && ns % NS_PER_S < NS_PER_MS)
+                snprintf(ret, TEXT_MAX, "%ju s", (uintmax_t)s);
+        else if (s < 60)
+                snprintf(ret, TEXT_MAX, "%.*f s", s < 10 ? 2 : 1, (double)(ns / NS_PER_MS) / 1e3);
+        else if (s < 3600)
+                snprintf(ret, TEXT_MAX, "%ju min %02ju s", (uintmax_t)(s / 60), (uintmax_t)(s % 60));
+        else if (s < 86400)
+                snprintf(ret, TEXT_MAX, "%ju h %02ju min", (uintmax_t)(s / 3600), (uintmax_t)(s / 60 % 60));
+        else
+                snprintf(ret, TEXT_MAX, "%ju d %02ju h", (uintmax_t)(s / 86400), (uintmax_t)(s / 3600 % 24));
+}
+
+void text_seconds(double s, char ret[static TEXT_MAX]) {
+        if (s >= 0 && s < 1e9)
+                text_duration((uint64_t)(s * (double)NS_PER_S), ret);
+        else
+                snprintf(ret, TEXT_MAX, "-");
+}
+
+void text_number(double v, char ret[static TEXT_MAX]) {
+        double size = fabs(v);
+
+        if (v == 0)
+                snprintf(ret, TEXT_MAX, "0");
+        else if (size < 1e-4 || size >= 1e9)
+                snprintf(ret, TEXT_MAX, "%.3g", v);
+        else if (v == floor(v))
+                snprintf(ret, TEXT_MAX, "%.0f", v);
+        else
+                snprintf(ret, TEXT_MAX, "%.*f", size >= 1000 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4, v);
+}
+
+void text_mib(double mib, char ret[static TEXT_MAX]) {
+        static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB" };
+        double v = mib * 1024;
+        size_t unit = 0;
+
+        while (fabs(v) >= 1024 && unit + 1 < N_ELEMENTS(units)) {
+                v /= 1024;
+                unit++;
+        }
+
+        if (v == 0)
+                snprintf(ret, TEXT_MAX, "0 B");
+        else
+                snprintf(ret, TEXT_MAX, "%.*f %s", fabs(v) >= 100 ? 0 : fabs(v) >= 10 ? 1 : 2, v, units[unit]);
+}
+
+void text_time(uint64_t realtime_ms, char ret[static TEXT_MAX]) {
+        time_t s = (time_t)(realtime_ms / 1000);
+        struct tm tm;
+
+        if (realtime_ms == 0 || !localtime_r(&s, &tm) || strftime(ret, TEXT_MAX, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+                snprintf(ret, TEXT_MAX, "-");
+}
+
+void screen_json(Screen *screen, const char *text, size_t n) {
+        const unsigned char *p = (const unsigned char *)text;
+
+        for (size_t i = 0; i < n; i++) {
+                if (p[i] == 0x7f)
+                        buffer_puts(screen->out, "\\u007f");
+                else if (p[i] == 0xc2 && i + 1 < n && p[i + 1] >= 0x80 && p[i + 1] < 0xa0)
+                        buffer_printf(screen->out, "\\u%04x", p[++i]);
+                else
+                        buffer_putc(screen->out, text[i]);
+        }
+}

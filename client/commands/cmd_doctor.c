@@ -1,0 +1,213 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "client/commands/checks_live.h"
+#include "client/wire/hello.h"
+#include "client/commands/perfctl.h"
+#include "client/questions/question.h"
+#include "client/cli/say.h"
+#include "client/wire/spool.h"
+#include "client/wire/wire.h"
+#include "util/clock.h"
+#include "util/json.h"
+
+/* --- perfd ---------------------------------------------------------------------------------------- */
+
+static const char without_perfd[] = "what perfd knows of itself: its store, sources and sampling were not checked";
+
+static bool ask_hello(Checks *checks, const char *path, uint64_t deadline_ns) {
+        Check *check = checks_add(checks, "perfd");
+        uint64_t begin_ns = clock_boottime_ns();
+        Reply reply;
+        int r;
+
+        r = hello_ask(path, deadline_ns, &reply);
+        if (r < 0) {
+                check_detail(check, "does not answer: %s", strerrordesc_np(-r));
+                check_lacks(check, CHECK_TROUBLE, "everything: results are kept in the spool, or lost");
+                check_fix(check, "systemctl start perfd, and when that fails journalctl -u perfd");
+                return false;
+        }
+
+        check_detail(check, "%s answers in %.1f ms", reply.server, (double)(clock_boottime_ns() - begin_ns) / 1e6);
+        if (reply.status != STATUS_OK) {
+                check_lacks(check, CHECK_TROUBLE, "requests: it refuses them");
+                check_fix(check, "see [limits] of perfd.conf: %s", reply.complaint.text);
+        }
+        return true;
+}
+
+/* What it says of itself, when it can be asked. *ret_is_there: it answered, if only that it is not ready. */
+static void ask_node(Checks *checks, const Options *options, uint64_t deadline_ns, bool *ret_is_there) {
+        scoped(question_deinit) Question question = {};
+        scoped(buffer_deinit) Buffer metrics = {};
+        uint64_t now_ns = clock_boottime_ns();
+        unsigned status;
+        Check *check;
+        int r;
+
+        *ret_is_there = true;
+        if (question_init(&question, options) != EXIT_DONE) {
+                check = checks_add(checks, "libcurl");
+                check_detail(check, "libcurl.so.4 cannot be loaded");
+                check_lacks(check, CHECK_TROUBLE, "report, metrics, watch, job list and status of perfctl");
+                check_fix(check, "install it (Debian: apt-get install libcurl4)");
+                return;
+        }
+
+        check_socket(checks, "http-socket", question.socket, "perfd-http.socket");
+        asker_allow(question.asker, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
+        r = question_try(&question, "/api/v1/node");
+        check = checks_add(checks, "http");
+        if (r != EXIT_DONE) {
+                *ret_is_there = r != EXIT_UNREACHABLE || question.answer;
+                check_detail(check, "%s", question.answer ? "not ready" : asker_error(question.asker));
+                check_lacks(check, CHECK_TROUBLE, without_perfd);
+                check_fix(check, "systemctl start perfd, and when that fails journalctl -u perfd");
+                return;
+        }
+        check_detail(check, "answers");
+        if (asker_get(question.asker, "/metrics?collect%5B%5D=self", &status, &metrics) != 0 || status != 200)
+                buffer_clear(&metrics);
+        checks_of_node(checks, question.answer, metrics.n > 0 ? metrics.text : "", clock_realtime_ns() / NS_PER_MS);
+        if (question_try(&question, "/api/v1/models") == EXIT_DONE)
+                check_models(checks, question.answer);
+}
+
+/* --- output --------------------------------------------------------------------------------------- */
+
+static void put_text(Json *json, const char *key, const char *text) {
+        json_put_string(json, key, *text ? text : NULL);
+}
+
+static int print_json(const Checks *checks) {
+        scoped(buffer_deinit) Buffer text = {}, out = {};
+        Screen screen = { .out = &out };
+        Json json;
+
+        json_init(&json, &text);
+        json_array_begin(&json);
+        for (size_t i = 0; i < checks->n; i++) {
+                const Check *check = &checks->items[i];
+
+                json_object_begin(&json);
+                json_put_string(&json, "check", check->name);
+                json_put_string(&json, "state", check_state_name(check->state));
+                json_put_string(&json, "detail", check->detail);
+                put_text(&json, "missing", check->missing);
+                put_text(&json, "fix", check->fix);
+                json_object_end(&json);
+        }
+        json_array_end(&json);
+        buffer_putc(&text, '\n');
+        if (buffer_error(&text) == 0)
+                screen_json(&screen, text.text, text.n);
+
+        return print_out(&out);
+}
+
+#define STATE_COLUMNS 9U
+#define NAME_COLUMNS 15U
+#define TEXT_COLUMN (STATE_COLUMNS + NAME_COLUMNS)
+
+/* A text in lines that begin at TEXT_COLUMN; what was escaped may be wider than it was. */
+static void write_wrapped(Screen *screen, const char *text) {
+        size_t column = TEXT_COLUMN;
+
+        while (*text) {
+                scoped(freep) char *word = NULL;
+                size_t n = strcspn(text, " "), n_before = screen->out->n, n_taken;
+
+                word = strndup(text, n);
+                text += n + strspn(text + n, " ");
+                if (!word)
+                        break;
+                if (column > TEXT_COLUMN)
+                        buffer_putc(screen->out, ' ');
+                n_taken = (column > TEXT_COLUMN) + screen_text(screen, word);
+                if (column > TEXT_COLUMN && column + n_taken > screen->width) {
+                        screen->out->n = n_before;
+                        buffer_putc(screen->out, '\n');
+                        screen_pad(screen, 0, TEXT_COLUMN);
+                        column = TEXT_COLUMN;
+                        n_taken = screen_text(screen, word);
+                }
+                column += n_taken;
+        }
+        buffer_putc(screen->out, '\n');
+}
+
+static void write_more(Screen *screen, const char *label, const char *text) {
+        if (!*text)
+                return;
+
+        screen_pad(screen, 0, STATE_COLUMNS);
+        screen_styled(screen, STYLE_DIM, label);
+        screen_pad(screen, strlen(label), NAME_COLUMNS);
+        write_wrapped(screen, text);
+}
+
+static void write_check(Screen *screen, const Check *check) {
+        static const Style styles[N_CHECK_STATES] = {
+                [CHECK_GOOD] = STYLE_GOOD,
+                [CHECK_MISSING] = STYLE_WARN,
+                [CHECK_TROUBLE] = STYLE_BAD,
+        };
+        const char *state = check_state_name(check->state);
+
+        screen_styled(screen, styles[check->state], state);
+        screen_pad(screen, strlen(state), STATE_COLUMNS);
+        screen_styled(screen, STYLE_BOLD, check->name);
+        screen_pad(screen, strlen(check->name), NAME_COLUMNS);
+        write_wrapped(screen, check->detail);
+        write_more(screen, "  lacking", check->missing);
+        write_more(screen, "  to mend it", check->fix);
+}
+
+static int print_text(const Checks *checks, const Options *options) {
+        scoped(buffer_deinit) Buffer out = {};
+        Screen screen;
+
+        screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
+        for (size_t i = 0; i < checks->n; i++)
+                write_check(&screen, &checks->items[i]);
+        buffer_printf(&out, "\n%zu good, %zu missing, %zu in trouble\n", checks_count(checks, CHECK_GOOD),
+                      checks_count(checks, CHECK_MISSING), checks_count(checks, CHECK_TROUBLE));
+
+        return print_out(&out);
+}
+
+/* --- the command ---------------------------------------------------------------------------------- */
+
+int cmd_doctor(const Options *options) {
+        const char *socket = wire_path(options->socket), *root = options->root ? options->root : "/";
+        scoped(closep) int root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        bool answers, is_http_there;
+        char spool[PATH_MAX];
+        uint64_t now_ns;
+        Checks checks = {};
+        int r;
+
+        if (root_fd < 0) {
+                say("Cannot open %s: %s", root, strerrordesc_np(errno));
+                return EXIT_FAILED;
+        }
+
+        checks_of_tree(&checks, root_fd);
+        check_clock(&checks);
+        check_spool(&checks, spool_find_directory(options->spool, spool) == 0 ? spool : NULL);
+        check_socket(&checks, "socket", socket, "perfd.socket");
+        /* One deadline for both sockets: the first has half of the time, the second what is left. */
+        now_ns = clock_boottime_ns();
+        answers = ask_hello(&checks, socket, now_ns + options->timeout_ns / 2);
+        ask_node(&checks, options, now_ns + options->timeout_ns, &is_http_there);
+
+        r = options_has(options, OPTION_JSON) ? print_json(&checks) : print_text(&checks, options);
+        if (r != EXIT_DONE)
+                return r;
+        if (!answers || !is_http_there)
+                return EXIT_UNREACHABLE;
+
+        return checks_worst(&checks) == CHECK_TROUBLE ? EXIT_FAILED : EXIT_DONE;
+}

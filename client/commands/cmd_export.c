@@ -1,0 +1,106 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/report/perf_report.h"
+#include "client/commands/perfctl.h"
+#include "client/questions/question.h"
+#include "client/cli/say.h"
+#include "model/indicator.h"
+#include "util/file.h"
+
+/* What reads the report may not expect null: perf.py takes the maximum of every field. */
+static void tell_unknown(const char *id, const PerfpySample *samples, size_t n) {
+        scoped(buffer_deinit) Buffer names = {};
+
+        for (size_t field = 0; field < N_PERF_REPORT_FIELDS; field++) {
+                size_t i = 0;
+
+                while (i < n && !isnan(perf_report_field(&samples[i], field)))
+                        i++;
+                if (i < n)
+                        buffer_printf(&names, "%s%s", names.n > 0 ? ", " : "", perf_report_field_name(field));
+        }
+
+        if (names.n > 0 && buffer_error(&names) == 0)
+                say("Not known, and null in the report: %s; 'perfctl metrics --job %s' says why", names.text, id);
+}
+
+/* Byte for byte what upstream wrote, without a newline at the end, but for a person's terminal. */
+static int print(const Buffer *report) {
+        int r;
+
+        r = print_out(report);
+        if (r == EXIT_DONE && isatty(STDOUT_FILENO) == 1)
+                r = print_out(&(Buffer){ .text = (char[]){ "\n" }, .n = 1 });
+        return r;
+}
+
+static int write_file(const char *path, const Buffer *report) {
+        scoped(closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        int r;
+
+        r = fd < 0 ? -errno : file_write_all(fd, report->text, report->n);
+        if (r == 0)
+                return EXIT_DONE;
+
+        say("Cannot write to %s: %s", path, strerrordesc_np(-r));
+        return EXIT_FAILED;
+}
+
+static int export(const Options *options, const Value *job, const Value *timeline) {
+        const char *id = options->arguments[0];
+        scoped(freep) PerfpySample *samples = NULL;
+        scoped(buffer_deinit) Buffer report = {};
+        int64_t rank = 0;
+        size_t n = 0;
+        int r;
+
+        r = perf_report_samples(job, timeline, options_has(options, OPTION_COMPAT), &samples, &n);
+        if (r == PERF_REPORT_EMPTY) {
+                say("Nothing is known of job '%s' that perf.py would have sampled%s", id,
+                    options_has(options, OPTION_COMPAT) ? "; without --compat a job that was too short for that has its totals" : "");
+                return EXIT_FAILED;
+        }
+        if (r == 0) {
+                (void)value_get_int(job, "rank", &rank);
+                perf_report_begin(&report);
+                perf_report_put(&report, rank, samples, n, true);
+                perf_report_end(&report);
+                r = buffer_error(&report);
+        }
+        if (r < 0) {
+                say("%s", strerrordesc_np(-r));
+                return EXIT_FAILED;
+        }
+
+        tell_unknown(id, samples, n);
+        return options->output ? write_file(options->output, &report) : print(&report);
+}
+
+int cmd_export_perf_report(const Options *options) {
+        scoped(question_deinit) Question about_job = {}, about_samples = {};
+        const char *id = options->arguments[0];
+        char path[JOB_ID_MAX + 32];
+        int r;
+
+        if (!name_is_valid(id, JOB_ID_MAX - 1)) {
+                say("'%.80s' is no job's id: expected 1 to 128 characters of [A-Za-z0-9_.:-]", id);
+                return EXIT_USAGE;
+        }
+
+        snprintf(path, sizeof(path), "/api/v1/jobs/%s", id);
+        r = question_init(&about_job, options);
+        if (r == EXIT_DONE)
+                r = question_ask(&about_job, path);
+        if (r != EXIT_DONE)
+                return r;
+
+        snprintf(path, sizeof(path), "/api/v1/jobs/%s/samples", id);
+        r = question_init(&about_samples, options);
+        if (r == EXIT_DONE)
+                r = question_ask(&about_samples, path);
+        return r == EXIT_DONE ? export(options, about_job.answer, about_samples.answer) : r;
+}

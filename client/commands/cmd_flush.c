@@ -1,0 +1,71 @@
+#include <string.h>
+
+#include "client/wire/deliver.h"
+#include "client/commands/perfctl.h"
+#include "client/cli/say.h"
+#include "client/wire/spool.h"
+
+static bool is_empty(const Flush *flush) {
+        return flush->n_stored + flush->n_duplicate + flush->n_ends + flush->n_unknown + flush->n_rejected + flush->n_left == 0;
+}
+
+static void write_counts(Buffer *out, const Flush *flush) {
+        const struct {
+                size_t n;
+                const char *words;
+        } counts[] = {
+                { flush->n_stored, "stored" },
+                { flush->n_duplicate, "already there" },
+                { flush->n_ends, "ends of jobs" },
+                { flush->n_unknown, "ends of jobs that perfd never knew" },
+                { flush->n_rejected, "files rejected" },
+                { flush->n_left, "files left" },
+        };
+        const char *separator = "";
+
+        for (size_t i = 0; i < N_ELEMENTS(counts); i++) {
+                if (counts[i].n == 0)
+                        continue;
+                buffer_printf(out, "%s%zu %s", separator, counts[i].n, counts[i].words);
+                separator = ", ";
+        }
+        buffer_putc(out, '\n');
+}
+
+static int print_flush(const Options *options, const Flush *flush) {
+        scoped(buffer_deinit) Buffer out = {};
+
+        if (options_has(options, OPTION_JSON))
+                buffer_printf(&out, "{\"stored\":%zu,\"duplicate\":%zu,\"ended\":%zu,\"unknown\":%zu,\"rejected\":%zu,\"left\":%zu}\n",
+                              flush->n_stored, flush->n_duplicate, flush->n_ends, flush->n_unknown, flush->n_rejected, flush->n_left);
+        else if (is_empty(flush))
+                buffer_puts(&out, "the spool is empty\n");
+        else
+                write_counts(&out, flush);
+
+        return print_out(&out);
+}
+
+int cmd_flush(const Options *options) {
+        scoped(courier_deinit) Courier courier;
+        char directory[PATH_MAX] = "";
+        Flush flush;
+        int r;
+
+        courier_init(&courier, options->socket, options->timeout_ns);
+        r = spool_find_directory(options->spool, directory);
+        if (r == 0)
+                r = deliver_spool(&courier, directory, &flush);
+        if (r < 0) {
+                say("Cannot read the spool %s: %s", directory, strerrordesc_np(-r));
+                return EXIT_FAILED;
+        }
+
+        r = print_flush(options, &flush);
+        if (flush.n_rejected > 0)
+                say("What was refused is in %s/rejected: %s", directory, flush.reason);
+        if (flush.n_left > 0)
+                say("%s", flush.reason);
+
+        return flush.n_left > 0 ? EXIT_UNREACHABLE : flush.n_rejected > 0 ? EXIT_FAILED : r;
+}

@@ -1,0 +1,134 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "client/commands/perfctl.h"
+#include "client/questions/question.h"
+#include "client/cli/say.h"
+#include "util/clock.h"
+
+#define ID_COLUMNS 16U
+#define STATE_COLUMNS 11U
+#define TIME_COLUMNS 16U /* to the minute */
+#define DURATION_COLUMNS 11U
+#define EXIT_COLUMNS 4U
+#define USER_COLUMNS 10U
+#define FIXED_COLUMNS (ID_COLUMNS + STATE_COLUMNS + TIME_COLUMNS + DURATION_COLUMNS + EXIT_COLUMNS + 5U * 2U)
+
+/* Whether there is room for the user; whether lines may be as long as they are. */
+typedef struct Layout {
+        bool has_user;
+        bool is_cut;
+} Layout;
+
+static Layout choose_layout(const Screen *screen) {
+        bool is_cut = isatty(STDOUT_FILENO) == 1;
+
+        return (Layout){ .has_user = !is_cut || screen->width >= FIXED_COLUMNS + USER_COLUMNS + 20, .is_cut = is_cut };
+}
+
+static void put_cell(Screen *screen, const char *text, size_t n_columns) {
+        size_t n = screen_text(screen, text);
+
+        screen_pad(screen, n, n_columns);
+        buffer_puts(screen->out, "  ");
+}
+
+static void put_state(Screen *screen, const char *state) {
+        screen_style_begin(screen, strcmp(state, "running") == 0 ? STYLE_GOOD : strcmp(state, "interrupted") == 0 ? STYLE_WARN : STYLE_DIM);
+        put_cell(screen, state, STATE_COLUMNS);
+        screen_style_end(screen);
+}
+
+static void put_exit(Screen *screen, const Value *job) {
+        int64_t status;
+        char text[24] = "-";
+
+        if (!value_get_int(value_get(job, "exit"), "status", &status))
+                status = 0;
+        else
+                snprintf(text, sizeof(text), "%jd", (intmax_t)status);
+
+        if (status != 0)
+                screen_style_begin(screen, STYLE_BAD);
+        put_cell(screen, text, EXIT_COLUMNS);
+        if (status != 0)
+                screen_style_end(screen);
+}
+
+static void put_name(Screen *screen, const Value *job, Layout layout) {
+        const char *name = text_get(job, "name");
+        size_t taken = FIXED_COLUMNS + (layout.has_user ? USER_COLUMNS + 2 : 0);
+        size_t n_columns = layout.is_cut && screen->width > taken ? screen->width - taken : layout.is_cut ? 1 : SIZE_MAX;
+
+        (void)screen_text_cut(screen, *name ? name : text_get(job, "command"), n_columns);
+}
+
+static void write_row(Screen *screen, const Value *job, Layout layout) {
+        uint64_t begin_ms = time_get(job, "begin_ms"), end_ms = time_get(job, "end_ms");
+        char text[TEXT_MAX];
+
+        if (end_ms == 0)
+                end_ms = clock_realtime_ns() / NS_PER_MS;
+
+        /* Ids are there to be copied: they are never cut. */
+        put_cell(screen, text_get(job, "id"), ID_COLUMNS);
+        put_state(screen, text_get(job, "state"));
+        text_time(begin_ms, text);
+        text[TIME_COLUMNS] = '\0';
+        put_cell(screen, text, TIME_COLUMNS);
+        text_duration((end_ms > begin_ms ? end_ms - begin_ms : 0) * NS_PER_MS, text);
+        put_cell(screen, text, DURATION_COLUMNS);
+        put_exit(screen, job);
+        if (layout.has_user)
+                put_cell(screen, text_get(job, "user"), USER_COLUMNS);
+        put_name(screen, job, layout);
+        buffer_putc(screen->out, '\n');
+}
+
+static void write_jobs(Screen *screen, const Value *jobs) {
+        Layout layout = choose_layout(screen);
+
+        screen_style_begin(screen, STYLE_BOLD);
+        put_cell(screen, "JOB", ID_COLUMNS);
+        put_cell(screen, "STATE", STATE_COLUMNS);
+        put_cell(screen, "BEGAN", TIME_COLUMNS);
+        put_cell(screen, "DURATION", DURATION_COLUMNS);
+        put_cell(screen, "EXIT", EXIT_COLUMNS);
+        if (layout.has_user)
+                put_cell(screen, "USER", USER_COLUMNS);
+        buffer_puts(screen->out, "NAME");
+        screen_style_end(screen);
+        buffer_putc(screen->out, '\n');
+
+        for (size_t i = 0; i < jobs->n_items; i++)
+                write_row(screen, &jobs->items[i], layout);
+}
+
+int cmd_job_list(const Options *options) {
+        scoped(question_deinit) Question question = {};
+        scoped(buffer_deinit) Buffer out = {};
+        const Value *jobs;
+        Screen screen;
+        char path[96];
+        int r;
+
+        snprintf(path, sizeof(path), "/api/v1/jobs?limit=%ju%s%s", (uintmax_t)options->limit,
+                 options->state >= 0 ? "&state=" : "", options->state >= 0 ? job_state_name((JobState)options->state) : "");
+        r = question_init(&question, options);
+        if (r == EXIT_DONE)
+                r = question_ask(&question, path);
+        if (r != EXIT_DONE)
+                return r;
+        if (options_has(options, OPTION_JSON))
+                return question_print_json(&question);
+
+        jobs = value_get(question.answer, "jobs");
+        if (!jobs || jobs->type != VALUE_LIST || jobs->n_items == 0) {
+                say("There are no such jobs");
+                return EXIT_DONE;
+        }
+
+        screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
+        write_jobs(&screen, jobs);
+        return print_out(&out);
+}

@@ -1,0 +1,587 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "client/run/capture.h"
+#include "client/run/child.h"
+#include "client/wire/deliver.h"
+#include "client/run/enclosure.h"
+#include "client/wire/id.h"
+#include "client/run/job.h"
+#include "client/run/limits.h"
+#include "client/run/measured.h"
+#include "client/commands/perfctl.h"
+#include "client/run/rusage.h"
+#include "client/cli/say.h"
+#include "client/wire/spool.h"
+#include "client/run/summary.h"
+#include "util/clock.h"
+
+/* What perfd may delay a job by, whatever state it is in. */
+#define ENCLOSURE_TIMEOUT_NS (200 * NS_PER_MS)
+#define LIMITED_TIMEOUT_NS (2 * NS_PER_S) /* what was asked for is worth more of a wait */
+#define BEGIN_TIMEOUT_NS (200 * NS_PER_MS)
+#define END_TIMEOUT_NS (500 * NS_PER_MS)
+#define FLUSH_TIMEOUT_NS (200 * NS_PER_MS)
+
+/* Of --repeat, or the one run that there is without it. */
+typedef struct Series {
+        uint64_t n_runs, n_failed, n_stored;
+        Summary summary;
+        /* What is measured, as soon as a run has said it. */
+        char name[NAME_MAX_BYTES + 1], component[COMPONENT_MAX_BYTES + 1];
+        char *version; /* owned */
+        Measured *unnamed; /* owned: runs that failed before */
+        size_t n_unnamed;
+} Series;
+
+typedef struct Run {
+        const Options *options;
+        Launch launch;
+        JobInfo info;
+        Limits limits;
+        Enclosed enclosed;
+        Courier courier;
+        bool is_begun; /* or may be: perfd has the request */
+        bool is_begin_known; /* perfd has said so */
+        uint64_t begin_ns;
+        uint64_t spent_ns; /* on a late begin, of what the end may take */
+        bool is_ended; /* perfd has its end */
+        bool is_kept;  /* in the spool, and that has been said */
+        bool is_verbose;
+        JobEnd end; /* of all runs */
+        ChildEnd last; /* run */
+        uint64_t end_realtime_ms;
+        uint64_t n_killed; /* processes, of all runs, for want of memory */
+
+        bool is_captured;
+        Capture capture;
+        Tail error;
+        RunPlace place;
+        bool has_place;
+        MeasuredPlan measured;
+        Series series;
+} Run;
+
+/* A group that perfd has not read at the end is left for it to read. */
+static void run_deinit(Run *run) {
+        enclosure_leave(&run->enclosed, run->is_ended || !run->is_begun);
+        job_info_deinit(&run->info);
+        courier_deinit(&run->courier);
+        capture_deinit(&run->capture);
+        tail_deinit(&run->error);
+        summary_deinit(&run->series.summary);
+        for (size_t i = 0; i < run->series.n_unnamed; i++)
+                measured_deinit(&run->series.unnamed[i]);
+        free(run->series.unnamed);
+        free(run->series.version);
+}
+
+static int begin_once(Run *run, uint64_t late_ms, Delivery *delivery) {
+        bool has_group = run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
+        JobBegin job_begin = { .info = &run->info, .member_pid = has_group ? run->info.pid : 0, .is_fresh = has_group,
+                               .late_ms = late_ms };
+
+        courier_allow(&run->courier, BEGIN_TIMEOUT_NS);
+        run->courier.is_patient = false;
+        return deliver_begin(&run->courier, &job_begin, delivery);
+}
+
+/* A task may run one command after the other; then its id is that of the first. */
+static bool is_used(const Run *run, const Delivery *delivery, int r) {
+        if (run->options->job || !run->launch.job[0])
+                return false;
+
+        return (r == 0 && delivery->reply.status == STATUS_DUPLICATE) ||
+               (r == DELIVERY_REFUSED && delivery->reply.status == STATUS_INVALID);
+}
+
+static int extend_id(JobInfo *info) {
+        char id[JOB_ID_TEXT_MAX];
+        size_t n = strlen(info->id);
+        int r;
+
+        r = job_id_make(clock_realtime_ns() / NS_PER_MS, id);
+        if (r == 0)
+                snprintf(info->id + n, sizeof(info->id) - n, ".%s", id);
+        return r;
+}
+
+static int begin(Run *run) {
+        char reason[DELIVERY_TEXT_MAX];
+        Delivery delivery;
+        int r;
+
+        run->begin_ns = clock_boottime_ns();
+        r = begin_once(run, 0, &delivery);
+        if (is_used(run, &delivery, r)) {
+                r = extend_id(&run->info);
+                if (r == 0)
+                        r = begin_once(run, 0, &delivery);
+        }
+        if (r == 0) {
+                run->is_begun = run->is_begin_known = true;
+                return 0;
+        }
+        if (r < 0)
+                return r;
+
+        /* In its socket already: it will take it up before anything that is sent later. */
+        run->is_begun = delivery.error == -ETIMEDOUT && wire_is_connected(&run->courier.wire);
+        delivery_explain(&delivery, &run->courier, reason);
+        if (run->is_begun)
+                say("perfd does not answer: going on without waiting for it");
+        else
+                say("%s. Running without it", reason);
+        return 0;
+}
+
+/*
+ * Where perfd was away, or full, and is back when the command has ended: what its group counted is there still, and so are its end
+ * and the rusage. Where it has the first request, it says so.
+ */
+static int begin_late(Run *run) {
+        uint64_t begin_ns = clock_boottime_ns();
+        Delivery delivery;
+        int r;
+
+        if (run->is_begin_known || run->begin_ns == 0)
+                return 0;
+
+        r = begin_once(run, (begin_ns - run->begin_ns) / NS_PER_MS, &delivery);
+        run->spent_ns = clock_boottime_ns() - begin_ns;
+        if (r < 0)
+                return r;
+        /* An id that another command of the task has is not changed any more: results have it. */
+        if (r == 0 && (run->is_begun || delivery.reply.status == STATUS_OK))
+                run->is_begun = run->is_begin_known = true;
+        else if (r == DELIVERY_REFUSED)
+                run->is_begun = false;
+        return 0;
+}
+
+/* --- indicators ----------------------------------------------------------------------------------- */
+
+/* What the first that says it says, all are about. */
+static void learn_name(Series *series, const Measured *measured) {
+        const Indicator *indicator;
+
+        if (measured->n_items == 0 || measured->is_unnamed)
+                return;
+
+        indicator = &measured->items[0].indicator;
+        if (!series->name[0])
+                (void)snprintf(series->name, sizeof(series->name), "%s", indicator->name);
+        if (!series->component[0] && indicator->component)
+                (void)snprintf(series->component, sizeof(series->component), "%s", indicator->component);
+        if (!series->version && indicator->version)
+                series->version = strdup(indicator->version); /* without memory it is not known */
+}
+
+static int count(Series *series, const Measured *measured) {
+        int r;
+
+        series->n_stored += measured->n_items;
+        for (size_t i = 0; i < measured->n_items; i++) {
+                if (submission_has_failed(&measured->items[i]))
+                        continue;
+                r = summary_add(&series->summary, &measured->items[i].indicator);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* Until another run has said what it is. */
+static int put_off(Series *series, Measured *measured) {
+        Measured *unnamed = reallocarray(series->unnamed, series->n_unnamed + 1, sizeof(*unnamed));
+
+        if (!unnamed)
+                return -ENOMEM;
+        series->unnamed = unnamed;
+        series->unnamed[series->n_unnamed++] = *measured;
+        *measured = (Measured){};
+        return 0;
+}
+
+/* What nobody has said: by the name that was given, else by that of what was run. */
+static void find_name(Run *run) {
+        const char *given = run->options->name, *file = run->place.has_script ? run->place.script.origin : run->options->arguments[0];
+        Series *series = &run->series;
+
+        if (!series->name[0] && given && name_is_valid(given, NAME_MAX_BYTES))
+                (void)snprintf(series->name, sizeof(series->name), "%s", given);
+        if (!series->name[0])
+                script_base_name(file, series->name, sizeof(series->name));
+        if (!series->component[0] && run->options->component)
+                (void)snprintf(series->component, sizeof(series->component), "%s", run->options->component);
+}
+
+/* --- the end -------------------------------------------------------------------------------------- */
+
+static void keep(Run *run, const Batch *batch, const Delivery *delivery, const char *reason) {
+        const char *what = batch->ended_job ? "end and results" : "results";
+        Batch rest = *batch;
+        char directory[PATH_MAX] = "", name[SPOOL_NAME_MAX];
+        int r;
+
+        rest.items += delivery->n_acked;
+        rest.n_items -= delivery->n_acked;
+        r = spool_find_directory(run->options->spool, directory);
+        if (r == 0)
+                r = spool_put(directory, &rest, run->end_realtime_ms, name);
+        if (r < 0)
+                say("%s. The job's %s are lost: they cannot be kept in %s: %s", reason, what,
+                    directory[0] ? directory : "a spool", strerrordesc_np(-r));
+        else if (!run->is_kept)
+                say("%s. The job's %s are kept in %s/%s", reason, what, directory, name);
+        run->is_kept = true;
+}
+
+/* What is wrong with a result is nothing that is wrong with the job's end. */
+static int deliver_both(Run *run, const Batch *batch, Delivery *ret) {
+        Batch alone = { .ended_job = batch->ended_job, .end = batch->end };
+        char reason[DELIVERY_TEXT_MAX];
+        int r;
+
+        courier_allow(&run->courier, END_TIMEOUT_NS - run->spent_ns);
+        run->courier.is_patient = run->is_begun; /* where it was away before, it is hardly just being restarted */
+        r = deliver(&run->courier, batch, ret);
+        if (r != DELIVERY_REFUSED || !batch->ended_job || ret->n_acked == batch->n_items)
+                return r;
+
+        delivery_explain(ret, &run->courier, reason);
+        say("The job's results were not taken: %s", reason);
+        return deliver(&run->courier, &alone, ret);
+}
+
+static int deliver_end(Run *run, const Batch *batch) {
+        char reason[DELIVERY_TEXT_MAX], directory[PATH_MAX];
+        Delivery delivery;
+        Flush flush;
+        int r;
+
+        if (batch->n_items == 0 && !batch->ended_job)
+                return 0;
+
+        r = deliver_both(run, batch, &delivery);
+        if (r < 0)
+                return r;
+        if (r > 0) {
+                delivery_explain(&delivery, &run->courier, reason);
+                if (r == DELIVERY_AWAY)
+                        keep(run, batch, &delivery, reason);
+                else
+                        say("The job's end or results were not taken: %s", reason);
+                return 0;
+        }
+
+        run->is_ended = batch->ended_job != NULL;
+        if (run->is_verbose && delivery.n_stored > 0 && !run->measured.has_batch)
+                say("%zu indicators stored", delivery.n_stored);
+        if (!batch->ended_job && run->is_begun) /* another run follows */
+                return 0;
+        courier_allow(&run->courier, FLUSH_TIMEOUT_NS);
+        if (spool_find_directory(run->options->spool, directory) == 0)
+                (void)deliver_spool(&run->courier, directory, &flush);
+        return 0;
+}
+
+/* One run's at once, so that what comes later cannot lose it. */
+static int deliver_measured(Run *run, const Measured *measured, bool is_last) {
+        Batch batch = { .items = measured->items, .n_items = measured->n_items };
+        int r;
+
+        if (is_last) {
+                r = begin_late(run);
+                if (r < 0)
+                        return r;
+        }
+        if (is_last && run->is_begun) {
+                batch.ended_job = run->info.id;
+                batch.end = run->end;
+        }
+        return deliver_end(run, &batch);
+}
+
+static int deliver_unnamed(Run *run) {
+        Series *series = &run->series;
+        const char *sha256 = run->place.has_script ? run->place.script.sha256 : NULL;
+        const IndicatorGiven given = { series->name, series->component, series->version ?: sha256 };
+        int r = 0;
+
+        if (series->n_unnamed > 0)
+                find_name(run);
+        for (size_t i = 0; i < series->n_unnamed && r == 0; i++) {
+                if (!measured_name(&series->unnamed[i], &given)) {
+                        say("A run that failed is not kept: '%s' is no name of an indicator, give --name", series->name);
+                        continue;
+                }
+                series->n_stored++;
+                r = deliver_measured(run, &series->unnamed[i], false);
+        }
+        return r;
+}
+
+/* Of one run; the last one ends the job as well. */
+static int take_run(Run *run, const RunFacts *facts, uint64_t index, bool is_last) {
+        scoped(measured_deinit) Measured measured = {};
+        int r = 0;
+
+        if (run->is_captured && !run->last.exec_error) {
+                if (!run->has_place)
+                        run_place_read(&run->place);
+                run->has_place = true;
+                r = measured_read(&measured, &run->measured, &run->capture, facts, run->last.status, (uint32_t)index);
+        }
+        if (r == 0)
+                r = count(&run->series, &measured);
+        if (r < 0)
+                return r;
+
+        learn_name(&run->series, &measured);
+        if (measured.is_unnamed) {
+                run->series.n_stored--;
+                r = put_off(&run->series, &measured);
+        }
+        if (r == 0 && is_last)
+                r = deliver_unnamed(run);
+        return r == 0 ? deliver_measured(run, &measured, is_last) : r;
+}
+
+/* Line by line, since what scripts call their numbers is shown. */
+static void summarise(Run *run) {
+        Series *series = &run->series;
+        scoped(buffer_deinit) Buffer text = {};
+        char batch[RESULT_ID_TEXT_MAX], *line, *rest;
+
+        if (!run->measured.has_batch)
+                return;
+
+        result_id_format(run->measured.batch, batch);
+        say("Batch %s: %ju runs, %ju failed, %ju results", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
+            (uintmax_t)series->n_stored);
+        summary_write(&series->summary, &text);
+        for (rest = text.text; rest && (line = strsep(&rest, "\n"));)
+                if (line[0])
+                        say("%s", line);
+        if (run->is_begun && series->n_stored > 0)
+                say("'perfctl indicator batch %s' shows more of it", batch);
+}
+
+/* --- all of it ------------------------------------------------------------------------------------ */
+
+static bool wants_capture(const Options *options) {
+        switch (options->indicator) {
+        case INDICATOR_AUTO:
+                /* A program on a terminal behaves differently from one on a pipe. */
+                return isatty(STDOUT_FILENO) == 0 || options->repeat > 0;
+        case INDICATOR_YES:
+                return true;
+        case INDICATOR_NO:
+                return false;
+        }
+
+        return false;
+}
+
+/* In one file the two keep their order only if nothing is between the command and it. */
+static bool is_one_file(void) {
+        struct stat output, error;
+
+        return fstat(STDOUT_FILENO, &output) == 0 && fstat(STDERR_FILENO, &error) == 0 && output.st_dev == error.st_dev &&
+               output.st_ino == error.st_ino;
+}
+
+static bool wants_error(const Run *run) {
+        return run->is_captured && (run->measured.is_wanted || (isatty(STDERR_FILENO) == 0 && !is_one_file()));
+}
+
+static int prepare_measuring(Run *run) {
+        const Options *options = run->options;
+        const char *path = getenv("PATH");
+
+        run->is_captured = wants_capture(options);
+        run->measured = (MeasuredPlan){
+                .job = run->info.id,
+                .is_wanted = options->indicator == INDICATOR_YES || (options->repeat > 0 && run->is_captured),
+                .has_batch = options->repeat > 0 && run->is_captured,
+                .place = &run->place,
+        };
+        memcpy(run->place.names, options->names, sizeof(run->place.names));
+        run->place.n_names = options->n_names;
+        run->place.program = options->arguments[0];
+        run->place.has_script = run->is_captured && script_find(options->arguments, path ?: "", &run->place.script);
+        return result_id_make(clock_realtime_ns() / NS_PER_MS, run->measured.batch);
+}
+
+static int prepare(Run *run) {
+        const Options *options = run->options;
+        int r;
+
+        launch_find(&run->launch);
+        for (size_t i = 0; i < run->launch.n_ignored && run->is_verbose; i++)
+                say("Ignoring $%s: it makes no sense here", run->launch.ignored[i]);
+
+        r = job_info_fill(&run->info, options, &run->launch, options->arguments);
+        run->info.pid = (int32_t)getpid();
+        return r;
+}
+
+/* First of all: what the command will be in is to have nothing else in it, and perfd is to know it from the begin on. */
+static void enclose(Run *run) {
+        enclosure_enter(&run->enclosed, run->info.id, run->options->enclosure, &run->limits,
+                        limits_are_set(&run->limits) ? LIMITED_TIMEOUT_NS : ENCLOSURE_TIMEOUT_NS);
+        run->info.enclosure = run->enclosed.kind;
+        limits_apply(&run->limits, run->enclosed.kind, run->enclosed.text);
+        if (run->is_verbose && run->enclosed.text[0])
+                say("Running %s", run->enclosed.text);
+}
+
+/* So that what the command starts finds the job, and the same perfd. */
+static int set_environment(const Run *run) {
+        if (setenv("PERFD_JOB", run->info.id, 1) < 0 || setenv("PERFD_SOCKET", run->courier.path, 1) < 0)
+                return -errno;
+        return 0;
+}
+
+static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
+        const Options *options = run->options;
+        bool waits = options_has(options, OPTION_WAIT);
+        ChildPlan plan = {
+                .capture = run->is_captured ? &run->capture : NULL,
+                .error = wants_error(run) ? &run->error : NULL,
+                .signals = signals,
+                .adopts = run->enclosed.kind != ENCLOSURE_NONE || waits,
+                .adds_up = run->enclosed.kind == ENCLOSURE_SUBREAPER,
+                .waits = waits,
+        };
+        uint64_t begin_ns = clock_boottime_ns();
+        int r;
+
+        *ret = (RunFacts){ .error = plan.error, .begin_realtime_ns = clock_realtime_ns() };
+        capture_clear(&run->capture);
+        tail_clear(&run->error);
+        r = child_run(options->arguments, &plan, &run->last);
+        if (r < 0) {
+                say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(-r));
+                run->last = (ChildEnd){ .status = 126, .exec_error = -r };
+        } else if (run->last.exec_error)
+                say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(run->last.exec_error));
+
+        ret->wall_seconds = (double)(clock_boottime_ns() - begin_ns) / 1e9;
+        ret->end_realtime_ns = clock_realtime_ns();
+        ret->has_rusage = !run->last.exec_error;
+        rusage_take(&run->last.rusage, &ret->rusage);
+}
+
+/* A command that was killed does not say why. */
+static uint64_t count_kills(Run *run) {
+        bool has_group = run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
+        bool is_asked = has_group && (run->last.status != 0 || run->limits.memory_bytes > 0);
+        uint64_t n_all = is_asked ? limits_count_kills() : 0, n = n_all - run->n_killed;
+
+        if (n_all <= run->n_killed)
+                return 0;
+        run->n_killed = n_all;
+        if (run->limits.memory_bytes > 0)
+                say("The kernel killed %ju of the command's processes: it needed more memory than its limit of %ju bytes", (uintmax_t)n,
+                    (uintmax_t)run->limits.memory_bytes);
+        else
+                say("The kernel killed %ju of the command's processes for want of memory", (uintmax_t)n);
+        return n;
+}
+
+/* The job ends as the first run did that failed. */
+static void add_end(Run *run, const RunFacts *facts) {
+        JobEnd *end = &run->end;
+
+        end->has_exit_status = true;
+        end->has_rusage |= facts->has_rusage;
+        rusage_add(&end->rusage, &facts->rusage);
+        if (end->exit_status == 0) {
+                end->exit_status = run->last.status;
+                end->signal = run->last.signal;
+        }
+        run->end_realtime_ms = facts->end_realtime_ns / NS_PER_MS;
+}
+
+/* Warm-ups are runs like any, of which nothing is kept but their end. */
+static int run_all(Run *run) {
+        uint64_t n_warmups = run->options->warmup, n = n_warmups + (run->options->repeat > 0 ? run->options->repeat : 1);
+        ChildSignals signals = {};
+        bool is_last = false;
+        int r = 0;
+
+        for (uint64_t i = 0; i < n && !is_last && r == 0; i++) {
+                RunFacts facts;
+
+                run_command(run, &signals, &facts);
+                facts.n_oom_kills = count_kills(run);
+                add_end(run, &facts);
+                is_last = i + 1 == n || run->last.is_told || run->last.exec_error;
+                if (i < n_warmups && !is_last)
+                        continue;
+                run->series.n_runs += i >= n_warmups;
+                run->series.n_failed += i >= n_warmups && run->last.status != 0;
+                if (i < n_warmups)
+                        run->is_captured = false;
+                r = take_run(run, &facts, i - n_warmups, is_last);
+        }
+        return r;
+}
+
+/* At the very end: what only takes a moment longer than the command is not worth a word. */
+static void speak_of_left(const Run *run) {
+        size_t n = child_count_left(&run->last);
+
+        if (n == 1)
+                say("A process that the command started goes on; what it uses from now on is not counted (--wait waits for it)");
+        if (n > 1)
+                say("%zu processes that the command started go on; what they use from now on is not counted (--wait waits for them)", n);
+}
+
+/* Nothing of ours may be the command's undoing: trouble is spoken of, and it runs all the same. */
+int cmd_run(const Options *options) {
+        scoped(run_deinit) Run run = { .options = options, .is_verbose = options_has(options, OPTION_VERBOSE) };
+        int r;
+
+        enclosure_init(&run.enclosed);
+        courier_init(&run.courier, options->socket, BEGIN_TIMEOUT_NS);
+        if (options->limits && !limits_parse(options->limits, &run.limits)) {
+                say("--limits expects " LIMITS_EXPECTED);
+                return EXIT_USAGE;
+        }
+        if (options->warmup > 0 && options->repeat == 0) {
+                say("--warmup goes with --repeat");
+                return EXIT_USAGE;
+        }
+        r = prepare(&run);
+        if (r == 0)
+                r = prepare_measuring(&run);
+        if (r == 0) {
+                enclose(&run);
+                r = begin(&run);
+        }
+        if (r == 0)
+                r = set_environment(&run);
+        if (r < 0)
+                say("Cannot begin a job: %s. Running without perfd", strerrordesc_np(-r));
+        else if (run.is_begin_known && run.is_verbose)
+                say("Job %s has begun", run.info.id);
+
+        r = run_all(&run);
+        if (r < 0)
+                say("Cannot tell perfd of the job's end: %s", strerrordesc_np(-r));
+        else if (!run.is_begun && run.is_verbose)
+                say("Job %s is not recorded: perfd could not be told of it", run.info.id);
+        else if (run.is_ended && (run.is_verbose || isatty(STDERR_FILENO) == 1))
+                say("Job %s has ended; 'perfctl report %s' shows how it went", run.info.id, run.info.id);
+        if (run.is_begun)
+                speak_of_left(&run);
+
+        summarise(&run);
+        return run.end.exit_status;
+}

@@ -1,0 +1,347 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/import/amun.h"
+#include "client/wire/deliver.h"
+#include "client/wire/id.h"
+#include "client/cli/input.h"
+#include "client/wire/json.h"
+#include "client/commands/latencies.h"
+#include "client/commands/perfctl.h"
+#include "client/cli/say.h"
+#include "client/wire/spool.h"
+#include "util/clock.h"
+
+#define COMPLAINTS_MAX 20U
+
+/* Where a document begins. */
+typedef struct Origin {
+        const char *name; /* of the file */
+        unsigned line, column;
+} Origin;
+
+/* Documents of all files, checked. */
+typedef struct Intake {
+        const char *job;
+        bool is_job_inherited; /* $PERFD_JOB says it */
+        AmunContext context;
+        uint64_t realtime_ms;
+        bool is_latencies;     /* of batches, of which indicators are made */
+        uint64_t batch_length; /* 0: not given */
+        Submission *items;
+        Origin *origins; /* of the items */
+        size_t n_items, n_allocated;
+        Arena *arenas; /* one for each file, in which its documents live */
+        size_t n_arenas;
+        size_t n_complaints;
+} Intake;
+
+static void intake_deinit(Intake *intake) {
+        for (size_t i = 0; i < intake->n_arenas; i++)
+                arena_deinit(&intake->arenas[i]);
+        free(intake->arenas);
+        free(intake->items);
+        free(intake->origins);
+}
+
+/* --- checking ------------------------------------------------------------------------------------- */
+
+static int make_room(Intake *intake) {
+        size_t n = intake->n_allocated ? 2 * intake->n_allocated : 16;
+        Submission *items;
+        Origin *origins;
+
+        if (intake->n_items < intake->n_allocated)
+                return 0;
+
+        items = reallocarray(intake->items, n, sizeof(*items));
+        if (!items)
+                return -ENOMEM;
+        intake->items = items;
+
+        origins = reallocarray(intake->origins, n, sizeof(*origins));
+        if (!origins)
+                return -ENOMEM;
+        intake->origins = origins;
+
+        intake->n_allocated = n;
+        return 0;
+}
+
+/* What is measured is in the item already. */
+static int add_item(Intake *intake, const Origin *origin, Submission *item) {
+        int r;
+
+        item->job = intake->job;
+        item->is_job_inherited = intake->is_job_inherited;
+        if (item->time_ms == 0)
+                item->time_ms = intake->realtime_ms;
+        r = result_id_make(intake->realtime_ms, item->id);
+        if (r == 0)
+                r = make_room(intake);
+        if (r != 0)
+                return r;
+
+        intake->origins[intake->n_items] = *origin;
+        intake->items[intake->n_items++] = *item;
+        return 0;
+}
+
+/* The column only where others may begin on the same line. */
+static void complain(const Origin *origin, const Complaint *complaint) {
+        char column[16] = "";
+
+        if (origin->column > 1)
+                snprintf(column, sizeof(column), ":%u", origin->column);
+        say("%s:%u%s: %s%s%s", origin->name, origin->line, column, complaint->path, complaint->path[0] ? ": " : "", complaint->text);
+}
+
+static int take_document(Intake *intake, Arena *arena, const Origin *origin, const Value *document) {
+        Submission item = {};
+        Complaint complaint;
+        int r = 0;
+
+        if (intake->is_latencies)
+                r = latencies_from_value(document, intake->batch_length, arena, &document, &complaint);
+        if (r == 0)
+                r = !intake->is_latencies && amun_is_result(document) ?
+                            amun_read(document, &intake->context, arena, &item, &complaint) :
+                            indicator_from_value(document, STRING_MAX_BYTES, &item.indicator, &complaint);
+        if (r == 0)
+                r = add_item(intake, origin, &item);
+        if (r == INDICATOR_INVALID) {
+                complain(origin, &complaint);
+                intake->n_complaints++;
+        }
+        return r < 0 ? r : 0;
+}
+
+/* 0 also when something was complained about, here and below; < 0 only for trouble of our own. */
+static int take_documents(Intake *intake, Arena *arena, const char *name, const Buffer *text) {
+        const Value *document;
+        JsonReader reader;
+        JsonError error;
+        size_t n_documents = 0;
+        int r;
+
+        json_reader_init(&reader, text->text ? text->text : "", text->n);
+        while (intake->n_complaints < COMPLAINTS_MAX && (r = json_read(&reader, arena, &document, &error)) == 0) {
+                Origin origin = { .name = name, .line = reader.begin_line, .column = reader.begin_column };
+
+                r = take_document(intake, arena, &origin, document);
+                if (r < 0)
+                        return r;
+                n_documents++;
+        }
+
+        if (r == JSON_MALFORMED) {
+                say("%s:%u:%u: %s", name, error.line, error.column, error.text);
+                intake->n_complaints++;
+        }
+        if (r == JSON_END && n_documents == 0) {
+                say("%s:1: holds no document", name);
+                intake->n_complaints++;
+        }
+
+        return r == JSON_TOO_LARGE ? -ENOMEM : r < 0 ? r : 0;
+}
+
+static int take_numbers(Intake *intake, Arena *arena, const char *name, const Buffer *text) {
+        Origin origin = { .name = name, .line = 1, .column = 1 };
+        Submission item = {};
+        const Value *document;
+        Complaint complaint;
+        int r;
+
+        r = latencies_from_lines(text->text, text->n, intake->batch_length, arena, &document, &complaint, &origin.line);
+        if (r == 0)
+                r = indicator_from_value(document, STRING_MAX_BYTES, &item.indicator, &complaint);
+        if (r == 0)
+                r = add_item(intake, &origin, &item);
+        if (r == INDICATOR_INVALID) {
+                complain(&origin, &complaint);
+                intake->n_complaints++;
+        }
+        return r < 0 ? r : 0;
+}
+
+static int take_text(Intake *intake, const char *name, const Buffer *text) {
+        Arena *arena = &intake->arenas[intake->n_arenas];
+        int r;
+
+        r = arena_init(arena, intake->is_latencies ? json_arena_size(text->n) + latencies_arena_size(text->n) : amun_arena_size(text->n));
+        if (r < 0)
+                return r;
+        intake->n_arenas++;
+
+        return intake->is_latencies && latencies_are_lines(text->text, text->n) ? take_numbers(intake, arena, name, text) :
+                                                                                  take_documents(intake, arena, name, text);
+}
+
+static int take_file(Intake *intake, const char *file) {
+        scoped(buffer_deinit) Buffer text = {};
+        const char *name = input_name(file);
+        int r;
+
+        r = input_read(file, &text);
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0) {
+                say("Cannot read %s: %s", name, strerrordesc_np(-r));
+                intake->n_complaints++;
+                return 0;
+        }
+
+        return take_text(intake, name, &text);
+}
+
+static int take_files(Intake *intake, const Options *options) {
+        char *standard_input[] = { (char[]){ "-" } };
+        char **files = options->n_arguments > 0 ? options->arguments : standard_input;
+        size_t n = options->n_arguments > 0 ? (size_t)options->n_arguments : 1;
+        int r = 0;
+
+        if (options->n_arguments == 0 && isatty(STDIN_FILENO) == 1)
+                say("Reading documents from the terminal; Ctrl-D ends them");
+
+        intake->arenas = calloc(n, sizeof(*intake->arenas));
+        if (!intake->arenas)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < n && r == 0 && intake->n_complaints < COMPLAINTS_MAX; i++)
+                r = take_file(intake, files[i]);
+
+        return r;
+}
+
+/* --- what became of them -------------------------------------------------------------------------- */
+
+static int print_result(const Options *options, const Delivery *delivery, size_t n_spooled) {
+        scoped(buffer_deinit) Buffer out = {};
+        const char *separator = "";
+
+        if (options_has(options, OPTION_JSON)) {
+                buffer_printf(&out, "{\"stored\":%zu,\"duplicate\":%zu,\"spooled\":%zu}\n",
+                              delivery->n_stored, delivery->n_duplicate, n_spooled);
+                return print_out(&out);
+        }
+
+        if (delivery->n_stored > 0 || n_spooled == 0) {
+                buffer_printf(&out, "%zu stored", delivery->n_stored);
+                separator = ", ";
+        }
+        if (delivery->n_duplicate > 0) {
+                buffer_printf(&out, "%s%zu already there", separator, delivery->n_duplicate);
+                separator = ", ";
+        }
+        if (n_spooled > 0)
+                buffer_printf(&out, "%s%zu kept in the spool", separator, n_spooled);
+        buffer_putc(&out, '\n');
+        return print_out(&out);
+}
+
+static int keep(const Options *options, const Intake *intake, const Delivery *delivery, const char *reason) {
+        Batch rest = { .items = intake->items + delivery->n_acked, .n_items = intake->n_items - delivery->n_acked };
+        char directory[PATH_MAX] = "", name[SPOOL_NAME_MAX];
+        int r;
+
+        say("%s", reason);
+        r = spool_find_directory(options->spool, directory);
+        if (r == 0)
+                r = spool_put(directory, &rest, intake->realtime_ms, name);
+        if (r < 0) {
+                say("Cannot keep the results in %s either: %s", directory[0] ? directory : "a spool", strerrordesc_np(-r));
+                return delivery->error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
+        }
+
+        say("Kept for later in %s/%s; the next submit sends it, or 'perfctl flush'", directory, name);
+        return print_result(options, delivery, rest.n_items);
+}
+
+/* What was kept before goes out in what time is left; trouble with it is none of this invocation's. */
+static void flush_spool(const Options *options, Courier *courier) {
+        char directory[PATH_MAX];
+        Flush flush;
+
+        if (spool_find_directory(options->spool, directory) < 0 || deliver_spool(courier, directory, &flush) < 0)
+                return;
+
+        if (flush.n_stored + flush.n_duplicate + flush.n_ends > 0)
+                say("Sent from the spool as well: %zu results, %zu ends of jobs", flush.n_stored + flush.n_duplicate, flush.n_ends);
+        if (flush.n_rejected > 0)
+                say("%zu files of the spool were refused and moved to %s/rejected: %s", flush.n_rejected, directory, flush.reason);
+}
+
+static int refused(const Intake *intake, const Delivery *delivery, const char *reason) {
+        if (delivery->refused < intake->n_items)
+                complain(&intake->origins[delivery->refused], &delivery->reply.complaint);
+        else
+                say("%s", reason);
+
+        if (delivery->n_acked > 0)
+                say("The %zu documents before it are stored", delivery->n_acked);
+        else
+                say("Nothing was stored");
+        return EXIT_FAILED;
+}
+
+static int submit(const Options *options, const Intake *intake) {
+        scoped(courier_deinit) Courier courier;
+        char reason[DELIVERY_TEXT_MAX] = "Out of memory";
+        Delivery delivery;
+        int r;
+
+        courier_init(&courier, options->socket, options->timeout_ns);
+        r = deliver(&courier, &(Batch){ .items = intake->items, .n_items = intake->n_items }, &delivery);
+        if (r > 0)
+                delivery_explain(&delivery, &courier, reason);
+        if (delivery.n_requests > 1)
+                say("It took %zu requests: each is stored whole, but not all together", delivery.n_requests);
+        if (delivery.remark[0])
+                say("%s (--job says which is meant)", delivery.remark);
+        if (r == DELIVERY_AWAY)
+                return keep(options, intake, &delivery, reason);
+        if (r == DELIVERY_REFUSED)
+                return refused(intake, &delivery, reason);
+        if (r != 0) {
+                say("%s", reason);
+                return r == DELIVERY_HOPELESS ? EXIT_UNREACHABLE : EXIT_FAILED;
+        }
+
+        flush_spool(options, &courier);
+        return print_result(options, &delivery, 0);
+}
+
+int cmd_submit(const Options *options) {
+        scoped(intake_deinit) Intake intake = { .realtime_ms = clock_realtime_ns() / NS_PER_MS };
+        const char *job = options->job ? options->job : getenv("PERFD_JOB");
+        int r;
+
+        if (options_has(options, OPTION_BATCH_LENGTH) && !options_has(options, OPTION_LATENCIES)) {
+                say("--batch-length goes with --latencies");
+                return EXIT_USAGE;
+        }
+
+        intake.is_latencies = options_has(options, OPTION_LATENCIES);
+        intake.batch_length = options->batch_length;
+        intake.job = job ? job : "";
+        intake.is_job_inherited = !options->job && intake.job[0];
+        intake.context = (AmunContext){ .name = options->name, .component = options->component };
+        if (intake.job[0] && !name_is_valid(intake.job, JOB_ID_MAX - 1)) {
+                say("$PERFD_JOB is '%s': expected 1 to 128 characters of [A-Za-z0-9_.:-]", intake.job);
+                return EXIT_USAGE;
+        }
+
+        r = take_files(&intake, options);
+        if (r < 0) {
+                say("Cannot take the documents in: %s", strerrordesc_np(-r));
+                return EXIT_FAILED;
+        }
+        if (intake.n_complaints > 0) {
+                say("Nothing was sent");
+                return EXIT_FAILED;
+        }
+
+        return submit(options, &intake);
+}

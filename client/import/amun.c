@@ -1,0 +1,258 @@
+#include "client/import/amun.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/import/amun_run.h"
+#include "client/run/capture.h"
+#include "client/wire/json.h"
+#include "client/run/object.h"
+#include "util/clock.h"
+#include "util/utf8.h"
+
+/* The part of a document that has what one run left behind, and what the part is called in messages. */
+typedef struct Part {
+        const Value *value;
+        const char *stdout_path;
+        bool is_top; /* the script's own members are among the runner's */
+} Part;
+
+/* What a runner's document has beside the script's members when they are at its top level. */
+static bool is_runners(const char *key) {
+        static const char *const keys[] = { "hwinfo", "stdout", "stderr", "exit_code", "script_sha256", "usage", "datetime",
+                                            "start_datetime", "end_datetime", "os_release", "runtime_environment", "hostname" };
+
+        for (size_t i = 0; i < N_ELEMENTS(keys); i++)
+                if (strcmp(key, keys[i]) == 0)
+                        return true;
+        return false;
+}
+
+/* A script may print keys such as `hostname` itself, but hardly all that a runner does. */
+static bool is_top_level(const Value *document) {
+        const Value *exit_code = value_get(document, "exit_code"), *usage = value_get(document, "usage");
+
+        return value_get(document, "@result") && exit_code && exit_code->type == VALUE_INT &&
+               ((usage && usage->type == VALUE_OBJECT) || value_get_string(document, "script_sha256"));
+}
+
+static bool has_run(const Value *part) {
+        const Value *exit_code = value_get(part, "exit_code");
+
+        return value_get(part, "stdout") || (exit_code && exit_code->type == VALUE_INT);
+}
+
+static bool find_part(const Value *document, Part *ret) {
+        static const struct {
+                const char *key, *stdout_path;
+        } inner[] = { { "job_log", "job_log.stdout" }, { "log", "log.stdout" } };
+
+        *ret = (Part){ .value = document, .stdout_path = "stdout" };
+        if (value_get(document, "@result")) {
+                ret->stdout_path = "";
+                ret->is_top = true;
+                return is_top_level(document);
+        }
+
+        for (size_t i = 0; i < N_ELEMENTS(inner) && !has_run(ret->value); i++)
+                if (has_run(value_get(document, inner[i].key)))
+                        *ret = (Part){ .value = value_get(document, inner[i].key), .stdout_path = inner[i].stdout_path };
+        return has_run(ret->value);
+}
+
+bool amun_is_result(const Value *document) {
+        Part part;
+
+        return document->type == VALUE_OBJECT && find_part(document, &part);
+}
+
+/* --- what the script printed ---------------------------------------------------------------------- */
+
+static int parse_printed(const char *text, const char *path, Arena *arena, const Value **ret, Complaint *complaint) {
+        Capture capture = { .text = { .text = (char *)text, .n = strlen(text) } }; /* borrowed: never freed */
+        const Value *documents[CAPTURE_DOCUMENTS_MAX];
+        CaptureLoss loss;
+        size_t n;
+        int r;
+
+        r = capture_find(&capture, arena, documents, &n, &loss);
+        if (r < 0)
+                return r;
+        if (n == 0 && loss.error.line > 0)
+                return complaint_set(complaint, path, "holds no indicator: at %u:%u of it, %s", loss.error.line, loss.error.column,
+                                     loss.error.text);
+        if (n == 0)
+                return complaint_set(complaint, path, "holds no JSON object with @result, but '%.*s'", (int)utf8_cut(text, 60), text);
+        if (n > 1)
+                return complaint_set(complaint, path, "holds %zu indicators, and one run has one: split it", n);
+
+        *ret = documents[0];
+        return 0;
+}
+
+/* The script's members alone. */
+static int take_top_level(const Value *document, Arena *arena, const Value **ret) {
+        Member *members = arena_alloc(arena, document->n_members * sizeof(*members));
+        Value *printed = arena_alloc(arena, sizeof(*printed));
+        size_t n = 0;
+
+        if (!members || !printed)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < document->n_members; i++)
+                if (!is_runners(document->members[i].key))
+                        members[n++] = document->members[i];
+
+        *printed = (Value){ .type = VALUE_OBJECT, .members = members, .n_members = n };
+        *ret = printed;
+        return 0;
+}
+
+static bool is_blank(const char *text) {
+        return text[strspn(text, " \t\r\n")] == '\0';
+}
+
+static bool is_nothing(const Value *printed) {
+        return !printed || printed->type == VALUE_NULL || (printed->type == VALUE_OBJECT && printed->n_members == 0) ||
+               (printed->type == VALUE_STRING && is_blank(printed->string));
+}
+
+static int find_printed(const Part *part, Arena *arena, const Value **ret, Complaint *complaint) {
+        const Value *printed = value_get(part->value, "stdout");
+
+        *ret = NULL;
+        if (part->is_top)
+                return take_top_level(part->value, arena, ret);
+        if (is_nothing(printed))
+                return 0;
+        if (printed->type == VALUE_STRING)
+                return parse_printed(printed->string, part->stdout_path, arena, ret, complaint);
+        if (printed->type != VALUE_OBJECT)
+                return complaint_set(complaint, part->stdout_path, "is %s, must be what a script prints: an object with @result",
+                                     value_type_text(printed));
+
+        *ret = printed;
+        return 0;
+}
+
+int amun_find_printed(const Value *document, Arena *arena, const Value **ret, Complaint *ret_complaint) {
+        Part part;
+
+        if (!find_part(document, &part))
+                return complaint_set(ret_complaint, "", "is no result of Amun's");
+        return find_printed(&part, arena, ret, ret_complaint);
+}
+
+/* --- the indicator -------------------------------------------------------------------------------- */
+
+/* "matmul" of https://example.org/tensorflow/matmul.py */
+static const char *name_of_script(const char *origin, Arena *arena) {
+        const char *base = origin ? strrchr(origin, '/') : NULL, *dot;
+        char *name;
+
+        if (!base || strchr(origin, '\n'))
+                return NULL;
+
+        dot = strrchr(++base, '.');
+        name = arena_strndup(arena, base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
+        return name && name_is_valid(name, NAME_MAX_BYTES) ? name : NULL;
+}
+
+/* What it printed counts only as far as it keeps to the rules of any document. */
+static int take_failed(const Value *printed, const AmunContext *context, const AmunPlace *place, Arena *arena, Indicator *ret,
+                       Complaint *complaint) {
+        const IndicatorGiven given = {
+                .name = context->name ?: name_of_script(amun_origin(place), arena),
+                .component = context->component,
+                .version = context->version ?: amun_get_text(place, "script_sha256"),
+        };
+        int r;
+
+        r = indicator_from_failed_run(printed, &given, STRING_MAX_BYTES, ret, complaint);
+        if (r == INDICATOR_INVALID && printed)
+                r = indicator_from_failed_run(NULL, &given, STRING_MAX_BYTES, ret, complaint);
+        if (r == INDICATOR_INVALID && !given.name)
+                return complaint_set(complaint, "name", "a run that failed does not say what it is: give --name, as in --name PiMatmul");
+        return r;
+}
+
+static int take_good(const Value *printed, const Part *part, const char *sha256, Arena *arena, Indicator *ret, Complaint *complaint) {
+        char path[2 * COMPLAINT_PATH_MAX];
+        Complaint inner;
+        int r = 0;
+
+        if (sha256) /* is the version of what has none, as upstream has it */
+                r = object_complete(printed, "version", sha256, arena, &printed);
+        if (r == 0)
+                r = indicator_from_value(printed, STRING_MAX_BYTES, ret, &inner);
+        if (r != INDICATOR_INVALID)
+                return r;
+
+        (void)snprintf(path, sizeof(path), "%s%s%s", part->stdout_path, part->stdout_path[0] && inner.path[0] ? "." : "", inner.path);
+        return complaint_set(complaint, path, "%s", inner.text);
+}
+
+/* --- how it ended --------------------------------------------------------------------------------- */
+
+/* Python has a signal as a negative number, and a shell as 128 and it. */
+static int take_exit_code(const Value *part, Submission *ret, Complaint *complaint) {
+        const Value *given = value_get(part, "exit_code");
+        int64_t code;
+
+        if (!given || given->type == VALUE_NULL)
+                return 0;
+        if (!value_get_int(part, "exit_code", &code) || code < -127 || code > 255)
+                return complaint_set(complaint, "exit_code", "must be a whole number from 0 to 255, or -1 to -127 for a signal");
+
+        ret->has_exit_status = true;
+        ret->exit_status = (int32_t)(code < 0 ? 128 - code : code);
+        return 0;
+}
+
+int amun_read(const Value *document, const AmunContext *context, Arena *arena, Submission *ret, Complaint *ret_complaint) {
+        AmunPlace place = {
+                .document = document,
+                .specification = value_get(document, "specification") ?: context->specification,
+                .hwinfo = context->hwinfo,
+                .inspection = context->inspection,
+        };
+        Submission submission = {};
+        const Value *printed;
+        Part part;
+        int r;
+
+        if (!find_part(document, &part))
+                return complaint_set(ret_complaint, "", "is no result of Amun's: it has neither stdout nor exit_code");
+
+        place.part = part.value;
+        r = take_exit_code(part.value, &submission, ret_complaint);
+        if (r == 0)
+                r = find_printed(&part, arena, &printed, ret_complaint);
+        if (r == INDICATOR_INVALID && submission_has_failed(&submission)) { /* whatever it was that it printed */
+                printed = NULL;
+                r = 0;
+        }
+        if (r != 0)
+                return r;
+
+        if (!printed && !submission_has_failed(&submission)) {
+                submission.has_exit_status = true;
+                submission.exit_status = AMUN_PRINTED_NOTHING;
+        }
+        r = submission_has_failed(&submission) ?
+                    take_failed(printed, context, &place, arena, &submission.indicator, ret_complaint) :
+                    take_good(printed, &part, amun_get_text(&place, "script_sha256"), arena, &submission.indicator, ret_complaint);
+        if (r == 0)
+                r = amun_make_run(&place, arena, &submission, ret_complaint);
+        if (r != 0)
+                return r;
+
+        *ret = submission;
+        return 0;
+}
+
+/* The tree, that of what a string held, and of a run everything that is copied. */
+size_t amun_arena_size(size_t n) {
+        return 3 * json_arena_size(n) + AMUN_RUN_ARENA_BYTES;
+}

@@ -1,0 +1,23 @@
+#pragma once
+
+/* How Amun's run was made, as the record of a submission: perfd-protocol(7), run. A part of client/import/amun.c. */
+
+#include "client/run/host_facts.h"
+#include "model/request.h"
+
+/* What is said of a run stands beside its stdout, or at the top. */
+typedef struct AmunPlace {
+        const Value *document, *part;
+        const Value *specification, *hwinfo; /* given apart; NULL: not */
+        const char *inspection;              /* NULL: none */
+} AmunPlace;
+
+/* NULL when neither has it as a string. */
+const char *amun_get_text(const AmunPlace *place, const char *key);
+/* The script: its address, or its text. NULL: not known. */
+const char *amun_origin(const AmunPlace *place);
+
+/* Sets run and time_ms. 0, INDICATOR_INVALID, or -ENOMEM. */
+int amun_make_run(const AmunPlace *place, Arena *arena, Submission *ret, Complaint *ret_complaint);
+
+#define AMUN_RUN_ARENA_BYTES (4 * STRING_MAX_BYTES + HOST_FACTS_ARENA_BYTES)

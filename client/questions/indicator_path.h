@@ -1,0 +1,15 @@
+#pragma once
+
+/* Paths of questions about an indicator: what a person typed becomes data in them, whatever it is. */
+
+#include "client/cli/options.h"
+#include "util/buffer.h"
+
+/* "/api/v1/indicators/NAME/WHAT" */
+void indicator_path_begin(Buffer *path, const char *name, const char *what);
+/* "/api/v1/batches/ID" */
+void indicator_path_batch(Buffer *path, const char *id);
+/* A query parameter; nothing for NULL. */
+void indicator_path_put(Buffer *path, const char *name, const char *value);
+/* --where and --since. */
+void indicator_path_select(Buffer *path, const Options *options);

@@ -1,0 +1,92 @@
+#include "client/report/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/clock.h"
+
+/* --- what was measured ---------------------------------------------------------------------------- */
+
+static void write_result(Screen *screen, const JobResult *result) {
+        size_t n_name = screen->width > 2 * SHEET_INDENT ? screen->width / 2 - 2 : SHEET_INDENT, n;
+
+        buffer_puts(screen->out, "  ");
+        n = screen_text_cut(screen, result->title, n_name);
+        screen_pad(screen, n, 22);
+        buffer_puts(screen->out, "  ");
+        n = 2 + (n > 22 ? n : 22) + 2;
+        (void)screen_text_cut(screen, result->text, screen->width > n + 8 ? screen->width - n : 8);
+        buffer_putc(screen->out, '\n');
+}
+
+static void write_results(Screen *screen, const JobResults *results) {
+        if (!results || results->n == 0)
+                return;
+
+        screen_heading(screen, "Measured");
+        for (size_t i = 0; i < results->n; i++)
+                write_result(screen, &results->items[i]);
+        if (results->has_more)
+                buffer_puts(screen->out, "  and more\n");
+}
+
+/* --- advice --------------------------------------------------------------------------------------- */
+
+void report_write_advice(Screen *screen, const char *text, const char *words) {
+        Row row;
+
+        row_begin_item(&row, screen, STYLE_WARN, '!');
+        row_put_words(&row, text);
+        row_put_words_styled(&row, STYLE_DIM, words);
+        row_end(&row);
+}
+
+static void write_advice(Screen *screen, const Value *job) {
+        const Value *advice = value_get(job, "advice");
+        char words[TEXT_MAX];
+
+        if (!advice || advice->type != VALUE_LIST || advice->n_items == 0)
+                return;
+
+        screen_heading(screen, "Advice");
+        for (size_t i = 0; i < advice->n_items; i++) {
+                snprintf(words, sizeof(words), "[%.60s]", text_get(&advice->items[i], "rule"));
+                report_write_advice(screen, text_get(&advice->items[i], "text"), words);
+        }
+}
+
+/* --- the whole ------------------------------------------------------------------------------------ */
+
+void report_write_legend(const Sheet *sheet) {
+        uint64_t interval_ms = time_get(sheet->on, "interval_ms");
+        char interval[TEXT_MAX] = "", text[2 * TEXT_MAX];
+
+        if (!sheet->is_marked)
+                return;
+        if (interval_ms > 0)
+                text_duration(interval_ms * NS_PER_MS, interval);
+        snprintf(text, sizeof(text), "  ~ from samples%s%s; the other numbers are exact", interval_ms > 0 ? " every " : "", interval);
+        screen_styled(sheet->screen, STYLE_DIM, text);
+        buffer_putc(sheet->screen->out, '\n');
+}
+
+/* Numbers of its own there are, or there is a reason why not. */
+static bool has_group(const Value *job) {
+        return *text_get(job, "cgroup") != '\0';
+}
+
+void report_write(Screen *screen, const Value *job, const Value *node, const JobResults *results) {
+        size_t begin = screen->out->n;
+        Sheet sheet;
+
+        sheet_init(&sheet, screen, job, node);
+        report_write_head(screen, job, node);
+        if (has_group(job) || report_has_own(job))
+                report_write_own(&sheet);
+        report_write_phases(&sheet);
+        report_write_node(&sheet, has_group(job));
+        report_write_legend(&sheet);
+        write_results(screen, results);
+        write_advice(screen, job);
+        screen_fold(screen, begin);
+}

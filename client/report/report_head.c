@@ -1,0 +1,245 @@
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/report/report.h"
+#include "client/report/report_sheet.h"
+#include "model/job.h"
+#include "util/clock.h"
+#include "util/scoped.h"
+
+#define NAME_COLUMNS_MIN 12U
+#define SHELL_SIGNALS 128 /* a shell adds a signal's number to it */
+
+/* --- how it ended --------------------------------------------------------------------------------- */
+
+static const char *signal_words(int64_t signal) {
+        return signal > 0 && signal < NSIG ? sigdescr_np((int)signal) : NULL;
+}
+
+const char *report_signal_name(int64_t signal) {
+        return signal > 0 && signal < NSIG ? sigabbrev_np((int)signal) : NULL;
+}
+
+/* What a shell, or perfctl, meant by it. */
+static const char *status_words(int64_t status) {
+        if (status == 126)
+                return "it could not be run";
+        if (status == 127)
+                return "not found";
+        return status > SHELL_SIGNALS ? signal_words(status - SHELL_SIGNALS) : NULL;
+}
+
+bool report_exit_format(const Value *job, char ret[static REPORT_EXIT_MAX]) {
+        const char *state = text_get(job, "state"), *words;
+        const Value *exit = value_get(job, "exit");
+        int64_t status = 0, signal = 0;
+
+        if (!value_get_int(exit, "status", &status)) {
+                snprintf(ret, REPORT_EXIT_MAX, "%s", state);
+                return strcmp(state, "interrupted") != 0;
+        }
+
+        (void)value_get_int(exit, "signal", &signal);
+        words = signal > 0 ? signal_words(signal) : status_words(status);
+        if (signal > 0 && words)
+                snprintf(ret, REPORT_EXIT_MAX, "%.20s: %s (signal %jd)", state, words, (intmax_t)signal);
+        else
+                snprintf(ret, REPORT_EXIT_MAX, "%.20s: exit %jd%s%s%s", state, (intmax_t)status, words ? " (" : "", words ? words : "",
+                         words ? ")" : "");
+        return status == 0 && signal == 0;
+}
+
+static void write_title(Screen *screen, const Value *job) {
+        const char *name = text_get(job, "name"), *state = text_get(job, "state");
+        char exit[REPORT_EXIT_MAX];
+        bool is_good = report_exit_format(job, exit), is_open = strcmp(state, "interrupted") == 0;
+        size_t n_taken = strlen("Job  ()  ") + strlen(text_get(job, "id")) + strlen(exit);
+        size_t n_name = screen->width > n_taken + NAME_COLUMNS_MIN ? screen->width - n_taken : NAME_COLUMNS_MIN;
+
+        screen_style_begin(screen, STYLE_BOLD);
+        buffer_puts(screen->out, "Job ");
+        (void)screen_text(screen, text_get(job, "id"));
+        if (*name) {
+                buffer_puts(screen->out, " (");
+                (void)screen_text_cut(screen, name, n_name);
+                buffer_putc(screen->out, ')');
+        }
+        screen_style_end(screen);
+
+        buffer_puts(screen->out, "  ");
+        screen_styled(screen, is_good ? STYLE_GOOD : is_open ? STYLE_WARN : STYLE_BAD, exit);
+        buffer_putc(screen->out, '\n');
+}
+
+/* --- what ran, where and when --------------------------------------------------------------------- */
+
+static void write_text(Screen *screen, const char *label, const char *text) {
+        Row row;
+
+        if (!*text)
+                return;
+
+        row_begin(&row, screen, label);
+        row_put(&row, text);
+        row_end(&row);
+}
+
+/* "rank 3 of 8", "rank 3", or nothing. */
+static void put_index(Row *row, const char *words, const Value *job, const char *key, const char *total_key) {
+        int64_t index, total;
+
+        if (!value_get_int(job, key, &index))
+                return;
+        if (value_get_int(job, total_key, &total) && total > 0)
+                row_printf(row, "%s %jd of %jd", words, (intmax_t)index, (intmax_t)total);
+        else
+                row_printf(row, "%s %jd", words, (intmax_t)index);
+}
+
+static void write_where(Screen *screen, const Value *job, const Value *on) {
+        const char *user = text_get(job, "user"), *host = text_get(on, "hostname");
+        int64_t pid, cpus, uid;
+        Row row;
+
+        row_begin(&row, screen, "where");
+        row_put(&row, *host ? host : "this node");
+        if (value_get_int(on, "cpus", &cpus) && cpus > 0)
+                row_printf(&row, "%jd CPUs", (intmax_t)cpus);
+        put_index(&row, "rank", job, "rank", "ranks");
+        put_index(&row, "node", job, "node_index", "nodes");
+        if (value_get_int(job, "pid", &pid) && pid > 0)
+                row_printf(&row, "process %jd", (intmax_t)pid);
+
+        if (*user)
+                row_printf(&row, "by %s", user);
+        else if (value_get_int(job, "uid", &uid) && uid >= 0 && uid != JOB_UID_UNKNOWN)
+                row_printf(&row, "by user %jd", (intmax_t)uid);
+        row_end(&row);
+}
+
+void report_write_time(Screen *screen, uint64_t begin_ms, uint64_t end_ms, uint64_t now_ms) {
+        char from[TEXT_MAX], to[TEXT_MAX], duration[TEXT_MAX] = "-";
+        bool is_running = end_ms == 0;
+        Row row;
+
+        text_time(begin_ms, from);
+        text_time(end_ms, to);
+        if (is_running)
+                end_ms = now_ms;
+        if (end_ms >= begin_ms && end_ms > 0)
+                text_duration((end_ms - begin_ms) * NS_PER_MS, duration);
+        else if (now_ms > 0 && is_running) /* after the last sample */
+                strcpy(duration, "just begun,");
+
+        row_begin(&row, screen, "time");
+        row_put_styled(&row, STYLE_BOLD, duration);
+        if (is_running) {
+                row_put_words(&row, "since");
+                row_put_words(&row, from);
+        } else /* the date only once */
+                row_printf(&row, "%s to %s", from, strncmp(from, to, 11) == 0 ? to + 11 : to);
+        row_end(&row);
+}
+
+/* The end of a path says most. */
+static void write_path(Screen *screen, const char *words, const char *path) {
+        scoped(buffer_deinit) Buffer text = {};
+        size_t n_room = screen->width > SHEET_INDENT + 20 ? screen->width - SHEET_INDENT : 20;
+        const char *tail = path;
+
+        while (tail && strlen(words) + strlen(tail) + 1 > n_room && strchr(tail + 1, '/'))
+                tail = strchr(tail + 1, '/');
+        buffer_printf(&text, "%s%s%s", words, tail == path ? "" : screen->has_unicode ? "…" : "...", tail);
+        write_text(screen, "cgroup", text.text ? text.text : "");
+}
+
+static void write_enclosure(Screen *screen, const Value *job) {
+        const char *path = text_get(job, "cgroup"), *last = strrchr(path, '/');
+        int enclosure = enclosure_find(text_get(job, "enclosure"));
+        scoped(buffer_deinit) Buffer text = {};
+
+        switch (enclosure) {
+        case ENCLOSURE_NONE:
+                write_text(screen, "cgroup", report_has_own(job) ? "none of its own: CPU time by wait4 at its end" :
+                                                                   "none of its own: the numbers are the node's");
+                break;
+        case ENCLOSURE_SCOPE:
+                buffer_printf(&text, "in its own scope %s", last ? last + 1 : path);
+                write_text(screen, "cgroup", text.text ? text.text : "");
+                break;
+        case ENCLOSURE_CGROUP:
+                write_path(screen, "its own, ", path);
+                break;
+        case ENCLOSURE_SUBREAPER:
+                write_text(screen, "cgroup", "none of its own: CPU time by wait4 at its end");
+                break;
+        case ENCLOSURE_FOUND:
+                write_path(screen, "found, ", path);
+                break;
+        default: /* an older perfd, or a newer one */
+                break;
+        }
+}
+
+static void write_usage(Screen *screen, const Value *job) {
+        const Value *rusage = value_get(job, "rusage");
+        char user[TEXT_MAX], system[TEXT_MAX], memory[TEXT_MAX];
+        Row row;
+
+        if (!rusage || rusage->type != VALUE_OBJECT)
+                return;
+
+        text_seconds(number_get(rusage, "ru_utime"), user);
+        text_seconds(number_get(rusage, "ru_stime"), system);
+        text_mib(number_get(rusage, "ru_maxrss") / 1024, memory);
+        row_begin(&row, screen, "itself");
+        row_printf(&row, "CPU %s user", user);
+        row_printf(&row, "%s system", system);
+        row_printf(&row, "largest process %s", memory);
+        row_end(&row);
+}
+
+static void write_labels(Screen *screen, const Value *job) {
+        const Value *labels = value_get(job, "labels");
+        Row row;
+
+        if (!labels || labels->type != VALUE_OBJECT || labels->n_members == 0)
+                return;
+
+        row_begin(&row, screen, "labels");
+        for (size_t i = 0; i < labels->n_members; i++) {
+                const Value *value = &labels->members[i].value;
+
+                row_printf(&row, "%s=%s", labels->members[i].key, value->type == VALUE_STRING ? value->string : "");
+        }
+        row_end(&row);
+}
+
+static void write_note(Screen *screen, const Value *job) {
+        const char *note = text_get(job, "note");
+        Row row;
+
+        if (!*note)
+                return;
+
+        row_begin(&row, screen, "note");
+        row_put_styled(&row, STYLE_WARN, note);
+        row_end(&row);
+}
+
+void report_write_head(Screen *screen, const Value *job, const Value *node) {
+        Sheet sheet;
+
+        sheet_init(&sheet, screen, job, node);
+        write_title(screen, job);
+        write_text(screen, "command", text_get(job, "command"));
+        write_where(screen, job, sheet.on);
+        report_write_time(screen, time_get(job, "begin_ms"), time_get(job, "end_ms"), time_get(sheet.on, "time_ms"));
+        write_enclosure(screen, job);
+        if (!report_has_own(job))
+                write_usage(screen, job);
+        write_labels(screen, job);
+        write_note(screen, job);
+}

@@ -1,0 +1,28 @@
+#pragma once
+
+/*
+ * Results of a job: what was measured in it
+ *
+ * Of each indicator the latest result: its score, or the first numbers of its @result.
+ */
+
+#include "client/questions/question.h"
+
+#define JOB_RESULTS_MAX 6U
+#define JOB_RESULT_TEXT_MAX 256U
+
+typedef struct JobResult {
+        char title[JOB_RESULT_TEXT_MAX]; /* "Copy (dd)" */
+        char text[JOB_RESULT_TEXT_MAX];  /* "score 8123.5", "rate_mib_per_s 8123.5, n 12" */
+} JobResult;
+
+typedef struct JobResults {
+        JobResult items[JOB_RESULTS_MAX];
+        size_t n;
+        bool has_more;
+} JobResults;
+
+/* Asks perfd. What cannot be asked, since it is older or busy, is left out: a report without results is still one. */
+void job_results_ask(Question *question, const Value *job, JobResults *ret);
+/* What is said of a result, as in the list of /api/v1/indicators/NAME/results. */
+void job_result_format(const Value *result, JobResult *ret);

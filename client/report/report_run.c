@@ -1,0 +1,470 @@
+#include "client/report/report_run.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/wire/json.h"
+#include "client/questions/question.h"
+#include "model/indicator.h"
+#include "model/job.h"
+#include "util/scoped.h"
+
+/* Ranks that share neither id nor name are of one run only when they ran together, give or take the clocks. */
+#define APART_MS_MAX 60000U
+
+void run_deinit(Run *run) {
+        for (size_t i = 0; i < run->n_arenas; i++)
+                arena_deinit(&run->arenas[i]);
+        free(run->arenas);
+        free(run->reports);
+        free(run->hosts);
+        *run = (Run){};
+}
+
+__attribute__((format(printf, 2, 3))) static int refuse(Run *run, const char *format, ...) {
+        va_list args;
+
+        va_start(args, format);
+        (void)vsnprintf(run->error, sizeof(run->error), format, args);
+        va_end(args);
+        return RUN_INVALID;
+}
+
+/* --- reading -------------------------------------------------------------------------------------- */
+
+static const char expected[] = "expected what 'perfctl report --json JOB' prints";
+
+/* NULL, or what is wrong with a document. */
+static const char *find_fault(const Value *document) {
+        const Value *metrics = value_get(document, "metrics"), *reports = value_get(document, "reports");
+        const char *id = text_get(document, "id");
+
+        if (document->type != VALUE_OBJECT)
+                return "is no object";
+        if (reports && reports->type == VALUE_LIST)
+                return "is merged already";
+        if (!name_is_valid(id, JOB_ID_MAX - 1))
+                return "'id' is missing, or no job's id";
+        if (job_state_find(text_get(document, "state")) < 0)
+                return "'state' is missing, or none of running, finished and interrupted";
+        if (time_get(document, "begin_ms") == 0)
+                return "'begin_ms' is missing, or no time";
+        if (!metrics || metrics->type != VALUE_LIST)
+                return "'metrics' is missing, or no list";
+        return NULL;
+}
+
+static int64_t index_get(const Value *document, const char *key) {
+        int64_t v;
+
+        return value_get_int(document, key, &v) && v >= 0 ? v : -1;
+}
+
+static int make_room(Run *run) {
+        size_t n = run->n_allocated ? 2 * run->n_allocated : 16;
+        RankReport *reports;
+
+        if (run->n_reports < run->n_allocated)
+                return 0;
+
+        reports = reallocarray(run->reports, n, sizeof(*reports));
+        if (!reports)
+                return -ENOMEM;
+
+        run->reports = reports;
+        run->n_allocated = n;
+        return 0;
+}
+
+static int add_report(Run *run, const char *file, unsigned line, const Value *document) {
+        const char *fault = find_fault(document), *message = text_get(value_get(document, "error"), "message");
+        const Value *on = value_get(document, "on");
+        int r;
+
+        if (fault && *message)
+                return refuse(run, "%s:%u: is an error of perfd, no report: %.200s", file, line, message);
+        if (fault)
+                return refuse(run, "%s:%u: %s; %s", file, line, fault, expected);
+
+        r = make_room(run);
+        if (r < 0)
+                return r;
+
+        run->reports[run->n_reports++] = (RankReport){
+                .file = file,
+                .line = line,
+                .job = document,
+                .on = on && on->type == VALUE_OBJECT ? on : NULL,
+                .id = text_get(document, "id"),
+                .hostname = text_get(on, "hostname"),
+                .rank = index_get(document, "rank"),
+                .node = index_get(document, "node_index"),
+                .begin_ms = time_get(document, "begin_ms"),
+                .end_ms = time_get(document, "end_ms"),
+        };
+        return 0;
+}
+
+static int add_document(Run *run, const char *file, unsigned line, const Value *document) {
+        int r = 0;
+
+        if (document->type != VALUE_LIST)
+                return add_report(run, file, line, document);
+
+        for (size_t i = 0; i < document->n_items && r == 0; i++)
+                r = add_report(run, file, line, &document->items[i]);
+        return r;
+}
+
+static int add_arena(Run *run, size_t n_bytes, Arena **ret) {
+        Arena *arenas = reallocarray(run->arenas, run->n_arenas + 1, sizeof(*arenas));
+        int r;
+
+        if (!arenas)
+                return -ENOMEM;
+        run->arenas = arenas;
+
+        r = arena_init(&arenas[run->n_arenas], json_arena_size(n_bytes));
+        if (r < 0)
+                return r;
+
+        *ret = &arenas[run->n_arenas++];
+        return 0;
+}
+
+int run_add(Run *run, const char *file, const char *text, size_t n) {
+        size_t n_before = run->n_reports;
+        const Value *document;
+        JsonReader reader;
+        JsonError error;
+        Arena *arena;
+        int r;
+
+        r = add_arena(run, n, &arena);
+        if (r < 0)
+                return r;
+
+        json_reader_init(&reader, text, n);
+        while ((r = json_read(&reader, arena, &document, &error)) == 0) {
+                r = add_document(run, file, reader.begin_line, document);
+                if (r != 0)
+                        return r;
+        }
+
+        if (r == JSON_MALFORMED)
+                return refuse(run, "%s:%u:%u: %s", file, error.line, error.column, error.text);
+        if (r == JSON_END && run->n_reports == n_before)
+                return refuse(run, "%s:1: holds no report; %s", file, expected);
+        return r == JSON_TOO_LARGE ? -ENOMEM : r < 0 ? r : 0;
+}
+
+/* --- about one ------------------------------------------------------------------------------------ */
+
+uint64_t run_report_end_ms(const RankReport *report) {
+        uint64_t end_ms = report->end_ms ?: time_get(report->on, "time_ms");
+
+        return end_ms > report->begin_ms ? end_ms : report->begin_ms;
+}
+
+double run_report_seconds(const RankReport *report) {
+        MetricValue duration;
+
+        if (metric_value_get(report->job, "duration_seconds", &duration) && duration.value >= 0)
+                return duration.value;
+
+        return (double)(run_report_end_ms(report) - report->begin_ms) / 1e3;
+}
+
+bool run_report_is_running(const RankReport *report) {
+        return strcmp(text_get(report->job, "state"), "running") == 0;
+}
+
+bool run_report_is_good(const RankReport *report) {
+        const Value *exit = value_get(report->job, "exit");
+        int64_t status, signal = 0;
+
+        (void)value_get_int(exit, "signal", &signal);
+        if (value_get_int(exit, "status", &status))
+                return status == 0 && signal == 0;
+
+        return strcmp(text_get(report->job, "state"), "interrupted") != 0;
+}
+
+/* --- one run? ------------------------------------------------------------------------------------- */
+
+/* Length of an id without ".RANK" or what else is between them. */
+static size_t base_length(const RankReport *report) {
+        char rank[24];
+        size_t n = strlen(report->id), n_rank;
+
+        snprintf(rank, sizeof(rank), "%" PRId64, report->rank);
+        n_rank = strlen(rank);
+        if (report->rank < 0 || n <= n_rank + 1 || strcmp(report->id + n - n_rank, rank) != 0)
+                return n;
+
+        n -= n_rank;
+        while (n > 1 && report->id[n - 1] == '0') /* as in "train-0003" */
+                n--;
+        return strchr(".:_-", report->id[n - 1]) && n > 1 ? n - 1 : strlen(report->id);
+}
+
+static bool has_same_id(const RankReport *a, const RankReport *b) {
+        size_t n = base_length(a);
+
+        return n == base_length(b) && memcmp(a->id, b->id, n) == 0;
+}
+
+/* Whether anything but their ids says that they are of one run. */
+static bool agree(const RankReport *a, const RankReport *b) {
+        const char *name_a = text_get(a->job, "name"), *name_b = text_get(b->job, "name");
+        const char *command_a = text_get(a->job, "command"), *command_b = text_get(b->job, "command");
+        int64_t n_ranks_a = index_get(a->job, "ranks"), n_ranks_b = index_get(b->job, "ranks");
+
+        if (index_get(a->job, "uid") != index_get(b->job, "uid"))
+                return false;
+        if (*name_a && *name_b)
+                return strcmp(name_a, name_b) == 0;
+
+        return (*command_a && strcmp(command_a, command_b) == 0) ||
+               (n_ranks_a > 1 && n_ranks_a == n_ranks_b && a->rank >= 0 && b->rank >= 0);
+}
+
+/* Two machines may have one name, but not one index within the run. */
+static bool has_same_host(const RankReport *a, const RankReport *b) {
+        if (a->node >= 0 && b->node >= 0 && a->node != b->node)
+                return false;
+        return *a->hostname || *b->hostname ? strcmp(a->hostname, b->hostname) == 0 : a->node >= 0 && a->node == b->node;
+}
+
+static int compare(uint64_t a, uint64_t b) {
+        return a < b ? -1 : a > b;
+}
+
+static int by_id(const void *a, const void *b) {
+        const RankReport *left = a, *right = b;
+        int r = strcmp(left->id, right->id);
+
+        r = r != 0 ? r : strcmp(left->hostname, right->hostname);
+        r = r != 0 ? r : compare((uint64_t)left->node, (uint64_t)right->node);
+        return r != 0 ? r : compare(run_report_end_ms(left), run_report_end_ms(right));
+}
+
+static int by_rank(const void *a, const void *b) {
+        const RankReport *left = a, *right = b;
+        int r = compare((uint64_t)left->rank, (uint64_t)right->rank); /* -1 is the last */
+
+        r = r != 0 ? r : strcmp(left->hostname, right->hostname);
+        return r != 0 ? r : compare(left->begin_ms, right->begin_ms);
+}
+
+static int by_begin(const void *a, const void *b) {
+        const RankReport *left = a, *right = b;
+
+        return compare(left->begin_ms, right->begin_ms);
+}
+
+static int refuse_two(Run *run, const RankReport *a, const RankReport *b, const char *why) {
+        return refuse(run, "%s:%u: job '%s' on %s is of another run than job '%s' on %s in %s:%u: %s", b->file, b->line, b->id,
+                      *b->hostname ? b->hostname : "?", a->id, *a->hostname ? a->hostname : "?", a->file, a->line, why);
+}
+
+/* A job that was reported twice counts as the later report has it. */
+static int drop_duplicates(Run *run) {
+        size_t n = 0;
+
+        qsort(run->reports, run->n_reports, sizeof(*run->reports), by_id);
+        for (size_t i = 0; i < run->n_reports; i++) {
+                RankReport *report = &run->reports[i], *last = n > 0 ? &run->reports[n - 1] : NULL;
+
+                if (!last || strcmp(last->id, report->id) != 0 || !has_same_host(last, report)) {
+                        run->reports[n++] = *report;
+                        continue;
+                }
+                if (last->begin_ms != report->begin_ms)
+                        return refuse_two(run, last, report, "it has the same id on the same host, but began at another time");
+                *last = *report;
+                run->n_duplicates++;
+        }
+
+        run->n_reports = n;
+        return 0;
+}
+
+/* What the launcher said of the whole run. */
+static int take_total(Run *run, const RankReport *first, const RankReport *report, const char *key, uint32_t *total) {
+        int64_t n = index_get(report->job, key);
+
+        if (n <= 0 || n > UINT32_MAX)
+                return 0;
+        if (*total > 0 && *total != n)
+                return refuse(run, "%s:%u: is of a run of %" PRId64 " %s, %s:%u of one of %" PRIu32, report->file, report->line, n, key,
+                              first->file, first->line, *total);
+
+        *total = (uint32_t)n;
+        return 0;
+}
+
+static int take_totals(Run *run) {
+        int r = 0;
+
+        for (size_t i = 0; i < run->n_reports && r == 0; i++) {
+                const RankReport *report = &run->reports[i];
+
+                r = take_total(run, &run->reports[0], report, "ranks", &run->n_ranks);
+                if (r == 0)
+                        r = take_total(run, &run->reports[0], report, "nodes", &run->n_nodes);
+        }
+        return r;
+}
+
+/* Sorted by rank. */
+static int check_ranks(Run *run) {
+        for (size_t i = 0; i < run->n_reports; i++) {
+                const RankReport *report = &run->reports[i], *last = i > 0 ? report - 1 : NULL;
+
+                if (run->n_ranks > 0 && report->rank >= run->n_ranks)
+                        return refuse(run, "%s:%u: has rank %" PRId64 " of a run of %" PRIu32 " ranks, which count from 0", report->file,
+                                      report->line, report->rank, run->n_ranks);
+                if (last && report->rank >= 0 && report->rank == last->rank)
+                        return refuse_two(run, last, report, "both have the same rank");
+        }
+        return 0;
+}
+
+static int check_apart(Run *run) {
+        uint64_t end_ms = 0;
+
+        qsort(run->reports, run->n_reports, sizeof(*run->reports), by_begin);
+        for (size_t i = 0; i < run->n_reports; i++) {
+                const RankReport *report = &run->reports[i];
+                uint64_t report_end_ms = run_report_end_ms(report);
+
+                if (i > 0 && report->begin_ms > end_ms + APART_MS_MAX)
+                        return refuse_two(run, report - 1, report,
+                                          "it began more than a minute after that had ended, and nothing in their ids connects them");
+                end_ms = report_end_ms > end_ms ? report_end_ms : end_ms;
+        }
+        return 0;
+}
+
+static int check_belonging(Run *run) {
+        const RankReport *first = &run->reports[0];
+        bool is_one = true;
+
+        for (size_t i = 1; i < run->n_reports; i++) {
+                if (has_same_id(first, &run->reports[i]))
+                        continue;
+                if (!agree(first, &run->reports[i]))
+                        return refuse_two(run, first, &run->reports[i],
+                                          "neither their ids (but for the rank at the end) nor their names and commands agree");
+                is_one = false;
+        }
+
+        return is_one ? 0 : check_apart(run);
+}
+
+/* --- hosts ---------------------------------------------------------------------------------------- */
+
+static RunHost *find_host(Run *run, const RankReport *report) {
+        for (size_t i = 0; i < run->n_hosts; i++)
+                if (has_same_host(&(RankReport){ .hostname = run->hosts[i].name, .node = run->hosts[i].node }, report))
+                        return &run->hosts[i];
+
+        run->hosts[run->n_hosts] = (RunHost){ .name = report->hostname, .node = report->node };
+        return &run->hosts[run->n_hosts++];
+}
+
+static void see_report(RunHost *host, const RankReport *report) {
+        uint64_t end_ms = run_report_end_ms(report);
+
+        if (!host->record || run_report_seconds(report) > run_report_seconds(host->record))
+                host->record = report;
+        if (host->node < 0)
+                host->node = report->node;
+        if (host->n_reports == 0 || report->begin_ms < host->begin_ms)
+                host->begin_ms = report->begin_ms;
+        if (end_ms > host->end_ms)
+                host->end_ms = end_ms;
+        host->n_reports++;
+}
+
+static int find_hosts(Run *run) {
+        run->hosts = calloc(run->n_reports, sizeof(*run->hosts));
+        if (!run->hosts)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < run->n_reports; i++) {
+                RankReport *report = &run->reports[i];
+                RunHost *host;
+
+                report->host = SIZE_MAX;
+                if (!*report->hostname && report->node < 0)
+                        continue;
+                host = find_host(run, report);
+                see_report(host, report);
+                report->host = (size_t)(host - run->hosts);
+        }
+        return 0;
+}
+
+/* Two reports of one cgroup, as of two steps in the group of their job, have the same numbers. */
+static bool is_first_of_group(const Run *run, const RankReport *report) {
+        const char *cgroup = text_get(report->job, "cgroup");
+
+        if (!*cgroup || report->host == SIZE_MAX)
+                return true;
+
+        for (const RankReport *other = run->reports; other < report; other++)
+                if (other->host == report->host && strcmp(text_get(other->job, "cgroup"), cgroup) == 0)
+                        return false;
+        return true;
+}
+
+int run_join(Run *run) {
+        int r;
+
+        assert(run->n_reports > 0);
+
+        r = drop_duplicates(run);
+        if (r == 0)
+                r = take_totals(run);
+        if (r == 0)
+                r = check_belonging(run);
+        if (r != 0)
+                return r;
+
+        qsort(run->reports, run->n_reports, sizeof(*run->reports), by_rank);
+        r = check_ranks(run);
+        if (r == 0)
+                r = find_hosts(run);
+        if (r != 0)
+                return r;
+
+        for (size_t i = 0; i < run->n_reports; i++)
+                run->reports[i].counts = is_first_of_group(run, &run->reports[i]);
+        return 0;
+}
+
+/* --- about all ------------------------------------------------------------------------------------ */
+
+void run_id(const Run *run, Buffer *ret) {
+        const RankReport *first = &run->reports[0];
+
+        for (size_t i = 1; i < run->n_reports; i++)
+                if (!has_same_id(first, &run->reports[i]))
+                        return;
+        buffer_put(ret, first->id, run->n_reports > 1 ? base_length(first) : strlen(first->id));
+}
+
+const char *run_text(const Run *run, const char *key) {
+        const char *text = text_get(run->reports[0].job, key);
+
+        for (size_t i = 1; i < run->n_reports; i++)
+                if (strcmp(text_get(run->reports[i].job, key), text) != 0)
+                        return "";
+        return text;
+}

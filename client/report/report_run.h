@@ -1,0 +1,96 @@
+#pragma once
+
+/*
+ * Run: the reports of all ranks of one run, or of all its nodes
+ *
+ * Read from what `perfctl report --json` printed on each node, checked to be of one run, put in the order of their
+ * ranks. Several ranks of one host share one record of what its node did: that of the rank that was there
+ * longest.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/cli/screen.h"
+#include "model/value.h"
+#include "util/arena.h"
+#include "util/json.h"
+
+/* Everything borrowed: from the run's arenas, `file` from whoever added it. */
+typedef struct RankReport {
+        const char *file;          /* as messages call it */
+        unsigned line;             /* at which its document begins */
+        const Value *job;          /* the answer to /api/v1/jobs/ID */
+        const Value *on;           /* its node, or NULL */
+        const char *id, *hostname; /* hostname "" when it does not say */
+        int64_t rank, node;        /* -1: not given */
+        uint64_t begin_ms, end_ms; /* end 0: it ran when it was asked for */
+        size_t host;               /* of the run's; SIZE_MAX: it does not say */
+        bool counts;               /* false: another report has the numbers of the same cgroup */
+} RankReport;
+
+typedef struct RunHost {
+        const char *name;         /* "" when only its index is known */
+        int64_t node;             /* -1: not given */
+        const RankReport *record; /* whose numbers of the node count */
+        size_t n_reports;
+        uint64_t begin_ms, end_ms; /* of the reports */
+} RunHost;
+
+typedef struct Run {
+        Arena *arenas; /* one for each text */
+        size_t n_arenas;
+        RankReport *reports; /* owned */
+        size_t n_reports, n_allocated;
+        RunHost *hosts; /* owned */
+        size_t n_hosts;
+        uint32_t n_ranks, n_nodes; /* that there should be; 0: not known */
+        size_t n_duplicates;       /* reports that were given more than once, left out */
+        char error[512];
+} Run;
+
+void run_deinit(Run *run);
+
+enum {
+        RUN_INVALID = 1, /* `error` says where, what, and what to do */
+};
+
+/*
+ * Adds the reports in a text: documents one after the other, or lists of them. 0, RUN_INVALID, or a negative
+ * errno. After the last text run_join() once; then the run can be asked.
+ */
+int run_add(Run *run, const char *file, const char *text, size_t n);
+/* Checks that the reports are of one run, sorts them by rank, and finds the hosts. 0, RUN_INVALID, or a negative errno. */
+int run_join(Run *run);
+
+/* When it ran at the time of the report, then. */
+uint64_t run_report_end_ms(const RankReport *report);
+double run_report_seconds(const RankReport *report);
+bool run_report_is_running(const RankReport *report);
+bool run_report_is_good(const RankReport *report); /* it runs, or ended with 0 */
+
+/* What all have in common; "" where they differ. The id without a rank at its end. */
+void run_id(const Run *run, Buffer *ret);
+const char *run_text(const Run *run, const char *key);
+
+/* "3,5-7": those that no report is of. "" when none is missing, or nobody knows how many there should be. */
+void run_missing_ranks(const Run *run, Buffer *ret);
+typedef enum RankKind {
+        RANKS_FAILED,
+        RANKS_RUNNING,
+        RANKS_ALL,
+} RankKind;
+/* Likewise those of a kind that have a rank; *ret_n counts those without one as well. */
+void run_ranks(const Run *run, RankKind kind, Buffer *ret, size_t *ret_n);
+/* What the rule said to it, or NULL. */
+const char *run_report_advice(const RankReport *report, const char *rule);
+/* Likewise the ranks that got the advice of that rule. */
+void run_advised_ranks(const Run *run, const char *rule, Buffer *ret);
+/* "rank 3", or the host where it has no rank. */
+void run_report_name(const RankReport *report, Buffer *ret);
+
+/* One screen; is_whole: all ranks, however many. */
+void run_write(Screen *screen, const Run *run, bool is_whole);
+/* One document; perfctl-report(1) has its members. */
+void run_write_json(const Run *run, Json *json);

@@ -1,0 +1,303 @@
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "client/questions/question.h"
+#include "client/report/report_run.h"
+#include "client/report/report_total.h"
+#include "model/usage.h"
+#include "util/scoped.h"
+
+static void put_text(Json *json, const char *key, const char *text) {
+        json_put_string(json, key, text && *text ? text : NULL);
+}
+
+static void put_index(Json *json, const char *key, int64_t index) {
+        if (index >= 0)
+                json_put_int(json, key, index);
+        else
+                json_put_string(json, key, NULL);
+}
+
+static void put_time(Json *json, const char *key, uint64_t ms) {
+        if (ms > 0)
+                json_put_uint(json, key, ms);
+        else
+                json_put_string(json, key, NULL);
+}
+
+/* A member as the report has it. */
+static void put_member(Json *json, const char *key, const Value *from) {
+        const Value *value = value_get(from, key);
+
+        json_key(json, key);
+        if (value)
+                value_write_json(value, json);
+        else
+                json_null(json);
+}
+
+/* --- the run -------------------------------------------------------------------------------------- */
+
+static const char *run_state(const Run *run) {
+        const char *state = "finished";
+
+        for (size_t i = 0; i < run->n_reports; i++) {
+                const char *other = text_get(run->reports[i].job, "state");
+
+                if (strcmp(other, "running") == 0)
+                        return other;
+                if (strcmp(other, "interrupted") == 0)
+                        state = other;
+        }
+        return state;
+}
+
+static void put_times(Json *json, const Run *run) {
+        uint64_t begin_ms = UINT64_MAX, end_ms = 0, last_ms = 0;
+        bool is_open = false;
+
+        for (size_t i = 0; i < run->n_reports; i++) {
+                const RankReport *report = &run->reports[i];
+                uint64_t report_end_ms = run_report_end_ms(report);
+
+                begin_ms = report->begin_ms < begin_ms ? report->begin_ms : begin_ms;
+                end_ms = report->end_ms > end_ms ? report->end_ms : end_ms;
+                last_ms = report_end_ms > last_ms ? report_end_ms : last_ms;
+                is_open |= report->end_ms == 0;
+        }
+
+        json_put_uint(json, "begin_ms", begin_ms);
+        put_time(json, "end_ms", is_open ? 0 : end_ms);
+        json_put_double(json, "seconds", (double)(last_ms - begin_ms) / 1e3);
+}
+
+static void write_run(const Run *run, Json *json) {
+        scoped(buffer_deinit) Buffer id = {}, missing = {}, failed = {};
+        size_t n_failed;
+
+        run_id(run, &id);
+        run_missing_ranks(run, &missing);
+        run_ranks(run, RANKS_FAILED, &failed, &n_failed);
+
+        json_key(json, "run");
+        json_object_begin(json);
+        put_text(json, "id", id.text);
+        put_text(json, "name", run_text(run, "name"));
+        put_text(json, "command", run_text(run, "command"));
+        put_text(json, "user", run_text(run, "user"));
+        json_put_string(json, "state", run_state(run));
+        put_times(json, run);
+        put_index(json, "ranks", run->n_ranks > 0 ? (int64_t)run->n_ranks : -1);
+        put_index(json, "nodes", run->n_nodes > 0 ? (int64_t)run->n_nodes : -1);
+        json_put_string(json, "missing_ranks", missing.text ? missing.text : "");
+        json_put_uint(json, "failed", n_failed);
+        json_put_string(json, "failed_ranks", failed.text ? failed.text : "");
+        json_object_end(json);
+}
+
+/* --- its parts ------------------------------------------------------------------------------------ */
+
+/* Those of the scope, as they are. Numbers without a scope are a node's. */
+static void write_metrics(Json *json, const Value *job, const char *scope) {
+        const Value *metrics = value_get(job, "metrics");
+
+        json_key(json, "metrics");
+        json_array_begin(json);
+        for (size_t i = 0; metrics && metrics->type == VALUE_LIST && i < metrics->n_items; i++) {
+                const char *of = text_get(&metrics->items[i], "scope");
+
+                if (strcmp(*of ? of : "node", scope) == 0)
+                        value_write_json(&metrics->items[i], json);
+        }
+        json_array_end(json);
+}
+
+static void write_report(Json *json, const RankReport *report) {
+        json_object_begin(json);
+        put_index(json, "rank", report->rank);
+        json_put_int(json, "step", report->rank > 0 ? report->rank : 0);
+        json_put_string(json, "id", report->id);
+        put_text(json, "hostname", report->hostname);
+        put_index(json, "node_index", report->node);
+        put_member(json, "command", report->job);
+        put_member(json, "state", report->job);
+        put_member(json, "exit", report->job);
+        json_put_bool(json, "failed", !run_report_is_good(report));
+        json_put_uint(json, "begin_ms", report->begin_ms);
+        put_time(json, "end_ms", report->end_ms);
+        json_put_double(json, "seconds", run_report_seconds(report));
+        put_member(json, "note", report->job);
+        put_member(json, "enclosure", report->job);
+        put_member(json, "cgroup", report->job);
+        json_put_bool(json, "counted", report->counts);
+        write_metrics(json, report->job, "job");
+        put_member(json, "phases", report->job);
+        json_object_end(json);
+}
+
+static void write_host(Json *json, const Run *run, size_t i) {
+        const RunHost *host = &run->hosts[i];
+
+        json_object_begin(json);
+        put_text(json, "hostname", host->name);
+        put_index(json, "node_index", host->node);
+        put_member(json, "cpus", host->record->on);
+        put_member(json, "memory_bytes", host->record->on);
+        json_put_uint(json, "reports", host->n_reports);
+        put_index(json, "rank", host->record->rank);
+        json_put_string(json, "id", host->record->id);
+        write_metrics(json, host->record->job, "node");
+        json_object_end(json);
+}
+
+/* --- together ------------------------------------------------------------------------------------- */
+
+static void write_total(Json *json, const char *key, const char *unit, const char *scope, const char *of, const Total *total) {
+        json_object_begin(json);
+        json_put_string(json, "key", key);
+        json_put_double(json, "value", total->value);
+        json_put_string(json, "unit", unit);
+        json_put_string(json, "quality", quality_name(total->is_exact ? QUALITY_EXACT : QUALITY_SAMPLED));
+        json_put_string(json, "scope", scope);
+        json_put_string(json, "of", of);
+        json_put_uint(json, "count", total->n);
+        if (total->at)
+                put_index(json, "rank", total->at->rank);
+        json_object_end(json);
+}
+
+/* Whether the numbers of several ranks, or hosts, add up. What waits, waits at the same time. */
+static bool is_summed(const MetricInfo *info) {
+        bool is_cpu_time = strcmp(info->key_unit, "h") == 0;
+
+        return is_cpu_time || (info->type == METRIC_TYPE_COUNTER && !strstr(info->key, "psi_"));
+}
+
+static void write_own_total(const Run *run, Json *json, UsageMetric metric) {
+        const MetricInfo *info = &usage_info[metric];
+        Total total;
+
+        switch (metric) {
+        case USAGE_CPU_GIVEN:
+                if (total_cpus_given(run, &total))
+                        write_total(json, info->key, info->key_unit, "job", "sum", &total);
+                return;
+        case USAGE_CPU_MEAN:
+                if (total_sum(run, info->key, &total))
+                        write_total(json, info->key, info->key_unit, "job", "sum", &total);
+                return;
+        case USAGE_CPU_UNUSED: /* of what they were given together */
+        case USAGE_CPU_RATIO:
+        case USAGE_MEMORY_LIMIT:
+                return;
+        default:
+                if (is_summed(info) ? total_sum(run, info->key, &total) : total_max(run, info->key, &total))
+                        write_total(json, info->key, info->key_unit, "job", is_summed(info) ? "sum" : "max", &total);
+        }
+}
+
+static void write_cpu_shares(const Run *run, Json *json) {
+        const MetricInfo *unused = &usage_info[USAGE_CPU_UNUSED], *ratio = &usage_info[USAGE_CPU_RATIO];
+        Total used, given;
+
+        if (!total_sum(run, "job_cpu_seconds", &used) || !total_cpu_seconds_given(run, &given) || !(given.value > 0))
+                return;
+
+        given.is_exact &= used.is_exact;
+        write_total(json, unused->key, unused->key_unit, "job", "sum",
+                    &(Total){ .value = fmax(given.value - used.value, 0), .is_exact = given.is_exact, .n = given.n });
+        write_total(json, ratio->key, ratio->key_unit, "job", "ratio",
+                    &(Total){ .value = used.value / given.value, .is_exact = given.is_exact, .n = given.n });
+}
+
+static void write_node_total(const Run *run, Json *json, Metric metric) {
+        const MetricInfo *info = &metric_info[metric];
+        bool is_sum = is_summed(info), is_peak = strncmp(info->key, "max_t_", 6) == 0;
+        Total total;
+
+        if (is_sum ? total_host_sum(run, info->key, &total) : is_peak && total_host_max(run, info->key, &total))
+                write_total(json, info->key, info->key_unit, "node", is_sum ? "sum" : "max", &total);
+}
+
+static void write_spread(const Run *run, Json *json, const char *key, const char *unit, const char *metric) {
+        double imbalance;
+        Spread spread;
+
+        if (!run_spread(run, metric, &spread))
+                return;
+
+        imbalance = spread_imbalance(&spread);
+        json_object_begin(json);
+        json_put_string(json, "key", key);
+        json_put_string(json, "unit", unit);
+        json_put_double(json, "min", spread.min);
+        put_index(json, "min_rank", spread.least->rank);
+        json_put_double(json, "mean", spread.mean);
+        json_put_double(json, "max", spread.max);
+        put_index(json, "max_rank", spread.most->rank);
+        json_put_double(json, "imbalance", imbalance);
+        json_put_uint(json, "count", spread.n);
+        json_object_end(json);
+}
+
+static void write_spreads(const Run *run, Json *json) {
+        static const UsageMetric metrics[] = { USAGE_CPU_SECONDS, USAGE_MEMORY_PEAK, USAGE_READ_BYTES, USAGE_WRITE_BYTES };
+
+        json_key(json, "spread");
+        json_array_begin(json);
+        write_spread(run, json, "seconds", "s", NULL);
+        for (size_t i = 0; i < N_ELEMENTS(metrics); i++)
+                write_spread(run, json, usage_info[metrics[i]].key, usage_info[metrics[i]].key_unit, usage_info[metrics[i]].key);
+        json_array_end(json);
+}
+
+/* --- advice --------------------------------------------------------------------------------------- */
+
+static void write_advice(const Run *run, Json *json) {
+        json_key(json, "advice");
+        json_array_begin(json);
+        for (size_t i = 0; i < run->n_reports; i++) {
+                const Value *advice = value_get(run->reports[i].job, "advice");
+
+                for (size_t k = 0; advice && advice->type == VALUE_LIST && k < advice->n_items; k++) {
+                        json_object_begin(json);
+                        put_index(json, "rank", run->reports[i].rank);
+                        json_put_string(json, "id", run->reports[i].id);
+                        put_member(json, "rule", &advice->items[k]);
+                        put_member(json, "text", &advice->items[k]);
+                        json_object_end(json);
+                }
+        }
+        json_array_end(json);
+}
+
+void run_write_json(const Run *run, Json *json) {
+        json_object_begin(json);
+        write_run(run, json);
+
+        json_key(json, "reports");
+        json_array_begin(json);
+        for (size_t i = 0; i < run->n_reports; i++)
+                write_report(json, &run->reports[i]);
+        json_array_end(json);
+
+        json_key(json, "hosts");
+        json_array_begin(json);
+        for (size_t i = 0; i < run->n_hosts; i++)
+                write_host(json, run, i);
+        json_array_end(json);
+
+        json_key(json, "total");
+        json_array_begin(json);
+        for (UsageMetric metric = 0; metric < N_USAGES; metric++)
+                write_own_total(run, json, metric);
+        write_cpu_shares(run, json);
+        for (Metric metric = 0; metric < N_METRICS; metric++)
+                write_node_total(run, json, metric);
+        json_array_end(json);
+
+        write_spreads(run, json);
+        write_advice(run, json);
+        json_object_end(json);
+}

@@ -1,0 +1,265 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/report/report.h"
+#include "client/report/report_run.h"
+#include "client/report/report_together.h"
+#include "util/scoped.h"
+
+#define RANKS_SHOWN 16U
+
+/* --- what ran ------------------------------------------------------------------------------------- */
+
+static void write_title(Screen *screen, const Run *run) {
+        scoped(buffer_deinit) Buffer id = {}, failed = {}, running = {}, text = {};
+        const char *name = run_text(run, "name");
+        size_t n_failed, n_running;
+
+        run_id(run, &id);
+        run_ranks(run, RANKS_FAILED, &failed, &n_failed);
+        run_ranks(run, RANKS_RUNNING, &running, &n_running);
+
+        screen_style_begin(screen, STYLE_BOLD);
+        buffer_puts(screen->out, "Run ");
+        (void)screen_text(screen, id.n > 0 ? id.text : *name ? name : "of several jobs");
+        if (id.n > 0 && *name) {
+                buffer_puts(screen->out, " (");
+                (void)screen_text_cut(screen, name, 40);
+                buffer_putc(screen->out, ')');
+        }
+        screen_style_end(screen);
+
+        if (n_failed > 0)
+                buffer_printf(&text, "%zu of %zu failed", n_failed, run->n_reports);
+        if (n_running > 0)
+                buffer_printf(&text, "%s%zu of %zu running", n_failed > 0 ? ", " : "", n_running, run->n_reports);
+        buffer_puts(screen->out, "  ");
+        if (text.n == 0 && run->n_reports > 1)
+                buffer_printf(&text, "all %zu ", run->n_reports);
+        if (n_failed == 0 && n_running == 0)
+                buffer_puts(&text, "finished: exit 0");
+        screen_styled(screen, n_failed > 0 ? STYLE_BAD : STYLE_GOOD, text.text ? text.text : "");
+        buffer_putc(screen->out, '\n');
+}
+
+static void write_counts(Screen *screen, const Run *run) {
+        int64_t ranks = 0;
+        Row row;
+
+        for (size_t i = 0; i < run->n_reports; i++)
+                ranks += run->reports[i].rank >= 0;
+
+        row_begin(&row, screen, "where");
+        if (ranks > 0 && run->n_ranks > 0)
+                row_printf(&row, "%" PRId64 " of %" PRIu32 " ranks", ranks, run->n_ranks);
+        else
+                row_printf(&row, "%zu %s%s", run->n_reports, ranks > 0 ? "rank" : "job", run->n_reports > 1 ? "s" : "");
+        if (run->n_nodes > run->n_hosts)
+                row_printf(&row, "%zu of %" PRIu32 " hosts", run->n_hosts, run->n_nodes);
+        else if (run->n_hosts > 0)
+                row_printf(&row, "%zu %s", run->n_hosts, run->n_hosts > 1 ? "hosts" : "host");
+        if (*run_text(run, "user"))
+                row_printf(&row, "by %s", run_text(run, "user"));
+        row_end(&row);
+}
+
+static void write_missing(Screen *screen, const Run *run) {
+        scoped(buffer_deinit) Buffer missing = {}, text = {};
+        Row row;
+
+        run_missing_ranks(run, &missing);
+        if (missing.n == 0)
+                return;
+
+        buffer_printf(&text, "rank%s %s of %" PRIu32, strpbrk(missing.text, ",-") ? "s" : "", missing.text, run->n_ranks);
+        row_begin(&row, screen, "missing");
+        row_put_styled(&row, STYLE_WARN, text.text ? text.text : "");
+        row_end(&row);
+}
+
+static void write_head(Screen *screen, const Run *run) {
+        uint64_t begin_ms = UINT64_MAX, end_ms = 0, now_ms = 0;
+        const char *command = run_text(run, "command");
+        bool is_running = false;
+        Row row;
+
+        for (size_t i = 0; i < run->n_reports; i++) {
+                const RankReport *report = &run->reports[i];
+                uint64_t report_end_ms = run_report_end_ms(report);
+
+                begin_ms = report->begin_ms < begin_ms ? report->begin_ms : begin_ms;
+                end_ms = report->end_ms > end_ms ? report->end_ms : end_ms;
+                now_ms = report_end_ms > now_ms ? report_end_ms : now_ms;
+                is_running |= run_report_is_running(report);
+        }
+
+        write_title(screen, run);
+        if (*command || *text_get(run->reports[0].job, "command")) {
+                row_begin(&row, screen, "command");
+                row_put(&row, *command ? command : "not the same in all");
+                row_end(&row);
+        }
+        write_counts(screen, run);
+        report_write_time(screen, begin_ms, is_running ? 0 : end_ms, now_ms);
+        write_missing(screen, run);
+}
+
+/* --- a row for each rank -------------------------------------------------------------------------- */
+
+typedef struct Columns {
+        size_t host, cores, memory;
+        bool is_wide;
+} Columns;
+
+#define EXIT_COLUMNS 11U
+#define TIME_COLUMNS 12U
+#define FIXED_COLUMNS (2U + 5U + 2U + 2U + EXIT_COLUMNS + TIME_COLUMNS)
+
+static Columns choose_columns(const Screen *screen) {
+        Columns columns = { .is_wide = screen->width >= 80 };
+
+        columns.cores = columns.is_wide ? 15 : 7;
+        columns.memory = columns.is_wide ? 17 : 10;
+        columns.host = FIXED_COLUMNS + columns.cores + columns.memory;
+        columns.host = screen->width > columns.host + 8 ? screen->width - columns.host : 8;
+        columns.host = columns.host < 24 ? columns.host : 24;
+        return columns;
+}
+
+static void put_right(Screen *screen, const char *text, size_t n_columns) {
+        screen_pad(screen, strlen(text), n_columns);
+        buffer_puts(screen->out, text);
+}
+
+static void format_exit(const RankReport *report, char ret[static TEXT_MAX]) {
+        const Value *exit = value_get(report->job, "exit");
+        int64_t status, signal = 0;
+        const char *name;
+
+        if (!value_get_int(exit, "status", &status)) {
+                snprintf(ret, TEXT_MAX, "%.16s", text_get(report->job, "state"));
+                return;
+        }
+
+        (void)value_get_int(exit, "signal", &signal);
+        name = report_signal_name(signal);
+        if (name)
+                snprintf(ret, TEXT_MAX, "SIG%s", name);
+        else
+                snprintf(ret, TEXT_MAX, "%" PRId64, status);
+}
+
+static void format_cores(Sheet *sheet, Columns columns, char ret[static TEXT_MAX]) {
+        char used[TEXT_MAX], of[TEXT_MAX];
+        MetricValue given;
+
+        strcpy(ret, "-");
+        if (!sheet_text_get(sheet, "job_cpus_used", used))
+                return;
+
+        snprintf(ret, TEXT_MAX, "%s", used);
+        if (!columns.is_wide || !metric_value_get(sheet->job, "job_cpus_given", &given))
+                return;
+        text_cpus(given.value, of);
+        snprintf(ret, TEXT_MAX, "%.20s of %.20s", used, of);
+}
+
+static void format_memory(Sheet *sheet, Columns columns, char ret[static TEXT_MAX]) {
+        char used[TEXT_MAX], share[TEXT_MAX];
+        MetricValue ratio;
+
+        strcpy(ret, "-");
+        if (!sheet_text_get(sheet, "job_memory_peak_bytes", used))
+                return;
+
+        snprintf(ret, TEXT_MAX, "%s", used);
+        if (!columns.is_wide || !metric_value_get(sheet->job, "job_memory_peak_ratio", &ratio))
+                return;
+        text_share(ratio.value, share);
+        snprintf(ret, TEXT_MAX, "%.20s %6.10s", used, share);
+}
+
+static void write_rank(Screen *screen, const RankReport *report, Columns columns, bool *is_marked) {
+        char text[TEXT_MAX] = "-";
+        Sheet sheet;
+
+        sheet_init(&sheet, screen, report->job, NULL);
+        if (report->rank >= 0)
+                snprintf(text, sizeof(text), "%" PRId64, report->rank);
+        put_right(screen, text, 2 + 5);
+        buffer_puts(screen->out, "  ");
+        screen_pad(screen, screen_text_cut(screen, *report->hostname ? report->hostname : "-", columns.host), columns.host);
+        buffer_puts(screen->out, "  ");
+
+        format_exit(report, text);
+        screen_style_begin(screen, run_report_is_good(report) ? STYLE_DIM : STYLE_BAD);
+        screen_pad(screen, screen_text_cut(screen, text, EXIT_COLUMNS), EXIT_COLUMNS);
+        screen_style_end(screen);
+
+        text_seconds(run_report_seconds(report), text);
+        put_right(screen, text, TIME_COLUMNS);
+        format_cores(&sheet, columns, text);
+        put_right(screen, text, columns.cores);
+        format_memory(&sheet, columns, text);
+        put_right(screen, text, columns.memory);
+        buffer_putc(screen->out, '\n');
+        *is_marked |= sheet.is_marked;
+}
+
+/* Those that failed first, then what is left from the lowest rank on; in the order of ranks all the same. */
+static bool is_shown(const Run *run, size_t i, bool is_whole, size_t n_failed) {
+        bool is_good = run_report_is_good(&run->reports[i]);
+        size_t n_before = 0;
+
+        if (is_whole || run->n_reports <= RANKS_SHOWN)
+                return true;
+        for (size_t k = 0; k < i; k++)
+                n_before += run_report_is_good(&run->reports[k]) == is_good;
+        return n_before + (is_good ? n_failed : 0) < RANKS_SHOWN;
+}
+
+static bool write_ranks(Screen *screen, const Run *run, bool is_whole) {
+        scoped(buffer_deinit) Buffer failed = {};
+        Columns columns = choose_columns(screen);
+        bool is_marked = false;
+        size_t n_failed, n_shown = 0;
+
+        run_ranks(run, RANKS_FAILED, &failed, &n_failed);
+        buffer_putc(screen->out, '\n');
+        screen_style_begin(screen, STYLE_BOLD);
+        buffer_puts(screen->out, "   rank  host");
+        screen_pad(screen, 4, columns.host + 2);
+        buffer_puts(screen->out, "exit");
+        screen_pad(screen, 4, EXIT_COLUMNS);
+        put_right(screen, "time", TIME_COLUMNS);
+        put_right(screen, "cores", columns.cores);
+        put_right(screen, columns.is_wide ? "memory peak" : "memory", columns.memory);
+        screen_style_end(screen);
+        buffer_putc(screen->out, '\n');
+
+        for (size_t i = 0; i < run->n_reports; i++) {
+                if (!is_shown(run, i, is_whole, n_failed))
+                        continue;
+                write_rank(screen, &run->reports[i], columns, &is_marked);
+                n_shown++;
+        }
+        if (n_shown < run->n_reports)
+                buffer_printf(screen->out, "  and %zu more\n", run->n_reports - n_shown);
+        return is_marked;
+}
+
+void run_write(Screen *screen, const Run *run, bool is_whole) {
+        size_t begin = screen->out->n;
+        Sheet sheet;
+
+        sheet_init(&sheet, screen, NULL, run->reports[0].on);
+        write_head(screen, run);
+        sheet.is_marked = write_ranks(screen, run, is_whole);
+        run_write_together(&sheet, run);
+        run_write_nodes(&sheet, run);
+        report_write_legend(&sheet);
+        run_write_advice(screen, run);
+        screen_fold(screen, begin);
+}

@@ -1,0 +1,163 @@
+#include "client/report/report_total.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "client/questions/question.h"
+
+/* --- over the ranks ------------------------------------------------------------------------------- */
+
+static bool find_own(const Run *run, size_t i, const char *key, MetricValue *ret) {
+        return run->reports[i].counts && metric_value_get(run->reports[i].job, key, ret);
+}
+
+bool total_sum(const Run *run, const char *key, Total *ret) {
+        MetricValue value;
+
+        *ret = (Total){ .is_exact = true };
+        for (size_t i = 0; i < run->n_reports; i++) {
+                if (!find_own(run, i, key, &value))
+                        continue;
+                ret->value += value.value;
+                ret->is_exact &= value.is_exact;
+                ret->n++;
+        }
+        return ret->n > 0;
+}
+
+static void see_max(Total *total, const MetricValue *value, const RankReport *at) {
+        total->is_exact &= value->is_exact;
+        total->n++;
+        if (total->at && value->value <= total->value)
+                return;
+        total->value = value->value;
+        total->at = at;
+}
+
+bool total_max(const Run *run, const char *key, Total *ret) {
+        MetricValue value;
+
+        *ret = (Total){ .is_exact = true };
+        for (size_t i = 0; i < run->n_reports; i++)
+                if (find_own(run, i, key, &value))
+                        see_max(ret, &value, &run->reports[i]);
+        return ret->n > 0;
+}
+
+/* --- over the hosts ------------------------------------------------------------------------------- */
+
+bool total_host_sum(const Run *run, const char *key, Total *ret) {
+        MetricValue value;
+
+        *ret = (Total){ .is_exact = true };
+        for (size_t i = 0; i < run->n_hosts; i++) {
+                if (!metric_value_get(run->hosts[i].record->job, key, &value))
+                        continue;
+                ret->value += value.value;
+                ret->is_exact &= value.is_exact;
+                ret->n++;
+        }
+        return ret->n > 0;
+}
+
+bool total_host_max(const Run *run, const char *key, Total *ret) {
+        MetricValue value;
+
+        *ret = (Total){ .is_exact = true };
+        for (size_t i = 0; i < run->n_hosts; i++)
+                if (metric_value_get(run->hosts[i].record->job, key, &value))
+                        see_max(ret, &value, run->hosts[i].record);
+        return ret->n > 0;
+}
+
+/* --- given ---------------------------------------------------------------------------------------- */
+
+static bool find_given(const Run *run, size_t i, bool is_seconds, MetricValue *ret) {
+        MetricValue unused;
+
+        if (!is_seconds)
+                return find_own(run, i, "job_cpus_given", ret);
+        if (!find_own(run, i, "job_cpu_seconds", ret) || !find_own(run, i, "job_cpu_unused_seconds", &unused))
+                return false;
+
+        ret->value += unused.value;
+        ret->is_exact &= unused.is_exact;
+        return true;
+}
+
+/* What a host has for its ranks altogether. INFINITY: not known. */
+static double host_capacity(const RunHost *host, bool is_seconds) {
+        double cpus = number_find(host->record->on, "cpus");
+
+        if (!(cpus > 0))
+                return INFINITY;
+        return is_seconds ? cpus * (double)(host->end_ms - host->begin_ms) / 1e3 : cpus;
+}
+
+static void add_given(const Run *run, size_t host, double capacity, bool is_seconds, Total *total) {
+        MetricValue value;
+        double sum = 0;
+        size_t n = 0;
+
+        for (size_t i = 0; i < run->n_reports; i++) {
+                if (run->reports[i].host != host || !find_given(run, i, is_seconds, &value))
+                        continue;
+                sum += value.value;
+                total->is_exact &= value.is_exact;
+                n++;
+        }
+
+        /* The clock of begin and end is not that of the numbers: one rank is believed. */
+        total->value += n > 1 && sum > capacity ? capacity : sum;
+        total->n += n;
+}
+
+static bool given(const Run *run, bool is_seconds, Total *ret) {
+        *ret = (Total){ .is_exact = true };
+        for (size_t i = 0; i < run->n_hosts; i++)
+                add_given(run, i, host_capacity(&run->hosts[i], is_seconds), is_seconds, ret);
+        add_given(run, SIZE_MAX, INFINITY, is_seconds, ret);
+        return ret->n > 0;
+}
+
+bool total_cpus_given(const Run *run, Total *ret) {
+        return given(run, false, ret);
+}
+
+bool total_cpu_seconds_given(const Run *run, Total *ret) {
+        return given(run, true, ret);
+}
+
+/* --- spread --------------------------------------------------------------------------------------- */
+
+bool run_spread(const Run *run, const char *key, Spread *ret) {
+        double sum = 0;
+
+        *ret = (Spread){ .is_exact = true };
+        for (size_t i = 0; i < run->n_reports; i++) {
+                const RankReport *report = &run->reports[i];
+                MetricValue value = { .value = run_report_seconds(report), .is_exact = true };
+
+                if (key && !find_own(run, i, key, &value))
+                        continue;
+                if (ret->n == 0 || value.value < ret->min) {
+                        ret->min = value.value;
+                        ret->least = report;
+                }
+                if (ret->n == 0 || value.value > ret->max) {
+                        ret->max = value.value;
+                        ret->most = report;
+                }
+                sum += value.value;
+                ret->is_exact &= value.is_exact;
+                ret->n++;
+        }
+
+        if (ret->n > 0)
+                ret->mean = sum / (double)ret->n;
+        return ret->n > 1;
+}
+
+double spread_imbalance(const Spread *spread) {
+        return spread->mean > 0 ? spread->max / spread->mean : NAN;
+}

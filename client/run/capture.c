@@ -1,0 +1,127 @@
+#include "client/run/capture.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* What may be read in vain: text that is nearly JSON over and over must not keep a job from ending. */
+#define WASTE_BYTES_MAX (4U * CAPTURE_BYTES_MAX)
+
+void capture_deinit(Capture *capture) {
+        buffer_deinit(&capture->text);
+}
+
+void capture_clear(Capture *capture) {
+        buffer_clear(&capture->text);
+        *capture = (Capture){ .text = capture->text };
+}
+
+static const char result_key[] = "\"@result\"";
+#define RESULT_KEY_BYTES (sizeof(result_key) - 1)
+
+static void match(Capture *capture, const char *bytes, size_t n) {
+        for (size_t i = 0; i < n && !capture->names_result; i++) {
+                if (bytes[i] == result_key[capture->n_matched])
+                        capture->n_matched++;
+                else
+                        capture->n_matched = bytes[i] == '"';
+                capture->names_result = capture->n_matched == RESULT_KEY_BYTES;
+        }
+}
+
+/* Bytes come in pieces, so that the key may be in two of them. */
+static void look_for_result(Capture *capture, const char *bytes, size_t n) {
+        if (n < RESULT_KEY_BYTES) {
+                match(capture, bytes, n);
+                return;
+        }
+
+        match(capture, bytes, RESULT_KEY_BYTES - 1);
+        capture->names_result |= memmem(bytes, n, result_key, RESULT_KEY_BYTES) != NULL;
+        capture->n_matched = 0;
+        match(capture, bytes + n - (RESULT_KEY_BYTES - 1), RESULT_KEY_BYTES - 1);
+}
+
+void capture_add(Capture *capture, const void *bytes, size_t n) {
+        if (!capture->is_too_long && n > CAPTURE_BYTES_MAX - capture->text.n) {
+                capture->is_too_long = true;
+                look_for_result(capture, capture->text.text, capture->text.n);
+                buffer_deinit(&capture->text);
+        }
+        if (capture->is_too_long) {
+                if (!capture->names_result)
+                        look_for_result(capture, bytes, n);
+                return;
+        }
+
+        buffer_put(&capture->text, bytes, n);
+}
+
+/* Moves to the next line that begins with `{`, the present one included when the reader is at its beginning. */
+static bool seek_object(JsonReader *reader) {
+        const char *text = reader->text;
+
+        while (reader->at < reader->n) {
+                const char *end;
+
+                if (text[reader->at] == '{' && (reader->at == 0 || text[reader->at - 1] == '\n'))
+                        return true;
+
+                end = memchr(text + reader->at, '\n', reader->n - reader->at);
+                if (!end)
+                        return false;
+                reader->at = (size_t)(end - text) + 1;
+                reader->line++;
+                reader->column = 1;
+        }
+
+        return false;
+}
+
+/* It ends where the next one may begin. */
+static void note_loss(CaptureLoss *loss, const JsonReader *reader, const JsonError *error) {
+        const char *begin = reader->text + reader->at;
+        size_t n = reader->n - reader->at;
+        const char *next = memmem(begin, n, "\n{", 2);
+        bool names_result = memmem(begin, next ? (size_t)(next - begin) : n, result_key, RESULT_KEY_BYTES);
+
+        if (names_result || !loss->names_result)
+                *loss = (CaptureLoss){ .error = *error, .names_result = names_result };
+}
+
+static bool has_more(const JsonReader *reader) {
+        return memmem(reader->text + reader->at, reader->n - reader->at, result_key, RESULT_KEY_BYTES);
+}
+
+int capture_find(const Capture *capture, Arena *arena, const Value *ret[static CAPTURE_DOCUMENTS_MAX], size_t *ret_n,
+                 CaptureLoss *ret_loss) {
+        JsonReader reader;
+        JsonError error;
+        size_t n = 0, n_wasted = 0;
+        int r;
+
+        *ret_n = 0;
+        *ret_loss = (CaptureLoss){};
+        if (capture->is_too_long || buffer_error(&capture->text) < 0 || capture->text.n == 0)
+                return 0;
+
+        json_reader_init(&reader, capture->text.text, capture->text.n);
+        while (n < CAPTURE_DOCUMENTS_MAX && n_wasted < WASTE_BYTES_MAX && seek_object(&reader)) {
+                r = json_read(&reader, arena, &ret[n], &error);
+                if (r == JSON_TOO_LARGE)
+                        break;
+                if (r < 0)
+                        return r;
+                if (r == 0 && value_get(ret[n], "@result"))
+                        n++;
+                if (r == JSON_MALFORMED) {
+                        n_wasted += error.at - reader.at;
+                        note_loss(ret_loss, &reader, &error);
+                        reader.at++; /* past the brace, so that the search goes on */
+                        reader.column++;
+                }
+        }
+
+        ret_loss->is_cut = n == CAPTURE_DOCUMENTS_MAX && has_more(&reader);
+        *ret_n = n;
+        return 0;
+}

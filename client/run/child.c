@@ -1,0 +1,507 @@
+#include "client/run/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#include "client/run/descendants.h"
+#include "client/cli/say.h"
+#include "model/job.h"
+#include "util/file.h"
+#include "util/scoped.h"
+
+#define CHUNK_BYTES 65536U
+
+static const int passed_signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGTSTP, SIGWINCH };
+
+/* From the command to one of our own descriptors. */
+typedef struct Stream {
+        int to_fd;
+        int pipe_fd;      /* -1: the command has ours itself, or it is finished */
+        bool is_fifo;     /* ours is a pipe itself */
+        Capture *capture; /* one of these two, or none */
+        Tail *tail;
+} Stream;
+
+typedef struct Child {
+        ChildSignals inherited;
+        pid_t pid;
+        int signal_fd;
+        Stream output, error;
+        bool has_ended;
+        bool is_alone;       /* nobody is left of what it started */
+        bool is_told_to_end; /* while only output, or what it left behind, is waited for */
+        const ChildPlan *plan;
+        ChildEnd *end;
+} Child;
+
+/* The signals stay blocked: what is still to be done takes little time, and it is not to be cut short. */
+static void child_deinit(Child *child) {
+        closep(&child->signal_fd);
+        closep(&child->output.pipe_fd);
+        closep(&child->error.pipe_fd);
+}
+
+/* --- signals -------------------------------------------------------------------------------------- */
+
+static bool is_ignored(int signal) {
+        struct sigaction action;
+
+        return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/*
+ * Signals arrive on a descriptor. An ignored one (nohup) stays ignored: blocked, it would be queued. SIGPIPE is
+ * blocked so that a reader of ours that goes away is an error of write(). SIGCHLD is set to its default: when it is
+ * ignored, nobody can be waited for.
+ */
+static int take_signals(Child *child) {
+        const struct sigaction action = { .sa_handler = SIG_DFL };
+        ChildSignals *common = child->plan->signals;
+        sigset_t mask;
+
+        sigemptyset(&mask);
+        sigaddset(&mask, SIGCHLD);
+        for (size_t i = 0; i < N_ELEMENTS(passed_signals); i++)
+                if (!is_ignored(passed_signals[i]))
+                        sigaddset(&mask, passed_signals[i]);
+
+        child->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (child->signal_fd < 0)
+                return -errno;
+
+        sigaddset(&mask, SIGPIPE);
+        if (sigaction(SIGCHLD, &action, &child->inherited.child) < 0 || sigprocmask(SIG_BLOCK, &mask, &child->inherited.mask) < 0)
+                return -errno;
+
+        /* after the first run they stay taken, so that nothing ends us between two */
+        if (common && common->is_taken)
+                child->inherited = *common;
+        child->inherited.is_taken = true;
+        if (common)
+                *common = child->inherited;
+        return 0;
+}
+
+static void add_time(struct timeval *to, struct timeval more) {
+        timeradd(to, &more, to);
+}
+
+static void add_rusage(struct rusage *to, const struct rusage *more) {
+        long maxrss = to->ru_maxrss > more->ru_maxrss ? to->ru_maxrss : more->ru_maxrss;
+
+        add_time(&to->ru_utime, more->ru_utime);
+        add_time(&to->ru_stime, more->ru_stime);
+#define X(field) to->field += more->field;
+        RUSAGE_FIELDS(X)
+#undef X
+        to->ru_maxrss = maxrss;
+}
+
+static void reap_one(Child *child, pid_t pid, int status, const struct rusage *rusage) {
+        ChildEnd *end = child->end;
+
+        if (child->plan->adds_up || pid == child->pid)
+                add_rusage(&end->rusage, rusage);
+        if (pid != child->pid)
+                return;
+
+        child->has_ended = true;
+        end->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        end->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* What the command has not waited for became ours before it ended: it is reaped together with it. */
+static void reap(Child *child) {
+        struct rusage rusage;
+        int status;
+        pid_t pid;
+
+        while ((pid = wait4(child->plan->adopts ? -1 : child->pid, &status, WNOHANG, &rusage)) > 0)
+                reap_one(child, pid, status, &rusage);
+        child->is_alone = pid < 0 && errno == ECHILD;
+}
+
+/* By the same signal, since the kernel lets it stop nobody whom no shell could continue. */
+static void stop_as_well(void) {
+        sigset_t mask;
+
+        sigemptyset(&mask);
+        sigaddset(&mask, SIGTSTP);
+        (void)raise(SIGTSTP);
+        (void)sigprocmask(SIG_UNBLOCK, &mask, NULL); /* here it stops */
+        (void)sigprocmask(SIG_BLOCK, &mask, NULL);
+}
+
+static void pass_on(Child *child, const struct signalfd_siginfo *info) {
+        int signal = (int)info->ssi_signo;
+
+        if (signal == SIGCHLD)
+                return;
+
+        child->end->is_told |= signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM;
+        if (child->has_ended) {
+                child->is_told_to_end |= signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM;
+                return;
+        }
+
+        /* The terminal's go to the whole foreground, where the command is. */
+        if (info->ssi_code != SI_KERNEL)
+                (void)kill(child->pid, signal);
+        if (signal == SIGTSTP)
+                stop_as_well();
+}
+
+static void take_signal_events(Child *child) {
+        struct signalfd_siginfo info;
+
+        while (read(child->signal_fd, &info, sizeof(info)) == sizeof(info))
+                pass_on(child, &info);
+        reap(child);
+}
+
+/* --- start ---------------------------------------------------------------------------------------- */
+
+/* In the command's process, up to its exec. */
+__attribute__((noreturn))
+static void become(const ChildSignals *inherited, char *const *command, int output_fd, int error_fd, int status_fd) {
+        int error;
+
+        if (output_fd >= 0)
+                (void)dup2(output_fd, STDOUT_FILENO);
+        if (error_fd >= 0)
+                (void)dup2(error_fd, STDERR_FILENO);
+        (void)sigaction(SIGCHLD, &inherited->child, NULL);
+        (void)sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
+
+        (void)execvp(command[0], command);
+        error = errno;
+        (void)file_write_all(status_fd, &error, sizeof(error));
+        _exit(127);
+}
+
+/* errno of the exec, 0 when it went well: then the other end of the pipe is closed by it. */
+static int read_exec_error(int fd) {
+        int error = 0;
+        ssize_t k;
+
+        do
+                k = read(fd, &error, sizeof(error));
+        while (k < 0 && errno == EINTR);
+
+        return k == sizeof(error) ? error : 0;
+}
+
+/* A pipe of which we have one end; *ret is the command's. Nothing is done for what nobody keeps. */
+static int open_pipe(Stream *stream, int *ret) {
+        int fds[2];
+
+        if (!stream->capture && !stream->tail)
+                return 0;
+        if (pipe2(fds, O_CLOEXEC) < 0)
+                return -errno;
+
+        stream->pipe_fd = fds[0];
+        *ret = fds[1];
+        return fcntl(stream->pipe_fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+static int spawn(Child *child, char *const *command) {
+        scoped(closep) int output_fd = -1, error_fd = -1, status_in = -1, status_out = -1;
+        int fds[2], r;
+
+        if (pipe2(fds, O_CLOEXEC) < 0)
+                return -errno;
+        status_in = fds[0];
+        status_out = fds[1];
+
+        r = open_pipe(&child->output, &output_fd);
+        if (r == 0)
+                r = open_pipe(&child->error, &error_fd);
+        if (r < 0)
+                return r;
+
+        child->pid = fork();
+        if (child->pid < 0)
+                return -errno;
+        if (child->pid == 0)
+                become(&child->inherited, command, output_fd, error_fd, status_out);
+
+        closep(&status_out); /* else the pipe never ends */
+        status_out = -1;
+        child->end->exec_error = read_exec_error(status_in);
+        return 0;
+}
+
+/* --- output --------------------------------------------------------------------------------------- */
+
+/* error: why nothing can be written any more; then the command shall not be able to either. 0: it has all been. */
+static void stop_reading(Child *child, Stream *stream, int error) {
+        if (error && error != EPIPE && stream->to_fd == STDOUT_FILENO) {
+                say("Cannot write to standard output: %s", strerrordesc_np(error));
+                child->end->output_error = error;
+        }
+
+        closep(&stream->pipe_fd);
+        stream->pipe_fd = -1;
+}
+
+static void wait_for_room(int fd) {
+        (void)poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
+}
+
+static void keep(Stream *stream, const char *bytes, size_t n) {
+        if (stream->capture)
+                capture_add(stream->capture, bytes, n);
+        else
+                tail_add(stream->tail, bytes, n);
+}
+
+/* Takes in what is still wanted; the bytes are known to be there. */
+static void read_and_keep(Stream *stream, size_t n) {
+        char chunk[CHUNK_BYTES];
+        ssize_t k = read(stream->pipe_fd, chunk, n < sizeof(chunk) ? n : sizeof(chunk));
+
+        if (k > 0)
+                keep(stream, chunk, (size_t)k);
+}
+
+/* From pipe to pipe the pages themselves move, and nothing blocks however slow the reader is. */
+static ssize_t move_on(Stream *stream) {
+        ssize_t k;
+
+        if (stream->capture && stream->capture->names_result)
+                return splice(stream->pipe_fd, NULL, stream->to_fd, NULL, 16 * CHUNK_BYTES, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+
+        k = tee(stream->pipe_fd, stream->to_fd, CHUNK_BYTES, SPLICE_F_NONBLOCK);
+        if (k > 0)
+                read_and_keep(stream, (size_t)k);
+        return k;
+}
+
+static ssize_t copy_on(Stream *stream) {
+        char chunk[CHUNK_BYTES];
+        ssize_t n = read(stream->pipe_fd, chunk, sizeof(chunk)), at = 0;
+
+        if (n <= 0)
+                return n;
+
+        while (at < n) {
+                ssize_t k = write(stream->to_fd, chunk + at, (size_t)(n - at));
+
+                if (k >= 0)
+                        at += k;
+                else if (errno == EAGAIN)
+                        wait_for_room(stream->to_fd); /* somebody else made it non-blocking */
+                else if (errno != EINTR)
+                        return -1;
+        }
+
+        keep(stream, chunk, (size_t)n);
+        return n;
+}
+
+typedef enum Pumped {
+        PUMPED_SOME,
+        PUMPED_EMPTY,  /* nothing to write on now */
+        PUMPED_FULL,   /* no room to write it to */
+        PUMPED_CLOSED, /* nothing will come any more */
+} Pumped;
+
+static Pumped pump(Child *child, Stream *stream) {
+        struct pollfd pollfd = { .fd = stream->pipe_fd, .events = POLLIN };
+        ssize_t k;
+
+        if (stream->pipe_fd < 0)
+                return PUMPED_CLOSED;
+        if (poll(&pollfd, 1, 0) <= 0)
+                return PUMPED_EMPTY;
+
+        k = stream->is_fifo ? move_on(stream) : copy_on(stream);
+        if (k > 0)
+                return PUMPED_SOME;
+        if (k < 0 && errno == EINTR)
+                return PUMPED_EMPTY;
+        if (k < 0 && errno == EAGAIN) /* and it was not for want of something to read */
+                return stream->is_fifo ? PUMPED_FULL : PUMPED_EMPTY;
+
+        stop_reading(child, stream, k < 0 ? errno : 0);
+        return PUMPED_CLOSED;
+}
+
+/* --- the loop ------------------------------------------------------------------------------------- */
+
+static struct pollfd pollfd_from(const Stream *stream, Pumped pumped) {
+        return (struct pollfd){ .fd = pumped == PUMPED_FULL ? -1 : stream->pipe_fd, .events = POLLIN };
+}
+
+/* Its reader may go away at any time, and the command is to notice as if it wrote there itself. */
+static struct pollfd pollfd_to(const Stream *stream, Pumped pumped) {
+        return (struct pollfd){ .fd = stream->pipe_fd >= 0 && stream->is_fifo ? stream->to_fd : -1,
+                                .events = pumped == PUMPED_FULL ? POLLOUT : 0 };
+}
+
+static void wait_for_events(Child *child, Pumped output, Pumped error) {
+        bool is_busy = output == PUMPED_SOME || error == PUMPED_SOME;
+        struct pollfd pollfds[] = {
+                { .fd = child->signal_fd, .events = POLLIN },
+                pollfd_from(&child->output, output),
+                pollfd_to(&child->output, output),
+                pollfd_from(&child->error, error),
+                pollfd_to(&child->error, error),
+        };
+
+        if (poll(pollfds, N_ELEMENTS(pollfds), is_busy ? 0 : -1) < 0)
+                return;
+
+        if (pollfds[2].revents & POLLERR)
+                stop_reading(child, &child->output, EPIPE);
+        if (pollfds[4].revents & POLLERR)
+                stop_reading(child, &child->error, EPIPE);
+        if (pollfds[0].revents)
+                take_signal_events(child);
+}
+
+static bool is_over(const Child *child) {
+        return child->has_ended && (!child->plan->waits || child->is_alone || child->is_told_to_end);
+}
+
+static bool is_quiet(Pumped pumped) {
+        return pumped == PUMPED_EMPTY || pumped == PUMPED_CLOSED;
+}
+
+static void run_until_ended(Child *child) {
+        for (;;) {
+                bool had_ended = is_over(child); /* before: then all it wrote is in the pipe */
+                Pumped output = pump(child, &child->output), error = pump(child, &child->error);
+
+                if (had_ended && ((is_quiet(output) && is_quiet(error)) || child->is_told_to_end))
+                        return;
+
+                wait_for_events(child, output, error);
+        }
+}
+
+/* All but standard output and error, and these two. */
+static void close_all_but(int a, int b) {
+        unsigned low = (unsigned)(a < b ? a : b), high = (unsigned)(a < b ? b : a);
+
+        (void)close(STDIN_FILENO);
+        if (a < 0 || b < 0)
+                low = high = a < 0 ? (unsigned)b : (unsigned)a;
+        if (low > 3)
+                (void)close_range(3, low - 1, 0);
+        if (high > low + 1)
+                (void)close_range(low + 1, high - 1, 0);
+        (void)close_range(high + 1, ~0U, 0);
+}
+
+/* What outlives the command keeps its standard output and error: a process of its own goes on writing. */
+static void leave_pump_behind(Child *child) {
+        Pumped output, error;
+        pid_t pid = fork();
+
+        if (pid != 0) {
+                child->end->pump_pid = pid > 0 ? pid : 0;
+                return;
+        }
+
+        (void)sigprocmask(SIG_SETMASK, &child->inherited.mask, NULL);
+        close_all_but(child->output.pipe_fd, child->error.pipe_fd);
+        child->signal_fd = -1;
+        if (child->output.capture)
+                child->output.capture->is_too_long = true; /* nobody asks for it any more */
+
+        for (;;) {
+                output = pump(child, &child->output);
+                error = pump(child, &child->error);
+                if (output == PUMPED_CLOSED && error == PUMPED_CLOSED)
+                        _exit(0);
+                wait_for_events(child, output, error);
+        }
+}
+
+/* --- what goes on --------------------------------------------------------------------------------- */
+
+static struct timeval ticks_to_time(uint64_t ticks, uint64_t per_s) {
+        return (struct timeval){ .tv_sec = (time_t)(ticks / per_s), .tv_usec = (suseconds_t)(ticks % per_s * 1000000 / per_s) };
+}
+
+/* Of it, wait4() tells nothing yet. */
+static void add_living(Child *child) {
+        scoped(closep) int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct rusage *rusage = &child->end->rusage;
+        uint64_t per_s = (uint64_t)sysconf(_SC_CLK_TCK);
+        Descendants living;
+
+        if (child->is_alone || proc_fd < 0 || descendants_read(proc_fd, getpid(), 0, &living) < 0)
+                return;
+
+        add_time(&rusage->ru_utime, ticks_to_time(living.user_ticks, per_s));
+        add_time(&rusage->ru_stime, ticks_to_time(living.system_ticks, per_s));
+}
+
+size_t child_count_left(const ChildEnd *end) {
+        scoped(closep) int proc_fd = -1;
+        Descendants living;
+        siginfo_t info;
+
+        /* In most cases there is nobody, and nothing to read. */
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+                return 0;
+
+        proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (proc_fd < 0 || descendants_read(proc_fd, getpid(), end->pump_pid, &living) < 0)
+                return 0;
+        return living.n_living;
+}
+
+static Stream stream_to(int fd, Capture *capture, Tail *tail) {
+        struct stat st;
+
+        return (Stream){
+                .to_fd = fd,
+                .pipe_fd = -1,
+                .is_fifo = fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode),
+                .capture = capture,
+                .tail = tail,
+        };
+}
+
+int child_run(char *const *command, const ChildPlan *plan, ChildEnd *ret) {
+        scoped(child_deinit) Child child = {
+                .signal_fd = -1,
+                .output = stream_to(STDOUT_FILENO, plan->capture, NULL),
+                .error = stream_to(STDERR_FILENO, NULL, plan->error),
+                .plan = plan,
+                .end = ret,
+        };
+        int r;
+
+        *ret = (ChildEnd){};
+        r = take_signals(&child);
+        if (plan->adopts)
+                (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+        if (r == 0)
+                r = spawn(&child, command);
+        if (r < 0)
+                return r;
+
+        run_until_ended(&child);
+        if (plan->adds_up)
+                add_living(&child);
+        if ((child.output.pipe_fd >= 0 || child.error.pipe_fd >= 0) && !child.is_told_to_end)
+                leave_pump_behind(&child);
+        if (ret->exec_error)
+                ret->status = ret->exec_error == ENOENT ? 127 : 126;
+        else if (ret->output_error && ret->status == 0)
+                ret->status = 1; /* what most commands would have said, had they written there themselves */
+        return 0;
+}

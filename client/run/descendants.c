@@ -1,0 +1,128 @@
+#include "client/run/descendants.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/file.h"
+#include "util/parse.h"
+
+typedef struct Entry {
+        pid_t pid, parent;
+        char state;
+        bool is_below;
+        uint64_t user_ticks, system_ticks;
+} Entry;
+
+typedef struct Table {
+        Entry *items; /* owned; by pid */
+        size_t n, n_allocated;
+} Table;
+
+static void table_deinit(Table *table) {
+        free(table->items);
+}
+
+/* The name may have anything in it; what follows the last bracket does not. */
+static bool stat_parse(const char *text, Entry *ret) {
+        const char *bracket = strrchr(text, ')');
+        uint64_t user, system, waited_user, waited_system;
+
+        if (!bracket || sscanf(bracket, ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+                               &ret->state, &ret->parent, &user, &system, &waited_user, &waited_system) != 6)
+                return false;
+
+        ret->user_ticks = user + waited_user;
+        ret->system_ticks = system + waited_system;
+        return true;
+}
+
+/* A process that has gone meanwhile is none. */
+static int table_add(Table *table, int proc_fd, const char *name) {
+        scoped(freep) char *text = NULL;
+        char path[64];
+        Entry entry = {};
+        uint64_t pid;
+
+        if (parse_u64(name, &pid) != 0 || pid > INT32_MAX)
+                return 0;
+        snprintf(path, sizeof(path), "%" PRIu64 "/stat", pid);
+        if (file_read_at(proc_fd, path, 4096, &text, NULL) != 0 || !stat_parse(text, &entry))
+                return 0;
+
+        if (table->n == table->n_allocated) {
+                size_t n = table->n_allocated ? table->n_allocated * 2 : 256;
+                Entry *items = realloc(table->items, n * sizeof(*items));
+
+                if (!items)
+                        return -ENOMEM;
+                table->items = items;
+                table->n_allocated = n;
+        }
+
+        entry.pid = (pid_t)pid;
+        table->items[table->n++] = entry;
+        return 0;
+}
+
+static int by_pid(const void *a, const void *b) {
+        const Entry *left = a, *right = b;
+
+        return left->pid < right->pid ? -1 : left->pid > right->pid;
+}
+
+static bool is_below(const Table *table, pid_t pid) {
+        const Entry *entry = bsearch(&(Entry){ .pid = pid }, table->items, table->n, sizeof(*table->items), by_pid);
+
+        return entry && entry->is_below;
+}
+
+/* One generation after the other. */
+static void mark(Table *table, pid_t root, pid_t except) {
+        bool is_more = true;
+
+        while (is_more) {
+                is_more = false;
+                for (size_t i = 0; i < table->n; i++) {
+                        Entry *entry = &table->items[i];
+
+                        if (entry->is_below || entry->pid == except || (entry->parent != root && !is_below(table, entry->parent)))
+                                continue;
+                        entry->is_below = is_more = true;
+                }
+        }
+}
+
+int descendants_read(int proc_fd, pid_t root, pid_t except, Descendants *ret) {
+        scoped(table_deinit) Table table = {};
+        scoped(closedirp) DIR *dir = file_open_list(proc_fd, ".");
+        Descendants all = {};
+        struct dirent *entry;
+        int r;
+
+        if (!dir)
+                return -errno;
+
+        while ((entry = readdir(dir))) {
+                r = table_add(&table, proc_fd, entry->d_name);
+                if (r < 0)
+                        return r;
+        }
+        if (table.n > 0)
+                qsort(table.items, table.n, sizeof(*table.items), by_pid);
+        mark(&table, root, except);
+
+        for (size_t i = 0; i < table.n; i++) {
+                if (!table.items[i].is_below)
+                        continue;
+                all.n_living += !strchr("ZX", table.items[i].state);
+                all.user_ticks += table.items[i].user_ticks;
+                all.system_ticks += table.items[i].system_ticks;
+        }
+
+        *ret = all;
+        return 0;
+}

@@ -1,0 +1,135 @@
+#include "client/run/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/cli/say.h"
+#include "client/run/surroundings.h"
+#include "model/quantity.h"
+#include "util/file.h"
+#include "util/parse.h"
+
+/* The kernel takes a quota of a millisecond and more. */
+#define PERIOD_US 100000.0
+#define CPUS_MIN 0.01
+#define CPUS_MAX 1e6
+#define MEMORY_MIN (UINT64_C(1) << 20)
+
+static bool parse_one(const char *text, Limits *ret) {
+        if (strncmp(text, "cpu=", 4) == 0)
+                return ret->cpus == 0 && quantity_parse(text + 4, &ret->cpus) == 0 && ret->cpus >= CPUS_MIN && ret->cpus <= CPUS_MAX;
+        if (strncmp(text, "memory=", 7) == 0)
+                return ret->memory_bytes == 0 && quantity_parse_bytes(text + 7, &ret->memory_bytes) == 0 && ret->memory_bytes >= MEMORY_MIN;
+        return false;
+}
+
+bool limits_parse(const char *text, Limits *ret) {
+        scoped(freep) char *copy = strdup(text);
+        Limits limits = {};
+        char *rest = copy, *one;
+
+        if (!copy)
+                return false;
+        while ((one = strsep(&rest, ",")))
+                if (!parse_one(one, &limits))
+                        return false;
+
+        *ret = limits;
+        return true;
+}
+
+static int write_file(int group_fd, const char *file, const char *text) {
+        scoped(closep) int fd = openat(group_fd, file, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+
+        return fd < 0 ? -errno : file_write_all(fd, text, strlen(text));
+}
+
+static int write_cpus(double cpus, int group_fd) {
+        char text[64];
+
+        (void)snprintf(text, sizeof(text), "%.0f %.0f\n", cpus * PERIOD_US, PERIOD_US);
+        return write_file(group_fd, "cpu.max", text);
+}
+
+/* A kernel without swap, or that does not account for it, has no file for it. */
+static int write_memory(uint64_t bytes, int group_fd) {
+        char text[64];
+        int r;
+
+        (void)snprintf(text, sizeof(text), "%" PRIu64 "\n", bytes);
+        r = write_file(group_fd, "memory.max", text);
+        if (r == 0)
+                (void)write_file(group_fd, "memory.swap.max", "0\n");
+        return r;
+}
+
+int limits_write(const Limits *limits, int group_fd, const char **ret_file) {
+        int cpu = limits->cpus > 0 ? write_cpus(limits->cpus, group_fd) : 0;
+        int memory = limits->memory_bytes > 0 ? write_memory(limits->memory_bytes, group_fd) : 0;
+
+        if (cpu < 0)
+                *ret_file = memory < 0 ? "cpu.max and memory.max" : "cpu.max";
+        else if (memory < 0)
+                *ret_file = "memory.max";
+        return cpu < 0 ? cpu : memory;
+}
+
+/* *ret_fd: of the group's directory; caller closes. */
+static int open_own(int *ret_fd) {
+        scoped(closep) int root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        Surroundings surroundings;
+        int r;
+
+        if (root_fd < 0)
+                return -errno;
+        r = surroundings_read(&surroundings, root_fd, geteuid());
+        if (r < 0)
+                return r;
+        if (!surroundings.directory[0])
+                return -ENOENT;
+        *ret_fd = openat(root_fd, surroundings.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return *ret_fd < 0 ? -errno : 0;
+}
+
+void limits_apply(const Limits *limits, Enclosure kind, const char *reason) {
+        scoped(closep) int fd = -1;
+        const char *file = "its control group";
+        int r;
+
+        if (!limits_are_set(limits))
+                return;
+        if (kind != ENCLOSURE_SCOPE && kind != ENCLOSURE_CGROUP) {
+                say("Running without limits, %s", reason[0] ? reason : "without a control group of its own");
+                return;
+        }
+
+        r = open_own(&fd);
+        if (r == 0)
+                r = limits_write(limits, fd, &file);
+        if (r == -ENOENT)
+                say("Running without all of its limits: no %s is there, since the controller is not enabled for this group", file);
+        else if (r < 0)
+                say("Running without all of its limits: %s: %s", file, strerrordesc_np(-r));
+}
+
+uint64_t limits_parse_kills(const char *text) {
+        uint64_t n;
+
+        for (const char *p = text; *p; p = scan_line_end(p))
+                if (strncmp(p, "oom_kill ", 9) == 0 && scan_u64(p + 9, &n))
+                        return n;
+        return 0;
+}
+
+uint64_t limits_count_kills(void) {
+        scoped(freep) char *text = NULL;
+        scoped(closep) int fd = -1;
+
+        if (open_own(&fd) < 0 || file_read_at(fd, "memory.events", 4096, &text, NULL) < 0)
+                return 0;
+        return limits_parse_kills(text);
+}

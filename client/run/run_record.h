@@ -1,0 +1,45 @@
+#pragma once
+
+/*
+ * The record of a run: how a measurement was made
+ *
+ * perfd-protocol(7), run, has its members. What does not change from run to run is found once, after the first, so that it
+ * delays none.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/run/host_facts.h"
+#include "client/cli/options.h"
+#include "client/run/script.h"
+#include "client/run/tail.h"
+#include "model/job.h"
+
+/* All runs of one command have this in common. */
+typedef struct RunPlace {
+        HostFacts host;
+        bool has_script;
+        Script script;
+        const char *program; /* the first word of the command; borrowed */
+        char python[PROGRAM_VERSION_MAX], gcc[PROGRAM_VERSION_MAX], cuda[PROGRAM_VERSION_MAX]; /* "": not known */
+        const char *names[ENV_NAMES_MAX]; /* of environment variables that were asked for; borrowed */
+        size_t n_names;
+} RunPlace;
+
+/* Hardware and versions; the script, which may change itself, is found before the first run. */
+void run_place_read(RunPlace *place);
+
+typedef struct RunFacts {
+        bool has_rusage;
+        JobRusage rusage;
+        const Tail *error; /* NULL: standard error was not kept */
+        uint64_t begin_realtime_ns, end_realtime_ns;
+        double wall_seconds;
+        uint64_t n_oom_kills;
+} RunFacts;
+
+/* The record, in the arena, of at least RUN_RECORD_ARENA_BYTES. 0 or -ENOMEM. */
+int run_record_make(const RunPlace *place, const RunFacts *facts, Arena *arena, const Value **ret);
+/* Values of the environment are cut to 4 KiB. */
+#define RUN_RECORD_ARENA_BYTES (HOST_FACTS_ARENA_BYTES + 2U * TAIL_BYTES_MAX + ENV_NAMES_MAX * 4352U)

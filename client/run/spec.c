@@ -1,0 +1,229 @@
+#include "client/run/spec.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/quantity.h"
+#include "util/parse.h"
+#include "util/utf8.h"
+#include "util/utf8.h"
+
+void spec_deinit(Spec *spec) {
+        free(spec->variables);
+        free(spec->files);
+        buffer_deinit(&spec->left_aside);
+        *spec = (Spec){};
+}
+
+static int refuse(SpecError *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int refuse(SpecError *error, const char *format, ...) {
+        va_list arguments;
+
+        va_start(arguments, format);
+        utf8_vformat(error->text, sizeof(error->text), format, arguments);
+        va_end(arguments);
+        return SPEC_WRONG;
+}
+
+static bool is_there(const Value *value) {
+        return value && value->type != VALUE_NULL;
+}
+
+/* --- the script ----------------------------------------------------------------------------------- */
+
+/* A script has lines, or words; what is one word and looks like a place is one. */
+static bool is_url(const char *text) {
+        return strstr(text, "://") && !strpbrk(text, " \t\n");
+}
+
+static bool is_path(const char *text) {
+        return (strchr(text, '/') || strstr(text, ".py") || strstr(text, ".sh")) && !strpbrk(text, " \t\n");
+}
+
+static int take_script(const Value *value, Spec *spec, SpecError *error) {
+        const Value *script = value_get(value, "script");
+
+        if (!is_there(script))
+                return refuse(error, "script: is not there: put the text of a script there");
+        if (script->type != VALUE_STRING || !script->string[strspn(script->string, " \t\r\n")])
+                return refuse(error, "script: expected the text of a script, not %s",
+                              script->type == VALUE_STRING ? "an empty string" : value_type_text(script));
+        if (is_url(script->string))
+                return refuse(error, "script: %.200s is an address, and perfd fetches nothing: put the script's text in its place",
+                              script->string);
+        if (is_path(script->string))
+                return refuse(error, "script: %.200s is the path of a file: put the script's text in its place", script->string);
+
+        spec->script = script->string;
+        return 0;
+}
+
+/* --- environment, files --------------------------------------------------------------------------- */
+
+#define VARIABLE_FIRST "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+
+static bool variable_is_valid(const char *name) {
+        return *name && strchr(VARIABLE_FIRST, *name) && name[strspn(name, VARIABLE_FIRST "0123456789")] == '\0';
+}
+
+bool spec_path_is_below(const char *path) {
+        if (*path == '/' || strlen(path) > 1000)
+                return false;
+        for (;;) {
+                size_t n = strcspn(path, "/");
+
+                if (n == 0 || n > 255 || (n == 1 && path[0] == '.') || (n == 2 && path[0] == '.' && path[1] == '.'))
+                        return false;
+                if (!path[n])
+                        return true;
+                path += n + 1;
+        }
+}
+
+/* Entries with two strings each. */
+static int take_pairs(const Value *value, const char *key, const char *name_key, const char *text_key, SpecPair **ret, size_t *ret_n,
+                      SpecError *error) {
+        const Value *list = value_get(value, key);
+
+        if (!is_there(list))
+                return 0;
+        if (list->type != VALUE_LIST)
+                return refuse(error, "%s: is %s: expected a list of {%s, %s}", key, value_type_text(list), name_key, text_key);
+
+        *ret = calloc(list->n_items + 1, sizeof(**ret));
+        if (!*ret)
+                return -ENOMEM;
+        for (size_t i = 0; i < list->n_items; i++) {
+                (*ret)[i].name = value_get_string(&list->items[i], name_key);
+                (*ret)[i].text = value_get_string(&list->items[i], text_key);
+                if (!(*ret)[i].name || !(*ret)[i].text)
+                        return refuse(error, "%s[%zu]: expected {%s, %s}, both strings: quote what is a number", key, i, name_key,
+                                      text_key);
+                for (size_t k = 0; k < i; k++)
+                        if (strcmp((*ret)[k].name, (*ret)[i].name) == 0)
+                                return refuse(error, "%s[%zu].%s: '%.100s' is there twice: remove one of them", key, i, name_key,
+                                              (*ret)[i].name);
+        }
+        *ret_n = list->n_items;
+        return 0;
+}
+
+static int check_pairs(const Spec *spec, SpecError *error) {
+        for (size_t i = 0; i < spec->n_variables; i++)
+                if (!variable_is_valid(spec->variables[i].name))
+                        return refuse(error, "environment[%zu].name: '%.100s' is no name of a variable: it has letters, digits and "
+                                      "underscores, and begins with no digit", i, spec->variables[i].name);
+        for (size_t i = 0; i < spec->n_files; i++)
+                if (!spec_path_is_below(spec->files[i].name))
+                        return refuse(error, "files[%zu].path: '%.200s' is outside of the run's directory: give a relative path without "
+                                      "'..'", i, spec->files[i].name);
+        return 0;
+}
+
+/* --- numbers -------------------------------------------------------------------------------------- */
+
+static int take_batch_size(const Value *value, Spec *spec, SpecError *error) {
+        const Value *size = value_get(value, "batch_size");
+        uint64_t n = 1;
+        bool is_number = true;
+
+        if (is_there(size) && size->type == VALUE_STRING)
+                is_number = parse_u64(size->string, &n) == 0;
+        else if (is_there(size)) {
+                is_number = size->type == VALUE_INT && size->integer >= 0;
+                n = is_number ? (uint64_t)size->integer : 0;
+        }
+        if (!is_number || n < 1 || n > SPEC_BATCH_MAX)
+                return refuse(error, "batch_size: expected a whole number from 1 to %d", SPEC_BATCH_MAX);
+
+        spec->batch_size = (int64_t)n;
+        return 0;
+}
+
+/* With what was written, so that a misread unit is seen: 500m of memory is half a byte. */
+static int refuse_quantity(SpecError *error, const char *key, const Value *given, const char *expected) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        if (given->type == VALUE_STRING)
+                buffer_printf(&text, "'%.*s'", (int)utf8_cut(given->string, 40), given->string);
+        else if (given->type == VALUE_INT)
+                buffer_printf(&text, "%" PRId64, given->integer);
+        else if (given->type == VALUE_DOUBLE)
+                buffer_printf(&text, "%g", given->number);
+        else
+                buffer_puts(&text, value_type_text(given));
+        return refuse(error, "run.requests.%s: expected %s, not %s", key, expected, text.text ?: "");
+}
+
+static int take_requests(const Value *value, Spec *spec, SpecError *error) {
+        const Value *requests = value_get(value_get(value, "run"), "requests"), *cpu, *memory;
+
+        if (!is_there(requests))
+                return 0;
+        cpu = value_get(requests, "cpu");
+        memory = value_get(requests, "memory");
+        if (is_there(cpu) && (quantity_from_value(cpu, &spec->limits.cpus) != 0 || spec->limits.cpus < 0.01 || spec->limits.cpus > 1e6))
+                return refuse_quantity(error, "cpu", cpu, "CPUs such as 500m or 2, from 10m on");
+        if (is_there(memory) &&
+            (quantity_bytes_from_value(memory, &spec->limits.memory_bytes) != 0 || spec->limits.memory_bytes < UINT64_C(1) << 20))
+                return refuse_quantity(error, "memory", memory, "bytes such as 256Mi or 4G, from 1Mi to 7Ei");
+        return 0;
+}
+
+/* --- the rest ------------------------------------------------------------------------------------- */
+
+static void leave_aside(Spec *spec, const char *key) {
+        buffer_printf(&spec->left_aside, "%s%.60s", spec->left_aside.n > 0 ? ", " : "", key);
+}
+
+/* Those with an @ are the server's notes. */
+static void name_others(const Value *value, Spec *spec) {
+        static const char *const ours[] = { "identifier", "batch_size", "run", "files", "environment", "script" };
+
+        for (size_t i = 0; i < value->n_members; i++) {
+                const char *key = value->members[i].key;
+                size_t k = 0;
+
+                while (k < N_ELEMENTS(ours) && strcmp(key, ours[k]) != 0)
+                        k++;
+                if (k == N_ELEMENTS(ours) && *key != '@' && is_there(&value->members[i].value))
+                        leave_aside(spec, key);
+        }
+        if (is_there(value_get(value_get(value_get(value, "run"), "requests"), "hardware")))
+                leave_aside(spec, "run.requests.hardware");
+}
+
+int spec_read(const Value *value, Spec *ret, SpecError *ret_error) {
+        scoped(spec_deinit) Spec spec = {};
+        int r;
+
+        if (value->type != VALUE_OBJECT)
+                return refuse(ret_error, "is %s: expected an object with 'script'", value_type_text(value));
+
+        r = take_script(value, &spec, ret_error);
+        if (r == 0)
+                r = take_pairs(value, "environment", "name", "value", &spec.variables, &spec.n_variables, ret_error);
+        if (r == 0)
+                r = take_pairs(value, "files", "path", "content", &spec.files, &spec.n_files, ret_error);
+        if (r == 0)
+                r = check_pairs(&spec, ret_error);
+        if (r == 0)
+                r = take_batch_size(value, &spec, ret_error);
+        if (r == 0)
+                r = take_requests(value, &spec, ret_error);
+        if (r != 0)
+                return r;
+
+        spec.identifier = value_get_string(value, "identifier");
+        name_others(value, &spec);
+        r = buffer_error(&spec.left_aside);
+        if (r < 0)
+                return r;
+        *ret = spec;
+        spec = (Spec){};
+        return 0;
+}

@@ -1,0 +1,51 @@
+#pragma once
+
+/*
+ * Spec: what an Amun specification asks a node to run
+ *
+ * perfd runs its script here, with its environment and files, so often, and with the limits of run.requests. It builds no
+ * images: what is about that is named.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/run/limits.h"
+#include "model/value.h"
+#include "util/buffer.h"
+
+#define SPEC_BATCH_MAX 10000
+
+typedef struct SpecPair {
+        const char *name; /* of a variable, or a file's relative path */
+        const char *text;
+} SpecPair;
+
+/* Strings are borrowed from the Value it was read from. */
+typedef struct Spec {
+        const char *identifier; /* NULL: none */
+        const char *script;
+        SpecPair *variables; /* owned */
+        size_t n_variables;
+        SpecPair *files; /* owned */
+        size_t n_files;
+        int64_t batch_size;
+        Limits limits;
+        Buffer left_aside; /* owned; keys with commas between, of what perfd does not do */
+} Spec;
+
+typedef struct SpecError {
+        char text[512];
+} SpecError;
+
+enum {
+        SPEC_WRONG = 1, /* the error says what and how to mend it */
+};
+
+/* *ret must own nothing. 0, SPEC_WRONG or -ENOMEM. */
+int spec_read(const Value *value, Spec *ret, SpecError *ret_error);
+void spec_deinit(Spec *spec);
+
+/* A path that stays below the directory it is taken from: relative, without "..", and the name of a file. */
+bool spec_path_is_below(const char *path);

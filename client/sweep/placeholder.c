@@ -1,0 +1,244 @@
+#include "client/sweep/placeholder.h"
+#include "util/utf8.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-"
+#define VARIABLE "perfd_setting_"
+
+static int refuse(PlaceholderError *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int refuse(PlaceholderError *error, const char *format, ...) {
+        va_list arguments;
+
+        va_start(arguments, format);
+        utf8_vformat(error->text, sizeof(error->text), format, arguments);
+        va_end(arguments);
+        return PLACEHOLDER_WRONG;
+}
+
+/* Length of the name that `text` begins with; 0: it is none. */
+static size_t name_length(const char *text) {
+        size_t n_at = *text == '@', n = strspn(text + n_at, NAME_CHARACTERS);
+
+        return n > 0 && n_at + n < PLACEHOLDER_NAME_MAX ? n_at + n : 0;
+}
+
+bool placeholder_name_is_valid(const char *name) {
+        size_t n = name_length(name);
+
+        return n > 0 && name[n] == '\0';
+}
+
+typedef struct Part {
+        const char *text;
+        size_t n;
+        bool is_name; /* of what is to be put there */
+} Part;
+
+/* The placeholder, or the one character, that *at begins with, and goes on behind it. */
+static Part next_part(const char **at) {
+        const char *p = *at;
+        Part part = { .text = p, .n = 1 };
+        size_t n;
+
+        if (p[0] == '$' && p[1] == '{')
+                part.n = 2;
+        else if (p[0] == '{' && p[1] == '{' && (n = name_length(p + 2)) > 0 && p[2 + n] == '}' && p[3 + n] == '}') {
+                *at = p + n + 4;
+                return (Part){ .text = p + 1, .n = n + 2 };
+        } else if (p[0] == '{' && (n = name_length(p + 1)) > 0 && p[1 + n] == '}') {
+                *at = p + n + 2;
+                return (Part){ .text = p + 1, .n = n, .is_name = true };
+        }
+
+        *at = p + part.n;
+        return part;
+}
+
+static int find(Bindings *bindings, const Part *part, size_t *ret, PlaceholderError *error) {
+        for (size_t i = 0; i < bindings->n; i++) {
+                if (strlen(bindings->all[i].name) != part->n || memcmp(bindings->all[i].name, part->text, part->n) != 0)
+                        continue;
+                bindings->all[i].is_used = true;
+                *ret = i;
+                return 0;
+        }
+
+        return refuse(error, "{%.*s} stands for no setting: add it to settings, or write {{%.*s}} for the letters themselves",
+                      (int)part->n, part->text, (int)part->n, part->text);
+}
+
+int placeholder_fill(const char *word, Bindings *bindings, Buffer *out, PlaceholderError *ret_error) {
+        while (*word) {
+                Part part = next_part(&word);
+                size_t i;
+
+                if (!part.is_name) {
+                        buffer_put(out, part.text, part.n);
+                        continue;
+                }
+                if (find(bindings, &part, &i, ret_error) != 0)
+                        return PLACEHOLDER_WRONG;
+                buffer_puts(out, bindings->all[i].text);
+        }
+
+        return 0;
+}
+
+/* --- scripts -------------------------------------------------------------------------------------- */
+
+/* Where in a script one is, as far as it matters for how a variable is written. */
+typedef enum Quote {
+        QUOTE_NONE,
+        QUOTE_SINGLE,
+        QUOTE_DOUBLE,
+        QUOTE_COMMENT,
+} Quote;
+
+static Quote quote_after(Quote quote, char c, char before) {
+        switch (quote) {
+        case QUOTE_NONE:
+                if (c == '#' && strchr(" \t\n;&|(", before)) /* its NUL stands for the beginning */
+                        return QUOTE_COMMENT;
+                return c == '\'' ? QUOTE_SINGLE : c == '"' ? QUOTE_DOUBLE : quote;
+        case QUOTE_SINGLE:
+                return c == '\'' ? QUOTE_NONE : quote;
+        case QUOTE_DOUBLE:
+                return c == '"' ? QUOTE_NONE : quote;
+        case QUOTE_COMMENT:
+                return c == '\n' ? QUOTE_NONE : quote;
+        }
+
+        return quote;
+}
+
+static void put_single_quoted(Buffer *out, const char *text) {
+        buffer_putc(out, '\'');
+        for (; *text; text++)
+                if (*text == '\'')
+                        buffer_puts(out, "'\\''");
+                else
+                        buffer_putc(out, *text);
+        buffer_putc(out, '\'');
+}
+
+void placeholder_put_quoted(Buffer *out, const char *text) {
+        if (*text && strspn(text, NAME_CHARACTERS "/=,+@%") == strlen(text))
+                buffer_puts(out, text);
+        else
+                put_single_quoted(out, text);
+}
+
+static int put_variable(const Part *part, Quote quote, Bindings *bindings, bool *used, Buffer *body, PlaceholderError *error) {
+        size_t i;
+
+        if (quote == QUOTE_COMMENT) {
+                buffer_printf(body, "{%.*s}", (int)part->n, part->text);
+                return 0;
+        }
+        if (find(bindings, part, &i, error) != 0)
+                return PLACEHOLDER_WRONG;
+        if (quote == QUOTE_SINGLE)
+                return refuse(error, "{%.*s} is within single quotes, where the shell puts no value: take double quotes, or none",
+                              (int)part->n, part->text);
+
+        used[i] = true;
+        buffer_printf(body, quote == QUOTE_DOUBLE ? "${" VARIABLE "%zu}" : "\"${" VARIABLE "%zu}\"", i);
+        return 0;
+}
+
+static int fill_body(const char *script, Bindings *bindings, bool *used, Buffer *body, PlaceholderError *error) {
+        Quote quote = QUOTE_NONE;
+        char before = '\0';
+
+        while (*script) {
+                Part part;
+
+                if (*script == '\\' && script[1] && (quote == QUOTE_NONE || quote == QUOTE_DOUBLE)) {
+                        buffer_put(body, script, 2);
+                        script += 2;
+                        before = 'x';
+                        continue;
+                }
+
+                part = next_part(&script);
+                if (part.is_name) {
+                        if (put_variable(&part, quote, bindings, used, body, error) != 0)
+                                return PLACEHOLDER_WRONG;
+                } else
+                        buffer_put(body, part.text, part.n);
+                quote = part.is_name ? quote : quote_after(quote, part.text[0], before);
+                before = part.text[part.n - 1];
+        }
+
+        return 0;
+}
+
+int placeholder_fill_script(const char *script, Bindings *bindings, Buffer *out, PlaceholderError *ret_error) {
+        scoped(freep) bool *used = calloc(bindings->n + 1, sizeof(*used));
+        scoped(buffer_deinit) Buffer body = {};
+
+        if (!used)
+                return -ENOMEM;
+        if (fill_body(script, bindings, used, &body, ret_error) != 0)
+                return PLACEHOLDER_WRONG;
+
+        for (size_t i = 0; i < bindings->n; i++) {
+                if (!used[i])
+                        continue;
+                buffer_printf(out, VARIABLE "%zu=", i);
+                put_single_quoted(out, bindings->all[i].text);
+                buffer_puts(out, "; ");
+        }
+        if (buffer_error(&body) < 0)
+                return -ENOMEM;
+        buffer_put(out, body.text, body.n);
+        return 0;
+}
+
+/* --- words ---------------------------------------------------------------------------------------- */
+
+/* One word from *at on; *at is left behind it. */
+static int take_word(const char **at, Buffer *word, PlaceholderError *error) {
+        const char *p = *at;
+        char quote = '\0';
+
+        for (; *p && (quote || !strchr(" \t\n", *p)); p++) {
+                if (*p == '\\' && quote != '\'' && p[1] && (!quote || p[1] == '"' || p[1] == '\\'))
+                        buffer_putc(word, *++p);
+                else if (quote ? *p == quote : *p == '\'' || *p == '"')
+                        quote = quote ? '\0' : *p;
+                else
+                        buffer_putc(word, *p);
+        }
+        if (quote)
+                return refuse(error, "the quote %c is not closed: close it, or put a backslash before it", quote);
+
+        *at = p;
+        return 0;
+}
+
+int placeholder_split(const char *text, Arena *arena, const char *const **ret, size_t *ret_n, PlaceholderError *ret_error) {
+        size_t n = 0, n_max = strlen(text) / 2 + 1;
+        const char **words = arena_alloc(arena, n_max * sizeof(*words));
+
+        if (!words)
+                return -ENOMEM;
+
+        for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
+                scoped(buffer_deinit) Buffer word = {};
+
+                if (take_word(&text, &word, ret_error) != 0)
+                        return PLACEHOLDER_WRONG;
+                words[n] = buffer_error(&word) == 0 ? arena_strndup(arena, word.text ? word.text : "", word.n) : NULL;
+                if (!words[n++])
+                        return -ENOMEM;
+        }
+
+        *ret = words;
+        *ret_n = n;
+        return 0;
+}

@@ -1,0 +1,32 @@
+#pragma once
+
+/*
+ * Sweep command: the words a point is started with
+ *
+ * The launcher's, then perfctl run with the point's job and labels, then the command's.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "client/cli/options.h"
+#include "client/sweep/sweep_plan.h"
+
+typedef struct SweepCommand {
+        char **words; /* owned, each of them too; NULL behind the last */
+        size_t n, n_allocated;
+        char job[JOB_ID_MAX]; /* "" without perfd */
+        const char *left_out; /* a setting that cannot be a label; NULL: none. Borrowed from the plan */
+} SweepCommand;
+
+void sweep_command_deinit(SweepCommand *command);
+
+/*
+ * *ret must own nothing. program: this perfctl; NULL: the point is no job. number: the point's, from 1. node: NULL, none.
+ * options: which perfd, which spool. 0 or a negative errno.
+ */
+int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoint *point, size_t number, const char *node,
+                       const char *directory, const char *program, const Options *options);
+
+/* As one types it into a shell. */
+void sweep_command_put(const SweepCommand *command, Buffer *out);

@@ -1,0 +1,136 @@
+#include "client/sweep/sweep_guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/cli/options.h"
+#include "util/clock.h"
+#include "util/scoped.h"
+
+#define PATIENCE_NS (5 * NS_PER_S)
+#define LOOK_NS (20 * NS_PER_MS)
+
+typedef struct Groups {
+        pid_t all[OPTION_JOBS_MAX];
+        size_t n;
+} Groups;
+
+/* A group that has ended is said with its number negated. */
+static void take(Groups *groups, pid_t group) {
+        if (group > 0 && groups->n < OPTION_JOBS_MAX)
+                groups->all[groups->n++] = group;
+        for (size_t i = 0; group < 0 && i < groups->n; i++)
+                if (groups->all[i] == -group)
+                        groups->all[i--] = groups->all[--groups->n];
+}
+
+static void follow(int fd, Groups *ret) {
+        ssize_t n;
+        pid_t group;
+
+        while ((n = recv(fd, &group, sizeof(group), 0)) != 0) {
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n != sizeof(group))
+                        return;
+                take(ret, group);
+        }
+}
+
+/* Groups of which nobody is left are forgotten. */
+static void tell(Groups *groups, int signal) {
+        for (size_t i = 0; i < groups->n; i++)
+                if (kill(-groups->all[i], signal) < 0 && errno == ESRCH)
+                        groups->all[i--] = groups->all[--groups->n];
+}
+
+static void end_groups(Groups *groups) {
+        const struct timespec look = { .tv_nsec = (long)LOOK_NS };
+        uint64_t begin_ns = clock_boottime_ns();
+
+        tell(groups, SIGTERM);
+        tell(groups, SIGCONT); /* who is stopped does not end otherwise */
+        while (groups->n > 0 && clock_boottime_ns() - begin_ns < PATIENCE_NS) {
+                (void)nanosleep(&look, NULL);
+                tell(groups, 0);
+        }
+        tell(groups, SIGKILL);
+}
+
+/* Out of the way of signals to the sweep, and without a hand on what it was given to read and write. */
+__attribute__((noreturn))
+static void guard(int fd, int directory_fd) {
+        static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+        Groups groups = {};
+        int null;
+
+        (void)setsid();
+        (void)prctl(PR_SET_NAME, "perfctl-guard");
+        for (size_t i = 0; i < N_ELEMENTS(ignored); i++)
+                (void)signal(ignored[i], SIG_IGN);
+        null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        for (int i = 0; i < 3; i++)
+                (void)dup2(null, i);
+        for (int i = 3; i < 1024; i++)
+                if (i != fd && i != directory_fd)
+                        (void)close(i);
+
+        follow(fd, &groups);
+        end_groups(&groups);
+        _exit(0);
+}
+
+int sweep_guard_start(SweepGuard *ret, int directory_fd) {
+        int fds[2];
+        pid_t pid;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+                return -errno;
+        pid = fork();
+        if (pid < 0) {
+                int error = errno;
+
+                (void)close(fds[0]);
+                (void)close(fds[1]);
+                return -error;
+        }
+        if (pid == 0) {
+                (void)close(fds[1]);
+                guard(fds[0], directory_fd);
+        }
+
+        (void)close(fds[0]);
+        *ret = (SweepGuard){ .fd = fds[1], .pid = pid };
+        return 0;
+}
+
+/* It does what it can: a guard that is gone is no reason to end. */
+static void say_group(const SweepGuard *guard, pid_t group) {
+        while (guard->pid > 0 && send(guard->fd, &group, sizeof(group), MSG_NOSIGNAL) < 0 && errno == EINTR)
+                ;
+}
+
+void sweep_guard_begin(const SweepGuard *guard, pid_t group) {
+        say_group(guard, group);
+}
+
+void sweep_guard_end(const SweepGuard *guard, pid_t group) {
+        say_group(guard, -group);
+}
+
+void sweep_guard_deinit(SweepGuard *guard) {
+        if (guard->pid <= 0)
+                return;
+        (void)close(guard->fd);
+        while (waitpid(guard->pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+        *guard = SWEEP_GUARD_NONE;
+}

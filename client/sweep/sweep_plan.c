@@ -1,0 +1,557 @@
+#include "client/sweep/sweep_plan.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cli/options.h"
+#include "client/sweep/sweep_text.h"
+#include "util/nearest.h"
+#include "util/utf8.h"
+
+typedef struct Reader {
+        const Value *file;
+        Arena *arena;
+        SweepPlan *plan;
+        SweepError *error;
+} Reader;
+
+void sweep_plan_deinit(SweepPlan *plan) {
+        free(plan->points);
+        plan->points = NULL;
+        buffer_deinit(&plan->warnings);
+}
+
+static int refuse(const Reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int refuse(const Reader *reader, const char *format, ...) {
+        va_list arguments;
+
+        va_start(arguments, format);
+        utf8_vformat(reader->error->text, sizeof(reader->error->text), format, arguments);
+        va_end(arguments);
+        return SWEEP_WRONG;
+}
+
+/* --- points --------------------------------------------------------------------------------------- */
+
+size_t sweep_point_choice(const SweepPlan *plan, const SweepPoint *point, size_t i) {
+        const SweepBlock *block = &plan->blocks[point->block];
+        size_t ordinal = point->ordinal;
+
+        for (size_t k = block->n - 1; k > i; k--)
+                ordinal /= block->settings[k].n;
+        return ordinal % block->settings[i].n;
+}
+
+const char *sweep_point_text(const SweepPlan *plan, const SweepPoint *point, size_t i) {
+        return plan->blocks[point->block].settings[i].texts[sweep_point_choice(plan, point, i)];
+}
+
+void sweep_point_put(const SweepPlan *plan, const SweepPoint *point, Buffer *out) {
+        const SweepBlock *block = &plan->blocks[point->block];
+
+        for (size_t i = 0; i < block->n; i++)
+                buffer_printf(out, "%s%s=%s", i > 0 ? " " : "", block->settings[i].key, sweep_point_text(plan, point, i));
+}
+
+void sweep_point_bind(const SweepPlan *plan, const SweepPoint *point, const char *node, const char *directory, Binding *all,
+                      Bindings *ret) {
+        const SweepBlock *block = &plan->blocks[point->block];
+        size_t n = 0;
+
+        for (; n < block->n; n++)
+                all[n] = (Binding){ .name = block->settings[n].key, .text = sweep_point_text(plan, point, n) };
+        all[n++] = (Binding){ .name = SWEEP_DIRECTORY, .text = directory };
+        if (node)
+                all[n++] = (Binding){ .name = SWEEP_NODE, .text = node };
+        *ret = (Bindings){ .all = all, .n = n };
+}
+
+/* --- settings ------------------------------------------------------------------------------------- */
+
+static const SweepSetting *find_setting(const SweepBlock *block, const char *key) {
+        for (size_t i = 0; i < block->n; i++)
+                if (strcmp(block->settings[i].key, key) == 0)
+                        return &block->settings[i];
+        return NULL;
+}
+
+static bool has_text(const SweepSetting *setting, const char *text) {
+        for (size_t i = 0; i < setting->n; i++)
+                if (strcmp(setting->texts[i], text) == 0)
+                        return true;
+        return false;
+}
+
+static int take_value(const Reader *reader, const char *where, SweepSetting *setting, const Value *value) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        if (value->type == VALUE_LIST || value->type == VALUE_OBJECT)
+                return refuse(reader, "%s.%s: has %s in it: give a string, a number, true, false or null, or a list of them", where,
+                              setting->key, value_type_text(value));
+
+        sweep_text_put(&text, value);
+        if (buffer_error(&text) < 0)
+                return -ENOMEM;
+        setting->texts[setting->n] = arena_strndup(reader->arena, text.text ? text.text : "", text.n);
+        return setting->texts[setting->n++] ? 0 : -ENOMEM;
+}
+
+static int compare_texts(const void *a, const void *b) {
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int check_values(const Reader *reader, const char *where, const SweepSetting *setting) {
+        scoped(freep) const char **sorted = malloc(setting->n * sizeof(*sorted));
+
+        if (!sorted)
+                return -ENOMEM;
+        memcpy(sorted, setting->texts, setting->n * sizeof(*sorted));
+        qsort(sorted, setting->n, sizeof(*sorted), compare_texts);
+        for (size_t i = 1; i < setting->n; i++)
+                if (strcmp(sorted[i - 1], sorted[i]) == 0)
+                        return refuse(reader, "%s.%s: the value '%.80s' is there twice: remove one of them", where, setting->key,
+                                      sorted[i]);
+        return 0;
+}
+
+/* where: "settings", "extra[2]", "exclude[0]". */
+static int take_setting(const Reader *reader, const char *where, const Member *member, SweepSetting *ret) {
+        bool is_list = member->value.type == VALUE_LIST;
+        size_t n = is_list ? member->value.n_items : 1;
+        int r = 0;
+
+        if (!placeholder_name_is_valid(member->key))
+                return refuse(reader, "%s.%.80s: is no name of a setting: it has 1 to 64 characters of [A-Za-z0-9_.:-], "
+                              "and may begin with @", where, member->key);
+        if (strcmp(member->key, SWEEP_DIRECTORY) == 0 || (strcmp(member->key, SWEEP_NODE) == 0 && reader->plan->n_nodes > 0))
+                return refuse(reader, "%s.%s: {%s} is %s: call the setting something else", where, member->key, member->key,
+                              strcmp(member->key, SWEEP_NODE) == 0 ? "one of the nodes" : "the directory of a point");
+        if (n == 0)
+                return refuse(reader, "%s.%s: is an empty list: give it a value, or remove it", where, member->key);
+        if (n > SWEEP_POINTS_MAX)
+                return refuse(reader, "%s.%s: has more than %u values: split the sweep", where, member->key, SWEEP_POINTS_MAX);
+
+        *ret = (SweepSetting){
+                .key = member->key,
+                .values = is_list ? member->value.items : &member->value,
+                .texts = arena_alloc(reader->arena, n * sizeof(*ret->texts)),
+        };
+        if (!ret->texts)
+                return -ENOMEM;
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = take_value(reader, where, ret, &ret->values[i]);
+        return r == 0 ? check_values(reader, where, ret) : r;
+}
+
+/* The first block's settings, those the map has too replaced by it; what only the map has comes behind them. */
+static int take_block(const Reader *reader, const char *where, const SweepBlock *first, const Value *map, SweepBlock *ret) {
+        size_t n_first = first ? first->n : 0;
+        int r = 0;
+
+        if (map->type != VALUE_OBJECT)
+                return refuse(reader, "%s: is %s: expected a mapping of names to values", where, value_type_text(map));
+
+        *ret = (SweepBlock){ .settings = arena_alloc(reader->arena, (n_first + map->n_members) * sizeof(SweepSetting)) };
+        if (!ret->settings)
+                return -ENOMEM;
+        if (n_first > 0)
+                memcpy(ret->settings, first->settings, n_first * sizeof(SweepSetting));
+        ret->n = n_first;
+
+        for (size_t i = 0; i < map->n_members && r == 0; i++) {
+                const SweepSetting *there = find_setting(ret, map->members[i].key);
+
+                r = take_setting(reader, where, &map->members[i], there ? &ret->settings[there - ret->settings] : &ret->settings[ret->n]);
+                ret->n += there ? 0 : 1;
+        }
+        if (r == 0 && ret->n > SWEEP_SETTINGS_MAX)
+                return refuse(reader, "%s: has more than %u settings: leave out those that never change", where, SWEEP_SETTINGS_MAX);
+        return r;
+}
+
+static int get_list(const Reader *reader, const char *key, size_t n_max, const Value **ret) {
+        static const Value none = { .type = VALUE_LIST };
+        const Value *list = value_get(reader->file, key);
+
+        *ret = list && list->type != VALUE_NULL ? list : &none;
+        if ((*ret)->type != VALUE_LIST)
+                return refuse(reader, "%s: is %s: expected a list", key, value_type_text(list));
+        if (list && (*ret)->n_items == 0)
+                return refuse(reader, "%s: is an empty list: remove it, or put something into it", key);
+        if ((*ret)->n_items > n_max)
+                return refuse(reader, "%s: has more than %zu entries: split the sweep", key, n_max);
+        return 0;
+}
+
+static int take_blocks(const Reader *reader) {
+        const Value *settings = value_get(reader->file, "settings"), *extra;
+        SweepPlan *plan = reader->plan;
+        bool is_bare = !settings || settings->type == VALUE_NULL || (settings->type == VALUE_OBJECT && settings->n_members == 0);
+        char where[32];
+        int r;
+
+        r = get_list(reader, "extra", SWEEP_EXTRA_MAX, &extra);
+        if (r != 0)
+                return r;
+        if (is_bare && extra->n_items == 0)
+                return refuse(reader, "settings: there is none: name at least one, such as 'settings: {threads: [1, 2, 4]}'");
+
+        plan->blocks = arena_alloc(reader->arena, (1 + extra->n_items) * sizeof(*plan->blocks));
+        if (!plan->blocks)
+                return -ENOMEM;
+        if (!is_bare)
+                r = take_block(reader, "settings", NULL, settings, &plan->blocks[plan->n_blocks++]);
+
+        for (size_t i = 0; i < extra->n_items && r == 0; i++) {
+                (void)snprintf(where, sizeof(where), "extra[%zu]", i);
+                r = take_block(reader, where, is_bare ? NULL : &plan->blocks[0], &extra->items[i], &plan->blocks[plan->n_blocks++]);
+                if (r == 0 && extra->items[i].n_members == 0)
+                        r = refuse(reader, "%s: is an empty mapping: name the settings that differ", where);
+        }
+        return r;
+}
+
+/* --- exclude -------------------------------------------------------------------------------------- */
+
+static bool is_known(const SweepPlan *plan, const char *key) {
+        for (size_t b = 0; b < plan->n_blocks; b++)
+                if (find_setting(&plan->blocks[b], key))
+                        return true;
+        return false;
+}
+
+static int take_excludes(const Reader *reader, SweepBlock **ret, size_t *ret_n) {
+        const Value *list;
+        SweepBlock *excludes;
+        char where[32];
+        int r;
+
+        r = get_list(reader, "exclude", SWEEP_EXTRA_MAX, &list);
+        if (r != 0)
+                return r;
+
+        excludes = arena_alloc(reader->arena, (1 + list->n_items) * sizeof(*excludes));
+        if (!excludes)
+                return -ENOMEM;
+        for (size_t i = 0; i < list->n_items; i++) {
+                (void)snprintf(where, sizeof(where), "exclude[%zu]", i);
+                r = take_block(reader, where, NULL, &list->items[i], &excludes[i]);
+                if (r != 0)
+                        return r;
+                if (excludes[i].n == 0)
+                        return refuse(reader, "%s: is an empty mapping, and would leave out every point: name a setting", where);
+                for (size_t k = 0; k < excludes[i].n; k++)
+                        if (!is_known(reader->plan, excludes[i].settings[k].key))
+                                return refuse(reader, "%s.%s: there is no such setting: name one of settings or extra", where,
+                                              excludes[i].settings[k].key);
+        }
+
+        *ret = excludes;
+        *ret_n = list->n_items;
+        return 0;
+}
+
+/* Whether all settings of `some` are the point's, with one of their values. */
+static bool matches(const SweepPlan *plan, const SweepPoint *point, const SweepBlock *some) {
+        const SweepBlock *block = &plan->blocks[point->block];
+
+        for (size_t k = 0; k < some->n; k++) {
+                const SweepSetting *setting = find_setting(block, some->settings[k].key);
+
+                if (!setting || !has_text(&some->settings[k], sweep_point_text(plan, point, (size_t)(setting - block->settings))))
+                        return false;
+        }
+        return true;
+}
+
+static bool is_excluded(const SweepPlan *plan, const SweepPoint *point, const SweepBlock *excludes, size_t n, bool *used) {
+        bool is_out = false;
+
+        for (size_t i = 0; i < n; i++)
+                if (matches(plan, point, &excludes[i]))
+                        is_out = used[i] = true;
+        return is_out;
+}
+
+/* --- the product ---------------------------------------------------------------------------------- */
+
+static int count_points(const Reader *reader, size_t *ret) {
+        const SweepPlan *plan = reader->plan;
+        size_t n_all = 0;
+
+        for (size_t b = 0; b < plan->n_blocks; b++) {
+                size_t n = 1;
+
+                for (size_t i = 0; i < plan->blocks[b].n && n <= SWEEP_POINTS_MAX; i++)
+                        n *= plan->blocks[b].settings[i].n;
+                n_all += n;
+                if (n_all > SWEEP_POINTS_MAX)
+                        return refuse(reader, "settings: make more than %u points, before any is excluded: split the sweep",
+                                      SWEEP_POINTS_MAX);
+        }
+
+        *ret = n_all;
+        return 0;
+}
+
+static size_t product_of(const SweepBlock *block) {
+        size_t n = 1;
+
+        for (size_t i = 0; i < block->n; i++)
+                n *= block->settings[i].n;
+        return n;
+}
+
+/* A point of an earlier block with the very same settings: within a block there are none, since no value is there twice. */
+static int check_unique(const Reader *reader, const SweepPoint *point) {
+        const SweepPlan *plan = reader->plan;
+
+        for (uint32_t b = 0; b < point->block; b++) {
+                scoped(buffer_deinit) Buffer text = {};
+
+                if (plan->blocks[b].n != plan->blocks[point->block].n || !matches(plan, point, &plan->blocks[b]))
+                        continue;
+                sweep_point_put(plan, point, &text);
+                return refuse(reader, "extra: the point %.200s is there twice: remove it from extra", text.text);
+        }
+        return 0;
+}
+
+static int take_points(const Reader *reader) {
+        SweepPlan *plan = reader->plan;
+        SweepBlock *excludes = NULL;
+        size_t n_max = 0, n_excludes = 0;
+        bool used[SWEEP_EXTRA_MAX] = {};
+        int r;
+
+        r = take_excludes(reader, &excludes, &n_excludes);
+        if (r == 0)
+                r = count_points(reader, &n_max);
+        if (r != 0)
+                return r;
+
+        plan->points = calloc(n_max, sizeof(*plan->points));
+        if (!plan->points)
+                return -ENOMEM;
+        for (uint32_t b = 0; b < plan->n_blocks; b++) {
+                for (uint32_t i = 0; i < product_of(&plan->blocks[b]); i++) {
+                        SweepPoint point = { .block = b, .ordinal = i };
+
+                        if (is_excluded(plan, &point, excludes, n_excludes, used))
+                                continue;
+                        r = check_unique(reader, &point);
+                        if (r != 0)
+                                return r;
+                        plan->points[plan->n_points++] = point;
+                }
+        }
+
+        for (size_t i = 0; i < n_excludes; i++)
+                if (!used[i])
+                        buffer_printf(&plan->warnings, "exclude[%zu]: matches no point\n", i);
+        return plan->n_points > 0 ? 0 : refuse(reader, "exclude: leaves no point: remove an entry");
+}
+
+/* --- the command ---------------------------------------------------------------------------------- */
+
+static int take_words(const Reader *reader, const char *key, const Value *list, const char *const **ret, size_t *ret_n) {
+        const char **words = arena_alloc(reader->arena, (list->n_items + 1) * sizeof(*words));
+
+        if (!words)
+                return -ENOMEM;
+        for (size_t i = 0; i < list->n_items; i++) {
+                scoped(buffer_deinit) Buffer text = {};
+
+                if (list->items[i].type == VALUE_LIST || list->items[i].type == VALUE_OBJECT || list->items[i].type == VALUE_NULL)
+                        return refuse(reader, "%s[%zu]: is %s: expected a word; quote what begins with a brace: '{threads}'", key, i,
+                                      value_type_text(&list->items[i]));
+                sweep_text_put(&text, &list->items[i]);
+                words[i] = buffer_error(&text) == 0 ? arena_strndup(reader->arena, text.text ? text.text : "", text.n) : NULL;
+                if (!words[i])
+                        return -ENOMEM;
+        }
+
+        *ret = words;
+        *ret_n = list->n_items;
+        return 0;
+}
+
+static int take_command(const Reader *reader) {
+        const Value *command = value_get(reader->file, "command");
+
+        if (command && command->type == VALUE_STRING && command->string[0]) {
+                reader->plan->script = command->string;
+                return 0;
+        }
+        if (command && command->type == VALUE_LIST && command->n_items > 0)
+                return take_words(reader, "command", command, &reader->plan->words, &reader->plan->n_words);
+
+        return refuse(reader, "command: %s%s: give a list of words, such as [./bench, --threads, '{threads}'], or a script for sh",
+                      command ? "is " : "is not there", !command ? "" : command->type == VALUE_STRING || command->type == VALUE_LIST ?
+                      "empty" : value_type_text(command));
+}
+
+static int split(const Reader *reader, const char *where, const char *text, const char *const **ret, size_t *ret_n) {
+        PlaceholderError error;
+        int r;
+
+        r = placeholder_split(text, reader->arena, ret, ret_n, &error);
+        return r == PLACEHOLDER_WRONG ? refuse(reader, "%s: %s", where, error.text) : r;
+}
+
+static int take_launcher(const Reader *reader, const char *launcher) {
+        const Value *value = value_get(reader->file, "launcher");
+        SweepPlan *plan = reader->plan;
+
+        if (launcher)
+                return split(reader, "--launcher", launcher, &plan->launcher, &plan->n_launcher);
+        if (!value || value->type == VALUE_NULL)
+                return 0;
+        if (value->type == VALUE_LIST)
+                return take_words(reader, "launcher", value, &plan->launcher, &plan->n_launcher);
+        if (value->type != VALUE_STRING)
+                return refuse(reader, "launcher: is %s: expected words, such as 'srun -N1 -w {node}'", value_type_text(value));
+        return split(reader, "launcher", value->string, &plan->launcher, &plan->n_launcher);
+}
+
+/* "a,b,c" */
+static int take_named_nodes(const Reader *reader, const char *nodes) {
+        SweepPlan *plan = reader->plan;
+        const char **all = arena_alloc(reader->arena, (strlen(nodes) + 1) * sizeof(*all));
+
+        if (!all)
+                return -ENOMEM;
+        for (const char *p = nodes;; p++) {
+                size_t n = strcspn(p, ",");
+
+                if (n == 0)
+                        return refuse(reader, "--nodes: a name is empty in '%.80s': give names with single commas between them", nodes);
+                all[plan->n_nodes] = arena_strndup(reader->arena, p, n);
+                if (!all[plan->n_nodes++])
+                        return -ENOMEM;
+                p += n;
+                if (!*p)
+                        break;
+        }
+
+        plan->nodes = all;
+        return 0;
+}
+
+static int take_nodes(const Reader *reader, const char *nodes) {
+        const Value *list;
+        int r;
+
+        r = nodes ? take_named_nodes(reader, nodes) : get_list(reader, "nodes", SWEEP_NODES_MAX, &list);
+        if (r != 0 || nodes)
+                return r;
+        return take_words(reader, "nodes", list, &reader->plan->nodes, &reader->plan->n_nodes);
+}
+
+/* Fills the templates with a point of the block, as they will be; all remembers what was used. */
+static int try_block(const Reader *reader, uint32_t b, Binding *all, Bindings *bindings) {
+        const SweepPlan *plan = reader->plan;
+        scoped(buffer_deinit) Buffer out = {};
+        PlaceholderError error;
+        const char *where = "launcher";
+        int r = 0;
+
+        sweep_point_bind(plan, &(SweepPoint){ .block = b }, plan->n_nodes > 0 ? plan->nodes[0] : NULL, "", all, bindings);
+        for (size_t i = 0; i < plan->n_launcher && r == 0; i++)
+                r = placeholder_fill(plan->launcher[i], bindings, &out, &error);
+        if (r == 0) {
+                where = "command";
+                if (plan->script)
+                        r = placeholder_fill_script(plan->script, bindings, &out, &error);
+                for (size_t i = 0; i < plan->n_words && r == 0; i++)
+                        r = placeholder_fill(plan->words[i], bindings, &out, &error);
+        }
+        return r == PLACEHOLDER_WRONG ? refuse(reader, "%s: %s", where, error.text) : r;
+}
+
+/* Settings that begin with @ number repetitions, and need not be used. */
+static int check_templates(const Reader *reader) {
+        Binding all[SWEEP_SETTINGS_MAX + 2];
+        Bindings bindings;
+        int r = 0;
+
+        for (uint32_t b = 0; b < reader->plan->n_blocks && r == 0; b++) {
+                r = try_block(reader, b, all, &bindings);
+                for (size_t i = 0; b == 0 && r == 0 && i < reader->plan->blocks[0].n; i++)
+                        if (!all[i].is_used && all[i].name[0] != '@')
+                                buffer_printf(&reader->plan->warnings, "settings.%s: the command does not have {%s}\n", all[i].name,
+                                              all[i].name);
+        }
+        return r;
+}
+
+/* --- the file ------------------------------------------------------------------------------------- */
+
+static int check_keys(const Reader *reader) {
+        static const char *const keys[] = { "command", "settings", "extra", "exclude", "name", "output", "launcher", "nodes" };
+
+        if (reader->file->type != VALUE_OBJECT)
+                return refuse(reader, "is %s: expected a mapping with 'command' and 'settings'", value_type_text(reader->file));
+        for (size_t i = 0; i < reader->file->n_members; i++) {
+                const char *key = reader->file->members[i].key, *nearest = words_nearest(key, keys, N_ELEMENTS(keys));
+                size_t k = 0;
+
+                while (k < N_ELEMENTS(keys) && strcmp(key, keys[k]) != 0)
+                        k++;
+                if (k == N_ELEMENTS(keys))
+                        return refuse(reader, "%.80s: is not known here%s%s%s; there are command, settings, extra, exclude, name, output, "
+                                      "launcher and nodes", key, nearest ? ": did you mean '" : "", nearest ? nearest : "",
+                                      nearest ? "'?" : "");
+        }
+        return 0;
+}
+
+static int take_line(const Reader *reader, const char *key, size_t n_max, const char **ret) {
+        const Value *value = value_get(reader->file, key);
+
+        if (!value || value->type == VALUE_NULL)
+                return 0;
+        if (value->type != VALUE_STRING || !value->string[0] || strlen(value->string) > n_max || !utf8_is_line(value->string))
+                return refuse(reader, "%s: expected a string of 1 to %zu bytes without control characters", key, n_max);
+        *ret = value->string;
+        return 0;
+}
+
+int sweep_plan_read(const Value *file, const char *launcher, const char *nodes, Arena *arena, SweepPlan *ret, SweepError *ret_error) {
+        scoped(sweep_plan_deinit) SweepPlan plan = {};
+        const Reader reader = { .file = file, .arena = arena, .plan = &plan, .error = ret_error };
+        int r;
+
+        r = check_keys(&reader);
+        if (r == 0)
+                r = take_line(&reader, "name", SWEEP_NAME_MAX, &plan.name);
+        if (r == 0)
+                r = take_line(&reader, "output", 4000, &plan.output);
+        if (r == 0)
+                r = take_command(&reader);
+        if (r == 0)
+                r = take_launcher(&reader, launcher);
+        if (r == 0)
+                r = take_nodes(&reader, nodes);
+        if (r == 0)
+                r = take_blocks(&reader);
+        if (r == 0)
+                r = take_points(&reader);
+        if (r == 0)
+                r = check_templates(&reader);
+        if (r == 0)
+                r = buffer_error(&plan.warnings);
+        if (r != 0)
+                return r;
+
+        *ret = plan;
+        plan = (SweepPlan){};
+        return 0;
+}
+
+/* Of each extra block the whole list of settings. */
+size_t sweep_plan_arena_size(size_t n) {
+        return 65536 + 128 * n + (SWEEP_EXTRA_MAX + 1) * (SWEEP_SETTINGS_MAX + 16) * sizeof(SweepSetting);
+}

@@ -1,0 +1,95 @@
+#pragma once
+
+/*
+ * Sweep plan: what a file for `perfctl sweep` asks for
+ *
+ * A block is a list of settings with one or several values each, and stands for their cartesian product in the order of
+ * declaration: the last setting changes fastest. The first block is the file's `settings`; each entry of `extra` is
+ * one more, the same settings with some of them replaced. Points that `exclude` names are left out. A point is
+ * identified by the texts of its settings: 1 and "1" are the same.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/sweep/placeholder.h"
+#include "client/sweep/sweep_text.h"
+#include "model/value.h"
+#include "util/arena.h"
+#include "util/buffer.h"
+
+#define SWEEP_POINTS_MAX 100000U
+#define SWEEP_EXTRA_MAX 1000U
+#define SWEEP_NODES_MAX 4096U
+#define SWEEP_NAME_MAX 128U
+
+/* What placeholders stand for besides settings. */
+#define SWEEP_NODE "node"
+#define SWEEP_DIRECTORY "directory"
+
+typedef struct SweepSetting {
+        const char *key;
+        const Value *values; /* scalars, at least one */
+        const char **texts;  /* of each of them */
+        size_t n;
+} SweepSetting;
+
+typedef struct SweepBlock {
+        SweepSetting *settings;
+        size_t n;
+} SweepBlock;
+
+typedef struct SweepPoint {
+        uint32_t block;
+        uint32_t ordinal; /* in the block's product */
+} SweepPoint;
+
+/* Everything but `points` lives in the arena of the file's Value, or is borrowed from it. */
+typedef struct SweepPlan {
+        const char *name;   /* NULL: not given */
+        const char *output; /* directory; NULL: not given */
+        const char *script; /* for sh; NULL: the command is words */
+        const char *const *words;
+        size_t n_words;
+        const char *const *launcher; /* words before the command */
+        size_t n_launcher;
+        const char *const *nodes;
+        size_t n_nodes;
+        SweepBlock *blocks;
+        size_t n_blocks;
+        SweepPoint *points; /* owned */
+        size_t n_points;
+        Buffer warnings; /* owned; a line each */
+} SweepPlan;
+
+typedef struct SweepError {
+        char text[512]; /* "settings.x: is an empty list: …" */
+} SweepError;
+
+enum {
+        SWEEP_WRONG = 1, /* the error says what and how to mend it */
+};
+
+void sweep_plan_deinit(SweepPlan *plan);
+
+/*
+ * From the tree of the file. launcher and nodes, a list with commas, are the command line's: they replace the file's; NULL: not
+ * given. 0, SWEEP_WRONG or a negative errno.
+ */
+int sweep_plan_read(const Value *file, const char *launcher, const char *nodes, Arena *arena, SweepPlan *ret, SweepError *ret_error);
+/* Memory that the plan of a file takes besides its tree: n bytes of file, and the command line's words. */
+size_t sweep_plan_arena_size(size_t n);
+
+/* Which of its values setting i of the point's block has. */
+size_t sweep_point_choice(const SweepPlan *plan, const SweepPoint *point, size_t i);
+const char *sweep_point_text(const SweepPlan *plan, const SweepPoint *point, size_t i);
+/* "k=v k2=v2", for messages. */
+void sweep_point_put(const SweepPlan *plan, const SweepPoint *point, Buffer *out);
+
+/*
+ * What placeholders of the point stand for: its settings, `node` (NULL: there is none) and the directory. all has room for
+ * SWEEP_SETTINGS_MAX + 2.
+ */
+void sweep_point_bind(const SweepPlan *plan, const SweepPoint *point, const char *node, const char *directory, Binding *all,
+                      Bindings *ret);

@@ -1,0 +1,472 @@
+#include "client/sweep/sweep_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "client/cli/command.h"
+#include "client/cli/say.h"
+#include "client/cli/screen.h"
+#include "client/sweep/sweep_command.h"
+#include "client/sweep/sweep_guard.h"
+#include "client/sweep/sweep_layout.h"
+#include "util/clock.h"
+#include "util/file.h"
+
+typedef struct Slot {
+        pid_t pid; /* of the point and its group; 0: free */
+        char *path; /* of the point's directory; owned */
+        size_t i_node;
+        uint64_t begin_ns;
+} Slot;
+
+/* What points must find as we found it. */
+typedef struct Inherited {
+        sigset_t mask;
+        struct sigaction child;
+} Inherited;
+
+typedef struct Sweep {
+        const SweepOrder *order;
+        Slot *slots;
+        size_t n_slots, n_running;
+        size_t *n_on_node; /* points running on each node */
+        size_t i_next_node, i_next_point;
+        size_t n_recorded, n_done, n_failed; /* done: all that ended well, recorded ones too */
+        size_t n_timed;
+        uint64_t timed_ns; /* of the points that ended now */
+        sigset_t signals;
+        Inherited inherited;
+        int signal;       /* that told us to end; 0: none */
+        unsigned n_told;  /* how often */
+        bool is_stopping; /* no further point begins */
+        bool is_broken;   /* something of ours went wrong */
+        bool has_warned_of_labels;
+        SweepGuard guard;
+        Screen screen; /* standard error */
+        Buffer line;
+} Sweep;
+
+static void sweep_deinit(Sweep *sweep) {
+        for (size_t i = 0; i < sweep->n_slots; i++)
+                free(sweep->slots[i].path);
+        sweep_guard_deinit(&sweep->guard);
+        free(sweep->slots);
+        free(sweep->n_on_node);
+        buffer_deinit(&sweep->line);
+}
+
+int sweep_is_recorded(const SweepOrder *order, const SweepPoint *point, bool *ret, const SweepRecord **ret_record) {
+        scoped(buffer_deinit) Buffer identity = {};
+        int r = sweep_layout_identify(order->plan, point, &identity);
+
+        if (r < 0)
+                return r;
+        *ret_record = sweep_tree_find(order->tree, identity.text);
+        *ret = *ret_record && (*ret_record)->is_done && !(order->retries_failed && (*ret_record)->exit_code != 0);
+        return 0;
+}
+
+/* --- progress ------------------------------------------------------------------------------------- */
+
+/* As long as points took on average, less what those that run have behind them. 0: nobody can tell. */
+static uint64_t estimate_ns(const Sweep *sweep, size_t n_left, uint64_t now_ns) {
+        uint64_t each_ns = sweep->n_timed > 0 ? sweep->timed_ns / sweep->n_timed : 0, behind_ns = 0;
+        size_t n_lanes = n_left < sweep->n_slots ? n_left : sweep->n_slots;
+
+        for (size_t i = 0; i < sweep->n_slots; i++) {
+                uint64_t for_ns = sweep->slots[i].pid > 0 ? now_ns - sweep->slots[i].begin_ns : 0;
+
+                behind_ns += for_ns < each_ns ? for_ns : each_ns;
+        }
+        return n_lanes > 0 ? (each_ns * n_left - behind_ns) / n_lanes : 0;
+}
+
+static uint64_t longest_ns(const Sweep *sweep, uint64_t now_ns) {
+        uint64_t begin_ns = now_ns;
+
+        for (size_t i = 0; i < sweep->n_slots; i++)
+                if (sweep->slots[i].pid > 0 && sweep->slots[i].begin_ns < begin_ns)
+                        begin_ns = sweep->slots[i].begin_ns;
+        return now_ns - begin_ns;
+}
+
+static void put_progress(const Sweep *sweep, Buffer *out) {
+        size_t n_points = sweep->order->plan->n_points, n_left = n_points - sweep->n_done - sweep->n_failed;
+        uint64_t now_ns = clock_boottime_ns(), left_ns = estimate_ns(sweep, n_left, now_ns), for_ns = longest_ns(sweep, now_ns);
+        char text[TEXT_MAX];
+
+        buffer_printf(out, "%zu of %zu points: %zu done, %zu failed, %zu left", sweep->n_done + sweep->n_failed, n_points, sweep->n_done,
+                      sweep->n_failed, n_left);
+        if (n_left == 0 || sweep->is_stopping)
+                return;
+        text_duration(left_ns > 0 ? left_ns : for_ns, text);
+        if (left_ns > 0)
+                buffer_printf(out, ", about %s", text);
+        else if (for_ns >= NS_PER_S)
+                buffer_printf(out, ", %s so far", text);
+}
+
+#define HIDE "\r\x1b[K"
+#define HIDE_BYTES (sizeof(HIDE) - 1)
+
+/* On a terminal, one line that is written over; a message is written in its place. */
+static void hide_progress(const Sweep *sweep) {
+        if (sweep->screen.can_move)
+                (void)file_write_all(STDERR_FILENO, HIDE, HIDE_BYTES);
+}
+
+static void show_progress(Sweep *sweep) {
+        if (!sweep->screen.can_move)
+                return;
+        buffer_clear(&sweep->line);
+        buffer_puts(&sweep->line, HIDE);
+        put_progress(sweep, &sweep->line);
+        if (buffer_error(&sweep->line) < 0)
+                return;
+        if (sweep->line.n > HIDE_BYTES + sweep->screen.width - 1) /* a line that is broken in two is not written over */
+                sweep->line.n = HIDE_BYTES + sweep->screen.width - 1;
+        (void)file_write_all(STDERR_FILENO, sweep->line.text, sweep->line.n);
+}
+
+static void tell_end(Sweep *sweep, const Slot *slot, int status) {
+        const char *name = strrchr(slot->path, '/') + 1;
+        scoped(buffer_deinit) Buffer line = {};
+        char took[TEXT_MAX];
+
+        if (status == 0 && sweep->screen.can_move)
+                return; /* the progress says as much */
+
+        text_duration(clock_boottime_ns() - slot->begin_ns, took);
+        if (status == 0)
+                buffer_printf(&line, "%s: done in %s", name, took);
+        else
+                buffer_printf(&line, "%s: failed with %d after %s, see its " SWEEP_FILE_STDERR, name, status, took);
+        if (!sweep->screen.can_move) {
+                buffer_puts(&line, "; ");
+                put_progress(sweep, &line);
+        }
+        hide_progress(sweep);
+        if (buffer_error(&line) == 0)
+                say("%s", line.text);
+}
+
+/* --- signals -------------------------------------------------------------------------------------- */
+
+static const int end_signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+
+static bool is_ignored(int signal) {
+        struct sigaction action;
+
+        return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/* An ignored one (nohup) stays ignored: blocked, it would be queued. Nobody can be waited for while SIGCHLD is ignored. */
+static int take_signals(Sweep *sweep) {
+        const struct sigaction action = { .sa_handler = SIG_DFL };
+
+        sigemptyset(&sweep->signals);
+        sigaddset(&sweep->signals, SIGCHLD);
+        for (size_t i = 0; i < N_ELEMENTS(end_signals); i++)
+                if (!is_ignored(end_signals[i]))
+                        sigaddset(&sweep->signals, end_signals[i]);
+
+        if (sigaction(SIGCHLD, &action, &sweep->inherited.child) < 0 ||
+            sigprocmask(SIG_BLOCK, &sweep->signals, &sweep->inherited.mask) < 0)
+                return -errno;
+        return 0;
+}
+
+/* The first time as we were told, then more firmly. */
+static void pass_on(Sweep *sweep, int signal) {
+        int passed = sweep->n_told == 0 ? signal : sweep->n_told == 1 ? SIGTERM : SIGKILL;
+
+        if (sweep->n_told == 0 && sweep->n_running > 0) {
+                hide_progress(sweep);
+                say("Told to end: %zu running %s to end as well, and will be run again by the next start", sweep->n_running,
+                    sweep->n_running == 1 ? "point is told" : "points are told");
+        }
+        sweep->n_told++;
+        sweep->signal = sweep->signal ?: signal;
+        sweep->is_stopping = true;
+        for (size_t i = 0; i < sweep->n_slots; i++)
+                if (sweep->slots[i].pid > 0)
+                        (void)kill(-sweep->slots[i].pid, passed);
+}
+
+/* --- begin ---------------------------------------------------------------------------------------- */
+
+static void redirect(const char *directory, const char *name, int to) {
+        char path[4096];
+        int fd, n = snprintf(path, sizeof(path), "%s/%s", directory, name);
+
+        fd = n > 0 && (size_t)n < sizeof(path) ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+        if (fd < 0 || dup2(fd, to) < 0)
+                _exit(125);
+}
+
+/* In the point's process, up to its exec. Its group ends with us, even when we are killed: else it would run beside its successor. */
+__attribute__((noreturn))
+static void become(const Sweep *sweep, const char *directory, const SweepCommand *command, pid_t parent) {
+        int null = open("/dev/null", O_RDONLY | O_CLOEXEC), error;
+
+        (void)setpgid(0, 0);
+        sweep_guard_begin(&sweep->guard, getpid());
+        if (getppid() != parent)
+                _exit(125);
+        if (null >= 0)
+                (void)dup2(null, STDIN_FILENO);
+        redirect(directory, SWEEP_FILE_STDERR, STDERR_FILENO);
+        redirect(directory, SWEEP_FILE_STDOUT, STDOUT_FILENO);
+        (void)setenv("PERFD_SWEEP_DIRECTORY", directory, 1);
+        (void)sigaction(SIGCHLD, &sweep->inherited.child, NULL);
+        (void)sigprocmask(SIG_SETMASK, &sweep->inherited.mask, NULL);
+
+        (void)execvp(command->words[0], command->words);
+        error = errno;
+        say("Cannot run '%s': %s", command->words[0], strerrordesc_np(error));
+        _exit(error == ENOENT ? 127 : 126);
+}
+
+/* The node with the fewest points; of several, the next in turn. */
+static const char *take_node(Sweep *sweep, Slot *slot) {
+        const SweepPlan *plan = sweep->order->plan;
+
+        if (plan->n_nodes == 0)
+                return NULL;
+        slot->i_node = sweep->i_next_node;
+        for (size_t k = 1; k < plan->n_nodes; k++) {
+                size_t i = (sweep->i_next_node + k) % plan->n_nodes;
+
+                if (sweep->n_on_node[i] < sweep->n_on_node[slot->i_node])
+                        slot->i_node = i;
+        }
+        sweep->i_next_node = (slot->i_node + 1) % plan->n_nodes;
+        return plan->nodes[slot->i_node];
+}
+
+static int write_job(const char *directory, const char *job) {
+        char path[4096], text[JOB_ID_MAX + 1];
+        int n = snprintf(path, sizeof(path), "%s/" SWEEP_FILE_JOB, directory);
+
+        if (n < 0 || (size_t)n >= sizeof(path))
+                return -ENAMETOOLONG;
+        n = snprintf(text, sizeof(text), "%s\n", job);
+        return job[0] ? file_replace(path, text, (size_t)n, 0666, false) : 0;
+}
+
+static void warn_of_labels(Sweep *sweep, const SweepCommand *command) {
+        if (!command->left_out || sweep->has_warned_of_labels)
+                return;
+        sweep->has_warned_of_labels = true;
+        hide_progress(sweep);
+        say("Jobs go without the label '%s': a job has %u labels with keys of their own, each one line of up to %d bytes; "
+            SWEEP_FILE_SETTINGS " has them all", command->left_out, JOB_LABELS_MAX, JOB_TEXT_MAX - 1);
+}
+
+static int begin_point(Sweep *sweep, Slot *slot, size_t i, const SweepRecord *record) {
+        const SweepOrder *order = sweep->order;
+        scoped(sweep_command_deinit) SweepCommand command = {};
+        scoped(freep) char *path = NULL;
+        pid_t parent = getpid();
+        int r;
+
+        r = sweep_tree_begin(order->tree, order->plan, &order->plan->points[i], i + 1, record, &path);
+        if (r == 0)
+                r = sweep_command_make(&command, order->plan, &order->plan->points[i], i + 1, take_node(sweep, slot), path,
+                                       order->program, order->options);
+        if (r == 0)
+                r = write_job(path, command.job);
+        if (r < 0)
+                return r;
+        warn_of_labels(sweep, &command);
+
+        slot->pid = fork();
+        if (slot->pid < 0) {
+                slot->pid = 0;
+                return -errno;
+        }
+        if (slot->pid == 0)
+                become(sweep, path, &command, parent);
+
+        (void)setpgid(slot->pid, slot->pid); /* whoever is first */
+        slot->begin_ns = clock_boottime_ns();
+        slot->path = TAKE(path);
+        sweep->n_running++;
+        if (sweep->n_on_node)
+                sweep->n_on_node[slot->i_node]++;
+        return 0;
+}
+
+/* --- end ------------------------------------------------------------------------------------------ */
+
+static void end_point(Sweep *sweep, Slot *slot, int wait_status) {
+        int status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status), r;
+
+        sweep_guard_end(&sweep->guard, slot->pid);
+        slot->pid = 0;
+        sweep->n_running--;
+        if (sweep->n_on_node)
+                sweep->n_on_node[slot->i_node]--;
+        if (sweep->n_told > 0)
+                return;
+
+        r = sweep_tree_end(slot->path, status);
+        if (r < 0) {
+                hide_progress(sweep);
+                say("Cannot write %s/" SWEEP_FILE_EXIT_CODE ": %s. No further point begins", slot->path, strerrordesc_np(-r));
+                sweep->is_stopping = sweep->is_broken = true;
+                return;
+        }
+
+        sweep->n_timed++;
+        sweep->timed_ns += clock_boottime_ns() - slot->begin_ns;
+        sweep->n_done += status == 0;
+        sweep->n_failed += status != 0;
+        if (status != 0 && !sweep->order->keeps_going)
+                sweep->is_stopping = true;
+        tell_end(sweep, slot, status);
+}
+
+static void reap(Sweep *sweep) {
+        for (size_t i = 0; i < sweep->n_slots; i++) {
+                Slot *slot = &sweep->slots[i];
+                int status;
+
+                if (slot->pid <= 0 || waitpid(slot->pid, &status, WNOHANG) <= 0)
+                        continue;
+                end_point(sweep, slot, status);
+                free(slot->path);
+                slot->path = NULL;
+        }
+}
+
+/* --- the whole ------------------------------------------------------------------------------------ */
+
+/* Counts what is recorded on the way. False: there is none left. */
+static int next_point(Sweep *sweep, size_t *ret_i, const SweepRecord **ret_record, bool *ret_is_there) {
+        *ret_is_there = false;
+        while (sweep->i_next_point < sweep->order->plan->n_points) {
+                size_t i = sweep->i_next_point++;
+                bool is_recorded;
+                int r = sweep_is_recorded(sweep->order, &sweep->order->plan->points[i], &is_recorded, ret_record);
+
+                if (r < 0)
+                        return r;
+                if (is_recorded)
+                        continue;
+                *ret_i = i;
+                *ret_is_there = true;
+                return 0;
+        }
+        return 0;
+}
+
+static int fill_slots(Sweep *sweep) {
+        for (size_t k = 0; k < sweep->n_slots && !sweep->is_stopping; k++) {
+                const SweepRecord *record;
+                bool is_there;
+                size_t i = 0;
+                int r;
+
+                if (sweep->slots[k].pid > 0)
+                        continue;
+                r = next_point(sweep, &i, &record, &is_there);
+                if (r < 0 || !is_there)
+                        return r;
+                r = begin_point(sweep, &sweep->slots[k], i, record);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* On a terminal no longer than a second, since the progress shows times. */
+static int wait_for_signal(const Sweep *sweep) {
+        return sweep->screen.can_move ? sigtimedwait(&sweep->signals, NULL, &(struct timespec){ .tv_sec = 1 }) :
+                                        sigwaitinfo(&sweep->signals, NULL);
+}
+
+static void work(Sweep *sweep) {
+        for (;;) {
+                int r = fill_slots(sweep), signal;
+
+                if (r < 0) {
+                        hide_progress(sweep);
+                        say("Cannot begin point %zu in %s: %s. No further point begins", sweep->i_next_point, sweep->order->tree->path,
+                            strerrordesc_np(-r));
+                        sweep->is_stopping = sweep->is_broken = true;
+                }
+                show_progress(sweep);
+                if (sweep->n_running == 0)
+                        return;
+
+                signal = wait_for_signal(sweep);
+                reap(sweep); /* before others are told: what has ended has ended */
+                if (signal > 0 && signal != SIGCHLD)
+                        pass_on(sweep, signal);
+        }
+}
+
+static int count_recorded(Sweep *sweep) {
+        for (size_t i = 0; i < sweep->order->plan->n_points; i++) {
+                const SweepRecord *record;
+                bool is_recorded;
+                int r = sweep_is_recorded(sweep->order, &sweep->order->plan->points[i], &is_recorded, &record);
+
+                if (r < 0)
+                        return r;
+                sweep->n_recorded += is_recorded;
+                sweep->n_done += is_recorded && record->exit_code == 0;
+                sweep->n_failed += is_recorded && record->exit_code != 0;
+        }
+        return 0;
+}
+
+static int prepare(Sweep *sweep) {
+        const SweepOrder *order = sweep->order;
+        int r;
+
+        sweep->slots = calloc(order->n_jobs, sizeof(*sweep->slots));
+        if (!sweep->slots)
+                return -ENOMEM;
+        sweep->n_slots = order->n_jobs;
+        if (order->plan->n_nodes > 0) {
+                sweep->n_on_node = calloc(order->plan->n_nodes, sizeof(*sweep->n_on_node));
+                if (!sweep->n_on_node)
+                        return -ENOMEM;
+        }
+
+        r = count_recorded(sweep);
+        if (r == 0)
+                r = sweep_guard_start(&sweep->guard, order->tree->fd);
+        return r == 0 ? take_signals(sweep) : r;
+}
+
+int sweep_run(const SweepOrder *order) {
+        scoped(sweep_deinit) Sweep sweep = { .order = order, .guard = SWEEP_GUARD_NONE };
+        scoped(buffer_deinit) Buffer progress = {};
+        int r;
+
+        screen_init(&sweep.screen, &sweep.line, STDERR_FILENO, options_has(order->options, OPTION_NO_COLOR));
+        r = prepare(&sweep);
+        if (r < 0) {
+                say("Cannot begin: %s", strerrordesc_np(-r));
+                return EXIT_FAILED;
+        }
+        if (sweep.n_recorded > 0)
+                say("%zu of %zu points are already recorded in %s%s", sweep.n_recorded, order->plan->n_points, order->tree->path,
+                    sweep.n_failed > 0 ? "; --retry-failed runs those that failed again" : "");
+
+        work(&sweep);
+        put_progress(&sweep, &progress);
+        hide_progress(&sweep);
+        if (buffer_error(&progress) == 0)
+                say("%s in %s%s", progress.text, order->tree->path, sweep.signal ? ": the same command goes on with it" : "");
+        if (sweep.signal)
+                return 128 + sweep.signal;
+        return sweep.n_failed > 0 || sweep.is_broken ? EXIT_FAILED : EXIT_DONE;
+}

@@ -1,0 +1,150 @@
+#include "client/sweep/sweep_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "util/utf8.h"
+
+/* With a point in it, since YAML 1.1 takes 1e+20 for a string. */
+static void put_double(Buffer *out, double number) {
+        scoped(buffer_deinit) Buffer text = {};
+        size_t n;
+
+        buffer_put_double(&text, number);
+        if (buffer_error(&text) < 0) {
+                out->failed = true;
+                return;
+        }
+        n = strcspn(text.text, "e");
+        buffer_put(out, text.text, n);
+        if (!memchr(text.text, '.', n))
+                buffer_puts(out, ".0");
+        buffer_puts(out, text.text + n);
+}
+
+void sweep_text_put(Buffer *out, const Value *value) {
+        switch (value->type) {
+        case VALUE_NULL:
+                buffer_puts(out, "null");
+                break;
+        case VALUE_BOOL:
+                buffer_puts(out, value->boolean ? "true" : "false");
+                break;
+        case VALUE_INT:
+                buffer_printf(out, "%" PRId64, value->integer);
+                break;
+        case VALUE_DOUBLE:
+                put_double(out, value->number);
+                break;
+        case VALUE_STRING:
+                buffer_puts(out, value->string);
+                break;
+        case VALUE_LIST:
+        case VALUE_OBJECT:
+                break;
+        }
+}
+
+/* --- YAML ----------------------------------------------------------------------------------------- */
+
+/* What YAML calls not printable, and what is a break of lines to it. */
+static bool must_escape(uint32_t c) {
+        return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff || c == 0xfffe || c == 0xffff;
+}
+
+static void put_quoted(Buffer *out, const char *text) {
+        size_t n = strlen(text);
+
+        buffer_putc(out, '"');
+        while (n > 0) {
+                size_t k = utf8_length(text, n);
+                uint32_t c = k > 0 ? utf8_decode(text, k) : 0xfffd;
+
+                if (c == '"' || c == '\\')
+                        buffer_printf(out, "\\%c", (char)c);
+                else if (c == '\n')
+                        buffer_puts(out, "\\n");
+                else if (must_escape(c) || k == 0)
+                        buffer_printf(out, "\\u%04x", c);
+                else
+                        buffer_put(out, text, k);
+                text += k > 0 ? k : 1;
+                n -= k > 0 ? k : 1;
+        }
+        buffer_putc(out, '"');
+}
+
+/* Letters of which no reader makes anything else, as some do of "yes", "n" and "12". */
+static bool is_plain(const char *key) {
+        static const char *const words[] = { "y", "n", "yes", "no", "on", "off", "true", "false", "null" };
+
+        if (!strchr("abcdefghijklmnopqrstuvwxyz", key[0]) || strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_-") != strlen(key))
+                return false;
+        for (size_t i = 0; i < N_ELEMENTS(words); i++)
+                if (strcmp(key, words[i]) == 0)
+                        return false;
+        return key[0] != '\0';
+}
+
+void sweep_text_put_yaml(Buffer *out, const char *key, const Value *value) {
+        if (is_plain(key))
+                buffer_puts(out, key);
+        else
+                put_quoted(out, key);
+        buffer_puts(out, ": ");
+        if (value->type == VALUE_STRING)
+                put_quoted(out, value->string);
+        else
+                sweep_text_put(out, value);
+        buffer_putc(out, '\n');
+}
+
+/* --- identity ------------------------------------------------------------------------------------- */
+
+typedef struct Pair {
+        const char *key, *text;
+} Pair;
+
+static int compare_pairs(const void *a, const void *b) {
+        return strcmp(((const Pair *)a)->key, ((const Pair *)b)->key);
+}
+
+int sweep_text_identify(const char *const *keys, const char *const *texts, size_t n, Buffer *out) {
+        scoped(freep) Pair *pairs = calloc(n + 1, sizeof(*pairs));
+
+        if (!pairs)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++)
+                pairs[i] = (Pair){ .key = keys[i], .text = texts[i] };
+        qsort(pairs, n, sizeof(*pairs), compare_pairs);
+
+        for (size_t i = 0; i < n; i++)
+                sweep_text_put_yaml(out, pairs[i].key, &(Value){ .type = VALUE_STRING, .string = pairs[i].text });
+        return buffer_error(out);
+}
+
+int sweep_text_identify_value(const Value *settings, Buffer *out) {
+        const char *keys[SWEEP_SETTINGS_MAX], *texts[SWEEP_SETTINGS_MAX];
+        size_t at[SWEEP_SETTINGS_MAX];
+        scoped(buffer_deinit) Buffer all = {};
+
+        if (settings->type != VALUE_OBJECT || settings->n_members > SWEEP_SETTINGS_MAX)
+                return SWEEP_TEXT_OTHER;
+
+        for (size_t i = 0; i < settings->n_members; i++) {
+                const Value *value = &settings->members[i].value;
+
+                if (value->type == VALUE_LIST || value->type == VALUE_OBJECT)
+                        return SWEEP_TEXT_OTHER;
+                keys[i] = settings->members[i].key;
+                at[i] = all.n;
+                sweep_text_put(&all, value);
+                buffer_putc(&all, '\0');
+        }
+        if (buffer_error(&all) < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i < settings->n_members; i++)
+                texts[i] = all.text + at[i];
+        return sweep_text_identify(keys, texts, settings->n_members, out);
+}

@@ -1,0 +1,257 @@
+#include "client/sweep/sweep_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "client/cli/say.h"
+#include "client/sweep/sweep_layout.h"
+#include "client/sweep/sweep_text.h"
+#include "text/yaml.h"
+#include "util/file.h"
+
+#define SETTINGS_BYTES_MAX (4U * 1024U * 1024U)
+
+void sweep_tree_deinit(SweepTree *tree) {
+        for (size_t i = 0; i < tree->n_records; i++) {
+                free(tree->records[i].identity);
+                free(tree->records[i].directory);
+        }
+        free(tree->records);
+        free(tree->path);
+        closep(&tree->fd);
+        *tree = (SweepTree){ .fd = -1 };
+}
+
+bool sweep_exit_code_parse(const char *text, int *ret) {
+        char *end;
+        long code;
+
+        errno = 0;
+        code = strtol(text, &end, 10);
+        if (end == text || errno != 0 || code < INT_MIN || code > INT_MAX || end[strspn(end, " \t\r\n")] != '\0')
+                return false;
+
+        *ret = (int)code;
+        return true;
+}
+
+/* --- reading -------------------------------------------------------------------------------------- */
+
+static int identify(const char *text, size_t n, Buffer *out, const char *directory) {
+        scoped(arena_deinit) Arena arena = {};
+        const Value *settings;
+        YamlError error;
+        int r;
+
+        r = arena_init(&arena, yaml_arena_size(n));
+        if (r == 0)
+                r = yaml_read(text, n, &arena, &settings, &error);
+        if (r == YAML_MALFORMED)
+                say("%s/" SWEEP_FILE_SETTINGS ":%u:%u: %s; not taken as recorded", directory, error.line, error.column, error.text);
+        if (r != 0)
+                return r;
+        return sweep_text_identify_value(settings, out);
+}
+
+static int add_record(SweepTree *tree, SweepRecord *record) {
+        if (tree->n_records == tree->n_allocated) {
+                size_t n = tree->n_allocated ? 2 * tree->n_allocated : 64;
+                SweepRecord *more = reallocarray(tree->records, n, sizeof(*more));
+
+                if (!more)
+                        return -ENOMEM;
+                tree->records = more;
+                tree->n_allocated = n;
+        }
+
+        tree->records[tree->n_records++] = *record;
+        *record = (SweepRecord){};
+        return 0;
+}
+
+static void record_deinit(SweepRecord *record) {
+        free(record->identity);
+        free(record->directory);
+}
+
+/* What has no settings, or none that can be read, is none of ours. */
+static int read_record(SweepTree *tree, const char *name) {
+        scoped(record_deinit) SweepRecord record = {};
+        scoped(buffer_deinit) Buffer identity = {};
+        scoped(freep) char *settings = NULL, *code = NULL;
+        scoped(closep) int fd = openat(tree->fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        size_t n;
+        int r;
+
+        if (fd < 0 || file_read_at(fd, SWEEP_FILE_SETTINGS, SETTINGS_BYTES_MAX, &settings, &n) < 0)
+                return 0;
+        r = identify(settings, n, &identity, name);
+        if (r != 0)
+                return r < 0 ? r : 0;
+
+        record.is_done = file_read_at(fd, SWEEP_FILE_EXIT_CODE, 64, &code, NULL) == 0 && sweep_exit_code_parse(code, &record.exit_code);
+        record.identity = buffer_take(&identity);
+        record.directory = strdup(name);
+        if (!record.identity || !record.directory)
+                return -ENOMEM;
+        return add_record(tree, &record);
+}
+
+static int compare_records(const void *a, const void *b) {
+        const SweepRecord *x = a, *y = b;
+        int order = strcmp(x->identity, y->identity);
+
+        if (order == 0)
+                order = y->is_done - x->is_done;
+        return order != 0 ? order : strcmp(x->directory, y->directory);
+}
+
+static int read_records(SweepTree *tree) {
+        scoped(closedirp) DIR *directory = file_open_list(tree->fd, ".");
+        struct dirent *entry;
+        int r;
+
+        if (!directory)
+                return -errno;
+        while ((errno = 0, entry = readdir(directory))) {
+                if (entry->d_name[0] == '.')
+                        continue;
+                r = read_record(tree, entry->d_name);
+                if (r < 0)
+                        return r;
+        }
+        if (errno != 0)
+                return -errno;
+
+        if (tree->n_records > 0)
+                qsort(tree->records, tree->n_records, sizeof(*tree->records), compare_records);
+        return 0;
+}
+
+/* The lock is the kernel's: it ends with us, however that is. Where a file system has none, there is none. */
+static int open_directory(SweepTree *tree, const char *path, bool create) {
+        char real[PATH_MAX];
+        int r = create ? file_make_dirs(path, 0777) : 0;
+
+        if (r < 0)
+                return r;
+        tree->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (tree->fd < 0)
+                return -errno;
+        if (!realpath(path, real))
+                return -errno;
+        tree->path = strdup(real);
+        if (!tree->path)
+                return -ENOMEM;
+        return create && flock(tree->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK ? SWEEP_TREE_BUSY : 0;
+}
+
+int sweep_tree_open(SweepTree *ret, const char *path, bool create) {
+        scoped(sweep_tree_deinit) SweepTree tree = { .fd = -1 };
+        int r;
+
+        r = open_directory(&tree, path, create);
+        if (r == -ENOENT && !create)
+                r = 0;
+        else if (r == 0)
+                r = read_records(&tree);
+        if (r != 0)
+                return r;
+
+        *ret = tree;
+        tree = (SweepTree){ .fd = -1 };
+        return 0;
+}
+
+const SweepRecord *sweep_tree_find(const SweepTree *tree, const char *identity) {
+        size_t low = 0, high = tree->n_records;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (strcmp(tree->records[middle].identity, identity) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low < tree->n_records && strcmp(tree->records[low].identity, identity) == 0 ? &tree->records[low] : NULL;
+}
+
+/* --- writing -------------------------------------------------------------------------------------- */
+
+#define TRIES_MAX 1000
+
+/* A directory of that name that has settings is another point's: the file has changed since. */
+static int make_directory(const SweepTree *tree, const SweepPlan *plan, const SweepPoint *point, size_t number, Buffer *path) {
+        size_t n_before = path->n, n_name;
+
+        sweep_layout_put_directory(path, plan, point, number);
+        n_name = path->n;
+        for (int i = 2; i < TRIES_MAX; i++) {
+                if (buffer_error(path) < 0)
+                        return -ENOMEM;
+                if (mkdirat(tree->fd, path->text + n_before, 0777) == 0)
+                        return 0;
+                if (errno != EEXIST)
+                        return -errno;
+                buffer_puts(path, "/" SWEEP_FILE_SETTINGS);
+                if (buffer_error(path) < 0)
+                        return -ENOMEM;
+                if (faccessat(tree->fd, path->text + n_before, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT) {
+                        path->n -= strlen("/" SWEEP_FILE_SETTINGS);
+                        path->text[path->n] = '\0';
+                        return 0;
+                }
+                path->n = n_name;
+                buffer_printf(path, "__%d", i);
+        }
+        return -EEXIST;
+}
+
+int sweep_tree_begin(const SweepTree *tree, const SweepPlan *plan, const SweepPoint *point, size_t number, const SweepRecord *record,
+                     char **ret_path) {
+        scoped(buffer_deinit) Buffer path = {}, file = {}, settings = {};
+        int r = 0;
+
+        buffer_printf(&path, "%s/", tree->path);
+        if (record)
+                buffer_puts(&path, record->directory);
+        else
+                r = make_directory(tree, plan, point, number, &path);
+        if (r < 0)
+                return r;
+
+        buffer_printf(&file, "%s/" SWEEP_FILE_EXIT_CODE, path.text);
+        if (buffer_error(&path) < 0 || buffer_error(&file) < 0)
+                return -ENOMEM;
+        if (unlink(file.text) < 0 && errno != ENOENT)
+                return -errno;
+
+        buffer_clear(&file);
+        buffer_printf(&file, "%s/" SWEEP_FILE_SETTINGS, path.text);
+        sweep_layout_put_settings(&settings, plan, point);
+        if (buffer_error(&file) < 0 || buffer_error(&settings) < 0)
+                return -ENOMEM;
+        r = file_replace(file.text, settings.text, settings.n, 0666, false);
+        if (r < 0)
+                return r;
+
+        *ret_path = buffer_take(&path);
+        return *ret_path ? 0 : -ENOMEM;
+}
+
+int sweep_tree_end(const char *path, int exit_code) {
+        char file[PATH_MAX], text[16];
+        int n = snprintf(file, sizeof(file), "%s/" SWEEP_FILE_EXIT_CODE, path);
+
+        if (n < 0 || (size_t)n >= sizeof(file))
+                return -ENAMETOOLONG;
+        n = snprintf(text, sizeof(text), "%d\n", exit_code);
+        return file_replace(file, text, (size_t)n, 0666, true);
+}

@@ -1,0 +1,405 @@
+/*
+ * libperfd
+ *
+ * A client is a mutex, a connection and the last sentence. Every call is one request and its
+ * reply; all but a mark can be sent twice without harm (a job's id, a result's id), and that is
+ * why a lost connection needs no more than another try.
+ */
+
+#include "client/wire/perfd.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "client/wire/codec.h"
+#include "client/wire/id.h"
+#include "client/wire/json.h"
+#include "client/wire/user.h"
+#include "client/wire/wire.h"
+#include "util/clock.h"
+#include "util/scoped.h"
+#include "util/utf8.h"
+
+#define TIMEOUT_MS_DEFAULT 5000U
+
+struct PerfdClient {
+        pthread_mutex_t lock;
+        char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+        uint64_t timeout_ns;
+        pid_t pid; /* who connected: a forked child must not talk into its parent's connection */
+        Wire wire;
+        char error[COMPLAINT_PATH_MAX + COMPLAINT_TEXT_MAX + 64];
+};
+
+static void unlockp(pthread_mutex_t **lock) {
+        (void)pthread_mutex_unlock(*lock);
+}
+
+#define locked(client)                                                         \
+        scoped(unlockp) pthread_mutex_t *lock_ = &(client)->lock;              \
+        (void)pthread_mutex_lock(lock_)
+
+static void unrefp(PerfdClient **client) {
+        perfd_client_close(*client);
+}
+
+int perfd_client_open(PerfdClient **ret, const char *socket_path, unsigned timeout_ms) {
+        scoped(unrefp) PerfdClient *client = NULL;
+        const char *path = wire_path(socket_path);
+
+        if (strlen(path) >= sizeof(client->path))
+                return -ENAMETOOLONG;
+
+        client = calloc(1, sizeof(*client));
+        if (!client)
+                return -ENOMEM;
+
+        pthread_mutex_init(&client->lock, NULL);
+        strcpy(client->path, path);
+        client->timeout_ns = (timeout_ms ? timeout_ms : TIMEOUT_MS_DEFAULT) * NS_PER_MS;
+        wire_init(&client->wire);
+
+        *ret = TAKE(client);
+        return 0;
+}
+
+void perfd_client_close(PerfdClient *client) {
+        if (!client)
+                return;
+
+        wire_deinit(&client->wire);
+        pthread_mutex_destroy(&client->lock);
+        free(client);
+}
+
+const char *perfd_client_error(const PerfdClient *client) {
+        return client->error;
+}
+
+const char *perfd_version(void) {
+        return PERFD_VERSION;
+}
+
+__attribute__((format(printf, 3, 4)))
+static int fail(PerfdClient *client, int status, const char *format, ...) {
+        va_list args;
+
+        va_start(args, format);
+        vsnprintf(client->error, sizeof(client->error), format, args);
+        va_end(args);
+        return status;
+}
+
+static int complain(PerfdClient *client, int status, const Complaint *complaint) {
+        if (complaint->path[0])
+                return fail(client, status, "%s: %s", complaint->path, complaint->text);
+
+        return fail(client, status, "%s", complaint->text[0] ? complaint->text : status_name((Status)status));
+}
+
+/* What one call asks for; encoded anew for each connection, whose requests are numbered from 1. */
+typedef struct Ask {
+        RequestKind kind;
+        const JobBegin *begin;
+        const char *job; /* of an end */
+        JobRef marked;
+        const JobEnd *end;
+        const char *phase;
+        const Submission *item;
+} Ask;
+
+static int ask_encode(const Ask *ask, uint64_t sequence, Buffer *out) {
+        switch (ask->kind) {
+        case REQUEST_JOB_BEGIN:
+                return codec_encode_job_begin(sequence, ask->begin, out);
+        case REQUEST_JOB_END:
+                return codec_encode_job_end(sequence, ask->job, ask->end, out);
+        case REQUEST_SUBMIT:
+                return codec_encode_submit(sequence, ask->item, 1, out);
+        case REQUEST_MARK:
+                return codec_encode_mark(sequence, &ask->marked, ask->phase, NAN, out);
+        case REQUEST_REGISTER:
+        case REQUEST_HELLO:
+                break;
+        }
+
+        return -EINVAL;
+}
+
+static int ask_once(PerfdClient *client, const Ask *ask, uint64_t deadline_ns, Reply *ret) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence;
+        int r;
+
+        if (!wire_is_connected(&client->wire)) {
+                r = wire_connect(&client->wire, client->path, deadline_ns);
+                if (r < 0)
+                        return r;
+                client->pid = getpid();
+        }
+
+        sequence = wire_next_sequence(&client->wire);
+        r = ask_encode(ask, sequence, &frame);
+        if (r == 0)
+                r = wire_exchange(&client->wire, &frame, sequence, deadline_ns, ret);
+        return r;
+}
+
+/* A connection that perfd had closed, as when it is restarted: for a mark only where it cannot have been read. */
+static bool may_ask_again(const Ask *ask, int r) {
+        return r == -EPIPE || (r == -ECONNRESET && ask->kind != REQUEST_MARK);
+}
+
+/* Called with the lock held. */
+static int ask_perfd(PerfdClient *client, const Ask *ask) {
+        uint64_t deadline_ns = clock_boottime_ns() + client->timeout_ns;
+        bool is_fresh;
+        Reply reply;
+        int r;
+
+        if (client->pid != getpid())
+                wire_deinit(&client->wire);
+
+        is_fresh = !wire_is_connected(&client->wire);
+        r = ask_once(client, ask, deadline_ns, &reply);
+        if (may_ask_again(ask, r) && !is_fresh)
+                r = ask_once(client, ask, deadline_ns, &reply);
+
+        if (r < 0)
+                return fail(client, r, "perfd could not be asked at %s: %s", client->path, strerrordesc_np(-r));
+        if (reply.status != STATUS_OK)
+                return complain(client, (int)reply.status, &reply.complaint);
+        if (reply.complaint.text[0])
+                return fail(client, 0, "%s", reply.complaint.text);
+
+        return 0;
+}
+
+static int copy_text(char *to, size_t n_to, const char *from) {
+        size_t n = from ? strlen(from) : 0;
+
+        if (n >= n_to)
+                return -EMSGSIZE;
+
+        memcpy(to, from ? from : "", n + 1);
+        return 0;
+}
+
+/* A command is for people: what is too long is cut, between two characters. */
+static void copy_command(char *to, size_t n_to, const char *from) {
+        static const char dots[] = "…";
+
+        if (copy_text(to, n_to, from) == 0)
+                return;
+
+        utf8_copy(to, n_to - (sizeof(dots) - 1), from);
+        strcat(to, dots);
+}
+
+static int set_label(PerfdClient *client, JobLabel *label, const char *text) {
+        const char *equals = strchr(text, '=');
+        size_t n = equals ? (size_t)(equals - text) : 0;
+
+        if (n == 0 || n >= sizeof(label->key))
+                return fail(client, PERFD_INVALID, "labels: expected key=value with a key of 1…%zu bytes",
+                            sizeof(label->key) - 1);
+        memcpy(label->key, text, n);
+
+        if (copy_text(label->value, sizeof(label->value), equals + 1) < 0)
+                return fail(client, PERFD_INVALID, "labels: the value of '%s' is longer than %zu bytes", label->key,
+                            sizeof(label->value) - 1);
+        return 0;
+}
+
+static int set_labels(PerfdClient *client, JobInfo *info, const char *const *labels) {
+        int r;
+
+        if (!labels || !labels[0])
+                return 0;
+
+        info->labels = calloc(JOB_LABELS_MAX, sizeof(*info->labels));
+        if (!info->labels)
+                return fail(client, -ENOMEM, "out of memory");
+
+        for (; labels[info->n_labels]; info->n_labels++) {
+                if (info->n_labels == JOB_LABELS_MAX)
+                        return fail(client, PERFD_INVALID, "labels: a job can have %u", JOB_LABELS_MAX);
+                r = set_label(client, &info->labels[info->n_labels], labels[info->n_labels]);
+                if (r != 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+static int check_job(PerfdClient *client, const char *what, const char *job) {
+        if (job && name_is_valid(job, JOB_ID_MAX - 1))
+                return 0;
+
+        return fail(client, PERFD_INVALID, "%s: expected 1…%u characters of [A-Za-z0-9_.:-]", what, JOB_ID_MAX - 1);
+}
+
+/* NULL is the job that this process is in: perfd looks at its cgroup, and believes the environment where that tells nothing else. */
+static int find_job(PerfdClient *client, const char *job, JobRef *ret) {
+        const char *named = job ? job : getenv("PERFD_JOB");
+        int r = 0;
+
+        if (named && named[0])
+                r = check_job(client, job ? "job" : "$PERFD_JOB", named);
+        if (r == 0)
+                *ret = (JobRef){ .id = named ? named : "", .is_inherited = !job && named && named[0] };
+        return r;
+}
+
+/* What perfd_job_begin() was given about where in a run of several nodes and ranks it is. */
+static int set_place(PerfdClient *client, JobInfo *info, const PerfdJob *job) {
+        if (job->has_rank && job->rank < 0)
+                return fail(client, PERFD_INVALID, "rank: expected 0 or more");
+        if (job->has_node && job->node < 0)
+                return fail(client, PERFD_INVALID, "node: expected 0 or more");
+
+        info->rank = job->has_rank ? job->rank : -1;
+        info->node = job->has_node ? job->node : -1;
+        info->n_ranks = job->ranks;
+        info->n_nodes = job->nodes;
+        return 0;
+}
+
+static int set_info(PerfdClient *client, JobInfo *info, const char *id, const PerfdJob *job) {
+        int r;
+
+        r = check_job(client, "job", id);
+        if (r != 0)
+                return r;
+
+        strcpy(info->id, id);
+        info->uid = job && job->has_uid ? job->uid : geteuid();
+        user_name_find(info->uid, info->user, sizeof(info->user));
+        info->rank = info->node = -1;
+        if (!job)
+                return 0;
+
+        if (copy_text(info->name, sizeof(info->name), job->name) < 0)
+                return fail(client, PERFD_INVALID, "name: longer than %zu bytes", sizeof(info->name) - 1);
+        r = set_place(client, info, job);
+        if (r != 0)
+                return r;
+
+        copy_command(info->command, sizeof(info->command), job->command);
+        info->pid = job->pid;
+        info->enclosure = job->fresh ? ENCLOSURE_CGROUP : ENCLOSURE_NONE;
+        return set_labels(client, info, job->labels);
+}
+
+int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJob *job) {
+        scoped(job_info_deinit) JobInfo info = {};
+        JobBegin begin = { .info = &info };
+        int r;
+
+        locked(client);
+
+        r = set_info(client, &info, id, job);
+        if (r != 0)
+                return r;
+
+        if (job) {
+                begin.has_uid = job->has_uid;
+                begin.member_pid = job->member_pid;
+                begin.is_fresh = job->fresh;
+        }
+        return ask_perfd(client, &(Ask){ .kind = REQUEST_JOB_BEGIN, .begin = &begin });
+}
+
+int perfd_job_end(PerfdClient *client, const char *id, int exit_status) {
+        JobEnd end = { .has_exit_status = exit_status >= 0, .exit_status = exit_status >= 0 ? exit_status : 0 };
+        int r;
+
+        locked(client);
+
+        r = check_job(client, "job", id);
+        if (r != 0)
+                return r;
+        if (exit_status > 255)
+                return fail(client, PERFD_INVALID, "exit_status: expected -1…255, not %d", exit_status);
+
+        return ask_perfd(client, &(Ask){ .kind = REQUEST_JOB_END, .job = id, .end = &end });
+}
+
+int perfd_mark(PerfdClient *client, const char *job, const char *name) {
+        Ask ask = { .kind = REQUEST_MARK, .phase = name };
+        int r;
+
+        locked(client);
+
+        r = find_job(client, job, &ask.marked);
+        if (r != 0)
+                return r;
+        if (!name || strlen(name) >= PHASE_NAME_MAX || !utf8_is_line(name))
+                return fail(client, PERFD_INVALID, "name: expected at most %d bytes of UTF-8 without control characters",
+                            PHASE_NAME_MAX - 1);
+
+        return ask_perfd(client, &ask);
+}
+
+/* One document and nothing after it. */
+static int read_document(PerfdClient *client, const char *json, Arena *arena, const Value **ret) {
+        JsonReader reader;
+        JsonError error;
+        const Value *rest;
+        int r;
+
+        json_reader_init(&reader, json, strlen(json));
+        r = json_read(&reader, arena, ret, &error);
+        if (r == 0) {
+                r = json_read(&reader, arena, &rest, &error);
+                if (r == 0)
+                        return fail(client, PERFD_INVALID, "expected one JSON document, not several");
+                if (r == JSON_END)
+                        return 0;
+        }
+
+        if (r == JSON_END)
+                return fail(client, PERFD_INVALID, "expected a JSON object, not an empty text");
+        if (r == JSON_MALFORMED)
+                return fail(client, PERFD_INVALID, "%u:%u: %s", error.line, error.column, error.text);
+
+        return fail(client, -ENOMEM, "out of memory");
+}
+
+int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
+        scoped(arena_deinit) Arena arena = {};
+        Submission item = { .time_ms = clock_realtime_ns() / NS_PER_MS };
+        Complaint complaint;
+        const Value *document;
+        JobRef named;
+        int r;
+
+        locked(client);
+
+        if (!json)
+                return fail(client, PERFD_INVALID, "expected a JSON object, not NULL");
+        r = find_job(client, job, &named);
+        if (r != 0)
+                return r;
+        item.job = named.id;
+        item.is_job_inherited = named.is_inherited;
+
+        r = arena_init(&arena, json_arena_size(strlen(json)));
+        if (r == 0)
+                r = result_id_make(item.time_ms, item.id);
+        if (r < 0)
+                return fail(client, r, "%s", strerrordesc_np(-r));
+
+        r = read_document(client, json, &arena, &document);
+        if (r != 0)
+                return r;
+
+        if (indicator_from_value(document, STRING_MAX_BYTES, &item.indicator, &complaint) != 0)
+                return complain(client, PERFD_INVALID, &complaint);
+
+        return ask_perfd(client, &(Ask){ .kind = REQUEST_SUBMIT, .item = &item });
+}

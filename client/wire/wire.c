@@ -1,0 +1,186 @@
+#include "client/wire/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include "util/clock.h"
+
+const char *wire_path(const char *path) {
+        if (!path || !*path)
+                path = getenv("PERFD_SOCKET");
+
+        return path && *path ? path : "/run/perfd/perfd.sock";
+}
+
+void wire_init(Wire *wire) {
+        wire->fd = -1;
+        wire->n_requests = 0;
+        wire->n_in = 0;
+}
+
+void wire_deinit(Wire *wire) {
+        closep(&wire->fd);
+        wire_init(wire);
+}
+
+static uint64_t left_ns(uint64_t deadline_ns) {
+        uint64_t now_ns = clock_boottime_ns();
+
+        return deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+}
+
+static int wait_for(int fd, short events, uint64_t deadline_ns) {
+        struct pollfd pollfd = { .fd = fd, .events = events };
+        uint64_t ns = left_ns(deadline_ns);
+        struct timespec left = { .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) };
+        int r;
+
+        r = ppoll(&pollfd, 1, &left, NULL);
+        if (r < 0)
+                return errno == EINTR ? 0 : -errno;
+
+        return r == 0 ? -ETIMEDOUT : 0;
+}
+
+/*
+ * A connect() that is to wait for room in the listener's backlog must block: a non-blocking one
+ * fails with EAGAIN and cannot be polled. SO_SNDTIMEO bounds it.
+ */
+static int connect_until(int fd, const struct sockaddr_un *address, uint64_t deadline_ns) {
+        uint64_t us = left_ns(deadline_ns) / NS_PER_US + 1; /* 0 would mean for ever */
+        struct timeval left = { .tv_sec = (time_t)(us / 1000000), .tv_usec = (suseconds_t)(us % 1000000) };
+        int r;
+
+        if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &left, sizeof(left)) < 0)
+                return -errno;
+
+        do
+                r = connect(fd, (const struct sockaddr *)address, sizeof(*address));
+        while (r < 0 && errno == EINTR && left_ns(deadline_ns) > 0);
+
+        if (r < 0)
+                return errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;
+
+        return fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+int wire_connect(Wire *wire, const char *path, uint64_t deadline_ns) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        scoped(closep) int fd = -1;
+        int r;
+
+        if (strlen(path) >= sizeof(address.sun_path))
+                return -ENAMETOOLONG;
+        strcpy(address.sun_path, path);
+
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+                return -errno;
+
+        r = connect_until(fd, &address, deadline_ns);
+        if (r < 0)
+                return r;
+
+        wire_deinit(wire);
+        wire->fd = TAKE_FD(fd);
+        return 0;
+}
+
+uint64_t wire_next_sequence(Wire *wire) {
+        return ++wire->n_requests;
+}
+
+static int send_all(Wire *wire, const Buffer *frame, uint64_t deadline_ns) {
+        size_t n_sent = 0;
+        int r;
+
+        while (n_sent < frame->n) {
+                ssize_t k = send(wire->fd, frame->text + n_sent, frame->n - n_sent, MSG_NOSIGNAL);
+
+                if (k >= 0) {
+                        n_sent += (size_t)k;
+                        continue;
+                }
+                if (errno == EINTR)
+                        continue;
+                if (errno != EAGAIN)
+                        return -errno;
+
+                r = wait_for(wire->fd, POLLOUT, deadline_ns);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+/* Takes the first reply out of what came in. FRAME_PENDING when it is not all there. */
+static int take_reply(Wire *wire, Reply *ret) {
+        Frame frame;
+        int r;
+
+        r = frame_read(wire->in, wire->n_in, sizeof(wire->in), &frame, NULL);
+        if (r == FRAME_PENDING)
+                return r;
+        if (r != 0 || codec_decode_reply(&frame, ret) != 0)
+                return -EPROTO;
+
+        wire->n_in -= frame.n_consumed;
+        memmove(wire->in, wire->in + frame.n_consumed, wire->n_in);
+        return 0;
+}
+
+static int receive(Wire *wire, uint64_t deadline_ns, Reply *ret) {
+        ssize_t k;
+        int r;
+
+        for (;;) {
+                r = take_reply(wire, ret);
+                if (r != FRAME_PENDING)
+                        return r;
+                if (wire->n_in == sizeof(wire->in))
+                        return -EPROTO;
+
+                k = recv(wire->fd, wire->in + wire->n_in, sizeof(wire->in) - wire->n_in, 0);
+                if (k == 0)
+                        return -ECONNRESET;
+                if (k > 0) {
+                        wire->n_in += (size_t)k;
+                        continue;
+                }
+                if (errno == EINTR)
+                        continue;
+                if (errno != EAGAIN)
+                        return -errno;
+
+                r = wait_for(wire->fd, POLLIN, deadline_ns);
+                if (r < 0)
+                        return r;
+        }
+}
+
+int wire_exchange(Wire *wire, const Buffer *frame, uint64_t sequence, uint64_t deadline_ns, Reply *ret) {
+        Reply reply;
+        int r, sent;
+
+        /* perfd may have said why it hangs up: look before giving up. */
+        sent = send_all(wire, frame, deadline_ns);
+        r = sent == -EPIPE || sent == -ECONNRESET ? 0 : sent;
+
+        while (r == 0) {
+                r = receive(wire, deadline_ns, &reply);
+                if (r == 0 && (reply.sequence == sequence || reply.sequence == 0)) {
+                        *ret = reply;
+                        return 0;
+                }
+        }
+
+        if (r != -ETIMEDOUT || sent < 0)
+                wire_deinit(wire);
+        return sent < 0 ? sent : r;
+}

@@ -1,0 +1,48 @@
+#pragma once
+
+/*
+ * Wire: one connection to perfd's socket
+ *
+ * Nothing here waits beyond its deadline (CLOCK_BOOTTIME), and nothing raises SIGPIPE.
+ * Requests are numbered from 1; replies come in order, and one that nobody waited for any
+ * more is skipped by the next exchange.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/wire/codec.h"
+#include "util/buffer.h"
+
+#define WIRE_REPLY_MAX 16384U
+
+typedef struct Wire {
+        int fd; /* -1: not connected */
+        uint64_t n_requests;
+        size_t n_in;
+        uint8_t in[WIRE_REPLY_MAX];
+} Wire;
+
+/* The path of the socket: `path`, else $PERFD_SOCKET, else /run/perfd/perfd.sock. */
+const char *wire_path(const char *path);
+
+void wire_init(Wire *wire);
+void wire_deinit(Wire *wire); /* closes the connection; wire_connect() may follow */
+
+static inline bool wire_is_connected(const Wire *wire) {
+        return wire->fd >= 0;
+}
+
+/* 0 or a negative errno; -ETIMEDOUT when the deadline passes. */
+int wire_connect(Wire *wire, const char *path, uint64_t deadline_ns);
+
+/* The number for the next request; 1, 2, … on each connection. */
+uint64_t wire_next_sequence(Wire *wire);
+
+/*
+ * Sends a frame, and waits for the reply to its sequence. -ECONNRESET: perfd closed the connection; -EPROTO: it does
+ * not speak this protocol. An error closes the connection, except when only the reply did not come in time:
+ * then perfd has the request, and what is sent next comes after it.
+ */
+int wire_exchange(Wire *wire, const Buffer *frame, uint64_t sequence, uint64_t deadline_ns, Reply *ret);
