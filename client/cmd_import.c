@@ -7,6 +7,7 @@
 #include "client/id.h"
 #include "client/perfctl.h"
 #include "client/say.h"
+#include "client/screen.h"
 
 /* What became of the runs, of one inspection or of all. */
 typedef struct Count {
@@ -92,7 +93,8 @@ static void tell(Import *import, const Inspection *inspection, const Count *coun
                 return;
         }
 
-        buffer_printf(&import->out, "%s: batch %s: ", inspection->id, batch);
+        (void)screen_text(&(Screen){ .out = &import->out }, inspection->id);
+        buffer_printf(&import->out, ": batch %s: ", batch);
         write_text(&import->out, count);
 }
 

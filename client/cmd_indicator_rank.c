@@ -218,7 +218,10 @@ static void put_label(Buffer *out, const Value *ranking, const Value *apart) {
                 if (!value || value->type == VALUE_OBJECT)
                         continue;
                 buffer_printf(out, "%s%s=", out->n > begin ? " " : "", key);
-                put_value(out, value);
+                if (value->type == VALUE_NULL)
+                        buffer_puts(out, "unknown");
+                else
+                        put_value(out, value);
         }
         if (out->n > begin)
                 buffer_puts(out, ": ");

@@ -6,6 +6,7 @@
 #include "client/perfctl.h"
 #include "client/question.h"
 #include "client/report.h"
+#include "client/report_check.h"
 #include "client/report_run.h"
 #include "client/say.h"
 #include "model/indicator.h"
@@ -87,17 +88,38 @@ static int add_file(Run *run, const char *file) {
         return r;
 }
 
+/* Of the reports that a file has brought: what cannot be counted of them is said, the rest counts. */
+static bool check_reports(const Run *run, size_t first) {
+        bool is_whole = true;
+
+        for (size_t i = first; i < run->n_reports; i++) {
+                scoped(buffer_deinit) Buffer names = {};
+                const RankReport *report = &run->reports[i];
+
+                if (report_check(report->job, &names) == 0)
+                        continue;
+                say("%s:%u: left out, since perfd does not write it so: %s", report->file, report->line, names.text ? names.text : "");
+                is_whole = false;
+        }
+        return is_whole;
+}
+
 /* Every file that is wrong is said. */
-static int add_files(Run *run, const Options *options) {
+static int add_files(Run *run, const Options *options, bool *ret_is_whole) {
         int r, result = 0;
+
+        *ret_is_whole = true;
 
         if (strcmp(options->arguments[0], "-") == 0 && isatty(STDIN_FILENO) == 1)
                 say("Reading reports from the terminal; Ctrl-D ends them");
 
         for (int i = 0; i < options->n_arguments; i++) {
+                size_t n_before = run->n_reports;
+
                 r = add_file(run, options->arguments[i]);
                 if (r < 0)
                         return r;
+                *ret_is_whole &= check_reports(run, n_before);
                 result = r > 0 ? r : result;
         }
         if (result != 0)
@@ -128,9 +150,10 @@ static int print_run(const Options *options, const Run *run) {
 
 static int merge(const Options *options) {
         scoped(run_deinit) Run run = {};
+        bool is_whole;
         int r;
 
-        r = add_files(&run, options);
+        r = add_files(&run, options, &is_whole);
         if (r < 0)
                 say("Cannot take the reports in: %s", strerrordesc_np(-r));
         if (r != 0)
@@ -138,7 +161,8 @@ static int merge(const Options *options) {
 
         if (run.n_duplicates > 0)
                 say("%zu of the reports are of a job that another one is of as well; each job counts once", run.n_duplicates);
-        return print_run(options, &run);
+        r = print_run(options, &run);
+        return r == EXIT_DONE && !is_whole ? EXIT_FAILED : r;
 }
 
 int cmd_report(const Options *options) {

@@ -13,6 +13,7 @@
 #include "client/limits.h"
 #include "client/measured.h"
 #include "client/perfctl.h"
+#include "client/rusage.h"
 #include "client/say.h"
 #include "client/spool.h"
 #include "client/summary.h"
@@ -44,6 +45,9 @@ typedef struct Run {
         Enclosed enclosed;
         Courier courier;
         bool is_begun; /* or may be: perfd has the request */
+        bool is_begin_known; /* perfd has said so */
+        uint64_t begin_ns;
+        uint64_t spent_ns; /* on a late begin, of what the end may take */
         bool is_ended; /* perfd has its end */
         bool is_kept;  /* in the spool, and that has been said */
         bool is_verbose;
@@ -75,9 +79,10 @@ static void run_deinit(Run *run) {
         free(run->series.version);
 }
 
-static int begin_once(Run *run, Delivery *delivery) {
+static int begin_once(Run *run, uint64_t late_ms, Delivery *delivery) {
         bool has_group = run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
-        JobBegin job_begin = { .info = &run->info, .member_pid = has_group ? run->info.pid : 0, .is_fresh = has_group };
+        JobBegin job_begin = { .info = &run->info, .member_pid = has_group ? run->info.pid : 0, .is_fresh = has_group,
+                               .late_ms = late_ms };
 
         courier_allow(&run->courier, BEGIN_TIMEOUT_NS);
         run->courier.is_patient = false;
@@ -109,14 +114,15 @@ static int begin(Run *run) {
         Delivery delivery;
         int r;
 
-        r = begin_once(run, &delivery);
+        run->begin_ns = clock_boottime_ns();
+        r = begin_once(run, 0, &delivery);
         if (is_used(run, &delivery, r)) {
                 r = extend_id(&run->info);
                 if (r == 0)
-                        r = begin_once(run, &delivery);
+                        r = begin_once(run, 0, &delivery);
         }
         if (r == 0) {
-                run->is_begun = true;
+                run->is_begun = run->is_begin_known = true;
                 return 0;
         }
         if (r < 0)
@@ -132,27 +138,31 @@ static int begin(Run *run) {
         return 0;
 }
 
+/*
+ * Where perfd was away, or full, and is back when the command has ended: what its group counted is there still, and so are its end
+ * and the rusage. Where it has the first request, it says so.
+ */
+static int begin_late(Run *run) {
+        uint64_t begin_ns = clock_boottime_ns();
+        Delivery delivery;
+        int r;
+
+        if (run->is_begin_known)
+                return 0;
+
+        r = begin_once(run, (begin_ns - run->begin_ns) / NS_PER_MS, &delivery);
+        run->spent_ns = clock_boottime_ns() - begin_ns;
+        if (r < 0)
+                return r;
+        /* An id that another command of the task has is not changed any more: results have it. */
+        if (r == 0 && (run->is_begun || delivery.reply.status == STATUS_OK))
+                run->is_begun = run->is_begin_known = true;
+        else if (r == DELIVERY_REFUSED)
+                run->is_begun = false;
+        return 0;
+}
+
 /* --- indicators ----------------------------------------------------------------------------------- */
-
-static void to_rusage(const struct rusage *from, JobRusage *ret) {
-        ret->ru_utime = (double)from->ru_utime.tv_sec + (double)from->ru_utime.tv_usec / 1e6;
-        ret->ru_stime = (double)from->ru_stime.tv_sec + (double)from->ru_stime.tv_usec / 1e6;
-#define X(field) ret->field = from->field;
-        RUSAGE_FIELDS(X)
-#undef X
-}
-
-/* Of several runs: the largest of their sizes, and the sums of the rest. */
-static void add_rusage(JobRusage *to, const JobRusage *more) {
-        int64_t maxrss = to->ru_maxrss > more->ru_maxrss ? to->ru_maxrss : more->ru_maxrss;
-
-        to->ru_utime += more->ru_utime;
-        to->ru_stime += more->ru_stime;
-#define X(field) to->field += more->field;
-        RUSAGE_FIELDS(X)
-#undef X
-        to->ru_maxrss = maxrss;
-}
 
 /* What the first that says it says, all are about. */
 static void learn_name(Series *series, const Measured *measured) {
@@ -212,6 +222,7 @@ static void find_name(Run *run) {
 /* --- the end -------------------------------------------------------------------------------------- */
 
 static void keep(Run *run, const Batch *batch, const Delivery *delivery, const char *reason) {
+        const char *what = batch->ended_job ? "end and results" : "results";
         Batch rest = *batch;
         char directory[PATH_MAX] = "", name[SPOOL_NAME_MAX];
         int r;
@@ -222,10 +233,10 @@ static void keep(Run *run, const Batch *batch, const Delivery *delivery, const c
         if (r == 0)
                 r = spool_put(directory, &rest, run->end_realtime_ms, name);
         if (r < 0)
-                say("%s. The job's end and results are lost: they cannot be kept in %s: %s", reason,
+                say("%s. The job's %s are lost: they cannot be kept in %s: %s", reason, what,
                     directory[0] ? directory : "a spool", strerrordesc_np(-r));
         else if (!run->is_kept)
-                say("%s. The job's end and results are kept in %s/%s", reason, directory, name);
+                say("%s. The job's %s are kept in %s/%s", reason, what, directory, name);
         run->is_kept = true;
 }
 
@@ -235,7 +246,7 @@ static int deliver_both(Run *run, const Batch *batch, Delivery *ret) {
         char reason[DELIVERY_TEXT_MAX];
         int r;
 
-        courier_allow(&run->courier, END_TIMEOUT_NS);
+        courier_allow(&run->courier, END_TIMEOUT_NS - run->spent_ns);
         run->courier.is_patient = run->is_begun; /* where it was away before, it is hardly just being restarted */
         r = deliver(&run->courier, batch, ret);
         if (r != DELIVERY_REFUSED || !batch->ended_job || ret->n_acked == batch->n_items)
@@ -281,7 +292,13 @@ static int deliver_end(Run *run, const Batch *batch) {
 /* One run's at once, so that what comes later cannot lose it. */
 static int deliver_measured(Run *run, const Measured *measured, bool is_last) {
         Batch batch = { .items = measured->items, .n_items = measured->n_items };
+        int r;
 
+        if (is_last) {
+                r = begin_late(run);
+                if (r < 0)
+                        return r;
+        }
         if (is_last && run->is_begun) {
                 batch.ended_job = run->info.id;
                 batch.end = run->end;
@@ -457,7 +474,7 @@ static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
         ret->wall_seconds = (double)(clock_boottime_ns() - begin_ns) / 1e9;
         ret->end_realtime_ns = clock_realtime_ns();
         ret->has_rusage = !run->last.exec_error;
-        to_rusage(&run->last.rusage, &ret->rusage);
+        rusage_take(&run->last.rusage, &ret->rusage);
 }
 
 /* A command that was killed does not say why. */
@@ -483,7 +500,7 @@ static void add_end(Run *run, const RunFacts *facts) {
 
         end->has_exit_status = true;
         end->has_rusage |= facts->has_rusage;
-        add_rusage(&end->rusage, &facts->rusage);
+        rusage_add(&end->rusage, &facts->rusage);
         if (end->exit_status == 0) {
                 end->exit_status = run->last.status;
                 end->signal = run->last.signal;
@@ -552,13 +569,15 @@ int cmd_run(const Options *options) {
                 r = set_environment(&run);
         if (r < 0)
                 say("Cannot begin a job: %s. Running without perfd", strerrordesc_np(-r));
-        else if (run.is_begun && run.is_verbose)
+        else if (run.is_begin_known && run.is_verbose)
                 say("Job %s has begun", run.info.id);
 
         r = run_all(&run);
         if (r < 0)
                 say("Cannot tell perfd of the job's end: %s", strerrordesc_np(-r));
-        else if (run.is_begun && (run.is_verbose || isatty(STDERR_FILENO) == 1))
+        else if (!run.is_begun && run.is_verbose)
+                say("Job %s is not recorded: perfd could not be told of it", run.info.id);
+        else if (run.is_ended && (run.is_verbose || isatty(STDERR_FILENO) == 1))
                 say("Job %s has ended; 'perfctl report %s' shows how it went", run.info.id, run.info.id);
         if (run.is_begun)
                 speak_of_left(&run);

@@ -192,6 +192,7 @@ int codec_encode_job_begin(uint64_t sequence, const JobBegin *from, Buffer *out)
         job_info_to_wire(info, &begin);
         begin.member_pid = from->member_pid;
         begin.fresh = from->is_fresh;
+        begin.late_ms = from->late_ms;
         if (from->has_uid) {
                 begin.uid_given_case = PERFD__V1__JOB_BEGIN__UID_GIVEN_UID;
                 begin.uid = info->uid;

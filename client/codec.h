@@ -34,6 +34,7 @@ typedef struct JobBegin {
         bool has_uid;        /* info->uid is whose job it is; else it is the sender's */
         int32_t member_pid;  /* a process in the cgroup that is the job's own; 0: none is named */
         bool is_fresh;       /* that cgroup was made for the job */
+        uint64_t late_ms;    /* how long ago it began; 0: now */
 } JobBegin;
 
 /* Which job is meant. */

@@ -152,6 +152,8 @@ static const struct {
         { "premature end of input", "the text is cut off" },
         { "'}' expected near end of file", "the text is cut off" },
         { "']' expected near end of file", "the text is cut off" },
+        { "':' expected near end of file", "the text is cut off" },
+        { "string or '}' expected near end of file", "the text is cut off" },
         { "string or '}' expected near '}'", "remove the comma before it" },
         { "unexpected token near ']'", "remove the comma before it" },
         { "'}' expected near '\"", "a comma is missing before it" },

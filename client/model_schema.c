@@ -1,6 +1,7 @@
 #include "client/model_schema.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -245,17 +246,88 @@ static void put_quoted(Buffer *out, char quote, const char *text) {
         }
 }
 
-static void put_table(Buffer *out, const IndicatorModel *model, const char *index) {
+/*
+ * Tables and indexes share their names in a schema, and SQLite takes "PiMatmul" and "pimatmul" for one: what was given is kept, and
+ * who comes later gets a number.
+ */
+typedef struct GivenName {
+        char *text; /* owned */
+        uint32_t hash;
+} GivenName;
+
+typedef struct Given {
+        GivenName *items; /* owned */
+        size_t n;
+        bool has_failed;
+} Given;
+
+static void given_deinit(Given *given) {
+        for (size_t i = 0; i < given->n; i++)
+                free(given->items[i].text);
+        free(given->items);
+}
+
+/* FNV-1a, of small letters. */
+static uint32_t hash_name(const char *name) {
+        uint32_t h = 2166136261U;
+
+        for (; *name; name++)
+                h = (h ^ (unsigned char)(*name >= 'A' && *name <= 'Z' ? *name - 'A' + 'a' : *name)) * 16777619U;
+        return h;
+}
+
+static bool given_has(const Given *given, const char *name) {
+        uint32_t hash = hash_name(name);
+
+        for (size_t i = 0; i < given->n; i++)
+                if (given->items[i].hash == hash && strcasecmp(given->items[i].text, name) == 0)
+                        return true;
+        return false;
+}
+
+/* Borrowed until given is gone. What begins with sqlite_ is SQLite's own. */
+static const char *give(Given *given, const Buffer *wanted) {
+        scoped(buffer_deinit) Buffer name = {};
+        GivenName *items;
+        uint32_t hash;
+
+        for (size_t i = 1; i == 1 || (name.text && given_has(given, name.text)); i++) {
+                buffer_clear(&name);
+                buffer_printf(&name, "%s%s", strncasecmp(wanted->text ?: "", "sqlite_", 7) == 0 ? "_" : "", wanted->text ?: "");
+                if (i > 1)
+                        buffer_printf(&name, "~%zu", i);
+        }
+        items = buffer_error(&name) == 0 ? reallocarray(given->items, given->n + 1, sizeof(*items)) : NULL;
+        if (!items) {
+                given->has_failed = true;
+                return "";
+        }
+
+        hash = hash_name(name.text);
+        given->items = items;
+        items[given->n] = (GivenName){ .text = buffer_take(&name), .hash = hash };
+        return items[given->n++].text;
+}
+
+static const char *name_table(Given *given, const IndicatorModel *model) {
+        scoped(buffer_deinit) Buffer name = {};
+
+        buffer_puts(&name, model->name);
+        if (model->component)
+                buffer_printf(&name, "@%s", model->component);
+        return give(given, &name);
+}
+
+static const char *name_index(Given *given, const char *table, const char *property) {
+        scoped(buffer_deinit) Buffer name = {};
+
+        buffer_printf(&name, "%s by %s", table, property);
+        return give(given, &name);
+}
+
+static void put_name(Buffer *out, const char *name) {
         buffer_putc(out, '"');
-        put_quoted(out, '"', model->name);
-        if (model->component) {
-                buffer_putc(out, '@');
-                put_quoted(out, '"', model->component);
-        }
-        if (index) {
-                buffer_puts(out, " by ");
-                put_quoted(out, '"', index);
-        }
+        put_quoted(out, '"', name);
         buffer_putc(out, '"');
 }
 
@@ -380,29 +452,36 @@ static void put_columns(Buffer *out, const IndicatorModel *model) {
         }
 }
 
-void schema_write_sql(const IndicatorModel *models, size_t n, Buffer *out) {
-        for (size_t i = 0; i < n; i++) {
-                const IndicatorModel *model = &models[i];
-
-                buffer_puts(out, i > 0 ? "\n" : "");
-                put_head(out, "--", model);
-                for (size_t k = 0; k < model->n_properties; k++)
-                        put_comment(out, "--", &model->properties[k]);
-                buffer_puts(out, "CREATE TABLE ");
-                put_table(out, model, NULL);
-                buffer_printf(out, " (\n%s", base);
-                put_columns(out, model);
-                buffer_puts(out, "\n);\n");
-                for (size_t k = 0; k < model->n_properties; k++) {
-                        if (model->properties[k].index == INDEX_NONE)
-                                continue;
-                        buffer_puts(out, "CREATE INDEX ");
-                        put_table(out, model, model->properties[k].name);
-                        buffer_puts(out, " ON ");
-                        put_table(out, model, NULL);
-                        buffer_puts(out, " (");
-                        put_column(out, model, k);
-                        buffer_puts(out, ");\n");
-                }
+static void put_table(Buffer *out, const IndicatorModel *model, const char *table, Given *given) {
+        put_head(out, "--", model);
+        for (size_t k = 0; k < model->n_properties; k++)
+                put_comment(out, "--", &model->properties[k]);
+        buffer_puts(out, "CREATE TABLE ");
+        put_name(out, table);
+        buffer_printf(out, " (\n%s", base);
+        put_columns(out, model);
+        buffer_puts(out, "\n);\n");
+        for (size_t k = 0; k < model->n_properties; k++) {
+                if (model->properties[k].index == INDEX_NONE)
+                        continue;
+                buffer_puts(out, "CREATE INDEX ");
+                put_name(out, name_index(given, table, model->properties[k].name));
+                buffer_puts(out, " ON ");
+                put_name(out, table);
+                buffer_puts(out, " (");
+                put_column(out, model, k);
+                buffer_puts(out, ");\n");
         }
+}
+
+void schema_write_sql(const IndicatorModel *models, size_t n, Buffer *out) {
+        scoped(given_deinit) Given given = {};
+
+        for (size_t i = 0; i < n; i++)
+                (void)name_table(&given, &models[i]);
+        for (size_t i = 0; i < n && !given.has_failed; i++) {
+                buffer_puts(out, i > 0 ? "\n" : "");
+                put_table(out, &models[i], given.items[i].text, &given);
+        }
+        out->failed |= given.has_failed;
 }

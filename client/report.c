@@ -76,6 +76,7 @@ static bool has_group(const Value *job) {
 }
 
 void report_write(Screen *screen, const Value *job, const Value *node, const JobResults *results) {
+        size_t begin = screen->out->n;
         Sheet sheet;
 
         sheet_init(&sheet, screen, job, node);
@@ -87,4 +88,5 @@ void report_write(Screen *screen, const Value *job, const Value *node, const Job
         report_write_legend(&sheet);
         write_results(screen, results);
         write_advice(screen, job);
+        screen_fold(screen, begin);
 }

@@ -114,7 +114,8 @@ typedef struct Columns {
 } Columns;
 
 static void format_name(const Phase *phase, Buffer *ret) {
-        buffer_puts(ret, *phase->name ? phase->name : "before the first mark");
+        /* `perfctl time` goes back to what was before it. */
+        buffer_puts(ret, *phase->name ? phase->name : phase->n > 1 ? "outside of the others" : "before the first mark");
         if (phase->n > 1)
                 buffer_printf(ret, " (%u times%s)", phase->n, phase->is_lasting ? " so far" : "");
         else if (phase->is_lasting)

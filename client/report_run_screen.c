@@ -251,6 +251,7 @@ static bool write_ranks(Screen *screen, const Run *run, bool is_whole) {
 }
 
 void run_write(Screen *screen, const Run *run, bool is_whole) {
+        size_t begin = screen->out->n;
         Sheet sheet;
 
         sheet_init(&sheet, screen, NULL, run->reports[0].on);
@@ -260,4 +261,5 @@ void run_write(Screen *screen, const Run *run, bool is_whole) {
         run_write_nodes(&sheet, run);
         report_write_legend(&sheet);
         run_write_advice(screen, run);
+        screen_fold(screen, begin);
 }

@@ -160,6 +160,75 @@ void screen_bar(Screen *screen, double ratio, size_t n_columns) {
         screen_style_end(screen);
 }
 
+/* Bytes of a sequence such as "\x1b[1m", which takes no columns; 0 where there is none. */
+static size_t style_length(const char *text, size_t n) {
+        const char *end = n > 1 && text[0] == '\x1b' ? memchr(text, 'm', n) : NULL;
+
+        return end ? (size_t)(end - text) + 1 : 0;
+}
+
+/* Bytes of a line that fit, at least one character; *ret_rest: where the next line begins. */
+static size_t fit(const char *line, size_t n, size_t n_columns, size_t *ret_rest) {
+        size_t columns = 0, blank = 0, i = strspn(line, " ") < n ? strspn(line, " ") : n;
+
+        for (columns = i; i < n;) {
+                size_t n_style = style_length(line + i, n - i), n_bytes = n_style > 0 ? 0 : utf8_length(line + i, n - i);
+
+                if (line[i] == ' ')
+                        blank = i;
+                n_bytes = n_style > 0 || n_bytes > 0 ? n_bytes : 1;
+                columns += n_bytes > 0 ? columns_of(n_bytes > 1 ? utf8_decode(line + i, n_bytes) : 'x') : 0;
+                if (columns > n_columns) {
+                        *ret_rest = blank > 0 ? blank + strspn(line + blank, " ") : i;
+                        return blank > 0 ? blank : i;
+                }
+                i += n_style + n_bytes;
+        }
+
+        *ret_rest = n;
+        return n;
+}
+
+/* What goes on below is indented further, but has room. */
+static void fold_line(Screen *screen, const char *line, size_t n) {
+        size_t indent = strspn(line, " ") + 4, rest;
+
+        indent = indent < screen->width / 4 ? indent : screen->width / 4;
+        for (size_t n_indent = 0; n > 0; n_indent = indent) {
+                size_t n_fitting = fit(line, n, screen->width - n_indent, &rest);
+
+                screen_pad(screen, 0, n_indent);
+                buffer_put(screen->out, line, n_fitting);
+                while (rest < n && screen->out->n > 0 && screen->out->text[screen->out->n - 1] == ' ')
+                        screen->out->n--;
+                buffer_putc(screen->out, '\n');
+                line += rest;
+                n -= rest;
+        }
+}
+
+void screen_fold(Screen *screen, size_t begin) {
+        scoped(freep) char *wide = NULL;
+
+        if (buffer_error(screen->out) < 0 || screen->out->n <= begin)
+                return;
+
+        wide = strdup(screen->out->text + begin);
+        if (!wide) {
+                screen->out->failed = true;
+                return;
+        }
+        screen->out->n = begin;
+        for (const char *line = wide; *line;) {
+                size_t n = strcspn(line, "\n");
+
+                if (n == 0)
+                        buffer_putc(screen->out, '\n');
+                fold_line(screen, line, n);
+                line += n + (line[n] == '\n');
+        }
+}
+
 void screen_heading(Screen *screen, const char *text) {
         if (screen->out->n > 0)
                 buffer_putc(screen->out, '\n');

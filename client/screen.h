@@ -45,6 +45,8 @@ void screen_style_end(Screen *screen);
 void screen_pad(Screen *screen, size_t n_taken, size_t n_columns);
 /* ratio 0…1 of n_columns. */
 void screen_bar(Screen *screen, double ratio, size_t n_columns);
+/* Breaks what was written from byte `begin` of the buffer on into lines that fit, at blanks where there are any. */
+void screen_fold(Screen *screen, size_t begin);
 /* "Title" in bold on a line of its own, after an empty line unless it is the first. */
 void screen_heading(Screen *screen, const char *text);
 /* "  label      text" */

@@ -1,6 +1,7 @@
 #include "client/spec.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "model/quantity.h"
 #include "util/parse.h"
+#include "util/utf8.h"
 #include "util/utf8.h"
 
 void spec_deinit(Spec *spec) {
@@ -142,6 +144,21 @@ static int take_batch_size(const Value *value, Spec *spec, SpecError *error) {
         return 0;
 }
 
+/* With what was written, so that a misread unit is seen: 500m of memory is half a byte. */
+static int refuse_quantity(SpecError *error, const char *key, const Value *given, const char *expected) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        if (given->type == VALUE_STRING)
+                buffer_printf(&text, "'%.*s'", (int)utf8_cut(given->string, 40), given->string);
+        else if (given->type == VALUE_INT)
+                buffer_printf(&text, "%" PRId64, given->integer);
+        else if (given->type == VALUE_DOUBLE)
+                buffer_printf(&text, "%g", given->number);
+        else
+                buffer_puts(&text, value_type_text(given));
+        return refuse(error, "run.requests.%s: expected %s, not %s", key, expected, text.text ?: "");
+}
+
 static int take_requests(const Value *value, Spec *spec, SpecError *error) {
         const Value *requests = value_get(value_get(value, "run"), "requests"), *cpu, *memory;
 
@@ -150,10 +167,10 @@ static int take_requests(const Value *value, Spec *spec, SpecError *error) {
         cpu = value_get(requests, "cpu");
         memory = value_get(requests, "memory");
         if (is_there(cpu) && (quantity_from_value(cpu, &spec->limits.cpus) != 0 || spec->limits.cpus < 0.01 || spec->limits.cpus > 1e6))
-                return refuse(error, "run.requests.cpu: expected " QUANTITY_EXPECTED ", from 10m on");
+                return refuse_quantity(error, "cpu", cpu, "CPUs such as 500m or 2, from 10m on");
         if (is_there(memory) &&
             (quantity_bytes_from_value(memory, &spec->limits.memory_bytes) != 0 || spec->limits.memory_bytes < UINT64_C(1) << 20))
-                return refuse(error, "run.requests.memory: expected " QUANTITY_EXPECTED ", from 1Mi on");
+                return refuse_quantity(error, "memory", memory, "bytes such as 256Mi or 4G, from 1Mi to 7Ei");
         return 0;
 }
 

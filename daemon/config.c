@@ -105,6 +105,20 @@ static int parse_mode(const char *text, uint64_t *ret) {
 
 #define GROUP_BYTES_MAX (1024U * 1024U) /* a group's members included */
 
+/* The machine's own groups. Nobody has to be waited for there, as a directory in the network may have to be. */
+static int find_local_group(const char *name, uint64_t *ret) {
+        scoped(fclosep) FILE *file = fopen("/etc/group", "re");
+        scoped(freep) char *text = malloc(GROUP_BYTES_MAX);
+        struct group group, *found;
+
+        while (file && text && fgetgrent_r(file, &group, text, GROUP_BYTES_MAX, &found) == 0)
+                if (strcmp(found->gr_name, name) == 0) {
+                        *ret = found->gr_gid;
+                        return 0;
+                }
+        return CONFIG_INVALID;
+}
+
 /* May take as long as the machine's user database does; it is asked when a configuration is read, and then no more. */
 static int find_group(const char *name, uint64_t *ret) {
         struct group group, *found = NULL;
@@ -130,7 +144,7 @@ static int parse_group(const char *text, uint64_t *ret) {
         if (strspn(text, "0123456789") == strlen(text))
                 return parse_u64(text, ret) == 0 && *ret < UINT32_MAX ? 0 : CONFIG_INVALID;
 
-        return find_group(text, ret);
+        return find_local_group(text, ret) == 0 ? 0 : find_group(text, ret);
 }
 
 /* Checks the form only; whether one can listen there is found out by listening. */

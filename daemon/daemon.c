@@ -243,8 +243,7 @@ static void daemon_reload(Daemon *daemon) {
         }
 
         config_apply(&service->config, &fresh, &restart);
-        if (service_configure(service) < 0)
-                log_err("Out of memory: models and patterns are not what the configuration says until the next reload.");
+        service->self.config_reload_ok = service_configure(service) == 0;
         restart_timers(daemon, &before);
         if (restart.n > 0)
                 log_warning("Configuration reloaded; these settings wait for a restart: %s", restart.text);
@@ -264,7 +263,7 @@ static int on_reload_signal(sd_event_source *source, const struct signalfd_sigin
         if (daemon->service.self.config_reload_ok)
                 notify_status(daemon);
         else
-                (void)sd_notify(0, "STATUS=The configuration has an error: the old one is kept, see the log");
+                (void)sd_notify(0, "STATUS=The configuration is not as its files say, see the log");
         return 0;
 }
 

@@ -138,21 +138,25 @@ void found_deinit(Service *service) {
 }
 
 int found_configure(Service *service) {
+        scoped(finder_freep) Finder *finder = NULL;
         FinderPattern patterns[CONFIG_PATTERNS_MAX];
+        sd_event_source *found = NULL;
         size_t n;
         int r;
 
-        found_deinit(service);
         n = config_patterns(&service->config, patterns);
-        if (n == 0)
-                return 0;
+        if (n > 0) {
+                r = finder_new(&finder, service->cgroups, patterns, n);
+                if (r < 0)
+                        return r;
+                r = sd_event_add_io(service->event, &found, finder_fd(finder), EPOLLIN, on_found, service);
+                if (r < 0)
+                        return r;
+                (void)sd_event_source_set_exit_on_failure(found, true);
+        }
 
-        r = finder_new(&service->finder, service->cgroups, patterns, n);
-        if (r < 0)
-                return r;
-        r = sd_event_add_io(service->event, &service->found, finder_fd(service->finder), EPOLLIN, on_found, service);
-        if (r < 0)
-                return r;
-        (void)sd_event_source_set_exit_on_failure(service->found, true);
-        return take_all(service);
+        found_deinit(service);
+        service->finder = TAKE(finder);
+        service->found = found;
+        return service->finder ? take_all(service) : 0;
 }

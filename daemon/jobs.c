@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/hash.h"
+
 #define N_BUCKETS 1024U
 
 int jobs_init(Jobs *jobs) {
@@ -44,13 +46,9 @@ void jobs_deinit(Jobs *jobs) {
         *jobs = (Jobs){};
 }
 
-/* FNV-1a. Ids come from clients, but at most [limits] jobs of them: long chains cost little. */
+/* Ids come from clients, but at most [limits] jobs of them: long chains cost little. */
 static size_t hash_of(const Jobs *jobs, const char *name) {
-        uint64_t hash = UINT64_C(14695981039346656037);
-
-        for (; *name; name++)
-                hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
-        return hash % jobs->n_buckets;
+        return hash_text(HASH_BEGIN, name) % jobs->n_buckets;
 }
 
 static Job **bucket_of(const Jobs *jobs, const char *id) {

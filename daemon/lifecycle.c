@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "ending.h"
 #include "groups.h"
@@ -405,6 +406,30 @@ static int make_job(Service *service, const JobInfo *info, const CgroupPlace *pl
         return r == GROUPS_REFUSED ? LIFECYCLE_REFUSED : r;
 }
 
+/* How long the job has run already. A client cannot have told of its begin before there was its process. */
+static uint64_t find_late_ns(const Request *request) {
+        const JobInfo *info = request->job_begin.info;
+        uint64_t started_ns = info->pid_start_ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK)), now_ns = clock_boottime_ns();
+        uint64_t lived_ns = info->pid != 0 && now_ns > started_ns ? now_ns - started_ns : 0;
+
+        return request->job_begin.late_ms < lived_ns / NS_PER_MS ? request->job_begin.late_ms * NS_PER_MS : lived_ns;
+}
+
+/* Nothing of the node was counted for it, all that its own group did. */
+static void begin_earlier(Job *job, uint64_t late_ns) {
+        char text[160];
+
+        if (late_ns == 0)
+                return;
+
+        job->begin_realtime_ms -= late_ns / NS_PER_MS;
+        if (job->usage && job->usage->is_fresh)
+                usage_begin_earlier(job->usage, late_ns);
+        (void)snprintf(text, sizeof(text), "perfd was told of its begin %.1f s late: numbers of the node are from then on",
+                       (double)late_ns / 1e9);
+        note(job, text);
+}
+
 int lifecycle_begin(Service *service, const Request *request, Ticket ticket) {
         JobInfo *info = request->job_begin.info;
         CgroupPlace place;
@@ -427,6 +452,7 @@ int lifecycle_begin(Service *service, const Request *request, Ticket ticket) {
         if (r < 0)
                 return r;
 
+        begin_earlier(job, find_late_ns(request));
         job->is_announced = true;
         job->is_group_vouched = request->peer.is_admin;
         /* What it said of its group is true only if that is followed. */
@@ -520,8 +546,16 @@ int lifecycle_end(Service *service, const Request *request, Ticket ticket) {
                 reply(service, ticket, STATUS_DENIED, "job_end.job", "this job belongs to another user");
                 return 0;
         }
+        /* The store takes it after the end that is on its way there. */
+        if (job->phase == JOB_PHASE_ENDING) {
+                Peer sender = request->peer;
+
+                sender.is_admin = true; /* or in it, which the store cannot tell */
+                return store_put_job_amend(service->store, request->job_end.job, &sender, &request->job_end.end,
+                                           cookie_of_ticket(ticket, COOKIE_AMEND));
+        }
         if (job->phase != JOB_PHASE_ACTIVE) {
-                reply(service, ticket, STATUS_UNAVAILABLE, "job_end.job", "this job is just being begun or ended: ask again");
+                reply(service, ticket, STATUS_UNAVAILABLE, "job_end.job", "this job is just being begun: ask again");
                 return 0;
         }
 

@@ -188,6 +188,13 @@ static void take_back(Service *service, const PendingMark *mark) {
                 return;
         }
 
+        /* A job that was never marked has no phases. */
+        if (mark->before.index == 0) {
+                free(TAKE(job->mark));
+                job->n_phases = 0;
+                return;
+        }
+
         *job->mark = mark->before;
         job->n_phases = mark->before.index + 1;
         if (job->mark->has_usage)

@@ -319,13 +319,23 @@ int service_checkpoint(Service *service) {
 int service_configure(Service *service) {
         IngestConfig ingest = service_ingest_config(service);
         StoreConfig store = service_store_config(service);
-        int r;
+        int result = 0, r;
 
         ingest_configure(service->ingest, &ingest);
         store_configure(service->store, &store);
         meter_set_interval(service->node.meter, service->config.interval_ns);
         r = registry_configure(service);
-        return r < 0 ? r : found_configure(service);
+        if (r < 0) {
+                log_err("Models of indicators are as before, until the next reload: %s", strerror(-r));
+                result = r;
+        }
+        r = found_configure(service);
+        if (r < 0) {
+                log_err("Jobs are looked for by the patterns of before, until the next reload: %s%s", strerror(-r),
+                        r == -EMFILE ? " (see fs.inotify.max_user_instances and LimitNOFILE=)" : "");
+                result = r;
+        }
+        return result;
 }
 
 IngestConfig service_ingest_config(const Service *service) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/hash.h"
 #include "util/scoped.h"
 
 void tally_deinit(Tally *tally) {
@@ -16,13 +17,6 @@ void tally_deinit(Tally *tally) {
 }
 
 /* --- series --------------------------------------------------------------------------------------- */
-
-/* FNV-1a */
-static uint32_t hash_text(uint32_t hash, const char *text) {
-        for (; *text; text++)
-                hash = (hash ^ (unsigned char)*text) * 16777619U;
-        return hash * 16777619U;
-}
 
 static uint32_t add_series(Tally *tally, uint16_t *bucket, const char *name, const char *component) {
         scoped(freep) char *own_name = NULL, *own_component = NULL;
@@ -40,7 +34,7 @@ static uint32_t add_series(Tally *tally, uint16_t *bucket, const char *name, con
 }
 
 static uint32_t find_series(Tally *tally, const char *name, const char *component) {
-        uint32_t at = hash_text(hash_text(2166136261U, name), component) % TALLY_BUCKETS;
+        uint32_t at = (uint32_t)(hash_text(hash_text(HASH_BEGIN, name), component) % TALLY_BUCKETS);
 
         for (; tally->buckets[at]; at = (at + 1) % TALLY_BUCKETS) {
                 const IndicatorCount *series = &tally->series[tally->buckets[at]];

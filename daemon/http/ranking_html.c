@@ -9,11 +9,11 @@
 #include "analysis/statistics.h"
 #include "http/html.h"
 
-#define TABLES_MAX 20U      /* more are in JSON */
-#define ROWS_MAX 50U        /* of one table */
-#define DRAWS_MAX 6000000U  /* of a page: values by resamples */
+#define TABLES_MAX 20U       /* more are in JSON */
+#define ROWS_MAX 50U         /* of one table */
+#define COMPARED_MAX 50000U /* values of a page: each is drawn again for every resample */
 #define CONFIDENCE 0.95
-#define SEED 1U             /* that of the API: both say the same */
+#define SEED 1U              /* that of the API: both say the same */
 
 enum {
         FIELD_PARAMETERS,
@@ -69,7 +69,8 @@ static void put_heading(Buffer *out, const Group *group, size_t number) {
 static void put_head(Buffer *out, const RankingTable *table, size_t number) {
         buffer_printf(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"set-%zu\"><table>\n<thead><tr>",
                       number);
-        buffer_puts(out, "<th scope=\"col\">Component, version</th><th scope=\"col\">Rank</th>");
+        buffer_puts(out, "<th scope=\"col\">Component, version</th><th scope=\"col\">Rank</th>"
+                         "<th scope=\"col\">to best</th>");
         for (size_t i = 0; i < table->n_results; i++) {
                 buffer_puts(out, "<th scope=\"col\">");
                 html_text(out, table->results[i].key);
@@ -93,6 +94,7 @@ static void put_head(Buffer *out, const RankingTable *table, size_t number) {
 typedef struct Row {
         Group *group;
         const Alternative *alternative;
+        bool is_alone;
 } Row;
 
 static void put_name(Buffer *out, const Group *group, double share) {
@@ -109,11 +111,14 @@ static void put_name(Buffer *out, const Group *group, double share) {
         buffer_puts(out, "</th>");
 }
 
-static void put_rank(Buffer *out, const Alternative *alternative) {
-        if (alternative)
-                buffer_printf(out, "<td>%s%u</td>", alternative->is_tied ? "=" : "", alternative->rank);
+static void put_rank(Buffer *out, const Row *row) {
+        const Alternative *alternative = row->alternative;
+
+        if (alternative && !row->is_alone)
+                buffer_printf(out, "<td>%s%u</td><td>%.3f %s</td>", alternative->is_tied ? "=" : "", alternative->rank,
+                              alternative->ratio, verdict_name(alternative->verdict));
         else
-                buffer_puts(out, "<td>–</td>");
+                buffer_puts(out, "<td>–</td><td>–</td>");
 }
 
 static void put_interval(Buffer *out, const Alternative *alternative) {
@@ -134,7 +139,7 @@ static void put_median(Buffer *out, double median) {
 static void put_objective(Buffer *out, const Row *row, const Statistics *statistics) {
         const Group *group = row->group;
 
-        put_rank(out, row->alternative);
+        put_rank(out, row);
         put_median(out, statistics->median);
         put_interval(out, row->alternative);
         buffer_puts(out, "<td>");
@@ -174,27 +179,22 @@ static bool is_compared(const RankingTable *table, const Group *group) {
         return table->direction != DIRECTION_UNKNOWN && group->numbers[0].n >= RANKING_N_MIN;
 }
 
-/* Of a page so far. */
-typedef struct Spent {
-        size_t n_tables, n_draws;
-} Spent;
-
-/* *ret_n: of the alternatives. 0 when they are too many to be compared here. */
-static int compare(const RankingTable *table, const Group *groups, size_t n, Spent *spent, Alternative *ret, size_t *ret_n) {
-        size_t n_values = 0, n_alternatives = 0, n_wanted;
-        RankingConfig config = { .is_higher_better = table->direction == DIRECTION_HIGHER, .confidence = CONFIDENCE, .seed = SEED };
+/* *ret_n: of the alternatives. */
+static int compare(const RankingTable *table, const Group *groups, size_t n, unsigned n_resamples, Alternative *ret, size_t *ret_n) {
+        const RankingConfig config = {
+                .is_higher_better = table->direction == DIRECTION_HIGHER,
+                .confidence = CONFIDENCE,
+                .n_resamples = n_resamples,
+                .seed = SEED,
+        };
+        size_t n_alternatives = 0;
 
         for (size_t i = 0; i < n; i++)
-                if (is_compared(table, &groups[i])) {
+                if (is_compared(table, &groups[i]))
                         ret[n_alternatives++] = (Alternative){ .values = groups[i].numbers[0].values, .n = groups[i].numbers[0].n };
-                        n_values += groups[i].numbers[0].n;
-                }
-        config.n_resamples = ranking_resamples(n_values);
-        n_wanted = n_values * config.n_resamples;
 
-        *ret_n = n_alternatives <= RANKING_ALTERNATIVES_MAX && n_wanted <= DRAWS_MAX - spent->n_draws ? n_alternatives : 0;
-        if (*ret_n > 0)
-                spent->n_draws += n_wanted;
+        /* No resamples: too many values are on the page. */
+        *ret_n = n_resamples > 0 && n_alternatives <= RANKING_ALTERNATIVES_MAX ? n_alternatives : 0;
         return ranking_make(ret, *ret_n, &config);
 }
 
@@ -211,13 +211,11 @@ static double median_max_of(const Group *groups, size_t n) {
         return most;
 }
 
-static void put_notes(Buffer *out, const RankingTable *table, const Alternative *alternatives, size_t n_alternatives, size_t n) {
-        bool is_tied = false, is_known = table->direction != DIRECTION_UNKNOWN;
+static void put_notes(Buffer *out, const RankingTable *table, size_t n_alternatives, size_t n) {
+        bool is_known = table->direction != DIRECTION_UNKNOWN;
 
-        for (size_t i = 0; i < n_alternatives; i++)
-                is_tied = is_tied || alternatives[i].is_tied;
-        if (is_tied)
-                buffer_puts(out, "<p>= shares a rank: what lies between those is noise.</p>\n");
+        if (n_alternatives > 1)
+                buffer_puts(out, "<p>= shares a rank. real: chance does not explain the difference to the best; noise: it may.</p>\n");
         if (is_known && n_alternatives == 0 && n > 1)
                 buffer_printf(out, "<p>These are not compared: fewer than %u runs of each, or more than this page has time for.</p>\n",
                               RANKING_N_MIN);
@@ -228,7 +226,7 @@ static void put_notes(Buffer *out, const RankingTable *table, const Alternative 
 }
 
 /* Those that are compared first, the best of them on top. */
-static int put_table(Buffer *out, const RankingTable *table, Group *groups, size_t n, Spent *spent) {
+static int put_table(Buffer *out, const RankingTable *table, Group *groups, size_t n, size_t number, unsigned n_resamples) {
         scoped(freep) Alternative *alternatives = calloc(n, sizeof(*alternatives));
         size_t n_alternatives = 0, n_rows = 0;
         double median_max;
@@ -236,22 +234,22 @@ static int put_table(Buffer *out, const RankingTable *table, Group *groups, size
 
         if (!alternatives)
                 return -ENOMEM;
-        r = compare(table, groups, n, spent, alternatives, &n_alternatives);
+        r = compare(table, groups, n, n_resamples, alternatives, &n_alternatives);
         if (r < 0)
                 return r;
         median_max = median_max_of(groups, n);
 
-        put_heading(out, groups, spent->n_tables);
-        put_head(out, table, spent->n_tables);
+        put_heading(out, groups, number);
+        put_head(out, table, number);
         for (size_t i = 0; i < n_alternatives && n_rows < ROWS_MAX; i++, n_rows++)
-                put_row(out, table, &(Row){ group_of(groups, n, &alternatives[i]), &alternatives[i] }, median_max);
+                put_row(out, table, &(Row){ group_of(groups, n, &alternatives[i]), &alternatives[i], n_alternatives == 1 }, median_max);
         for (size_t i = 0; i < n && n_rows < ROWS_MAX; i++)
                 if (n_alternatives == 0 || !is_compared(table, &groups[i])) {
-                        put_row(out, table, &(Row){ &groups[i], NULL }, median_max);
+                        put_row(out, table, &(Row){ .group = &groups[i] }, median_max);
                         n_rows++;
                 }
         buffer_puts(out, "</tbody>\n</table></div>\n");
-        put_notes(out, table, alternatives, n_alternatives, n);
+        put_notes(out, table, n_alternatives, n);
         return 0;
 }
 
@@ -261,17 +259,22 @@ static bool is_comparable(const Group *a, const Group *b) {
 }
 
 int ranking_html(Buffer *out, const RankingTable *table, Group *groups, size_t n) {
-        Spent spent = {};
+        size_t n_tables = 0, n_values = 0;
+        unsigned n_resamples;
         int r = 0;
 
-        for (size_t begin = 0, end = 0; begin < n && r == 0; begin = end, spent.n_tables++) {
+        for (size_t i = 0; i < n; i++)
+                n_values += groups[i].numbers[0].n;
+        n_resamples = n_values <= COMPARED_MAX ? ranking_resamples(n_values) : 0;
+
+        for (size_t begin = 0, end = 0; begin < n && r == 0; begin = end, n_tables++) {
                 while (end < n && is_comparable(&groups[begin], &groups[end]))
                         end++;
-                if (spent.n_tables < TABLES_MAX)
-                        r = put_table(out, table, groups + begin, end - begin, &spent);
+                if (n_tables < TABLES_MAX)
+                        r = put_table(out, table, groups + begin, end - begin, n_tables, n_resamples);
         }
-        if (spent.n_tables > TABLES_MAX)
+        if (n_tables > TABLES_MAX)
                 buffer_printf(out, "<p>And %zu more sets of parameters and hardware; <code>?where=KEY=VALUE</code> chooses.</p>\n",
-                              spent.n_tables - TABLES_MAX);
+                              n_tables - TABLES_MAX);
         return r;
 }

@@ -89,6 +89,10 @@ static int add_stat(Exchange *exchange, const char *text, size_t n, Selection *s
                                       "min max q1 q3 iqr cov covm skew or p0 to p100, with a result's name, not '%.*s'",
                                       (int)n, text);
 
+        for (size_t i = 0; i < selection->n_stats; i++)
+                if (strcmp(selection->stats[i].text, choice->text) == 0)
+                        return exchange_error(exchange, 400, "Query parameter 'stat' names '%s' twice: once is enough", choice->text);
+
         r = selection_add_number(exchange, choice->key, selection, &selection->number_of_stat[selection->n_stats]);
         if (r == 0)
                 selection->n_stats++;
@@ -118,6 +122,10 @@ int selection_parse_fields(Exchange *exchange, const char *parameter, const char
                 if (n == 0 || n > FIELD_BYTES_MAX)
                         return exchange_error(exchange, 400, "Query parameter '%s' must be a list of component, version, hardware and "
                                                              "names of parameters, not '%s'", parameter, text);
+                for (size_t i = 0; i < ret->n; i++)
+                        if (strlen(ret->names[i]) == n && memcmp(ret->names[i], text, n) == 0)
+                                return exchange_error(exchange, 400, "Query parameter '%s' names '%.*s' twice: once is enough", parameter,
+                                                      (int)n, text);
                 memcpy(ret->names[ret->n++], text, n);
                 text = text[n] ? text + n + 1 : NULL;
         }

@@ -163,6 +163,7 @@ int codec_take_job_begin(Decoded *decoded, Arena *arena, const Perfd__V1__JobBeg
         take_job_info(&decoded->request.peer, from, info);
         decoded->request.kind = REQUEST_JOB_BEGIN;
         decoded->request.job_begin.info = info;
+        decoded->request.job_begin.late_ms = from->late_ms;
         decoded->request.job_begin.member_pid = from->member_pid;
         decoded->request.job_begin.is_fresh = from->fresh && from->member_pid > 0;
         return take_labels(decoded, arena, from, info);

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct FinderBucket *bucket_of_name(const FinderTree *tree, const FinderNode *parent, const char *name) {
-        uint64_t hash = UINT64_C(14695981039346656037) ^ (uintptr_t)parent;
+#include "util/hash.h"
 
-        for (; *name; name++)
-                hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
+static struct FinderBucket *bucket_of_name(const FinderTree *tree, const FinderNode *parent, const char *name) {
+        uint64_t hash = hash_text(HASH_BEGIN ^ (uintptr_t)parent, name);
+
         return (struct FinderBucket *)&tree->names[hash % FINDER_BUCKETS];
 }
 

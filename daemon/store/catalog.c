@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/indicator.h"
+#include "util/hash.h"
 
 #define N_SLOTS 64
 
@@ -46,13 +47,6 @@ Catalog *catalog_free(Catalog *catalog) {
         series_free(catalog->series);
         free(catalog);
         return NULL;
-}
-
-/* FNV-1a. */
-static uint32_t hash(uint32_t h, Text text) {
-        for (int i = 0; i < text.n; i++)
-                h = (h ^ (unsigned char)text.text[i]) * 16777619U;
-        return h;
 }
 
 static int term_number(Database *database, Text text, int64_t *ret) {
@@ -133,7 +127,8 @@ static bool slot_matches(const Slot *slot, Text name, Text component) {
 }
 
 int catalog_find(Catalog *catalog, Database *database, Text name, Text component, CatalogEntry **ret) {
-        Slot *slot = &catalog->slots[hash(hash(2166136261U, name), component) % N_SLOTS];
+        uint64_t hash = hash_bytes(hash_bytes(HASH_BEGIN, name.text, (size_t)name.n), component.text, (size_t)component.n);
+        Slot *slot = &catalog->slots[hash % N_SLOTS];
         bool is_large = name.n > (int)NAME_MAX_BYTES || component.n > (int)COMPONENT_MAX_BYTES;
         int r;
 

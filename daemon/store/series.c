@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/request.h"
+#include "util/hash.h"
 #include "util/json_text.h"
 
 #define N_SLOTS 256
@@ -65,15 +66,6 @@ static int write_key(Series *series, const SeriesKey *key) {
         put_text(buffer, key->hardware);
         put_text(buffer, key->parameters);
         return buffer_error(buffer);
-}
-
-/* FNV-1a. Only finds; the texts decide. */
-static uint64_t hash(const Buffer *buffer) {
-        uint64_t h = 14695981039346656037U;
-
-        for (size_t i = 0; i < buffer->n; i++)
-                h = (h ^ (unsigned char)buffer->text[i]) * 1099511628211U;
-        return h;
 }
 
 /* --- in the database ----------------------------------------------------------------------------- */
@@ -208,7 +200,7 @@ int series_find(Series *series, Database *database, const SeriesKey *key, const 
         if (r < 0)
                 return r;
 
-        h = hash(&series->key);
+        h = hash_bytes(HASH_BEGIN, series->key.text, series->key.n);
         slot = &series->slots[h % N_SLOTS];
         if (slot->is_used && slot->key.n == series->key.n && memcmp(slot->key.text, series->key.text, slot->key.n) == 0) {
                 *ret = slot->entry;

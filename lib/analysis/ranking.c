@@ -44,8 +44,7 @@ static void resample(const Alternative *alternative, unsigned n_resamples, uint6
         for (unsigned i = 0; i < n_resamples; i++) {
                 for (size_t k = 0; k < alternative->n; k++)
                         room[k] = alternative->values[draw_below(state, alternative->n)];
-                qsort(room, alternative->n, sizeof(*room), compare_doubles);
-                ret[i] = quantile_of_sorted(room, alternative->n, 0.5);
+                ret[i] = median_in_place(room, alternative->n);
         }
 }
 
@@ -53,8 +52,7 @@ static double median_of(const Alternative *alternative, double *room) {
         if (alternative->n == 0)
                 return NAN;
         memcpy(room, alternative->values, alternative->n * sizeof(*room));
-        qsort(room, alternative->n, sizeof(*room), compare_doubles);
-        return quantile_of_sorted(room, alternative->n, 0.5);
+        return median_in_place(room, alternative->n);
 }
 
 const char *verdict_name(Verdict verdict) {
@@ -131,7 +129,7 @@ static bool medians_differ(const double *a, const double *b, const RankingConfig
 /* The other one of which `medians` are, from the one of room->next_medians. 0 or -ENOMEM. */
 static int judge(const Alternative *other, const double *medians, const Alternative *alternative, const RankingConfig *config,
                  Room *room, Verdict *ret) {
-        double chance = 1 - config->confidence, probability = 0;
+        double chance = 1 - config->confidence + 1e-9, probability = 0; /* 1 - 0.9 is a little less than 0.1 */
         bool is_small = other->n + alternative->n <= RANK_SUM_VALUES_MAX;
         int r = 0;
 

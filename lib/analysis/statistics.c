@@ -21,6 +21,56 @@ double quantile_of_sorted(const double *values, size_t n, double q) {
         return part < 0.5 ? low + (high - low) * part : high - (high - low) * (1 - part);
 }
 
+static void swap(double *a, double *b) {
+        double kept = *a;
+
+        *a = *b;
+        *b = kept;
+}
+
+/* Hoare's: the k-th smallest goes to its place, what is not larger before it and what is not smaller behind it. */
+static void select_place(double *values, size_t n, size_t k) {
+        ptrdiff_t low = 0, high = (ptrdiff_t)n - 1, place = (ptrdiff_t)k;
+
+        while (low < high) {
+                ptrdiff_t i = low, j = high;
+                double pivot = values[low + (high - low) / 2];
+
+                while (i <= j) {
+                        while (values[i] < pivot)
+                                i++;
+                        while (values[j] > pivot)
+                                j--;
+                        if (i <= j)
+                                swap(&values[i++], &values[j--]);
+                }
+                if (place <= j)
+                        high = j;
+                else if (place >= i)
+                        low = i;
+                else
+                        return;
+        }
+}
+
+double median_in_place(double *values, size_t n) {
+        double pair[2];
+
+        if (n == 0)
+                return NAN;
+
+        select_place(values, n, (n - 1) / 2);
+        if (n % 2 == 1)
+                return values[n / 2];
+
+        pair[0] = values[n / 2 - 1];
+        pair[1] = values[n / 2];
+        for (size_t i = n / 2 + 1; i < n; i++)
+                if (values[i] < pair[1])
+                        pair[1] = values[i];
+        return quantile_of_sorted(pair, 2, 0.5);
+}
+
 /* Sums of powers of the distances from the mean. */
 static void sum_distances(const double *values, size_t n, double mean, double *ret_squares, double *ret_cubes) {
         double squares = 0, cubes = 0;

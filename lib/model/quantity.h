@@ -16,9 +16,6 @@ enum {
         QUANTITY_OUT_OF_RANGE,
 };
 
-/* What may be written, for messages. */
-#define QUANTITY_EXPECTED "a number with a suffix such as 500m, 2, 256Mi or 4G"
-
 /* Not negative, finite. 0 or an outcome. */
 int quantity_parse(const char *text, double *ret);
 /* Whole bytes, rounded up, below 2^63. */

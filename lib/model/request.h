@@ -79,6 +79,7 @@ typedef struct Request {
                         JobInfo *info; /* borrowed; uid as asked for, else the peer's; gid the peer's; labels in the arena; cgroup NULL */
                         int32_t member_pid; /* a process in the cgroup that is the job's own; 0: none is named */
                         bool is_fresh;      /* that cgroup was made for the job */
+                        uint64_t late_ms;   /* how long ago it began, as the client says; 0: now */
                 } job_begin;
                 struct {
                         const char *job;

@@ -156,10 +156,22 @@ void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh) {
         see(usage, sample);
 }
 
+static bool is_pressure(const Field *field) {
+        return field->part >= CGROUP_PSI_CPU && field->part <= CGROUP_PSI_IO;
+}
+
 void usage_drop_pressure(Usage *usage) {
         for (size_t i = 0; i < N_ELEMENTS(fields); i++)
-                if (fields[i].part >= CGROUP_PSI_CPU && fields[i].part <= CGROUP_PSI_IO)
+                if (is_pressure(&fields[i]))
                         *field_of(&usage->begin, &fields[i]) = field_value(&usage->last, &fields[i]);
+}
+
+void usage_begin_earlier(Usage *usage, uint64_t ns) {
+        for (size_t i = 0; i < N_ELEMENTS(fields); i++)
+                if (is_pressure(&fields[i]))
+                        *field_of(&usage->begin, &fields[i]) = 0;
+        usage->unseen_us = 0;
+        usage->begin.boottime_ns -= ns < usage->begin.boottime_ns ? ns : usage->begin.boottime_ns - 1;
 }
 
 static void take(Usage *usage, const CgroupSample *sample) {

@@ -77,6 +77,8 @@ typedef struct Usage {
 void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh);
 /* Of one that has just begun, and its job with it: what tasks waited for before is no time of the job's, however it was made. */
 void usage_drop_pressure(Usage *usage);
+/* Of a fresh one that has just begun: its group was made with the job so long before, and what it counts is of all that time. */
+void usage_begin_earlier(Usage *usage, uint64_t ns);
 /* The next sample, in order of time; an older one is ignored. Counters that went back add nothing and are taken up anew. */
 void usage_advance(Usage *usage, const CgroupSample *sample);
 /*

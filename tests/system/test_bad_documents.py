@@ -104,10 +104,12 @@ class Words(harness.TestCase):
 
     def test_hostile_keys_and_numbers_at_the_edge_are_data(self):
         daemon = self.daemon()
-        result = {"'; DROP TABLE result; --": 1, "../../etc/passwd": 2, "__proto__": {"constructor": 1}, "a": 1, "A": 2,
+        parameters = {"'; DROP TABLE result; --": 1, "n\x1b[2J": "\u202e"}
+        result = {"'; DROP TABLE point; --": 1, "../../etc/passwd": 2, "__proto__": {"constructor": 1}, "a": 1, "A": 2,
                   "x\x1b[2J": "\x1b[31m",
                   "\u202e": 5e-324, "zero": -0.0, "big": 1.7976931348623157e308, "max": 2**63 - 1, "min": -2**63, "\U0001f600": "\x7f\x85"}
-        text = json.dumps({**GOOD, "version": "1\x1b[2J\n\u202e", "component": "c\x1b[2J", "@result": result}).replace(", ", ",\r\n")
+        text = json.dumps({**GOOD, "version": "1\x1b[2J\n\u202e", "component": "c\x1b[2J", "@parameters": parameters,
+                           "@result": result}).replace(", ", ",\r\n")
         self.assertEqual(daemon.perfctl("submit", "-", stdin=text).returncode, 0)
         row = daemon.get("/api/v1/results").json["results"][0]
         self.assertEqual(row["document"]["@result"], result)

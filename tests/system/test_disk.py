@@ -12,16 +12,19 @@ CONFIG = "[sampling]\ninterval = 100ms\n"
 
 
 class Disk(harness.TestCase):
-    def small_disk(self):
-        """A full file system of its own; its directory, and what to delete for space."""
-        directory = self.temporary_directory()
-        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", directory]).returncode != 0:
-            self.skipTest("mounting a tmpfs needs root")
-        self.addCleanup(subprocess.run, ["umount", "--lazy", directory])
-        filler = directory / "filler"
+    def fill(self, filler):
         with self.assertRaises(OSError), open(filler, "wb", buffering=0) as f:
             while True:
                 f.write(bytes(4096))
+
+    def small_disk(self, size="2m"):
+        """A full file system of its own; its directory, and what to delete for space."""
+        directory = self.temporary_directory()
+        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", directory]).returncode != 0:
+            self.skipTest("mounting a tmpfs needs root")
+        self.addCleanup(subprocess.run, ["umount", "--lazy", directory])
+        filler = directory / "filler"
+        self.fill(filler)
         return directory, filler
 
     def daemon_on(self, directory):
@@ -64,9 +67,7 @@ class Disk(harness.TestCase):
             harness.to_object({"name": "Kept", "results": {"x": "int"}}, request.register.model)
             self.assert_status(client.call(request), "OK")
         daemon.stop()
-        with self.assertRaises(OSError), open(filler, "wb", buffering=0) as f:
-            while True:
-                f.write(bytes(4096))
+        self.fill(filler)
 
         daemon.start()
         self.assertEqual(daemon.wait_tick()["perfd_store_writable"], 0)
@@ -79,6 +80,42 @@ class Disk(harness.TestCase):
         with daemon.client() as client:
             self.assert_status(client.end("before", 3), "OK")
         self.assertEqual(daemon.get("/api/v1/jobs/before").json["state"], "finished")
+
+    def test_a_disk_that_fills_while_results_are_indexed_leaves_the_answers_right(self):
+        directory, filler = self.small_disk("16m")
+        filler.unlink()
+        daemon = self.daemon_on(directory)
+        model = {"name": "demo", "parameters": {"n": {"type": "int", "index": "int"}}, "results": {"rate": "float"}}
+
+        def ask():
+            answer = daemon.get("/api/v1/indicators/demo/query?where=n%3D3&group_by=version&stat=median:rate,n:rate").json
+            return [(group["key"], group["n"], group["values"]) for group in answer["groups"]]
+
+        def register(client):
+            request = client.request()
+            harness.to_object(model, request.register.model)
+            return client.call(request)
+        with daemon.client() as client:
+            for k in range(10):
+                documents = [{**harness.indicator(rate=float(i)), "version": f"v{i % 3}", "@parameters": {"n": i % 7}}
+                             for i in range(1000 * k, 1000 * (k + 1))]
+                self.assert_status(client.submit(*documents), "OK")
+            before = ask()
+            self.assertEqual(sum(n for _, n, _ in before), 1429)
+            self.assert_status(register(client), "OK")
+            self.fill(filler)
+            for _ in range(20):
+                self.assertEqual(ask(), before)
+            wait_for(lambda: client.submit(harness.indicator()).status == harness.wire.UNAVAILABLE, "the full disk to be noticed")
+            self.assertEqual(ask(), before)
+            daemon.kill()
+            filler.unlink()
+        daemon.start()
+        self.assertEqual(ask(), before)
+        with daemon.client() as client:
+            self.assert_status(register(client), "DUPLICATE")
+            self.assert_status(client.submit({**harness.indicator(rate=1e9), "@parameters": {"n": 3}, "version": "new"}), "OK")
+        self.assertEqual(len(ask()), len(before) + 1)
 
     def test_a_mark_that_could_not_be_stored_changed_nothing(self):
         directory, filler = self.small_disk()
@@ -111,6 +148,29 @@ class Disk(harness.TestCase):
         self.assertEqual([(p["index"], p["name"]) for p in found], list(enumerate(phases + ["last"])))
         for before, after in zip(found, found[1:]):
             self.assertEqual(before["end_ms"], after["begin_ms"])
+
+    def test_a_first_mark_that_could_not_be_stored_leaves_no_phases(self):
+        directory, filler = self.small_disk()
+        filler.unlink()
+        daemon = self.daemon_on(directory)
+        with daemon.client() as client:
+            for n in range(2000):  # the database has room for some still
+                self.assert_status(client.begin(f"job-{n}"), "OK")
+                if n == 0:
+                    with self.assertRaises(OSError), open(filler, "wb", buffering=0) as f:
+                        while True:
+                            f.write(bytes(4096))
+                if (reply := client.mark("load", job=f"job-{n}")).status != harness.wire.OK:
+                    break
+            self.assert_status(reply, "UNAVAILABLE")
+            self.assertEqual(daemon.wait_tick()["perfd_store_writable"], 0)
+            self.assertEqual(daemon.get(f"/api/v1/jobs/job-{n}").json["phases"], [])
+            filler.unlink()
+            reply = wait_for(lambda: (r := client.mark("load", job=f"job-{n}")).status != harness.wire.UNAVAILABLE and r, "the store")
+            self.assert_status(reply, "OK")
+            self.assertEqual(reply.mark.previous, "")
+            self.assert_status(client.end(f"job-{n}", 0), "OK")
+        self.assertEqual([p["name"] for p in daemon.get(f"/api/v1/jobs/job-{n}").json["phases"]], ["", "load"])
 
     def test_a_job_that_is_found_on_a_full_disk_is_stored_when_there_is_space(self):
         top = Group()

@@ -307,6 +307,10 @@ class Answers(harness.TestCase):
             answer = wait_for(add_results, "more results than can be looked through in that time")
         self.assertEqual((answer.status, answer.headers["retry-after"]), (503, "1"))
         self.assertIn("10 ms", answer.json["error"]["message"])
+        for path in ("/api/v1/indicators/many/results?where=n=-1", "/api/v1/indicators/many/query?where=n=-1"):
+            answer = daemon.get(path)
+            self.assertEqual(answer.status, 503, answer.text)
+            self.assertIn("where= on a parameter that a model indexes", answer.json["error"]["message"])
         self.assertEqual(daemon.get("/metrics").status, 200)
         self.assertEqual(len(daemon.get("/api/v1/indicators/many/results?limit=1").json["results"]), 1)
 

@@ -76,14 +76,15 @@ class IndicatorPage(harness.TestCase):
         self.submit(matmul("3.0", 999), matmul("2.1", 100, size=1024))
         page = self.page("/indicators/PiMatmul?objective=rate")
         self.assertIn("By rate in GFLOP/s: higher is better", text_of(page))
-        shown = {row[0]: row[1:4] for row in self.rows(page) if len(row) == 8 and "512" not in row[0]}
+        shown = {row[0]: row[1:5] for row in self.rows(page) if len(row) == 9 and "512" not in row[0]}
         answer = self.running.get("/api/v1/indicators/PiMatmul/rank?objective=rate&where=matrix_size=512").json["rankings"][0]
         self.assertEqual(len(answer["alternatives"]), 3)
         for alternative in answer["alternatives"]:
             name = f"tensorflow {alternative['key']['version']}"
-            self.assertEqual(shown[name], [("=" if alternative["tied"] else "") + str(alternative["rank"]), f"{alternative['median']:.5g}",
+            self.assertEqual(shown[name], [("=" if alternative["tied"] else "") + str(alternative["rank"]),
+                                           f"{alternative['ratio']:.3f} {alternative['difference']}", f"{alternative['median']:.5g}",
                                            f"{alternative['low']:.5g} to {alternative['high']:.5g}"])
-        self.assertEqual(shown["tensorflow 3.0"], ["–", "999", "–"])
+        self.assertEqual(shown["tensorflow 3.0"], ["–", "–", "999", "–"])
         self.assertIn("= shares a rank", text_of(page))
         self.assertIn("fewer than 3 runs have this result", text_of(page))
 
@@ -99,7 +100,7 @@ class IndicatorPage(harness.TestCase):
         self.submit_failure(f"loading\n{HOSTILE} Segmentation fault\n\n")
         page = self.page("/indicators/PiMatmul")
         self.assertIn(f"failed, exit 139 : {HOSTILE} Segmentation fault", text_of(page))
-        self.assertIn(["tensorflow", "–", "–", "–", "–", "0", "1", "–"], self.rows(page))
+        self.assertIn(["tensorflow", "–", "–", "–", "–", "–", "0", "1", "–"], self.rows(page))
 
     def test_without_a_model_one_is_asked_which_direction_is_better(self):
         document = {"name": "Own", "component": "c", "@parameters": {}, "@result": {"speed & more": 3.5, "note": "fast"}}
@@ -110,7 +111,8 @@ class IndicatorPage(harness.TestCase):
         self.assertEqual(links, ["?objective=speed%20%26%20more&direction=higher", "?objective=speed%20%26%20more&direction=lower"])
         chosen = self.page("/indicators/Own" + links[0])
         self.assertIn("higher is better", text_of(chosen))
-        self.assertIn("1", [row[1] for row in self.rows(chosen) if row[0] == "c" and len(row) > 5])
+        self.assertIn("to 3.5", text_of(chosen))  # the interval; alone it has no rank
+        self.assertIn("–", [row[1] for row in self.rows(chosen) if row[0] == "c" and len(row) > 5])
         self.assertIn("must be higher or lower", self.page("/indicators/Own?direction=up", status=400))
 
     def test_hostile_names_are_text(self):

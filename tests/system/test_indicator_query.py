@@ -98,6 +98,8 @@ class IndicatorQuery(TestCase):
                             ({"format": "xml"}, "json or csv"), ({"limit": "0"}, "from 1 to 10000"),
                             ({"where": ["a=1"] * 17}, "more than 16 times"), ({"group_by": ",".join("abcdefghi")}, "more than 8"),
                             ({"stat": ",".join(f"n:r{i}" for i in range(17))}, "16 results at most"),
+                            ({"group_by": "dtype,version,dtype"}, "names 'dtype' twice: once is enough"),
+                            ({"stat": "median:rate,p95:rate,median:rate"}, "names 'median:rate' twice"),
                             ({"since_ms": "yesterday"}, "whole number"), ({"order": "rate"}, "no query parameter 'order'")):
             self.assertIn(text, self.query(status=400, **words)["error"]["message"], words)
 

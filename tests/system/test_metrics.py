@@ -1,5 +1,7 @@
 """The exposition is what its readers expect: promtool, Prometheus' own parsers, and those who join its labels."""
 
+import contextlib
+import pathlib
 import subprocess
 import unittest
 
@@ -137,6 +139,24 @@ class Metrics(harness.TestCase):
         for gauge in ("process_resident_memory_bytes", "process_virtual_memory_bytes", "process_open_fds", "process_max_fds",
                       "process_start_time_seconds", "perfd_store_size_bytes", "perfd_store_size_limit_bytes"):
             self.assertGreater(after[gauge], 0, gauge)
+
+    def test_open_descriptors_are_those_of_its_directory(self):
+        """By the size that Linux gives that directory from 6.2 on; gVisor and older kernels give 0, and the entries are counted."""
+        daemon = self.daemon(CONFIG)
+        directory = pathlib.Path(f"/proc/{daemon.process.pid}/fd")
+        size = directory.stat().st_size
+        self.assertIn(size, (0, len(list(directory.iterdir()))))
+        def counted():
+            """Counted every ten ticks, while answering this takes connections."""
+            before, metric, after = len(list(directory.iterdir())), daemon.metrics()["process_open_fds"], len(list(directory.iterdir()))
+            return before - 1 <= metric <= after + 1
+        wait_for(counted, "a count that agrees")
+        with contextlib.ExitStack() as stack:
+            for _ in range(50):
+                stack.enter_context(daemon.client()).hello()
+            self.assertGreater(len(list(directory.iterdir())), 60)
+            wait_for(counted, "a count that agrees with 50 more")
+        wait_for(counted, "a count that agrees without them")
 
     def test_a_source_that_is_not_there_is_told_and_voids_nothing_else(self):
         directory = self.temporary_directory()

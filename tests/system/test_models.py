@@ -498,6 +498,29 @@ class Perfctl(WithModels):
         with self.assertRaises(sqlite3.IntegrityError):
             database.execute(f"INSERT INTO {quoted} (\"@id\", \"@time_ms\", \"@component\", mixed) VALUES ('1', 1, 'c', 'b')")
 
+    def test_an_sql_schema_tells_names_apart_that_sql_does_not(self):
+        directory = self.temporary_directory()
+        names = ["PiMatmul", "pimatmul", "PIMATMUL", "_sqlite_x", "sqlite_master", "Sqlite_x"]
+        for i, name in enumerate(names):
+            model = {"name": name, "parameters": {"n": {"type": "int", "index": "int"}, "N": {"type": "int", "index": "int"}},
+                     "results": {"rate": {"type": "float"}}}
+            (directory / f"{i}.yaml").write_text(json.dumps(model))
+        (directory / "x.yaml").write_text(json.dumps({"name": "pimatmul", "component": "c by n", "results": {"rate": None}}))
+        (directory / "y.yaml").write_text(json.dumps({"name": "PiMatmul", "component": "c", "results": {"rate": None},
+                                                      "parameters": {"n": {"type": "int", "index": "int"}}}))
+        files = sorted(str(file) for file in directory.iterdir())
+        done = subprocess.run([harness.PERFCTL, "indicator", "schema", "--format", "sql", *files], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        database = sqlite3.connect(":memory:")
+        database.executescript(done.stdout)
+        made = {kind: [row[0] for row in database.execute("SELECT name FROM sqlite_schema WHERE type = ? AND sql IS NOT NULL", [kind])]
+                for kind in ("table", "index")}
+        self.assertEqual((len(made["table"]), len(made["index"])), (len(names) + 2, 2 * len(names) + 1))
+        self.assertEqual(len({name.lower() for name in made["table"] + made["index"]}), len(made["table"] + made["index"]))
+        self.assertIn("_sqlite_master", made["table"])
+        for table in made["table"]:
+            database.execute(f'INSERT INTO "{table}" ("@id", "@time_ms", "@component", rate) VALUES (\'1\', 1, \'c\', 2.5)')
+
     def test_help_of_the_group_lists_its_commands_and_options_stand_in_a_column(self):
         for words in (("indicator", "--help"), ("help", "indicator")):
             done = subprocess.run([harness.PERFCTL, *words], capture_output=True, text=True)

@@ -172,6 +172,11 @@ class Inspections(Import):
         self.assertIn(f"Cannot import {empty}: it has no results", done.stderr)
         self.assertRegex(done.stdout, ": 1 stored\n$")
 
+    def test_a_directorys_name_moves_no_cursor(self):
+        done = self.perfctl("import", "inspection", self.inspection({0: result()}, name="two\nlines\x1b[2J\u202e"))
+        self.assertTrue(done.stdout.startswith("two\\nlines\\x1b[2J\\u{202e}: batch "), done.stdout)
+        self.assertEqual(len(done.stdout.splitlines()), 1)
+
     def test_what_would_be_removed_at_once_is_refused_and_said(self):
         self.running = self.daemon("[store]\nkeep_results = 30d\n")
         directory = self.inspection({0: result()})

@@ -224,6 +224,21 @@ class AllNodes(ReportTest):
                       r"error\.json:1: is an error of perfd, no report: There is no job", "Cannot read /: Is a directory"):
             self.assertRegex(text, words)
 
+    def test_members_that_are_damaged_are_named_and_the_rest_is_reported(self):
+        path = self.run_rank(0, 0)
+        report = json.loads(path.read_text())
+        report["rank"], report["on"]["cpus"], report["metrics"][1]["value"] = "0", None, "many"
+        path.write_text(json.dumps(report))
+        result = self.nodes[0].perfctl("report", "--all-nodes", path)
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr, f"perfctl: {path}:1: left out, since perfd does not write it so: rank, metrics[1].value\n")
+        self.assertIn("Run solve-17", result.stdout)
+        report["phases"], report["advice"], report["note"], report["uid"], report["ranks"] = {}, [3], 7, -1, 1.5
+        path.write_text(json.dumps(report))
+        result = self.nodes[0].perfctl("report", "--all-nodes", "--json", path)
+        self.assertEqual((result.returncode, json.loads(result.stdout)["reports"][0]["id"]), (1, "solve-17.0"))
+        self.assertIn("so: note, uid, rank, ranks and 3 more\n", result.stderr)
+
     def test_a_merged_report_is_not_merged_again(self):
         merged = self.merge("--json", self.run_rank(0, 0))
         self.assertIn("standard input:1: is merged already", self.merge("-", status=1, stdin=merged))

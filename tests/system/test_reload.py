@@ -1,9 +1,13 @@
 """Configuration: what is wrong is named, what is good is taken up, and a reload with a fault changes nothing."""
 
+import pathlib
+import resource
 import subprocess
 import unittest
 
 import harness
+from harness import wait_for
+from test_job_groups import Group
 
 
 class Start(harness.TestCase):
@@ -151,6 +155,34 @@ class Reload(harness.TestCase):
             metrics = self.assert_none_missed(daemon)
             self.assertEqual(metrics["perfd_jobs_running"], 1)
             self.assert_status(client.end("steady", 0), "OK")
+
+    def test_a_reload_for_which_there_are_too_few_descriptors_says_so_and_goes_on_with_the_old_patterns(self):
+        top = Group()
+        self.addCleanup(top.remove)
+        patterns = f"[patterns]\nother = /{top.path.name}/%s_{{job}}\nslurm =\nslurm_v1 =\nslurm_sluid =\nkubernetes =\n"
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n[jobs]\nlinger = 0\n" + patterns % "old", notify=True)
+        limits = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
+        taken = {int(entry.name) for entry in pathlib.Path(f"/proc/{daemon.process.pid}/fd").iterdir()}
+        free = [number for number in range(max(taken) + 3) if number not in taken]
+        # Enough for files one after the other, and too few for a finder, also when a connection is just being closed.
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (free[1], limits[1]))
+        daemon.configure("[sampling]\ninterval = 100ms\n[jobs]\nlinger = 0\n" + patterns % "new")
+        daemon.reload()
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, limits)
+        log = daemon.wait_log("Jobs are looked for by the patterns of before, until the next reload: Too many open files (see "
+                              "fs.inotify.max_user_instances and LimitNOFILE=)")
+        self.assertNotIn("Out of memory", log)
+        self.assertEqual(daemon.wait_tick()["perfd_config_last_reload_successful"], 0)
+        for prefix in ("old", "new"):
+            group = Group(name=f"{prefix}_{prefix}", parent=top)
+            self.addCleanup(group.remove)
+            group.start()
+        wait_for(lambda: daemon.get("/api/v1/jobs/old").status == 200, "a job by the old pattern")
+        self.assertEqual(daemon.get("/api/v1/jobs/new").status, 404)
+
+        daemon.reload()
+        self.assertEqual(daemon.wait_tick()["perfd_config_last_reload_successful"], 1)
+        wait_for(lambda: daemon.get("/api/v1/jobs/new").status == 200, "a job by the new pattern")
 
     def test_the_watchdog_is_fed_and_the_end_announced(self):
         daemon = self.daemon(notify=True, watchdog_s=1)

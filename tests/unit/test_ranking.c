@@ -74,26 +74,53 @@ static void the_same_seed_gives_the_same_intervals(void **state) {
         assert_true(a[0].low == b[0].low && a[1].high == b[1].high);
 }
 
+static void each_difference_to_the_best_has_its_verdict(void **state) {
+        static const double three[] = { 1.0, 1.01, 1.02 }, other_three[] = { 3, 3.1, 3.2 };
+        Alternative a[] = { SAMPLE(slow), SAMPLE(as_fast), SAMPLE(fast) }, b[] = { SAMPLE(three), SAMPLE(other_three) };
+        RankingConfig unsure = lower;
+
+        (void)state;
+        assert_int_equal(ranking_make(a, 3, &lower), 0);
+        assert_int_equal(a[0].verdict, VERDICT_BEST);
+        assert_int_equal(a[1].verdict, VERDICT_NOISE);
+        assert_int_equal(a[2].verdict, VERDICT_REAL);
+
+        /* Of twenty ways to deal six values out, two part them as far: that is no 95 %. */
+        assert_int_equal(ranking_make(b, 2, &lower), 0);
+        assert_int_equal(b[1].verdict, VERDICT_FEW);
+        assert_true(b[0].is_tied && b[1].is_tied && b[1].rank == 1);
+        unsure.confidence = 0.9;
+        assert_int_equal(ranking_make(b, 2, &unsure), 0);
+        assert_int_equal(b[1].verdict, VERDICT_REAL);
+        assert_int_equal(b[1].rank, 2);
+        assert_string_equal(verdict_name(VERDICT_FEW), "too few runs");
+}
+
 /* Whoever sees a difference between samples of one distribution more often than 1 - confidence cries wolf. */
-static void equal_distributions_are_seldom_told_apart(void **state) {
+static void assert_seldom_told_apart(size_t n) {
         double values[2][15];
         uint64_t seed = 7;
         unsigned n_told = 0, n_trials = 400;
 
-        (void)state;
         for (unsigned trial = 0; trial < n_trials; trial++) {
-                Alternative a[] = { SAMPLE(values[0]), SAMPLE(values[1]) };
+                Alternative a[] = { { .values = values[0], .n = n }, { .values = values[1], .n = n } };
                 RankingConfig config = { .confidence = 0.95, .n_resamples = 300, .seed = trial };
 
                 for (size_t i = 0; i < 2; i++)
-                        for (size_t k = 0; k < 15; k++) {
+                        for (size_t k = 0; k < n; k++) {
                                 seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
                                 values[i][k] = (double)(seed >> 40);
                         }
                 assert_int_equal(ranking_make(a, 2, &config), 0);
                 n_told += a[1].rank != 1;
         }
-        assert_in_range(n_told, 0, n_trials / 10);
+        assert_in_range(n_told, 0, n_trials * 7 / 100);
+}
+
+static void equal_distributions_are_seldom_told_apart(void **state) {
+        (void)state;
+        for (size_t n = 3; n <= 15; n++)
+                assert_seldom_told_apart(n);
 }
 
 int main(void) {
@@ -103,6 +130,7 @@ int main(void) {
                 cmocka_unit_test(too_few_values_are_not_told_apart),
                 cmocka_unit_test(without_values_an_alternative_comes_last),
                 cmocka_unit_test(the_same_seed_gives_the_same_intervals),
+                cmocka_unit_test(each_difference_to_the_best_has_its_verdict),
                 cmocka_unit_test(equal_distributions_are_seldom_told_apart),
         };
 

@@ -341,7 +341,7 @@ static void the_document_has_the_numbers_of_ranks_and_hosts_as_they_were(void **
 }
 
 static void it_fits_every_width_and_nothing_reaches_the_terminal_raw(void **state) {
-        static const unsigned widths[] = { 60, 80, 120 };
+        static const unsigned widths[] = { 40, 50, 60, 80, 120 };
         Fixture *f = *state;
         Rank ranks[4];
 

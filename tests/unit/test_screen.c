@@ -159,6 +159,26 @@ static void numbers_keep_their_leading_digits(void **state) {
         assert_text("1.23e+10", text_number(12345678901.5, text));
 }
 
+static void assert_folded(const char *text, const char *expected) {
+        scoped(buffer_deinit) Buffer out = {};
+        Screen screen = { .out = &out, .width = 20 };
+
+        buffer_puts(&out, "what was there is left alone, however long it is\n");
+        buffer_puts(&out, text);
+        screen_fold(&screen, out.n - strlen(text));
+        assert_string_equal(strchr(out.text, '\n') + 1, expected);
+}
+
+static void lines_that_are_too_wide_are_broken_at_blanks(void **state) {
+        (void)state;
+        assert_folded("", "");
+        assert_folded("12345678901234567890\n\nx\n", "12345678901234567890\n\nx\n");
+        assert_folded("  cpu   one two three four five six\n", "  cpu   one two\n     three four five\n     six\n");
+        assert_folded("123456789012345678901234567890\n", "12345678901234567890\n    1234567890\n");
+        assert_folded("größe größe größe größe\n", "größe größe größe\n    größe\n");
+        assert_folded("\x1b[1m12345678901234567890\x1b[0m\n", "\x1b[1m12345678901234567890\x1b[0m\n");
+}
+
 static void bytes_have_the_unit_of_their_size(void **state) {
         (void)state;
         assert_text("0 B", text_mib(0, text));
@@ -187,6 +207,7 @@ int main(void) {
                 cmocka_unit_test(durations_have_the_unit_of_their_size),
                 cmocka_unit_test(what_is_no_time_is_a_dash),
                 cmocka_unit_test(numbers_keep_their_leading_digits),
+                cmocka_unit_test(lines_that_are_too_wide_are_broken_at_blanks),
                 cmocka_unit_test(bytes_have_the_unit_of_their_size),
                 cmocka_unit_test(json_is_printed_without_the_controls_that_json_allows),
         };

@@ -161,6 +161,33 @@ static void real_batches_have_their_known_statistics(void **state) {
         assert_true(n_columns > 20);
 }
 
+static int compare_doubles(const void *a, const void *b) {
+        double x = *(const double *)a, y = *(const double *)b;
+
+        return (x > y) - (x < y);
+}
+
+static void a_median_needs_no_order(void **state) {
+        double values[60], sorted[60];
+        uint64_t seed = 3;
+
+        (void)state;
+        for (size_t trial = 0; trial < 3000; trial++) {
+                size_t n = 1 + trial % 60;
+
+                for (size_t i = 0; i < n; i++) {
+                        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+                        /* Few different values, many, all in order, and none but one. */
+                        values[i] = trial % 4 == 0 ? (double)(seed >> 62) : trial % 4 == 1 ? (double)(seed >> 40) / 3
+                                  : trial % 4 == 2 ? (double)i : 7;
+                        sorted[i] = values[i];
+                }
+                qsort(sorted, n, sizeof(*sorted), compare_doubles);
+                assert_true(median_in_place(values, n) == quantile_of_sorted(sorted, n, 0.5));
+        }
+        assert_true(isnan(median_in_place(values, 0)));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_sample_is_summed_up_as_numpy_and_pandas_do),
@@ -168,6 +195,7 @@ int main(void) {
                 cmocka_unit_test(equal_values_have_no_spread),
                 cmocka_unit_test(ratios_to_zero_are_none),
                 cmocka_unit_test(quantiles_interpolate_between_neighbours),
+                cmocka_unit_test(a_median_needs_no_order),
                 cmocka_unit_test(real_batches_have_their_known_statistics),
         };
 

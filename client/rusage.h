@@ -1,0 +1,13 @@
+#pragma once
+
+/*
+ * Rusage: what wait4(2) says, as the wire and the model have it
+ */
+
+#include <sys/resource.h>
+
+#include "model/job.h"
+
+void rusage_take(const struct rusage *from, JobRusage *ret);
+/* Of one run after the other: the larger of their sizes, and the sums of the rest. */
+void rusage_add(JobRusage *to, const JobRusage *more);

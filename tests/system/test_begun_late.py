@@ -1,0 +1,113 @@
+"""Jobs of which perfd could not be told when they began: what is said of them, and what is known of them in the end."""
+
+import contextlib
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import unittest
+
+import harness
+from harness import PERFCTL, wait_for
+from test_job_groups import GroupTest
+
+BUSY = ("import time; begin = time.process_time()\nwhile time.process_time() - begin < 0.3: pass\n"
+        "print('ready', flush=True); input()")
+
+
+class BegunLate(GroupTest):
+    def start(self, daemon, job):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("PERFD_", "SLURM_", "PMI", "OMPI_"))}
+        environment.update({"PERFD_SOCKET": str(daemon.socket), "PERFD_SPOOL": str(self.temporary_directory())})
+        process = subprocess.Popen([str(PERFCTL), "run", "-v", "--job", job, "--", sys.executable, "-c", BUSY], text=True, env=environment,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process
+
+    def finish(self, process):
+        _, err = process.communicate("\n", timeout=harness.TIMEOUT_S)
+        self.assertEqual(process.returncode, 0, err)
+        return err
+
+    def test_a_perfd_that_is_back_before_the_end_knows_what_the_job_used(self):
+        daemon = self.daemon(self.CONFIG)
+        daemon.stop()
+        before = time.time()
+        process = self.start(daemon, "late")
+        daemon.start()
+        err = self.finish(process)
+        self.assertIn("Running without it", err)
+        self.assertNotIn("has begun", err)
+        self.assertIn("Job late has ended; 'perfctl report late' shows how it went", err)
+        job = self.job(daemon, "late")
+        self.assertEqual((job["state"], job["exit"]["status"]), ("finished", 0))
+        self.assertRegex(job["note"], r"^perfd was told of its begin [0-9]+\.[0-9] s late: numbers of the node are from then on$")
+        self.assertAlmostEqual(job["begin_ms"] / 1000, before, delta=1.5)
+        self.assertGreaterEqual(self.metric(job, "job_cpu_seconds")["value"], 0.3)
+        lasted = (job["end_ms"] - job["begin_ms"]) / 1000
+        self.assertAlmostEqual(self.metric(job, "job_cpus_used")["value"], self.metric(job, "job_cpu_seconds")["value"] / lasted, delta=0.1)
+
+    def test_a_stopped_perfd_has_the_begin_when_it_goes_on(self):
+        daemon = self.daemon(self.CONFIG)
+        daemon.signal(signal.SIGSTOP)
+        try:
+            process = self.start(daemon, "stopped")
+        finally:
+            daemon.signal(signal.SIGCONT)
+        wait_for(lambda: daemon.get("/api/v1/jobs/stopped").status == 200, "the job")
+        err = self.finish(process)
+        self.assertIn("perfd does not answer: going on without waiting for it", err)
+        self.assertNotIn("has begun", err)
+        job = self.job(daemon, "stopped")
+        self.assertEqual((job["state"], job["note"]), ("finished", ""))
+
+    def test_nothing_is_said_to_be_recorded_that_is_not(self):
+        daemon = self.daemon(self.CONFIG)
+        daemon.stop()
+        err = self.finish(self.start(daemon, "never"))
+        self.assertIn("Job never is not recorded: perfd could not be told of it", err)
+        self.assertNotIn("has begun", err)
+        self.assertNotIn("has ended", err)
+
+    def test_a_begin_is_not_before_its_process_was(self):
+        daemon = self.daemon(self.CONFIG)
+        before = time.time()
+        process = subprocess.Popen(["sleep", "60"])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        with daemon.client() as client:
+            for job, pid in (("with", process.pid), ("without", 0)):
+                request = client.request()
+                request.job_begin.job, request.job_begin.pid, request.job_begin.late_ms = job, pid, 10 ** 15
+                self.assert_status(client.call(request), "OK")
+        daemon.wait_tick()
+        for job in ("with", "without"):
+            self.assertGreaterEqual(self.job(daemon, job)["begin_ms"] / 1000, before - 0.1)
+
+
+class Ends(GroupTest):
+    def test_an_end_that_meets_perfds_own_is_taken_after_it(self):
+        """The process goes, with nobody to wait for, and its end is said while perfd stores that it was not."""
+        daemon = self.daemon(self.CONFIG)
+        process = subprocess.Popen(["sleep", "60"])
+        with daemon.client() as client, contextlib.closing(sqlite3.connect(daemon.state / "perfd.db", isolation_level=None)) as database:
+            self.assert_status(client.begin("gone", pid=process.pid), "OK")
+            database.execute("BEGIN IMMEDIATE")
+            process.kill()
+            process.wait()
+            wait_for(lambda: daemon.metrics()["perfd_store_queue_rows"] > 0, "its end on the way to the disk")
+            request = client.request()
+            request.job_end.job, request.job_end.exit_status = "gone", 7
+            client.send(request)
+            wait_for(lambda: daemon.metrics()["perfd_store_queue_rows"] > 1, "the end that was said")
+            database.execute("ROLLBACK")
+            self.assert_status(client.receive(), "OK")
+        job = self.wait_state(daemon, "gone", "finished")
+        self.assertEqual(job["exit"]["status"], 7)
+
+
+if __name__ == "__main__":
+    unittest.main()
