@@ -147,7 +147,7 @@ static int begin_late(Run *run) {
         Delivery delivery;
         int r;
 
-        if (run->is_begin_known)
+        if (run->is_begin_known || run->begin_ns == 0)
                 return 0;
 
         r = begin_once(run, (begin_ns - run->begin_ns) / NS_PER_MS, &delivery);

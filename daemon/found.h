@@ -8,7 +8,8 @@
 
 #include "state.h"
 
-/* Makes the finder for the patterns of the configuration, anew after a reload. Without a pattern there is none. 0 or < 0. */
+/* Makes the finder for the patterns of the configuration, anew after a reload. Without a pattern there is none. 0, or < 0:
+ * then the one of before goes on. */
 int found_configure(Service *service);
 /* The store has done something: a group that was made anew while its job was being stored is a new job's. 0 or < 0. */
 int found_take_postponed(Service *service);

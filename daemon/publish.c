@@ -185,9 +185,12 @@ static void fill_process(const Service *service, SelfStats *self) {
 void publish(Service *service) {
         Snapshot *snapshot = http_snapshot_begin(service->http);
 
-        /* Every slot is being read, or memory is short: the next tick is not far. */
-        if (!snapshot || sample_copy(&service->node.sample, &snapshot->sample) < 0)
+        if (!snapshot)
+                return; /* every slot is being read: the next tick is not far */
+        if (sample_copy(&service->node.sample, &snapshot->sample) < 0) {
+                http_snapshot_abandon(service->http);
                 return;
+        }
 
         fill_node(service, snapshot);
         fill_jobs(service, snapshot);

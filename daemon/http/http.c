@@ -404,6 +404,10 @@ void http_snapshot_publish(Http *http, Snapshot *snapshot) {
                 guests_cut(http->guests, now_ns - http->request_limit_ns);
 }
 
+void http_snapshot_abandon(Http *http) {
+        slots_abandon(http->slots);
+}
+
 void http_set_ready(Http *http, bool ready) {
         atomic_store(&http->is_ready, ready);
 }

@@ -34,11 +34,13 @@ Http *http_free(Http *http);
 DEFINE_SCOPED(Http, http_free);
 
 /*
- * A snapshot nobody reads at the moment, to be filled and then published; the previous filling's arrays are
- * still in it for reuse. NULL when all are being read (then this tick is not published: the next will be).
+ * A snapshot nobody reads at the moment, to be filled at once and then published or abandoned: who asks meanwhile may be waiting.
+ * A previous filling is still in it, its arrays for reuse. NULL when all are being read (then this tick is not published: the
+ * next will be).
  */
 Snapshot *http_snapshot_begin(Http *http);
 void http_snapshot_publish(Http *http, Snapshot *snapshot);
+void http_snapshot_abandon(Http *http);
 /* What /-/ready answers: set once recovery is done, cleared when draining. */
 void http_set_ready(Http *http, bool ready);
 void http_stats(const Http *http, HttpStats *ret);

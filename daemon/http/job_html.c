@@ -292,7 +292,7 @@ void job_html_phase(Buffer *out, const PhaseView *phase, double seconds, double 
         if (*phase->name)
                 html_text(out, phase->name);
         else
-                buffer_puts(out, "<i>before the first mark</i>");
+                buffer_puts(out, phase->index == 0 ? "<i>before the first mark</i>" : "<i>without a name</i>");
         if (!phase->end_realtime_ms)
                 buffer_puts(out, " <small>lasts</small>");
         buffer_printf(out, "<div class=\"bar\"><i style=\"width:%.1f%%\"></i></div></th><td>", 100 * (share < 1 ? share : 1));

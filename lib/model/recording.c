@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POINTS_FIRST 8U
+#define BLOCK_POINTS 24U
 
 /* Of shares and of time observed: thousandths, and what 1 s is of an interval doubled nine times, have no remainder. */
 #define STEPS 64000U
@@ -36,7 +36,9 @@ void recording_init(Recording *recording, uint64_t begin_boottime_ns, uint64_t b
 }
 
 void recording_deinit(Recording *recording) {
-        free(recording->closed);
+        for (size_t i = 0; i < recording->n_allocated / BLOCK_POINTS; i++)
+                free(recording->blocks[i]);
+        free(recording->blocks);
         *recording = (Recording){};
 }
 
@@ -105,32 +107,32 @@ static void point_open(const ClosedPoint *closed, uint64_t interval_ns, Timeline
                 };
 }
 
+static ClosedPoint *closed_at(const Recording *recording, size_t at) {
+        return &recording->blocks[at / BLOCK_POINTS][at % BLOCK_POINTS];
+}
+
 static void point_get(const Recording *recording, size_t at, TimelinePoint *ret) {
         if (at + 1 == recording->n)
                 *ret = recording->last;
         else
-                point_open(&recording->closed[at], recording->interval_ns, ret);
+                point_open(closed_at(recording, at), recording->interval_ns, ret);
 }
 
 /* --- adding ----------------------------------------------------------------------------------- */
 
 static int reserve_closed(Recording *recording, size_t n) {
-        size_t n_new = recording->n_allocated ? recording->n_allocated : POINTS_FIRST;
-        ClosedPoint *bigger;
-
-        if (n <= recording->n_allocated)
-                return 0;
-        while (n_new < n)
-                n_new *= 2;
-        if (n_new > recording->n_max - 1)
-                n_new = recording->n_max - 1;
-
-        bigger = reallocarray(recording->closed, n_new, sizeof(*bigger));
-        if (!bigger)
+        if (n > 0 && !recording->blocks)
+                recording->blocks = calloc((recording->n_max + BLOCK_POINTS - 1) / BLOCK_POINTS, sizeof(*recording->blocks));
+        if (n > 0 && !recording->blocks)
                 return -ENOMEM;
 
-        recording->closed = bigger;
-        recording->n_allocated = (uint32_t)n_new;
+        for (; recording->n_allocated < n; recording->n_allocated += BLOCK_POINTS) {
+                ClosedPoint *block = calloc(BLOCK_POINTS, sizeof(*block));
+
+                if (!block)
+                        return -ENOMEM;
+                recording->blocks[recording->n_allocated / BLOCK_POINTS] = block;
+        }
         return 0;
 }
 
@@ -144,7 +146,7 @@ static int reserve(Recording *recording, size_t n) {
 
         for (; recording->n < n; recording->n++) {
                 if (recording->n > 0)
-                        point_close(&recording->last, recording->interval_ns, &recording->closed[recording->n - 1]);
+                        point_close(&recording->last, recording->interval_ns, closed_at(recording, recording->n - 1));
                 recording->last = timeline_hole;
         }
         return 0;
@@ -162,7 +164,7 @@ static void halve(Recording *recording) {
                         timeline_merge_point(&merged, &second);
                 }
                 if (i + 1 < n)
-                        point_close(&merged, 2 * recording->interval_ns, &recording->closed[i]);
+                        point_close(&merged, 2 * recording->interval_ns, closed_at(recording, i));
         }
 
         if (n > 0)
@@ -198,7 +200,7 @@ static void merge_at(Recording *recording, size_t at, const TimelinePoint *point
 
         point_get(recording, at, &before);
         timeline_merge_point(&before, point);
-        point_close(&before, recording->interval_ns, &recording->closed[at]);
+        point_close(&before, recording->interval_ns, closed_at(recording, at));
 }
 
 /*

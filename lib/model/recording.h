@@ -4,7 +4,7 @@
  * Recording: a timeline in the making
  *
  * Equal intervals; when all are used, neighbours merge pairwise (mean, min and max kept) and the interval doubles. Never
- * feeds a total. Grows from a few points to its limit, so that a short job's is small.
+ * feeds a total. Grows by blocks of one size to its limit, so that a short job's is small, and what ended jobs leave fits the next.
  *
  * A thousand jobs have one each, so points are kept small. The last one is as observed, exactly; those before, which only a
  * doubling touches again, take 38 bytes instead of 80. They are right to within
@@ -26,7 +26,7 @@ typedef struct Recording {
         uint64_t interval_ns; /* of one point; a power of two times the first */
         uint32_t n, n_max;
         uint32_t n_allocated; /* of closed ones */
-        ClosedPoint *closed;  /* owned; all but the last */
+        ClosedPoint **blocks; /* owned, as each of them; all but the last point */
         TimelinePoint last;   /* means something when n > 0 */
 } Recording;
 

@@ -62,7 +62,7 @@ static void each_observation_lands_in_its_interval(void **state) {
 
         (void)state;
         recording_init(&r, BEGIN, REALTIME, SECOND, 8);
-        assert_null(r.closed);
+        assert_null(r.blocks);
         add(&r, 0, 1000, 0.5);
         add(&r, 1000, 2000, 0.7);
         assert_int_equal(r.n, 2);
@@ -192,13 +192,18 @@ static void memory_grows_with_the_job(void **state) {
         (void)state;
         recording_init(&r, BEGIN, REALTIME, SECOND, 100);
         add(&r, 0, 1000, 0.5);
-        assert_null(r.closed);
+        assert_null(r.blocks);
         add(&r, 8000, 9000, 0.5);
-        assert_int_equal(r.n_allocated, 8);
-        add(&r, 9000, 10000, 0.5);
-        assert_int_equal(r.n_allocated, 16);
-        add(&r, 90000, 91000, 0.5);
-        assert_int_equal(r.n_allocated, 99);
+        assert_int_equal(r.n_allocated, 24);
+        add(&r, 24000, 25000, 0.5);
+        assert_int_equal(r.n_allocated, 24);
+        add(&r, 25000, 26000, 0.5);
+        assert_int_equal(r.n_allocated, 48);
+        add(&r, 99000, 100000, 0.5);
+        add(&r, 100000, 101000, 0.5);
+        assert_int_equal(r.interval_ns, 2 * SECOND);
+        add(&r, 199000, 200000, 0.5);
+        assert_int_equal(r.n_allocated, 120);
         recording_deinit(&r);
 }
 

@@ -67,6 +67,26 @@ static void what_was_waited_for_before_the_begin_is_no_time_of_the_jobs(void **s
         assert_usage(&set, USAGE_CPU_SECONDS, 7.5, QUALITY_EXACT);
 }
 
+static void what_a_group_counted_since_an_earlier_begin_is_of_that_time(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        now.psi_cpu_some_us = 2000000;
+        usage_begin(&usage, &now, true);
+        usage_drop_pressure(&usage);
+        usage_begin_earlier(&usage, 9 * SECOND);
+        now.boottime_ns += SECOND;
+        now.usage_us += 1000000;
+        usage_advance(&usage, &now);
+
+        set = metrics_of(&usage);
+        assert_usage(&set, USAGE_CPU_SECONDS, 8, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_MEAN, 0.8, QUALITY_EXACT);
+        assert_usage(&set, USAGE_PSI_CPU_SOME, 2, QUALITY_EXACT);
+}
+
 static void what_the_next_group_tells_late_is_added_whole(void **state) {
         CgroupSample now = sample_of_all(), next = { .have = 1U << CGROUP_CPU };
         UsageSet set;
@@ -180,6 +200,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_group_after_another_adds_all_it_counts),
                 cmocka_unit_test(what_was_waited_for_before_the_begin_is_no_time_of_the_jobs),
+                cmocka_unit_test(what_a_group_counted_since_an_earlier_begin_is_of_that_time),
                 cmocka_unit_test(what_the_next_group_tells_late_is_added_whole),
                 cmocka_unit_test(the_peak_over_two_groups_is_the_higher_one),
                 cmocka_unit_test(an_older_group_changes_nothing),
