@@ -256,7 +256,7 @@ int cmd_indicator_query(const Options *options) {
         if (r != EXIT_DONE)
                 return r;
         if (is_csv)
-                return print_out(&question.body);
+                return print_lines_out(&question.body);
         if (is_json)
                 return question_print_json(&question);
         if (length_of(value_get(question.answer, "groups")) == 0) {

@@ -375,15 +375,17 @@ int cmd_indicator_rank(const Options *options) {
 
 /* --- batch --------------------------------------------------------------------------------------- */
 
-static void fill_statistics(Grid *grid, const Value *statistics) {
+static void fill_statistics(Grid *grid, const Value *statistics, const Value *units) {
         static const char *const keys[] = { "n", "median", "mean", "sd", "min", "max", "cov", "covm" };
 
-        grid_init(grid, 1 + N_ELEMENTS(keys), 1);
+        grid_init(grid, 2 + N_ELEMENTS(keys), 1);
         grid_text(grid, "RESULT");
+        grid_text(grid, "UNIT");
         for (size_t k = 0; k < N_ELEMENTS(keys); k++)
                 grid_right(grid, keys[k]);
         for (size_t i = 0; statistics && statistics->type == VALUE_OBJECT && i < statistics->n_members; i++) {
                 grid_text(grid, statistics->members[i].key);
+                grid_text(grid, units ? text_get(units, statistics->members[i].key) : "");
                 for (size_t k = 0; k < N_ELEMENTS(keys); k++)
                         grid_number(grid, number_find(&statistics->members[i].value, keys[k]));
         }
@@ -401,7 +403,7 @@ static int write_batch(Screen *screen, const Value *batch) {
                 buffer_printf(screen->out, ", of which %zu failed", length_of(failed));
         buffer_puts(screen->out, "\n\n");
 
-        fill_statistics(&grid, value_get(batch, "statistics"));
+        fill_statistics(&grid, value_get(batch, "statistics"), value_get(batch, "units"));
         if (grid_write(&grid, screen, isatty(STDOUT_FILENO) == 1) < 0)
                 return EXIT_FAILED;
         for (size_t i = 0; i < length_of(failed); i++)

@@ -167,12 +167,16 @@ static const char *write_limits(SpecRun *run) {
         return run->limits[0] ? run->limits : NULL;
 }
 
-static void name_variable(Options *options, const char *name) {
+/* False: there are too many. */
+static bool name_variable(Options *options, const char *name) {
         for (size_t i = 0; i < options->n_names; i++)
                 if (strcmp(options->names[i], name) == 0)
-                        return;
-        if (options->n_names < ENV_NAMES_MAX)
-                options->names[options->n_names++] = name;
+                        return true;
+        if (options->n_names == ENV_NAMES_MAX)
+                return false;
+
+        options->names[options->n_names++] = name;
+        return true;
 }
 
 static bool is_name(const char *text) {
@@ -181,6 +185,8 @@ static bool is_name(const char *text) {
 
 /* As if all of it had been typed. What was typed goes before it. */
 static int set_options(SpecRun *run, char **arguments, Options *ret) {
+        size_t n_left_out = 0;
+
         *ret = *run->options;
         ret->spec = NULL;
         ret->arguments = arguments;
@@ -197,8 +203,11 @@ static int set_options(SpecRun *run, char **arguments, Options *ret) {
         for (size_t i = 0; i < run->spec.n_variables; i++) {
                 if (setenv(run->spec.variables[i].name, run->spec.variables[i].text, 1) < 0)
                         return -errno;
-                name_variable(ret, run->spec.variables[i].name);
+                n_left_out += !name_variable(ret, run->spec.variables[i].name);
         }
+        if (n_left_out > 0)
+                say("%s: all variables of environment are set, but the last %zu are not kept with the results: there is room for %u",
+                    input_name(run->options->spec), n_left_out, ENV_NAMES_MAX);
         return 0;
 }
 

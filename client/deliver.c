@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/fit.h"
 #include "client/json.h"
 #include "client/spool.h"
 #include "util/clock.h"
@@ -91,7 +92,7 @@ static int refuse_large(Delivery *delivery, size_t index, size_t n_bytes, size_t
 }
 
 /* All of them before the first is sent, so that nothing is stored of a batch that cannot be stored whole. */
-static int check_sizes(Courier *courier, const Batch *batch, Delivery *delivery) {
+static int check_sizes(Courier *courier, Batch *batch, Fitted *fitted, Delivery *delivery) {
         size_t n_max = SMALL_BYTES, size;
         bool is_asked = false;
         int r;
@@ -104,8 +105,12 @@ static int check_sizes(Courier *courier, const Batch *batch, Delivery *delivery)
                 }
                 if (r != 0)
                         return r;
-                if (CODEC_SUBMIT_OVERHEAD + size > n_max)
-                        return refuse_large(delivery, i, CODEC_SUBMIT_OVERHEAD + size, n_max);
+                if (CODEC_SUBMIT_OVERHEAD + size <= n_max)
+                        continue;
+
+                r = fitted_shorten(fitted, batch, i, n_max - CODEC_SUBMIT_OVERHEAD);
+                if (r != 0)
+                        return r < 0 ? r : refuse_large(delivery, i, CODEC_SUBMIT_OVERHEAD + size, n_max);
         }
 
         return 0;
@@ -267,13 +272,13 @@ static int connect_once(Courier *courier, Delivery *delivery) {
         return is_hopeless(delivery->error) ? DELIVERY_HOPELESS : TRY_AGAIN;
 }
 
-static int try_batch(Courier *courier, const Batch *batch, Delivery *delivery) {
+static int try_batch(Courier *courier, Batch *batch, Fitted *fitted, Delivery *delivery) {
         int r;
 
         delivery->refused = DELIVERY_WHOLE;
         r = connect_once(courier, delivery);
         if (r == 0)
-                r = check_sizes(courier, batch, delivery);
+                r = check_sizes(courier, batch, fitted, delivery);
         while (r == 0 && delivery->n_acked < batch->n_items)
                 r = send_part(courier, batch, delivery);
         if (r == 0 && batch->ended_job)
@@ -322,12 +327,14 @@ static bool wait_a_little(const Courier *courier, uint64_t *backoff_ns) {
 }
 
 int deliver(Courier *courier, const Batch *batch, Delivery *ret) {
+        scoped(fitted_deinit) Fitted fitted = {};
         uint64_t backoff_ns = BACKOFF_FIRST_NS;
+        Batch sent = *batch;
         int r;
 
         *ret = (Delivery){};
         do
-                r = try_batch(courier, batch, ret);
+                r = try_batch(courier, &sent, &fitted, ret);
         while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
 
         return r == TRY_AGAIN ? DELIVERY_AWAY : r;

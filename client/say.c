@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/command.h"
 #include "client/screen.h"
 #include "util/file.h"
+#include "util/utf8.h"
 
 void say(const char *format, ...) {
         scoped(buffer_deinit) Buffer text = {}, line = {};
@@ -37,4 +39,27 @@ int print_out(const Buffer *out) {
 
         say("Cannot write to standard output: %s", strerrordesc_np(-r));
         return EXIT_FAILED;
+}
+
+static void put_safe_lines(Buffer *out, const char *text, size_t n) {
+        char safe[UTF8_SAFE_MAX];
+
+        for (size_t i = 0; i < n;) {
+                if (text[i] == '\n' || text[i] == '\t' || (text[i] == '\r' && i + 1 < n && text[i + 1] == '\n')) {
+                        buffer_putc(out, text[i++]);
+                        continue;
+                }
+                i += utf8_make_safe(text + i, n - i, safe);
+                buffer_puts(out, safe);
+        }
+}
+
+int print_lines_out(const Buffer *out) {
+        scoped(buffer_deinit) Buffer safe = {};
+
+        if (isatty(STDOUT_FILENO) != 1 || buffer_error(out) != 0)
+                return print_out(out);
+
+        put_safe_lines(&safe, out->text, out->n);
+        return print_out(&safe);
 }

@@ -8,6 +8,7 @@
 #include "analysis/statistics.h"
 #include "http/answers.h"
 #include "http/grouping.h"
+#include "http/vocabulary.h"
 #include "store/points.h"
 
 #define COLUMNS_MAX 1024U
@@ -186,7 +187,33 @@ static void write_statistics(Json *json, Column *column) {
         json_object_end(json);
 }
 
-static void write_batch(Exchange *exchange, Batch *batch) {
+/* Of getrusage(2) on Linux. */
+static const char *unit_of_rusage(const char *key) {
+        static const char *const units[][2] = { { "ru_utime", "s" }, { "ru_stime", "s" }, { "ru_maxrss", "KiB" } };
+
+        for (size_t i = 0; i < N_ELEMENTS(units); i++)
+                if (strcmp(key, units[i][0]) == 0)
+                        return units[i][1];
+        return NULL;
+}
+
+/* Those that models tell, and the kernel's. */
+static void write_units(Json *json, const Batch *batch, const Vocabulary *vocabulary) {
+        json_key(json, "units");
+        json_object_begin(json);
+        for (size_t i = 0; i < batch->n_columns; i++) {
+                const char *name = batch->columns[i].name;
+                scoped(buffer_deinit) Buffer unit = {};
+
+                if (vocabulary_say(vocabulary, name, "unit", &unit) != 0 && unit_of_rusage(name))
+                        buffer_puts(&unit, unit_of_rusage(name));
+                if (unit.n > 0 && buffer_error(&unit) == 0)
+                        json_put_string(json, name, unit.text);
+        }
+        json_object_end(json);
+}
+
+static void write_batch(Exchange *exchange, Batch *batch, const Vocabulary *vocabulary) {
         Json json;
 
         json_init(&json, exchange->body);
@@ -204,6 +231,7 @@ static void write_batch(Exchange *exchange, Batch *batch) {
         for (size_t i = 0; i < batch->n_columns; i++)
                 write_statistics(&json, &batch->columns[i]);
         json_object_end(&json);
+        write_units(&json, batch, vocabulary);
         json_key(&json, "failed");
         json_array_begin(&json);
         if (batch->n_failed > 0)
@@ -214,6 +242,7 @@ static void write_batch(Exchange *exchange, Batch *batch) {
 }
 
 void answer_batch(Exchange *exchange) {
+        scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
         scoped(batch_deinit) Batch batch = {};
         uint8_t id[BATCH_ID_BYTES];
         BatchRow row;
@@ -231,6 +260,6 @@ void answer_batch(Exchange *exchange) {
                 (void)exchange_store_error(exchange, r);
         else if (batch.n + batch.n_failed == 0)
                 (void)exchange_error(exchange, 404, "There is no batch '%s'", exchange->argument);
-        else
-                write_batch(exchange, &batch);
+        else if (vocabulary_new(&vocabulary, exchange, &(PointFilter){ .name = batch.name, .component = batch.component }) == 0)
+                write_batch(exchange, &batch, vocabulary);
 }

@@ -227,14 +227,35 @@ int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fie
 
 /* --- order --------------------------------------------------------------------------------------- */
 
-static int compare_fields(JsonText a, JsonText b) {
+static int compare_values(JsonText a, JsonText b) {
         double x, y;
         int r;
 
-        if (json_text_double(a, &x) && json_text_double(b, &y))
-                return (x > y) - (x < y);
+        /* Of integers that a double cannot tell apart the letters decide: what differs never compares equal. */
+        if (json_text_double(a, &x) && json_text_double(b, &y) && (x < y || x > y))
+                return x > y ? 1 : -1;
         r = memcmp(a.text, b.text, a.n < b.n ? a.n : b.n);
         return r != 0 ? r : (a.n > b.n) - (a.n < b.n);
+}
+
+/* Objects member by member, so that of parameters the sizes of a matrix come in their order. */
+static int compare_fields(JsonText a, JsonText b) {
+        JsonWalk walk_a = json_walk(a), walk_b = json_walk(b);
+        JsonText key_a = {}, key_b = {}, value_a, value_b;
+
+        while (walk_a.is_object && walk_b.is_object) {
+                bool has_a = json_walk_next(&walk_a, &key_a, &value_a), has_b = json_walk_next(&walk_b, &key_b, &value_b);
+                int r;
+
+                if (!has_a || !has_b)
+                        return has_a - has_b;
+                r = compare_values(key_a, key_b);
+                if (r == 0)
+                        r = compare_values(value_a, value_b);
+                if (r != 0)
+                        return r;
+        }
+        return compare_values(a, b);
 }
 
 static int on_compare(const void *a, const void *b) {

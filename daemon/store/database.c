@@ -66,8 +66,8 @@ static const char *const sql[N_STATEMENTS] = {
         [STATEMENT_ROW_NEXT] = "SELECT ifnull(max(row), 0) + 1 FROM result",
         /* Where the rows end that are not indexed yet, and one row of them at a time, downwards. */
         [STATEMENT_UNINDEXED_TOP] =
-                "SELECT (SELECT max(row) FROM result WHERE row < max(indexed_from)) FROM indicator"
-                " WHERE shape IS NOT NULL AND indexed_from > 0",
+                "SELECT max(row) FROM result WHERE row < (SELECT max(indexed_from) FROM indicator"
+                " WHERE shape IS NOT NULL AND indexed_from > 0)",
         [STATEMENT_UNINDEXED_NEXT] =
                 "SELECT r.row, r.time_ms, r.name, r.component, r.score, r.version, r.exit_status, r.series,"
                 " r.run, r.document, i.shape, l.keys FROM result AS r"
@@ -75,7 +75,7 @@ static const char *const sql[N_STATEMENTS] = {
                 " CROSS JOIN layout AS l ON l.id = i.shape"
                 " WHERE r.row >= ?1 AND r.row <= ?2 AND r.row < i.indexed_from ORDER BY r.row DESC LIMIT 1",
         [STATEMENT_UNINDEXED_DONE] =
-                "UPDATE indicator SET indexed_from = ?1 WHERE shape IS NOT NULL AND indexed_from > ?1",
+                "UPDATE indicator SET indexed_from = ?1 WHERE shape IS NOT NULL AND indexed_from > 0 AND indexed_from > ?1",
 
         [STATEMENT_JOB_INSERT] =
                 "INSERT INTO job (id, name, user, command, labels, uid, gid, pid, pid_start_ticks, rank,"

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import subprocess
 import unittest
 
 import harness
@@ -122,6 +123,18 @@ class Words(harness.TestCase):
             for c in "\x1b\u202e\x85\x7f":
                 self.assertNotIn(c, done.stdout + done.stderr, words)
         self.assertEqual(len(daemon.get("/api/v1/results").json["results"]), 1)
+
+    def test_csv_is_as_it_is_but_on_a_terminal(self):
+        daemon = self.daemon()
+        self.assertEqual(daemon.perfctl("submit", "-", stdin=json.dumps({**GOOD, "component": "a\x1b[2Jb\u202e"})).returncode, 0)
+        words = ("indicator", "query", "PiMatmul", "--group-by", "component", "--format", "csv")
+        self.assertEqual(daemon.perfctl(*words).stdout, "component,n,n_failed\na\x1b[2Jb\u202e,1,0\n")
+        reading, terminal = os.openpty()
+        self.addCleanup(os.close, reading)
+        done = subprocess.run([harness.PERFCTL, *words], stdout=terminal, env={**os.environ, "PERFD_SOCKET": str(daemon.socket)})
+        os.close(terminal)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(os.read(reading, 4096), b"component,n,n_failed\r\r\na\\x1b[2Jb\\u{202e},1,0\r\r\n")
 
     def test_bytes_that_are_no_utf8_are_named(self):
         daemon = self.daemon()
@@ -272,6 +285,24 @@ class Wire(harness.TestCase):
         run = daemon.get("/api/v1/indicators/PiMatmul/results").json["results"][0]["run"]
         self.assertEqual((len(run["stderr"]), run["stderr"][-7:].strip(), run["stderr_cut"]), (256, "he end", True))
         self.assertEqual((run["environment"]["LONG"], run["environment"]["LONG_cut"]), ("y" * 256, True))
+
+    def test_what_a_runner_wrote_down_makes_no_request_too_large(self):
+        daemon = self.daemon("[limits]\nframe_size = 8K\nstring_size = 4K\n")
+        script = self.temporary_directory() / "script.py"
+        script.write_text("import json, sys\nprint('x' * 100000 + 'the end', file=sys.stderr)\n"
+                          f"print(json.dumps({GOOD!r}))\nsys.exit(len(sys.argv) - 1)\n")
+        for words, status in ((("--repeat", "2"), 0), ((), 3)):
+            done = daemon.perfctl("run", *words, "--", "python3", script, *"abc"[:status])
+            self.assertEqual(done.returncode, status, done.stderr[-500:])
+        runs = [row["run"] for row in daemon.get("/api/v1/indicators/PiMatmul/results").json["results"]]
+        self.assertEqual(len(runs), 3)
+        for run in runs:
+            self.assertTrue(run["stderr_cut"] and run["stderr"].endswith("xthe end\n"))
+            self.assertLess(len(run["stderr"]), 8192)
+        huge = {**GOOD, "log": ["x" * 3000] * 10}
+        done = daemon.perfctl("submit", "-", stdin=json.dumps(huge))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("make it smaller, or raise [limits] frame_size", done.stderr)
 
     def test_a_failed_run_is_kept_with_what_it_left(self):
         daemon = self.daemon()

@@ -75,6 +75,14 @@ class IndicatorQuery(TestCase):
         self.assertEqual(self.query(where="matrix_size=512.0")["scanned"], 2)
         self.assertEqual(self.query(where=["matrix_size>=512", "matrix_size<1024"])["scanned"], 2)
 
+    def test_parameters_that_a_double_cannot_tell_apart_are_different(self):
+        seeds = (2**53 + 1, 2**53, 2**53 + 2, 7)
+        self.submit(*(matmul(rate=rate, version=version, **{"@parameters": {"seed": seed}}) for version in ("1", "2") for seed in seeds
+                      for rate in (1, 2, 3)))
+        rankings = self.ask("/api/v1/indicators/PiMatmul/rank", objective="rate", direction="higher")["rankings"]
+        self.assertEqual([(ranking["parameters"], len(ranking["alternatives"])) for ranking in rankings],
+                         [({"seed": seed}, 2) for seed in sorted(seeds)])
+
     def test_failed_runs_are_counted_apart(self):
         self.submit(*(matmul(rate=rate) for rate in (1, 3, 1000)), exit_status=[0, 0, 9])
         group = self.query(stat="mean:rate")["groups"][0]
@@ -236,7 +244,7 @@ class IndicatorQuery(TestCase):
         answer = self.ask(path, objective="rate", direction="higher")
         self.assertEqual(answer["left_out"], {"failed": 1, "without_objective": 1, "too_few_runs": 2, "nothing_to_compare_with": 4})
         self.assertEqual((answer["compared"], answer["scanned"], answer["apart"]), (10, 18, ["matrix_size"]))
-        large, small = answer["rankings"] # in the order of the letters
+        small, large = answer["rankings"] # by the size, 64 and 512
         self.assertEqual([a["difference"] for a in small["alternatives"]], ["nothing to compare with"])
         self.assertEqual([(a["difference"], a["n"], a["n_failed"], a["n_without"]) for a in large["alternatives"]],
                          [("best", 5, 0, 1), ("noise", 5, 1, 0)])

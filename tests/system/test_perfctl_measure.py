@@ -172,6 +172,18 @@ class Repeat(Measure):
         # Else they would be another alternative's.
         self.assertEqual({row["version"] for row in rows}, {hashlib.sha256(path.read_bytes()).hexdigest()})
 
+    def test_a_batch_has_the_units_of_models_and_of_the_kernel(self):
+        model = self.directory / "model.yaml"
+        model.write_text("name: PiTest\nparameters: {n: int}\nresults: {rate: {type: float, unit: GFLOP/s}}\n")
+        self.assertEqual(self.running.perfctl("indicator", "register", model).returncode, 0)
+        self.run_command("sh", "-c", PRINT, options=("--repeat", "2"))
+        batch = self.rows()[0]["batch"].hex()
+        self.assertEqual(self.running.get(f"/api/v1/batches/{batch}").json["units"],
+                         {"rate": "GFLOP/s", "ru_utime": "s", "ru_stime": "s", "ru_maxrss": "KiB"})
+        shown = self.running.perfctl("indicator", "batch", batch).stdout
+        self.assertRegex(shown, r"(?m)^RESULT +UNIT +n +median ")
+        self.assertRegex(shown, r"(?m)^rate +GFLOP/s +2 +2\.5 ")
+
     def test_failed_runs_have_the_version_that_the_others_print(self):
         printed = PRINT.replace('"name"', '"version": "1.2", "name"', 1)
         path = self.script("#!/bin/sh\necho x >> runs\n[ $(wc -l < runs) = 1 ] && exit 5\n" + printed + "\n")

@@ -40,7 +40,8 @@ class WithJobs(TestCase):
         pid, master = pty.fork()
         if pid == 0:
             os.environ.pop("NO_COLOR", None)
-            os.environ.update({"PERFD_SOCKET": str(self.running.socket), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **(environment or {})})
+            os.environ.update({"PERFD_SOCKET": str(self.running.socket), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8",
+                               **(environment or {})})
             os.execv(PERFCTL, [str(PERFCTL), *words])
         data, interrupted = b"", False
 

@@ -38,6 +38,11 @@ class Specifications(TestCase):
         self.assertIn("perfd builds no images and installs nothing; left aside: base, packages", self.said)
         self.assertEqual(list(self.scratch.iterdir()), [])
 
+    def test_more_variables_than_are_kept_are_set_all_the_same(self):
+        printed = self.run_spec(script="env | grep -c ^V_", environment=[{"name": f"V_{i}", "value": "x"} for i in range(70)])
+        self.assertEqual(printed, "70\n")
+        self.assertIn("the last 6 are not kept with the results: there is room for 64", self.said)
+
     def test_a_batch_is_a_job_with_so_many_results(self):
         daemon = self.daemon("[sampling]\ninterval = 100ms\n")
         self.environment["PERFD_SOCKET"] = os.path.relpath(daemon.socket, self.directory)

@@ -83,7 +83,8 @@ static void what_is_wrong_is_said_with_the_key_and_the_fix(void **state) {
         assert_wrong("script: a b\nenvironment: [{name: 'A=B', value: x}]", "environment[0].name: 'A=B' is no name of a variable");
         assert_wrong("script: a b\nenvironment: [{name: A, value: x}, {name: A, value: y}]", "environment[1].name: 'A' is there twice");
         assert_wrong("script: a b\nfiles: [{path: x, content: a}, {path: ../x, content: b}]", "files[1].path: '../x' is outside");
-        assert_wrong("script: a b\nrun: {requests: {cpu: fast}}", "run.requests.cpu: expected CPUs such as 500m or 2, from 10m on, not 'fast'");
+        assert_wrong("script: a b\nrun: {requests: {cpu: fast}}",
+                     "run.requests.cpu: expected CPUs such as 500m or 2, from 10m on, not 'fast'");
         assert_wrong("script: a b\nrun: {requests: {cpu: 9m}}", "run.requests.cpu: expected");
         assert_wrong("script: a b\nrun: {requests: {cpu: 2M}}", "run.requests.cpu: expected");
         assert_wrong("script: a b\nrun: {requests: {memory: 4GB}}", "run.requests.memory: expected");

@@ -33,11 +33,12 @@ static void assert_nothing_new(const JobView *view) {
 static void it_is_brought_up_to_date_once(void **state) {
         Place *place = *state;
 
-        assert_int_equal(ask_place(place, "PRAGMA user_version"), 3);
+        assert_int_equal(ask_place(place, "PRAGMA user_version"), 4);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM pragma_quick_check WHERE quick_check <> 'ok'"), 0);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM sqlite_schema WHERE name = 'indicator_unindexed'"), 1);
         place_close(place);
         place_open(place);
-        assert_int_equal(ask_place(place, "PRAGMA user_version"), 3);
+        assert_int_equal(ask_place(place, "PRAGMA user_version"), 4);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM job"), 3);
 }
 
