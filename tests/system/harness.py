@@ -493,7 +493,10 @@ class Daemon:
 
     def kept_waiting_s(self):
         """How long its loop, since it was started, could have run and had no processor, as the kernel counts it."""
-        ready_ns = int(pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/schedstat").read_text().split()[1])
+        try:
+            ready_ns = int(pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/schedstat").read_text().split()[1])
+        except FileNotFoundError:
+            ready_ns = 0  # this kernel does not count it
         return ready_ns / 1e9 + stolen_s() - self.stolen_s
 
     def resident_bytes(self):

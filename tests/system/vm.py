@@ -14,8 +14,10 @@ from harness import BUILD, IS_SANITIZED, ROOT, SANITIZE, SANITIZER_REPORTS, TIME
 BOOT = ROOT / "tests/system/boot-vm.sh"
 # It runs without the processor's help, on a machine that has other work.
 SLOWNESS = 3
+# Whoever waits for its processor is slow there, not hung; hangs are noticed in test_systemd.
+DROP_IN = "[Service]\nTimeoutStartSec=infinity\nWatchdogSec=0\n"
 # A sanitizer needs memory, and looks at itself.
-SANITIZER_DROP_IN = "[Service]\nEnvironment=ASAN_OPTIONS=detect_leaks=0\nMemoryMax=infinity\nTimeoutStartSec=120s\n"
+SANITIZER_DROP_IN = "Environment=ASAN_OPTIONS=detect_leaks=0\nMemoryMax=infinity\n"
 
 
 def why_not():
@@ -49,25 +51,23 @@ def library_packages(*programs):
 class Machine:
     """One boot. `kernel` are words for its command line, `files` more to copy: {path there: path here}."""
 
-    def __init__(self, kernel="", files=None, conf="", drop_in=""):
+    def __init__(self, kernel="", files=None, conf=""):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="perfd-vm-", dir="/tmp"))
         self.boot = None
         try:
-            self._start(kernel, files or {}, conf, drop_in)
+            self._start(kernel, files or {}, conf)
         except BaseException:
             self.end()
             raise
 
-    def _start(self, kernel, files, conf, drop_in):
+    def _start(self, kernel, files, conf):
         image = self.directory / "image"
         image.mkdir(mode=0o755)
         subprocess.run(["make", "-s", "-C", ROOT, "install", f"DESTDIR={image}", f"B={BUILD.relative_to(ROOT)}",
                         f"SANITIZE={SANITIZE}"], check=True,
                        env={k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "SANITIZE", "CC")})
         put(image / "etc/perfd/perfd.conf.d/test.conf", conf)
-        put(image / "etc/systemd/system/perfd.service.d/test.conf", drop_in)
-        if IS_SANITIZED:
-            put(image / "etc/systemd/system/perfd.service.d/sanitizer.conf", SANITIZER_DROP_IN)
+        put(image / "etc/systemd/system/perfd.service.d/test.conf", DROP_IN + (SANITIZER_DROP_IN if IS_SANITIZED else ""))
         copies = [f"{image}:/"] + [f"{here}:{there}" for there, here in files.items()]
         self.boot = subprocess.Popen(
             [BOOT, "--packages", " ".join(library_packages(BUILD / "perfd", BUILD / "perfctl")), "--kernel", kernel,
