@@ -41,7 +41,7 @@ class Program(TestCase):
         # As installed, with the pkg-config file of the build pointing there.
         for name in ("include", "lib"):
             (self.directory / name).mkdir()
-        shutil.copy(ROOT / "client" / "perfd.h", self.directory / "include")
+        shutil.copy(ROOT / "client" / "wire" / "perfd.h", self.directory / "include")
         pc = (ROOT / "client" / "wire" / "perfd.pc.in").read_text()
         for key, value in {"PREFIX": self.directory, "LIB_DIR": self.directory / "lib", "INCLUDE_DIR": self.directory / "include",
                            "VERSION": (ROOT / "VERSION").read_text().strip()}.items():
@@ -98,7 +98,7 @@ class Program(TestCase):
             self.skipTest("g++ is not installed")
         source = self.directory / "x.cc"
         source.write_text('#include <perfd.h>\nint main() { return perfd_version()[0] == 0; }\n')
-        subprocess.run(["g++", "-Wall", "-Wextra", "-Werror", "-std=c++11", "-fsyntax-only", "-I", ROOT / "client", source], check=True)
+        subprocess.run(["g++", "-Wall", "-Wextra", "-Werror", "-std=c++11", "-fsyntax-only", "-I", ROOT / "client" / "wire", source], check=True)
 
 
 class Symbols(unittest.TestCase):
@@ -107,7 +107,7 @@ class Symbols(unittest.TestCase):
         return {line.split()[-1].split("@")[0] for line in lines if len(line.split()) >= 3}
 
     def test_only_the_headers_names_can_be_seen(self):
-        header = (ROOT / "client" / "perfd.h").read_text()
+        header = (ROOT / "client" / "wire" / "perfd.h").read_text()
         declared = set(re.findall(r"^PERFD_API .*?(perfd_\w+)\(", header, re.M))
         self.assertGreater(len(declared), 5)
         ours = lambda names: {n for n in names if not n.startswith(("__asan", "__ubsan", "__odr_asan", "__lsan"))}
@@ -185,7 +185,7 @@ class Behaviour(TestCase):
         lines = "".join(f'_Static_assert(offsetof(PerfdJob, {n}) == {getattr(PerfdJob, n).offset}, "{n}");\n' for n in names)
         source.write_text(f'#include <stddef.h>\n#include <perfd.h>\n{lines}'
                           f'_Static_assert(sizeof(PerfdJob) == {ctypes.sizeof(PerfdJob)}, "size");\n')
-        subprocess.run(["cc", "-fsyntax-only", "-I", ROOT / "client", source], check=True)
+        subprocess.run(["cc", "-fsyntax-only", "-I", ROOT / "client" / "wire", source], check=True)
 
     def test_a_place_in_a_run_is_checked(self):
         client = self.open(self.daemon().socket)

@@ -43,7 +43,7 @@ class Examples(harness.TestCase):
 
     def run_example(self, script):
         environment = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", "PERFD_SOCKET": str(self.running.socket),
-                       "PERFD_PROTO": str(ROOT / "proto"), "PERFD_INCLUDE": str(ROOT / "client"), "PERFD_LIB": str(BUILD)}
+                       "PERFD_PROTO": str(ROOT / "proto"), "PERFD_INCLUDE": str(ROOT / "client" / "wire"), "PERFD_LIB": str(BUILD)}
         return subprocess.run(["sh", "-euc", script], cwd=self.temporary_directory(), env=environment, text=True, capture_output=True,
                               stdin=subprocess.DEVNULL, timeout=harness.TIMEOUT_S * 2)
 
