@@ -98,7 +98,8 @@ class Program(TestCase):
             self.skipTest("g++ is not installed")
         source = self.directory / "x.cc"
         source.write_text('#include <perfd.h>\nint main() { return perfd_version()[0] == 0; }\n')
-        subprocess.run(["g++", "-Wall", "-Wextra", "-Werror", "-std=c++11", "-fsyntax-only", "-I", ROOT / "client" / "wire", source], check=True)
+        subprocess.run(["g++", "-Wall", "-Wextra", "-Werror", "-std=c++11", "-fsyntax-only", "-I", ROOT / "client" / "wire", source],
+                       check=True)
 
 
 class Symbols(unittest.TestCase):
