@@ -182,7 +182,7 @@ install: all
 	install -D -m 644 proto/perfd.proto $(DESTDIR)$(PREFIX)/share/perfd/perfd.proto
 	install -d -m 755 $(DESTDIR)$(PREFIX)/share/perfd/slurm
 	for script in prolog epilog task_prolog; do to=$(DESTDIR)$(PREFIX)/share/perfd/slurm/$$script; \
-	        sed -e 's|/usr/bin/perfctl|$(BIN_DIR)/perfctl|' conf/slurm/$$script > $$to && chmod 755 $$to || exit 1; done
+	        sed -e 's|/usr/bin/perfctl|$(BIN_DIR)/perfctl|' conf/slurm/$$script | install -m 755 /dev/stdin $$to || exit 1; done
 	install -D -m 644 client/perfctl.bash $(DESTDIR)$(BASH_COMPLETION_DIR)/perfctl
 	test -e $(DESTDIR)$(SYSCONF_DIR)/perfd/perfd.conf || \
 	        install -D -m 644 conf/perfd.conf $(DESTDIR)$(SYSCONF_DIR)/perfd/perfd.conf
@@ -190,7 +190,7 @@ install: all
 	for model in conf/indicators.d/*.yaml; do to=$(DESTDIR)$(SYSCONF_DIR)/perfd/indicators.d/$${model##*/}; \
 	        test -e $$to || install -D -m 644 $$model $$to || exit 1; done
 	for unit in systemd/*.service systemd/*.socket; do to=$(DESTDIR)$(UNIT_DIR)/$${unit##*/}; \
-	        sed -e 's|/usr/sbin/|$(SBIN_DIR)/|g' $$unit > $$to && chmod 644 $$to || exit 1; done
+	        sed -e 's|/usr/sbin/|$(SBIN_DIR)/|g' $$unit | install -m 644 /dev/stdin $$to || exit 1; done
 	install -D -m 644 systemd/perfd.sysusers $(DESTDIR)$(SYSUSERS_DIR)/perfd.conf
 	install -D -m 644 systemd/perfd.tmpfiles $(DESTDIR)$(TMPFILES_DIR)/perfd.conf
 	for page in man/*.[1-9]; do install -D -m 644 $$page $(DESTDIR)$(MAN_DIR)/man$${page##*.}/$${page##*/} || exit 1; done

@@ -65,7 +65,7 @@ _perfctl() {
         --format|-f) mapfile -t COMPREPLY < <(compgen -W 'table json csv rdf sql' -- "$cur"); return ;;
         --direction) mapfile -t COMPREPLY < <(compgen -W 'higher lower' -- "$cur"); return ;;
         --across) mapfile -t COMPREPLY < <(compgen -W 'parameters hardware parameters,hardware' -- "$cur"); return ;;
-        --where|-w|--group-by|-g|--stat|-s|--since|--by|-b|--objective|-o|--confidence) return ;;
+        --where|-w|--group-by|-g|--stat|-s|--since|--until|--by|-b|--objective|-o|--confidence) return ;;
         esac
 
         case $command in
@@ -87,8 +87,8 @@ _perfctl() {
         'import inspection') options="$globals --name --component --timeout --json" ;;
         'export perf-report') options="$globals --compat --output" ;;
         'indicator list'|'indicator show'|'indicator batch') options="$globals --json" ;;
-        'indicator query') options="$globals --where --group-by --stat --since --format --json" ;;
-        'indicator rank') options="$globals --where --by --objective --direction --confidence --across --since --json" ;;
+        'indicator query') options="$globals --where --group-by --stat --since --until --format --json" ;;
+        'indicator rank') options="$globals --where --by --objective --direction --confidence --across --since --until --json" ;;
         'indicator register') options="$globals --timeout" ;;
         'indicator models') options="$globals --json" ;;
         'indicator schema') options="$globals --format" ;;

@@ -179,6 +179,11 @@ static int daemon_drain(Daemon *daemon) {
 
         log_info("Ending: answering what is under way.");
         (void)sd_notify(0, "STOPPING=1");
+        /* What ran since the last tick belongs to the last checkpoint. */
+        r = service_tick(&daemon->service);
+        if (r < 0)
+                return r;
+
         daemon->service.is_draining = true;
         http_set_ready(daemon->service.http, false);
         ingest_drain(daemon->service.ingest);

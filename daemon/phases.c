@@ -1,6 +1,7 @@
 #include "phases.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ending.h"
@@ -125,7 +126,7 @@ static int mark_job(Service *service, Job *job, const Request *request, PendingM
         ended.has_wall_seconds = request->mark.has_wall_seconds;
         ended.wall_seconds = request->mark.wall_seconds;
         begin_next(service, job, request->mark.name, &next);
-        memcpy(mark->job, job->info.id, sizeof(mark->job));
+        (void)snprintf(mark->job, sizeof(mark->job), "%s", job->info.id);
         mark->index = next.index;
         mark->before = *job->mark;
 

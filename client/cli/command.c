@@ -292,7 +292,8 @@ const CommandInfo command_info[N_COMMANDS] = {
                         "perfctl indicator query PiMatmul --since 30d --stat median:rate,p95:elapsed",
                         "perfctl indicator query PiMatmul -g dtype -s mean:rate,sd:rate -f csv > rates.csv",
                 },
-                .options = OPTION(WHERE) | OPTION(GROUP_BY) | OPTION(STAT) | OPTION(SINCE) | OPTION(FORMAT) | OPTION(JSON),
+                .options = OPTION(WHERE) | OPTION(GROUP_BY) | OPTION(STAT) | OPTION(SINCE) | OPTION(UNTIL) | OPTION(FORMAT) |
+                           OPTION(JSON),
                 .n_arguments_min = 1,
                 .n_arguments_max = 1,
         },
@@ -308,7 +309,7 @@ const CommandInfo command_info[N_COMMANDS] = {
                         "perfctl indicator rank PiMatmul --by version -o elapsed --direction lower",
                 },
                 .options = OPTION(WHERE) | OPTION(BY) | OPTION(OBJECTIVE) | OPTION(DIRECTION) | OPTION(CONFIDENCE) | OPTION(ACROSS) |
-                           OPTION(SINCE) | OPTION(JSON),
+                           OPTION(SINCE) | OPTION(UNTIL) | OPTION(JSON),
                 .n_arguments_min = 1,
                 .n_arguments_max = 1,
         },

@@ -56,6 +56,7 @@ const OptionInfo option_info[N_OPTIONS] = {
         [OPTION_GROUP_BY] = { "group-by", "KEY,…", "Parameters, component, version or hardware", 'g' },
         [OPTION_STAT] = { "stat", "STAT:RESULT,…", "As median:rate,p95:elapsed", 's' },
         [OPTION_SINCE] = { "since", "TIME", "Only results of the last TIME, as 30d or 12h", 0 },
+        [OPTION_UNTIL] = { "until", "TIME", "Only results from before the last TIME", 0 },
         [OPTION_FORMAT] = { "format", "FORMAT", "schema: json, rdf or sql; query: table, json or csv", 'f' },
         [OPTION_BY] = { "by", "KEY,…", "What is compared (component,version)", 'b' },
         [OPTION_OBJECTIVE] = { "objective", "RESULT", "By which result (overall_score)", 'o' },
@@ -289,9 +290,9 @@ static int parse_direction(Options *options, const char *value) {
         return 0;
 }
 
-static int parse_since(Options *options, const char *value) {
-        if (parse_duration_ns(value, &options->since_ns) != 0)
-                return wrong(options, OPTION_SINCE, value, "a time such as 30d, 12h or 90min");
+static int parse_ago(Options *options, OptionId id, const char *value, uint64_t *ret_ns) {
+        if (parse_duration_ns(value, ret_ns) != 0)
+                return wrong(options, id, value, "a time such as 30d, 12h or 90min");
         return 0;
 }
 
@@ -402,7 +403,9 @@ static int take_value(Options *options, OptionId id, const char *value) {
         case OPTION_WHERE:
                 return parse_where(options, value);
         case OPTION_SINCE:
-                return parse_since(options, value);
+                return parse_ago(options, id, value, &options->since_ns);
+        case OPTION_UNTIL:
+                return parse_ago(options, id, value, &options->until_ns);
         case OPTION_DIRECTION:
                 return parse_direction(options, value);
         case OPTION_KEEP:

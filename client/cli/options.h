@@ -60,6 +60,7 @@ typedef enum OptionId {
         OPTION_GROUP_BY,
         OPTION_STAT,
         OPTION_SINCE,
+        OPTION_UNTIL,
         OPTION_BY,
         OPTION_OBJECTIVE,
         OPTION_DIRECTION,
@@ -150,7 +151,7 @@ typedef struct Options {
         const char *where[OPTION_WHERE_MAX]; /* conditions, checked */
         size_t n_where;
         const char *group_by, *stat, *by, *objective, *direction, *confidence, *across;
-        uint64_t since_ns; /* before now */
+        uint64_t since_ns, until_ns; /* before now */
         uint64_t timeout_ns;
         uint64_t interval_ns;
         char **arguments; /* what is no option */

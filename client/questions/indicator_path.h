@@ -11,5 +11,5 @@ void indicator_path_begin(Buffer *path, const char *name, const char *what);
 void indicator_path_batch(Buffer *path, const char *id);
 /* A query parameter; nothing for NULL. */
 void indicator_path_put(Buffer *path, const char *name, const char *value);
-/* --where and --since. */
+/* --where, --since and --until. */
 void indicator_path_select(Buffer *path, const Options *options);

@@ -317,6 +317,8 @@ class IndicatorQuery(TestCase):
         self.assertIn("matrix_size", shown)
         self.assertIn("2.1", shown)
         self.assertEqual(self.perfctl("indicator", "query", "PiMatmul", "--since", "1d"), "")
+        self.assertEqual(self.perfctl("indicator", "query", "PiMatmul", "--until", "1d"), self.perfctl("indicator", "query", "PiMatmul"))
+        self.assertNotEqual(self.perfctl("indicator", "query", "PiMatmul"), "")
         self.assertIn("no results of 'PiNone'", self.perfctl("indicator", "show", "PiNone", status=1))
         self.assertIn("KEY=VALUE", self.perfctl("indicator", "query", "PiMatmul", "--where", "matrix_size", status=2))
         self.assertIn("An indicator's name", self.perfctl("indicator", "query", "a/b?c", status=1))

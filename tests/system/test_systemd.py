@@ -113,7 +113,7 @@ class Units(Booted):
         self.addCleanup(self.configure, "")
         self.run_inside("systemctl", "reload", "perfd.service")
         self.assertEqual(self.show("MainPID"), self.pid)
-        wait_for(lambda: "configuration has an error" in self.show("StatusText"), "a status that speaks of the configuration")
+        wait_for(lambda: "configuration is not as its files say" in self.show("StatusText"), "a status that speaks of the configuration")
         wait_for(lambda: self.metrics()["perfd_config_last_reload_successful"] == 0, "the metric of the failed reload")
         self.assertRegex(self.journal(), r"test\.conf:2: .*interval.*expected")
 

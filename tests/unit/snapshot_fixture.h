@@ -50,6 +50,7 @@ static inline void fixture_fill_job(JobView *job, size_t i) {
 
         (void)snprintf(info.id, sizeof(info.id), "job-%zu", i);
         (void)snprintf(info.name, sizeof(info.name), "training \"%zu\"", i);
+        job_card_deinit(&job->info);
         assert(job_card_make(&info, &job->info) == 0);
         job->state = JOB_RUNNING;
         job->begin_realtime_ms = 1763676000000;
