@@ -71,7 +71,7 @@ static const Job *choose_job(Service *service, const Request *request, Ticket ti
 
         service->is_held_other |= is_other;
         if (job && (is_other || !item->job[0])) {
-                memcpy(service->held_job, job->info.id, sizeof(service->held_job));
+                (void)snprintf(service->held_job, sizeof(service->held_job), "%s", job->info.id);
                 item->job = service->held_job;
         }
         if (is_other && !job)
