@@ -328,26 +328,14 @@ static const char **plain_text(Options *options, OptionId id) {
 }
 
 static int take_value(Options *options, OptionId id, const char *value) {
-        switch (id) {
-        case OPTION_SOCKET:
-        case OPTION_HTTP_SOCKET:
-        case OPTION_SPOOL:
-        case OPTION_ROOT:
-        case OPTION_OUTPUT:
-        case OPTION_DIRECTORY:
-        case OPTION_LAUNCHER:
-        case OPTION_SPEC:
-        case OPTION_LIMITS:
-        case OPTION_NODE_LIST:
-        case OPTION_GROUP_BY:
-        case OPTION_STAT:
-        case OPTION_BY:
-        case OPTION_OBJECTIVE:
-        case OPTION_CONFIDENCE:
-        case OPTION_ACROSS:
-        case OPTION_FORMAT:
-                *plain_text(options, id) = value;
+        const char **text = plain_text(options, id);
+
+        if (text) {
+                *text = value;
                 return 0;
+        }
+
+        switch (id) {
         case OPTION_JOB:
                 return parse_job(options, value);
         case OPTION_TIMEOUT:
@@ -408,25 +396,9 @@ static int take_value(Options *options, OptionId id, const char *value) {
                 return parse_ago(options, id, value, &options->until_ns);
         case OPTION_DIRECTION:
                 return parse_direction(options, value);
-        case OPTION_KEEP:
-        case OPTION_DRY_RUN:
-        case OPTION_RETRY_FAILED:
-        case OPTION_NO_PERFD:
-        case OPTION_LATENCIES:
-        case OPTION_MLFLOW:
-        case OPTION_COMPAT:
-        case OPTION_HELP:
-        case OPTION_VERSION:
-        case OPTION_JSON:
-        case OPTION_NO_COLOR:
-        case OPTION_VERBOSE:
-        case OPTION_WAIT:
-        case OPTION_ALL_NODES:
-        case N_OPTIONS:
+        default: /* those without a value */
                 return 0;
         }
-
-        return 0;
 }
 
 /* --- words ---------------------------------------------------------------------------------------- */
