@@ -30,7 +30,7 @@ static int cap_pages(const Retention *retention, Database *database) {
  */
 int retention_configure(Retention *retention, Database *database, const Limits *limits) {
         uint64_t size = limits->size_max_bytes ? limits->size_max_bytes : UINT32_MAX * MIB / 4;
-        uint64_t reserve = clamp(size / 4, 256 * KIB, 64 * MIB);
+        uint64_t reserve = clamp(size / 4, 256 * KIB, 128 * MIB);
         uint64_t due = clamp(reserve / 4, 64 * KIB, 8 * MIB);
         uint64_t n_pages = size > reserve ? (size - reserve) / PAGE_BYTES : 0;
         char text[64];
