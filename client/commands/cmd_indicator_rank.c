@@ -90,7 +90,10 @@ static void write_common(Screen *screen, const Value *ranking) {
         }
         buffer_clear(&text);
         if (component[0] || version[0])
-                buffer_printf(&text, "Of %s%s%s\n", component, component[0] && version[0] ? " " : "", version);
+                buffer_printf(&text, "Of %s%s%s", component, component[0] && version[0] ? " " : "", version);
+        if (text.n > 0)
+                put_words(screen, text.text);
+        buffer_clear(&text);
         if (hardware && hardware->type == VALUE_STRING)
                 buffer_printf(&text, "On %s", hardware->string);
         else if (hardware)

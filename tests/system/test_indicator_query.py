@@ -269,6 +269,8 @@ class IndicatorQuery(TestCase):
         answer = self.ask("/api/v1/indicators/PiMatmul/rank", **words)
         self.assertEqual([(r["component"], r["version"], len(r["alternatives"])) for r in answer["rankings"]],
                          [("pytorch", "2.1", 2), ("tensorflow", "2.1", 2)])
+        text = self.perfctl("indicator", "rank", "PiMatmul", "-o", "rate", "--direction", "higher", "--by", "dtype")
+        self.assertIn("Of pytorch 2.1\nOn hardware that is not known", text)
         mixed = self.ask("/api/v1/indicators/PiMatmul/rank", across="component", **words)["rankings"]
         self.assertEqual([[a["n"] for a in r["alternatives"]] for r in mixed], [[8, 8]])
 
