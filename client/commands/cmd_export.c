@@ -92,15 +92,11 @@ int cmd_export_perf_report(const Options *options) {
         }
 
         snprintf(path, sizeof(path), "/api/v1/jobs/%s", id);
-        r = question_init(&about_job, options);
-        if (r == EXIT_DONE)
-                r = question_ask(&about_job, path);
+        r = question_open(&about_job, options, path);
         if (r != EXIT_DONE)
                 return r;
 
         snprintf(path, sizeof(path), "/api/v1/jobs/%s/samples", id);
-        r = question_init(&about_samples, options);
-        if (r == EXIT_DONE)
-                r = question_ask(&about_samples, path);
+        r = question_open(&about_samples, options, path);
         return r == EXIT_DONE ? export(options, about_job.answer, about_samples.answer) : r;
 }

@@ -47,9 +47,7 @@ int cmd_indicator_list(const Options *options) {
         const Value *indicators;
         int r;
 
-        r = question_init(&question, options);
-        if (r == EXIT_DONE)
-                r = question_ask(&question, "/api/v1/indicators");
+        r = question_open(&question, options, "/api/v1/indicators");
         if (r != EXIT_DONE)
                 return r;
         if (options_has(options, OPTION_JSON))
@@ -157,9 +155,7 @@ int cmd_indicator_show(const Options *options) {
 
         indicator_path_begin(&path, name, "query");
         buffer_puts(&path, "?group_by=component,version");
-        r = question_init(&question, options);
-        if (r == EXIT_DONE)
-                r = question_ask(&question, path.text ? path.text : "/");
+        r = question_open(&question, options, path.text ? path.text : "/");
         if (r != EXIT_DONE)
                 return r;
         if (options_has(options, OPTION_JSON))

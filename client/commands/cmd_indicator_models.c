@@ -171,9 +171,7 @@ int cmd_indicator_models(const Options *options) {
         Screen screen;
         int r;
 
-        r = question_init(&question, options);
-        if (r == EXIT_DONE)
-                r = question_ask(&question, "/api/v1/models");
+        r = question_open(&question, options, "/api/v1/models");
         if (r != EXIT_DONE)
                 return r;
         if (options_has(options, OPTION_JSON))
@@ -236,9 +234,7 @@ static void write_schema(Format format, const ModelSet *set, Buffer *out) {
 static int ask_models(const Options *options, Question *question, ModelSet *set) {
         int r;
 
-        r = question_init(question, options);
-        if (r == EXIT_DONE)
-                r = question_ask(question, "/api/v1/models");
+        r = question_open(question, options, "/api/v1/models");
         return r == EXIT_DONE ? model_set_add_answer(set, question) : r;
 }
 

@@ -356,9 +356,7 @@ int cmd_indicator_rank(const Options *options) {
         indicator_path_put(&path, "direction", options->direction);
         indicator_path_put(&path, "confidence", options->confidence);
         indicator_path_put(&path, "across", options->across);
-        r = question_init(&question, options);
-        if (r == EXIT_DONE)
-                r = question_ask(&question, path.text ? path.text : "/");
+        r = question_open(&question, options, path.text ? path.text : "/");
         if (r != EXIT_DONE)
                 return r;
         if (options_has(options, OPTION_JSON))
@@ -422,9 +420,7 @@ int cmd_indicator_batch(const Options *options) {
         int r;
 
         indicator_path_batch(&path, options->arguments[0]);
-        r = question_init(&question, options);
-        if (r == EXIT_DONE)
-                r = question_ask(&question, path.text ? path.text : "/");
+        r = question_open(&question, options, path.text ? path.text : "/");
         if (r != EXIT_DONE)
                 return r;
         if (options_has(options, OPTION_JSON))

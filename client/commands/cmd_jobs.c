@@ -114,9 +114,7 @@ int cmd_job_list(const Options *options) {
 
         snprintf(path, sizeof(path), "/api/v1/jobs?limit=%ju%s%s", (uintmax_t)options->limit,
                  options->state >= 0 ? "&state=" : "", options->state >= 0 ? job_state_name((JobState)options->state) : "");
-        r = question_init(&question, options);
-        if (r == EXIT_DONE)
-                r = question_ask(&question, path);
+        r = question_open(&question, options, path);
         if (r != EXIT_DONE)
                 return r;
         if (options_has(options, OPTION_JSON))

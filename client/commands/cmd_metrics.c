@@ -84,9 +84,7 @@ int cmd_metrics(const Options *options) {
 
         r = check_options(options);
         if (r == EXIT_DONE)
-                r = question_init(&question, options);
-        if (r == EXIT_DONE)
-                r = question_ask(&question, path);
+                r = question_open(&question, options, path);
         if (r != EXIT_DONE)
                 return r;
         if (options_has(options, OPTION_MLFLOW))

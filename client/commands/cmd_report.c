@@ -57,9 +57,7 @@ static int show(const Options *options, bool is_report) {
         }
 
         snprintf(path, sizeof(path), "/api/v1/jobs/%s", id);
-        r = question_init(&question, options);
-        if (r == EXIT_DONE)
-                r = question_ask(&question, path);
+        r = question_open(&question, options, path);
         if (r != EXIT_DONE)
                 return r;
 

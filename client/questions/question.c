@@ -87,6 +87,13 @@ int question_ask(Question *question, const char *path) {
         return r;
 }
 
+int question_open(Question *question, const Options *options, const char *path) {
+        int r;
+
+        r = question_init(question, options);
+        return r == EXIT_DONE ? question_ask(question, path) : r;
+}
+
 int question_ask_text(Question *question, const char *path) {
         unsigned status = 0;
         int r;

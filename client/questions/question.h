@@ -28,7 +28,9 @@ void question_deinit(Question *question);
 
 /* 0, or an exit status after saying why; no answer with status 2xx is an error. */
 int question_ask(Question *question, const char *path);
-/* The same, but says nothing when perfd cannot be reached: EXIT_UNREACHABLE, and asker_error() has the reason. */
+/* Both: the first question. */
+int question_open(Question *question, const Options *options, const char *path);
+/* As question_ask(), but says nothing when perfd cannot be reached: EXIT_UNREACHABLE, and asker_error() has the reason. */
 int question_try(Question *question, const char *path);
 
 /* The same as question_ask() for an answer that is no JSON: it is in `body`, and there is no `answer`. */
