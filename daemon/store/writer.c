@@ -139,12 +139,14 @@ static void note_closed(Writer *writer, const char *why) {
 }
 
 static void note_open(Writer *writer, const char *notice) {
+        /* First: who is told that it is open is told its size. */
+        note_size(writer);
+
         pthread_mutex_lock(&writer->mutex);
         writer->stats.is_writable = true;
         writer->stats.error[0] = '\0';
         (void)snprintf(writer->stats.notice, sizeof(writer->stats.notice), "%s", notice ? notice : "");
         pthread_mutex_unlock(&writer->mutex);
-        note_size(writer);
 }
 
 static int open_database(Writer *writer, char **ret_note) {
