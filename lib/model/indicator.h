@@ -16,6 +16,7 @@
 
 #define NAME_MAX_BYTES 128U       /* names: [A-Za-z0-9_.:-] */
 #define COMPONENT_MAX_BYTES 256U
+#define KEY_MAX_BYTES 256U        /* of a member, wherever it is */
 #define STRING_MAX_BYTES 65536U   /* any string inside a document; setting [limits] string_size */
 #define KEYS_MAX 4096U            /* members in a whole document */
 
