@@ -60,7 +60,7 @@ const char *point_parameter_key(const char *key) {
         return strcmp(key, "component") == 0 || strcmp(key, "version") == 0 || strcmp(key, "hardware") == 0 ? NULL : key;
 }
 
-static const char *field(const PointRow *row, const char *key) {
+const char *point_field(const PointRow *row, const char *key) {
         return *key == 'c' ? row->component : *key == 'v' ? row->version : row->hardware;
 }
 
@@ -70,7 +70,7 @@ bool point_meets(const PointRow *row, const Condition *conditions, size_t n_cond
                 const char *key = point_parameter_key(condition->key);
 
                 if (key ? !condition_is_met(condition, json_text_find(row->parameters, key))
-                        : !condition_is_met_by_text(condition, field(row, condition->key)))
+                        : !condition_is_met_by_text(condition, point_field(row, condition->key)))
                         return false;
         }
         return true;
