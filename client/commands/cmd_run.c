@@ -28,7 +28,8 @@
 
 /* Of --repeat, or the one run that there is without it. */
 typedef struct Series {
-        uint64_t n_runs, n_failed, n_stored;
+        uint64_t n_runs, n_failed;
+        uint64_t n_stored, n_kept, n_lost; /* results: perfd has them, the spool has them, nobody */
         Summary summary;
         /* What is measured, as soon as a run has said it. */
         char name[NAME_MAX_BYTES + 1], component[COMPONENT_MAX_BYTES + 1];
@@ -183,7 +184,6 @@ static void learn_name(Series *series, const Measured *measured) {
 static int count(Series *series, const Measured *measured) {
         int r;
 
-        series->n_stored += measured->n_items;
         for (size_t i = 0; i < measured->n_items; i++) {
                 if (submission_has_failed(&measured->items[i]))
                         continue;
@@ -232,6 +232,7 @@ static void keep(Run *run, const Batch *batch, const Delivery *delivery, const c
         r = spool_find_directory(run->options->spool, directory);
         if (r == 0)
                 r = spool_put(directory, &rest, run->end_realtime_ms, name);
+        *(r < 0 ? &run->series.n_lost : &run->series.n_kept) += rest.n_items;
         if (r < 0)
                 say("%s. The job's %s are lost: they cannot be kept in %s: %s", reason, what,
                     directory[0] ? directory : "a spool", strerrordesc_np(-r));
@@ -249,6 +250,9 @@ static int deliver_both(Run *run, const Batch *batch, Delivery *ret) {
         courier_allow(&run->courier, END_TIMEOUT_NS - run->spent_ns);
         run->courier.is_patient = run->is_begun; /* where it was away before, it is hardly just being restarted */
         r = deliver(&run->courier, batch, ret);
+        run->series.n_stored += ret->n_acked;
+        if (r == DELIVERY_REFUSED || r == DELIVERY_HOPELESS)
+                run->series.n_lost += batch->n_items - ret->n_acked;
         if (r != DELIVERY_REFUSED || !batch->ended_job || ret->n_acked == batch->n_items)
                 return r;
 
@@ -319,7 +323,6 @@ static int deliver_unnamed(Run *run) {
                         say("A run that failed is not kept: '%s' is no name of an indicator, give --name", series->name);
                         continue;
                 }
-                series->n_stored++;
                 r = deliver_measured(run, &series->unnamed[i], false);
         }
         return r;
@@ -342,10 +345,8 @@ static int take_run(Run *run, const RunFacts *facts, uint64_t index, bool is_las
                 return r;
 
         learn_name(&run->series, &measured);
-        if (measured.is_unnamed) {
-                run->series.n_stored--;
+        if (measured.is_unnamed)
                 r = put_off(&run->series, &measured);
-        }
         if (r == 0 && is_last)
                 r = deliver_unnamed(run);
         return r == 0 ? deliver_measured(run, &measured, is_last) : r;
@@ -355,19 +356,21 @@ static int take_run(Run *run, const RunFacts *facts, uint64_t index, bool is_las
 static void summarise(Run *run) {
         Series *series = &run->series;
         scoped(buffer_deinit) Buffer text = {};
-        char batch[RESULT_ID_TEXT_MAX], *line, *rest;
+        char batch[RESULT_ID_TEXT_MAX], lost[TEXT_MAX] = "", *line, *rest;
 
         if (!run->measured.has_batch)
                 return;
 
         result_id_format(run->measured.batch, batch);
-        say("Batch %s: %ju runs, %ju failed, %ju results", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
-            (uintmax_t)series->n_stored);
+        if (series->n_lost > 0)
+                snprintf(lost, sizeof(lost), ", and %ju that are not stored", (uintmax_t)series->n_lost);
+        say("Batch %s: %ju runs, %ju failed, %ju results%s", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
+            (uintmax_t)(series->n_stored + series->n_kept), lost);
         summary_write(&series->summary, &text);
         for (rest = text.text; rest && (line = strsep(&rest, "\n"));)
                 if (line[0])
                         say("%s", line);
-        if (run->is_begun && series->n_stored > 0)
+        if (series->n_stored > 0)
                 say("'perfctl indicator batch %s' shows more of it", batch);
 }
 

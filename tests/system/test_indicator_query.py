@@ -211,7 +211,8 @@ class IndicatorQuery(TestCase):
         keys = "n,N,n_failed,median:rate"
         answer = self.query(group_by=keys, stat="median:rate", format="csv")
         heads = next(csv.reader(io.StringIO(answer.text, newline="")))
-        self.assertEqual(heads, ["'@parameters.n", "N", "'@parameters.n_failed", "'@parameters.median:rate", "n", "n_failed", "median:rate"])
+        self.assertEqual(heads[:4], ["'@parameters.n", "N", "'@parameters.n_failed", "'@parameters.median:rate"])
+        self.assertEqual(heads[4:], ["n", "n_failed", "median:rate"])
         rows = list(csv.DictReader(io.StringIO(answer.text, newline="")))
         self.assertEqual([(row["'@parameters.n"], row["n"]) for row in rows], [("1", "1"), ("2", "2")])
         table = self.perfctl("indicator", "query", "PiMatmul", "--group-by", "component,n,N", "--stat", "n:rate").splitlines()

@@ -144,6 +144,13 @@ class Failed(Measure):
 
 
 class Repeat(Measure):
+    def test_a_batch_that_is_refused_has_no_results(self):
+        self.running = self.daemon("[indicators]\ndirectory =\npolicy = strict\n")
+        done = self.run_command("sh", "-c", PRINT, options=("--repeat", "3"))
+        self.assertEqual(self.rows(), [])
+        self.assertIn(b"3 runs, 0 failed, 0 results, and 3 that are not stored\n", done.stderr)
+        self.assertNotIn(b"perfctl indicator batch", done.stderr)
+
     def test_every_run_is_stored_with_its_place_in_the_batch(self):
         path = self.script("#!/bin/sh\necho x >> runs\nn=$(wc -l < runs)\n" + PRINT.replace("2.5", "'$n'") + "\n")
         done = self.run_command(path, options=("--job", "b", "--repeat", "4", "--warmup", "2"))
@@ -214,6 +221,8 @@ class Repeat(Measure):
         path = self.script("#!/bin/sh\n" + PRINT + "\n")
         done = self.run_command(path, options=("--repeat", "3", "--socket", "/nonexistent/sock"))
         self.assertEqual(done.stderr.count(b"are kept in"), 1)
+        self.assertIn(b"3 runs, 0 failed, 3 results\n", done.stderr)
+        self.assertNotIn(b"perfctl indicator batch", done.stderr)
         self.assertEqual(self.running.perfctl("flush", "--spool", str(self.directory / "spool")).returncode, 0)
         self.assertEqual([row["index"] for row in self.rows()], [0, 1, 2])
 
