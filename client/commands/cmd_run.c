@@ -11,12 +11,11 @@
 #include "client/wire/id.h"
 #include "client/run/job.h"
 #include "client/run/limits.h"
-#include "client/run/measured.h"
 #include "client/commands/perfctl.h"
 #include "client/run/rusage.h"
+#include "client/run/run_series.h"
 #include "client/cli/say.h"
 #include "client/wire/spool.h"
-#include "client/run/summary.h"
 #include "util/clock.h"
 
 /* What perfd may delay a job by, whatever state it is in. */
@@ -25,18 +24,6 @@
 #define BEGIN_TIMEOUT_NS (200 * NS_PER_MS)
 #define END_TIMEOUT_NS (500 * NS_PER_MS)
 #define FLUSH_TIMEOUT_NS (200 * NS_PER_MS)
-
-/* Of --repeat, or the one run that there is without it. */
-typedef struct Series {
-        uint64_t n_runs, n_failed;
-        uint64_t n_stored, n_kept, n_lost; /* results: perfd has them, the spool has them, nobody */
-        Summary summary;
-        /* What is measured, as soon as a run has said it. */
-        char name[NAME_MAX_BYTES + 1], component[COMPONENT_MAX_BYTES + 1];
-        char *version; /* owned */
-        Measured *unnamed; /* owned: runs that failed before */
-        size_t n_unnamed;
-} Series;
 
 typedef struct Run {
         const Options *options;
@@ -63,7 +50,7 @@ typedef struct Run {
         RunPlace place;
         bool has_place;
         MeasuredPlan measured;
-        Series series;
+        RunSeries series;
 } Run;
 
 /* A group that perfd has not read at the end is left for it to read. */
@@ -73,11 +60,7 @@ static void run_deinit(Run *run) {
         courier_deinit(&run->courier);
         capture_deinit(&run->capture);
         tail_deinit(&run->error);
-        summary_deinit(&run->series.summary);
-        for (size_t i = 0; i < run->series.n_unnamed; i++)
-                measured_deinit(&run->series.unnamed[i]);
-        free(run->series.unnamed);
-        free(run->series.version);
+        run_series_deinit(&run->series);
 }
 
 static int begin_once(Run *run, uint64_t late_ms, Delivery *delivery) {
@@ -161,62 +144,6 @@ static int begin_late(Run *run) {
         else if (r == DELIVERY_REFUSED)
                 run->is_begun = false;
         return 0;
-}
-
-/* --- indicators ----------------------------------------------------------------------------------- */
-
-/* What the first that says it says, all are about. */
-static void learn_name(Series *series, const Measured *measured) {
-        const Indicator *indicator;
-
-        if (measured->n_items == 0 || measured->is_unnamed)
-                return;
-
-        indicator = &measured->items[0].indicator;
-        if (!series->name[0])
-                (void)snprintf(series->name, sizeof(series->name), "%s", indicator->name);
-        if (!series->component[0] && indicator->component)
-                (void)snprintf(series->component, sizeof(series->component), "%s", indicator->component);
-        if (!series->version && indicator->version)
-                series->version = strdup(indicator->version); /* without memory it is not known */
-}
-
-static int count(Series *series, const Measured *measured) {
-        int r;
-
-        for (size_t i = 0; i < measured->n_items; i++) {
-                if (submission_has_failed(&measured->items[i]))
-                        continue;
-                r = summary_add(&series->summary, &measured->items[i].indicator);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
-/* Until another run has said what it is. */
-static int put_off(Series *series, Measured *measured) {
-        Measured *unnamed = reallocarray(series->unnamed, series->n_unnamed + 1, sizeof(*unnamed));
-
-        if (!unnamed)
-                return -ENOMEM;
-        series->unnamed = unnamed;
-        series->unnamed[series->n_unnamed++] = *measured;
-        *measured = (Measured){};
-        return 0;
-}
-
-/* What nobody has said: by the name that was given, else by that of what was run. */
-static void find_name(Run *run) {
-        const char *given = run->options->name, *file = run->place.has_script ? run->place.script.origin : run->options->arguments[0];
-        Series *series = &run->series;
-
-        if (!series->name[0] && given && name_is_valid(given, NAME_MAX_BYTES))
-                (void)snprintf(series->name, sizeof(series->name), "%s", given);
-        if (!series->name[0])
-                script_base_name(file, series->name, sizeof(series->name));
-        if (!series->component[0] && run->options->component)
-                (void)snprintf(series->component, sizeof(series->component), "%s", run->options->component);
 }
 
 /* --- the end -------------------------------------------------------------------------------------- */
@@ -311,21 +238,21 @@ static int deliver_measured(Run *run, const Measured *measured, bool is_last) {
 }
 
 static int deliver_unnamed(Run *run) {
-        Series *series = &run->series;
+        const char *file = run->place.has_script ? run->place.script.origin : run->options->arguments[0];
         const char *sha256 = run->place.has_script ? run->place.script.sha256 : NULL;
-        const IndicatorGiven given = { series->name, series->component, series->version ?: sha256 };
+        RunSeries *series = &run->series;
         int r = 0;
 
         if (series->n_unnamed > 0)
-                find_name(run);
-        for (size_t i = 0; i < series->n_unnamed && r == 0; i++) {
-                if (!measured_name(&series->unnamed[i], &given)) {
+                run_series_complete(series, run->options->name, run->options->component, file);
+        for (size_t i = 0; i < series->n_unnamed && r >= 0; i++) {
+                r = run_series_name(series, &series->unnamed[i], sha256);
+                if (r == RUN_SERIES_NO_NAME)
                         say("A run that failed is not kept: '%s' is no name of an indicator, give --name", series->name);
-                        continue;
-                }
-                r = deliver_measured(run, &series->unnamed[i], false);
+                else if (r == 0)
+                        r = deliver_measured(run, &series->unnamed[i], false);
         }
-        return r;
+        return r < 0 ? r : 0;
 }
 
 /* Of one run; the last one ends the job as well. */
@@ -340,13 +267,7 @@ static int take_run(Run *run, const RunFacts *facts, uint64_t index, bool is_las
                 r = measured_read(&measured, &run->measured, &run->capture, facts, run->last.status, (uint32_t)index);
         }
         if (r == 0)
-                r = count(&run->series, &measured);
-        if (r < 0)
-                return r;
-
-        learn_name(&run->series, &measured);
-        if (measured.is_unnamed)
-                r = put_off(&run->series, &measured);
+                r = run_series_add(&run->series, &measured);
         if (r == 0 && is_last)
                 r = deliver_unnamed(run);
         return r == 0 ? deliver_measured(run, &measured, is_last) : r;
@@ -354,7 +275,7 @@ static int take_run(Run *run, const RunFacts *facts, uint64_t index, bool is_las
 
 /* Line by line, since what scripts call their numbers is shown. */
 static void summarise(Run *run) {
-        Series *series = &run->series;
+        RunSeries *series = &run->series;
         scoped(buffer_deinit) Buffer text = {};
         char batch[RESULT_ID_TEXT_MAX], lost[TEXT_MAX] = "", *line, *rest;
 

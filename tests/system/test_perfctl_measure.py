@@ -179,6 +179,21 @@ class Repeat(Measure):
         # Else they would be another alternative's.
         self.assertEqual({row["version"] for row in rows}, {hashlib.sha256(path.read_bytes()).hexdigest()})
 
+    def test_failed_runs_have_the_parameters_that_all_others_have(self):
+        path = self.script("#!/bin/sh\necho x >> runs\n[ $(wc -l < runs) = 2 ] && exit 5\n" + PRINT + "\n")
+        self.run_command(path, options=("--repeat", "3"), status=5)
+        for question in ("where=n%3D1", "group_by=n"):
+            group, = self.running.get(f"/api/v1/indicators/PiTest/query?{question}").json["groups"]
+            self.assertEqual((group["n"], group["n_failed"]), (2, 1), question)
+
+    def test_parameters_that_differ_are_not_given_to_a_failed_run(self):
+        printed = PRINT.replace('"n": ', '"n": \'$n\'', 1)
+        self.assertNotEqual(printed, PRINT)
+        path = self.script("#!/bin/sh\necho x >> runs\nn=$(wc -l < runs)\n[ $n = 2 ] && exit 5\n" + printed + "\n")
+        self.run_command(path, options=("--repeat", "3"), status=5)
+        results = self.running.get("/api/v1/indicators/PiTest/results").json["results"]
+        self.assertEqual([result["document"] and result["document"]["@parameters"] for result in results], [{"n": 31}, None, {"n": 11}])
+
     def test_a_batch_has_the_units_of_models_and_of_the_kernel(self):
         model = self.directory / "model.yaml"
         model.write_text("name: PiTest\nparameters: {n: int}\nresults: {rate: {type: float, unit: GFLOP/s}}\n")
