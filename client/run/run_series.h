@@ -34,7 +34,7 @@ int run_series_add(RunSeries *series, Measured *measured);
 /* What nobody has said: as it was given, which may be NULL, else by the file that was run. */
 void run_series_complete(RunSeries *series, const char *name, const char *component, const char *file);
 
-/* Names one of those that waited, after run_series_complete(). version: where none is said; may be NULL. 0, RUN_SERIES_NO_NAME or -ENOMEM. */
+/* Names one that waited, after run_series_complete(). version: where none is said; may be NULL. 0, RUN_SERIES_NO_NAME or -ENOMEM. */
 enum {
         RUN_SERIES_NO_NAME = 1, /* what it would be called cannot be a name */
 };
