@@ -43,7 +43,11 @@ int retention_configure(Retention *retention, Database *database, const Limits *
         retention->n_wal_bytes_max = 2 * due;
         retention->n_batch_bytes_max = (size_t)clamp(due / 4, 64 * KIB, 2 * MIB);
 
-        (void)snprintf(text, sizeof(text), "PRAGMA journal_size_limit = %llu", (unsigned long long)retention->n_wal_bytes_max);
+        /*
+         * A log that begins anew keeps its length: to write over what is there costs a sync nothing but the data, while a file
+         * that is cut and grows again has each sync wait for the file system's journal, and that for the blocks it gives back.
+         */
+        (void)snprintf(text, sizeof(text), "PRAGMA journal_size_limit = %llu", (unsigned long long)reserve);
         r = database_exec(database, text);
         return r != 0 ? r : cap_pages(retention, database);
 }

@@ -25,7 +25,7 @@ typedef struct Retention {
         int64_t n_pages_max;      /* of the file */
         int n_wal_pages_max;      /* a checkpoint is due */
         int n_wal_pages_end;      /* all the room that the log has */
-        uint64_t n_wal_bytes_max; /* what the log is cut to when it begins anew */
+        uint64_t n_wal_bytes_max; /* a longer log is cut when nobody stores anything */
         size_t n_batch_bytes_max; /* what one transaction may bring */
         uint64_t n_removed;       /* rows, since start */
         bool has_emptied;         /* results went: a name may be left without any */

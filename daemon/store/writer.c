@@ -358,6 +358,7 @@ static void write_batch(Writer *writer, RowSet *batch, size_t n_rows, size_t n_b
                 note_commit(writer, clock_boottime_ns() - begin_ns, n_rows, is_clean);
         note_size(writer);
         queue_done(writer->queue, batch);
+        writer->next_settling_ns = clock_boottime_ns() + IDLE_WAIT_NS;
         writer->n_bytes_unsettled += n_bytes;
         writer->is_settled = false;
         writer->has_more_to_index |= catalog_take_unindexed(writer->catalog);
@@ -484,10 +485,14 @@ static void release_memory(Writer *writer) {
         writer->n_bytes_unsettled = 0;
 }
 
-/* Nothing came for a while. */
+/* Nothing came for a while; or the last question left a closed gate, which says nothing of those who store. */
 static void settle(Writer *writer) {
         if (!writer->database.db)
                 return;
+        if (clock_boottime_ns() < writer->next_settling_ns) {
+                checkpoint_if_due(writer);
+                return;
+        }
 
         /* While it is said that nothing can be stored, nobody may try: so we do. */
         if (!is_writable(writer) && commit_batch(writer, NULL, 0) == 0)

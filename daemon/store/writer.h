@@ -30,7 +30,7 @@ typedef struct Writer {
         int n_wal_pages_waited; /* the log had so many when it last waited in vain; 0: since it has begun */
         bool is_settled, has_more_to_remove, has_more_to_index;
         char failure[160]; /* the last, in words */
-        uint64_t next_removal_ns, next_indexing_ns; /* CLOCK_BOOTTIME */
+        uint64_t next_removal_ns, next_indexing_ns, next_settling_ns; /* CLOCK_BOOTTIME */
         uint64_t n_bytes_unsettled; /* row-sets written since things were quiet */
         pthread_t thread;
         bool is_running, is_initialised;

@@ -153,19 +153,40 @@ static uint64_t put_until(Place *place, uint64_t n, uint64_t n_bytes) {
         return n;
 }
 
-static void the_log_grows_while_a_question_reads_and_begins_anew_when_it_ends(void **state) {
-        Place *place = *state;
-        uint64_t n;
-
+/* A log that grew behind a question, and one put more when it has begun anew; what it has on disk then. */
+static uint64_t grow_behind_a_question(Place *place, uint64_t *n) {
         hold(place->reader);
-        n = put_until(place, N_BEFORE, 2 * MIB + MIB / 2);
+        *n = put_until(place, *n, 2 * MIB + MIB / 2);
         assert_true(gate_is_closed(place->store));
 
         reader_reset(place->reader);
         EVENTUALLY(!gate_is_closed(place->store));
-        put_some(place->store, n);
-        assert_true(wal_bytes(place) <= 2 * MIB);
-        assert_int_equal(count_results(place->reader, &(ResultFilter){}), n + N_TOGETHER);
+        put_some(place->store, *n);
+        *n += N_TOGETHER;
+        return wal_bytes(place);
+}
+
+static void the_log_grows_while_a_question_reads_and_begins_anew_when_it_ends(void **state) {
+        Place *place = *state;
+        uint64_t n = N_BEFORE, n_bytes;
+
+        n_bytes = grow_behind_a_question(place, &n);
+        for (int i = 0; i < 5; i++, n += N_TOGETHER)
+                put_some(place->store, n);
+        assert_true(wal_bytes(place) <= n_bytes);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), n);
+}
+
+/* A cut, and blocks for the next time, would cost those who store more than what the file takes. */
+static void the_log_keeps_its_length_until_nobody_stores(void **state) {
+        Place *place = *state;
+        uint64_t n = N_BEFORE, n_bytes = 0;
+
+        /* Again when we were kept from storing for so long that it was cut. */
+        for (int i = 0; i < 10 && n_bytes == 0; i++)
+                n_bytes = grow_behind_a_question(place, &n);
+        assert_true(n_bytes > 2 * MIB);
+        EVENTUALLY(wal_bytes(place) == 0);
 }
 
 static void another_program_that_reads_keeps_nobody_waiting(void **state) {
@@ -188,6 +209,7 @@ int main(void) {
                 cmocka_unit_test(the_last_to_leave_a_closed_gate_wakes_the_writer),
                 cmocka_unit_test_setup_teardown(the_log_grows_while_a_question_reads_and_begins_anew_when_it_ends,
                                                 open_small, remove_place),
+                cmocka_unit_test_setup_teardown(the_log_keeps_its_length_until_nobody_stores, open_small, remove_place),
                 cmocka_unit_test_setup_teardown(another_program_that_reads_keeps_nobody_waiting, open_small, remove_place),
         };
 
