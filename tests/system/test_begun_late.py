@@ -50,6 +50,45 @@ class BegunLate(GroupTest):
         lasted = (job["end_ms"] - job["begin_ms"]) / 1000
         self.assertAlmostEqual(self.metric(job, "job_cpus_used")["value"], self.metric(job, "job_cpu_seconds")["value"] / lasted, delta=0.1)
 
+    def test_a_perfd_that_is_back_sees_the_job_run(self):
+        daemon = self.daemon(self.CONFIG)
+        daemon.stop()
+        process = self.start(daemon, "seen")
+        daemon.start()
+        wait_for(lambda: daemon.get("/api/v1/jobs/seen").status == 200, "the job")
+        job = wait_for(lambda: (j := self.job(daemon, "seen")) and self.metric(j, "job_cpu_seconds") and j, "what it used until now")
+        self.assertEqual((job["state"], process.poll()), ("running", None))
+        self.assertGreaterEqual(self.metric(job, "job_cpu_seconds")["value"], 0.3)
+        if job["enclosure"] in ("scope", "cgroup"):
+            self.assertEqual(job["cgroup"], self.group_of(process))
+        err = self.finish(process)
+        self.assertIn("Job seen has ended; 'perfctl report seen' shows how it went", err)
+        job = self.job(daemon, "seen")
+        self.assertEqual((job["state"], job["exit"]["status"]), ("finished", 0))
+        self.assertRegex(job["note"], "^perfd was told of its begin ")
+        self.assertEqual(len(daemon.get("/api/v1/jobs").json["jobs"]), 1)
+
+    def group_of(self, process):
+        with open(f"/proc/{process.pid}/cgroup") as file:
+            return next(line.split(":", 2)[2].rstrip("\n") for line in file if line.startswith("0::"))
+
+    def test_a_command_that_writes_all_the_while_is_announced_as_well(self):
+        daemon = self.daemon(self.CONFIG)
+        daemon.stop()
+        code = "import select\nn = 0\nwhile not select.select([0], [], [], 0.001)[0]:\n    print(n, flush=True); n += 1"
+        with open(self.temporary_directory() / "output", "w+") as output:
+            words = [str(PERFCTL), "run", "--job", "writes", "--indicator", "yes", "--", sys.executable, "-c", code]
+            environment = {**os.environ, "PERFD_SOCKET": str(daemon.socket), "PERFD_SPOOL": str(self.temporary_directory())}
+            process = subprocess.Popen(words, text=True, env=environment, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.PIPE)
+            self.addCleanup(process.kill)
+            daemon.start()
+            wait_for(lambda: daemon.get("/api/v1/jobs/writes").status == 200, "the job")
+            self.finish(process)
+            output.seek(0)
+            lines = output.read().splitlines()
+        self.assertEqual(lines, [str(n) for n in range(len(lines))])
+        self.assertEqual(self.job(daemon, "writes")["state"], "finished")
+
     def test_a_stopped_perfd_has_the_begin_when_it_goes_on(self):
         daemon = self.daemon(self.CONFIG)
         daemon.signal(signal.SIGSTOP)
