@@ -465,7 +465,7 @@ class Wait(EnclosureTestCase):
     def test_it_can_be_told_to_end_meanwhile(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             ready, pid = self.directory / "ready", self.directory / "pid"
-            process = self.start("sh", "-c", f"(setsid sh -c 'echo $$ > {pid}; touch {ready}; exec sleep 1000' &); exit 7",
+            process = self.start("sh", "-c", f"(setsid sh -c 'echo $$ > {pid}; : > {ready}; exec sleep 1000' &); exit 7",
                                  options=("--job", f"t-{int(number)}", "--wait"), stderr=subprocess.PIPE, text=True,
                                  stdout=subprocess.DEVNULL)
             wait_for(ready.exists, "the process that is left")
