@@ -261,6 +261,23 @@ class IndicatorQuery(TestCase):
                                                             across="matrix_siz")["error"]["message"])
         few = self.ask(path, objective="rate", direction="higher", by="matrix_size", where="version=2.1", confidence="0.999")
         self.assertEqual([a["difference"] for a in few["rankings"][0]["alternatives"]], ["best", "too few runs"])
+        self.assertEqual(few["rankings"][0]["runs_needed"], 7) # 2/1716 are no 0.001 yet, 2/3432 are
+        self.assertIn("Too few runs: to tell any two of 2 apart at 99.9 %, 7 of each are needed",
+                      self.perfctl("indicator", "rank", "PiMatmul", "-o", "rate", "--direction", "higher", "--by", "matrix_size",
+                                   "-w", "version=2.1", "--confidence", "0.999"))
+
+    def test_the_more_are_compared_the_more_certain_a_difference_must_be(self):
+        path, words = "/api/v1/indicators/PiMatmul/rank", {"objective": "rate", "direction": "higher", "by": "version"}
+        self.submit(*(matmul(rate=100 - 10 * k + i, version=f"1.{k}") for k in range(5) for i in range(5)))
+        two = self.ask(path, where=["version!=1.2", "version!=1.3", "version!=1.4"], **words)["rankings"][0]
+        five = self.ask(path, **words)["rankings"][0]
+        self.assertEqual([(a["difference"], a["chance"]) for a in two["alternatives"]], [("best", None), ("real", 2 / 252)])
+        self.assertEqual([(a["difference"], a["rank"]) for a in five["alternatives"]], [("best", 1)] + [("too few runs", 1)] * 4)
+        self.assertAlmostEqual(five["alternatives"][1]["chance"], 10 * 2 / 252)
+        self.assertEqual((two["runs_needed"], five["runs_needed"]), (4, 6))
+        self.submit(*(matmul(rate=99.5 - 10 * k, version=f"1.{k}") for k in range(5)))
+        five = self.ask(path, **words)["rankings"][0]
+        self.assertEqual([(a["difference"], a["rank"]) for a in five["alternatives"]], [("best", 1)] + [("real", k) for k in range(2, 6)])
 
     def test_components_are_not_mixed_in_an_alternative(self):
         self.submit(*(matmul(rate=rate, dtype=dtype, component=component) for rate in (1, 2, 3, 4) for dtype in ("a", "b")
