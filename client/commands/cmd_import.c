@@ -106,12 +106,26 @@ static void count_in(Import *import, const Count *count) {
         import->all.n_skipped += count->n_skipped;
 }
 
+static int import_runs(Import *import, Inspection *inspection, Count *count) {
+        const InspectionRun *run;
+        int r = 0;
+
+        while (r == 0 && import->status == EXIT_DONE) {
+                r = inspection_next(inspection, &run);
+                if (r == 0)
+                        r = deliver_run(import, run, count);
+        }
+
+        count->n_skipped += inspection->n_skipped;
+        return r < 0 ? r : 0;
+}
+
 static int import_inspection(Import *import, const char *directory) {
         scoped(inspection_deinit) Inspection inspection = {};
         Count count = {};
         int r;
 
-        r = inspection_read(&inspection, directory, import->options->name, import->options->component);
+        r = inspection_open(&inspection, directory, import->options->name, import->options->component);
         if (r == -ENOMEM)
                 return r;
         if (r < 0) {
@@ -121,10 +135,7 @@ static int import_inspection(Import *import, const char *directory) {
                 return 0;
         }
 
-        count.n_skipped = inspection.n_skipped;
-        for (size_t i = 0; i < inspection.n_runs && r == 0 && import->status == EXIT_DONE; i++)
-                if (inspection.runs[i].is_good)
-                        r = deliver_run(import, &inspection.runs[i], &count);
+        r = import_runs(import, &inspection, &count);
         if (r < 0)
                 return r;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "client/run/announcement.h"
 #include "client/run/capture.h"
 #include "client/run/child.h"
 #include "client/wire/deliver.h"
@@ -22,7 +23,6 @@
 /* What perfd may delay a job by, whatever state it is in. */
 #define ENCLOSURE_TIMEOUT_NS (200 * NS_PER_MS)
 #define LIMITED_TIMEOUT_NS (2 * NS_PER_S) /* what was asked for is worth more of a wait */
-#define BEGIN_TIMEOUT_NS (200 * NS_PER_MS)
 #define END_TIMEOUT_NS (500 * NS_PER_MS)
 #define FLUSH_TIMEOUT_NS (200 * NS_PER_MS)
 
@@ -44,10 +44,7 @@ typedef struct Run {
         Limits limits;
         Enclosed enclosed;
         Courier courier;
-        bool is_begun; /* or may be: perfd has the request */
-        bool is_begin_known; /* perfd has said so */
-        uint64_t begin_ns;
-        uint64_t spent_ns; /* on a late begin, of what the end may take */
+        Announcement announcement;
         bool is_ended; /* perfd has its end */
         bool is_kept;  /* in the spool, and that has been said */
         bool is_verbose;
@@ -67,7 +64,7 @@ typedef struct Run {
 
 /* A group that perfd has not read at the end is left for it to read. */
 static void run_deinit(Run *run) {
-        enclosure_leave(&run->enclosed, run->is_ended || !run->is_begun);
+        enclosure_leave(&run->enclosed, run->is_ended || !run->announcement.is_begun);
         job_info_deinit(&run->info);
         courier_deinit(&run->courier);
         capture_deinit(&run->capture);
@@ -77,89 +74,6 @@ static void run_deinit(Run *run) {
                 measured_deinit(&run->series.unnamed[i]);
         free(run->series.unnamed);
         free(run->series.version);
-}
-
-static int begin_once(Run *run, uint64_t late_ms, Delivery *delivery) {
-        bool has_group = run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
-        JobBegin job_begin = { .info = &run->info, .member_pid = has_group ? run->info.pid : 0, .is_fresh = has_group,
-                               .late_ms = late_ms };
-
-        courier_allow(&run->courier, BEGIN_TIMEOUT_NS);
-        run->courier.is_patient = false;
-        return deliver_begin(&run->courier, &job_begin, delivery);
-}
-
-/* A task may run one command after the other; then its id is that of the first. */
-static bool is_used(const Run *run, const Delivery *delivery, int r) {
-        if (run->options->job || !run->launch.job[0])
-                return false;
-
-        return (r == 0 && delivery->reply.status == STATUS_DUPLICATE) ||
-               (r == DELIVERY_REFUSED && delivery->reply.status == STATUS_INVALID);
-}
-
-static int extend_id(JobInfo *info) {
-        char id[JOB_ID_TEXT_MAX];
-        size_t n = strlen(info->id);
-        int r;
-
-        r = job_id_make(clock_realtime_ns() / NS_PER_MS, id);
-        if (r == 0)
-                snprintf(info->id + n, sizeof(info->id) - n, ".%s", id);
-        return r;
-}
-
-static int begin(Run *run) {
-        char reason[DELIVERY_TEXT_MAX];
-        Delivery delivery;
-        int r;
-
-        run->begin_ns = clock_boottime_ns();
-        r = begin_once(run, 0, &delivery);
-        if (is_used(run, &delivery, r)) {
-                r = extend_id(&run->info);
-                if (r == 0)
-                        r = begin_once(run, 0, &delivery);
-        }
-        if (r == 0) {
-                run->is_begun = run->is_begin_known = true;
-                return 0;
-        }
-        if (r < 0)
-                return r;
-
-        /* In its socket already: it will take it up before anything that is sent later. */
-        run->is_begun = delivery.error == -ETIMEDOUT && wire_is_connected(&run->courier.wire);
-        delivery_explain(&delivery, &run->courier, reason);
-        if (run->is_begun)
-                say("perfd does not answer: going on without waiting for it");
-        else
-                say("%s. Running without it", reason);
-        return 0;
-}
-
-/*
- * Where perfd was away, or full, and is back when the command has ended: what its group counted is there still, and so are its end
- * and the rusage. Where it has the first request, it says so.
- */
-static int begin_late(Run *run) {
-        uint64_t begin_ns = clock_boottime_ns();
-        Delivery delivery;
-        int r;
-
-        if (run->is_begin_known || run->begin_ns == 0)
-                return 0;
-
-        r = begin_once(run, (begin_ns - run->begin_ns) / NS_PER_MS, &delivery);
-        run->spent_ns = clock_boottime_ns() - begin_ns;
-        if (r < 0)
-                return r;
-        /* An id that another command of the task has is not changed any more: results have it. */
-        if (r == 0 && (run->is_begun || delivery.reply.status == STATUS_OK))
-                run->is_begun = run->is_begin_known = true;
-        else if (r == DELIVERY_REFUSED)
-                run->is_begun = false;
-        return 0;
 }
 
 /* --- indicators ----------------------------------------------------------------------------------- */
@@ -240,15 +154,33 @@ static void keep(Run *run, const Batch *batch, const Delivery *delivery, const c
         run->is_kept = true;
 }
 
-/* What is wrong with a result is nothing that is wrong with the job's end. */
-static int deliver_both(Run *run, const Batch *batch, Delivery *ret) {
+/* A result that perfd refuses, which is spoken of, takes none of the others with it. */
+static int deliver_good(Run *run, Measured *measured, Batch *batch, Delivery *ret) {
+        char reason[DELIVERY_TEXT_MAX];
+        int r;
+
+        while ((r = deliver(&run->courier, batch, ret)) == DELIVERY_REFUSED && ret->refused < batch->n_items) {
+                Submission *refused = &measured->items[ret->refused];
+
+                batch->n_items--;
+                run->series.n_stored--;
+                memmove(refused, refused + 1, (batch->n_items - ret->refused) * sizeof(*refused));
+                ret->refused = DELIVERY_WHOLE;
+                delivery_explain(ret, &run->courier, reason);
+                say("An indicator in the output was not submitted: %s", reason);
+        }
+        return r;
+}
+
+/* What is wrong with results is nothing that is wrong with the job's end. */
+static int deliver_both(Run *run, Measured *measured, Batch *batch, Delivery *ret) {
         Batch alone = { .ended_job = batch->ended_job, .end = batch->end };
         char reason[DELIVERY_TEXT_MAX];
         int r;
 
-        courier_allow(&run->courier, END_TIMEOUT_NS - run->spent_ns);
-        run->courier.is_patient = run->is_begun; /* where it was away before, it is hardly just being restarted */
-        r = deliver(&run->courier, batch, ret);
+        courier_allow(&run->courier, END_TIMEOUT_NS - run->announcement.spent_ns);
+        run->courier.is_patient = run->announcement.is_begun; /* where it was away before, it is hardly just being restarted */
+        r = deliver_good(run, measured, batch, ret);
         if (r != DELIVERY_REFUSED || !batch->ended_job || ret->n_acked == batch->n_items)
                 return r;
 
@@ -257,7 +189,7 @@ static int deliver_both(Run *run, const Batch *batch, Delivery *ret) {
         return deliver(&run->courier, &alone, ret);
 }
 
-static int deliver_end(Run *run, const Batch *batch) {
+static int deliver_end(Run *run, Measured *measured, Batch *batch) {
         char reason[DELIVERY_TEXT_MAX], directory[PATH_MAX];
         Delivery delivery;
         Flush flush;
@@ -266,7 +198,7 @@ static int deliver_end(Run *run, const Batch *batch) {
         if (batch->n_items == 0 && !batch->ended_job)
                 return 0;
 
-        r = deliver_both(run, batch, &delivery);
+        r = deliver_both(run, measured, batch, &delivery);
         if (r < 0)
                 return r;
         if (r > 0) {
@@ -281,7 +213,7 @@ static int deliver_end(Run *run, const Batch *batch) {
         run->is_ended = batch->ended_job != NULL;
         if (run->is_verbose && delivery.n_stored > 0 && !run->measured.has_batch)
                 say("%zu indicators stored", delivery.n_stored);
-        if (!batch->ended_job && run->is_begun) /* another run follows */
+        if (!batch->ended_job && run->announcement.is_begun) /* another run follows */
                 return 0;
         courier_allow(&run->courier, FLUSH_TIMEOUT_NS);
         if (spool_find_directory(run->options->spool, directory) == 0)
@@ -290,20 +222,20 @@ static int deliver_end(Run *run, const Batch *batch) {
 }
 
 /* One run's at once, so that what comes later cannot lose it. */
-static int deliver_measured(Run *run, const Measured *measured, bool is_last) {
+static int deliver_measured(Run *run, Measured *measured, bool is_last) {
         Batch batch = { .items = measured->items, .n_items = measured->n_items };
         int r;
 
         if (is_last) {
-                r = begin_late(run);
+                r = announcement_end(&run->announcement);
                 if (r < 0)
                         return r;
         }
-        if (is_last && run->is_begun) {
+        if (is_last && run->announcement.is_begun) {
                 batch.ended_job = run->info.id;
                 batch.end = run->end;
         }
-        return deliver_end(run, &batch);
+        return deliver_end(run, measured, &batch);
 }
 
 static int deliver_unnamed(Run *run) {
@@ -367,7 +299,7 @@ static void summarise(Run *run) {
         for (rest = text.text; rest && (line = strsep(&rest, "\n"));)
                 if (line[0])
                         say("%s", line);
-        if (run->is_begun && series->n_stored > 0)
+        if (run->announcement.is_begun && series->n_stored > 0)
                 say("'perfctl indicator batch %s' shows more of it", batch);
 }
 
@@ -440,6 +372,21 @@ static void enclose(Run *run) {
                 say("Running %s", run->enclosed.text);
 }
 
+/* Of its own. */
+static bool has_group(const Run *run) {
+        return run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
+}
+
+static int begin(Run *run) {
+        run->announcement = (Announcement){
+                .info = &run->info,
+                .courier = &run->courier,
+                .is_id_given = run->options->job || !run->launch.job[0],
+                .has_group = has_group(run),
+        };
+        return announcement_begin(&run->announcement);
+}
+
 /* So that what the command starts finds the job, and the same perfd. */
 static int set_environment(const Run *run) {
         if (setenv("PERFD_JOB", run->info.id, 1) < 0 || setenv("PERFD_SOCKET", run->courier.path, 1) < 0)
@@ -479,8 +426,7 @@ static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
 
 /* A command that was killed does not say why. */
 static uint64_t count_kills(Run *run) {
-        bool has_group = run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
-        bool is_asked = has_group && (run->last.status != 0 || run->limits.memory_bytes > 0);
+        bool is_asked = has_group(run) && (run->last.status != 0 || run->limits.memory_bytes > 0);
         uint64_t n_all = is_asked ? limits_count_kills() : 0, n = n_all - run->n_killed;
 
         if (n_all <= run->n_killed)
@@ -549,7 +495,7 @@ int cmd_run(const Options *options) {
         int r;
 
         enclosure_init(&run.enclosed);
-        courier_init(&run.courier, options->socket, BEGIN_TIMEOUT_NS);
+        courier_init(&run.courier, options->socket, 0);
         if (options->limits && !limits_parse(options->limits, &run.limits)) {
                 say("--limits expects " LIMITS_EXPECTED);
                 return EXIT_USAGE;
@@ -569,17 +515,17 @@ int cmd_run(const Options *options) {
                 r = set_environment(&run);
         if (r < 0)
                 say("Cannot begin a job: %s. Running without perfd", strerrordesc_np(-r));
-        else if (run.is_begin_known && run.is_verbose)
+        else if (run.announcement.is_begin_known && run.is_verbose)
                 say("Job %s has begun", run.info.id);
 
         r = run_all(&run);
         if (r < 0)
                 say("Cannot tell perfd of the job's end: %s", strerrordesc_np(-r));
-        else if (!run.is_begun && run.is_verbose)
+        else if (!run.announcement.is_begun && run.is_verbose)
                 say("Job %s is not recorded: perfd could not be told of it", run.info.id);
         else if (run.is_ended && (run.is_verbose || isatty(STDERR_FILENO) == 1))
                 say("Job %s has ended; 'perfctl report %s' shows how it went", run.info.id, run.info.id);
-        if (run.is_begun)
+        if (run.announcement.is_begun)
                 speak_of_left(&run);
 
         summarise(&run);

@@ -169,9 +169,9 @@ static int take_failed(const Value *printed, const AmunContext *context, const A
         };
         int r;
 
-        r = indicator_from_failed_run(printed, &given, STRING_MAX_BYTES, ret, complaint);
+        r = indicator_from_failed_run(printed, &given, STRING_ANY_BYTES, ret, complaint);
         if (r == INDICATOR_INVALID && printed)
-                r = indicator_from_failed_run(NULL, &given, STRING_MAX_BYTES, ret, complaint);
+                r = indicator_from_failed_run(NULL, &given, STRING_ANY_BYTES, ret, complaint);
         if (r == INDICATOR_INVALID && !given.name)
                 return complaint_set(complaint, "name", "a run that failed does not say what it is: give --name, as in --name PiMatmul");
         return r;
@@ -185,7 +185,7 @@ static int take_good(const Value *printed, const Part *part, const char *sha256,
         if (sha256) /* is the version of what has none, as upstream has it */
                 r = object_complete(printed, "version", sha256, arena, &printed);
         if (r == 0)
-                r = indicator_from_value(printed, STRING_MAX_BYTES, ret, &inner);
+                r = indicator_from_value(printed, STRING_ANY_BYTES, ret, &inner);
         if (r != INDICATOR_INVALID)
                 return r;
 

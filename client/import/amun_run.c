@@ -290,7 +290,7 @@ int amun_make_run(const AmunPlace *place, Arena *arena, Submission *ret, Complai
         if (!value || object_end(&run, value) < 0)
                 return -ENOMEM;
 
-        r = object_check(value, STRING_MAX_BYTES, ret_complaint);
+        r = object_check(value, STRING_ANY_BYTES, ret_complaint);
         if (r != 0)
                 return r;
         ret->run = value;

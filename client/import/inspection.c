@@ -2,11 +2,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/import/input_tree.h"
 #include "client/wire/json.h"
 #include "client/cli/say.h"
 #include "util/file.h"
@@ -43,18 +43,22 @@ void inspection_derive_result_id(const char *inspection, uint32_t index, uint8_t
 
 /* --- files ---------------------------------------------------------------------------------------- */
 
-/* Where the files are, and what it is called in messages. */
-typedef struct Place {
-        const char *directory;
-        InputTree tree;
-} Place;
+/* What is wrong with a file, once: not when one looks ahead. */
+static void tell(const Inspection *inspection, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void tell(const Inspection *inspection, const char *format, ...) {
+        char text[PATH_MAX + JSON_ERROR_TEXT_MAX + 64];
+        va_list args;
 
-static void place_deinit(Place *place) {
-        input_tree_deinit(&place->tree);
+        if (inspection->is_quiet)
+                return;
+        va_start(args, format);
+        (void)vsnprintf(text, sizeof(text), format, args);
+        va_end(args);
+        say("%s", text);
 }
 
 /* One document, and nothing after it. Trouble is spoken of; then *ret stays as it is. */
-static int parse_file(const char *file, const Buffer *text, Arena *arena, const Value **ret) {
+static int parse_file(const Inspection *inspection, const char *file, const Buffer *text, Arena *arena, const Value **ret) {
         const Value *document, *more;
         JsonReader reader;
         JsonError error;
@@ -63,17 +67,17 @@ static int parse_file(const char *file, const Buffer *text, Arena *arena, const 
         json_reader_init(&reader, text->text ? text->text : "", text->n);
         r = json_read(&reader, arena, &document, &error);
         if (r == JSON_END)
-                say("%s:1: is empty", file);
+                tell(inspection, "%s:1: is empty", file);
         if (r == 0 && document->type != VALUE_OBJECT)
-                say("%s:%u: is %s, must be an object", file, reader.begin_line, value_type_text(document));
+                tell(inspection, "%s:%u: is %s, must be an object", file, reader.begin_line, value_type_text(document));
         else if (r == 0) {
                 *ret = document;
                 r = json_read(&reader, arena, &more, &error);
                 if (r == 0)
-                        say("%s:%u: holds more than one document: the first one is taken", file, reader.begin_line);
+                        tell(inspection, "%s:%u: holds more than one document: the first one is taken", file, reader.begin_line);
         }
         if (r == JSON_MALFORMED)
-                say("%s:%u:%u: %s", file, error.line, error.column, error.text);
+                tell(inspection, "%s:%u:%u: %s", file, error.line, error.column, error.text);
 
         return r == JSON_TOO_LARGE ? -ENOMEM : r < 0 ? r : 0;
 }
@@ -83,66 +87,74 @@ enum {
 };
 
 /* file: its path, as messages have it. */
-static int read_text(const Place *place, const char *file, bool is_optional, Buffer *ret) {
+static int read_text(const Inspection *inspection, const char *file, bool is_optional, Buffer *ret) {
         int r;
 
-        r = input_tree_read(&place->tree, file + strlen(place->directory) + 1, ret);
+        r = input_tree_read(&inspection->tree, file + strlen(inspection->directory) + 1, ret);
         if (r == 0 || r == -ENOMEM)
                 return r;
 
         if (r != -ENOENT || !is_optional)
-                say("Cannot read %s: %s", file, r == INPUT_NO_FILE ? "it is no regular file" :
-                                                r == INPUT_LINK ? "links in what belongs to another user are not followed" :
-                                                strerrordesc_np(-r));
+                tell(inspection, "Cannot read %s: %s", file,
+                     r == INPUT_NO_FILE ? "it is no regular file" :
+                     r == INPUT_LINK    ? "links in what belongs to another user are not followed" :
+                                          strerrordesc_np(-r));
         return FILE_UNREAD;
 }
 
-static int read_specification(Inspection *inspection, const Place *place) {
+static int read_specification(Inspection *inspection) {
         scoped(buffer_deinit) Buffer text = {};
         char file[PATH_MAX];
         int r;
 
-        if (snprintf(file, sizeof(file), "%s/build/specification", place->directory) >= (int)sizeof(file))
-                return -ENAMETOOLONG;
-
-        r = read_text(place, file, true, &text);
+        (void)snprintf(file, sizeof(file), "%s/build/specification", inspection->directory);
+        r = read_text(inspection, file, true, &text);
         if (r != 0)
                 return r < 0 ? r : 0;
         r = arena_init(&inspection->arena, json_arena_size(text.n));
-        return r == 0 ? parse_file(file, &text, &inspection->arena, &inspection->specification) : r;
+        return r == 0 ? parse_file(inspection, file, &text, &inspection->arena, &inspection->context.specification) : r;
 }
 
-static int read_run(InspectionRun *run, const Place *place, size_t n_more) {
+static void release_run(InspectionRun *run) {
+        arena_deinit(&run->arena);
+        *run = (InspectionRun){};
+}
+
+static int read_run(Inspection *inspection, uint32_t index) {
         scoped(buffer_deinit) Buffer result = {}, hwinfo = {};
+        InspectionRun *run = &inspection->run;
         char file[PATH_MAX];
         int r;
 
-        (void)snprintf(file, sizeof(file), "%.*shwinfo", (int)(strlen(run->file) - strlen("result")), run->file);
-        r = read_text(place, run->file, false, &result);
+        release_run(run);
+        run->index = index;
+        (void)snprintf(run->file, sizeof(run->file), "%s/results/%u/result", inspection->directory, index);
+        (void)snprintf(file, sizeof(file), "%s/results/%u/hwinfo", inspection->directory, index);
+        r = read_text(inspection, run->file, false, &result);
         if (r != 0)
                 return r < 0 ? r : 0;
-        r = read_text(place, file, true, &hwinfo);
+        r = read_text(inspection, file, true, &hwinfo);
         if (r < 0)
                 return r;
 
-        r = arena_init(&run->arena, amun_arena_size(result.n + hwinfo.n + n_more));
+        r = arena_init(&run->arena, amun_arena_size(result.n + hwinfo.n + inspection->arena.n_used / 16));
         if (r == 0)
-                r = parse_file(run->file, &result, &run->arena, &run->result);
+                r = parse_file(inspection, run->file, &result, &run->arena, &run->result);
         if (r == 0 && hwinfo.n > 0)
-                r = parse_file(file, &hwinfo, &run->arena, &run->hwinfo);
+                r = parse_file(inspection, file, &hwinfo, &run->arena, &run->hwinfo);
         return r;
 }
 
-/* --- all runs ------------------------------------------------------------------------------------- */
+/* --- which runs there are --------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b) {
-        const InspectionRun *x = a, *y = b;
+        const uint32_t *x = a, *y = b;
 
-        return x->index < y->index ? -1 : x->index > y->index;
+        return *x < *y ? -1 : *x > *y;
 }
 
-static int add_run(Inspection *inspection, const Place *place, const char *name) {
-        InspectionRun *runs, *run;
+static int add_run(Inspection *inspection, const char *name) {
+        uint32_t *indices;
         uint64_t index;
 
         /* 007 is none: it would be 7 twice */
@@ -151,27 +163,21 @@ static int add_run(Inspection *inspection, const Place *place, const char *name)
         if (inspection->n_runs == INSPECTION_RUNS_MAX)
                 return -E2BIG;
 
-        runs = reallocarray(inspection->runs, inspection->n_runs + 1, sizeof(*runs));
-        if (!runs)
+        indices = reallocarray(inspection->indices, inspection->n_runs + 1, sizeof(*indices));
+        if (!indices)
                 return -ENOMEM;
-        inspection->runs = runs;
-
-        run = &runs[inspection->n_runs++];
-        *run = (InspectionRun){ .index = (uint32_t)index };
-        if (asprintf(&run->file, "%s/results/%s/result", place->directory, name) < 0) {
-                run->file = NULL;
-                return -ENOMEM;
-        }
-        return strlen(run->file) < PATH_MAX ? 0 : -ENAMETOOLONG;
+        inspection->indices = indices;
+        indices[inspection->n_runs++] = (uint32_t)index;
+        return 0;
 }
 
-static int list_runs(Inspection *inspection, const Place *place) {
+static int list_runs(Inspection *inspection) {
         scoped(closedirp) DIR *dir = NULL;
         scoped(closep) int fd = -1;
         struct dirent *entry;
         int r;
 
-        r = input_tree_open_directory(&place->tree, "results", &fd);
+        r = input_tree_open_directory(&inspection->tree, "results", &fd);
         if (r != 0)
                 return r < 0 ? r : -ELOOP;
         dir = file_open_list(fd, ".");
@@ -179,66 +185,23 @@ static int list_runs(Inspection *inspection, const Place *place) {
                 return -errno;
 
         while (r == 0 && (entry = readdir(dir)))
-                r = add_run(inspection, place, entry->d_name);
-        if (inspection->n_runs > 0)
-                qsort(inspection->runs, inspection->n_runs, sizeof(*inspection->runs), compare);
+                r = add_run(inspection, entry->d_name);
+        if (r == 0 && inspection->n_runs == 0)
+                return -ENODATA;
+        if (r == 0)
+                qsort(inspection->indices, inspection->n_runs, sizeof(*inspection->indices), compare);
         return r;
 }
 
-/* What those say that came as far as saying it: all runs of an inspection are of one script. */
-static int find_names(const Inspection *inspection, AmunContext *context) {
-        const Value *printed;
-        Complaint ignored;
-        int r;
+/* --- what it is ------------------------------------------------------------------------------------- */
 
-        for (size_t i = 0; i < inspection->n_runs && (!context->name || !context->component); i++) {
-                InspectionRun *run = &inspection->runs[i];
-                Indicator indicator;
-
-                if (!run->result)
-                        continue;
-                r = amun_find_printed(run->result, &run->arena, &printed, &ignored);
-                if (r < 0)
-                        return r;
-                if (r != 0 || !printed || indicator_from_value(printed, STRING_MAX_BYTES, &indicator, &ignored) != 0)
-                        continue;
-                context->name = context->name ?: indicator.name;
-                context->component = context->component ?: indicator.component;
-                context->version = context->version ?: indicator.version;
-        }
-        return 0;
-}
-
-static int make_submission(const Inspection *inspection, AmunContext *context, InspectionRun *run) {
-        Complaint complaint;
-        int r;
-
-        if (!run->result)
-                return 0;
-
-        context->hwinfo = run->hwinfo;
-        r = amun_read(run->result, context, &run->arena, &run->submission, &complaint);
-        if (r == INDICATOR_INVALID) {
-                say("%s: %s%s%s", run->file, complaint.path, complaint.path[0] ? ": " : "", complaint.text);
-                return 0;
-        }
-        if (r < 0)
-                return r;
-
-        run->submission.job = "";
-        run->submission.has_batch = true;
-        run->submission.batch_index = run->index;
-        memcpy(run->submission.batch, inspection->batch, sizeof(inspection->batch));
-        inspection_derive_result_id(inspection->id, run->index, run->submission.id);
-        run->is_good = true;
-        return 0;
-}
-
-/* "." and a path that ends in a slash have a name, too. */
-static int find_id(Inspection *inspection, const char *directory) {
+/* The longest path below is that of a run. */
+static int find_id(Inspection *inspection) {
         char real[PATH_MAX];
 
-        if (!realpath(directory, real))
+        if (strlen(inspection->directory) + sizeof("/results/4294967295/result") > PATH_MAX)
+                return -ENAMETOOLONG;
+        if (!realpath(inspection->directory, real)) /* "." and a path that ends in a slash have a name, too */
                 return -errno;
 
         (void)snprintf(inspection->id, sizeof(inspection->id), "%s", strrchr(real, '/') + 1);
@@ -246,52 +209,118 @@ static int find_id(Inspection *inspection, const char *directory) {
         return 0;
 }
 
-static int read_runs(Inspection *inspection, const Place *place, AmunContext *context) {
-        size_t n_specification;
+static int keep(const char *text, char **ret, const char **ret_name) {
+        if (!text || *ret_name)
+                return 0;
+
+        *ret = strdup(text);
+        *ret_name = *ret;
+        return *ret ? 0 : -ENOMEM;
+}
+
+static int keep_names(Inspection *inspection, const Indicator *indicator) {
+        AmunContext *context = &inspection->context;
         int r;
 
-        r = read_specification(inspection, place);
-        n_specification = inspection->arena.n_used;
-        for (size_t i = 0; i < inspection->n_runs && r == 0; i++)
-                r = read_run(&inspection->runs[i], place, n_specification / 16);
+        r = keep(indicator->name, &inspection->said[0], &context->name);
         if (r == 0)
-                r = find_names(inspection, context);
-        context->specification = inspection->specification;
-        for (size_t i = 0; i < inspection->n_runs && r == 0; i++) {
-                r = make_submission(inspection, context, &inspection->runs[i]);
-                inspection->n_skipped += !inspection->runs[i].is_good;
+                r = keep(indicator->component, &inspection->said[1], &context->component);
+        if (r == 0)
+                r = keep(indicator->version, &inspection->said[2], &context->version);
+        return r;
+}
+
+/* What the first says that came as far as saying it: all runs of an inspection are of one script. */
+static int find_names(Inspection *inspection) {
+        InspectionRun *run = &inspection->run;
+        const AmunContext *context = &inspection->context;
+        const Value *printed;
+        Indicator indicator;
+        Complaint ignored;
+        int r;
+
+        for (size_t i = 0; i < inspection->n_runs && (!context->name || !context->component); i++) {
+                r = read_run(inspection, inspection->indices[i]);
+                if (r < 0)
+                        return r;
+                if (!run->result)
+                        continue;
+                r = amun_find_printed(run->result, &run->arena, &printed, &ignored);
+                if (r < 0)
+                        return r;
+                if (r == 0 && printed && indicator_from_value(printed, STRING_ANY_BYTES, &indicator, &ignored) == 0)
+                        return keep_names(inspection, &indicator);
         }
+        return 0;
+}
+
+int inspection_open(Inspection *ret, const char *directory, const char *name, const char *component) {
+        int r;
+
+        *ret = (Inspection){ .directory = directory, .tree.fd = -1, .context = { .name = name, .component = component } };
+        ret->context.inspection = ret->id;
+        r = input_tree_open(&ret->tree, directory);
+        if (r == 0)
+                r = find_id(ret);
+        if (r == 0)
+                r = list_runs(ret);
+        if (r == 0)
+                r = read_specification(ret);
+        if (r != 0)
+                return r;
+
+        ret->is_quiet = true;
+        r = find_names(ret);
+        ret->is_quiet = false;
         return r;
 }
 
 void inspection_deinit(Inspection *inspection) {
-        for (size_t i = 0; i < inspection->n_runs; i++) {
-                free(inspection->runs[i].file);
-                arena_deinit(&inspection->runs[i].arena);
-        }
-        free(inspection->runs);
+        release_run(&inspection->run);
+        for (size_t i = 0; i < N_ELEMENTS(inspection->said); i++)
+                free(inspection->said[i]);
+        free(inspection->indices);
         arena_deinit(&inspection->arena);
+        input_tree_deinit(&inspection->tree);
 }
 
-int inspection_read(Inspection *ret, const char *directory, const char *name, const char *component) {
-        scoped(inspection_deinit) Inspection inspection = {};
-        scoped(place_deinit) Place place = { .directory = directory, .tree.fd = -1 };
-        AmunContext context = { .name = name, .component = component, .inspection = inspection.id };
+/* --- its runs --------------------------------------------------------------------------------------- */
+
+/* 0, INDICATOR_INVALID after saying why, or a negative errno. */
+static int make_submission(Inspection *inspection) {
+        InspectionRun *run = &inspection->run;
+        Complaint complaint;
         int r;
 
-        r = input_tree_open(&place.tree, directory);
-        if (r == 0)
-                r = find_id(&inspection, directory);
-        if (r == 0)
-                r = list_runs(&inspection, &place);
-        if (r == 0 && inspection.n_runs == 0)
-                r = -ENODATA;
-        if (r == 0)
-                r = read_runs(&inspection, &place, &context);
-        if (r < 0)
+        inspection->context.hwinfo = run->hwinfo;
+        r = amun_read(run->result, &inspection->context, &run->arena, &run->submission, &complaint);
+        if (r == INDICATOR_INVALID)
+                say("%s: %s%s%s", run->file, complaint.path, complaint.path[0] ? ": " : "", complaint.text);
+        if (r != 0)
                 return r;
 
-        *ret = inspection;
-        inspection = (Inspection){};
+        run->submission.job = "";
+        run->submission.has_batch = true;
+        run->submission.batch_index = run->index;
+        memcpy(run->submission.batch, inspection->batch, sizeof(inspection->batch));
+        inspection_derive_result_id(inspection->id, run->index, run->submission.id);
         return 0;
+}
+
+int inspection_next(Inspection *inspection, const InspectionRun **ret) {
+        int r;
+
+        while (inspection->n_read < inspection->n_runs) {
+                r = read_run(inspection, inspection->indices[inspection->n_read++]);
+                if (r == 0)
+                        r = inspection->run.result ? make_submission(inspection) : INDICATOR_INVALID;
+                if (r < 0)
+                        return r;
+                if (r == 0) {
+                        *ret = &inspection->run;
+                        return 0;
+                }
+                inspection->n_skipped++;
+        }
+        return INSPECTION_END;
 }

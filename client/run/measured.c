@@ -32,12 +32,12 @@ static int take_document(const Value *document, const char *sha256, Arena *arena
         int r = 0;
 
         if (submission_has_failed(item))
-                return indicator_from_failed_run(document, &(IndicatorGiven){ .version = sha256 }, STRING_MAX_BYTES, &item->indicator,
+                return indicator_from_failed_run(document, &(IndicatorGiven){ .version = sha256 }, STRING_ANY_BYTES, &item->indicator,
                                                  complaint);
 
         if (sha256)
                 r = object_complete(document, "version", sha256, arena, &document);
-        return r == 0 ? indicator_from_value(document, STRING_MAX_BYTES, &item->indicator, complaint) : r;
+        return r == 0 ? indicator_from_value(document, STRING_ANY_BYTES, &item->indicator, complaint) : r;
 }
 
 /* The documents that are indicators; the others are spoken of. */
@@ -111,7 +111,7 @@ int measured_read(Measured *ret, const MeasuredPlan *plan, const Capture *captur
 bool measured_name(Measured *measured, const IndicatorGiven *given) {
         Complaint complaint;
 
-        if (indicator_from_failed_run(NULL, given, STRING_MAX_BYTES, &measured->items[0].indicator, &complaint) != 0)
+        if (indicator_from_failed_run(NULL, given, STRING_ANY_BYTES, &measured->items[0].indicator, &complaint) != 0)
                 return false;
 
         measured->is_unnamed = false;

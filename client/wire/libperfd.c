@@ -398,7 +398,7 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
         if (r != 0)
                 return r;
 
-        if (indicator_from_value(document, STRING_MAX_BYTES, &item.indicator, &complaint) != 0)
+        if (indicator_from_value(document, STRING_ANY_BYTES, &item.indicator, &complaint) != 0)
                 return complain(client, PERFD_INVALID, &complaint);
 
         return ask_perfd(client, &(Ask){ .kind = REQUEST_SUBMIT, .item = &item });

@@ -286,6 +286,40 @@ class Wire(harness.TestCase):
         self.assertEqual((len(run["stderr"]), run["stderr"][-7:].strip(), run["stderr_cut"]), (256, "he end", True))
         self.assertEqual((run["environment"]["LONG"], run["environment"]["LONG_cut"]), ("y" * 256, True))
 
+    def test_perfd_alone_says_how_long_a_string_may_be(self):
+        daemon = self.daemon("[limits]\nstring_size = 100K\n")
+        path, spool = self.temporary_directory() / "inspection" / "results" / "0" / "result", self.temporary_directory()
+        path.parent.mkdir(parents=True)
+        for n, status, words in ((100 << 10, 0, ""), ((100 << 10) + 1, 1, "has 102401 bytes, more than the 102400 that a string may have")):
+            document = json.dumps({**GOOD, "note": "x" * n})
+            with self.subTest(n):
+                done = daemon.perfctl("submit", "-", stdin=document)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertIn(f"standard input:1: note: {words}" if status else "", done.stderr)
+
+                path.write_text(json.dumps({"stdout": json.loads(document), "exit_code": 0}))
+                done = daemon.perfctl("import", "inspection", path.parents[2])
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertIn(f"{path}: note: {words}" if status else "", done.stderr)
+
+                done = daemon.perfctl("submit", "--socket", "/nonexistent", "--timeout", "0", "--spool", spool, "-", stdin=document)
+                self.assertIn("Kept for later", done.stderr)
+                done = daemon.perfctl("flush", "--spool", spool)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertIn(f"note: {words}" if status else "", done.stderr)
+        self.assertEqual(len(daemon.get("/api/v1/results").json["results"]), 3)
+
+    def test_one_that_perfd_refuses_leaves_the_others_of_a_run(self):
+        daemon = self.daemon("[limits]\nstring_size = 1K\n")
+        script = self.temporary_directory() / "script.py"
+        script.write_text(f"import json\nfor n in (1, 1025, 2, 1026):\n    print(json.dumps(dict({GOOD!r}, note='x' * n)))\n")
+        done = daemon.perfctl("run", "--job", "some", "--", "python3", script)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for n in (1025, 1026):
+            self.assertIn(f"An indicator in the output was not submitted: note: has {n} bytes, more than the 1024", done.stderr)
+        self.assertCountEqual([row["document"]["note"] for row in daemon.get("/api/v1/results").json["results"]], ["x", "xx"])
+        self.assertEqual(daemon.get("/api/v1/jobs/some").json["state"], "finished")
+
     def test_what_a_runner_wrote_down_makes_no_request_too_large(self):
         daemon = self.daemon("[limits]\nframe_size = 8K\nstring_size = 4K\n")
         script = self.temporary_directory() / "script.py"

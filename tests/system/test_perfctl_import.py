@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 import unittest
 
-from harness import FIXTURES, PERFCTL, TIMEOUT_S, TestCase
+from harness import FIXTURES, IS_SANITIZED, PERFCTL, TIMEOUT_S, TestCase
 
 PRINTED = {"@parameters": {"n": 512}, "@result": {"rate": 2.5}, "name": "PiMatmul", "component": "tensorflow"}
 USAGE = {"ru_utime": 1.5, "ru_stime": 0.25, **{f"ru_{key}": 7 for key in (
@@ -195,6 +195,44 @@ class Inspections(Import):
         self.assertEqual(len(self.stored()), 2)
         done = self.perfctl("import", "inspection", self.inspection(runs, name="inspection-3"), status=1)
         self.assertIn("results/0/result: name: a run that failed does not say what it is", done.stderr)
+
+    def test_names_come_from_the_first_run_that_says_them(self):
+        second = {**PRINTED, "name": "Second", "component": "other"}
+        directory = self.inspection({0: result("", exit_code=1), 1: "{]", 2: result(), 3: result(second), 4: result("", exit_code=1)})
+        done = self.perfctl("import", "inspection", directory, status=1)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)  # of what was read twice, too
+        self.assertIn("results/1/result:1:2: ", done.stderr)
+        self.assertCountEqual([(row["component"], "exit_status" in row and row["exit_status"] == 1) for row in self.stored()],
+                              [("tensorflow", True), ("tensorflow", False), ("tensorflow", True)])
+        self.assertEqual(len(self.stored("Second")), 1)
+
+    def peak_kib(self, directory):
+        """Of one import, all of whose runs are to be there after it."""
+        process = subprocess.Popen([str(PERFCTL), "import", "inspection", "--json", "--socket", self.running.socket, str(directory)],
+                                   stdout=subprocess.PIPE)
+        with process.stdout:
+            counts = json.load(process.stdout)
+        status, used = os.wait4(process.pid, 0)[1:]
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual((process.returncode, counts["skipped"]), (0, 0))
+        return used.ru_maxrss, counts
+
+    @unittest.skipIf(IS_SANITIZED, "a sanitizer keeps what was freed")
+    def test_memory_does_not_grow_with_the_number_of_runs(self):
+        self.running = self.daemon("[store]\nvolatile = yes\n")
+        directory = self.inspection({0: result(padding=[0] * 10000)})  # the runner's, which are read and not stored
+        first = directory / "results" / "0" / "result"
+        peaks = []
+        for n in (10, 1000):
+            for i in range(1, n):
+                (directory / "results" / str(i)).mkdir(exist_ok=True)
+                if not (path := directory / "results" / str(i) / "result").exists():
+                    os.link(first, path)
+            peak, counts = self.peak_kib(directory)
+            peaks.append(peak)
+            self.assertEqual(counts["stored"] + counts["duplicate"], n)
+        self.assertEqual(counts["duplicate"], 10)
+        self.assertLess(peaks[1], 1.5 * peaks[0])
 
     def test_without_perfd_nothing_is_lost(self):
         directory = self.inspection({0: result(), 1: result()})

@@ -138,7 +138,7 @@ class Failed(Measure):
         running = self.daemon("[indicators]\ndirectory =\npolicy = strict\n")
         self.running = running
         done = self.run_command("sh", "-c", PRINT, options=("--job", "j"))
-        self.assertIn(b"The job's results were not taken: ", done.stderr)
+        self.assertIn(b"An indicator in the output was not submitted: ", done.stderr)
         self.assertEqual(self.rows(), [])
         self.assertEqual(running.get("/api/v1/jobs/j").json["state"], "finished")
 
