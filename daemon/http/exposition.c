@@ -4,18 +4,10 @@
 
 #include "util/utf8.h"
 
-#define LABEL_PIECE_MAX 256U
+#define KEYWORD_LENGTH 7U /* "# TYPE " and its like */
 
 void exposition_init(Exposition *exposition, Buffer *out, bool is_openmetrics) {
         *exposition = (Exposition){ .out = out, .is_openmetrics = is_openmetrics };
-}
-
-void exposition_family(Exposition *exposition, const char *name, FamilyType type, const char *unit, const char *help) {
-        (void)snprintf(exposition->name, sizeof(exposition->name), "%s", name);
-        exposition->type = type;
-        exposition->unit = unit;
-        exposition->help = help;
-        exposition->has_header = false;
 }
 
 static const char *sample_suffix(FamilyType type) {
@@ -43,21 +35,34 @@ static const char *type_text(const Exposition *exposition) {
         return "";
 }
 
-static void put_about(const Exposition *exposition, const char *keyword, const char *text) {
-        buffer_puts(exposition->out, keyword);
-        buffer_puts(exposition->out, exposition->name);
-        if (!exposition->is_openmetrics)
-                buffer_puts(exposition->out, sample_suffix(exposition->type));
-        buffer_putc(exposition->out, ' ');
-        buffer_puts(exposition->out, text);
-        buffer_putc(exposition->out, '\n');
+void exposition_family(Exposition *exposition, const char *name, FamilyType type, const char *unit, const char *help) {
+        const char *suffix = sample_suffix(type);
+        size_t n_suffix = strlen(suffix);
+
+        exposition->n_name = strnlen(name, FAMILY_NAME_MAX);
+        exposition->n_sample_name = exposition->n_name + n_suffix;
+        memcpy(mempcpy(exposition->name, name, exposition->n_name), suffix, n_suffix);
+        exposition->type = type;
+        exposition->unit = unit;
+        exposition->help = help;
+        exposition->has_header = false;
+}
+
+static void put_about(const Exposition *exposition, const char keyword[static KEYWORD_LENGTH], const char *text) {
+        size_t n_name = exposition->is_openmetrics ? exposition->n_name : exposition->n_sample_name, n_text = strlen(text);
+        char *p = buffer_extend(exposition->out, KEYWORD_LENGTH + n_name + n_text + 2);
+
+        if (!p)
+                return;
+
+        p = mempcpy(p, keyword, KEYWORD_LENGTH);
+        p = mempcpy(p, exposition->name, n_name);
+        *p++ = ' ';
+        p = mempcpy(p, text, n_text);
+        *p = '\n';
 }
 
 static void put_header(Exposition *exposition) {
-        int n = snprintf(exposition->sample_name, sizeof(exposition->sample_name), "%s%s", exposition->name,
-                         sample_suffix(exposition->type));
-
-        exposition->n_sample_name = (size_t)n;
         put_about(exposition, "# TYPE ", type_text(exposition));
         if (exposition->is_openmetrics && *exposition->unit)
                 put_about(exposition, "# UNIT ", exposition->unit);
@@ -69,7 +74,7 @@ void exposition_sample(Exposition *exposition) {
         if (!exposition->has_header)
                 put_header(exposition);
 
-        buffer_put(exposition->out, exposition->sample_name, exposition->n_sample_name);
+        buffer_put(exposition->out, exposition->name, exposition->n_sample_name);
         exposition->has_labels = false;
 }
 
@@ -109,17 +114,20 @@ static size_t put_character(Buffer *out, const char *text) {
 /* The many that need no care go out in one piece. False for the others. */
 static bool put_plain_label(Exposition *exposition, const char *key, const char *value) {
         size_t n_key = strlen(key), n_value = plain_length(value);
-        char piece[LABEL_PIECE_MAX], *p = piece;
+        char *p;
 
-        if (value[n_value] || n_key + n_value + strlen(",=\"\"") > sizeof(piece))
+        if (value[n_value])
                 return false;
+
+        p = buffer_extend(exposition->out, n_key + n_value + strlen(",=\"\""));
+        if (!p)
+                return true;
 
         *p++ = exposition->has_labels ? ',' : '{';
         p = mempcpy(p, key, n_key);
         p = mempcpy(p, "=\"", 2);
         p = mempcpy(p, value, n_value);
-        *p++ = '"';
-        buffer_put(exposition->out, piece, (size_t)(p - piece));
+        *p = '"';
         exposition->has_labels = true;
         return true;
 }
@@ -178,25 +186,8 @@ void exposition_double(Exposition *exposition, double value) {
 }
 
 void exposition_decimal(Exposition *exposition, uint64_t value, unsigned n_decimals) {
-        char digits[20];
-        uint64_t unit = 1;
-        unsigned n = n_decimals;
-
-        for (unsigned i = 0; i < n_decimals; i++)
-                unit *= 10;
-
         put_labels_end(exposition);
-        buffer_put_u64(exposition->out, value / unit);
-
-        value %= unit;
-        for (; n > 0 && value % 10 == 0; n--)
-                value /= 10;
-        for (unsigned i = n; i > 0; i--, value /= 10)
-                digits[i - 1] = (char)('0' + value % 10);
-        if (n > 0) {
-                buffer_putc(exposition->out, '.');
-                buffer_put(exposition->out, digits, n);
-        }
+        buffer_put_decimal(exposition->out, value, n_decimals);
         buffer_putc(exposition->out, '\n');
 }
 

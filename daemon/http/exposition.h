@@ -26,13 +26,14 @@ typedef enum FamilyType {
 } FamilyType;
 
 #define FAMILY_NAME_MAX 96U
+#define SAMPLE_SUFFIX_MAX 8U
 
 typedef struct Exposition {
         Buffer *out; /* borrowed */
         bool is_openmetrics;
 
-        char name[FAMILY_NAME_MAX], sample_name[FAMILY_NAME_MAX + 8];
-        size_t n_sample_name;
+        char name[FAMILY_NAME_MAX + SAMPLE_SUFFIX_MAX]; /* of the family, and on with what its samples have more */
+        size_t n_name, n_sample_name;
         FamilyType type;
         const char *unit, *help;
         bool has_header, has_labels;

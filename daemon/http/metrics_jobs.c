@@ -66,31 +66,41 @@ static void put_job_line(Exposition *exposition, const JobView *job, size_t line
         exposition_double(exposition, figures.value[i]);
 }
 
-/* All lines that make one family stand together here, whatever their table and their order there. */
-static void put_family(Exposition *exposition, const Snapshot *snapshot, size_t first, bool is_done[static N_LINES]) {
-        const MetricInfo *info = line_info(first);
-        char name[FAMILY_NAME_MAX];
+static void begin_family(Exposition *exposition, const MetricInfo *info) {
+        char name[FAMILY_NAME_MAX] = "perfd_job_";
 
-        (void)snprintf(name, sizeof(name), "perfd_job_%s", info->family);
+        (void)stpncpy(strchr(name, '\0'), info->family, sizeof(name) - sizeof("perfd_job_"));
         exposition_family(exposition, name, info->type == METRIC_TYPE_COUNTER ? FAMILY_COUNTER : FAMILY_GAUGE,
                           info->unit, info->help);
+}
 
+/*
+ * All lines that make one family stand together here, whatever their table and their order there. n_bytes: of the lines'
+ * names, 0 of one that is done; with those most comparisons end.
+ */
+static void put_family(Exposition *exposition, const Snapshot *snapshot, size_t first, size_t n_bytes[static N_LINES]) {
+        const MetricInfo *info = line_info(first);
+        size_t n = n_bytes[first];
+
+        begin_family(exposition, info);
         for (size_t line = first; line < N_LINES; line++) {
-                if (is_done[line] || strcmp(line_info(line)->family, info->family) != 0)
+                if (n_bytes[line] != n || memcmp(line_info(line)->family, info->family, n) != 0)
                         continue;
 
-                is_done[line] = true;
+                n_bytes[line] = 0;
                 for (size_t i = 0; i < n_exposed(snapshot); i++)
                         put_job_line(exposition, &snapshot->jobs[i], line);
         }
 }
 
 static void put_families(Exposition *exposition, const Snapshot *snapshot) {
-        bool is_done[N_LINES] = {};
+        size_t n_bytes[N_LINES];
 
         for (size_t line = 0; line < N_LINES; line++)
-                if (!is_done[line])
-                        put_family(exposition, snapshot, line, is_done);
+                n_bytes[line] = strlen(line_info(line)->family);
+        for (size_t line = 0; line < N_LINES; line++)
+                if (n_bytes[line] > 0)
+                        put_family(exposition, snapshot, line, n_bytes);
 }
 
 void metrics_jobs(Exposition *exposition, const Snapshot *snapshot) {

@@ -43,14 +43,23 @@ static bool buffer_reserve(Buffer *buffer, size_t n) {
         return true;
 }
 
-void buffer_put(Buffer *buffer, const void *bytes, size_t n) {
-        if (!buffer_reserve(buffer, n))
-                return;
+char *buffer_extend(Buffer *buffer, size_t n) {
+        char *begin;
 
-        if (n > 0)
-                memcpy(buffer->text + buffer->n, bytes, n);
+        if (!buffer_reserve(buffer, n))
+                return NULL;
+
+        begin = buffer->text + buffer->n;
+        begin[n] = '\0';
         buffer->n += n;
-        buffer->text[buffer->n] = '\0';
+        return begin;
+}
+
+void buffer_put(Buffer *buffer, const void *bytes, size_t n) {
+        char *p = buffer_extend(buffer, n);
+
+        if (p && n > 0)
+                memcpy(p, bytes, n);
 }
 
 void buffer_puts(Buffer *buffer, const char *text) {
@@ -58,7 +67,10 @@ void buffer_puts(Buffer *buffer, const char *text) {
 }
 
 void buffer_putc(Buffer *buffer, char c) {
-        buffer_put(buffer, &c, 1);
+        char *p = buffer_extend(buffer, 1);
+
+        if (p)
+                *p = c;
 }
 
 void buffer_vprintf(Buffer *buffer, const char *format, va_list args) {
@@ -86,15 +98,34 @@ void buffer_printf(Buffer *buffer, const char *format, ...) {
         va_end(args);
 }
 
-void buffer_put_u64(Buffer *buffer, uint64_t v) {
-        char digits[20], *p = digits + sizeof(digits);
-
+static char *digits_before(char *end, uint64_t v) {
         do {
-                *--p = (char)('0' + v % 10);
+                *--end = (char)('0' + v % 10);
                 v /= 10;
         } while (v > 0);
 
-        buffer_put(buffer, p, (size_t)(digits + sizeof(digits) - p));
+        return end;
+}
+
+void buffer_put_u64(Buffer *buffer, uint64_t v) {
+        char digits[20], *end = digits + sizeof(digits), *p = digits_before(end, v);
+
+        buffer_put(buffer, p, (size_t)(end - p));
+}
+
+void buffer_put_decimal(Buffer *buffer, uint64_t v, unsigned n_decimals) {
+        char digits[40], *end = digits + sizeof(digits), *p = end;
+
+        for (; n_decimals > 0 && v % 10 == 0; n_decimals--)
+                v /= 10;
+        if (n_decimals > 0) {
+                for (; n_decimals > 0; n_decimals--, v /= 10)
+                        *--p = (char)('0' + v % 10);
+                *--p = '.';
+        }
+
+        p = digits_before(p, v);
+        buffer_put(buffer, p, (size_t)(end - p));
 }
 
 /* Integers take a short way: most counters are whole. */
@@ -105,6 +136,22 @@ static bool put_whole(Buffer *buffer, double v) {
         if (v < 0)
                 buffer_putc(buffer, '-');
         buffer_put_u64(buffer, (uint64_t)fabs(v));
+        return true;
+}
+
+/*
+ * So do those that count nanoseconds or less often: with 15 digits at most both numbers of the quotient are exact, and what
+ * is read from the decimal is that quotient, rounded once.
+ */
+static bool put_fraction(Buffer *buffer, double v) {
+        double billionths = nearbyint(fabs(v) * 1e9);
+
+        if (!(fabs(v) >= 1e-4) || !(billionths < 1e15) || billionths / 1e9 != fabs(v))
+                return false;
+
+        if (v < 0)
+                buffer_putc(buffer, '-');
+        buffer_put_decimal(buffer, (uint64_t)billionths, 9);
         return true;
 }
 
@@ -120,7 +167,7 @@ void buffer_put_double(Buffer *buffer, double v) {
                 buffer_puts(buffer, v > 0 ? "+Inf" : "-Inf");
                 return;
         }
-        if (put_whole(buffer, v))
+        if (put_whole(buffer, v) || put_fraction(buffer, v))
                 return;
 
         for (int precision = 15; precision <= 17; precision++) {

@@ -26,11 +26,15 @@ void buffer_deinit(Buffer *buffer);
 void buffer_clear(Buffer *buffer); /* keeps the memory */
 
 void buffer_put(Buffer *buffer, const void *bytes, size_t n);
+/* n more bytes, for the caller to write at once; NULL when there is no memory for them. */
+char *buffer_extend(Buffer *buffer, size_t n);
 void buffer_puts(Buffer *buffer, const char *text);
 void buffer_putc(Buffer *buffer, char c);
 void buffer_printf(Buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buffer_vprintf(Buffer *buffer, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 void buffer_put_u64(Buffer *buffer, uint64_t v);
+/* v / 10^n_decimals, exactly, without zeros at the end; n_decimals is 18 at most. */
+void buffer_put_decimal(Buffer *buffer, uint64_t v, unsigned n_decimals);
 /* Shortest decimal that reads back as the same double; "NaN", "+Inf", "-Inf" as OpenMetrics spells them. */
 void buffer_put_double(Buffer *buffer, double v);
 

@@ -74,6 +74,50 @@ static void doubles_are_written_short_and_read_back_the_same(void **state) {
         buffer_deinit(&b);
 }
 
+/* With as few digits as printf needs so that the same number is read back. */
+static const char *shortest(double v, char ret[static 32]) {
+        int precision = 14;
+
+        do
+                (void)snprintf(ret, 32, "%.*g", ++precision, v);
+        while (precision < 17 && strtod(ret, NULL) != v);
+        return ret;
+}
+
+static void short_ways_of_writing_doubles_write_what_printf_would(void **state) {
+        scoped(buffer_deinit) Buffer b = {};
+        uint64_t bits = 1;
+        char expected[32];
+
+        (void)state;
+        for (unsigned i = 0; i < 200000; i++) {
+                double scale = pow(10, i % 14), v;
+
+                bits = bits * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+                v = (double)(int64_t)(bits >> (12 + i % 50)) / scale * (i & 1 ? -1 : 1);
+                buffer_clear(&b);
+                buffer_put_double(&b, v);
+                assert_string_equal(b.text, shortest(v, expected));
+                assert_true(strtod(b.text, NULL) == v);
+        }
+}
+
+static void decimals_have_no_zeros_at_their_end(void **state) {
+        scoped(buffer_deinit) Buffer b = {};
+
+        (void)state;
+        buffer_put_decimal(&b, 1500, 3);
+        buffer_putc(&b, ' ');
+        buffer_put_decimal(&b, 0, 9);
+        buffer_putc(&b, ' ');
+        buffer_put_decimal(&b, 50, 0);
+        buffer_putc(&b, ' ');
+        buffer_put_decimal(&b, UINT64_MAX, 18);
+        buffer_putc(&b, ' ');
+        buffer_put_decimal(&b, 7, 18);
+        assert_string_equal(b.text, "1.5 0 50 18.446744073709551615 0.000000000000000007");
+}
+
 static void json_is_separated_escaped_and_typed(void **state) {
         Buffer b = {};
         Json json;
@@ -288,6 +332,8 @@ int main(void) {
                 cmocka_unit_test(an_arena_refuses_when_full_and_serves_again_after_reset),
                 cmocka_unit_test(arena_memory_is_zero_and_aligned_even_when_used_before),
                 cmocka_unit_test(doubles_are_written_short_and_read_back_the_same),
+                cmocka_unit_test(short_ways_of_writing_doubles_write_what_printf_would),
+                cmocka_unit_test(decimals_have_no_zeros_at_their_end),
                 cmocka_unit_test(json_is_separated_escaped_and_typed),
                 cmocka_unit_test(json_replaces_what_is_no_utf8),
                 cmocka_unit_test(json_escapes_what_moves_a_terminals_cursor),
