@@ -220,7 +220,8 @@ static void a_chance_is_corrected_for_all_pairs_and_steps_down(void **state) {
 static void what_is_told_apart_makes_the_rest_easier(void **state) {
         static const double best[] = { 1, 2, 3, 4, 5, 6 }, near[] = { 4.5, 5.5, 6.5, 7.5, 8.5, 9.5 };
         double values[3][6];
-        Alternative among_far[] = { SAMPLE(best), SAMPLE(near), run_of(values[0], 6, 20), run_of(values[1], 6, 30), run_of(values[2], 6, 40) };
+        Alternative among_far[] = { SAMPLE(best), SAMPLE(near), run_of(values[0], 6, 20), run_of(values[1], 6, 30),
+                                    run_of(values[2], 6, 40) };
         Alternative among_equal[] = { SAMPLE(best), SAMPLE(best), SAMPLE(near), SAMPLE(best), SAMPLE(best) };
 
         (void)state;
