@@ -79,14 +79,16 @@ void grid_value(Grid *grid, const Value *value) {
         }
 }
 
-void grid_head(Grid *grid, const char *text) {
-        char upper[TEXT_MAX];
-        size_t i;
+/* Names of parameters are as scripts write them: n and N are two. */
+void grid_key(Grid *grid, const char *key) {
+        static const char *const ours[][2] = {
+                { "component", "COMPONENT" }, { "version", "VERSION" }, { "hardware", "HARDWARE" },
+        };
 
-        for (i = 0; text[i] && i < sizeof(upper) - 1; i++)
-                upper[i] = text[i] >= 'a' && text[i] <= 'z' ? (char)(text[i] - 'a' + 'A') : text[i];
-        upper[i] = '\0';
-        grid_text(grid, upper);
+        for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+                if (strcmp(key, ours[i][0]) == 0)
+                        key = ours[i][1];
+        grid_text(grid, key);
 }
 
 /* Columns on the screen that a text takes. */

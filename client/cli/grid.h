@@ -37,8 +37,8 @@ void grid_number(Grid *grid, double v);
 void grid_count(Grid *grid, uint64_t n);
 /* Of an answer: numbers to the right, "-" for null and for NULL. */
 void grid_value(Grid *grid, const Value *value);
-/* A heading of text, in capitals. */
-void grid_head(Grid *grid, const char *text);
+/* The heading of a key that groups have in common, or alternatives differ in. */
+void grid_key(Grid *grid, const char *key);
 /* A heading of numbers, or a number in words. */
 void grid_right(Grid *grid, const char *text);
 

@@ -221,7 +221,7 @@ static size_t members_of(const Value *object) {
 
 static void fill_heads(Grid *grid, const Value *key, const Value *values, const Value *units) {
         for (size_t i = 0; i < members_of(key); i++)
-                grid_head(grid, key->members[i].key);
+                grid_key(grid, key->members[i].key);
         grid_right(grid, "N");
         grid_right(grid, "FAILED");
         for (size_t i = 0; i < members_of(values); i++)

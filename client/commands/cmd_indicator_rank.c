@@ -123,7 +123,7 @@ static void fill_heads(Grid *grid, const Value *key, const char *unit, bool has_
         grid_init(grid, 1 + n_keys + n_heads, *unit ? 2 : 1);
         grid_right(grid, "RANK");
         for (size_t i = 0; i < n_keys; i++)
-                grid_head(grid, key->members[i].key);
+                grid_key(grid, key->members[i].key);
         for (size_t i = 0; i < n_heads; i++)
                 grid_right(grid, heads[i]);
         if (!*unit)

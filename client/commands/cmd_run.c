@@ -12,12 +12,11 @@
 #include "client/wire/id.h"
 #include "client/run/job.h"
 #include "client/run/limits.h"
-#include "client/run/measured.h"
 #include "client/commands/perfctl.h"
 #include "client/run/rusage.h"
+#include "client/run/run_series.h"
 #include "client/cli/say.h"
 #include "client/wire/spool.h"
-#include "client/run/summary.h"
 #include "util/clock.h"
 
 /* What perfd may delay a job by, whatever state it is in. */
@@ -25,17 +24,6 @@
 #define LIMITED_TIMEOUT_NS (2 * NS_PER_S) /* what was asked for is worth more of a wait */
 #define END_TIMEOUT_NS (500 * NS_PER_MS)
 #define FLUSH_TIMEOUT_NS (200 * NS_PER_MS)
-
-/* Of --repeat, or the one run that there is without it. */
-typedef struct Series {
-        uint64_t n_runs, n_failed, n_stored;
-        Summary summary;
-        /* What is measured, as soon as a run has said it. */
-        char name[NAME_MAX_BYTES + 1], component[COMPONENT_MAX_BYTES + 1];
-        char *version; /* owned */
-        Measured *unnamed; /* owned: runs that failed before */
-        size_t n_unnamed;
-} Series;
 
 typedef struct Run {
         const Options *options;
@@ -59,7 +47,7 @@ typedef struct Run {
         RunPlace place;
         bool has_place;
         MeasuredPlan measured;
-        Series series;
+        RunSeries series;
 } Run;
 
 /* A group that perfd has not read at the end is left for it to read. */
@@ -69,68 +57,7 @@ static void run_deinit(Run *run) {
         courier_deinit(&run->courier);
         capture_deinit(&run->capture);
         tail_deinit(&run->error);
-        summary_deinit(&run->series.summary);
-        for (size_t i = 0; i < run->series.n_unnamed; i++)
-                measured_deinit(&run->series.unnamed[i]);
-        free(run->series.unnamed);
-        free(run->series.version);
-}
-
-/* --- indicators ----------------------------------------------------------------------------------- */
-
-/* What the first that says it says, all are about. */
-static void learn_name(Series *series, const Measured *measured) {
-        const Indicator *indicator;
-
-        if (measured->n_items == 0 || measured->is_unnamed)
-                return;
-
-        indicator = &measured->items[0].indicator;
-        if (!series->name[0])
-                (void)snprintf(series->name, sizeof(series->name), "%s", indicator->name);
-        if (!series->component[0] && indicator->component)
-                (void)snprintf(series->component, sizeof(series->component), "%s", indicator->component);
-        if (!series->version && indicator->version)
-                series->version = strdup(indicator->version); /* without memory it is not known */
-}
-
-static int count(Series *series, const Measured *measured) {
-        int r;
-
-        series->n_stored += measured->n_items;
-        for (size_t i = 0; i < measured->n_items; i++) {
-                if (submission_has_failed(&measured->items[i]))
-                        continue;
-                r = summary_add(&series->summary, &measured->items[i].indicator);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
-/* Until another run has said what it is. */
-static int put_off(Series *series, Measured *measured) {
-        Measured *unnamed = reallocarray(series->unnamed, series->n_unnamed + 1, sizeof(*unnamed));
-
-        if (!unnamed)
-                return -ENOMEM;
-        series->unnamed = unnamed;
-        series->unnamed[series->n_unnamed++] = *measured;
-        *measured = (Measured){};
-        return 0;
-}
-
-/* What nobody has said: by the name that was given, else by that of what was run. */
-static void find_name(Run *run) {
-        const char *given = run->options->name, *file = run->place.has_script ? run->place.script.origin : run->options->arguments[0];
-        Series *series = &run->series;
-
-        if (!series->name[0] && given && name_is_valid(given, NAME_MAX_BYTES))
-                (void)snprintf(series->name, sizeof(series->name), "%s", given);
-        if (!series->name[0])
-                script_base_name(file, series->name, sizeof(series->name));
-        if (!series->component[0] && run->options->component)
-                (void)snprintf(series->component, sizeof(series->component), "%s", run->options->component);
+        run_series_deinit(&run->series);
 }
 
 /* --- the end -------------------------------------------------------------------------------------- */
@@ -146,6 +73,7 @@ static void keep(Run *run, const Batch *batch, const Delivery *delivery, const c
         r = spool_find_directory(run->options->spool, directory);
         if (r == 0)
                 r = spool_put(directory, &rest, run->end_realtime_ms, name);
+        *(r < 0 ? &run->series.n_lost : &run->series.n_kept) += rest.n_items;
         if (r < 0)
                 say("%s. The job's %s are lost: they cannot be kept in %s: %s", reason, what,
                     directory[0] ? directory : "a spool", strerrordesc_np(-r));
@@ -163,7 +91,7 @@ static int deliver_good(Run *run, Measured *measured, Batch *batch, Delivery *re
                 Submission *refused = &measured->items[ret->refused];
 
                 batch->n_items--;
-                run->series.n_stored--;
+                run->series.n_lost++;
                 memmove(refused, refused + 1, (batch->n_items - ret->refused) * sizeof(*refused));
                 ret->refused = DELIVERY_WHOLE;
                 delivery_explain(ret, &run->courier, reason);
@@ -181,6 +109,9 @@ static int deliver_both(Run *run, Measured *measured, Batch *batch, Delivery *re
         courier_allow(&run->courier, END_TIMEOUT_NS - run->announcement.spent_ns);
         run->courier.is_patient = run->announcement.is_begun; /* where it was away before, it is hardly just being restarted */
         r = deliver_good(run, measured, batch, ret);
+        run->series.n_stored += ret->n_acked;
+        if (r == DELIVERY_REFUSED || r == DELIVERY_HOPELESS)
+                run->series.n_lost += batch->n_items - ret->n_acked;
         if (r != DELIVERY_REFUSED || !batch->ended_job || ret->n_acked == batch->n_items)
                 return r;
 
@@ -239,22 +170,21 @@ static int deliver_measured(Run *run, Measured *measured, bool is_last) {
 }
 
 static int deliver_unnamed(Run *run) {
-        Series *series = &run->series;
+        const char *file = run->place.has_script ? run->place.script.origin : run->options->arguments[0];
         const char *sha256 = run->place.has_script ? run->place.script.sha256 : NULL;
-        const IndicatorGiven given = { series->name, series->component, series->version ?: sha256 };
+        RunSeries *series = &run->series;
         int r = 0;
 
         if (series->n_unnamed > 0)
-                find_name(run);
-        for (size_t i = 0; i < series->n_unnamed && r == 0; i++) {
-                if (!measured_name(&series->unnamed[i], &given)) {
+                run_series_complete(series, run->options->name, run->options->component, file);
+        for (size_t i = 0; i < series->n_unnamed && r >= 0; i++) {
+                r = run_series_name(series, &series->unnamed[i], sha256);
+                if (r == RUN_SERIES_NO_NAME)
                         say("A run that failed is not kept: '%s' is no name of an indicator, give --name", series->name);
-                        continue;
-                }
-                series->n_stored++;
-                r = deliver_measured(run, &series->unnamed[i], false);
+                else if (r == 0)
+                        r = deliver_measured(run, &series->unnamed[i], false);
         }
-        return r;
+        return r < 0 ? r : 0;
 }
 
 /* Of one run; the last one ends the job as well. */
@@ -269,15 +199,7 @@ static int take_run(Run *run, const RunFacts *facts, uint64_t index, bool is_las
                 r = measured_read(&measured, &run->measured, &run->capture, facts, run->last.status, (uint32_t)index);
         }
         if (r == 0)
-                r = count(&run->series, &measured);
-        if (r < 0)
-                return r;
-
-        learn_name(&run->series, &measured);
-        if (measured.is_unnamed) {
-                run->series.n_stored--;
-                r = put_off(&run->series, &measured);
-        }
+                r = run_series_add(&run->series, &measured);
         if (r == 0 && is_last)
                 r = deliver_unnamed(run);
         return r == 0 ? deliver_measured(run, &measured, is_last) : r;
@@ -285,21 +207,23 @@ static int take_run(Run *run, const RunFacts *facts, uint64_t index, bool is_las
 
 /* Line by line, since what scripts call their numbers is shown. */
 static void summarise(Run *run) {
-        Series *series = &run->series;
+        RunSeries *series = &run->series;
         scoped(buffer_deinit) Buffer text = {};
-        char batch[RESULT_ID_TEXT_MAX], *line, *rest;
+        char batch[RESULT_ID_TEXT_MAX], lost[TEXT_MAX] = "", *line, *rest;
 
         if (!run->measured.has_batch)
                 return;
 
         result_id_format(run->measured.batch, batch);
-        say("Batch %s: %ju runs, %ju failed, %ju results", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
-            (uintmax_t)series->n_stored);
+        if (series->n_lost > 0)
+                snprintf(lost, sizeof(lost), ", and %ju that are not stored", (uintmax_t)series->n_lost);
+        say("Batch %s: %ju runs, %ju failed, %ju results%s", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
+            (uintmax_t)(series->n_stored + series->n_kept), lost);
         summary_write(&series->summary, &text);
         for (rest = text.text; rest && (line = strsep(&rest, "\n"));)
                 if (line[0])
                         say("%s", line);
-        if (run->announcement.is_begun && series->n_stored > 0)
+        if (series->n_stored > 0)
                 say("'perfctl indicator batch %s' shows more of it", batch);
 }
 

@@ -169,9 +169,9 @@ static int take_failed(const Value *printed, const AmunContext *context, const A
         };
         int r;
 
-        r = indicator_from_failed_run(printed, &given, STRING_ANY_BYTES, ret, complaint);
+        r = indicator_from_failed_run(printed ?: context->printed, &given, STRING_ANY_BYTES, ret, complaint);
         if (r == INDICATOR_INVALID && printed)
-                r = indicator_from_failed_run(NULL, &given, STRING_ANY_BYTES, ret, complaint);
+                r = indicator_from_failed_run(context->printed, &given, STRING_ANY_BYTES, ret, complaint);
         if (r == INDICATOR_INVALID && !given.name)
                 return complaint_set(complaint, "name", "a run that failed does not say what it is: give --name, as in --name PiMatmul");
         return r;

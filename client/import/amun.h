@@ -21,6 +21,7 @@
 /* What is known besides the document. Each may be NULL. */
 typedef struct AmunContext {
         const char *name, *component, *version; /* of a run that failed before it could say so itself */
+        const Value *printed;         /* in place of what such a run printed */
         const char *inspection;       /* its id */
         const Value *specification;   /* of the inspection */
         const Value *hwinfo;          /* where the document has none */

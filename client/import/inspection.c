@@ -227,19 +227,20 @@ static int keep_names(Inspection *inspection, const Indicator *indicator) {
                 r = keep(indicator->component, &inspection->said[1], &context->component);
         if (r == 0)
                 r = keep(indicator->version, &inspection->said[2], &context->version);
-        return r;
+        if (r == 0)
+                r = kept_parameters_add(&inspection->parameters, indicator);
+        return r == 0 ? kept_parameters_document(&inspection->parameters, &context->printed) : r;
 }
 
-/* What the first says that came as far as saying it: all runs of an inspection are of one script. */
+/* What the first says that came as far as saying it: all runs of an inspection are of one script in one environment. */
 static int find_names(Inspection *inspection) {
         InspectionRun *run = &inspection->run;
-        const AmunContext *context = &inspection->context;
         const Value *printed;
         Indicator indicator;
         Complaint ignored;
         int r;
 
-        for (size_t i = 0; i < inspection->n_runs && (!context->name || !context->component); i++) {
+        for (size_t i = 0; i < inspection->n_runs; i++) {
                 r = read_run(inspection, inspection->indices[i]);
                 if (r < 0)
                         return r;
@@ -279,6 +280,7 @@ void inspection_deinit(Inspection *inspection) {
         release_run(&inspection->run);
         for (size_t i = 0; i < N_ELEMENTS(inspection->said); i++)
                 free(inspection->said[i]);
+        kept_parameters_deinit(&inspection->parameters);
         free(inspection->indices);
         arena_deinit(&inspection->arena);
         input_tree_deinit(&inspection->tree);

@@ -14,6 +14,7 @@
 
 #include "client/import/amun.h"
 #include "client/import/input_tree.h"
+#include "client/run/kept_parameters.h"
 
 #define INSPECTION_RUNS_MAX 10000U
 
@@ -35,6 +36,7 @@ typedef struct Inspection {
         Arena arena;          /* in which the specification lives */
         AmunContext context;
         char *said[3];        /* owned: name, component and version that a run of it has said */
+        KeptParameters parameters; /* and those */
         uint32_t *indices;    /* owned, of all runs, in order */
         size_t n_runs, n_read;
         size_t n_skipped;     /* of those read, spoken of */

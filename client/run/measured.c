@@ -108,10 +108,10 @@ int measured_read(Measured *ret, const MeasuredPlan *plan, const Capture *captur
         return r == 0 && ret->n_items == 0 && plan->is_wanted && exit_status != 0 ? take_nothing(ret, &common) : r;
 }
 
-bool measured_name(Measured *measured, const IndicatorGiven *given) {
+bool measured_name(Measured *measured, const Value *document, const IndicatorGiven *given) {
         Complaint complaint;
 
-        if (indicator_from_failed_run(NULL, given, STRING_ANY_BYTES, &measured->items[0].indicator, &complaint) != 0)
+        if (indicator_from_failed_run(document, given, STRING_ANY_BYTES, &measured->items[0].indicator, &complaint) != 0)
                 return false;
 
         measured->is_unnamed = false;

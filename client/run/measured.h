@@ -37,5 +37,5 @@ void measured_deinit(Measured *measured);
  */
 int measured_read(Measured *ret, const MeasuredPlan *plan, const Capture *capture, const RunFacts *facts, int exit_status, uint32_t index);
 
-/* Names what is unnamed; borrowed. False when the name cannot be one. */
-bool measured_name(Measured *measured, const IndicatorGiven *given);
+/* Names what is unnamed. document: in place of what it printed, or NULL. Both borrowed. False when the name cannot be one. */
+bool measured_name(Measured *measured, const Value *document, const IndicatorGiven *given);

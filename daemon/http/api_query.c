@@ -130,7 +130,10 @@ static void write_group(Json *json, const Query *query, Group *group) {
         json_key(json, "values");
         json_object_begin(json);
         for (size_t i = 0; i < selection->n_stats; i++)
-                json_put_double(json, selection->stats[i].text, values[i]);
+                if (selection->stats[i].field == CHOICE_N)
+                        json_put_uint(json, selection->stats[i].text, (uint64_t)values[i]);
+                else
+                        json_put_double(json, selection->stats[i].text, values[i]);
         json_object_end(json);
         json_object_end(json);
 }
@@ -167,9 +170,20 @@ static void write_json(Exchange *exchange, const Query *query, Group *groups, si
 
 /* --- CSV ----------------------------------------------------------------------------------------- */
 
+/* No two columns have one name, or readers by name would lose the first. */
+static void write_csv_key(Csv *csv, const Query *query, const char *key) {
+        bool is_taken = strcmp(key, "n") == 0 || strcmp(key, "n_failed") == 0;
+        scoped(buffer_deinit) Buffer text = {};
+
+        for (size_t i = 0; i < query->selection.n_stats; i++)
+                is_taken |= strcmp(key, query->selection.stats[i].text) == 0;
+        buffer_printf(&text, "%s%s", is_taken ? "@parameters." : "", key);
+        csv_text(csv, text.text ?: key);
+}
+
 static void write_csv_head(Csv *csv, const Query *query) {
         for (size_t i = 0; i < query->fields.n; i++)
-                csv_text(csv, query->fields.names[i]);
+                write_csv_key(csv, query, query->fields.names[i]);
         csv_text(csv, "n");
         csv_text(csv, "n_failed");
         for (size_t i = 0; i < query->selection.n_stats; i++)

@@ -86,6 +86,7 @@ class IndicatorQuery(TestCase):
     def test_failed_runs_are_counted_apart(self):
         self.submit(*(matmul(rate=rate) for rate in (1, 3, 1000)), exit_status=[0, 0, 9])
         group = self.query(stat="mean:rate")["groups"][0]
+        self.assertIsInstance(self.query(stat="n:rate")["groups"][0]["values"]["n:rate"], int)
         self.assertEqual((group["n"], group["n_failed"], group["values"]), (2, 1, {"mean:rate": 2}))
 
     def test_what_is_asked_for_is_data(self):
@@ -204,6 +205,18 @@ class IndicatorQuery(TestCase):
         self.assertTrue(all(row[1:] == ["", "1", "0", "2.5"] for row in rows[1:]))
         self.assertEqual(self.perfctl("indicator", "query", "PiMatmul", "--group-by", "dtype,seldom", "--stat", "mean:rate",
                                       "--format", "csv", "--where", "dtype!="), answer.text.replace("\r\n", "\n"))
+
+    def test_a_parameter_that_is_called_as_another_column_is_a_column_of_its_own(self):
+        self.submit(*(matmul(**{"@parameters": {"n": n, "N": 7, "n_failed": 3, "median:rate": 4}}) for n in (1, 2, 2)))
+        keys = "n,N,n_failed,median:rate"
+        answer = self.query(group_by=keys, stat="median:rate", format="csv")
+        heads = next(csv.reader(io.StringIO(answer.text, newline="")))
+        self.assertEqual(heads[:4], ["'@parameters.n", "N", "'@parameters.n_failed", "'@parameters.median:rate"])
+        self.assertEqual(heads[4:], ["n", "n_failed", "median:rate"])
+        rows = list(csv.DictReader(io.StringIO(answer.text, newline="")))
+        self.assertEqual([(row["'@parameters.n"], row["n"]) for row in rows], [("1", "1"), ("2", "2")])
+        table = self.perfctl("indicator", "query", "PiMatmul", "--group-by", "component,n,N", "--stat", "n:rate").splitlines()
+        self.assertEqual(table[0].split(), ["COMPONENT", "n", "N", "N", "FAILED", "n:rate"])
 
     def test_a_ranking_compares_like_with_like(self):
         for size in (256, 512):

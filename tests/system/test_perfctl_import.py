@@ -111,6 +111,9 @@ class Inspections(Import):
         self.assertRegex(again.stdout, r": 0 stored, 4 already there, 2 of them failed\n$")
         self.assertEqual(first.stdout.split(": ")[1], again.stdout.split(": ")[1])
         self.assertEqual(len(self.stored()), 4)
+        # Where results of these parameters are asked for, the runs of them that failed are counted.
+        group, = self.running.get("/api/v1/indicators/PiMatmul/query?where=n%3D512").json["groups"]
+        self.assertEqual((group["n"], group["n_failed"]), (2, 2))
 
         self.write(directory / "results" / "1" / "result", result())
         more = json.loads(self.perfctl("import", "inspection", "--json", directory).stdout)

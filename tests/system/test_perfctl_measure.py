@@ -144,6 +144,13 @@ class Failed(Measure):
 
 
 class Repeat(Measure):
+    def test_a_batch_that_is_refused_has_no_results(self):
+        self.running = self.daemon("[indicators]\ndirectory =\npolicy = strict\n")
+        done = self.run_command("sh", "-c", PRINT, options=("--repeat", "3"))
+        self.assertEqual(self.rows(), [])
+        self.assertIn(b"3 runs, 0 failed, 0 results, and 3 that are not stored\n", done.stderr)
+        self.assertNotIn(b"perfctl indicator batch", done.stderr)
+
     def test_every_run_is_stored_with_its_place_in_the_batch(self):
         path = self.script("#!/bin/sh\necho x >> runs\nn=$(wc -l < runs)\n" + PRINT.replace("2.5", "'$n'") + "\n")
         done = self.run_command(path, options=("--job", "b", "--repeat", "4", "--warmup", "2"))
@@ -171,6 +178,21 @@ class Repeat(Measure):
         self.assertIn(f"'perfctl indicator batch {batch}' shows more of it", done.stderr.decode())
         # Else they would be another alternative's.
         self.assertEqual({row["version"] for row in rows}, {hashlib.sha256(path.read_bytes()).hexdigest()})
+
+    def test_failed_runs_have_the_parameters_that_all_others_have(self):
+        path = self.script("#!/bin/sh\necho x >> runs\n[ $(wc -l < runs) = 2 ] && exit 5\n" + PRINT + "\n")
+        self.run_command(path, options=("--repeat", "3"), status=5)
+        for question in ("where=n%3D1", "group_by=n"):
+            group, = self.running.get(f"/api/v1/indicators/PiTest/query?{question}").json["groups"]
+            self.assertEqual((group["n"], group["n_failed"]), (2, 1), question)
+
+    def test_parameters_that_differ_are_not_given_to_a_failed_run(self):
+        printed = PRINT.replace('"n": ', '"n": \'$n\'', 1)
+        self.assertNotEqual(printed, PRINT)
+        path = self.script("#!/bin/sh\necho x >> runs\nn=$(wc -l < runs)\n[ $n = 2 ] && exit 5\n" + printed + "\n")
+        self.run_command(path, options=("--repeat", "3"), status=5)
+        results = self.running.get("/api/v1/indicators/PiTest/results").json["results"]
+        self.assertEqual([result["document"] and result["document"]["@parameters"] for result in results], [{"n": 31}, None, {"n": 11}])
 
     def test_a_batch_has_the_units_of_models_and_of_the_kernel(self):
         model = self.directory / "model.yaml"
@@ -214,6 +236,8 @@ class Repeat(Measure):
         path = self.script("#!/bin/sh\n" + PRINT + "\n")
         done = self.run_command(path, options=("--repeat", "3", "--socket", "/nonexistent/sock"))
         self.assertEqual(done.stderr.count(b"are kept in"), 1)
+        self.assertIn(b"3 runs, 0 failed, 3 results\n", done.stderr)
+        self.assertNotIn(b"perfctl indicator batch", done.stderr)
         self.assertEqual(self.running.perfctl("flush", "--spool", str(self.directory / "spool")).returncode, 0)
         self.assertEqual([row["index"] for row in self.rows()], [0, 1, 2])
 

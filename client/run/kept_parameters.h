@@ -1,0 +1,28 @@
+#pragma once
+
+/*
+ * Kept parameters: what all runs of a batch were run with
+ *
+ * A run that failed could seldom say it. Where the others agree, it is theirs: then the run is counted where results of those parameters
+ * are asked for.
+ */
+
+#include <stdbool.h>
+
+#include "model/indicator.h"
+#include "util/arena.h"
+#include "util/buffer.h"
+
+typedef struct KeptParameters {
+        Buffer text; /* of an object with @parameters alone; "": nobody has said them */
+        bool differ; /* then they are nobody's */
+        Arena arena;
+} KeptParameters;
+
+void kept_parameters_deinit(KeptParameters *kept);
+
+/* Of one that says what it was run with. 0 or -ENOMEM. */
+int kept_parameters_add(KeptParameters *kept, const Indicator *indicator);
+
+/* What stands for what a run printed that printed nothing: as in text, or NULL; lives as long as *kept. 0 or -ENOMEM. */
+int kept_parameters_document(KeptParameters *kept, const Value **ret);

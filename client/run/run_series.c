@@ -1,0 +1,75 @@
+#include "client/run/run_series.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/run/script.h"
+
+void run_series_deinit(RunSeries *series) {
+        summary_deinit(&series->summary);
+        kept_parameters_deinit(&series->parameters);
+        for (size_t i = 0; i < series->n_unnamed; i++)
+                measured_deinit(&series->unnamed[i]);
+        free(series->unnamed);
+        free(series->version);
+}
+
+/* What the first that says it says, all are about. */
+static void learn_name(RunSeries *series, const Indicator *indicator) {
+        if (!series->name[0])
+                (void)snprintf(series->name, sizeof(series->name), "%s", indicator->name);
+        if (!series->component[0] && indicator->component)
+                (void)snprintf(series->component, sizeof(series->component), "%s", indicator->component);
+        if (!series->version && indicator->version)
+                series->version = strdup(indicator->version); /* without memory it is not known */
+}
+
+static int learn(RunSeries *series, const Measured *measured) {
+        int r = 0;
+
+        if (measured->n_items > 0)
+                learn_name(series, &measured->items[0].indicator);
+        for (size_t i = 0; i < measured->n_items && r == 0; i++)
+                r = kept_parameters_add(&series->parameters, &measured->items[i].indicator);
+        for (size_t i = 0; i < measured->n_items && r == 0; i++)
+                if (!submission_has_failed(&measured->items[i]))
+                        r = summary_add(&series->summary, &measured->items[i].indicator);
+        return r;
+}
+
+static int put_off(RunSeries *series, Measured *measured) {
+        Measured *unnamed = reallocarray(series->unnamed, series->n_unnamed + 1, sizeof(*unnamed));
+
+        if (!unnamed)
+                return -ENOMEM;
+        series->unnamed = unnamed;
+        series->unnamed[series->n_unnamed++] = *measured;
+        *measured = (Measured){};
+        return 0;
+}
+
+int run_series_add(RunSeries *series, Measured *measured) {
+        return measured->is_unnamed ? put_off(series, measured) : learn(series, measured);
+}
+
+void run_series_complete(RunSeries *series, const char *name, const char *component, const char *file) {
+        if (!series->name[0] && name && name_is_valid(name, NAME_MAX_BYTES))
+                (void)snprintf(series->name, sizeof(series->name), "%s", name);
+        if (!series->name[0])
+                script_base_name(file, series->name, sizeof(series->name));
+        if (!series->component[0] && component)
+                (void)snprintf(series->component, sizeof(series->component), "%s", component);
+}
+
+int run_series_name(RunSeries *series, Measured *unnamed, const char *version) {
+        const IndicatorGiven given = { series->name, series->component, series->version ?: version };
+        const Value *document;
+        int r;
+
+        r = kept_parameters_document(&series->parameters, &document);
+        if (r < 0)
+                return r;
+        return measured_name(unnamed, document, &given) ? 0 : RUN_SERIES_NO_NAME;
+}

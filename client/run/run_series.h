@@ -1,0 +1,41 @@
+#pragma once
+
+/*
+ * Run series: the runs of --repeat, or the one run that there is without it
+ *
+ * A run that failed before it could say what it measures waits here until another has said it: that is the same indicator of the same
+ * component and version, with the parameters that all the others have. Otherwise it would be counted nowhere.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/run/kept_parameters.h"
+#include "client/run/measured.h"
+#include "client/run/summary.h"
+
+typedef struct RunSeries {
+        uint64_t n_runs, n_failed;
+        uint64_t n_stored, n_kept, n_lost; /* results: perfd has them, the spool has them, nobody */
+        Summary summary;
+        /* What is measured, as soon as a run has said it. */
+        char name[NAME_MAX_BYTES + 1], component[COMPONENT_MAX_BYTES + 1];
+        char *version; /* owned */
+        KeptParameters parameters;
+        Measured *unnamed; /* owned: runs that failed before */
+        size_t n_unnamed;
+} RunSeries;
+
+void run_series_deinit(RunSeries *series);
+
+/* One run. Where it is one that is still to be named, *measured is taken and left empty. 0 or -ENOMEM. */
+int run_series_add(RunSeries *series, Measured *measured);
+
+/* What nobody has said: as it was given, which may be NULL, else by the file that was run. */
+void run_series_complete(RunSeries *series, const char *name, const char *component, const char *file);
+
+/* Names one that waited, after run_series_complete(). version: where none is said; may be NULL. 0, RUN_SERIES_NO_NAME or -ENOMEM. */
+enum {
+        RUN_SERIES_NO_NAME = 1, /* what it would be called cannot be a name */
+};
+int run_series_name(RunSeries *series, Measured *unnamed, const char *version);
