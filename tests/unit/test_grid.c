@@ -12,8 +12,8 @@
 /* What `indicator query` shows of one group with two statistics, which takes 54 columns. */
 static void fill(Grid *grid) {
         grid_init(grid, 6, 2);
-        grid_head(grid, "component");
-        grid_head(grid, "version");
+        grid_key(grid, "component");
+        grid_key(grid, "version");
         grid_right(grid, "N");
         grid_right(grid, "FAILED");
         grid_right(grid, "median:rate");
@@ -104,8 +104,8 @@ static void numbers_are_never_cut(void **state) {
                 Screen screen = { .out = &out, .width = width };
 
                 grid_init(&grid, 2, 1);
-                grid_head(&grid, "a parameter's long name");
-                grid_head(&grid, "text");
+                grid_key(&grid, "a parameter's long name");
+                grid_key(&grid, "text");
                 grid_number(&grid, 123456e100);
                 grid_text(&grid, "abcdefghijklmnopqrstuvwxyz");
                 assert_int_equal(grid_write(&grid, &screen, true), 0);
