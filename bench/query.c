@@ -73,7 +73,9 @@ static void result_make(Result *result) {
         result->properties[3] = (Property){ .name = "reps", .index = INDEX_INT };
         result->properties[4] = (Property){ .name = "elapsed", .is_result = true };
         result->properties[5] = (Property){ .name = "rate", .is_result = true };
-        result->model = (IndicatorModel){ .name = "PiMatmul", .properties = result->properties, .n_properties = 6 };
+        result->model = (IndicatorModel){
+                .name = "PiMatmul", .properties = result->properties, .n_properties = 6, .document = &result->document,
+        };
 }
 
 static uint64_t scramble(uint64_t v) {

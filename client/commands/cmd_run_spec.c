@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -156,12 +155,11 @@ static const char *make_absolute(const char *path, const char *variable, char re
 
 static const char *write_limits(SpecRun *run) {
         const Limits *limits = &run->spec.limits;
-        double cpus = ceil(limits->cpus * 1000);
 
         if (limits->cpus > 0 && limits->memory_bytes > 0)
-                (void)snprintf(run->limits, sizeof(run->limits), "cpu=%.0fm,memory=%ju", cpus, (uintmax_t)limits->memory_bytes);
+                (void)snprintf(run->limits, sizeof(run->limits), "cpu=%.6f,memory=%ju", limits->cpus, (uintmax_t)limits->memory_bytes);
         else if (limits->cpus > 0)
-                (void)snprintf(run->limits, sizeof(run->limits), "cpu=%.0fm", cpus);
+                (void)snprintf(run->limits, sizeof(run->limits), "cpu=%.6f", limits->cpus);
         else if (limits->memory_bytes > 0)
                 (void)snprintf(run->limits, sizeof(run->limits), "memory=%ju", (uintmax_t)limits->memory_bytes);
         return run->limits[0] ? run->limits : NULL;

@@ -13,17 +13,14 @@
 #include "util/file.h"
 #include "util/parse.h"
 
-/* The kernel takes a quota of a millisecond and more. */
 #define PERIOD_US 100000.0
-#define CPUS_MIN 0.01
-#define CPUS_MAX 1e6
-#define MEMORY_MIN (UINT64_C(1) << 20)
 
 static bool parse_one(const char *text, Limits *ret) {
         if (strncmp(text, "cpu=", 4) == 0)
-                return ret->cpus == 0 && quantity_parse(text + 4, &ret->cpus) == 0 && ret->cpus >= CPUS_MIN && ret->cpus <= CPUS_MAX;
+                return ret->cpus == 0 && quantity_parse(text + 4, &ret->cpus) == 0 && limit_cpus_is_valid(ret->cpus);
         if (strncmp(text, "memory=", 7) == 0)
-                return ret->memory_bytes == 0 && quantity_parse_bytes(text + 7, &ret->memory_bytes) == 0 && ret->memory_bytes >= MEMORY_MIN;
+                return ret->memory_bytes == 0 && quantity_parse_bytes(text + 7, &ret->memory_bytes) == 0 &&
+                       limit_memory_is_valid(ret->memory_bytes);
         return false;
 }
 

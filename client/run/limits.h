@@ -16,6 +16,15 @@ typedef struct Limits {
         uint64_t memory_bytes; /* 0: no limit; else none of the swap, as for a container of Kubernetes */
 } Limits;
 
+/* The kernel takes a quota of a millisecond and more. */
+static inline bool limit_cpus_is_valid(double cpus) {
+        return cpus >= 0.01 && cpus <= 1e6;
+}
+
+static inline bool limit_memory_is_valid(uint64_t bytes) {
+        return bytes >= UINT64_C(1) << 20;
+}
+
 static inline bool limits_are_set(const Limits *limits) {
         return limits->cpus > 0 || limits->memory_bytes > 0;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,6 @@
 
 #include "model/quantity.h"
 #include "util/parse.h"
-#include "util/utf8.h"
 #include "util/utf8.h"
 
 void spec_deinit(Spec *spec) {
@@ -71,12 +71,12 @@ static bool variable_is_valid(const char *name) {
 }
 
 bool spec_path_is_below(const char *path) {
-        if (*path == '/' || strlen(path) > 1000)
+        if (*path == '/' || strlen(path) > SPEC_PATH_MAX)
                 return false;
         for (;;) {
                 size_t n = strcspn(path, "/");
 
-                if (n == 0 || n > 255 || (n == 1 && path[0] == '.') || (n == 2 && path[0] == '.' && path[1] == '.'))
+                if (n == 0 || n > NAME_MAX || (n == 1 && path[0] == '.') || (n == 2 && path[0] == '.' && path[1] == '.'))
                         return false;
                 if (!path[n])
                         return true;
@@ -166,10 +166,10 @@ static int take_requests(const Value *value, Spec *spec, SpecError *error) {
                 return 0;
         cpu = value_get(requests, "cpu");
         memory = value_get(requests, "memory");
-        if (is_there(cpu) && (quantity_from_value(cpu, &spec->limits.cpus) != 0 || spec->limits.cpus < 0.01 || spec->limits.cpus > 1e6))
+        if (is_there(cpu) && (quantity_from_value(cpu, &spec->limits.cpus) != 0 || !limit_cpus_is_valid(spec->limits.cpus)))
                 return refuse_quantity(error, "cpu", cpu, "CPUs such as 500m or 2, from 10m on");
         if (is_there(memory) &&
-            (quantity_bytes_from_value(memory, &spec->limits.memory_bytes) != 0 || spec->limits.memory_bytes < UINT64_C(1) << 20))
+            (quantity_bytes_from_value(memory, &spec->limits.memory_bytes) != 0 || !limit_memory_is_valid(spec->limits.memory_bytes)))
                 return refuse_quantity(error, "memory", memory, "bytes such as 256Mi or 4G, from 1Mi to 7Ei");
         return 0;
 }

@@ -16,6 +16,7 @@
 #include "util/buffer.h"
 
 #define SPEC_BATCH_MAX 10000
+#define SPEC_PATH_MAX 1000U /* bytes, below the directory of the run */
 
 typedef struct SpecPair {
         const char *name; /* of a variable, or a file's relative path */

@@ -102,14 +102,6 @@ static void compute(const Query *query, Group *group, double ret[static STATS_MA
 
 /* --- JSON ---------------------------------------------------------------------------------------- */
 
-static void write_json_text(Json *json, JsonText text) {
-        json_raw(json, "");
-        if (text.text)
-                buffer_put(json->out, text.text, text.n);
-        else
-                buffer_puts(json->out, "null");
-}
-
 static void write_group(Json *json, const Query *query, Group *group) {
         const Selection *selection = &query->selection;
         double values[STATS_MAX];
@@ -120,7 +112,7 @@ static void write_group(Json *json, const Query *query, Group *group) {
         json_object_begin(json);
         for (size_t i = 0; i < query->fields.n; i++) {
                 json_key(json, query->fields.names[i]);
-                write_json_text(json, group_field(group, i));
+                json_text_write(group_field(group, i), json);
         }
         json_object_end(json);
         json_put_uint(json, "n", group->n);

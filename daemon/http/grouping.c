@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/hash.h"
 #include "util/json.h"
 
 #define N_SLOTS 32768U /* more than three for each group there may be */
@@ -52,25 +53,15 @@ Grouping *grouping_free(Grouping *grouping) {
 
 /* --- keys ---------------------------------------------------------------------------------------- */
 
-static void write_field(Json *json, Buffer *out, const PointRow *row, const char *name) {
-        const char *parameter = point_parameter_key(name), *text = NULL;
-        JsonText value;
+static void write_field(Json *json, const PointRow *row, const char *name) {
+        const char *parameter = point_parameter_key(name), *text = parameter ? NULL : point_field(row, name);
 
-        if (!parameter) {
-                text = *name == 'c' ? row->component : *name == 'v' ? row->version : row->hardware;
-                if (text)
-                        json_string(json, text);
-                else
-                        json_null(json);
-                return;
-        }
-
-        value = json_text_find(row->parameters, parameter);
-        json_raw(json, "");
-        if (value.text)
-                buffer_put(out, value.text, value.n);
+        if (parameter)
+                json_text_write(json_text_find(row->parameters, parameter), json);
+        else if (text)
+                json_string(json, text);
         else
-                buffer_puts(out, "null");
+                json_null(json);
 }
 
 static bool is_among(const char *const *names, size_t n, JsonText key) {
@@ -111,18 +102,9 @@ static int write_key(Buffer *out, const PointRow *row, const GroupFields *fields
         if (fields->has_parameters)
                 write_parameters(&json, out, row, fields);
         for (size_t i = 0; i < fields->n; i++)
-                write_field(&json, out, row, fields->names[i]);
+                write_field(&json, row, fields->names[i]);
         json_array_end(&json);
         return buffer_error(out);
-}
-
-/* FNV-1a. */
-static uint64_t hash(const Buffer *key) {
-        uint64_t h = 14695981039346656037U;
-
-        for (size_t i = 0; i < key->n; i++)
-                h = (h ^ (unsigned char)key->text[i]) * 1099511628211U;
-        return h;
 }
 
 /* --- groups -------------------------------------------------------------------------------------- */
@@ -161,7 +143,7 @@ static int find_group(Grouping *grouping, const PointRow *row, const GroupFields
         if (r < 0)
                 return r;
 
-        h = hash(&grouping->key);
+        h = hash_bytes(HASH_BEGIN, grouping->key.text, grouping->key.n);
         for (slot = h % N_SLOTS; grouping->slots[slot]; slot = (slot + 1) % N_SLOTS) {
                 const Group *group = &grouping->groups[grouping->slots[slot] - 1];
 

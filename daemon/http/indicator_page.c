@@ -147,6 +147,16 @@ static Direction direction_of(const IndicatorPage *page, const char *key) {
         return strcmp(text.text, "higher") == 0 ? DIRECTION_HIGHER : DIRECTION_LOWER;
 }
 
+/* The objective that is asked for is a key like any: it is checked with the conditions. */
+static int parse(Exchange *exchange, IndicatorPage *page) {
+        size_t first;
+        int r;
+
+        r = selection_parse(exchange, exchange->argument, &page->selection);
+        page->objective = exchange_parameter(exchange, "objective");
+        return r == 0 && page->objective ? selection_add_number(exchange, page->objective, &page->selection, &first) : r;
+}
+
 /* As asked for, else the first that has a direction, else the first. */
 static int choose_objective(Exchange *exchange, IndicatorPage *page) {
         const char *direction = exchange_parameter(exchange, "direction");
@@ -154,7 +164,6 @@ static int choose_objective(Exchange *exchange, IndicatorPage *page) {
         if (direction && strcmp(direction, "higher") != 0 && strcmp(direction, "lower") != 0)
                 return exchange_error(exchange, 400, "Query parameter 'direction' must be higher or lower, not '%s'", direction);
 
-        page->objective = exchange_parameter(exchange, "objective");
         for (size_t i = 0; i < page->n_keys && !page->objective; i++)
                 if (direction_of(page, page->keys[i]) != DIRECTION_UNKNOWN)
                         page->objective = page->keys[i];
@@ -241,7 +250,8 @@ static void choose_columns(IndicatorPage *page, RankingTable *table) {
         Selection *selection = &page->selection;
 
         table->direction = page->direction;
-        selection->numbers[selection->filter.n_numbers++] = page->objective;
+        selection->filter.n_numbers = 1;
+        selection->numbers[0] = page->objective;
         for (size_t i = 0; i < page->n_keys && selection->filter.n_numbers < RANKING_RESULTS_MAX; i++)
                 if (strcmp(page->keys[i], page->objective) != 0)
                         selection->numbers[selection->filter.n_numbers++] = page->keys[i];
@@ -284,10 +294,9 @@ static int put_rankings(Exchange *exchange, IndicatorPage *page) {
 }
 
 static int fill(Exchange *exchange, IndicatorPage *page) {
-        const char *name = exchange->argument;
         int r;
 
-        r = selection_parse(exchange, name, &page->selection);
+        r = parse(exchange, page);
         if (r == 0)
                 r = vocabulary_new(&page->vocabulary, exchange, &page->selection.filter);
         if (r == 0)
@@ -303,7 +312,7 @@ static int fill(Exchange *exchange, IndicatorPage *page) {
         if (r != 0)
                 return r;
 
-        html_text(word(page, WORD_NAME), name);
+        html_text(word(page, WORD_NAME), exchange->argument);
         html_text(word(page, WORD_HOSTNAME), exchange->snapshot ? exchange->snapshot->hostname : "this node");
         buffer_puts(word(page, WORD_STYLE), asset_style_css);
         put_objective(exchange, page);

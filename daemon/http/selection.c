@@ -119,7 +119,7 @@ int selection_parse_fields(Exchange *exchange, const char *parameter, const char
 
                 if (ret->n == FIELDS_MAX)
                         return exchange_error(exchange, 400, "Query parameter '%s' has more than %u of them", parameter, FIELDS_MAX);
-                if (n == 0 || n > FIELD_BYTES_MAX)
+                if (n == 0 || n > CONDITION_KEY_MAX)
                         return exchange_error(exchange, 400, "Query parameter '%s' must be a list of component, version, hardware and "
                                                              "names of parameters, not '%s'", parameter, text);
                 for (size_t i = 0; i < ret->n; i++)

@@ -13,11 +13,10 @@
 
 #define STATS_MAX 32U
 #define FIELDS_MAX 8U
-#define FIELD_BYTES_MAX 200U
 
 /* Component, version, hardware and names of parameters. */
 typedef struct FieldList {
-        char names[FIELDS_MAX][FIELD_BYTES_MAX + 1];
+        char names[FIELDS_MAX][CONDITION_KEY_MAX + 1];
         size_t n;
 } FieldList;
 

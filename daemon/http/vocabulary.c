@@ -245,10 +245,12 @@ int vocabulary_say(const Vocabulary *vocabulary, const char *key, const char *me
                         return VOCABULARY_AT_ODDS;
                 found = value;
         }
-        if (json_text_kind(found) != JSON_KIND_STRING)
+        if (json_text_kind(found) == JSON_KIND_STRING)
+                json_text_say(found, out);
+        else if (strcmp(key, SCORE_KEY) == 0 && strcmp(member, "direction") == 0)
+                buffer_puts(out, "higher");
+        else
                 return VOCABULARY_UNKNOWN;
-
-        json_text_say(found, out);
         return 0;
 }
 

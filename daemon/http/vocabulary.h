@@ -24,7 +24,10 @@ enum {
         VOCABULARY_UNKNOWN = 1, /* no model says it */
         VOCABULARY_AT_ODDS,     /* models of different components say different things */
 };
-/* What models say of a result by a member, as "unit": appended. 0 or an outcome, and nothing is appended. */
+/*
+ * What models say of a result by a member, as "unit": appended. Of the score that a document has by itself more is better, unless a
+ * model says otherwise. 0 or an outcome, and nothing is appended.
+ */
 int vocabulary_say(const Vocabulary *vocabulary, const char *key, const char *member, Buffer *out);
 /* The i-th result that models declare; NULL: there are no more. Borrowed. */
 const char *vocabulary_declared_result(const Vocabulary *vocabulary, size_t i);

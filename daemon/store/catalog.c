@@ -1,5 +1,6 @@
 #include "store/catalog.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -20,7 +21,6 @@ typedef struct Slot {
 
 struct Catalog {
         Slot slots[N_SLOTS];
-        Slot large; /* for names that fit no slot; never found again */
         Series *series; /* owned */
         bool has_unindexed;
 };
@@ -129,20 +129,15 @@ static bool slot_matches(const Slot *slot, Text name, Text component) {
 int catalog_find(Catalog *catalog, Database *database, Text name, Text component, CatalogEntry **ret) {
         uint64_t hash = hash_bytes(hash_bytes(HASH_BEGIN, name.text, (size_t)name.n), component.text, (size_t)component.n);
         Slot *slot = &catalog->slots[hash % N_SLOTS];
-        bool is_large = name.n > (int)NAME_MAX_BYTES || component.n > (int)COMPONENT_MAX_BYTES;
         int r;
 
-        if (is_large)
-                slot = &catalog->large;
-
-        if (is_large || !slot_matches(slot, name, component)) {
+        assert(name.n <= (int)NAME_MAX_BYTES && component.n <= (int)COMPONENT_MAX_BYTES);
+        if (!slot_matches(slot, name, component)) {
                 r = slot_fill(slot, database, name, component);
                 if (r != 0)
                         return r;
-                if (!is_large) {
-                        memcpy(slot->name, name.text, (size_t)name.n + 1);
-                        memcpy(slot->component, component.text, (size_t)component.n + 1);
-                }
+                memcpy(slot->name, name.text, (size_t)name.n + 1);
+                memcpy(slot->component, component.text, (size_t)component.n + 1);
         }
 
         *ret = &slot->entry;
@@ -175,9 +170,8 @@ Series *catalog_series(Catalog *catalog) {
 }
 
 int catalog_flush(Catalog *catalog, Database *database) {
-        int r;
+        int r = 0;
 
-        r = slot_flush(&catalog->large, database);
         for (size_t i = 0; r == 0 && i < N_SLOTS; i++)
                 r = slot_flush(&catalog->slots[i], database);
         return r;
@@ -186,6 +180,5 @@ int catalog_flush(Catalog *catalog, Database *database) {
 void catalog_forget(Catalog *catalog) {
         for (size_t i = 0; i < N_SLOTS; i++)
                 catalog->slots[i].is_used = false;
-        catalog->large.is_used = false;
         series_forget(catalog->series);
 }

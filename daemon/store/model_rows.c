@@ -37,10 +37,7 @@ static void pack_model(Buffer *buffer, const IndicatorModel *model) {
 
         begin = pack_text_begin(buffer);
         json_init(&json, buffer);
-        if (model->document)
-                value_write_json(model->document, &json);
-        else
-                buffer_puts(buffer, "{}");
+        value_write_json(model->document, &json);
         pack_text_end(buffer, begin);
 }
 

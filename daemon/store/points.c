@@ -37,7 +37,6 @@ struct Points {
 
 #define PLACE_SCORE (-1)
 #define SCORE_KEY "overall_score"
-#define PARAMETERS_PREFIX "@parameters."
 
 static sqlite3_int64 as_integer(uint64_t v) {
         return v > INT64_MAX ? INT64_MAX : (sqlite3_int64)v;
@@ -56,12 +55,12 @@ static JsonText json_at(sqlite3_stmt *statement, int i) {
 /* --- conditions ---------------------------------------------------------------------------------- */
 
 const char *point_parameter_key(const char *key) {
-        if (strncmp(key, PARAMETERS_PREFIX, strlen(PARAMETERS_PREFIX)) == 0)
-                return key + strlen(PARAMETERS_PREFIX);
+        if (strncmp(key, CONDITION_PARAMETERS, strlen(CONDITION_PARAMETERS)) == 0)
+                return key + strlen(CONDITION_PARAMETERS);
         return strcmp(key, "component") == 0 || strcmp(key, "version") == 0 || strcmp(key, "hardware") == 0 ? NULL : key;
 }
 
-static const char *field(const PointRow *row, const char *key) {
+const char *point_field(const PointRow *row, const char *key) {
         return *key == 'c' ? row->component : *key == 'v' ? row->version : row->hardware;
 }
 
@@ -71,7 +70,7 @@ bool point_meets(const PointRow *row, const Condition *conditions, size_t n_cond
                 const char *key = point_parameter_key(condition->key);
 
                 if (key ? !condition_is_met(condition, json_text_find(row->parameters, key))
-                        : !condition_is_met_by_text(condition, field(row, condition->key)))
+                        : !condition_is_met_by_text(condition, point_field(row, condition->key)))
                         return false;
         }
         return true;

@@ -61,6 +61,8 @@ void points_skip(Points *points);
 bool point_meets(const PointRow *row, const Condition *conditions, size_t n_conditions);
 /* The parameter that a key names, if it does not name another field. */
 const char *point_parameter_key(const char *key);
+/* The other field that it names; NULL: not known. */
+const char *point_field(const PointRow *row, const char *key);
 
 /* Results of a batch in the order of their index. */
 typedef struct BatchRow {

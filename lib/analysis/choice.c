@@ -51,7 +51,7 @@ static int parse_field(const char *text, size_t n, Choice *choice) {
 int choice_parse(const char *text, size_t n, Choice *ret) {
         const char *colon = memchr(text, ':', n);
 
-        if (!colon || colon + 1 == text + n || n >= sizeof(ret->text) || n - (size_t)(colon - text) > CHOICE_KEY_MAX ||
+        if (!colon || colon + 1 == text + n || n >= sizeof(ret->text) || n - (size_t)(colon - text) - 1 > KEY_MAX_BYTES ||
             memchr(text, '\0', n))
                 return CHOICE_MALFORMED;
 

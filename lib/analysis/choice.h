@@ -11,8 +11,7 @@
 #include <stddef.h>
 
 #include "analysis/statistics.h"
-
-#define CHOICE_KEY_MAX 200U /* bytes */
+#include "model/indicator.h"
 
 typedef enum ChoiceField {
         CHOICE_N,
@@ -34,7 +33,7 @@ typedef enum ChoiceField {
 typedef struct Choice {
         ChoiceField field;
         double percentile; /* 0…100 */
-        char text[CHOICE_KEY_MAX + 32]; /* as it was asked for */
+        char text[KEY_MAX_BYTES + 32]; /* as it was asked for */
         const char *key;   /* in text */
 } Choice;
 

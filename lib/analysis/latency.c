@@ -36,14 +36,8 @@ const char *latency_unit(LatencyMetric metric) {
         return metrics[metric].unit;
 }
 
-static int compare_doubles(const void *a, const void *b) {
-        double x = *(const double *)a, y = *(const double *)b;
-
-        return (x > y) - (x < y);
-}
-
 static void put_percentiles(double *values, size_t n, double ret[static N_ELEMENTS(shares)]) {
-        qsort(values, n, sizeof(*values), compare_doubles);
+        values_sort(values, n);
         for (size_t i = 0; i < N_ELEMENTS(shares); i++)
                 ret[i] = quantile_of_sorted(values, n, shares[i]);
 }

@@ -9,6 +9,10 @@ static int compare_doubles(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
+void values_sort(double *values, size_t n) {
+        qsort(values, n, sizeof(*values), compare_doubles);
+}
+
 double quantile_of_sorted(const double *values, size_t n, double q) {
         double place = q * (double)(n - 1), below = floor(place), part = place - below, low, high;
 
@@ -117,7 +121,7 @@ void statistics_of(double *values, size_t n, Statistics *ret) {
         if (n == 0)
                 return;
 
-        qsort(values, n, sizeof(*values), compare_doubles);
+        values_sort(values, n);
         ret->n = n;
         ret->min = values[0];
         ret->max = values[n - 1];

@@ -17,6 +17,9 @@ typedef struct Statistics {
         double skew; /* from n = 3 */
 } Statistics;
 
+/* By size. Finite values only. */
+void values_sort(double *values, size_t n);
+
 /* Sorts the values. n 0: everything is NAN. Finite values only. */
 void statistics_of(double *values, size_t n, Statistics *ret);
 

@@ -13,10 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/indicator.h"
 #include "util/json_text.h"
 
 #define CONDITIONS_MAX 16U
-#define CONDITION_KEY_MAX 200U /* bytes */
+/* Before the key of a parameter that is called as something else: @parameters.version. */
+#define CONDITION_PARAMETERS "@parameters."
+#define CONDITION_KEY_MAX (sizeof(CONDITION_PARAMETERS) - 1 + KEY_MAX_BYTES)
 
 typedef enum ConditionRelation {
         CONDITION_EQUAL,

@@ -7,8 +7,6 @@
 
 #include "util/utf8.h"
 
-#define KEY_MAX_BYTES 256U
-
 /* Where the walk is: a chain on the stack, written out only for a complaint. */
 typedef struct Place {
         const struct Place *up;

@@ -17,6 +17,7 @@
 
 #define NAME_MAX_BYTES 128U       /* names: [A-Za-z0-9_.:-] */
 #define COMPONENT_MAX_BYTES 256U
+#define KEY_MAX_BYTES 256U        /* of a member, wherever it is */
 #define STRING_MAX_BYTES 65536U   /* any string inside a document, unless [limits] string_size says otherwise */
 #define STRING_ANY_BYTES SIZE_MAX /* of who only sends it: perfd alone knows its string_size, and judges */
 #define KEYS_MAX 4096U            /* members in a whole document */

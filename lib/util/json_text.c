@@ -354,9 +354,19 @@ static void put_members(const Entry *members, size_t n, Buffer *out) {
         buffer_putc(out, '}');
 }
 
+void json_text_write(JsonText text, Json *json) {
+        if (!text.text) {
+                json_null(json);
+                return;
+        }
+
+        json_raw(json, "");
+        buffer_put(json->out, text.text, text.n);
+}
+
 int json_text_put_sorted(JsonText object, Buffer *out) {
         scoped(freep) Entry *many = NULL;
-        Entry few[32], *members = few;
+        Entry few[32], *members = few, *more;
         size_t n = 0, n_max = N_ELEMENTS(few);
         JsonWalk walk = json_walk(object);
         bool is_sorted = true;
@@ -367,12 +377,12 @@ int json_text_put_sorted(JsonText object, Buffer *out) {
                         continue;
 
                 n_max *= 4;
-                many = reallocarray(many, n_max, sizeof(*many));
-                if (!many)
+                more = reallocarray(many, n_max, sizeof(*more));
+                if (!more)
                         return -ENOMEM;
                 if (members == few)
-                        memcpy(many, few, sizeof(few));
-                members = many;
+                        memcpy(more, few, sizeof(few));
+                members = many = more;
         }
 
         if (!is_sorted)

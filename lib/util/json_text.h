@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "util/buffer.h"
+#include "util/json.h"
 
 /* A value, or a key with its quotes, as it is spelt. Borrowed; not NUL-terminated. */
 typedef struct JsonText {
@@ -55,6 +56,8 @@ bool json_text_double(JsonText text, double *ret);
 bool json_text_int(JsonText text, int64_t *ret);
 /* What a string says, appended; anything else as it is spelt. */
 void json_text_say(JsonText text, Buffer *out);
+/* As the next value of a document; null where there is none. */
+void json_text_write(JsonText text, Json *json);
 
 /*
  * An object with its members in the order of their keys, and whole numbers without a point: what is equal then reads equal.

@@ -24,7 +24,7 @@ static void check_choice(const char *text) {
 
         if (choice_parse(text, strlen(text), &choice) != 0)
                 return;
-        assert(strcmp(choice.text, text) == 0 && *choice.key && strlen(choice.key) <= CHOICE_KEY_MAX);
+        assert(strcmp(choice.text, text) == 0 && *choice.key && strlen(choice.key) <= KEY_MAX_BYTES);
         statistics_of(values, 3, &statistics);
         assert(isfinite(choice_value(&choice, &statistics, values, 3)));
 }

@@ -3,6 +3,7 @@
 import html
 import re
 import unittest
+import urllib.parse
 
 import harness
 from harness import to_object
@@ -118,10 +119,23 @@ class IndicatorPage(harness.TestCase):
         self.assertIn("–", [row[1] for row in self.rows(chosen) if row[0] == "c" and len(row) > 5])
         self.assertIn("must be higher or lower", self.page("/indicators/Own?direction=up", status=400))
 
+    def test_a_result_that_nobody_has_is_no_objective(self):
+        self.submit(matmul("2.1", 10))
+        self.assertIn("has a result 'ratte': did you mean rate?", self.page("/indicators/PiMatmul?objective=ratte", status=400))
+        self.assertIn("that is a parameter", self.page("/indicators/PiMatmul?objective=reps", status=400))
+
+    def test_of_the_score_of_a_document_higher_is_better_as_the_api_has_it(self):
+        scored = {"name": "Own", "component": "c", "@parameters": {}, "@result": {"r": 1}}
+        self.submit(*[dict(scored, version=str(i % 2), overall_score=10 * (i % 2) + i) for i in range(8)])
+        page = self.page("/indicators/Own?objective=overall_score")
+        self.assertIn("By overall_score: higher is better", text_of(page))
+        self.assertEqual([row[:2] for row in self.rows(page) if row[0].startswith("c ")][:2], [["c 1", "1"], ["c 0", "2"]])
+
     def test_hostile_names_are_text(self):
         self.submit(*[{"name": "Own", "component": HOSTILE, "version": HOSTILE, "@parameters": {HOSTILE: HOSTILE},
                        "@result": {HOSTILE + "r": 1.5}}] * 3)
-        for path in ("/", "/indicators/Own", "/indicators/Own?objective=%3Cscript%3E&where=component%21%3D%3Cscript%3E"):
+        objective = urllib.parse.quote(HOSTILE + "r", safe="")
+        for path in ("/", "/indicators/Own", f"/indicators/Own?objective={objective}&where=component%21%3D%3Cscript%3E"):
             self.assertIn("Own", self.page(path))
         self.assertIn("has a parameter 'x'", self.page("/indicators/Own?where=x%3D%3Cscript%3E", status=400))
         self.assertIn("An indicator's name is 1 to 128", self.page("/indicators/%3Cscript%3E", status=400))

@@ -116,6 +116,15 @@ class IndicatorQuery(TestCase):
         self.running.configure(f"[indicators]\ndirectory = {ROOT}/conf/indicators.d\n")
         self.running.restart()
 
+    def test_whatever_key_can_be_stored_can_be_asked_for(self):
+        parameter, result = "p" * 256, "r" * 256
+        self.submit({"name": "PiMatmul", "component": "c", "@parameters": {parameter: 1}, "@result": {result: 2.5}})
+        for key in (parameter, "@parameters." + parameter):
+            group = self.query(where=f"{key}=1", group_by=key, stat=f"standard_error:{result},p99.9:{result}")["groups"][0]
+            self.assertEqual((group["key"], group["values"][f"p99.9:{result}"]), ({key: 1}, 2.5))
+            shown = self.perfctl("indicator", "query", "PiMatmul", "-w", f"{key}=1", "-g", key, "-s", f"mean:{result}", "-f", "csv")
+            self.assertEqual(shown.split()[-1], "1,1,0,2.5")
+
     def test_a_misspelt_key_is_told_with_those_there_are(self):
         self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)))
         for has_model in (False, True):

@@ -10,6 +10,8 @@
 #include "store/points.h"
 
 static inline IndicatorModel matmul_model(Property properties[static 5]) {
+        static const Value nothing_declared = { .type = VALUE_OBJECT };
+
         properties[0] = (Property){ .name = "matrix_size", .types = PROPERTY_INT, .index = INDEX_INT };
         properties[1] = (Property){ .name = "dtype", .types = PROPERTY_STR, .index = INDEX_EXACT };
         properties[2] = (Property){ .name = "reps", .types = PROPERTY_INT };
@@ -17,7 +19,7 @@ static inline IndicatorModel matmul_model(Property properties[static 5]) {
         properties[3].direction = DIRECTION_HIGHER;
         properties[4] = (Property){ .name = "elapsed", .types = PROPERTY_FLOAT, .is_result = true, .unit = "ms" };
         properties[4].direction = DIRECTION_LOWER;
-        return (IndicatorModel){ .name = "PiMatmul", .properties = properties, .n_properties = 5 };
+        return (IndicatorModel){ .name = "PiMatmul", .properties = properties, .n_properties = 5, .document = &nothing_declared };
 }
 
 /* {"@parameters":{"reps","matrix_size","dtype"},"@result":{"elapsed","rate"},"name","component","version"} */

@@ -63,14 +63,14 @@ static void what_is_no_number_of_a_sample_is_malformed(void **state) {
 }
 
 static void a_key_has_a_limit(void **state) {
-        char text[CHOICE_KEY_MAX + 64] = "mean:";
+        char text[KEY_MAX_BYTES + 64] = "mean:";
         Choice choice;
 
         (void)state;
-        memset(text + 5, 'k', CHOICE_KEY_MAX - 1);
+        memset(text + 5, 'k', KEY_MAX_BYTES);
         assert_int_equal(parse(text, &choice), 0);
-        assert_int_equal(strlen(choice.key), CHOICE_KEY_MAX - 1);
-        text[5 + CHOICE_KEY_MAX - 1] = 'k';
+        assert_int_equal(strlen(choice.key), KEY_MAX_BYTES);
+        text[5 + KEY_MAX_BYTES] = 'k';
         assert_int_equal(parse(text, &choice), CHOICE_MALFORMED);
 }
 
