@@ -53,6 +53,7 @@ typedef struct Run {
 /* A group that perfd has not read at the end is left for it to read. */
 static void run_deinit(Run *run) {
         enclosure_leave(&run->enclosed, run->is_ended || !run->announcement.is_begun);
+        announcement_deinit(&run->announcement);
         job_info_deinit(&run->info);
         courier_deinit(&run->courier);
         capture_deinit(&run->capture);
@@ -302,12 +303,10 @@ static bool has_group(const Run *run) {
 }
 
 static int begin(Run *run) {
-        run->announcement = (Announcement){
-                .info = &run->info,
-                .courier = &run->courier,
-                .is_id_given = run->options->job || !run->launch.job[0],
-                .has_group = has_group(run),
-        };
+        run->announcement.info = &run->info;
+        run->announcement.courier = &run->courier;
+        run->announcement.is_id_given = run->options->job || !run->launch.job[0];
+        run->announcement.has_group = has_group(run);
         return announcement_begin(&run->announcement);
 }
 
@@ -324,6 +323,7 @@ static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
         ChildPlan plan = {
                 .capture = run->is_captured ? &run->capture : NULL,
                 .error = wants_error(run) ? &run->error : NULL,
+                .announcement = &run->announcement,
                 .signals = signals,
                 .adopts = run->enclosed.kind != ENCLOSURE_NONE || waits,
                 .adds_up = run->enclosed.kind == ENCLOSURE_SUBREAPER,
@@ -418,6 +418,7 @@ int cmd_run(const Options *options) {
         scoped(run_deinit) Run run = { .options = options, .is_verbose = options_has(options, OPTION_VERBOSE) };
         int r;
 
+        announcement_init(&run.announcement);
         enclosure_init(&run.enclosed);
         courier_init(&run.courier, options->socket, 0);
         if (options->limits && !limits_parse(options->limits, &run.limits)) {
