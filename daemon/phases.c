@@ -122,6 +122,10 @@ static int mark_job(Service *service, Job *job, const Request *request, PendingM
         if (r < 0)
                 return r;
 
+        /* The next phase begins with it, and no phase may have had more than its job. */
+        window_see(&job->window, &service->node.sample);
+        window_see(&job->mark->window, &service->node.sample);
+
         ending_phase_view(service, job, &ended);
         ended.has_wall_seconds = request->mark.has_wall_seconds;
         ended.wall_seconds = request->mark.wall_seconds;

@@ -8,7 +8,6 @@
 #include "client/commands/perfctl.h"
 #include "client/questions/question.h"
 #include "client/cli/say.h"
-#include "model/indicator.h"
 #include "util/file.h"
 
 /* What reads the report may not expect null: perf.py takes the maximum of every field. */
@@ -83,20 +82,10 @@ static int export(const Options *options, const Value *job, const Value *timelin
 int cmd_export_perf_report(const Options *options) {
         scoped(question_deinit) Question about_job = {}, about_samples = {};
         const char *id = options->arguments[0];
-        char path[JOB_ID_MAX + 32];
         int r;
 
-        if (!name_is_valid(id, JOB_ID_MAX - 1)) {
-                say("'%.80s' is no job's id: expected 1 to 128 characters of [A-Za-z0-9_.:-]", id);
-                return EXIT_USAGE;
-        }
-
-        snprintf(path, sizeof(path), "/api/v1/jobs/%s", id);
-        r = question_open(&about_job, options, path);
-        if (r != EXIT_DONE)
-                return r;
-
-        snprintf(path, sizeof(path), "/api/v1/jobs/%s/samples", id);
-        r = question_open(&about_samples, options, path);
+        r = question_open_job(&about_job, options, id, "");
+        if (r == EXIT_DONE)
+                r = question_open_job(&about_samples, options, id, "/samples");
         return r == EXIT_DONE ? export(options, about_job.answer, about_samples.answer) : r;
 }

@@ -9,7 +9,6 @@
 #include "client/report/report_check.h"
 #include "client/report/report_run.h"
 #include "client/cli/say.h"
-#include "model/indicator.h"
 
 /* --- a job ---------------------------------------------------------------------------------------- */
 
@@ -47,17 +46,9 @@ static int print_job(const Options *options, const Value *job, bool is_report) {
 
 static int show(const Options *options, bool is_report) {
         scoped(question_deinit) Question question = {};
-        const char *id = options->arguments[0];
-        char path[JOB_ID_MAX + 32];
         int r;
 
-        if (!name_is_valid(id, JOB_ID_MAX - 1)) {
-                say("'%.80s' is no job's id: expected 1 to 128 characters of [A-Za-z0-9_.:-]", id);
-                return EXIT_USAGE;
-        }
-
-        snprintf(path, sizeof(path), "/api/v1/jobs/%s", id);
-        r = question_open(&question, options, path);
+        r = question_open_job(&question, options, options->arguments[0], "");
         if (r != EXIT_DONE)
                 return r;
 

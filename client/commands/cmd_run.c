@@ -53,6 +53,7 @@ typedef struct Run {
 /* A group that perfd has not read at the end is left for it to read. */
 static void run_deinit(Run *run) {
         enclosure_leave(&run->enclosed, run->is_ended || !run->announcement.is_begun);
+        announcement_deinit(&run->announcement);
         job_info_deinit(&run->info);
         courier_deinit(&run->courier);
         capture_deinit(&run->capture);
@@ -302,12 +303,10 @@ static bool has_group(const Run *run) {
 }
 
 static int begin(Run *run) {
-        run->announcement = (Announcement){
-                .info = &run->info,
-                .courier = &run->courier,
-                .is_id_given = run->options->job || !run->launch.job[0],
-                .has_group = has_group(run),
-        };
+        run->announcement.info = &run->info;
+        run->announcement.courier = &run->courier;
+        run->announcement.is_id_given = run->options->job || !run->launch.job[0];
+        run->announcement.has_group = has_group(run);
         return announcement_begin(&run->announcement);
 }
 
@@ -318,12 +317,23 @@ static int set_environment(const Run *run) {
         return 0;
 }
 
+/* To the kernel a script whose interpreter is not there is not there itself. */
+static void explain_exec(const Run *run, int error) {
+        const char *file = run->options->arguments[0], *interpreter = run->place.has_script ? run->place.script.interpreter : "";
+
+        if (error == ENOENT && interpreter[0] == '/' && access(file, F_OK) == 0 && access(interpreter, F_OK) < 0)
+                say("Cannot run '%s': its interpreter %s is not there", file, interpreter);
+        else
+                say("Cannot run '%s': %s", file, strerrordesc_np(error));
+}
+
 static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
         const Options *options = run->options;
         bool waits = options_has(options, OPTION_WAIT);
         ChildPlan plan = {
                 .capture = run->is_captured ? &run->capture : NULL,
                 .error = wants_error(run) ? &run->error : NULL,
+                .announcement = &run->announcement,
                 .signals = signals,
                 .adopts = run->enclosed.kind != ENCLOSURE_NONE || waits,
                 .adds_up = run->enclosed.kind == ENCLOSURE_SUBREAPER,
@@ -340,7 +350,7 @@ static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
                 say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(-r));
                 run->last = (ChildEnd){ .status = 126, .exec_error = -r };
         } else if (run->last.exec_error)
-                say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(run->last.exec_error));
+                explain_exec(run, run->last.exec_error);
 
         ret->wall_seconds = (double)(clock_boottime_ns() - begin_ns) / 1e9;
         ret->end_realtime_ns = clock_realtime_ns();
@@ -418,6 +428,7 @@ int cmd_run(const Options *options) {
         scoped(run_deinit) Run run = { .options = options, .is_verbose = options_has(options, OPTION_VERBOSE) };
         int r;
 
+        announcement_init(&run.announcement);
         enclosure_init(&run.enclosed);
         courier_init(&run.courier, options->socket, 0);
         if (options->limits && !limits_parse(options->limits, &run.limits)) {

@@ -195,7 +195,6 @@ static void put_predicate_line(Buffer *out, const IndicatorModel *models, size_t
         Predicate predicate = gather(models, n, property->name);
         const char *type = rdf_type(predicate.types);
 
-        put_comment(out, "#", property);
         if (predicate.is_indexed && strcmp(type, "default") == 0)
                 type = "string"; /* what has no type cannot be indexed */
         put_predicate(out, property->name);
@@ -215,6 +214,7 @@ static void put_type_name(Buffer *out, const IndicatorModel *model) {
         put_predicate(out, buffer_error(&name) == 0 ? name.text : model->name);
 }
 
+/* A predicate is all models', but its unit is that of one. */
 void schema_write_rdf(const IndicatorModel *models, size_t n, Buffer *out) {
         for (size_t i = 0; i < n; i++)
                 for (size_t k = 0; k < models[i].n_properties; k++)
@@ -228,6 +228,7 @@ void schema_write_rdf(const IndicatorModel *models, size_t n, Buffer *out) {
                 put_type_name(out, &models[i]);
                 buffer_puts(out, " {\n");
                 for (size_t k = 0; k < models[i].n_properties; k++) {
+                        put_comment(out, "        #", &models[i].properties[k]);
                         buffer_puts(out, "        ");
                         put_predicate(out, models[i].properties[k].name);
                         buffer_putc(out, '\n');

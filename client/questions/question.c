@@ -9,6 +9,7 @@
 #include "client/wire/json.h"
 #include "client/cli/say.h"
 #include "client/wire/wire.h"
+#include "model/indicator.h"
 #include "util/clock.h"
 
 #define QUESTION_TIMEOUT_NS (10 * NS_PER_S)
@@ -92,6 +93,18 @@ int question_open(Question *question, const Options *options, const char *path) 
 
         r = question_init(question, options);
         return r == EXIT_DONE ? question_ask(question, path) : r;
+}
+
+int question_open_job(Question *question, const Options *options, const char *id, const char *below) {
+        char path[JOB_ID_MAX + 32];
+
+        if (!name_is_valid(id, JOB_ID_MAX - 1)) {
+                say("'%.80s' is no job's id: expected 1 to 128 characters of [A-Za-z0-9_.:-]", id);
+                return EXIT_USAGE;
+        }
+
+        snprintf(path, sizeof(path), "/api/v1/jobs/%s%s", id, below);
+        return question_open(question, options, path);
 }
 
 int question_ask_text(Question *question, const char *path) {

@@ -30,6 +30,8 @@ void question_deinit(Question *question);
 int question_ask(Question *question, const char *path);
 /* Both: the first question. */
 int question_open(Question *question, const Options *options, const char *path);
+/* The first question, about a job: its address, or what is below it, as "/samples". EXIT_USAGE after saying so where `id` is no job's. */
+int question_open_job(Question *question, const Options *options, const char *id, const char *below);
 /* As question_ask(), but says nothing when perfd cannot be reached: EXIT_UNREACHABLE, and asker_error() has the reason. */
 int question_try(Question *question, const char *path);
 

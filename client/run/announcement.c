@@ -11,17 +11,34 @@
 /* What perfd may delay a job by, whatever state it is in. */
 #define BEGIN_TIMEOUT_NS (200 * NS_PER_MS)
 
-static int begin_once(Announcement *announcement, uint64_t late_ms, Delivery *delivery) {
-        const JobBegin job_begin = {
+/* A try costs next to nothing, but a node that never gets a perfd is not to be woken up for ever. */
+#define BACKOFF_FIRST_NS (100 * NS_PER_MS)
+#define BACKOFF_MAX_NS (4 * NS_PER_S)
+
+void announcement_init(Announcement *announcement) {
+        *announcement = (Announcement){};
+        wire_init(&announcement->wire);
+}
+
+void announcement_deinit(Announcement *announcement) {
+        wire_deinit(&announcement->wire);
+}
+
+static JobBegin job_begin(const Announcement *announcement, uint64_t now_ns) {
+        return (JobBegin){
                 .info = announcement->info,
                 .member_pid = announcement->has_group ? announcement->info->pid : 0,
                 .is_fresh = announcement->has_group,
-                .late_ms = late_ms,
+                .late_ms = (now_ns - announcement->begin_ns) / NS_PER_MS,
         };
+}
+
+static int begin_once(Announcement *announcement, uint64_t now_ns, Delivery *delivery) {
+        const JobBegin begin = job_begin(announcement, now_ns);
 
         courier_allow(announcement->courier, BEGIN_TIMEOUT_NS);
         announcement->courier->is_patient = false;
-        return deliver_begin(announcement->courier, &job_begin, delivery);
+        return deliver_begin(announcement->courier, &begin, delivery);
 }
 
 /* A task may run one command after the other; then its id is that of the first. */
@@ -44,17 +61,25 @@ static int extend_id(JobInfo *info) {
         return r;
 }
 
+/* Half to all of the backoff, so that the ranks of a node do not come back together. */
+static void try_later(Announcement *announcement, uint64_t now_ns) {
+        uint64_t half_ns = announcement->backoff_ns / 2;
+
+        announcement->next_ns = now_ns + half_ns + clock_realtime_ns() % half_ns;
+        announcement->backoff_ns = announcement->backoff_ns * 2 < BACKOFF_MAX_NS ? announcement->backoff_ns * 2 : BACKOFF_MAX_NS;
+}
+
 int announcement_begin(Announcement *announcement) {
         char reason[DELIVERY_TEXT_MAX];
         Delivery delivery;
         int r;
 
         announcement->begin_ns = clock_boottime_ns();
-        r = begin_once(announcement, 0, &delivery);
+        r = begin_once(announcement, announcement->begin_ns, &delivery);
         if (is_used(announcement, &delivery, r)) {
                 r = extend_id(announcement->info);
                 if (r == 0)
-                        r = begin_once(announcement, 0, &delivery);
+                        r = begin_once(announcement, announcement->begin_ns, &delivery);
         }
         if (r == 0) {
                 announcement->is_begun = announcement->is_begin_known = true;
@@ -70,13 +95,91 @@ int announcement_begin(Announcement *announcement) {
                 say("perfd does not answer: going on without waiting for it");
         else
                 say("%s. Running without it", reason);
+        if (r == DELIVERY_AWAY && !announcement->is_begun) {
+                announcement->backoff_ns = BACKOFF_FIRST_NS;
+                try_later(announcement, clock_boottime_ns());
+        }
         return 0;
 }
 
-/*
- * Where perfd was away, or full, and is back when the command has ended: what its group counted is there still, and so are its end
- * and the rusage. Where it has the first request, it says so.
- */
+/* --- while the command runs ----------------------------------------------------------------------- */
+
+int announcement_fd(const Announcement *announcement) {
+        return announcement && announcement->sequence > 0 ? announcement->wire.fd : -1;
+}
+
+int announcement_timeout_ms(const Announcement *announcement) {
+        uint64_t now_ns;
+
+        if (!announcement || announcement->next_ns == 0)
+                return -1;
+
+        now_ns = clock_boottime_ns();
+        return announcement->next_ns > now_ns ? (int)((announcement->next_ns - now_ns) / NS_PER_MS) + 1 : 0;
+}
+
+static void take_reply(Announcement *announcement, const Reply *reply, uint64_t now_ns) {
+        int r = delivery_judge(reply);
+
+        announcement->sequence = 0;
+        wire_deinit(&announcement->wire);
+
+        /* A duplicate is ours, or another command of the task has the id: results have it, and it is not changed any more. */
+        if (r == 0)
+                announcement->is_begun = announcement->is_begin_known = announcement->is_begun || reply->status == STATUS_OK;
+        else if (r == DELIVERY_AWAY)
+                try_later(announcement, now_ns);
+        else
+                announcement->is_begun = false;
+}
+
+/* r: of the request, of which only the reply may be missing yet. */
+static void go_on_after(Announcement *announcement, int r, const Reply *reply, uint64_t now_ns) {
+        if (r == 0)
+                take_reply(announcement, reply, now_ns);
+        else if (!wire_is_connected(&announcement->wire)) {
+                announcement->is_begun = true; /* or may be: nobody knows whether it was taken */
+                announcement->sequence = 0;
+                try_later(announcement, now_ns);
+        }
+}
+
+/* A connection to a socket of this machine is made at once, or not at all, and what is sent first has room. */
+static void try_again(Announcement *announcement, uint64_t now_ns) {
+        scoped(buffer_deinit) Buffer frame = {};
+        const JobBegin begin = job_begin(announcement, now_ns);
+        Wire *wire = &announcement->wire;
+        Reply reply;
+
+        announcement->next_ns = 0;
+        if (codec_encode_job_begin(1, &begin, &frame) < 0 || wire_connect(wire, announcement->courier->path, now_ns) < 0) {
+                try_later(announcement, now_ns);
+                return;
+        }
+
+        announcement->sequence = wire_next_sequence(wire); /* 1 on each connection */
+        go_on_after(announcement, wire_exchange(wire, &frame, announcement->sequence, now_ns, &reply), &reply, now_ns);
+}
+
+void announcement_go_on(Announcement *announcement) {
+        uint64_t now_ns;
+        Reply reply;
+        int r;
+
+        if (!announcement || (announcement->sequence == 0 && announcement->next_ns == 0))
+                return;
+
+        now_ns = clock_boottime_ns();
+        if (announcement->sequence > 0) {
+                r = wire_receive(&announcement->wire, announcement->sequence, now_ns, &reply);
+                go_on_after(announcement, r, &reply, now_ns);
+        } else if (now_ns >= announcement->next_ns)
+                try_again(announcement, now_ns);
+}
+
+/* --- the end -------------------------------------------------------------------------------------- */
+
+/* Where perfd has an earlier request, it says so. */
 int announcement_end(Announcement *announcement) {
         uint64_t begin_ns = clock_boottime_ns();
         Delivery delivery;
@@ -85,7 +188,16 @@ int announcement_end(Announcement *announcement) {
         if (announcement->is_begin_known || announcement->begin_ns == 0)
                 return 0;
 
-        r = begin_once(announcement, (begin_ns - announcement->begin_ns) / NS_PER_MS, &delivery);
+        /* What is in that socket already comes first, and then what is sent now. */
+        if (announcement->sequence > 0) {
+                wire_deinit(&announcement->courier->wire);
+                announcement->courier->wire = announcement->wire;
+                wire_init(&announcement->wire);
+                announcement->sequence = 0;
+                announcement->is_begun = true; /* or may be */
+        }
+        announcement->next_ns = 0;
+        r = begin_once(announcement, begin_ns, &delivery);
         announcement->spent_ns = clock_boottime_ns() - begin_ns;
         if (r < 0)
                 return r;

@@ -39,6 +39,7 @@ typedef struct Child {
         bool is_alone;       /* nobody is left of what it started */
         bool is_told_to_end; /* while only output, or what it left behind, is waited for */
         const ChildPlan *plan;
+        Announcement *announcement; /* the plan's; NULL: none is this process's */
         ChildEnd *end;
 } Child;
 
@@ -356,9 +357,10 @@ static void wait_for_events(Child *child, Pumped output, Pumped error) {
                 pollfd_to(&child->output, output),
                 pollfd_from(&child->error, error),
                 pollfd_to(&child->error, error),
+                { .fd = announcement_fd(child->announcement), .events = POLLIN },
         };
 
-        if (poll(pollfds, N_ELEMENTS(pollfds), is_busy ? 0 : -1) < 0)
+        if (poll(pollfds, N_ELEMENTS(pollfds), is_busy ? 0 : announcement_timeout_ms(child->announcement)) < 0)
                 return;
 
         if (pollfds[2].revents & POLLERR)
@@ -367,6 +369,7 @@ static void wait_for_events(Child *child, Pumped output, Pumped error) {
                 stop_reading(child, &child->error, EPIPE);
         if (pollfds[0].revents)
                 take_signal_events(child);
+        announcement_go_on(child->announcement);
 }
 
 static bool is_over(const Child *child) {
@@ -416,6 +419,7 @@ static void leave_pump_behind(Child *child) {
         (void)sigprocmask(SIG_SETMASK, &child->inherited.mask, NULL);
         close_all_but(child->output.pipe_fd, child->error.pipe_fd);
         child->signal_fd = -1;
+        child->announcement = NULL;
         if (child->output.capture)
                 child->output.capture->is_too_long = true; /* nobody asks for it any more */
 
@@ -481,6 +485,7 @@ int child_run(char *const *command, const ChildPlan *plan, ChildEnd *ret) {
                 .output = stream_to(STDOUT_FILENO, plan->capture, NULL),
                 .error = stream_to(STDERR_FILENO, NULL, plan->error),
                 .plan = plan,
+                .announcement = plan->announcement,
                 .end = ret,
         };
         int r;

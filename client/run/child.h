@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "client/run/announcement.h"
 #include "client/run/capture.h"
 #include "client/run/tail.h"
 
@@ -31,6 +32,7 @@ typedef struct ChildSignals {
 typedef struct ChildPlan {
         Capture *capture;      /* of standard output; NULL: none */
         Tail *error;           /* of standard error; NULL: none */
+        Announcement *announcement; /* that goes on meanwhile; NULL: none */
         ChildSignals *signals; /* that several runs, one after the other, have in common; NULL: it is the only one */
         bool adopts;       /* processes whose parents have ended become ours, as PR_SET_CHILD_SUBREAPER makes them */
         bool adds_up;      /* the end's rusage is of all that it started, not of the command alone; with `adopts` */

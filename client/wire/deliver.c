@@ -47,15 +47,14 @@ static int exchange(Courier *courier, const Buffer *frame, uint64_t sequence, De
         return r < 0 ? TRY_AGAIN : 0;
 }
 
-/* What a reply means for the batch. */
-static int judge(const Reply *reply) {
+int delivery_judge(const Reply *reply) {
         switch (reply->status) {
         case STATUS_OK:
         case STATUS_DUPLICATE:
                 return 0;
         case STATUS_QUOTA:
         case STATUS_UNAVAILABLE:
-                return TRY_AGAIN;
+                return DELIVERY_AWAY;
         case STATUS_INVALID:
         case STATUS_TOO_LARGE:
         case STATUS_DENIED:
@@ -66,6 +65,12 @@ static int judge(const Reply *reply) {
         }
 
         return DELIVERY_REFUSED;
+}
+
+static int judge(const Reply *reply) {
+        int r = delivery_judge(reply);
+
+        return r == DELIVERY_AWAY ? TRY_AGAIN : r;
 }
 
 static int ask_frame_max(Courier *courier, Delivery *delivery, size_t *ret) {

@@ -47,6 +47,9 @@ enum {
         DELIVERY_HOPELESS, /* nobody can be reached this way, ever: `error` */
 };
 
+/* What a reply means for its request: 0, DELIVERY_AWAY when it may be taken later, or DELIVERY_REFUSED. */
+int delivery_judge(const Reply *reply);
+
 /* 0, an outcome, or -ENOMEM. *ret is set in any case. */
 int deliver(Courier *courier, const Batch *batch, Delivery *ret);
 /* The begin of a job. It is never kept for later: a job cannot begin in the past. */

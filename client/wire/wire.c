@@ -164,21 +164,39 @@ static int receive(Wire *wire, uint64_t deadline_ns, Reply *ret) {
         }
 }
 
-int wire_exchange(Wire *wire, const Buffer *frame, uint64_t sequence, uint64_t deadline_ns, Reply *ret) {
+/* What nobody waited for any more is skipped. */
+static int receive_reply(Wire *wire, uint64_t sequence, uint64_t deadline_ns, Reply *ret) {
         Reply reply;
+        int r;
+
+        do
+                r = receive(wire, deadline_ns, &reply);
+        while (r == 0 && reply.sequence != sequence && reply.sequence != 0);
+
+        if (r == 0)
+                *ret = reply;
+        return r;
+}
+
+int wire_receive(Wire *wire, uint64_t sequence, uint64_t deadline_ns, Reply *ret) {
+        int r;
+
+        r = receive_reply(wire, sequence, deadline_ns, ret);
+        if (r < 0 && r != -ETIMEDOUT)
+                wire_deinit(wire);
+        return r;
+}
+
+int wire_exchange(Wire *wire, const Buffer *frame, uint64_t sequence, uint64_t deadline_ns, Reply *ret) {
         int r, sent;
 
         /* perfd may have said why it hangs up: look before giving up. */
         sent = send_all(wire, frame, deadline_ns);
         r = sent == -EPIPE || sent == -ECONNRESET ? 0 : sent;
-
-        while (r == 0) {
-                r = receive(wire, deadline_ns, &reply);
-                if (r == 0 && (reply.sequence == sequence || reply.sequence == 0)) {
-                        *ret = reply;
-                        return 0;
-                }
-        }
+        if (r == 0)
+                r = receive_reply(wire, sequence, deadline_ns, ret);
+        if (r == 0)
+                return 0;
 
         if (r != -ETIMEDOUT || sent < 0)
                 wire_deinit(wire);

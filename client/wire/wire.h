@@ -46,3 +46,5 @@ uint64_t wire_next_sequence(Wire *wire);
  * then perfd has the request, and what is sent next comes after it.
  */
 int wire_exchange(Wire *wire, const Buffer *frame, uint64_t sequence, uint64_t deadline_ns, Reply *ret);
+/* The reply to a request of which only the reply did not come in time. Errors as of wire_exchange(). */
+int wire_receive(Wire *wire, uint64_t sequence, uint64_t deadline_ns, Reply *ret);

@@ -2,18 +2,19 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/epoll.h>
 #include <sys/queue.h>
 
 #include "ingest/codec.h"
 #include "ingest/connection.h"
 #include "ingest/listener.h"
 #include "ingest/peer.h"
+#include "ingest/poller.h"
 #include "ingest/table.h"
 #include "util/arena.h"
 
 #define ACCEPTS_PER_TURN 64
 #define REQUESTS_PER_TURN 64U
+#define EVENTS_PER_TURN 64
 /* What ingest_next() hands out before it lets the loop turn: a few milliseconds' work, so that the sampler is not late. */
 #define TURN_BYTES_MAX (512U * 1024U)
 #define REQUEST_BYTES 512U /* what a request costs beside its bytes */
@@ -23,11 +24,10 @@
 typedef struct Node {
         Connection connection;
         Ingest *ingest;
-        sd_event_source *source; /* owned */
-        uint32_t place;          /* in the table */
-        uint32_t events;         /* that the source waits for; 0: it is off */
-        unsigned n_taken;        /* in this turn */
-        bool is_full;            /* not read until a frame is consumed */
+        uint32_t place;   /* in the table */
+        uint32_t events;  /* that the poller waits for */
+        unsigned n_taken; /* in this turn */
+        bool is_full;     /* not read until a frame is consumed */
         bool is_ready, is_unsent, is_waiting; /* is_waiting: for EPOLLOUT */
         TAILQ_ENTRY(Node) ready, unsent;
 } Node;
@@ -36,7 +36,8 @@ struct Ingest {
         IngestConfig config;
         sd_event *event;
         Listener listener;
-        sd_event_source *listen_source, *backoff_source, *wake_source;
+        Poller poller; /* of the connections */
+        sd_event_source *listen_source, *poller_source, *backoff_source, *wake_source;
         bool is_draining;
 
         Table table;               /* of owned Nodes */
@@ -99,7 +100,7 @@ static void node_free(Node *node) {
         node_leave_pidfd(node);
         node_set_ready(node, false);
         node_set_unsent(node, false);
-        sd_event_source_disable_unref(node->source);
+        (void)poller_set(&ingest->poller, node->connection.fd, node, node->events, 0);
 
         table_remove(&ingest->table, node->place);
         ingest->stats.n_connections--;
@@ -109,29 +110,16 @@ static void node_free(Node *node) {
         free(node);
 }
 
-/* An event that is not asked for can still come (EPOLLHUP), again and again: without any, the source is off. */
 static int node_listen(Node *node) {
         const Connection *connection = &node->connection;
         bool is_reading = !connection->is_at_end && !connection->is_closing && !node->is_full && !node->ingest->is_draining;
         uint32_t events = (is_reading ? EPOLLIN : 0) | (node->is_waiting ? EPOLLOUT : 0);
         int r;
 
-        if (events == node->events)
-                return 0;
-
-        if (events != 0) {
-                r = sd_event_source_set_io_events(node->source, events);
-                if (r < 0)
-                        return r;
-        }
-        if ((events == 0) != (node->events == 0)) {
-                r = sd_event_source_set_enabled(node->source, events ? SD_EVENT_ON : SD_EVENT_OFF);
-                if (r < 0)
-                        return r;
-        }
-
-        node->events = events;
-        return 0;
+        r = poller_set(&node->ingest->poller, connection->fd, node, node->events, events);
+        if (r == 0)
+                node->events = events;
+        return r;
 }
 
 /* After anything was done with a connection: what it waits for next, or its end. */
@@ -163,19 +151,30 @@ static void node_read(Node *node) {
         node->is_full = r == CONNECTION_FULL;
 }
 
-static int on_io(sd_event_source *source, int fd, uint32_t events, void *userdata) {
-        Node *node = userdata;
-
-        (void)source;
-        (void)fd;
+static void node_serve(Node *node, uint32_t events) {
         /* Whether a peer that hung up has left something is for reading to find out, whether it still reads for sending. */
         if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
                 node_send(node);
-        if ((events & ~EPOLLOUT) && (node->events & EPOLLIN))
+        if ((events & ~(uint32_t)EPOLLOUT) && (node->events & EPOLLIN))
                 node_read(node);
 
         node_settle(node);
-        return 0;
+}
+
+/* Each node has one event at most, and none ends another. */
+static int ingest_serve(Ingest *ingest) {
+        struct epoll_event events[EVENTS_PER_TURN];
+        int n;
+
+        n = poller_take(&ingest->poller, events, EVENTS_PER_TURN);
+        for (int i = 0; i < n; i++)
+                node_serve(events[i].data.ptr, events[i].events);
+        return n < 0 ? n : 0;
+}
+
+static int on_poller(sd_event_source *source, int fd, uint32_t events, void *userdata) {
+        (void)source, (void)fd, (void)events;
+        return ingest_serve(userdata);
 }
 
 /* As the administrators' group is now. */
@@ -203,13 +202,12 @@ static int ingest_add(Ingest *ingest, int fd, const Peer *peer) {
         if (r != 0)
                 return -ENOMEM; /* the table is as large as connections_max */
 
-        r = sd_event_add_io(ingest->event, &node->source, fd, EPOLLIN, on_io, node);
+        r = poller_set(&ingest->poller, fd, node, 0, EPOLLIN);
         if (r < 0) {
                 table_remove(&ingest->table, node->place);
                 return r;
         }
 
-        (void)sd_event_source_set_description(node->source, "ingest-connection");
         connection_init(&node->connection, fd, peer);
         node_judge(node);
         ingest->stats.n_connections++;
@@ -296,6 +294,8 @@ static int ingest_attach(Ingest *ingest) {
 
         r = sd_event_add_io(ingest->event, &ingest->listen_source, ingest->listener.fd, EPOLLIN, on_listen, ingest);
         if (r >= 0)
+                r = sd_event_add_io(ingest->event, &ingest->poller_source, ingest->poller.fd, EPOLLIN, on_poller, ingest);
+        if (r >= 0)
                 r = sd_event_add_time_relative(ingest->event, &ingest->backoff_source, CLOCK_MONOTONIC, 0, 0,
                                                on_backoff_end, ingest);
         if (r >= 0)
@@ -308,6 +308,8 @@ static int ingest_attach(Ingest *ingest) {
                 return r;
 
         (void)sd_event_source_set_description(ingest->listen_source, "ingest-listen");
+        (void)sd_event_source_set_description(ingest->poller_source, "ingest-connections");
+        (void)sd_event_source_set_exit_on_failure(ingest->poller_source, true);
         (void)sd_event_source_set_description(ingest->backoff_source, "ingest-backoff");
         (void)sd_event_source_set_description(ingest->wake_source, "ingest-wake");
         return 0;
@@ -324,19 +326,18 @@ int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig 
         }
 
         ingest->config = *config;
-        ingest->lent_pidfd = ingest->kept_pidfd = -1;
+        ingest->lent_pidfd = ingest->kept_pidfd = ingest->poller.fd = -1;
         ingest->event = sd_event_ref(event);
         TAILQ_INIT(&ingest->ready);
         TAILQ_INIT(&ingest->unsent);
 
         r = listener_init(&ingest->listener, listen_fd);
-        if (r < 0)
-                return r;
-        r = arena_init(&ingest->arena, config->frame_max_bytes * CODEC_ARENA_FACTOR);
-        if (r < 0)
-                return r;
-
-        r = ingest_attach(ingest);
+        if (r >= 0)
+                r = poller_init(&ingest->poller);
+        if (r >= 0)
+                r = arena_init(&ingest->arena, config->frame_max_bytes * CODEC_ARENA_FACTOR);
+        if (r >= 0)
+                r = ingest_attach(ingest);
         if (r < 0)
                 return r;
 
@@ -354,9 +355,11 @@ Ingest *ingest_free(Ingest *ingest) {
 
         ingest_end_loan(ingest);
         sd_event_source_disable_unref(ingest->listen_source);
+        sd_event_source_disable_unref(ingest->poller_source);
         sd_event_source_disable_unref(ingest->backoff_source);
         sd_event_source_disable_unref(ingest->wake_source);
         sd_event_unref(ingest->event);
+        poller_deinit(&ingest->poller);
         listener_deinit(&ingest->listener);
         arena_deinit(&ingest->arena);
         table_deinit(&ingest->table);
@@ -384,12 +387,11 @@ static int fit_arena(Ingest *ingest) {
                 return 0;
 
         r = arena_init(&arena, n);
-        if (r < 0)
-                return r;
-
-        arena_deinit(&ingest->arena);
-        ingest->arena = arena;
-        return 0;
+        if (r == 0) {
+                arena_deinit(&ingest->arena);
+                ingest->arena = arena;
+        }
+        return r;
 }
 
 static void node_put_reply(Node *node, uint64_t number, Status status, const uint8_t *reply, size_t n) {

@@ -128,8 +128,11 @@ int asking_begin(Asking *asking, unsigned question) {
 
         enter(asking);
         code = connect_to_store(asking);
-        if (code != SQLITE_OK)
-                return asking_give_up(asking, code);
+        if (code != SQLITE_OK) {
+                r = asking_give_up(asking, code);
+                disconnect(asking); /* it may be half set up, whatever the reason */
+                return r;
+        }
 
         r = asking_prepare(asking, question, &statement);
         if (r != 0)

@@ -244,42 +244,30 @@ static bool is_of_types(const Value *value, unsigned wanted) {
         return false;
 }
 
-static bool is_number(const Value *value) {
-        return value->type == VALUE_INT || value->type == VALUE_DOUBLE;
-}
-
-static bool is_same(const Value *a, const Value *b) {
-        if (is_number(a) && is_number(b) && a->type != b->type) {
-                const Value *whole = a->type == VALUE_INT ? a : b, *other = a->type == VALUE_INT ? b : a;
-
-                return is_whole(other->number) && whole->integer == (int64_t)other->number;
-        }
-        if (a->type != b->type)
-                return false;
-
-        return a->type == VALUE_STRING ? strcmp(a->string, b->string) == 0 :
-               a->type == VALUE_BOOL   ? a->boolean == b->boolean :
-               a->type == VALUE_INT    ? a->integer == b->integer :
-                                         a->type == VALUE_DOUBLE && a->number == b->number;
-}
-
 static int check_allowed(Reader *reader, const Property *property, const Value *list, size_t i) {
         const Value *value = &list->items[i];
         char wanted[PROPERTY_TYPES_TEXT_MAX], key[32];
 
         (void)snprintf(key, sizeof(key), "values[%zu]", i);
         property_types_text(property->types, wanted);
-        if (value->type == VALUE_OBJECT || value->type == VALUE_LIST || value->type == VALUE_NULL)
+        if (!value_is_scalar(value))
                 return wrong(reader, key, "is %s: only strings, numbers and booleans can be listed", value_type_text(value));
         if (property->types && !is_of_types(value, property->types))
                 return wrong(reader, key, "is %s, and the type is %s: change one of them", value_type_text(value), wanted);
         if (value->type == VALUE_STRING && !is_line(value->string))
                 return wrong(reader, key, "has control characters: remove them");
-        for (size_t k = 0; k < i; k++)
-                if (is_same(value, &list->items[k]))
-                        return wrong(reader, key, "is the same as values[%zu]: keep one of them", k);
-
         return 0;
+}
+
+static int check_each_once(Reader *reader, const Value *list) {
+        const Value *room[VALUES_MAX];
+        size_t first, again;
+        char key[32];
+
+        if (!value_find_twice(list, room, &first, &again))
+                return 0;
+        (void)snprintf(key, sizeof(key), "values[%zu]", again);
+        return wrong(reader, key, "is the same as values[%zu]: keep one of them", first);
 }
 
 static int take_allowed(Reader *reader, const Value *object, Property *property) {
@@ -296,6 +284,8 @@ static int take_allowed(Reader *reader, const Value *object, Property *property)
 
         for (size_t i = 0; i < list->n_items && r == 0; i++)
                 r = check_allowed(reader, property, list, i);
+        if (r == 0)
+                r = check_each_once(reader, list);
         if (r == 0)
                 property->allowed = list;
         return r;
@@ -542,8 +532,11 @@ odd(Judgement *judgement, bool is_result, const char *key, const char *format, .
 }
 
 static bool is_allowed(const Value *value, const Value *allowed) {
+        if (!value_is_scalar(value))
+                return false;
+
         for (size_t i = 0; i < allowed->n_items; i++)
-                if (is_same(value, &allowed->items[i]))
+                if (value_compare(value, &allowed->items[i]) == 0)
                         return true;
         return false;
 }

@@ -1,6 +1,7 @@
 #include "model/value.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 const Value *value_get(const Value *value, const char *key) {
@@ -69,6 +70,71 @@ const char *value_type_text(const Value *value) {
         }
 
         return "nothing";
+}
+
+bool value_is_scalar(const Value *value) {
+        return value->type == VALUE_BOOL || value->type == VALUE_INT || value->type == VALUE_DOUBLE || value->type == VALUE_STRING;
+}
+
+static bool is_number(const Value *value) {
+        return value->type == VALUE_INT || value->type == VALUE_DOUBLE;
+}
+
+static int rank(const Value *value) {
+        return value->type == VALUE_BOOL ? 0 : is_number(value) ? 1 : 2;
+}
+
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* Exact also where a double cannot hold the integer. */
+static int compare_mixed(int64_t integer, double number) {
+        if (number < -0x1p63 || number >= 0x1p63)
+                return number < 0 ? 1 : -1;
+        if (integer != (int64_t)number)
+                return COMPARE(integer, (int64_t)number);
+        return COMPARE(0, number - trunc(number));
+}
+
+int value_compare(const Value *a, const Value *b) {
+        if (rank(a) != rank(b))
+                return COMPARE(rank(a), rank(b));
+        if (a->type == VALUE_BOOL)
+                return COMPARE(a->boolean, b->boolean);
+        if (a->type == VALUE_STRING)
+                return COMPARE(strcmp(a->string, b->string), 0);
+        if (a->type == VALUE_INT && b->type == VALUE_INT)
+                return COMPARE(a->integer, b->integer);
+        if (a->type == VALUE_DOUBLE && b->type == VALUE_DOUBLE)
+                return COMPARE(a->number, b->number);
+        return a->type == VALUE_INT ? compare_mixed(a->integer, b->number) : -compare_mixed(b->integer, a->number);
+}
+
+/* Of one list: those that are the same by their place. */
+static int compare_items(const void *a, const void *b) {
+        const Value *const *left = a, *const *right = b;
+        int order = value_compare(*left, *right);
+
+        return order != 0 ? order : COMPARE(*left, *right);
+}
+
+bool value_find_twice(const Value *list, const Value **room, size_t *ret_first, size_t *ret_again) {
+        const Value *first = NULL, *again = NULL;
+
+        for (size_t i = 0; i < list->n_items; i++)
+                room[i] = &list->items[i];
+        qsort(room, list->n_items, sizeof(*room), compare_items);
+
+        for (size_t i = 1; i < list->n_items; i++)
+                if (value_compare(room[i - 1], room[i]) == 0 && (!again || room[i] < again)) {
+                        first = room[i - 1];
+                        again = room[i];
+                }
+        if (!again)
+                return false;
+
+        *ret_first = (size_t)(first - list->items);
+        *ret_again = (size_t)(again - list->items);
+        return true;
 }
 
 static void write_list(const Value *value, Json *json) {

@@ -62,4 +62,14 @@ bool value_get_int(const Value *value, const char *key, int64_t *ret);
 /* "null", "a boolean", "an integer", "a number", "a string", "a list", "an object": for messages. */
 const char *value_type_text(const Value *value);
 
+/* What value_compare() orders, and models can list. */
+bool value_is_scalar(const Value *value);
+/* -1, 0 or 1: an order of scalars. Booleans, then numbers by what they are worth (1 and 1.0 the same, no NaN), then strings by bytes. */
+int value_compare(const Value *a, const Value *b);
+/*
+ * The first item of a list of scalars that is there already, and where it is first, in O(n log n). room: for as many pointers as the
+ * list has items. False when there is none.
+ */
+bool value_find_twice(const Value *list, const Value **room, size_t *ret_first, size_t *ret_again);
+
 void value_write_json(const Value *value, Json *json);

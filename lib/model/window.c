@@ -22,15 +22,18 @@ static void see_root_filesystem(Window *window, double ratio) {
         window->has_root_filesystem = true;
 }
 
-void window_begin(Window *window, const Totals *totals, const Sample *sample) {
+void window_see(Window *window, const Sample *sample) {
         const SampleFilesystem *root = sample_has(sample, SOURCE_FILESYSTEMS) ? sample_root_filesystem(sample) : NULL;
-
-        *window = (Window){ .begin = *totals };
 
         if (sample_has(sample, SOURCE_MEMINFO) && sample->memory.total_bytes > 0)
                 see_memory(window, sample_memory_ratio(sample));
         if (root)
                 see_root_filesystem(window, filesystem_used_ratio(root));
+}
+
+void window_begin(Window *window, const Totals *totals, const Sample *sample) {
+        *window = (Window){ .begin = *totals };
+        window_see(window, sample);
 }
 
 void window_observe(Window *window, const Observation *observation, uint64_t realtime_ns) {

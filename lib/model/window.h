@@ -28,6 +28,9 @@ typedef struct Window {
 /* Begins at the totals. The gauges of the sample at that instant (memory, /) count as seen. */
 void window_begin(Window *window, const Totals *totals, const Sample *sample);
 
+/* Takes the gauges of a sample inside, as at a mark: one that came too soon after the last is no observation's end. */
+void window_see(Window *window, const Sample *sample);
+
 /* Takes the peaks of an observation that ended after the begin. */
 void window_observe(Window *window, const Observation *observation, uint64_t realtime_ns);
 
@@ -36,7 +39,7 @@ void window_observe(Window *window, const Observation *observation, uint64_t rea
  *
  * Differences of counters are exact when their file was read at both ends, else of an unknown source. Peaks and
  * shares of time are sampled: peaks go by the observations that ended inside, shares by the time these cover.
- * Memory and / were looked at at the begin as well, so that the shortest window has theirs. In a lost window
+ * Memory and / were looked at at the begin and at marks as well, so that the shortest window has theirs. In a lost window
  * `end` is the last checkpoint, not the end: nothing in it is exact, all is at least so much, hence sampled. Where
  * `end` is no later reading at all (its clock, of another boot, is before the begin's), or the window never
  * began (its checkpoint could not be read), everything is lost.

@@ -139,19 +139,62 @@ static bool put_whole(Buffer *buffer, double v) {
         return true;
 }
 
-/*
- * So do those that count nanoseconds or less often: with 15 digits at most both numbers of the quotient are exact, and what
- * is read from the decimal is that quotient, rounded once.
- */
-static bool put_fraction(Buffer *buffer, double v) {
-        double billionths = nearbyint(fabs(v) * 1e9);
+/* Up to 10^22 a power of ten is a double itself. */
+static double power_of_ten(unsigned n) {
+        static const double powers[] = {
+                1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+                1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+        };
 
-        if (!(fabs(v) >= 1e-4) || !(billionths < 1e15) || billionths / 1e9 != fabs(v))
+        return powers[n];
+}
+
+/* Digits before the point, of a size from 1e-4 to below 1e15; the zeros behind it count less than none. */
+static int count_whole_digits(double size) {
+        static const double tenths[] = { 1e-1, 1e-2, 1e-3 };
+        unsigned n = 0;
+
+        if (size >= 1) {
+                while (size >= power_of_ten(n))
+                        n++;
+                return (int)n;
+        }
+
+        while (n < N_ELEMENTS(tenths) && size < tenths[n])
+                n++;
+        return -(int)n;
+}
+
+/*
+ * v × 10^n_decimals as the nearest whole number, of two as near the even one, as printf(3) rounds. fma(3) tells exactly what
+ * the product has lost; what is added up then is exact as well.
+ */
+static uint64_t scale(double v, unsigned n_decimals) {
+        double product = v * power_of_ten(n_decimals), lost = fma(v, power_of_ten(n_decimals), -product);
+        double even = product < 0x1p53 ? 2 * floor(product / 2) : product;
+
+        return (uint64_t)even + (uint64_t)(int64_t)nearbyint(product - even + lost);
+}
+
+/*
+ * Of a usual size: 15 digits, or as many more as it takes to read the same number back. Below 2^53 both parts of the quotient
+ * are exact, and what is read is that quotient rounded once; from there on the decimals are closer together than the doubles.
+ */
+static bool put_usual(Buffer *buffer, double v) {
+        double size = fabs(v);
+        uint64_t scaled;
+        unsigned n_decimals;
+
+        if (!(size >= 1e-4 && size < 1e15))
                 return false;
+
+        n_decimals = (unsigned)(15 - count_whole_digits(size));
+        while ((scaled = scale(size, n_decimals)) < UINT64_C(1) << 53 && (double)scaled / power_of_ten(n_decimals) != size)
+                n_decimals++;
 
         if (v < 0)
                 buffer_putc(buffer, '-');
-        buffer_put_decimal(buffer, (uint64_t)billionths, 9);
+        buffer_put_decimal(buffer, scaled, n_decimals);
         return true;
 }
 
@@ -167,7 +210,7 @@ void buffer_put_double(Buffer *buffer, double v) {
                 buffer_puts(buffer, v > 0 ? "+Inf" : "-Inf");
                 return;
         }
-        if (put_whole(buffer, v) || put_fraction(buffer, v))
+        if (put_whole(buffer, v) || put_usual(buffer, v))
                 return;
 
         for (int precision = 15; precision <= 17; precision++) {

@@ -33,7 +33,7 @@ void buffer_putc(Buffer *buffer, char c);
 void buffer_printf(Buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buffer_vprintf(Buffer *buffer, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 void buffer_put_u64(Buffer *buffer, uint64_t v);
-/* v / 10^n_decimals, exactly, without zeros at the end; n_decimals is 18 at most. */
+/* v / 10^n_decimals, exactly, without zeros at the end; n_decimals is 20 at most. */
 void buffer_put_decimal(Buffer *buffer, uint64_t v, unsigned n_decimals);
 /* Shortest decimal that reads back as the same double; "NaN", "+Inf", "-Inf" as OpenMetrics spells them. */
 void buffer_put_double(Buffer *buffer, double v);

@@ -210,7 +210,7 @@ setpriv --pdeathsig KILL qemu-system-x86_64 -machine q35,hpet=off -accel tcg,thr
 qemu=$!
 
 ready=''
-for ((i = 0; i < 180; i++)); do
+for ((i = 0; i < 400; i++)); do
         if read -r -t 1 ready <&6; then break; fi
         kill -0 $qemu 2>/dev/null || break
 done

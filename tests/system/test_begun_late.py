@@ -1,6 +1,7 @@
 """Jobs of which perfd could not be told when they began: what is said of them, and what is known of them in the end."""
 
 import contextlib
+import itertools
 import os
 import signal
 import sqlite3
@@ -18,6 +19,8 @@ BUSY = ("import time; begin = time.process_time()\nwhile time.process_time() - b
 
 
 class BegunLate(GroupTest):
+    NUMBERS = itertools.count(1)
+
     def start(self, daemon, job):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("PERFD_", "SLURM_", "PMI", "OMPI_"))}
         environment.update({"PERFD_SOCKET": str(daemon.socket), "PERFD_SPOOL": str(self.temporary_directory())})
@@ -32,23 +35,73 @@ class BegunLate(GroupTest):
         self.assertEqual(process.returncode, 0, err)
         return err
 
+    def run_late(self, daemon):
+        """(job, when it was started, when it had begun, what perfctl said), with perfd away at its begin and back, and in time for
+        perfctl's patience, at its end."""
+        def tried():
+            job = f"late-{next(self.NUMBERS)}"
+            daemon.stop()
+            before = time.time()
+            process = self.start(daemon, job)
+            after = time.time()
+            daemon.start()
+            err = self.finish(process)
+            return "could not be told of it" not in err and (job, before, after, err)
+        return wait_for(tried, "a perfd that is in time", harness.TIMEOUT_S * 3)
+
     def test_a_perfd_that_is_back_before_the_end_knows_what_the_job_used(self):
         daemon = self.daemon(self.CONFIG)
-        daemon.stop()
-        before = time.time()
-        process = self.start(daemon, "late")
-        daemon.start()
-        err = self.finish(process)
+        name, before, after, err = self.run_late(daemon)
         self.assertIn("Running without it", err)
         self.assertNotIn("has begun", err)
-        self.assertIn("Job late has ended; 'perfctl report late' shows how it went", err)
-        job = self.job(daemon, "late")
+        self.assertIn(f"Job {name} has ended; 'perfctl report {name}' shows how it went", err)
+        job = self.job(daemon, name)
         self.assertEqual((job["state"], job["exit"]["status"]), ("finished", 0))
         self.assertRegex(job["note"], r"^perfd was told of its begin [0-9]+\.[0-9] s late: numbers of the node are from then on$")
-        self.assertAlmostEqual(job["begin_ms"] / 1000, before, delta=1.5)
+        self.assertGreaterEqual(job["begin_ms"] / 1000, before - 0.1)
+        self.assertLessEqual(job["begin_ms"] / 1000, after)
         self.assertGreaterEqual(self.metric(job, "job_cpu_seconds")["value"], 0.3)
         lasted = (job["end_ms"] - job["begin_ms"]) / 1000
         self.assertAlmostEqual(self.metric(job, "job_cpus_used")["value"], self.metric(job, "job_cpu_seconds")["value"] / lasted, delta=0.1)
+
+    def test_a_perfd_that_is_back_sees_the_job_run(self):
+        daemon = self.daemon(self.CONFIG)
+        daemon.stop()
+        process = self.start(daemon, "seen")
+        daemon.start()
+        wait_for(lambda: daemon.get("/api/v1/jobs/seen").status == 200, "the job")
+        job = wait_for(lambda: (j := self.job(daemon, "seen")) and self.metric(j, "job_cpu_seconds") and j, "what it used until now")
+        self.assertEqual((job["state"], process.poll()), ("running", None))
+        self.assertGreaterEqual(self.metric(job, "job_cpu_seconds")["value"], 0.3)
+        if job["enclosure"] in ("scope", "cgroup"):
+            self.assertEqual(job["cgroup"], self.group_of(process))
+        err = self.finish(process)
+        self.assertIn("Job seen has ended; 'perfctl report seen' shows how it went", err)
+        job = self.job(daemon, "seen")
+        self.assertEqual((job["state"], job["exit"]["status"]), ("finished", 0))
+        self.assertRegex(job["note"], "^perfd was told of its begin ")
+        self.assertEqual(len(daemon.get("/api/v1/jobs").json["jobs"]), 1)
+
+    def group_of(self, process):
+        with open(f"/proc/{process.pid}/cgroup") as file:
+            return next(line.split(":", 2)[2].rstrip("\n") for line in file if line.startswith("0::"))
+
+    def test_a_command_that_writes_all_the_while_is_announced_as_well(self):
+        daemon = self.daemon(self.CONFIG)
+        daemon.stop()
+        code = "import select\nn = 0\nwhile not select.select([0], [], [], 0.001)[0]:\n    print(n, flush=True); n += 1"
+        with open(self.temporary_directory() / "output", "w+") as output:
+            words = [str(PERFCTL), "run", "--job", "writes", "--indicator", "yes", "--", sys.executable, "-c", code]
+            environment = {**os.environ, "PERFD_SOCKET": str(daemon.socket), "PERFD_SPOOL": str(self.temporary_directory())}
+            process = subprocess.Popen(words, text=True, env=environment, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.PIPE)
+            self.addCleanup(process.kill)
+            daemon.start()
+            wait_for(lambda: daemon.get("/api/v1/jobs/writes").status == 200, "the job")
+            self.finish(process)
+            output.seek(0)
+            lines = output.read().splitlines()
+        self.assertEqual(lines, [str(n) for n in range(len(lines))])
+        self.assertEqual(self.job(daemon, "writes")["state"], "finished")
 
     def test_a_stopped_perfd_has_the_begin_when_it_goes_on(self):
         daemon = self.daemon(self.CONFIG)

@@ -88,8 +88,9 @@ class Disk(harness.TestCase):
         model = {"name": "demo", "parameters": {"n": {"type": "int", "index": "int"}}, "results": {"rate": "float"}}
 
         def ask():
-            answer = daemon.get("/api/v1/indicators/demo/query?where=n%3D3&group_by=version&stat=median:rate,n:rate").json
-            return [(group["key"], group["n"], group["values"]) for group in answer["groups"]]
+            answer = daemon.get("/api/v1/indicators/demo/query?where=n%3D3&group_by=version&stat=median:rate,n:rate")
+            self.assertEqual(answer.status, 200, answer.text)
+            return [(group["key"], group["n"], group["values"]) for group in answer.json["groups"]]
 
         def register(client):
             request = client.request()

@@ -475,6 +475,19 @@ class Perfctl(WithModels):
                      "type PiConv1D {", "type PiMatmul {"):
             self.assertEqual(lines.count(line), 1, line)
 
+    def test_an_rdf_schema_says_the_unit_of_each_model_with_that_model(self):
+        self.start()
+        with self.running.client() as client:
+            model = {"name": "Own", "parameters": {}, "results": {"elapsed": {"type": "float", "unit": "us", "direction": "lower"}}}
+            self.assert_status(self.register(client, model), "OK")
+        self.running.wait_tick()
+        lines = self.running.perfctl("indicator", "schema", "--format", "rdf").stdout.splitlines()
+        self.assertEqual(lines.count("elapsed: float ."), 1)
+        for name, unit in (("Own", "us"), ("PiMatmul", "ms")):
+            of_type = lines[lines.index(f"type {name} {{"):]
+            comment = of_type[of_type.index("        elapsed") - 1]
+            self.assertTrue(comment.startswith(f"        # elapsed: {unit}, lower is better"), comment)
+
     def test_an_sql_schema_can_be_used(self):
         self.start()
         name = "x'; DROP TABLE \"PiMatmul\"; --\""

@@ -117,7 +117,7 @@ class Recorder:
 
 # Forked copies of it burn CPU time of their own and say how much it was; nothing else is started.
 TREE = """
-import os, sys, time
+import os, select, sys, time
 directory = sys.argv[1]
 def burn(seconds):
     while time.process_time() < seconds: pass
@@ -130,6 +130,7 @@ def child(name, seconds, after=lambda: None, twice=False):
         if twice:
             os.setsid()
             if os.fork(): os._exit(0)
+        with open(f"{directory}/pid-{name}", "w") as f: print(os.getpid(), file=f)
         after_fork = time.process_time()
         burn(after_fork + seconds)
         note(name)
@@ -138,6 +139,14 @@ def child(name, seconds, after=lambda: None, twice=False):
     return pid
 def wait_for(path):
     while not os.path.exists(f"{directory}/{path}"): time.sleep(0.01)
+def wait_end(name):
+    wait_for(f"cpu-{name}")
+    try:
+        with open(f"{directory}/pid-{name}") as f: fd = os.pidfd_open(int(f.read()))
+    except ProcessLookupError:
+        return  # perfctl has waited for it already
+    select.select([fd], [], [])
+    os.close(fd)
 """
 
 
@@ -301,7 +310,7 @@ class Numbers(EnclosureTestCase):
     def test_a_job_without_a_group_has_the_cpu_time_of_its_tree(self):
         daemon = self.daemon()
         job = self.job(daemon, "t-tree", "subreaper",
-                       "child('daemon', 0.4, twice=True); wait_for('cpu-daemon'); time.sleep(0.05); note('first'); os._exit(0)")
+                       "child('daemon', 0.4, twice=True); wait_end('daemon'); note('first'); os._exit(0)")
         self.assertEqual((job["enclosure"], job["cgroup"]), ("subreaper", None))
         used = [m for m in job["metrics"] if m["key"] == "job_cpu_seconds"][0]
         self.assert_cpu(used["value"], self.cpu("daemon", "first"))
@@ -363,9 +372,8 @@ child('waited', 0.2)
 os.wait()
 child('daemon', 0.3, twice=True)
 child('another', 0.25, twice=True)
-wait_for('cpu-daemon')
-wait_for('cpu-another')
-time.sleep(0.05)
+wait_end('daemon')
+wait_end('another')
 burn(0.1)
 note('first')
 os._exit(0)
@@ -376,21 +384,20 @@ os._exit(0)
         self.assert_cpu(self.told_cpu(), known)
 
     def test_children_that_nobody_waits_for_are_counted(self):
-        self.tree("child('child', 0.4); wait_for('cpu-child'); time.sleep(0.1); note('first'); os._exit(0)", **self.counted)
+        self.tree("child('child', 0.4); wait_end('child'); note('first'); os._exit(0)", **self.counted)
         self.assert_cpu(self.told_cpu(), self.cpu("child", "first"))
 
     def test_what_goes_on_is_counted_up_to_the_end(self):
         status, _, err = self.tree("""
 def lie_down():
-    with open(f"{directory}/pid", "w") as f: print(os.getpid(), file=f)
     os.close(1), os.close(2)
     time.sleep(1000)
 child('daemon', 0.4, lie_down, twice=True)
-wait_for('pid')
+wait_for('cpu-daemon')
 note('first')
 os._exit(7)
 """, **self.counted)
-        os.kill(int((self.directory / "pid").read_text()), signal.SIGKILL)
+        os.kill(int((self.directory / "pid-daemon").read_text()), signal.SIGKILL)
         self.assertEqual(status, 7)
         self.assertIn("A process that the command started goes on", err)
         # Of what has not ended the kernel tells whole ticks, user and system.
@@ -445,7 +452,7 @@ class Wait(EnclosureTestCase):
         for kind in self.KINDS:
             with self.subTest(kind):
                 done = self.directory / f"done-{kind}"
-                status, out, err = self.run_job("sh", "-c", f"(setsid sh -c 'sleep 0.3; echo late; touch {done}' &); echo early; exit 7",
+                status, out, err = self.run_job("sh", "-c", f"echo early; (setsid sh -c 'sleep 0.3; echo late; touch {done}' &); exit 7",
                                                 options=("--job", f"t-{kind}", "--enclosure", kind, "--wait"))
                 self.assertTrue(done.exists())
                 self.assertEqual((status, out, err), (7, "early\nlate\n", ""))
@@ -458,7 +465,7 @@ class Wait(EnclosureTestCase):
     def test_it_can_be_told_to_end_meanwhile(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             ready, pid = self.directory / "ready", self.directory / "pid"
-            process = self.start("sh", "-c", f"(setsid sh -c 'echo $$ > {pid}; touch {ready}; exec sleep 1000' &); exit 7",
+            process = self.start("sh", "-c", f"(setsid sh -c 'echo $$ > {pid}; : > {ready}; exec sleep 1000' &); exit 7",
                                  options=("--job", f"t-{int(number)}", "--wait"), stderr=subprocess.PIPE, text=True,
                                  stdout=subprocess.DEVNULL)
             wait_for(ready.exists, "the process that is left")

@@ -82,6 +82,14 @@ class Transparency(RunTestCase):
             self.assertEqual(status, 126)
             self.assertIn(b"Permission denied", err)
 
+    def test_an_interpreter_that_is_not_there_is_named(self):
+        path = self.directory / "script"
+        path.write_text("#!/nonexistent/python -u\n")
+        path.chmod(0o755)
+        status, _, err = self.perfctl_run(path)
+        self.assertEqual(status, 127)
+        self.assertIn(f"Cannot run '{path}': its interpreter /nonexistent/python is not there\n".encode(), err)
+
     def test_a_script_without_interpreter_line_runs_in_the_shell(self):
         path = self.directory / "script"
         path.write_text("exit 7\n")
@@ -166,13 +174,26 @@ class Transparency(RunTestCase):
             self.assertEqual(process.wait(TIMEOUT_S), 128 + signal.SIGPIPE)
 
     def test_a_reader_that_went_away_ends_even_a_command_that_checks_late(self):
-        ready = self.directory / "ready"
-        process = self.start("sh", "-c", f"read line; echo one; touch {ready}; read line; echo two; exit 9", stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        process = self.start("sh", "-c", "read line; echo one; read line; echo two; exit 9", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL)
+        [command] = wait_for(lambda: self.children(process.pid), "the command")
+        wait_for(lambda: self.output_of(command) != self.output_of(process.pid), "its output to be perfctl's to pass on")
+        output = self.output_of(command)
         process.stdout.close()
+        wait_for(lambda: output not in self.files_of(process.pid), "perfctl to have noticed")
         process.stdin.write(b"\n")
         process.stdin.close()
         self.assertEqual(process.wait(TIMEOUT_S), 128 + signal.SIGPIPE)
+
+    @staticmethod
+    def output_of(pid):
+        return os.readlink(f"/proc/{pid}/fd/1")
+
+    @staticmethod
+    def files_of(pid):
+        """What it has open; a file that is closed meanwhile is not."""
+        directory = f"/proc/{pid}/fd"
+        return [os.readlink(f"{directory}/{fd}") for fd in os.listdir(directory) if os.path.lexists(f"{directory}/{fd}")]
 
     def test_a_slow_reader_does_not_keep_signals_from_the_command(self):
         process = self.start("sh", "-c", "trap 'exit 5' TERM; while :; do head -c 4096 /dev/zero; done", stdout=subprocess.PIPE,

@@ -33,6 +33,8 @@ class ScopeTestCase(Booted):
         cls.run_inside("useradd", "-m", "-u", str(UID), "worker")
         cls.run_inside("loginctl", "enable-linger", "worker")
         wait_for(lambda: cls.show("ActiveState", f"user@{UID}.service") == "active", "the user's manager")
+        # systemd stops the slice of a user when nothing is left in it, and refuses a session that comes while it does so.
+        cls.run_inside("systemd-run", "--quiet", "--slice=user-0.slice", "--unit=stays.service", "sleep", "infinity")
 
     @staticmethod
     def session(owner):
@@ -69,7 +71,8 @@ class ScopeTestCase(Booted):
         def tried():
             job = self.job()
             process = self.start(*self.session(0), *self.run_words(job, "sh", "-c", script))
-            self.assertEqual(process.stdout.readline(), "ready\n")
+            line = process.stdout.readline()
+            self.assertEqual(line, "ready\n", line or process.stderr.read())
             if not LATE.search(process.stderr.readline()):
                 return job, process
             process.kill()

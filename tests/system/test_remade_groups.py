@@ -50,8 +50,8 @@ class RemadeGroups(GroupTest):
         truth = group.cpu_seconds()
         with daemon.client() as client:
             self.assert_status(client.end("31", 0), "OK")
-        job = self.job(daemon, "31")
-        self.assertLess(self.metric(job, "job_psi_cpu_some_seconds")["value"], 0.1)
+        job, after = self.job(daemon, "31"), self.pressure(group)
+        self.assertLessEqual(self.metric(job, "job_psi_cpu_some_seconds")["value"], after - before + 1e-6)
         self.assertGreaterEqual(self.metric(job, "job_cpu_seconds")["value"], truth - 1e-6)
 
     def test_a_group_made_anew_while_perfd_was_down_is_another_job(self):

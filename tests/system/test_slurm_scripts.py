@@ -3,7 +3,6 @@
 import os
 import socket
 import subprocess
-import time
 
 from harness import IS_SANITIZED, PERFCTL, ROOT, TestCase, calm_s
 
@@ -197,15 +196,14 @@ class Trouble(ScriptsTestCase):
         def shortest(commands):
             times = []
             for command in commands:
-                begin = time.monotonic()
+                begin = calm_s()
                 subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-                times.append(time.monotonic() - begin)
+                times.append(calm_s() - begin)
             return min(times)
 
-        bare = shortest([["env", "-i", "/bin/true"]] * N_TIMED)
         for name in ("prolog", "task_prolog", "epilog"):
             seconds = shortest(self.command(name, daemon.socket, SLURM_JOB_ID=str(i), SLURM_JOB_EXIT_CODE2="0:0")
                                for i in range(N_TIMED))
-            print(f"{name}: {seconds * 1000:.1f} ms, {seconds / bare:.1f} times as long as nothing at all")
+            print(f"{name}: {seconds * 1000:.1f} ms")
             self.assertLess(seconds, limit_s)
         self.assertEqual({self.end_of(job) for job in self.jobs(daemon).values()}, {("finished", 0)})

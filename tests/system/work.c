@@ -6,7 +6,7 @@
  *     buffer FILE MIB        through it, and to the disk at the end
  *     read FILE MIB          past it
  *     eat MIB                memory, every page of it
- *     bomb SECONDS           forks in every process as often as it can, and ends all of it then; in a group only
+ *     bomb FILE              forks in every process as often as it can, and ends all of it once FILE is there; in a group only
  *
  * A child moves itself into the control groups and works there. Its parent, outside, prints the CPU time that the child and
  * its children used from then until they were gone, as cpu_us=NUMBER, and ends as the child did.
@@ -104,8 +104,7 @@ static void eat(size_t n) {
 }
 
 /* Its own process group, so that one signal ends it. */
-static void bomb(double seconds) {
-        double end = clock_s(CLOCK_MONOTONIC) + seconds;
+static void bomb(const char *file) {
         pid_t first = fork();
 
         if (first < 0)
@@ -116,7 +115,7 @@ static void bomb(double seconds) {
                         (void)fork();
         }
         (void)setpgid(first, first);
-        while (clock_s(CLOCK_MONOTONIC) < end)
+        while (access(file, F_OK) < 0)
                 (void)usleep(10000);
         (void)kill(-first, SIGKILL);
         (void)waitpid(first, NULL, 0);
@@ -138,7 +137,7 @@ static void work(char **words) {
         else if (strcmp(kind, "eat") == 0)
                 eat((size_t)atoi(words[1]));
         else if (strcmp(kind, "bomb") == 0)
-                bomb(atof(words[1]));
+                bomb(words[1]);
         else
                 exit(2);
 }

@@ -181,6 +181,7 @@ static void allowed_values_are_of_the_type_and_given_once(void **state) {
         assert_refused(f, PARAMETER("{type: int, values: [1, 1.5]}"), "parameters.n.values[1]",
                        "is a number, and the type is int");
         assert_refused(f, PARAMETER("{values: [1, 1.0]}"), "parameters.n.values[1]", "is the same as values[0]");
+        assert_refused(f, PARAMETER("{values: [b, a, c, a, b]}"), "parameters.n.values[3]", "is the same as values[1]");
         assert_refused(f, PARAMETER("{values: [[1]]}"), "parameters.n.values[0]", "is a list: only strings");
         assert_refused(f, PARAMETER("{values: cpu}"), "parameters.n.values", "is a string, must be a list");
         assert_refused(f, PARAMETER("{values: []}"), "parameters.n.values", "has 0 items");

@@ -84,20 +84,52 @@ static const char *shortest(double v, char ret[static 32]) {
         return ret;
 }
 
+static uint64_t next_random(uint64_t *state) {
+        *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        return *state >> 11;
+}
+
+/* Decimals of any length, all digits of any size, and those next to powers of ten and of two. */
+static double some_double(unsigned i, uint64_t *state) {
+        uint64_t digits = next_random(state);
+        double v = 0;
+
+        switch (i % 4) {
+        case 0:
+                v = (double)(digits >> i / 4 % 50) / pow(10, i / 4 % 17);
+                break;
+        case 1:
+                v = ldexp((double)digits, (int)(i / 4 % 66) - 67);
+                break;
+        case 2:
+                v = pow(10, (int)(i / 4 % 21) - 5);
+                break;
+        case 3:
+                v = ldexp(1, (int)(i / 4 % 66) - 15);
+                break;
+        }
+
+        for (unsigned k = i / 4 % 5; i % 4 > 1 && k > 0; k--)
+                v = nextafter(v, digits & 1 ? 0 : INFINITY);
+        return digits & 2 ? -v : v;
+}
+
 static void short_ways_of_writing_doubles_write_what_printf_would(void **state) {
         scoped(buffer_deinit) Buffer b = {};
-        uint64_t bits = 1;
+        uint64_t random = 1;
         char expected[32];
 
         (void)state;
         for (unsigned i = 0; i < 200000; i++) {
-                double scale = pow(10, i % 14), v;
+                double v = some_double(i, &random);
 
-                bits = bits * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-                v = (double)(int64_t)(bits >> (12 + i % 50)) / scale * (i & 1 ? -1 : 1);
+                if (v == floor(v) && fabs(v) < 1e15)
+                        (void)snprintf(expected, sizeof(expected), "%.0f", v);
+                else
+                        (void)shortest(v, expected);
                 buffer_clear(&b);
                 buffer_put_double(&b, v);
-                assert_string_equal(b.text, shortest(v, expected));
+                assert_string_equal(b.text, expected);
                 assert_true(strtod(b.text, NULL) == v);
         }
 }

@@ -61,6 +61,67 @@ static void a_whole_float_is_an_integer_if_it_fits(void **state) {
         assert_false(value_get_int(&object, "flag", &v));
 }
 
+#define INT(n) { .type = VALUE_INT, .integer = n }
+#define DOUBLE(n) { .type = VALUE_DOUBLE, .number = n }
+#define STRING(text) { .type = VALUE_STRING, .string = text }
+
+/* Each with each: what comes later is greater, and what is written twice the same. */
+static void scalars_have_one_order_whatever_their_type(void **state) {
+        static const Value ordered[][2] = {
+                { { .type = VALUE_BOOL }, { .type = VALUE_BOOL } },
+                { { .type = VALUE_BOOL, .boolean = true }, { .type = VALUE_BOOL, .boolean = true } },
+                { DOUBLE(-0x1p64), DOUBLE(-0x1p64) },
+                { INT(INT64_MIN), DOUBLE(-0x1p63) },
+                { DOUBLE(-2.5), DOUBLE(-2.5) },
+                { INT(-2), DOUBLE(-2.0) },
+                { DOUBLE(-0.5), DOUBLE(-0.5) },
+                { INT(0), DOUBLE(-0.0) },
+                { DOUBLE(5e-324), DOUBLE(5e-324) },
+                { INT(2), DOUBLE(2.0) },
+                { DOUBLE(2.5), DOUBLE(2.5) },
+                { INT((INT64_C(1) << 53)), DOUBLE(0x1p53) },
+                { INT((INT64_C(1) << 53) + 1), INT((INT64_C(1) << 53) + 1) }, /* which no double can hold */
+                { INT(INT64_MAX), INT(INT64_MAX) },
+                { DOUBLE(0x1p63), DOUBLE(0x1p63) },
+                { STRING(""), STRING("") },
+                { STRING("1"), STRING("1") },
+                { STRING("\xc3\x9c"), STRING("\xc3\x9c") },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < 2 * N_ELEMENTS(ordered); i++)
+                for (size_t k = 0; k < 2 * N_ELEMENTS(ordered); k++)
+                        assert_int_equal(value_compare(&ordered[i / 2][i % 2], &ordered[k / 2][k % 2]), (i / 2 > k / 2) - (i / 2 < k / 2));
+        assert_true(value_is_scalar(&ordered[0][0]));
+        assert_false(value_is_scalar(&object));
+        assert_false(value_is_scalar(&(Value){ .type = VALUE_NULL }));
+}
+
+#define N_MANY 10000U
+
+static void what_is_in_a_long_list_twice_is_found_with_its_place(void **state) {
+        static Value items[N_MANY];
+        static const Value *room[N_MANY];
+        const Value list = { .type = VALUE_LIST, .items = items, .n_items = N_MANY };
+        size_t first, again;
+
+        (void)state;
+        for (size_t i = 0; i < N_MANY; i++)
+                items[i] = (Value){ .type = VALUE_INT, .integer = (int64_t)(i * 7919 % N_MANY) };
+        assert_false(value_find_twice(&list, room, &first, &again));
+
+        items[9999] = (Value)DOUBLE((double)items[17].integer);
+        assert_true(value_find_twice(&list, room, &first, &again));
+        assert_int_equal(first, 17);
+        assert_int_equal(again, 9999);
+
+        items[9000] = items[8000] = items[4000]; /* which is to be said first */
+        assert_true(value_find_twice(&list, room, &first, &again));
+        assert_int_equal(first, 4000);
+        assert_int_equal(again, 8000);
+        assert_false(value_find_twice(&(Value){ .type = VALUE_LIST }, room, &first, &again));
+}
+
 static void json_keeps_types_and_order(void **state) {
         const Value items[] = { { .type = VALUE_BOOL }, { .type = VALUE_LIST }, object };
         const Value list = { .type = VALUE_LIST, .items = items, .n_items = N_ELEMENTS(items) };
@@ -88,6 +149,8 @@ int main(void) {
                 cmocka_unit_test(a_string_is_only_a_string),
                 cmocka_unit_test(an_integer_is_a_number_too),
                 cmocka_unit_test(a_whole_float_is_an_integer_if_it_fits),
+                cmocka_unit_test(scalars_have_one_order_whatever_their_type),
+                cmocka_unit_test(what_is_in_a_long_list_twice_is_found_with_its_place),
                 cmocka_unit_test(json_keeps_types_and_order),
                 cmocka_unit_test(every_type_has_words),
         };

@@ -206,6 +206,27 @@ static void a_window_too_short_to_observe_still_has_exact_totals(void **state) {
         bench_end(&b);
 }
 
+static void a_look_too_short_to_observe_is_seen_where_it_is_handed_in(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        begin(&b);
+        fake_pass(&b.now, 50 * MS);
+        b.now.memory.available_bytes = 1 * GIB;
+        look(&b);
+        measure(&b);
+        assert_metric(&b, METRIC_MEM_MAX, 0.4, QUALITY_SAMPLED);
+
+        window_see(&b.window, &b.now);
+        b.now.memory.available_bytes = 5 * GIB;
+        window_see(&b.window, &b.now);
+        measure(&b);
+        assert_metric(&b, METRIC_MEM_MAX, 0.9, QUALITY_SAMPLED);
+        assert_metric(&b, METRIC_DISK_USAGE_MAX, 0.5, QUALITY_SAMPLED);
+        bench_end(&b);
+}
+
 static void a_source_missing_at_either_end_is_unknown(void **state) {
         Bench b;
 
@@ -493,6 +514,7 @@ int main(void) {
                 cmocka_unit_test(peaks_and_shares_of_time_come_from_observations),
                 cmocka_unit_test(a_window_of_no_length_divides_by_nothing),
                 cmocka_unit_test(a_window_too_short_to_observe_still_has_exact_totals),
+                cmocka_unit_test(a_look_too_short_to_observe_is_seen_where_it_is_handed_in),
                 cmocka_unit_test(a_source_missing_at_either_end_is_unknown),
                 cmocka_unit_test(a_source_missing_in_between_loses_nothing),
                 cmocka_unit_test(without_any_source_only_time_is_known),

@@ -1,0 +1,27 @@
+#pragma once
+
+/*
+ * Poller: many descriptors behind one
+ *
+ * The event loop hands out one event a turn, and asks the kernel again about all descriptors for the next. For
+ * connections that come in dozens at once that is dear: here one call tells of many. The loop waits for the poller's own
+ * descriptor, which is readable while any of those behind it has something.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+
+typedef struct Poller {
+        int fd; /* owned */
+} Poller;
+
+/* 0 or a negative errno. */
+int poller_init(Poller *poller);
+void poller_deinit(Poller *poller);
+
+/* What is waited for on a descriptor, EPOLLIN and the like, was `before` and is `events` now; 0: nothing, not even a hang-up. */
+int poller_set(const Poller *poller, int fd, void *item, uint32_t before, uint32_t events);
+
+/* What there is now, without waiting: data.ptr is the item, each is there once. The number of events, or a negative errno. */
+int poller_take(const Poller *poller, struct epoll_event *ret, int n_max);
