@@ -100,22 +100,28 @@ static size_t width_of(const Screen *screen, const char *text) {
         return screen_text(&aside, text);
 }
 
-static void measure(const Grid *grid, const Screen *screen, size_t *widths, bool *are_text) {
-        for (size_t i = 0; i < grid->n_columns; i++) {
-                widths[i] = 0;
-                are_text[i] = false;
-        }
+/* leasts: what a column of text can be cut to; numbers are never cut. */
+static void measure(const Grid *grid, const Screen *screen, size_t *widths, size_t *leasts) {
+        bool are_text[GRID_COLUMNS_MAX] = {};
+
+        for (size_t i = 0; i < grid->n_columns; i++)
+                widths[i] = leasts[i] = 0;
         for (size_t i = 0; i < grid->n; i++) {
                 size_t column = i % grid->n_columns, n = width_of(screen, grid->cells[i].text);
 
                 if (n > widths[column])
                         widths[column] = n;
+                if (grid->cells[i].is_number && n > leasts[column])
+                        leasts[column] = n;
                 are_text[column] |= !grid->cells[i].is_number;
         }
+        for (size_t i = 0; i < grid->n_columns; i++)
+                if (are_text[i] && leasts[i] < WIDTH_MIN)
+                        leasts[i] = WIDTH_MIN;
 }
 
-/* Takes from the widest column of text until the line fits, or none has anything to give. */
-static void fit(const Grid *grid, const Screen *screen, size_t *widths, const bool *are_text) {
+/* Takes from the widest column of text until the line fits. False: none has anything to give any more. */
+static bool fit(const Grid *grid, const Screen *screen, size_t *widths, const size_t *leasts) {
         size_t n = (grid->n_columns - 1) * GAP;
 
         for (size_t i = 0; i < grid->n_columns; i++)
@@ -124,13 +130,14 @@ static void fit(const Grid *grid, const Screen *screen, size_t *widths, const bo
                 size_t widest = SIZE_MAX;
 
                 for (size_t i = 0; i < grid->n_columns; i++)
-                        if (are_text[i] && widths[i] > WIDTH_MIN && (widest == SIZE_MAX || widths[i] > widths[widest]))
+                        if (widths[i] > leasts[i] && (widest == SIZE_MAX || widths[i] > widths[widest]))
                                 widest = i;
                 if (widest == SIZE_MAX)
-                        return;
+                        return false;
                 widths[widest]--;
                 n--;
         }
+        return true;
 }
 
 static void write_cell(const Grid *grid, Screen *screen, size_t i, size_t width) {
@@ -156,16 +163,59 @@ static void trim(Buffer *out) {
                 out->text[--out->n] = '\0';
 }
 
+/* "median:rate  203.4 GFLOP/s": the cell of a row, its heading before it and what stands under that after it. */
+static void write_labelled(const Grid *grid, Screen *screen, size_t row, size_t column, size_t width) {
+        size_t n, n_left = screen->width > width + GAP + WIDTH_MIN ? screen->width - width - GAP : WIDTH_MIN;
+        const GridCell *cell = &grid->cells[row * grid->n_columns + column];
+
+        screen_style_begin(screen, STYLE_BOLD);
+        n = screen_text_cut(screen, grid->cells[column].text, width);
+        screen_style_end(screen);
+        screen_pad(screen, n, width + GAP);
+        n = cell->is_number ? screen_text(screen, cell->text) : screen_text_cut(screen, cell->text, n_left);
+        for (size_t i = 1; i < grid->n_heads; i++) {
+                const char *unit = grid->cells[i * grid->n_columns + column].text;
+
+                if (!*unit || n + 1 + width_of(screen, unit) > n_left)
+                        continue;
+                buffer_putc(screen->out, ' ');
+                screen_styled(screen, STYLE_DIM, unit);
+        }
+        trim(screen->out);
+        buffer_putc(screen->out, '\n');
+}
+
+/* Each row as lines of its own, an empty one before it. */
+static void write_rows_apart(const Grid *grid, Screen *screen) {
+        size_t width = 0, width_max = screen->width / 2;
+
+        for (size_t column = 0; column < grid->n_columns && column < grid->n; column++) {
+                size_t n = width_of(screen, grid->cells[column].text);
+
+                width = n > width ? n : width;
+        }
+        width = width > width_max ? width_max : width;
+
+        for (size_t row = grid->n_heads; row < grid->n / grid->n_columns; row++) {
+                if (screen->out->n > 0)
+                        buffer_putc(screen->out, '\n');
+                for (size_t column = 0; column < grid->n_columns; column++)
+                        write_labelled(grid, screen, row, column, width);
+        }
+}
+
 int grid_write(const Grid *grid, Screen *screen, bool is_cut) {
-        size_t widths[GRID_COLUMNS_MAX];
-        bool are_text[GRID_COLUMNS_MAX];
+        size_t widths[GRID_COLUMNS_MAX], leasts[GRID_COLUMNS_MAX];
 
         if (grid->has_failed)
                 return -ENOMEM;
 
-        measure(grid, screen, widths, are_text);
-        if (is_cut)
-                fit(grid, screen, widths, are_text);
+        measure(grid, screen, widths, leasts);
+        if (is_cut && !fit(grid, screen, widths, leasts)) {
+                write_rows_apart(grid, screen);
+                return 0;
+        }
+
         for (size_t i = 0; i < grid->n; i++) {
                 size_t row = i / grid->n_columns, column = i % grid->n_columns;
 

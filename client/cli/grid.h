@@ -3,7 +3,8 @@
 /*
  * Grid: rows of cells under each other, as wide as their widest
  *
- * Text to the left, numbers to the right. Where a line would not fit the terminal, the widest columns of text are cut.
+ * Text to the left, numbers to the right. Where a line would not fit the terminal, the widest columns of text are cut; where that is
+ * not enough, each row is written as lines of its own, with the headings before the cells.
  */
 
 #include <stdbool.h>

@@ -77,7 +77,21 @@ int cmd_indicator_list(const Options *options) {
 
 /* --- show ---------------------------------------------------------------------------------------- */
 
-static void write_members(Screen *screen, const char *title, const Value *object) {
+/* "GFLOP/s, higher is better", or what of that is declared. */
+static void write_declared(Screen *screen, const Value *declared) {
+        const char *unit = text_get(declared, "unit"), *direction = text_get(declared, "direction");
+        scoped(buffer_deinit) Buffer text = {};
+
+        if (!*unit && !*direction)
+                return;
+
+        buffer_printf(&text, "%s%s%s%s", unit, *unit && *direction ? ", " : "", direction, *direction ? " is better" : "");
+        buffer_putc(screen->out, ' ');
+        screen_styled(screen, STYLE_DIM, text.text ? text.text : "");
+}
+
+/* declared: what a model says of these members, or NULL. */
+static void write_members(Screen *screen, const char *title, const Value *object, const Value *declared) {
         if (!object || object->type != VALUE_OBJECT || object->n_members == 0)
                 return;
 
@@ -96,6 +110,7 @@ static void write_members(Screen *screen, const char *title, const Value *object
                 value_write_json(value, &json);
                 (void)screen_text_cut(screen, value->type == VALUE_STRING ? value->string : text.text ? text.text : "",
                                       screen->width > 40 ? screen->width - 28 : 40);
+                write_declared(screen, value_get(declared, object->members[i].key));
                 buffer_putc(screen->out, '\n');
         }
 }
@@ -120,8 +135,28 @@ static void fill_versions(Grid *grid, const Value *groups) {
         }
 }
 
-static int show_latest(Question *question, const char *name, Screen *screen) {
+/* What is declared of the indicator: of the component, else of any. NULL: nothing. */
+static const Value *find_declaration(const Value *models, const char *name, const char *component) {
+        const Value *of_any = NULL;
+
+        for (size_t i = 0; i < length_of(models); i++) {
+                const Value *model = &models->items[i];
+                const char *of = value_get_string(model, "component");
+
+                if (strcmp(text_get(model, "name"), name) != 0)
+                        continue;
+                if (of && strcmp(of, component) == 0)
+                        return value_get(model, "declaration");
+                if (!of)
+                        of_any = value_get(model, "declaration");
+        }
+        return of_any;
+}
+
+/* models: all that perfd knows. */
+static int show_latest(Question *question, const Value *models, const char *name, Screen *screen) {
         scoped(buffer_deinit) Buffer path = {};
+        const Value *declaration;
         const Value *results, *document;
         char when[TEXT_MAX];
         int r;
@@ -139,13 +174,14 @@ static int show_latest(Question *question, const char *name, Screen *screen) {
         if (number_get(&results->items[0], "exit_status") != 0)
                 buffer_printf(screen->out, ": its run failed with %.0f", number_get(&results->items[0], "exit_status"));
         buffer_putc(screen->out, '\n');
-        write_members(screen, "Parameters", value_get(document, "@parameters"));
-        write_members(screen, "Results", value_get(document, "@result"));
+        declaration = find_declaration(models, name, text_get(&results->items[0], "component"));
+        write_members(screen, "Parameters", value_get(document, "@parameters"), value_get(declaration, "parameters"));
+        write_members(screen, "Results", value_get(document, "@result"), value_get(declaration, "results"));
         return EXIT_DONE;
 }
 
 int cmd_indicator_show(const Options *options) {
-        scoped(question_deinit) Question question = {};
+        scoped(question_deinit) Question question = {}, models = {};
         scoped(buffer_deinit) Buffer out = {}, path = {};
         scoped(grid_deinit) Grid grid = {};
         const char *name = options->arguments[0];
@@ -171,7 +207,9 @@ int cmd_indicator_show(const Options *options) {
         fill_versions(&grid, groups);
         if (grid_write(&grid, &screen, isatty(STDOUT_FILENO) == 1) < 0)
                 return EXIT_FAILED;
-        r = show_latest(&question, name, &screen);
+        r = question_open(&models, options, "/api/v1/models");
+        if (r == EXIT_DONE)
+                r = show_latest(&question, value_get(models.answer, "models"), name, &screen);
         return r == EXIT_DONE ? print_out(&out) : r;
 }
 

@@ -194,16 +194,39 @@ static void write_left_out(Screen *screen, const Value *left_out, const char *ob
         }
 }
 
+static bool has_intervals(const Screen *screen) {
+        return isatty(STDOUT_FILENO) != 1 || screen->width >= INTERVAL_COLUMNS;
+}
+
+static bool is_among(const Value *alternatives, const char *difference) {
+        for (size_t i = 0; i < length_of(alternatives); i++)
+                if (strcmp(text_get(&alternatives->items[i], "difference"), difference) == 0)
+                        return true;
+        return false;
+}
+
+/* What would help where too few runs cannot tell. */
+static void write_needed(Screen *screen, const Value *ranking, const Value *answer) {
+        const Value *alternatives = value_get(ranking, "alternatives");
+        scoped(buffer_deinit) Buffer text = {};
+
+        if (!is_among(alternatives, "too few runs"))
+                return;
+        buffer_printf(&text, "Too few runs: to tell any two of %zu apart at %g %%, %.0f of each are needed", length_of(alternatives),
+                      100 * number_get(answer, "confidence"), number_get(ranking, "runs_needed"));
+        put_words(screen, text.text ? text.text : "");
+}
+
 static int write_ranking(Screen *screen, const Value *ranking, const Value *answer) {
         const Value *alternatives = value_get(ranking, "alternatives");
-        bool is_wide = isatty(STDOUT_FILENO) != 1 || screen->width >= INTERVAL_COLUMNS;
         scoped(grid_deinit) Grid grid = {};
 
         buffer_putc(screen->out, '\n');
         write_common(screen, ranking);
-        fill_alternatives(&grid, alternatives, text_get(answer, "unit"), is_wide);
+        fill_alternatives(&grid, alternatives, text_get(answer, "unit"), has_intervals(screen));
         if (grid_write(&grid, screen, isatty(STDOUT_FILENO) == 1) < 0)
                 return EXIT_FAILED;
+        write_needed(screen, ranking, answer);
         write_uncounted(screen, alternatives, text_get(answer, "objective"));
         write_left_out(screen, value_get(ranking, "left_out"), text_get(answer, "objective"));
         return EXIT_DONE;
@@ -270,17 +293,13 @@ static int write_rankings(Screen *screen, const Value *answer) {
         return r;
 }
 
-/* True when an alternative has that difference. */
+/* True when an alternative of the answer has that difference. */
 static bool has_difference(const Value *answer, const char *difference) {
         const Value *rankings = value_get(answer, "rankings");
 
-        for (size_t i = 0; i < length_of(rankings); i++) {
-                const Value *alternatives = value_get(&rankings->items[i], "alternatives");
-
-                for (size_t k = 0; k < length_of(alternatives); k++)
-                        if (strcmp(text_get(&alternatives->items[k], "difference"), difference) == 0)
-                                return true;
-        }
+        for (size_t i = 0; i < length_of(rankings); i++)
+                if (is_among(value_get(&rankings->items[i], "alternatives"), difference))
+                        return true;
         return false;
 }
 
@@ -297,15 +316,17 @@ static void write_legend(Screen *screen, const Value *answer) {
         scoped(buffer_deinit) Buffer text = {};
 
         if (has_difference(answer, "real"))
-                buffer_printf(&text, "real: chance does not explain the difference to the best, at %g %%. ", percent);
+                buffer_printf(&text, "real: chance does not explain the difference to the best, at %g %% for all of a table together. ",
+                              percent);
         if (has_difference(answer, "noise"))
                 buffer_printf(&text, "noise: chance may explain it. ");
-        if (has_difference(answer, "too few runs"))
-                buffer_printf(&text, "too few runs: so few cannot tell at %g %%. ", percent);
-        if (text.n > 0) {
-                buffer_putc(screen->out, '\n');
-                put_words(screen, text.text);
-        }
+        if (text.n == 0)
+                return;
+
+        if (has_intervals(screen))
+                buffer_printf(&text, "An interval holds its median at %g %% by itself.", percent);
+        buffer_putc(screen->out, '\n');
+        put_words(screen, text.text);
 }
 
 static void write_counts(Screen *screen, const Value *answer) {

@@ -317,6 +317,16 @@ static int set_environment(const Run *run) {
         return 0;
 }
 
+/* To the kernel a script whose interpreter is not there is not there itself. */
+static void explain_exec(const Run *run, int error) {
+        const char *file = run->options->arguments[0], *interpreter = run->place.has_script ? run->place.script.interpreter : "";
+
+        if (error == ENOENT && interpreter[0] == '/' && access(file, F_OK) == 0 && access(interpreter, F_OK) < 0)
+                say("Cannot run '%s': its interpreter %s is not there", file, interpreter);
+        else
+                say("Cannot run '%s': %s", file, strerrordesc_np(error));
+}
+
 static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
         const Options *options = run->options;
         bool waits = options_has(options, OPTION_WAIT);
@@ -340,7 +350,7 @@ static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
                 say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(-r));
                 run->last = (ChildEnd){ .status = 126, .exec_error = -r };
         } else if (run->last.exec_error)
-                say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(run->last.exec_error));
+                explain_exec(run, run->last.exec_error);
 
         ret->wall_seconds = (double)(clock_boottime_ns() - begin_ns) / 1e9;
         ret->end_realtime_ns = clock_realtime_ns();

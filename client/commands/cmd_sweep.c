@@ -10,6 +10,7 @@
 #include "client/sweep/sweep_layout.h"
 #include "client/sweep/sweep_plan.h"
 #include "client/sweep/sweep_run.h"
+#include "client/sweep/sweep_spelling.h"
 #include "util/utf8.h"
 
 typedef struct Asked {
@@ -56,6 +57,8 @@ static int read_plan(Asked *asked) {
                 r = sweep_plan_read(file, options->launcher, options->node_list, &asked->arena, &asked->plan, &error);
                 if (r == SWEEP_WRONG)
                         say("%s: %s", asked->file, error.text);
+                if (r == 0)
+                        sweep_spelling_check(file, asked->text.text, asked->text.n, &asked->plan.warnings);
         }
         if (r < 0)
                 return tell(r);

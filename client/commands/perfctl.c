@@ -139,6 +139,16 @@ static int wrong_command(const Options *options, const char *nearest) {
         return wrong_usage("", error);
 }
 
+/* No indicator, job or file has an empty name. What a command that is run is given may be empty; of a phase, more is checked. */
+static bool has_empty_name(const CommandInfo *info, const Options *options) {
+        CommandId id = (CommandId)(info - command_info);
+
+        for (int i = 0; id != COMMAND_RUN && id != COMMAND_TIME && id != COMMAND_MARK && i < options->n_arguments; i++)
+                if (options->arguments[i][0] == '\0')
+                        return true;
+        return false;
+}
+
 static int check_arguments(const CommandInfo *info, const Options *options) {
         char error[256];
 
@@ -152,6 +162,8 @@ static int check_arguments(const CommandInfo *info, const Options *options) {
         else if (info->n_arguments_max >= 0 && options->n_arguments > info->n_arguments_max && !(options->given & info->many))
                 snprintf(error, sizeof(error), "'%.80s' is one word too many: perfctl %s %s",
                          options->arguments[info->n_arguments_max], info->name, info->synopsis);
+        else if (has_empty_name(info, options))
+                snprintf(error, sizeof(error), "An empty word is no name: perfctl %s %s", info->name, info->synopsis);
         else
                 return 0;
 

@@ -108,7 +108,7 @@ void limits_apply(const Limits *limits, Enclosure kind, const char *reason) {
         if (r == 0)
                 r = limits_write(limits, fd, &file);
         if (r == -ENOENT)
-                say("Running without all of its limits: no %s is there, since the controller is not enabled for this group", file);
+                say("Running without all of its limits: its group has no %s, since the controller is not enabled for it", file);
         else if (r < 0)
                 say("Running without all of its limits: %s: %s", file, strerrordesc_np(-r));
 }

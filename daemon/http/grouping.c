@@ -209,6 +209,46 @@ int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fie
 
 /* --- order --------------------------------------------------------------------------------------- */
 
+static bool is_digit(JsonText text, size_t i) {
+        return i < text.n && text.text[i] >= '0' && text.text[i] <= '9';
+}
+
+/* Of a number in a text: past its zeros, and where it ends. */
+static size_t end_of_digits(JsonText text, size_t *i) {
+        size_t end;
+
+        while (is_digit(text, *i) && text.text[*i] == '0')
+                (*i)++;
+        for (end = *i; is_digit(text, end); end++)
+                ;
+        return end;
+}
+
+/* Numbers in texts by their size: version 1.9 is before 1.10. 0: these do not tell them apart. */
+static int compare_naturally(JsonText a, JsonText b) {
+        size_t i = 0, j = 0;
+
+        while (i < a.n && j < b.n) {
+                if (is_digit(a, i) && is_digit(b, j)) {
+                        size_t end_a = end_of_digits(a, &i), end_b = end_of_digits(b, &j);
+                        int r = memcmp(a.text + i, b.text + j, end_a - i < end_b - j ? end_a - i : end_b - j);
+
+                        if (end_a - i != end_b - j)
+                                return end_a - i > end_b - j ? 1 : -1;
+                        if (r != 0)
+                                return r;
+                        i = end_a;
+                        j = end_b;
+                } else if (a.text[i] != b.text[j])
+                        return (unsigned char)a.text[i] > (unsigned char)b.text[j] ? 1 : -1;
+                else {
+                        i++;
+                        j++;
+                }
+        }
+        return (a.n - i > b.n - j) - (a.n - i < b.n - j);
+}
+
 static int compare_values(JsonText a, JsonText b) {
         double x, y;
         int r;
@@ -216,6 +256,9 @@ static int compare_values(JsonText a, JsonText b) {
         /* Of integers that a double cannot tell apart the letters decide: what differs never compares equal. */
         if (json_text_double(a, &x) && json_text_double(b, &y) && (x < y || x > y))
                 return x > y ? 1 : -1;
+        r = compare_naturally(a, b);
+        if (r != 0)
+                return r;
         r = memcmp(a.text, b.text, a.n < b.n ? a.n : b.n);
         return r != 0 ? r : (a.n > b.n) - (a.n < b.n);
 }

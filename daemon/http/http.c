@@ -105,7 +105,7 @@ static void add_headers(struct MHD_Response *response, const Exchange *exchange,
                 (void)MHD_add_response_header(response, "Content-Encoding", "gzip");
         if (exchange->type == CONTENT_HTML)
                 (void)MHD_add_response_header(response, "Content-Security-Policy",
-                                              "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+                                              "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
                                               "form-action 'none'; frame-ancestors 'none'");
         if (exchange->status == 405)
                 (void)MHD_add_response_header(response, "Allow", "GET, HEAD");

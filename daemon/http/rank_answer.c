@@ -61,6 +61,7 @@ static void write_alternative(Json *json, const Rank *rank, const Group *group, 
         json_put_double(json, "low", alternative->low);
         json_put_double(json, "high", alternative->high);
         json_put_double(json, "ratio", alternative->ratio);
+        json_put_double(json, "chance", alternative->chance);
         json_object_end(json);
 }
 
@@ -104,6 +105,8 @@ static int write_set(Json *json, const Rank *rank, const Group *groups, size_t n
         for (size_t i = 0; i < n_alternatives; i++)
                 write_alternative(json, rank, group_of(rank, groups, n, alternatives[i].values), &alternatives[i], n_alternatives == 1);
         json_array_end(json);
+        if (n_alternatives > 1)
+                json_put_uint(json, "runs_needed", ranking_values_needed(n_alternatives, rank->confidence));
         write_left_out(json, rank, groups, n);
         json_object_end(json);
         return 0;

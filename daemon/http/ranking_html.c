@@ -211,11 +211,18 @@ static double median_max_of(const Group *groups, size_t n) {
         return most;
 }
 
-static void put_notes(Buffer *out, const RankingTable *table, size_t n_alternatives, size_t n) {
-        bool is_known = table->direction != DIRECTION_UNKNOWN;
+static void put_notes(Buffer *out, const RankingTable *table, const Alternative *alternatives, size_t n_alternatives, size_t n) {
+        bool is_known = table->direction != DIRECTION_UNKNOWN, has_too_few = false;
+
+        for (size_t i = 0; i < n_alternatives; i++)
+                has_too_few |= alternatives[i].verdict == VERDICT_FEW;
 
         if (n_alternatives > 1)
-                buffer_puts(out, "<p>= shares a rank. real: chance does not explain the difference to the best; noise: it may.</p>\n");
+                buffer_printf(out, "<p>= shares a rank. real: chance does not explain the difference to the best, at 95 %% for all %zu "
+                                   "together; noise: it may. Each interval holds its median at 95 %% by itself.</p>\n", n_alternatives);
+        if (has_too_few)
+                buffer_printf(out, "<p>To tell any two of these apart, %zu runs of each are needed.</p>\n",
+                              ranking_values_needed(n_alternatives, CONFIDENCE));
         if (is_known && n_alternatives == 0 && n > 1)
                 buffer_printf(out, "<p>These are not compared: fewer than %u runs of each, or more than this page has time for.</p>\n",
                               RANKING_N_MIN);
@@ -249,7 +256,7 @@ static int put_table(Buffer *out, const RankingTable *table, Group *groups, size
                         n_rows++;
                 }
         buffer_puts(out, "</tbody>\n</table></div>\n");
-        put_notes(out, table, n_alternatives, n);
+        put_notes(out, table, alternatives, n_alternatives, n);
         return 0;
 }
 

@@ -1,51 +1,82 @@
 #include "analysis/rank_sum.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "util/scoped.h"
 
-typedef struct Entry {
-        double value;
-        bool is_a;
-        unsigned rank; /* twice the rank, so that a mean of two is whole */
-} Entry;
+#define EXACT_MAX 1800U /* values of the smaller sample times those of both: about a millisecond */
 
-static int on_compare(const void *a, const void *b) {
-        double x = ((const Entry *)a)->value, y = ((const Entry *)b)->value;
+/* Twice the ranks, so that a mean of two is whole. */
+typedef struct Ranks {
+        double sum_a, sum_b; /* of each sample */
+        double ties;         /* Σ (t³ - t) over the sets of t equal values */
+} Ranks;
 
-        return (x > y) - (x < y);
-}
+/* of_values: room for twice the rank of each value, in ascending order; or NULL. */
+static void give_ranks(const double *a, size_t n_a, const double *b, size_t n_b, Ranks *ret, unsigned *of_values) {
+        size_t i = 0, j = 0;
 
-static void give_ranks(Entry *entries, size_t n) {
-        qsort(entries, n, sizeof(*entries), on_compare);
-        for (size_t begin = 0, end = 0; begin < n; begin = end) {
-                while (end < n && entries[end].value == entries[begin].value)
-                        end++;
-                for (size_t i = begin; i < end; i++)
-                        entries[i].rank = (unsigned)(begin + 1 + end);
+        *ret = (Ranks){};
+        while (i < n_a || j < n_b) {
+                double value = j == n_b || (i < n_a && a[i] < b[j]) ? a[i] : b[j], t, rank;
+                size_t begin = i + j, begin_a = i;
+
+                while (i < n_a && a[i] == value)
+                        i++;
+                while (j < n_b && b[j] == value)
+                        j++;
+
+                t = (double)(i + j - begin);
+                rank = (double)(begin + i + j + 1);
+                ret->sum_a += rank * (double)(i - begin_a);
+                ret->sum_b += rank * (t - (double)(i - begin_a));
+                ret->ties += t * t * t - t;
+                for (size_t k = begin; of_values && k < i + j; k++)
+                        of_values[k] = (unsigned)rank;
         }
 }
 
-/* ways[k * (sum_max + 1) + s]: in how many ways k of the ranks come to s. Each rank is taken or not. */
-static void count_ways(const Entry *entries, size_t n, size_t n_a, size_t sum_max, double *ways) {
-        size_t width = sum_max + 1;
+/* --- exactly ------------------------------------------------------------------------------------- */
 
-        ways[0] = 1;
+static bool is_exact(size_t n_a, size_t n_b) {
+        size_t n_less = n_a < n_b ? n_a : n_b, n = n_a + n_b;
+
+        return n_less <= EXACT_MAX && n <= EXACT_MAX && n_less * n <= EXACT_MAX;
+}
+
+/* Without ties all are even, and half of the numbers do. */
+static unsigned step_of(const unsigned *ranks, size_t n) {
         for (size_t i = 0; i < n; i++)
-                for (size_t k = n_a; k > 0; k--)
-                        for (size_t s = sum_max; s >= entries[i].rank; s--)
-                                ways[k * width + s] += ways[(k - 1) * width + s - entries[i].rank];
+                if (ranks[i] % 2 != 0)
+                        return 1;
+        return 2;
+}
+
+/* ways[k * width + s]: in how many ways k of the ranks come to s. Each rank is taken or not. */
+static void count_ways(const unsigned *ranks, size_t n, unsigned step, size_t n_taken, size_t width, double *ways) {
+        ways[0] = 1;
+        for (size_t i = 0; i < n; i++) {
+                size_t rank = ranks[i] / step;
+
+                for (size_t k = i + 1 < n_taken ? i + 1 : n_taken; k > 0; k--) {
+                        const double *without = ways + (k - 1) * width;
+                        double *with = ways + k * width + rank;
+
+                        for (size_t s = 0; s < width - rank; s++)
+                                with[s] += without[s];
+                }
+        }
 }
 
 /* Those as far from the middle as what was seen, of all. */
-static double share_beyond(const double *ways, size_t sum_max, double middle, double seen) {
+static double share_beyond(const double *ways, size_t width, double middle, double seen) {
         double all = 0, beyond = 0;
 
-        for (size_t s = 0; s <= sum_max; s++) {
+        for (size_t s = 0; s < width; s++) {
                 all += ways[s];
                 if (fabs((double)s - middle) >= fabs(seen - middle) - 1e-9)
                         beyond += ways[s];
@@ -53,37 +84,61 @@ static double share_beyond(const double *ways, size_t sum_max, double middle, do
         return beyond / all;
 }
 
-int rank_sum_probability(const double *a, size_t n_a, const double *b, size_t n_b, double *ret) {
-        Entry entries[RANK_SUM_VALUES_MAX];
-        scoped(freep) double *ways = NULL;
-        size_t n = n_a + n_b, sum_max = n * (n + 1);
-        double seen = 0;
+/* Of the sum of n_taken ranks of n. */
+static int count(const unsigned *ranks, size_t n, size_t n_taken, double sum, double *ret) {
+        unsigned step = step_of(ranks, n);
+        size_t width = n_taken * (2 * n - n_taken + 1) / step + 1; /* the largest ranks come to no more */
+        double middle = (double)(n_taken * (n + 1)) / step;
+        scoped(freep) double *ways = calloc((n_taken + 1) * width, sizeof(*ways));
 
-        assert(n <= RANK_SUM_VALUES_MAX);
+        if (!ways)
+                return -ENOMEM;
+
+        count_ways(ranks, n, step, n_taken, width, ways);
+        *ret = share_beyond(ways + n_taken * width, width, middle, sum / step);
+        return 0;
+}
+
+/* --- and by the normal distribution -------------------------------------------------------------- */
+
+/* distance: of the sum of ranks from its mean. */
+static double approximate(double n_a, double n_b, double ties, double distance) {
+        double n = n_a + n_b, variance = n_a * n_b / 12 * (n + 1 - ties / (n * (n - 1)));
+
+        return variance > 0 && distance > 0.5 ? erfc((distance - 0.5) / sqrt(2 * variance)) : 1;
+}
+
+int rank_sum_probability(const double *a, size_t n_a, const double *b, size_t n_b, double *ret) {
+        scoped(freep) unsigned *of_values = NULL;
+        size_t n = n_a + n_b;
+        Ranks ranks;
+
         if (n_a == 0 || n_b == 0) {
                 *ret = 1;
                 return 0;
         }
+        if (!is_exact(n_a, n_b)) {
+                give_ranks(a, n_a, b, n_b, &ranks, NULL);
+                *ret = approximate((double)n_a, (double)n_b, ranks.ties, fabs(ranks.sum_a - (double)n_a * (double)(n + 1)) / 2);
+                return 0;
+        }
 
-        for (size_t i = 0; i < n; i++)
-                entries[i] = (Entry){ .value = i < n_a ? a[i] : b[i - n_a], .is_a = i < n_a };
-        give_ranks(entries, n);
-        for (size_t i = 0; i < n; i++)
-                seen += entries[i].is_a ? entries[i].rank : 0;
-
-        ways = calloc((n_a + 1) * (sum_max + 1), sizeof(*ways));
-        if (!ways)
+        of_values = calloc(n, sizeof(*of_values));
+        if (!of_values)
                 return -ENOMEM;
 
-        count_ways(entries, n, n_a, sum_max, ways);
-        *ret = share_beyond(ways + n_a * (sum_max + 1), sum_max, (double)(n_a * (n + 1)), seen);
-        return 0;
+        give_ranks(a, n_a, b, n_b, &ranks, of_values);
+        return n_a <= n_b ? count(of_values, n, n_a, ranks.sum_a, ret) : count(of_values, n, n_b, ranks.sum_b, ret);
 }
 
 double rank_sum_least(size_t n_a, size_t n_b) {
+        size_t n_less = n_a < n_b ? n_a : n_b;
         double ways = 1;
 
-        for (size_t i = 1; i <= n_a; i++)
-                ways = ways * (double)(n_b + i) / (double)i;
+        if (!is_exact(n_a, n_b))
+                return approximate((double)n_a, (double)n_b, 0, (double)n_a * (double)n_b / 2);
+
+        for (size_t i = 1; i <= n_less; i++)
+                ways = ways * (double)(n_a + n_b - n_less + i) / (double)i;
         return ways > 2 ? 2 / ways : 1;
 }

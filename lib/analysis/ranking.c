@@ -74,6 +74,25 @@ typedef struct Room {
         double *values, *first_medians, *medians, *next_medians, *differences; /* owned */
 } Room;
 
+/* An alternative beside the best of all. */
+typedef struct Beside {
+        Alternative *alternative;
+        double probability, least; /* of the test, uncorrected; and what it can be at least */
+        bool are_medians_apart;
+} Beside;
+
+typedef struct Ranking {
+        Alternative *alternatives; /* the best first */
+        size_t n;
+        const RankingConfig *config;
+        size_t n_judged;       /* those that have enough values */
+        uint64_t *seeds;       /* owned: of each one's draws, which are drawn again where they are needed again */
+        double *sorted;        /* owned: all values, those of one in ascending order */
+        const double **begins; /* owned: of each one's in those */
+        Beside *besides;       /* owned: of the n - 1 that are not the best */
+        Room room;
+} Ranking;
+
 static void room_deinit(Room *room) {
         free(room->values);
         free(room->first_medians);
@@ -82,19 +101,39 @@ static void room_deinit(Room *room) {
         free(room->differences);
 }
 
-static int room_init(Room *room, const Alternative *alternatives, size_t n, unsigned n_resamples) {
-        size_t n_max = 1;
-
-        for (size_t i = 0; i < n; i++)
-                if (alternatives[i].n > n_max)
-                        n_max = alternatives[i].n;
-
-        room->values = calloc(n_max, sizeof(double));
+static int room_init(Room *room, size_t n_values_max, unsigned n_resamples) {
+        room->values = calloc(n_values_max + 1, sizeof(double));
         room->first_medians = calloc(n_resamples, sizeof(double));
         room->medians = calloc(n_resamples, sizeof(double));
         room->next_medians = calloc(n_resamples, sizeof(double));
         room->differences = calloc(n_resamples, sizeof(double));
         return room->values && room->first_medians && room->medians && room->next_medians && room->differences ? 0 : -ENOMEM;
+}
+
+static void ranking_deinit(Ranking *ranking) {
+        free(ranking->seeds);
+        free(ranking->sorted);
+        free(ranking->begins);
+        free(ranking->besides);
+        room_deinit(&ranking->room);
+}
+
+static int ranking_init(Ranking *ranking, Alternative *alternatives, size_t n, const RankingConfig *config) {
+        size_t n_values = 0, n_values_max = 0;
+
+        *ranking = (Ranking){ .alternatives = alternatives, .n = n, .config = config };
+        for (size_t i = 0; i < n; i++) {
+                n_values += alternatives[i].n;
+                n_values_max = alternatives[i].n > n_values_max ? alternatives[i].n : n_values_max;
+        }
+
+        ranking->seeds = calloc(n, sizeof(*ranking->seeds));
+        ranking->sorted = calloc(n_values + 1, sizeof(*ranking->sorted));
+        ranking->begins = calloc(n, sizeof(*ranking->begins));
+        ranking->besides = calloc(n, sizeof(*ranking->besides));
+        if (!ranking->seeds || !ranking->sorted || !ranking->begins || !ranking->besides)
+                return -ENOMEM;
+        return room_init(&ranking->room, n_values_max, config->n_resamples);
 }
 
 static void swap(double **a, double **b) {
@@ -116,36 +155,6 @@ static bool can_be_judged(const Alternative *alternative) {
         return alternative->n >= RANKING_N_MIN;
 }
 
-/* Of resampled medians, in the order they were drawn. */
-static bool medians_differ(const double *a, const double *b, const RankingConfig *config, double *room) {
-        double low, high;
-
-        for (unsigned i = 0; i < config->n_resamples; i++)
-                room[i] = a[i] - b[i];
-        interval_of(room, config->n_resamples, config->confidence, &low, &high);
-        return low > 0 || high < 0;
-}
-
-/* The other one of which `medians` are, from the one of room->next_medians. 0 or -ENOMEM. */
-static int judge(const Alternative *other, const double *medians, const Alternative *alternative, const RankingConfig *config,
-                 Room *room, Verdict *ret) {
-        double chance = 1 - config->confidence + 1e-9, probability = 0; /* 1 - 0.9 is a little less than 0.1 */
-        bool is_small = other->n + alternative->n <= RANK_SUM_VALUES_MAX;
-        int r = 0;
-
-        if (!can_be_judged(other) || !can_be_judged(alternative) || (is_small && rank_sum_least(other->n, alternative->n) > chance)) {
-                *ret = VERDICT_FEW;
-                return 0;
-        }
-
-        *ret = medians_differ(medians, room->next_medians, config, room->differences) ? VERDICT_REAL : VERDICT_NOISE;
-        if (*ret == VERDICT_REAL && is_small)
-                r = rank_sum_probability(other->values, other->n, alternative->values, alternative->n, &probability);
-        if (r == 0 && probability > chance)
-                *ret = VERDICT_NOISE;
-        return r;
-}
-
 static int compare_higher(const void *a, const void *b) {
         const Alternative *x = a, *y = b;
 
@@ -162,74 +171,212 @@ static int compare_lower(const void *a, const void *b) {
         return (x->median > y->median) - (x->median < y->median);
 }
 
+/* Puts the alternatives into their order, and what is kept of each beside them. */
+static void put_in_order(Ranking *ranking) {
+        uint64_t state = ranking->config->seed;
+        double *end = ranking->sorted;
+
+        for (size_t i = 0; i < ranking->n; i++)
+                ranking->alternatives[i].median = median_of(&ranking->alternatives[i], ranking->room.values);
+        qsort(ranking->alternatives, ranking->n, sizeof(*ranking->alternatives),
+              ranking->config->is_higher_better ? compare_higher : compare_lower);
+
+        for (size_t i = 0; i < ranking->n; i++) {
+                const Alternative *alternative = &ranking->alternatives[i];
+
+                if (alternative->n > 0)
+                        memcpy(end, alternative->values, alternative->n * sizeof(*end));
+                qsort(end, alternative->n, sizeof(*end), compare_doubles);
+                ranking->begins[i] = end;
+                ranking->seeds[i] = draw(&state);
+                ranking->n_judged += can_be_judged(alternative);
+                end += alternative->n;
+        }
+}
+
+/* --- two of them --------------------------------------------------------------------------------- */
+
+static void draw_medians(const Ranking *ranking, size_t i, double *ret) {
+        uint64_t state = ranking->seeds[i];
+
+        resample(&ranking->alternatives[i], ranking->config->n_resamples, &state, ranking->room.values, ret);
+}
+
+/* Of resampled medians, in the order they were drawn. */
+static bool medians_differ(const double *a, const double *b, const RankingConfig *config, double *room) {
+        double low, high;
+
+        for (unsigned i = 0; i < config->n_resamples; i++)
+                room[i] = a[i] - b[i];
+        interval_of(room, config->n_resamples, config->confidence, &low, &high);
+        return low > 0 || high < 0;
+}
+
+static int test(const Ranking *ranking, size_t i, size_t k, double *ret) {
+        return rank_sum_probability(ranking->begins[i], ranking->alternatives[i].n, ranking->begins[k], ranking->alternatives[k].n, ret);
+}
+
+/* n_told: so many of n are already told apart from one of the two. Beside those and the two there may be none. */
+static double correct(double probability, size_t n, size_t n_told) {
+        return fmin(1, probability * (double)n * (double)(n - n_told - 1) / 2);
+}
+
+static bool is_enough(double chance, double confidence) {
+        return chance <= 1 - confidence + 1e-9; /* 1 - 0.9 is a little less than 0.1 */
+}
+
+size_t ranking_values_needed(size_t n, double confidence) {
+        size_t n_values = RANKING_N_MIN;
+
+        while (!is_enough(correct(rank_sum_least(n_values, n_values), n, 0), confidence))
+                n_values++;
+        return n_values;
+}
+
+/* --- verdicts: beside the best of all ------------------------------------------------------------ */
+
 /* Draws for alternative i; its interval is taken from a copy, since the order of the draws is needed afterwards. */
-static void measure(Alternative *alternative, const RankingConfig *config, uint64_t *state, Room *room, double *ret_medians) {
+static void measure(Ranking *ranking, size_t i, double *ret_medians) {
+        const RankingConfig *config = ranking->config;
+        Alternative *alternative = &ranking->alternatives[i];
+        double *copy = ranking->room.differences;
+
+        alternative->ratio = ranking->alternatives[0].median != 0 ? alternative->median / ranking->alternatives[0].median : NAN;
+        alternative->chance = NAN;
+        alternative->verdict = VERDICT_FEW;
         if (!can_be_judged(alternative)) {
                 alternative->low = alternative->high = NAN;
                 return;
         }
 
-        resample(alternative, config->n_resamples, state, room->values, ret_medians);
-        memcpy(room->differences, ret_medians, config->n_resamples * sizeof(double));
-        interval_of(room->differences, config->n_resamples, config->confidence, &alternative->low, &alternative->high);
+        draw_medians(ranking, i, ret_medians);
+        memcpy(copy, ret_medians, config->n_resamples * sizeof(*copy));
+        interval_of(copy, config->n_resamples, config->confidence, &alternative->low, &alternative->high);
 }
 
-/* Of alternative i: what it is beside the best of all, and beside the best of the present rank, whose medians are in room->medians. */
-static int place(Alternative *alternatives, size_t i, Alternative **best, const RankingConfig *config, Room *room) {
-        Alternative *alternative = &alternatives[i];
-        Verdict beside = VERDICT_REAL;
-        int r;
+static int compare_probabilities(const void *a, const void *b) {
+        const Beside *x = a, *y = b;
 
-        r = judge(alternatives, room->first_medians, alternative, config, room, &alternative->verdict);
-        if (r == 0)
-                r = judge(*best, room->medians, alternative, config, room, &beside);
+        /* Of equal ones the one that is nearer to the best, so that the order is the same wherever it is sorted. */
+        if (x->probability != y->probability)
+                return x->probability > y->probability ? 1 : -1;
+        return (x->alternative > y->alternative) - (x->alternative < y->alternative);
+}
+
+/* From the most certain down: each that is told apart makes the next a little easier. */
+static void step_down(const Ranking *ranking, Beside *besides, size_t n) {
+        double confidence = ranking->config->confidence, chance = 0;
+        size_t n_judged = ranking->n_judged, n_told = 0;
+
+        qsort(besides, n, sizeof(*besides), compare_probabilities);
+        for (size_t i = 0; i < n; i++) {
+                Alternative *alternative = besides[i].alternative;
+
+                chance = fmax(chance, correct(besides[i].probability, n_judged, n_told));
+                alternative->chance = chance;
+                if (is_enough(chance, confidence) && besides[i].are_medians_apart) {
+                        alternative->verdict = VERDICT_REAL;
+                        n_told++;
+                } else if (is_enough(correct(besides[i].least, n_judged, n_told), confidence))
+                        alternative->verdict = VERDICT_NOISE;
+        }
+}
+
+static int judge(Ranking *ranking) {
+        Alternative *best = ranking->alternatives;
+        Room *room = &ranking->room;
+        size_t n = 0;
+        int r = 0;
+
+        measure(ranking, 0, room->first_medians);
+        for (size_t i = 1; r == 0 && i < ranking->n; i++) {
+                Alternative *alternative = &ranking->alternatives[i];
+                Beside *beside = &ranking->besides[n];
+
+                measure(ranking, i, room->next_medians);
+                if (!can_be_judged(best) || !can_be_judged(alternative))
+                        continue;
+                *beside = (Beside){ .alternative = alternative, .least = rank_sum_least(best->n, alternative->n) };
+                beside->are_medians_apart = medians_differ(room->first_medians, room->next_medians, ranking->config, room->differences);
+                r = test(ranking, 0, i, &beside->probability);
+                n++;
+        }
         if (r < 0)
                 return r;
 
-        alternative->ratio = alternatives[0].median != 0 ? alternative->median / alternatives[0].median : NAN;
-        alternative->is_tied = alternative->verdict != VERDICT_REAL || beside != VERDICT_REAL;
-        if (alternative->is_tied) {
-                (*best)->is_tied = true;
-                alternative->rank = (*best)->rank;
-                return 0;
-        }
-
-        *best = alternative;
-        alternative->rank = (unsigned)i + 1;
-        swap(&room->medians, &room->next_medians);
+        step_down(ranking, ranking->besides, n);
+        best->verdict = VERDICT_BEST;
         return 0;
 }
 
-static int rank(Alternative *alternatives, size_t n, const RankingConfig *config, uint64_t *state, Room *room) {
-        Alternative *best = alternatives;
+/* --- ranks: beside the best of each -------------------------------------------------------------- */
+
+/*
+ * Whether alternative i is told apart from the best of a rank that is not the first. That one was told apart from the best of all, as
+ * i was, and from the best of the rank before its own.
+ */
+static int is_below(Ranking *ranking, size_t best, size_t n_told, size_t i, bool *ret) {
+        Room *room = &ranking->room;
+        double probability;
+        int r;
+
+        r = test(ranking, best, i, &probability);
+        if (r < 0)
+                return r;
+
+        *ret = is_enough(correct(probability, ranking->n_judged, n_told), ranking->config->confidence);
+        if (!*ret)
+                return 0;
+
+        draw_medians(ranking, i, room->next_medians);
+        *ret = medians_differ(room->medians, room->next_medians, ranking->config, room->differences);
+        return 0;
+}
+
+static int give_ranks(Ranking *ranking) {
+        Alternative *alternatives = ranking->alternatives;
+        size_t best = 0, n_told = 0;
         int r = 0;
 
-        measure(best, config, state, room, room->medians);
-        memcpy(room->first_medians, room->medians, config->n_resamples * sizeof(double));
-        best->rank = 1;
-        best->is_tied = false;
-        best->verdict = VERDICT_BEST;
-        best->ratio = best->median != 0 ? 1 : NAN;
-        for (size_t i = 1; r == 0 && i < n; i++) {
-                measure(&alternatives[i], config, state, room, room->next_medians);
-                r = place(alternatives, i, &best, config, room);
+        alternatives[0].rank = 1;
+        alternatives[0].is_tied = false;
+        for (size_t i = 1; i < ranking->n; i++) {
+                bool is_apart = alternatives[i].verdict == VERDICT_REAL;
+
+                if (is_apart && best > 0)
+                        r = is_below(ranking, best, n_told, i, &is_apart);
+                if (r < 0)
+                        return r;
+
+                alternatives[i].is_tied = !is_apart;
+                if (!is_apart) {
+                        alternatives[best].is_tied = true;
+                        alternatives[i].rank = alternatives[best].rank;
+                        continue;
+                }
+                if (best > 0)
+                        swap(&ranking->room.medians, &ranking->room.next_medians);
+                else
+                        draw_medians(ranking, i, ranking->room.medians);
+                n_told = best > 0 ? 2 : 1;
+                best = i;
+                alternatives[i].rank = (unsigned)i + 1;
         }
-        return r;
+        return 0;
 }
 
 int ranking_make(Alternative *alternatives, size_t n, const RankingConfig *config) {
-        scoped(room_deinit) Room room = {};
-        uint64_t state = config->seed;
+        scoped(ranking_deinit) Ranking ranking = {};
         int r;
 
         if (n == 0)
                 return 0;
-        r = room_init(&room, alternatives, n, config->n_resamples);
+
+        r = ranking_init(&ranking, alternatives, n, config);
         if (r < 0)
                 return r;
 
-        for (size_t i = 0; i < n; i++)
-                alternatives[i].median = median_of(&alternatives[i], room.values);
-        qsort(alternatives, n, sizeof(*alternatives), config->is_higher_better ? compare_higher : compare_lower);
-        return rank(alternatives, n, config, &state, &room);
+        put_in_order(&ranking);
+        r = judge(&ranking);
+        return r == 0 ? give_ranks(&ranking) : r;
 }

@@ -48,6 +48,9 @@ class IndicatorPage(harness.TestCase):
         if status != 200:
             return answer.json["error"]["message"]
         self.assertIn("default-src 'none'", answer.headers["content-security-policy"])
+        # Else a browser asks for /favicon.ico, which there is not, or may not show it.
+        self.assertIn('<link rel="icon" href="data:image/svg+xml,', answer.text)
+        self.assertIn("img-src data:;", answer.headers["content-security-policy"])
         self.assertNotIn("<script", answer.text)
         self.assertEqual([m for m in re.findall(r"{{\w+}}", answer.text)], [])
         return answer.text

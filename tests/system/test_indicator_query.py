@@ -283,6 +283,41 @@ class IndicatorQuery(TestCase):
                                                             across="matrix_siz")["error"]["message"])
         few = self.ask(path, objective="rate", direction="higher", by="matrix_size", where="version=2.1", confidence="0.999")
         self.assertEqual([a["difference"] for a in few["rankings"][0]["alternatives"]], ["best", "too few runs"])
+        self.assertEqual(few["rankings"][0]["runs_needed"], 7) # 2/1716 are no 0.001 yet, 2/3432 are
+        self.assertIn("Too few runs: to tell any two of 2 apart at 99.9 %, 7 of each are needed",
+                      self.perfctl("indicator", "rank", "PiMatmul", "-o", "rate", "--direction", "higher", "--by", "matrix_size",
+                                   "-w", "version=2.1", "--confidence", "0.999"))
+
+    def test_the_more_are_compared_the_more_certain_a_difference_must_be(self):
+        path, words = "/api/v1/indicators/PiMatmul/rank", {"objective": "rate", "direction": "higher", "by": "version"}
+        self.submit(*(matmul(rate=100 - 10 * k + i, version=f"1.{k}") for k in range(5) for i in range(5)))
+        two = self.ask(path, where=["version!=1.2", "version!=1.3", "version!=1.4"], **words)["rankings"][0]
+        five = self.ask(path, **words)["rankings"][0]
+        self.assertEqual([(a["difference"], a["chance"]) for a in two["alternatives"]], [("best", None), ("real", 2 / 252)])
+        self.assertEqual([(a["difference"], a["rank"]) for a in five["alternatives"]], [("best", 1)] + [("too few runs", 1)] * 4)
+        self.assertAlmostEqual(five["alternatives"][1]["chance"], 10 * 2 / 252)
+        self.assertEqual((two["runs_needed"], five["runs_needed"]), (4, 6))
+        self.submit(*(matmul(rate=99.5 - 10 * k, version=f"1.{k}") for k in range(5)))
+        five = self.ask(path, **words)["rankings"][0]
+        self.assertEqual([(a["difference"], a["rank"]) for a in five["alternatives"]], [("best", 1)] + [("real", k) for k in range(2, 6)])
+
+    def test_versions_come_in_the_order_that_people_count(self):
+        versions = ["1.2", "1.9", "1.9.1", "1.10", "1.10-rc1", "2.0", "10.0", "v9", "v10"]
+        self.submit(*(matmul(rate=5, version=version) for version in reversed(versions)))
+        self.assertEqual([group["key"]["version"] for group in self.query(group_by="version")["groups"]], versions)
+        text = self.perfctl("indicator", "show", "PiMatmul")
+        self.assertEqual([line.split()[1] for line in text.splitlines()[1:1 + len(versions)]], versions)
+        mixed = ["007", "07", "7", "7a", "08", "8"]
+        self.submit(*(matmul(version="x", dtype=dtype) for dtype in mixed))
+        self.assertEqual([group["key"]["dtype"] for group in self.query(group_by="dtype", where="version=x")["groups"]], mixed)
+
+    def test_an_empty_name_is_told(self):
+        for words in (["indicator", "query"], ["indicator", "show"], ["indicator", "rank"], ["indicator", "batch"], ["job", "show"],
+                      ["report"], ["indicator", "schema"], ["submit"]):
+            done = self.running.perfctl(*words, "")
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertIn(f"perfctl: An empty word is no name: perfctl {' '.join(words)} ", done.stderr)
+        self.assertEqual(self.running.perfctl("run", "--", "printf", "%s.", "", "a").stdout, ".a.")
 
     def test_components_are_not_mixed_in_an_alternative(self):
         self.submit(*(matmul(rate=rate, dtype=dtype, component=component) for rate in (1, 2, 3, 4) for dtype in ("a", "b")
@@ -318,6 +353,10 @@ class IndicatorQuery(TestCase):
         self.submit(*(matmul(rate=rate, component="pytorch") for rate in (5, 6, 7)))
         answer = self.query(group_by="component", stat="median:rate,cov:rate", where=["matrix_size=512", "dtype=float32"])
         self.assertEqual(answer["units"], {"median:rate": "GFLOP/s"})
+        shown = self.perfctl("indicator", "show", "PiMatmul")
+        self.assertRegex(shown, r"(?m)^  rate +7 GFLOP/s, higher is better$")
+        self.assertRegex(shown, r"(?m)^  elapsed +142\.857[0-9]* ms, lower is better$")
+        self.assertRegex(shown, r"(?m)^  matrix_size +512$")
         self.assertEqual([group["values"]["median:rate"] for group in answer["groups"]], [6.5, 2])
 
         def is_indexed():

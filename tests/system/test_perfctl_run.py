@@ -82,6 +82,14 @@ class Transparency(RunTestCase):
             self.assertEqual(status, 126)
             self.assertIn(b"Permission denied", err)
 
+    def test_an_interpreter_that_is_not_there_is_named(self):
+        path = self.directory / "script"
+        path.write_text("#!/nonexistent/python -u\n")
+        path.chmod(0o755)
+        status, _, err = self.perfctl_run(path)
+        self.assertEqual(status, 127)
+        self.assertIn(f"Cannot run '{path}': its interpreter /nonexistent/python is not there\n".encode(), err)
+
     def test_a_script_without_interpreter_line_runs_in_the_shell(self):
         path = self.directory / "script"
         path.write_text("exit 7\n")

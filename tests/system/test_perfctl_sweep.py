@@ -122,6 +122,16 @@ class Points(SweepTestCase):
                                                      "003__a=2__b=z  to run  ./bench 2 z", "004__a=9__b=z  to run  ./bench 9 z"])
         self.assertFalse(self.out.exists())
 
+    def test_a_version_that_is_taken_for_a_number_is_warned_of(self):
+        file = self.directory / "sweep.yaml"
+        file.write_text("# \u00fc\ncommand: [echo, '{v}', '{w}']\noutput: out\n"
+                        "settings: {w: \u00fc, v: ['3.20', 3.10, 3.9, 1.0, 1e3]}\nextra: [{\"v\" :  2.500, w: 1}, {w: 4.0, v: 1.50}]\n")
+        said = self.sweep("--dry-run")
+        self.assertEqual([line.split("sweep.yaml: ")[1] for line in said.splitlines()],
+                         ["settings.v[1]: 3.10 is the number 3.1: quote it where it is a text",
+                          "extra[0].v: 2.500 is the number 2.5: quote it where it is a text",
+                          "extra[1].v: 1.50 is the number 1.5: quote it where it is a text"])
+
     def test_it_stops_at_the_first_failure_when_told_so(self):
         self.write(command="exit {a}", settings={"a": [0, 5, 6]})
         said = self.sweep("--keep-going", "no", "--no-perfd", status=1)

@@ -20,7 +20,7 @@ static double probability(const double *a, size_t n_a, const double *b, size_t n
 
 /* Expected are what Python counted over itertools.combinations. */
 static void every_way_to_deal_the_values_out_is_counted(void **state) {
-        static const double low[] = { 3, 1, 2 }, high[] = { 6, 4, 5 }, odd[] = { 1.5, 2, 9 }, middle[] = { 3, 4, 5, 6 };
+        static const double low[] = { 1, 2, 3 }, high[] = { 4, 5, 6 }, odd[] = { 1.5, 2, 9 }, middle[] = { 3, 4, 5, 6 };
 
         (void)state;
         assert_true(fabs(probability(low, 3, high, 3) - 2.0 / 20) < 1e-12);
@@ -38,16 +38,49 @@ static void equal_values_share_their_ranks(void **state) {
         assert_true(probability(a, 0, b, N(b)) == 1);
 }
 
-static void the_least_is_that_of_samples_that_are_apart(void **state) {
-        double a[15], b[15];
+/* begin, begin + step… and the last one again and again when it exceeds most. */
+static void fill(double *values, size_t n, double begin, double step, double most) {
+        for (size_t i = 0; i < n; i++)
+                values[i] = fmin(begin + (double)i * step, most);
+}
+
+static void assert_near(double a, double b, double relative) {
+        if (fabs(a - b) > relative * b)
+                fail_msg("%.15g is not %.15g", a, b);
+}
+
+/* Expected is what scipy 1.17 says: mannwhitneyu(a, b, method="exact"), or "asymptotic" of more values or of equal ones. */
+static void large_samples_have_the_probability_that_others_compute(void **state) {
+        double a[100], b[100];
 
         (void)state;
-        for (size_t i = 0; i < 15; i++) {
-                a[i] = (double)i;
-                b[i] = 100 + (double)i;
+        fill(a, 30, 0, 1, INFINITY);
+        fill(b, 30, 10.5, 1, INFINITY);
+        assert_near(probability(a, 30, b, 30), 7.21501775620137e-05, 1e-9);
+        assert_near(probability(a, 10, b, 25), 1.089446878886125e-08, 1e-9);
+        assert_near(probability(b, 25, a, 10), 1.089446878886125e-08, 1e-9);
+
+        fill(a, 100, 0, 1, INFINITY);
+        fill(b, 90, 20.5, 1, INFINITY);
+        assert_near(probability(a, 100, b, 90), 0.00040146189467508547, 1e-9);
+        assert_near(probability(b, 90, a, 100), 0.00040146189467508547, 1e-9);
+        fill(a, 100, 0, 1, 50);
+        fill(b, 90, 30, 1, 60);
+        assert_near(probability(a, 100, b, 90), 6.669339403342241e-19, 1e-9);
+        fill(a, 100, 7, 0, 7);
+        assert_true(probability(a, 100, a, 60) == 1);
+}
+
+static void the_least_is_that_of_samples_that_are_apart(void **state) {
+        double a[40], b[40];
+
+        (void)state;
+        fill(a, 40, 0, 1, INFINITY);
+        fill(b, 40, 100, 1, INFINITY);
+        for (size_t n = 1; n <= 40; n++) {
+                assert_near(probability(a, n, b, 15), rank_sum_least(n, 15), 1e-12);
+                assert_near(probability(a, n, b, 40), rank_sum_least(n, 40), 1e-12);
         }
-        for (size_t n = 1; n <= 15; n++)
-                assert_true(fabs(probability(a, n, b, 15) - rank_sum_least(n, 15)) < 1e-12 * rank_sum_least(n, 15));
         assert_true(rank_sum_least(1, 1) == 1);
         assert_true(fabs(rank_sum_least(3, 3) - 0.1) < 1e-12);
 }
@@ -56,6 +89,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_way_to_deal_the_values_out_is_counted),
                 cmocka_unit_test(equal_values_share_their_ranks),
+                cmocka_unit_test(large_samples_have_the_probability_that_others_compute),
                 cmocka_unit_test(the_least_is_that_of_samples_that_are_apart),
         };
 

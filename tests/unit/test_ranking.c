@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "analysis/ranking.h"
 
@@ -96,31 +97,163 @@ static void each_difference_to_the_best_has_its_verdict(void **state) {
         assert_string_equal(verdict_name(VERDICT_FEW), "too few runs");
 }
 
-/* Whoever sees a difference between samples of one distribution more often than 1 - confidence cries wolf. */
-static void assert_seldom_told_apart(size_t n) {
-        double values[2][15];
-        uint64_t seed = 7;
-        unsigned n_told = 0, n_trials = 400;
+/* --- how often chance is taken for a difference --------------------------------------------------- */
 
-        for (unsigned trial = 0; trial < n_trials; trial++) {
-                Alternative a[] = { { .values = values[0], .n = n }, { .values = values[1], .n = n } };
-                RankingConfig config = { .confidence = 0.95, .n_resamples = 300, .seed = trial };
+#define ALTERNATIVES_MAX 50U
+#define VALUES_MAX 1500U
 
-                for (size_t i = 0; i < 2; i++)
-                        for (size_t k = 0; k < n; k++) {
-                                seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-                                values[i][k] = (double)(seed >> 40);
-                        }
-                assert_int_equal(ranking_make(a, 2, &config), 0);
-                n_told += a[1].rank != 1;
-        }
-        assert_in_range(n_told, 0, n_trials * 7 / 100);
+static double uniform(uint64_t *seed) {
+        *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        return ((double)(*seed >> 11) + 0.5) * 0x1p-53;
 }
 
+/* A time of 100 with a deviation of 2, normally distributed. */
+static double measure(uint64_t *seed) {
+        double distance = sqrt(-2 * log(uniform(seed)));
+
+        return 100 + 2 * distance * cos(2 * M_PI * uniform(seed));
+}
+
+typedef struct Outcome {
+        unsigned n_wrong; /* rankings in which two that are equal are told apart */
+        double found;     /* share of those that are slower that are told apart */
+} Outcome;
+
+/* Of k alternatives with n values each the first n_fast are equal, and so are the others, which are slower by that factor. */
+static Outcome rank_often(unsigned n_trials, size_t k, size_t n, size_t n_fast, double slower) {
+        double values[VALUES_MAX];
+        unsigned n_slow = 0, n_found = 0;
+        uint64_t seed = 7;
+        Outcome outcome = {};
+
+        for (unsigned trial = 0; trial < n_trials; trial++) {
+                RankingConfig config = { .confidence = 0.95, .n_resamples = 100, .seed = trial };
+                Alternative a[ALTERNATIVES_MAX];
+                bool is_wrong = false;
+
+                for (size_t i = 0; i < k * n; i++)
+                        values[i] = measure(&seed) * (i < n_fast * n ? 1 : slower);
+                for (size_t i = 0; i < k; i++)
+                        a[i] = (Alternative){ .values = values + i * n, .n = n };
+                assert_int_equal(ranking_make(a, k, &config), 0);
+
+                for (size_t i = 1; i < k; i++) {
+                        bool is_slow = a[i].values >= values + n_fast * n, is_told = a[i].verdict == VERDICT_REAL || a[i].rank != 1;
+
+                        n_slow += is_slow;
+                        n_found += is_slow && is_told;
+                        is_wrong |= is_told && !is_slow;
+                }
+                outcome.n_wrong += is_wrong;
+        }
+        outcome.found = n_slow > 0 ? (double)n_found / n_slow : 0;
+        return outcome;
+}
+
+/* Whoever sees a difference between samples of one distribution more often than 1 - confidence cries wolf. */
 static void equal_distributions_are_seldom_told_apart(void **state) {
         (void)state;
-        for (size_t n = 3; n <= 15; n++)
-                assert_seldom_told_apart(n);
+        for (size_t n = 3; n <= 15; n += 2)
+                assert_in_range(rank_often(400, 2, n, 2, 1).n_wrong, 0, 400 * 7 / 100);
+        assert_in_range(rank_often(400, 2, 40, 2, 1).n_wrong, 0, 400 * 7 / 100);
+}
+
+/* Each beside the best without a correction, one of fifty is told apart in three of four rankings. */
+static void the_more_are_compared_the_more_certain_each_difference_must_be(void **state) {
+        (void)state;
+        assert_in_range(rank_often(150, 5, 10, 5, 1).n_wrong, 0, 150 * 7 / 100);
+        assert_in_range(rank_often(60, 20, 10, 20, 1).n_wrong, 0, 60 * 7 / 100);
+        assert_in_range(rank_often(30, 50, 10, 50, 1).n_wrong, 0, 30 * 7 / 100);
+        assert_in_range(rank_often(15, 50, 30, 50, 1).n_wrong, 0, 15 * 7 / 100);
+}
+
+/* By two and a half deviations. */
+static void what_is_slower_by_five_percent_is_found_among_many(void **state) {
+        Outcome outcome;
+
+        (void)state;
+        assert_true(rank_often(50, 5, 10, 2, 1.05).found > 0.95);
+        assert_true(rank_often(15, 50, 16, 25, 1.05).found > 0.95);
+        outcome = rank_often(30, 20, 10, 10, 1.05);
+        assert_true(outcome.found > 0.8);
+        assert_in_range(outcome.n_wrong, 0, 30 * 7 / 100);
+}
+
+/* --- the correction on known numbers --------------------------------------------------------------- */
+
+/* n values from begin on, all different. */
+static Alternative run_of(double *values, size_t n, double begin) {
+        for (size_t i = 0; i < n; i++)
+                values[i] = begin + (double)i * 0.001;
+        return (Alternative){ .values = values, .n = n };
+}
+
+/*
+ * Five values each, all apart: the test says 2/252. Of three alternatives that is corrected by 3 × 2 / 2, and once one is told apart
+ * by 3 × 1 / 2; the chance of a later one is no less than that of one before.
+ */
+static void a_chance_is_corrected_for_all_pairs_and_steps_down(void **state) {
+        double values[5][5];
+        Alternative three[] = { run_of(values[0], 5, 1), run_of(values[1], 5, 2), run_of(values[2], 5, 3) }, five[5];
+
+        (void)state;
+        assert_int_equal(ranking_make(three, 3, &lower), 0);
+        assert_true(isnan(three[0].chance));
+        assert_true(fabs(three[1].chance - 3 * 2.0 / 252) < 1e-12);
+        assert_true(fabs(three[2].chance - 3 * 2.0 / 252) < 1e-12);
+        assert_int_equal(three[1].verdict, VERDICT_REAL);
+        assert_int_equal(three[2].verdict, VERDICT_REAL);
+        assert_int_equal(three[2].rank, 3);
+
+        /* 2/252 × 5 × 4 / 2 is more than 0.05, whatever they are. */
+        for (size_t i = 0; i < 5; i++)
+                five[i] = run_of(values[i], 5, (double)i);
+        assert_int_equal(ranking_make(five, 5, &lower), 0);
+        for (size_t i = 1; i < 5; i++) {
+                assert_true(fabs(five[i].chance - 10 * 2.0 / 252) < 1e-12);
+                assert_int_equal(five[i].verdict, VERDICT_FEW);
+                assert_true(five[i].is_tied && five[i].rank == 1);
+        }
+}
+
+/* 14/924 are 0.15 times ten, and with three of five told apart 0.038, times two and a half. */
+static void what_is_told_apart_makes_the_rest_easier(void **state) {
+        static const double best[] = { 1, 2, 3, 4, 5, 6 }, near[] = { 4.5, 5.5, 6.5, 7.5, 8.5, 9.5 };
+        double values[3][6];
+        Alternative among_far[] = { SAMPLE(best), SAMPLE(near), run_of(values[0], 6, 20), run_of(values[1], 6, 30),
+                                    run_of(values[2], 6, 40) };
+        Alternative among_equal[] = { SAMPLE(best), SAMPLE(best), SAMPLE(near), SAMPLE(best), SAMPLE(best) };
+
+        (void)state;
+        assert_int_equal(ranking_make(among_far, 5, &lower), 0);
+        assert_ptr_equal(among_far[1].values, near);
+        assert_int_equal(among_far[1].verdict, VERDICT_REAL);
+        assert_true(fabs(among_far[1].chance - 2.5 * 14 / 924) < 1e-12);
+        assert_true(fabs(among_far[4].chance - 10.0 * 2 / 924) < 1e-12);
+
+        assert_int_equal(ranking_make(among_equal, 5, &lower), 0);
+        assert_ptr_equal(among_equal[4].values, near);
+        assert_int_equal(among_equal[4].verdict, VERDICT_NOISE);
+        assert_true(fabs(among_equal[4].chance - 10.0 * 14 / 924) < 1e-12);
+        assert_true(among_equal[1].chance == 1);
+}
+
+static void so_many_values_are_needed_that_any_two_can_be_told_apart(void **state) {
+        double values[7][6];
+        Alternative a[5];
+
+        (void)state;
+        assert_int_equal(ranking_values_needed(2, 0.95), 4);
+        assert_int_equal(ranking_values_needed(3, 0.95), 5);
+        assert_int_equal(ranking_values_needed(5, 0.95), 6);
+        assert_int_equal(ranking_values_needed(20, 0.95), 8);
+        assert_int_equal(ranking_values_needed(50, 0.95), 10);
+        assert_int_equal(ranking_values_needed(2, 0.9), 3);
+        for (size_t i = 0; i < 5; i++)
+                a[i] = run_of(values[i], 6, (double)i);
+        assert_int_equal(ranking_make(a, 5, &lower), 0);
+        for (size_t i = 1; i < 5; i++)
+                assert_true(a[i].verdict == VERDICT_REAL && a[i].rank == i + 1 && !a[i].is_tied);
 }
 
 int main(void) {
@@ -132,6 +265,11 @@ int main(void) {
                 cmocka_unit_test(the_same_seed_gives_the_same_intervals),
                 cmocka_unit_test(each_difference_to_the_best_has_its_verdict),
                 cmocka_unit_test(equal_distributions_are_seldom_told_apart),
+                cmocka_unit_test(the_more_are_compared_the_more_certain_each_difference_must_be),
+                cmocka_unit_test(what_is_slower_by_five_percent_is_found_among_many),
+                cmocka_unit_test(a_chance_is_corrected_for_all_pairs_and_steps_down),
+                cmocka_unit_test(what_is_told_apart_makes_the_rest_easier),
+                cmocka_unit_test(so_many_values_are_needed_that_any_two_can_be_told_apart),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
