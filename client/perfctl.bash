@@ -89,7 +89,7 @@ _perfctl() {
         'indicator list'|'indicator show'|'indicator batch') options="$globals --json" ;;
         'indicator query') options="$globals --where --group-by --stat --since --until --format --json" ;;
         'indicator rank') options="$globals --where --by --objective --direction --confidence --across --since --until --json" ;;
-        'indicator register') options="$globals --timeout" ;;
+        'indicator register'|'indicator unregister') options="$globals --timeout" ;;
         'indicator models') options="$globals --json" ;;
         'indicator schema') options="$globals --format" ;;
         flush)         options="$globals --timeout --spool --json" ;;
@@ -110,11 +110,11 @@ _perfctl() {
                 else
                         mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur")
                 fi ;;
-        indicator)     mapfile -t COMPREPLY < <(compgen -W 'list show query rank batch register models schema' -- "$cur") ;;
+        indicator)     mapfile -t COMPREPLY < <(compgen -W 'list show query rank batch register unregister models schema' -- "$cur") ;;
         'indicator register'|'indicator schema') mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         import)        mapfile -t COMPREPLY < <(compgen -W 'inspection' -- "$cur") ;;
         'import inspection') mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
-        'indicator show'|'indicator query'|'indicator rank')
+        'indicator show'|'indicator query'|'indicator rank'|'indicator unregister')
                 mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_indicators)" -- "$cur") ;;
         export)        mapfile -t COMPREPLY < <(compgen -W 'perf-report' -- "$cur") ;;
         'job show'|'job end'|'export perf-report') mapfile -t COMPREPLY < <(compgen -W "$(_perfctl_jobs)" -- "$cur") ;;

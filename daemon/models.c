@@ -292,6 +292,20 @@ int models_add_registered(Models *models, Model **model) {
         return 0;
 }
 
+Model *models_take_registered(Models *models, const char *name, const char *component) {
+        ModelList *list = &models->registered;
+        Model *model;
+        size_t at;
+
+        if (!list_search(list, name, component, &at))
+                return NULL;
+
+        model = list->items[at];
+        list->n--;
+        memmove(list->items + at, list->items + at + 1, (list->n - at) * sizeof(Model *));
+        return model;
+}
+
 const Model *models_find_registered(const Models *models, const char *name, const char *component) {
         return list_find(&models->registered, name, component);
 }

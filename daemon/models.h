@@ -63,6 +63,8 @@ int models_add_registered(Models *models, Model **model);
 
 /* The one that holds for results of this name and component (NULL: not known), or NULL. Borrowed until models change. */
 const Model *models_find(const Models *models, const char *name, const char *component);
+/* Takes a registered one out of the table; NULL when there is none. The caller frees it. */
+Model *models_take_registered(Models *models, const char *name, const char *component);
 /* The registered one that declares just that. */
 const Model *models_find_registered(const Models *models, const char *name, const char *component);
 /* Of a file, and no registered one holds in its place. */

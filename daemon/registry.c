@@ -229,25 +229,73 @@ int registry_take(Service *service, const Request *request, Ticket ticket) {
         return r;
 }
 
-int registry_complete(Service *service, Ticket ticket, StoreOutcome outcome) {
-        scoped(model_freep) Model *model = TAKE(service->pending_model);
+/* 0, or REGISTRY_REFUSED when it was answered. */
+static int check_forgettable(Service *service, const Request *request, Ticket ticket) {
+        const char *name = request->unregister_model.name, *component = request->unregister_model.component;
+        const Model *present = models_find_registered(&service->models, name, component);
+        const Model *declared = models_find(&service->models, name, component);
+        char text[COMPLAINT_TEXT_MAX];
+
+        if (present && (request->peer.is_admin || (!present->by_admin && present->uid == request->peer.uid)))
+                return 0;
+
+        if (present)
+                (void)snprintf(text, sizeof(text), "'%s' was registered by %s: ask there", name,
+                               present->by_admin ? "an administrator" : "another user");
+        else if (declared && declared->file)
+                (void)snprintf(text, sizeof(text), "'%s' is not registered, it is declared in %s", name, declared->file);
+        else
+                (void)snprintf(text, sizeof(text), "no model of '%s'%s%.100s is registered", name, component ? " of " : " of any component",
+                               component ?: "");
+        reply(service, ticket, present ? STATUS_DENIED : STATUS_NOT_FOUND, "unregister.name", text);
+        return REGISTRY_REFUSED;
+}
+
+/* It is out of the table from here on: nothing is judged before the store has answered, and then it may come back. */
+int registry_forget(Service *service, const Request *request, Ticket ticket) {
+        const char *name = request->unregister_model.name, *component = request->unregister_model.component;
         int r;
 
-        if (outcome != STORE_DONE) {
-                reply_store_failed(service, ticket);
+        if (check_forgettable(service, request, ticket) != 0)
                 return 0;
-        }
 
-        log_info("User %u registered the model of %s%s%s.", model->uid, model->model.name, model->model.component ? " of " : "",
-                 model->model.component ?: "");
-        r = models_add_registered(&service->models, &model); /* there was room when it was put, and nothing came between */
-        if (r == 0)
+        r = store_remove_model(service->store, name, component, cookie_of_ticket(ticket, COOKIE_MODEL));
+        if (r != 0)
+                return r;
+        service->pending_model = models_take_registered(&service->models, name, component);
+        service->is_pending_removal = true;
+        return 0;
+}
+
+static void log_change(const Model *model, bool is_gone) {
+        const char *of = model->model.component ? " of " : "", *component = model->model.component ?: "";
+
+        if (is_gone)
+                log_info("The model of %s%s%s, which user %u had registered, is forgotten.", model->model.name, of, component, model->uid);
+        else
+                log_info("User %u registered the model of %s%s%s.", model->uid, model->model.name, of, component);
+}
+
+int registry_complete(Service *service, Ticket ticket, StoreOutcome outcome) {
+        scoped(model_freep) Model *model = TAKE(service->pending_model);
+        bool is_removal = service->is_pending_removal, is_done = outcome == STORE_DONE;
+        int r = 0;
+
+        service->is_pending_removal = false;
+        if (is_done)
+                log_change(model, is_removal);
+        if (is_done != is_removal)
+                r = models_add_registered(&service->models, &model); /* there was room when it was put, and nothing came between */
+        if (r == 0 && is_done)
                 r = note_change(service);
         if (r < 0)
                 return r;
 
         publish(service);
-        reply(service, ticket, STATUS_OK, "", "");
+        if (is_done)
+                reply(service, ticket, STATUS_OK, "", "");
+        else
+                reply_store_failed(service, ticket);
         return 0;
 }
 

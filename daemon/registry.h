@@ -21,7 +21,9 @@ int registry_tick(Service *service);
 
 /* REQUEST_REGISTER. 0, STORE_QUEUE_FULL or < 0. */
 int registry_take(Service *service, const Request *request, Ticket ticket);
-/* The store is done with the one that was taken last. */
+/* REQUEST_UNREGISTER. 0, STORE_QUEUE_FULL or < 0. */
+int registry_forget(Service *service, const Request *request, Ticket ticket);
+/* The store is done with the one that was taken or forgotten last. */
 int registry_complete(Service *service, Ticket ticket, StoreOutcome outcome);
 /* A model is on its way to the disk: what depends on it waits. */
 bool registry_is_busy(const Service *service);

@@ -143,7 +143,8 @@ static void complete_for_ticket(Service *service, StoreDone done) {
 
 static int place(Service *service, const Request *request, Ticket ticket) {
         /* What comes after a model is judged and indexed by it. */
-        if (registry_is_busy(service) && (request->kind == REQUEST_SUBMIT || request->kind == REQUEST_REGISTER))
+        if (registry_is_busy(service) && (request->kind == REQUEST_SUBMIT || request->kind == REQUEST_REGISTER ||
+                                          request->kind == REQUEST_UNREGISTER))
                 return STORE_QUEUE_FULL;
 
         switch (request->kind) {
@@ -159,6 +160,8 @@ static int place(Service *service, const Request *request, Ticket ticket) {
                 return phases_mark(service, request, ticket);
         case REQUEST_REGISTER:
                 return registry_take(service, request, ticket);
+        case REQUEST_UNREGISTER:
+                return registry_forget(service, request, ticket);
         }
 
         return 0;

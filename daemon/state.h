@@ -43,7 +43,8 @@ typedef struct Service {
         Identity identity;
         PendingMark *marks; /* owned */
         Models models;
-        Model *pending_model; /* owned; on its way to the disk, or NULL */
+        Model *pending_model; /* owned; on its way to the disk, or off it, or NULL */
+        bool is_pending_removal;
         char *models_json;    /* owned; of all, as HTTP answers */
         uint64_t models_version; /* of that text */
         bool must_tell_store; /* which models there are in files */

@@ -219,6 +219,17 @@ const CommandInfo command_info[N_COMMANDS] = {
                 .n_arguments_min = 1,
                 .n_arguments_max = MANY,
         },
+        [COMMAND_INDICATOR_UNREGISTER] = {
+                .name = "indicator unregister",
+                .synopsis = "[OPTION]… NAME [COMPONENT]",
+                .summary = "Forget a model that was registered",
+                .help = "Without a component it is the model that names none. Results stay; a model of that\n"
+                        "name in a file, if there is one, holds for them again.\n",
+                .examples = { "perfctl indicator unregister MemBw", "perfctl indicator unregister MemBw 'plain C'" },
+                .options = OPTION(TIMEOUT),
+                .n_arguments_min = 1,
+                .n_arguments_max = 2,
+        },
         [COMMAND_INDICATOR_MODELS] = {
                 .name = "indicator models",
                 .synopsis = "[OPTION]…",

@@ -11,16 +11,17 @@
 #include "client/questions/question.h"
 #include "client/cli/say.h"
 
-/* --- indicator register --------------------------------------------------------------------------- */
+/* --- indicator register, indicator unregister ----------------------------------------------------- */
 
+/* "results.rate.type" of "register.results.rate.type" */
 static const char *place_of(const Complaint *complaint) {
-        static const char request[] = "register.";
-        size_t n = sizeof(request) - 1;
+        const char *dot = strchr(complaint->path, '.');
 
-        return strncmp(complaint->path, request, n) == 0 ? complaint->path + n : complaint->path;
+        return dot ? dot + 1 : complaint->path;
 }
 
-static int say_refused(const Courier *courier, const Delivery *delivery, const IndicatorModel *model, int outcome) {
+/* change: "registered", say. */
+static int say_refused(const Courier *courier, const Delivery *delivery, const char *name, const char *change, int outcome) {
         const Complaint *complaint = &delivery->reply.complaint;
         char reason[DELIVERY_TEXT_MAX];
 
@@ -35,11 +36,21 @@ static int say_refused(const Courier *courier, const Delivery *delivery, const I
         }
 
         if (delivery->reply.status == STATUS_UNSUPPORTED)
-                say("The model of %s is not registered: this perfd takes no models, a newer one does", model->name);
+                say("The model of %s is not %s: this perfd cannot do that, a newer one can", name, change);
         else
-                say("The model of %s is not registered: %s%s%s", model->name, place_of(complaint), complaint->path[0] ? ": " : "",
+                say("The model of %s is not %s: %s%s%s", name, change, place_of(complaint), complaint->path[0] ? ": " : "",
                     complaint->text[0] ? complaint->text : status_name(delivery->reply.status));
         return EXIT_FAILED;
+}
+
+/* "MemBw of plain C: registered" */
+static void put_change(Screen *screen, const char *name, const char *component, const char *change) {
+        (void)screen_text(screen, name);
+        if (component) {
+                buffer_puts(screen->out, " of ");
+                (void)screen_text(screen, component);
+        }
+        buffer_printf(screen->out, ": %s\n", change);
 }
 
 static int register_all(const Options *options, const ModelSet *set) {
@@ -56,15 +67,11 @@ static int register_all(const Options *options, const ModelSet *set) {
 
                 r = deliver_model(&courier, model->document, &delivery);
                 if (r != 0) {
-                        r = say_refused(&courier, &delivery, model, r);
+                        r = say_refused(&courier, &delivery, model->name, "registered", r);
                         break;
                 }
-                buffer_printf(&out, "%s", model->name);
-                if (model->component) {
-                        buffer_puts(&out, " of ");
-                        (void)screen_text(&screen, model->component);
-                }
-                buffer_puts(&out, delivery.reply.status == STATUS_DUPLICATE ? ": registered already\n" : ": registered\n");
+                put_change(&screen, model->name, model->component,
+                           delivery.reply.status == STATUS_DUPLICATE ? "registered already" : "registered");
         }
 
         return print_out(&out) == EXIT_DONE ? r : EXIT_FAILED;
@@ -93,6 +100,24 @@ int cmd_indicator_register(const Options *options) {
         }
 
         return register_all(options, &set);
+}
+
+int cmd_indicator_unregister(const Options *options) {
+        const char *name = options->arguments[0], *component = options->n_arguments > 1 ? options->arguments[1] : NULL;
+        scoped(courier_deinit) Courier courier;
+        scoped(buffer_deinit) Buffer out = {};
+        Delivery delivery;
+        Screen screen;
+        int r;
+
+        courier_init(&courier, options->socket, options->timeout_ns);
+        r = deliver_model_gone(&courier, name, component ?: "", &delivery);
+        if (r != 0)
+                return say_refused(&courier, &delivery, name, "forgotten", r);
+
+        screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
+        put_change(&screen, name, component, "no longer registered");
+        return print_out(&out);
 }
 
 /* --- indicator models ----------------------------------------------------------------------------- */

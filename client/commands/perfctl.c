@@ -54,6 +54,8 @@ static int run_command(CommandId id, const Options *options) {
                 return cmd_export_perf_report(options);
         case COMMAND_INDICATOR_REGISTER:
                 return cmd_indicator_register(options);
+        case COMMAND_INDICATOR_UNREGISTER:
+                return cmd_indicator_unregister(options);
         case COMMAND_INDICATOR_MODELS:
                 return cmd_indicator_models(options);
         case COMMAND_INDICATOR_SCHEMA:
@@ -112,7 +114,7 @@ static const char *find_group(const char *word) {
         static const struct {
                 const char *word, *next;
         } groups[] = { { "job", "list, show, begin or end" }, { "export", "perf-report" }, { "import", "inspection" },
-                       { "indicator", "list, show, query, rank, batch, register, models or schema" } };
+                       { "indicator", "list, show, query, rank, batch, register, unregister, models or schema" } };
 
         for (size_t i = 0; i < N_ELEMENTS(groups); i++)
                 if (strcmp(word, groups[i].word) == 0)

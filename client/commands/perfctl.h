@@ -35,6 +35,7 @@ int cmd_indicator_query(const Options *options);
 int cmd_indicator_rank(const Options *options);
 int cmd_indicator_batch(const Options *options);
 int cmd_indicator_register(const Options *options);
+int cmd_indicator_unregister(const Options *options);
 int cmd_indicator_models(const Options *options);
 int cmd_indicator_schema(const Options *options);
 int cmd_flush(const Options *options);

@@ -339,6 +339,18 @@ int codec_encode_register(uint64_t sequence, const Value *model, Buffer *out) {
         return put_frame(&request, out);
 }
 
+int codec_encode_unregister(uint64_t sequence, const char *name, const char *component, Buffer *out) {
+        Perfd__V1__Unregister body = PERFD__V1__UNREGISTER__INIT;
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+
+        body.name = (char *)name;
+        body.component = (char *)component;
+        request.sequence = sequence;
+        request.body_case = PERFD__V1__REQUEST__BODY_UNREGISTER;
+        request.unregister = &body;
+        return put_frame(&request, out);
+}
+
 int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_items, Buffer *out) {
         scoped(arena_deinit) Arena arena = {};
         Perfd__V1__Submit submit = PERFD__V1__SUBMIT__INIT;

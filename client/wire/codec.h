@@ -57,6 +57,8 @@ int codec_encode_mark(uint64_t sequence, const JobRef *job, const char *name, do
 int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_items, Buffer *out);
 /* model: an object, as perfd-indicators(5) says. */
 int codec_encode_register(uint64_t sequence, const Value *model, Buffer *out);
+/* component: "" for the model that names none. */
+int codec_encode_unregister(uint64_t sequence, const char *name, const char *component, Buffer *out);
 
 /* Bytes that one item adds to a submit frame. */
 int codec_submission_size(const Submission *item, size_t *ret);

@@ -241,6 +241,18 @@ static int send_model(Courier *courier, const Value *model, Delivery *delivery) 
         return r == 0 ? judge(&delivery->reply) : r;
 }
 
+static int send_model_gone(Courier *courier, const char *name, const char *component, Delivery *delivery) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
+        int r;
+
+        r = codec_encode_unregister(sequence, name, component, &frame);
+        if (r == 0)
+                r = exchange(courier, &frame, sequence, delivery);
+
+        return r == 0 ? judge(&delivery->reply) : r;
+}
+
 /*
  * Taken twice it would end the phase that it began. So once it may have been read it is not sent again: only what was
  * refused for now, and what found the connection closed already.
@@ -308,6 +320,14 @@ static int try_model(Courier *courier, const Value *model, Delivery *delivery) {
         return r == 0 ? send_model(courier, model, delivery) : r;
 }
 
+static int try_model_gone(Courier *courier, const char *name, const char *component, Delivery *delivery) {
+        int r;
+
+        delivery->refused = DELIVERY_WHOLE;
+        r = connect_once(courier, delivery);
+        return r == 0 ? send_model_gone(courier, name, component, delivery) : r;
+}
+
 static int try_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, Delivery *delivery) {
         int r;
 
@@ -364,6 +384,18 @@ int deliver_model(Courier *courier, const Value *model, Delivery *ret) {
         *ret = (Delivery){};
         do
                 r = try_model(courier, model, ret);
+        while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
+
+        return r == TRY_AGAIN ? DELIVERY_AWAY : r;
+}
+
+int deliver_model_gone(Courier *courier, const char *name, const char *component, Delivery *ret) {
+        uint64_t backoff_ns = BACKOFF_FIRST_NS;
+        int r;
+
+        *ret = (Delivery){};
+        do
+                r = try_model_gone(courier, name, component, ret);
         while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
 
         return r == TRY_AGAIN ? DELIVERY_AWAY : r;

@@ -57,6 +57,8 @@ int deliver_begin(Courier *courier, const JobBegin *begin, Delivery *ret);
 
 /* A model of an indicator, as perfd-indicators(5) says. Never kept for later. */
 int deliver_model(Courier *courier, const Value *model, Delivery *ret);
+/* That a registered one holds no longer; component: "" for the one that names none. */
+int deliver_model_gone(Courier *courier, const char *name, const char *component, Delivery *ret);
 
 typedef struct MarkResult {
         char job[JOB_ID_MAX];          /* whose phase it is */

@@ -123,6 +123,7 @@ static int ask_encode(const Ask *ask, uint64_t sequence, Buffer *out) {
         case REQUEST_MARK:
                 return codec_encode_mark(sequence, &ask->marked, ask->phase, NAN, out);
         case REQUEST_REGISTER:
+        case REQUEST_UNREGISTER:
         case REQUEST_HELLO:
                 break;
         }

@@ -252,6 +252,19 @@ static int take_register(Decoded *decoded, Arena *arena, const Perfd__V1__Regist
         return 0;
 }
 
+static int take_unregister(Decoded *decoded, const Perfd__V1__Unregister *from) {
+        int r;
+
+        decoded->request.kind = REQUEST_UNREGISTER;
+        decoded->request.unregister_model.name = from->name;
+        decoded->request.unregister_model.component = from->component[0] ? from->component : NULL;
+        if (!from->name[0])
+                return refuse(&decoded->refusal, STATUS_INVALID, "unregister.name", "missing");
+
+        r = refuse_bad_text(&decoded->refusal, "unregister.name", from->name, NAME_MAX_BYTES);
+        return r != 0 ? r : refuse_bad_text(&decoded->refusal, "unregister.component", from->component, COMPONENT_MAX_BYTES);
+}
+
 /* --- a request ----------------------------------------------------------------------------------- */
 
 typedef struct Memory {
@@ -289,6 +302,8 @@ static int take_request(Decoded *decoded, Arena *arena, const Perfd__V1__Request
                 return codec_take_mark(decoded, from->mark);
         case PERFD__V1__REQUEST__BODY_REGISTER:
                 return take_register(decoded, arena, from->register_);
+        case PERFD__V1__REQUEST__BODY_UNREGISTER:
+                return take_unregister(decoded, from->unregister);
         case PERFD__V1__REQUEST__BODY__NOT_SET:
         default:
                 return refuse(&decoded->refusal, STATUS_UNSUPPORTED, "", "perfd " PERFD_VERSION " does not know this kind of request");

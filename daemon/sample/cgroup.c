@@ -24,7 +24,6 @@ struct Cgroup {
         uint64_t turn_ns;
         uint64_t id; /* inode of the directory that it has its name from: the kernel counts them up over all files of a hierarchy */
         bool is_peak_enough; /* of memory */
-        char path[CGROUP_PATH_MAX];
 };
 
 /*
@@ -197,7 +196,6 @@ int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place) {
         for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
                 cgroup->fds[file] = -1;
 
-        memcpy(cgroup->path, cgroup_place_path(place, main), CGROUP_PATH_MAX);
         r = open_hierarchies(cgroup, place);
         if (r != 0)
                 return r;
@@ -360,8 +358,4 @@ bool cgroup_is_populated(const Cgroup *cgroup) {
 
 uint64_t cgroup_id(const Cgroup *cgroup) {
         return cgroup->id;
-}
-
-const char *cgroup_path(const Cgroup *cgroup) {
-        return cgroup->path;
 }

@@ -49,5 +49,3 @@ bool cgroup_is_populated(const Cgroup *cgroup);
 
 /* Tells it from all other groups of this boot, also from one that is made later under its name. Not 0. */
 uint64_t cgroup_id(const Cgroup *cgroup);
-/* The path that the group has its name from. Borrowed. */
-const char *cgroup_path(const Cgroup *cgroup);

@@ -332,12 +332,6 @@ int cgroup_place_of(const CgroupTree *tree, int32_t pid, CgroupPlace *ret) {
         return r < 0 ? r : parse_place(tree, text, ret);
 }
 
-void cgroup_place_without(CgroupPlace *place, const CgroupPlace *other) {
-        for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
-                if (strcmp(cgroup_place_path(place, h), cgroup_place_path(other, h)) == 0)
-                        *place_path(place, h) = '\0';
-}
-
 /* --- names -------------------------------------------------------------------------------------- */
 
 /* The root is the node, not a job. */

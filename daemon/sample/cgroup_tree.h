@@ -46,8 +46,6 @@ enum {
 
 /* Reads proc/PID/cgroup. */
 int cgroup_place_of(const CgroupTree *tree, int32_t pid, CgroupPlace *ret);
-/* Empties the hierarchies in which `place` is in the same group as `other`: those are not the job's own. */
-void cgroup_place_without(CgroupPlace *place, const CgroupPlace *other);
 
 /*
  * A job's own group by one name: "/a/b" is v2's, "cpuacct:/a/b" is v1's. Which of a place's groups is the job's own is

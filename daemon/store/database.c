@@ -60,6 +60,7 @@ static const char *const sql[N_STATEMENTS] = {
                 " ON CONFLICT (name, ifnull(component, ''), is_declared) DO UPDATE SET uid = excluded.uid,"
                 " by_admin = excluded.by_admin, time_ms = excluded.time_ms, shape = excluded.shape,"
                 " results = excluded.results, document = excluded.document",
+        [STATEMENT_MODEL_REMOVE] = "DELETE FROM model WHERE name = ?1 AND component IS ?2 AND NOT is_declared",
         [STATEMENT_MODELS_FORGET] = "DELETE FROM model WHERE is_declared",
         [STATEMENT_MODELS_APPLY] = MODELS_APPLY(""),
         [STATEMENT_MODEL_APPLY] = MODELS_APPLY(" WHERE i.name = (SELECT id FROM term WHERE text = ?2)"),

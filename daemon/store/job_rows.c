@@ -388,6 +388,7 @@ int job_rows_apply(RowSet *set, Database *database) {
         case ROW_RESULTS:
         case ROW_NODE_SAMPLE:
         case ROW_MODEL:
+        case ROW_MODEL_GONE:
         case ROW_DECLARED_MODELS:
                 break;
         }

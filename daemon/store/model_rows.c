@@ -52,6 +52,15 @@ int model_pack(const StoreModel *model, uint64_t time_ms, StoreCookie cookie, Ro
         return rowset_finish(&buffer, ROW_MODEL, 1, cookie, ret);
 }
 
+int model_gone_pack(const char *name, const char *component, StoreCookie cookie, RowSet **ret) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_text(&buffer, name);
+        pack_text(&buffer, component);
+        return rowset_finish(&buffer, ROW_MODEL_GONE, 1, cookie, ret);
+}
+
 int declared_models_pack(const IndicatorModel *const *models, size_t n_models, uint64_t time_ms, RowSet **ret) {
         scoped(buffer_deinit) Buffer buffer = {};
 
@@ -122,26 +131,44 @@ static int drop_shapes(Database *database) {
         return r == 0 && are_many ? database_run(database, STATEMENT_LAYOUTS_TIDY) : r;
 }
 
-int model_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
+static int remove_model(RowSet *set, Database *database) {
+        sqlite3_stmt *remove = database_statement(database, STATEMENT_MODEL_REMOVE);
+        Unpack from = rowset_unpack(set);
+        Text name = unpack_text(&from);
+        int r;
+
+        bind_text(remove, 1, name);
+        bind_text(remove, 2, unpack_text(&from));
+        r = database_run(database, STATEMENT_MODEL_REMOVE);
+        return r != 0 ? r : apply_models(database, &name);
+}
+
+static int put_models(RowSet *set, Database *database) {
         bool is_declared = set->kind == ROW_DECLARED_MODELS;
         Unpack from = rowset_unpack(set);
         Text name = {};
         Sender sender;
-        int r;
+        int r = 0;
 
         sender.uid = unpack_u64(&from);
         sender.by_admin = unpack_u64(&from);
         sender.time_ms = unpack_u64(&from);
 
-        /* What it has counted in this transaction is written, since what it knows is not true afterwards. */
-        r = catalog_flush(catalog, database);
-        catalog_forget(catalog);
-        if (r == 0 && is_declared)
+        if (is_declared)
                 r = database_run(database, STATEMENT_MODELS_FORGET);
         for (size_t i = 0; r == 0 && i < set->n_rows; i++)
                 r = put_model(&from, &sender, is_declared, database, &name);
+        return r != 0 ? r : apply_models(database, is_declared ? NULL : &name);
+}
+
+int model_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
+        int r;
+
+        /* What it has counted in this transaction is written, since what it knows is not true afterwards. */
+        r = catalog_flush(catalog, database);
+        catalog_forget(catalog);
         if (r == 0)
-                r = apply_models(database, is_declared ? NULL : &name);
+                r = set->kind == ROW_MODEL_GONE ? remove_model(set, database) : put_models(set, database);
         if (r == 0)
                 r = drop_shapes(database);
 

@@ -26,6 +26,7 @@ typedef enum RowKind {
         ROW_CHECKPOINTS,
         ROW_NODE_SAMPLE,
         ROW_MODEL,
+        ROW_MODEL_GONE,
         ROW_DECLARED_MODELS,
 } RowKind;
 

@@ -234,6 +234,14 @@ int store_put_model(Store *store, const StoreModel *model, StoreCookie cookie) {
         return push(store, r, set);
 }
 
+int store_remove_model(Store *store, const char *name, const char *component, StoreCookie cookie) {
+        RowSet *set = NULL;
+        int r;
+
+        r = model_gone_pack(name, component, cookie, &set);
+        return push(store, r, set);
+}
+
 int store_put_declared_models(Store *store, const IndicatorModel *const *models, size_t n_models) {
         RowSet *set = NULL;
         int r;

@@ -107,8 +107,10 @@ int store_put_node_sample(Store *store, uint64_t begin_realtime_ms, uint64_t int
  * has the results of its name and component (of all components, when it names none that another model has) that are
  * there already indexed anew, a bounded number of rows at a time between other row-sets.
  */
-/* A registered one: kept with its document, as JSON, until its like replaces it. */
+/* A registered one: kept with its document, as JSON, until its like replaces it or it is removed. */
 int store_put_model(Store *store, const StoreModel *model, StoreCookie cookie);
+/* A registered one is kept no longer; component: NULL for the one that names none. Results stay indexed as they are until another holds. */
+int store_remove_model(Store *store, const char *name, const char *component, StoreCookie cookie);
 /* All that are declared in files, which are not kept: those that were put before are forgotten. One row-set. */
 int store_put_declared_models(Store *store, const IndicatorModel *const *models, size_t n_models);
 

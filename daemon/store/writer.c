@@ -229,6 +229,7 @@ static int apply(Writer *writer, RowSet *set) {
         case ROW_NODE_SAMPLE:
                 return sample_rows_apply(set, &writer->database);
         case ROW_MODEL:
+        case ROW_MODEL_GONE:
         case ROW_DECLARED_MODELS:
                 writer->has_more_to_index = true;
                 return model_rows_apply(set, &writer->database, writer->catalog);

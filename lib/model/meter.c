@@ -72,10 +72,6 @@ const Totals *meter_totals(const Meter *meter) {
         return &meter->account.totals;
 }
 
-const Sample *meter_last_sample(const Meter *meter) {
-        return &meter->last;
-}
-
 const MeterEvents *meter_events(const Meter *meter) {
         return &meter->events;
 }

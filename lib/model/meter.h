@@ -68,8 +68,6 @@ int meter_advance(Meter *meter, const Sample *sample, Observation *ret_observati
 
 /* The totals now; borrowed until the next meter_advance(). boottime_ns is 0 before the first sample. */
 const Totals *meter_totals(const Meter *meter);
-/* The last sample taken by this meter; empty before the first (also when restored). Borrowed likewise. */
-const Sample *meter_last_sample(const Meter *meter);
 const MeterEvents *meter_events(const Meter *meter);
 
 /*

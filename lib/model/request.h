@@ -37,6 +37,7 @@ typedef enum RequestKind {
         REQUEST_SUBMIT,
         REQUEST_MARK,
         REQUEST_REGISTER,
+        REQUEST_UNREGISTER,
 } RequestKind;
 
 #define RESULT_ID_BYTES 16U
@@ -95,6 +96,10 @@ typedef struct Request {
                 struct {
                         IndicatorModel *model; /* borrowed */
                 } register_model;
+                struct {
+                        const char *name;
+                        const char *component; /* NULL: the one that names none */
+                } unregister_model;
                 struct {
                         Submission *items;
                         size_t n_items;

@@ -1,8 +1,5 @@
 #include "model/totals.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "model/words.h"
 #include "util/parse.h"
 
@@ -22,20 +19,6 @@ void totals_put(const Totals *totals, Buffer *out) {
         words_put_sources(out, "have", totals->have);
         for (Total total = 0; total < N_TOTALS; total++)
                 words_put_u64(out, names[total], totals->value[total]);
-}
-
-int totals_format(const Totals *totals, char *ret, size_t n_max) {
-        scoped(buffer_deinit) Buffer text = {};
-
-        totals_put(totals, &text);
-        if (buffer_error(&text) < 0)
-                return -ENOMEM;
-        if (text.n >= n_max)
-                return -ENOBUFS;
-
-        /* Without the first word's leading blank; all zero is an empty line. */
-        memcpy(ret, text.n > 0 ? text.text + 1 : "", text.n > 0 ? text.n : 1);
-        return 0;
 }
 
 static int parse_word(const Word *word, Totals *totals) {

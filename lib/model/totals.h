@@ -50,7 +50,5 @@ typedef struct Totals {
 } Totals;
 
 /* As stored inside a job's window: one line of "NAME=value " words. Unknown names are skipped, missing ones are 0. */
-#define TOTALS_TEXT_MAX 4096
-int totals_format(const Totals *totals, char *ret, size_t n_max); /* 0, or -ENOBUFS */
-int totals_parse(const char *text, Totals *ret);                  /* 0, or PARSE_MALFORMED */
-void totals_put(const Totals *totals, Buffer *out);               /* the same words, appended */
+void totals_put(const Totals *totals, Buffer *out); /* appended, with a blank before each */
+int totals_parse(const char *text, Totals *ret);    /* 0, or PARSE_MALFORMED */

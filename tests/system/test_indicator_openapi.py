@@ -6,7 +6,7 @@ import urllib.parse
 import uuid
 
 import harness
-from harness import to_object
+from harness import to_object, wait_for
 from test_http import Schema
 
 SCRIPT = """echo '{"name": "Copy", "component": "dd", "@parameters": {"size": 1, "mode": null}, "@result": {"rate": '$1', "text": "x"}}'
@@ -78,6 +78,8 @@ class Described(harness.TestCase):
     def test_empty_answers(self):
         for path in ("/api/v1/indicators", "/api/v1/indicators/{name}/results", "/api/v1/results"):
             self.ask(path)
+        # A new store has the models of files with its first commit.
+        wait_for(lambda: self.running.get("/api/v1/indicators/PiMatmul/rank?objective=rate").status == 200, "the models in the store")
         self.assertEqual(self.ask("/api/v1/indicators/{name}/query", name="PiMatmul")["groups"], [])
         self.assertEqual(self.ask("/api/v1/indicators/{name}/rank", name="PiMatmul", objective="rate")["rankings"], [])
 

@@ -29,6 +29,11 @@ class WithModels(harness.TestCase):
     def models(self):
         return {(m["name"], m["component"]): m for m in self.running.get("/api/v1/models").json["models"]}
 
+    def unregister(self, client, name, component=""):
+        request = client.request()
+        request.unregister.name, request.unregister.component = name, component
+        return client.call(request)
+
     def register(self, client, document):
         request = client.request()
         to_object(document, request.register.model)
@@ -291,6 +296,59 @@ class Registered(WithModels):
             self.running.reload()
             self.running.wait_tick()
 
+    def test_a_forgotten_model_holds_no_longer_nor_after_a_restart(self):
+        self.start(policy="strict")
+        good = {"name": "MemBw", "component": "stream", "@parameters": {"size": 1}, "@result": {"rate": 12.5}}
+        with self.running.client() as client:
+            self.assert_status(self.register(client, self.MODEL), "OK")
+            self.assert_status(client.submit(good), "OK")
+            reply = self.unregister(client, "MemBw", "stream")
+            self.assert_status(reply, "NOT_FOUND")
+            self.assertEqual((reply.path, reply.message), ("unregister.name", "no model of 'MemBw' of stream is registered"))
+            self.assert_status(self.unregister(client, "MemBw"), "OK")
+            self.assertNotIn(("MemBw", None), self.models())
+            self.assert_refused(client.submit(good), "submit.indicators[0].name", "has no model")
+            self.assert_status(self.unregister(client, "MemBw"), "NOT_FOUND")
+        self.running.kill()
+        self.running.start()
+        self.assertNotIn(("MemBw", None), self.models())
+        results = self.running.get("/api/v1/indicators/MemBw/results?where=size=1").json["results"]
+        self.assertEqual([result["document"] for result in results], [good])
+
+    def test_a_file_holds_again_when_what_hid_it_is_forgotten(self):
+        if os.getuid() != 0:
+            self.skipTest("needs root")
+        self.start()
+        with self.running.client() as client:
+            reply = self.unregister(client, "PiMatmul")
+            self.assert_status(reply, "NOT_FOUND")
+            self.assertEqual(reply.message, f"'PiMatmul' is not registered, it is declared in {SHIPPED}/pimatmul.yaml")
+            self.assert_status(self.register(client, {"name": "PiMatmul", "results": {"elapsed": {"unit": "s"}}}), "OK")
+            self.assert_status(client.submit(MATMUL), "OK")
+            self.assert_status(self.unregister(client, "PiMatmul"), "OK")
+            self.assertEqual(self.models()["PiMatmul", None]["file"], f"{SHIPPED}/pimatmul.yaml")
+            self.assert_status(client.submit(MATMUL), "OK")
+
+        def summed():
+            answer = self.running.get("/api/v1/indicators/PiMatmul/query?where=matrix_size=512&stat=median:elapsed").json
+            return answer["groups"][0]["n"] == 2 and answer
+        harness.wait_for(summed, "both results with the unit of the file")
+
+    def test_of_models_that_come_and_go_in_one_stream_each_is_judged_by_what_holds_then(self):
+        self.start(policy="strict")
+        document = {"name": "MemBw", "component": "c", "@parameters": {"size": 1}, "@result": {"rate": 1}}
+        with self.running.client() as client:
+            requests = []
+            for _ in range(20):
+                come, go = client.request(), client.request()
+                to_object(self.MODEL, come.register.model)
+                go.unregister.name = "MemBw"
+                requests += [come, client.submit_request(document), go, client.submit_request(document)]
+            client.send_bytes(b"".join(harness.frame(request) for request in requests))
+            for _ in range(20):
+                for status in ("OK", "OK", "OK", "INVALID"):
+                    self.assert_status(client.receive(), status)
+
 
 NOBODY = 65534
 
@@ -327,6 +385,19 @@ class OfUsers(WithModels):
                 self.assert_status(reply, "DENIED")
                 self.assertEqual(reply.path, "register.name")
                 self.assertIn(f"'{name}' is declared by an administrator already", reply.message)
+
+    def test_users_have_only_their_own_models_forgotten(self):
+        self.start()
+        model = {"name": "Mine", "results": {"x": "int"}}
+        with self.running.client() as client:
+            self.assert_status(self.register(client, {**model, "name": "Admins"}), "OK")
+            reply = self.as_nobody(lambda other: self.unregister(other, "Admins"))
+            self.assert_status(reply, "DENIED")
+            self.assertEqual(reply.message, "'Admins' was registered by an administrator: ask there")
+            for who in (self.as_nobody, lambda action: action(client)):
+                self.assert_status(self.as_nobody(lambda other: self.register(other, model)), "OK")
+                self.assert_status(who(lambda other: self.unregister(other, "Mine")), "OK")
+                self.assertNotIn(("Mine", None), self.models())
 
     def test_a_file_takes_the_place_of_a_users_model(self):
         directory = self.temporary_directory()
@@ -392,6 +463,20 @@ class Perfctl(WithModels):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "MemBw: registered\n", ""))
         done = self.running.perfctl("indicator", "register", "-", stdin=MEMBW)
         self.assertEqual((done.returncode, done.stdout), (0, "MemBw: registered already\n"))
+
+    def test_unregister_says_what_it_did(self):
+        self.start()
+        document = {"name": "MemBw", "component": "plain C", "results": {"rate": "float"}}
+        self.assertEqual(self.running.perfctl("indicator", "register", "-", stdin=json.dumps(document)).returncode, 0)
+        done = self.running.perfctl("indicator", "unregister", "MemBw")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr, "perfctl: The model of MemBw is not forgotten: name: "
+                                      "no model of 'MemBw' of any component is registered\n")
+        done = self.running.perfctl("indicator", "unregister", "MemBw", "plain C")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "MemBw of plain C: no longer registered\n", ""))
+        self.running.stop()
+        done = self.running.perfctl("indicator", "unregister", "--timeout", "0", "MemBw")
+        self.assertEqual(done.returncode, 3)
 
     def test_register_says_what_is_wrong_where(self):
         self.start()
@@ -538,7 +623,7 @@ class Perfctl(WithModels):
         for words in (("indicator", "--help"), ("help", "indicator")):
             done = subprocess.run([harness.PERFCTL, *words], capture_output=True, text=True)
             named = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("  indicator ")]
-            self.assertEqual(named, ["list", "show", "query", "rank", "batch", "models", "schema", "register"])
+            self.assertEqual(named, ["list", "show", "query", "rank", "batch", "models", "schema", "register", "unregister"])
         alone = subprocess.run([harness.PERFCTL, "indicator"], capture_output=True, text=True)
         self.assertIn("'perfctl indicator --help' shows", alone.stderr)
         text = subprocess.run([harness.PERFCTL, "indicator", "rank", "--help"], capture_output=True, text=True).stdout

@@ -14,7 +14,7 @@ from harness import BUILD, IS_SANITIZED, PERFCTL, ROOT, TIMEOUT_S, TestCase, cal
 COMMANDS = ["run", "submit", "report", "metrics", "watch", "sweep", "job list", "job show", "job begin", "job end", "status",
             "doctor", "mark", "time", "export perf-report", "flush", "import inspection",
             "indicator list", "indicator show", "indicator query", "indicator rank", "indicator batch",
-            "indicator register", "indicator models", "indicator schema"]
+            "indicator register", "indicator unregister", "indicator models", "indicator schema"]
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "cgroup_place.h"
 #include "sample/cgroup.h"
 #include "util/clock.h"
 
@@ -162,7 +163,7 @@ static void usage_of_a_real_group_of_v2_is_what_its_process_used(void **state) {
         used_ns = live_wait(&live);
         assert_int_equal(cgroup_place_of(tree, live.pid, &place), 0);
         assert_int_equal(cgroup_place_of(tree, getpid(), &own), 0);
-        cgroup_place_without(&place, &own);
+        place_without(&place, &own);
         assert_true(used_ns >= LIVE_CPU_NS);
         assert_int_equal(cgroup_open(&cgroup, tree, &place), 0);
         assert_true(cgroup_is_populated(cgroup));
@@ -199,7 +200,7 @@ static void usage_of_a_real_group_of_v1_is_what_its_process_used(void **state) {
         assert_true(used_ns >= LIVE_CPU_NS);
         assert_int_equal(cgroup_place_of(tree, live.pid, &place), 0);
         assert_int_equal(cgroup_place_of(tree, getpid(), &own), 0);
-        cgroup_place_without(&place, &own);
+        place_without(&place, &own);
         assert_int_equal(cgroup_open(&cgroup, tree, &place), 0);
         assert_int_equal(cgroup_read(cgroup, clock_boottime_ns(), &sample), 0);
         assert_used(&sample, used_ns);

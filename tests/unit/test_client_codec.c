@@ -151,6 +151,15 @@ static void a_model_arrives_as_it_was_declared(void **state) {
         assert_int_equal(f->decoded.request.register_model.model->properties[0].index, INDEX_EXACT);
 }
 
+static void a_model_to_forget_arrives_by_name(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(codec_encode_unregister(4, "M", "plain C", &f->bytes), 0);
+        assert_int_equal(decode(f, 4)->kind, REQUEST_UNREGISTER);
+        assert_string_equal(f->decoded.request.unregister_model.name, "M");
+        assert_string_equal(f->decoded.request.unregister_model.component, "plain C");
+}
+
 static void the_size_of_a_submission_bounds_its_share_of_the_frame(void **state) {
         Fixture *f = *state;
         Submission items[3];
@@ -363,6 +372,7 @@ int main(void) {
                 TEST(how_it_was_measured_arrives_with_it),
                 TEST(a_failed_run_arrives_without_a_document),
                 TEST(a_model_arrives_as_it_was_declared),
+                TEST(a_model_to_forget_arrives_by_name),
                 TEST(the_size_of_a_submission_bounds_its_share_of_the_frame),
                 TEST(a_job_begins_with_all_that_was_said_of_it),
                 TEST(a_job_begins_in_its_place_and_for_its_owner),

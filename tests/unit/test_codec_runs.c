@@ -266,6 +266,7 @@ static void what_a_runner_says_of_a_failed_run_is_checked(void **state) {
 /* --- models --------------------------------------------------------------------------------------- */
 
 #define FIELD_REGISTER 7
+#define FIELD_UNREGISTER 8
 
 static Buffer make_model(const char *type) {
         Buffer model = {}, results = {};
@@ -307,6 +308,29 @@ static void what_is_wrong_with_a_model_is_named(void **state) {
         assert_refused(*state, &request, STATUS_INVALID, "register.name", "is there twice");
 }
 
+static Buffer make_unregister(const char *name, const char *component) {
+        Buffer body = {};
+
+        put_text(&body, 1, name);
+        put_text(&body, 2, component);
+        return make_request(FIELD_UNREGISTER, &body);
+}
+
+static void a_model_to_forget_is_named(void **state) {
+        Fixture *f = *state;
+        Buffer request = make_unregister("PiMatmul", "");
+
+        assert_int_equal(decode(f, &request), 0);
+        assert_int_equal(f->decoded.request.kind, REQUEST_UNREGISTER);
+        assert_string_equal(f->decoded.request.unregister_model.name, "PiMatmul");
+        assert_null(f->decoded.request.unregister_model.component);
+
+        request = make_unregister("", "tensorflow");
+        assert_refused(f, &request, STATUS_INVALID, "unregister.name", "missing");
+        request = make_unregister("PiMatmul", "two\nlines");
+        assert_refused(f, &request, STATUS_INVALID, "unregister.component", "");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(an_indicator_of_a_client_that_says_no_more_has_no_run),
@@ -322,6 +346,7 @@ int main(void) {
                 TEST(what_a_runner_says_of_a_failed_run_is_checked),
                 TEST(a_model_arrives_with_its_properties),
                 TEST(what_is_wrong_with_a_model_is_named),
+                TEST(a_model_to_forget_is_named),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,6 +258,24 @@ static void administrators_go_before_files_and_files_before_users(void **state) 
         assert_int_equal(models_of_user(&f->models, 0, f->models.registered.items[0]).n_bytes, 0);
 }
 
+static void what_is_taken_out_no_longer_holds(void **state) {
+        Fixture *f = *state;
+        Model *model;
+
+        add(f, "{name: A, results: {any: int}}", 7, false);
+        add(f, "{name: A, component: torch, results: {torch: int}}", 7, false);
+        add(f, "{name: B, results: {b: int}}", 7, false);
+        assert_null(models_take_registered(&f->models, "A", "jax"));
+        model = models_take_registered(&f->models, "A", "torch");
+        assert_string_equal(model->model.component, "torch");
+        assert_string_equal(models_find(&f->models, "A", "torch")->model.properties[0].name, "any");
+        assert_string_equal(models_find(&f->models, "B", NULL)->model.properties[0].name, "b");
+        assert_int_equal(models_of_user(&f->models, 7, NULL).n, 2);
+
+        assert_int_equal(models_add_registered(&f->models, &model), 0);
+        assert_string_equal(models_find(&f->models, "A", "torch")->model.properties[0].name, "torch");
+}
+
 static void there_is_a_limit_to_registered_models(void **state) {
         Fixture *f = *state;
         Model *model;
@@ -301,6 +319,7 @@ int main(void) {
                 TEST(a_file_too_large_is_left_out),
                 TEST(the_model_of_a_component_goes_before_that_of_any),
                 TEST(administrators_go_before_files_and_files_before_users),
+                TEST(what_is_taken_out_no_longer_holds),
                 TEST(there_is_a_limit_to_registered_models),
                 TEST(answers_have_the_models_in_force_as_they_were_declared),
         };

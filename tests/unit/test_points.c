@@ -297,9 +297,17 @@ static void registered_models_are_there_at_the_next_start(void **state) {
         assert_true(json_text_is_string(json_text_find(json_text_find(row.results, "rate"), "unit"), "GFLOP/s", 7));
         assert_true(json_text_is_string(json_text_find(json_text_find(row.results, "elapsed"), "direction"), "lower", 5));
 
+        /* One that is removed takes none of another component with it. */
+        assert_int_equal(store_remove_model(place->store, "PiMatmul", "tensorflow", (StoreCookie){ 3, 1 }), 0);
+        assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM model WHERE NOT is_declared"), 1);
+        assert_int_equal(store_remove_model(place->store, "PiMatmul", NULL, (StoreCookie){ 4, 1 }), 0);
+        assert_int_equal(outcome_of(place->store, 4), STORE_DONE);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM model WHERE NOT is_declared"), 0);
+
         /* Those of files are forgotten when they are told anew. */
         assert_int_equal(store_put_declared_models(place->store, NULL, 0), 0);
-        EVENTUALLY(ask_place(place, "SELECT count(*) FROM model") == 1);
+        EVENTUALLY(ask_place(place, "SELECT count(*) FROM model") == 0);
 }
 
 /* Of anybody who registers one model after the other, with other names each time, only the last is kept. */

@@ -6,39 +6,14 @@
 #include <cmocka.h>
 
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/recording.h"
 #include "model/timeline.h"
+#include "observed.h"
 #include "util/parse.h"
-
-#define MS UINT64_C(1000000)
-#define SECOND (1000 * MS)
-#define BEGIN (100 * SECOND)
-#define REALTIME (UINT64_C(1700000000123) * MS)
-
-/* From and to in milliseconds since the begin. */
-static Observation span(uint64_t from_ms, uint64_t to_ms, double cpu) {
-        return (Observation){
-                .begin_ns = BEGIN + from_ms * MS,
-                .end_ns = BEGIN + to_ms * MS,
-                .has_cpu = true,
-                .has_memory = true,
-                .cpu_mean = cpu,
-                .memory = 0.25,
-                .disk_read_rate = cpu * 1e9,
-                .net_sent_rate = 1234567,
-        };
-}
-
-static void add(Recording *recording, uint64_t from_ms, uint64_t to_ms, double cpu) {
-        Observation o = span(from_ms, to_ms, cpu);
-
-        assert_int_equal(recording_add(recording, &o), 0);
-}
 
 static Timeline recorded(Recording *recording) {
         Timeline timeline;
@@ -46,10 +21,6 @@ static Timeline recorded(Recording *recording) {
         assert_int_equal(recording_timeline(recording, &timeline), 0);
         recording_deinit(recording);
         return timeline;
-}
-
-static void assert_near(double got, double wanted, double relative) {
-        assert_true(fabs(got - wanted) <= relative * fabs(wanted) + 1e-6 * relative);
 }
 
 /* --- text ----------------------------------------------------------------------------------- */
