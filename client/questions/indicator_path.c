@@ -6,25 +6,15 @@
 
 #include "util/clock.h"
 
-static void put_encoded(Buffer *path, const char *text) {
-        static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~,:";
-
-        for (; *text; text++)
-                if (strchr(plain, *text))
-                        buffer_putc(path, *text);
-                else
-                        buffer_printf(path, "%%%02X", (unsigned char)*text);
-}
-
 void indicator_path_begin(Buffer *path, const char *name, const char *what) {
         buffer_puts(path, "/api/v1/indicators/");
-        put_encoded(path, name);
+        buffer_put_encoded(path, name);
         buffer_printf(path, "/%s", what);
 }
 
 void indicator_path_batch(Buffer *path, const char *id) {
         buffer_puts(path, "/api/v1/batches/");
-        put_encoded(path, id);
+        buffer_put_encoded(path, id);
 }
 
 void indicator_path_put(Buffer *path, const char *name, const char *value) {
@@ -32,7 +22,7 @@ void indicator_path_put(Buffer *path, const char *name, const char *value) {
                 return;
 
         buffer_printf(path, "%c%s=", path->text && strchr(path->text, '?') ? '&' : '?', name);
-        put_encoded(path, value);
+        buffer_put_encoded(path, value);
 }
 
 static void put_ago(Buffer *path, const char *name, uint64_t now_ns, uint64_t ago_ns) {

@@ -66,26 +66,15 @@ static void indicators_deinit(Indicators *indicators) {
                 free(indicators->items[i].path);
 }
 
-static void put_encoded(Buffer *out, const char *text) {
-        for (; *text; text++) {
-                unsigned char c = (unsigned char)*text;
-
-                if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || strchr("_.-", c))
-                        buffer_putc(out, *text);
-                else
-                        buffer_printf(out, "%%%02X", c);
-        }
-}
-
 static char *make_path(const Value *indicator, const char *job) {
         scoped(buffer_deinit) Buffer path = {};
 
         buffer_puts(&path, "/api/v1/indicators/");
-        put_encoded(&path, text_get(indicator, "name"));
+        buffer_put_encoded(&path, text_get(indicator, "name"));
         buffer_puts(&path, "/results?limit=1&job=");
-        put_encoded(&path, job);
+        buffer_put_encoded(&path, job);
         buffer_puts(&path, "&component=");
-        put_encoded(&path, text_get(indicator, "component"));
+        buffer_put_encoded(&path, text_get(indicator, "component"));
         return buffer_take(&path);
 }
 

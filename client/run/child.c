@@ -392,20 +392,6 @@ static void run_until_ended(Child *child) {
         }
 }
 
-/* All but standard output and error, and these two. */
-static void close_all_but(int a, int b) {
-        unsigned low = (unsigned)(a < b ? a : b), high = (unsigned)(a < b ? b : a);
-
-        (void)close(STDIN_FILENO);
-        if (a < 0 || b < 0)
-                low = high = a < 0 ? (unsigned)b : (unsigned)a;
-        if (low > 3)
-                (void)close_range(3, low - 1, 0);
-        if (high > low + 1)
-                (void)close_range(low + 1, high - 1, 0);
-        (void)close_range(high + 1, ~0U, 0);
-}
-
 /* What outlives the command keeps its standard output and error: a process of its own goes on writing. */
 static void leave_pump_behind(Child *child) {
         Pumped output, error;
@@ -417,7 +403,8 @@ static void leave_pump_behind(Child *child) {
         }
 
         (void)sigprocmask(SIG_SETMASK, &child->inherited.mask, NULL);
-        close_all_but(child->output.pipe_fd, child->error.pipe_fd);
+        (void)close(STDIN_FILENO);
+        file_close_others(child->output.pipe_fd, child->error.pipe_fd);
         child->signal_fd = -1;
         child->announcement = NULL;
         if (child->output.capture)

@@ -13,6 +13,7 @@
 
 #include "client/cli/options.h"
 #include "util/clock.h"
+#include "util/file.h"
 #include "util/scoped.h"
 
 #define PATIENCE_NS (5 * NS_PER_S)
@@ -79,9 +80,7 @@ static void guard(int fd, int directory_fd) {
         null = open("/dev/null", O_RDWR | O_CLOEXEC);
         for (int i = 0; i < 3; i++)
                 (void)dup2(null, i);
-        for (int i = 3; i < 1024; i++)
-                if (i != fd && i != directory_fd)
-                        (void)close(i);
+        file_close_others(fd, directory_fd);
 
         follow(fd, &groups);
         end_groups(&groups);

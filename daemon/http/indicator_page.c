@@ -178,20 +178,10 @@ static int choose_objective(Exchange *exchange, IndicatorPage *page) {
 /* --- the page ------------------------------------------------------------------------------------ */
 
 /* In a query: nothing of it needs to be escaped in HTML either. */
-static void put_encoded(Buffer *out, const char *text) {
-        static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
-
-        for (; *text; text++)
-                if (strchr(plain, *text))
-                        buffer_putc(out, *text);
-                else
-                        buffer_printf(out, "%%%02X", (unsigned char)*text);
-}
-
 /* The same page with another objective, or the other direction. */
 static void put_link_begin(Buffer *out, const Exchange *exchange, const char *objective, const char *direction) {
         buffer_puts(out, "<a href=\"?objective=");
-        put_encoded(out, objective);
+        buffer_put_encoded(out, objective);
         if (direction)
                 buffer_printf(out, "&amp;direction=%s", direction);
         for (size_t i = 0; i < exchange->n_parameters; i++) {
@@ -200,7 +190,7 @@ static void put_link_begin(Buffer *out, const Exchange *exchange, const char *ob
                 if (strcmp(parameter->name, "objective") == 0 || strcmp(parameter->name, "direction") == 0)
                         continue;
                 buffer_printf(out, "&amp;%s=", parameter->name);
-                put_encoded(out, parameter->value);
+                buffer_put_encoded(out, parameter->value);
         }
         buffer_puts(out, "\">");
 }

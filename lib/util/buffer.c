@@ -73,6 +73,20 @@ void buffer_putc(Buffer *buffer, char c) {
                 *p = c;
 }
 
+void buffer_put_encoded(Buffer *buffer, const char *text) {
+        static const char unreserved[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+
+        for (;;) {
+                size_t n = strspn(text, unreserved);
+
+                buffer_put(buffer, text, n);
+                if (!text[n])
+                        return;
+                buffer_printf(buffer, "%%%02X", (unsigned char)text[n]);
+                text += n + 1;
+        }
+}
+
 void buffer_vprintf(Buffer *buffer, const char *format, va_list args) {
         va_list again;
         int n;

@@ -30,6 +30,8 @@ void buffer_put(Buffer *buffer, const void *bytes, size_t n);
 char *buffer_extend(Buffer *buffer, size_t n);
 void buffer_puts(Buffer *buffer, const char *text);
 void buffer_putc(Buffer *buffer, char c);
+/* As a part of a path or a query of a URL: %XX for all but RFC 3986's unreserved characters. */
+void buffer_put_encoded(Buffer *buffer, const char *text);
 void buffer_printf(Buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buffer_vprintf(Buffer *buffer, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 void buffer_put_u64(Buffer *buffer, uint64_t v);

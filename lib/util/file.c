@@ -148,3 +148,17 @@ int file_make_dirs(const char *path, unsigned mode) {
                 return -errno;
         return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
 }
+
+void file_close_others(int a, int b) {
+        const int kept[] = { a < b ? a : b, a < b ? b : a };
+        unsigned first = 3;
+
+        for (size_t i = 0; i < N_ELEMENTS(kept); i++) {
+                if (kept[i] < (int)first)
+                        continue;
+                if (kept[i] > (int)first)
+                        (void)close_range(first, (unsigned)kept[i] - 1, 0);
+                first = (unsigned)kept[i] + 1;
+        }
+        (void)close_range(first, ~0U, 0);
+}

@@ -31,5 +31,8 @@ int file_write_all(int fd, const void *bytes, size_t n);
 /* Writes a temporary file beside `path` and renames it over: readers see the old or the new one. fsyncs when durable. */
 int file_replace(const char *path, const void *bytes, size_t n, unsigned mode, bool durable);
 
+/* After a fork(): closes all descriptors from 3 on but these two; -1: there is no such one. */
+void file_close_others(int a, int b);
+
 /* mkdir -p. 0 when it exists as a directory already. */
 int file_make_dirs(const char *path, unsigned mode);

@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "util/arena.h"
 #include "util/buffer.h"
@@ -310,6 +312,47 @@ static void a_file_beyond_the_limit_is_refused(void **state) {
         assert_int_equal(file_read_at(AT_FDCWD, "/nonexistent", 10, &text, NULL), -ENOENT);
 }
 
+static void what_is_encoded_has_no_meaning_in_a_url(void **state) {
+        scoped(buffer_deinit) Buffer b = {};
+
+        (void)state;
+        buffer_put_encoded(&b, "");
+        buffer_put_encoded(&b, "a-Z_0.9~");
+        buffer_put_encoded(&b, "/?&=#+% \n@[\xc3\xa4:,");
+        assert_string_equal(b.text, "a-Z_0.9~%2F%3F%26%3D%23%2B%25%20%0A%40%5B%C3%A4%3A%2C");
+}
+
+/* In a process of its own; the exit status is 0 when just those of 3 to 9 are open that `open` names. */
+static int status_with_only(int a, int b, const char *open) {
+        int status;
+        pid_t pid = fork();
+
+        if (pid == 0) {
+                bool is_good = true;
+
+                for (int fd = 3; fd < 10; fd++)
+                        (void)dup2(STDIN_FILENO, fd);
+                file_close_others(a, b);
+                for (int fd = 0; fd < 10; fd++)
+                        is_good &= (fcntl(fd, F_GETFD) >= 0) == (fd < 3 || strchr(open, '0' + fd));
+                _exit(!is_good);
+        }
+
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        return status;
+}
+
+static void all_descriptors_are_closed_but_two(void **state) {
+        (void)state;
+        assert_int_equal(status_with_only(5, 8, "58"), 0);
+        assert_int_equal(status_with_only(8, 5, "58"), 0);
+        assert_int_equal(status_with_only(3, 4, "34"), 0);
+        assert_int_equal(status_with_only(3, 9, "39"), 0);
+        assert_int_equal(status_with_only(7, -1, "7"), 0);
+        assert_int_equal(status_with_only(6, 6, "6"), 0);
+        assert_int_equal(status_with_only(-1, -1, ""), 0);
+}
+
 static void times_are_written_in_utc(void **state) {
         char text[CLOCK_TEXT_MAX];
 
@@ -375,6 +418,8 @@ int main(void) {
                 cmocka_unit_test(words_that_are_not_numbers_are_refused),
                 cmocka_unit_test(a_replaced_file_is_whole_and_leaves_nothing_beside_it),
                 cmocka_unit_test(a_file_beyond_the_limit_is_refused),
+                cmocka_unit_test(what_is_encoded_has_no_meaning_in_a_url),
+                cmocka_unit_test(all_descriptors_are_closed_but_two),
                 cmocka_unit_test(times_are_written_in_utc),
                 cmocka_unit_test(times_with_and_without_a_zone_are_read),
                 cmocka_unit_test(a_log_limit_holds_back_and_counts),
