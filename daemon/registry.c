@@ -276,14 +276,34 @@ static void log_change(const Model *model, bool is_gone) {
                 log_info("User %u registered the model of %s%s%s.", model->uid, model->model.name, of, component);
 }
 
+/* Of results that are stored already: "" where the model says of all what the one that held before said. */
+static void say_changed_unit(const Models *models, const IndicatorModel *model, char ret[static COMPLAINT_TEXT_MAX]) {
+        const Model *before = models_find(models, model->name, model->component);
+
+        ret[0] = '\0';
+        for (size_t i = 0; before && i < model->n_properties; i++) {
+                const Property *now = &model->properties[i];
+                const Property *then = now->is_result ? indicator_model_find(&before->model, now->name, true) : NULL;
+
+                if (!then || !then->unit || strcmp(then->unit, now->unit ?: "") == 0)
+                        continue;
+                (void)snprintf(ret, COMPLAINT_TEXT_MAX, "%.100s was in %.50s before, and is %s%.50s now: what is stored is not converted",
+                               now->name, then->unit, now->unit ? "in " : "without a unit", now->unit ?: "");
+                return;
+        }
+}
+
 int registry_complete(Service *service, Ticket ticket, StoreOutcome outcome) {
         scoped(model_freep) Model *model = TAKE(service->pending_model);
         bool is_removal = service->is_pending_removal, is_done = outcome == STORE_DONE;
+        char remark[COMPLAINT_TEXT_MAX] = "";
         int r = 0;
 
         service->is_pending_removal = false;
         if (is_done)
                 log_change(model, is_removal);
+        if (!is_removal)
+                say_changed_unit(&service->models, &model->model, remark);
         if (is_done != is_removal)
                 r = models_add_registered(&service->models, &model); /* there was room when it was put, and nothing came between */
         if (r == 0 && is_done)
@@ -293,7 +313,7 @@ int registry_complete(Service *service, Ticket ticket, StoreOutcome outcome) {
 
         publish(service);
         if (is_done)
-                reply(service, ticket, STATUS_OK, "", "");
+                reply(service, ticket, STATUS_OK, "", remark);
         else
                 reply_store_failed(service, ticket);
         return 0;

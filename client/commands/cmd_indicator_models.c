@@ -72,6 +72,8 @@ static int register_all(const Options *options, const ModelSet *set) {
                 }
                 put_change(&screen, model->name, model->component,
                            delivery.reply.status == STATUS_DUPLICATE ? "registered already" : "registered");
+                if (delivery.reply.complaint.text[0] && delivery.reply.status == STATUS_OK)
+                        say("%s: %s", model->name, delivery.reply.complaint.text);
         }
 
         return print_out(&out) == EXIT_DONE ? r : EXIT_FAILED;

@@ -464,6 +464,15 @@ class Perfctl(WithModels):
         done = self.running.perfctl("indicator", "register", "-", stdin=MEMBW)
         self.assertEqual((done.returncode, done.stdout), (0, "MemBw: registered already\n"))
 
+    def test_register_says_which_unit_has_changed(self):
+        self.start()
+        for unit, words in (("GB/s", ""), ("MB/s", "rate was in GB/s before, and is in MB/s now: "), ("MB/s", ""),
+                            (None, "rate was in MB/s before, and is without a unit now: ")):
+            document = {"name": "MemBw", "results": {"n": "int", "rate": {"type": "float", "unit": unit}}, "help": f"{unit}{words}"}
+            done = self.running.perfctl("indicator", "register", "-", stdin=json.dumps(document))
+            self.assertEqual((done.returncode, done.stdout), (0, "MemBw: registered\n"))
+            self.assertEqual(done.stderr, words and f"perfctl: MemBw: {words}what is stored is not converted\n")
+
     def test_unregister_says_what_it_did(self):
         self.start()
         document = {"name": "MemBw", "component": "plain C", "results": {"rate": "float"}}
