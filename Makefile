@@ -55,7 +55,7 @@ PROTO_C := $(B)/proto/perfd.pb-c.c
 PROTO_H := $(B)/proto/perfd.pb-c.h
 
 CORE_SRC   := $(wildcard lib/*/*.c proto/*.c)
-DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c))
+DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c daemon/*/*/*.c))
 CLIENT_SRC := $(wildcard client/*/*.c)
 # What goes into libperfd: the library itself and what it needs, which needs nothing else of the client.
 LIB_SRC    := $(filter client/wire/libperfd.c client/wire/codec.c client/wire/id.c client/wire/json.c client/wire/user.c client/wire/wire.c,$(CLIENT_SRC))

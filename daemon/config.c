@@ -8,8 +8,8 @@
 #include <limits.h>
 #include <string.h>
 
-#include "model/indicator_model.h"
-#include "model/pattern.h"
+#include "document/indicator_model.h"
+#include "sample/pattern.h"
 #include "util/clock.h"
 #include "util/parse.h"
 #include "util/scoped.h"

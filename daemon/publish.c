@@ -5,8 +5,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "ending.h"
-#include "groups.h"
+#include "jobs/groups.h"
+#include "jobs/job_end.h"
 #include "util/clock.h"
 #include "util/parse.h"
 

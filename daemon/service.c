@@ -5,15 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checkpoints.h"
-#include "found.h"
-#include "identity.h"
-#include "lifecycle.h"
-#include "observe.h"
-#include "phases.h"
+#include "indicators/registry.h"
+#include "jobs/checkpoints.h"
+#include "jobs/detection.h"
+#include "jobs/identity.h"
+#include "jobs/lifecycle.h"
+#include "jobs/phases.h"
+#include "jobs/recovery.h"
+#include "node/observe.h"
 #include "publish.h"
-#include "recovery.h"
-#include "registry.h"
 #include "reply.h"
 #include "util/clock.h"
 #include "util/log.h"

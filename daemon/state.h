@@ -10,13 +10,13 @@
 
 #include "config.h"
 #include "http/http.h"
+#include "indicators/models.h"
+#include "indicators/tally.h"
 #include "ingest/ingest.h"
-#include "jobs.h"
-#include "models.h"
-#include "node.h"
+#include "jobs/jobs.h"
+#include "node/node.h"
 #include "sample/finder.h"
 #include "store/store.h"
-#include "tally.h"
 #include "util/log.h"
 #include "util/scoped.h"
 

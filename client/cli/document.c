@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "client/cli/message.h"
 #include "client/wire/json.h"
-#include "client/cli/say.h"
 #include "text/yaml.h"
 
 /* Whether it is JSON, whole and valid; what only resembles it is for the reader of YAML, and for its complaints. */

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "model/value.h"
+#include "document/value.h"
 #include "util/arena.h"
 #include "util/buffer.h"
 

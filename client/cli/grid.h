@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "client/cli/screen.h"
-#include "model/value.h"
+#include "document/value.h"
 
 #define GRID_COLUMNS_MAX 64U
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "analysis/latency.h"
-#include "model/condition.h"
-#include "model/indicator.h"
+#include "document/condition.h"
+#include "document/indicator.h"
 #include "util/clock.h"
 #include "util/nearest.h"
 #include "util/parse.h"

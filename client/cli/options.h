@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/job.h"
+#include "job/job.h"
 
 typedef enum OptionId {
         OPTION_HELP,

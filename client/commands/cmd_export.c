@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/report/perf_report.h"
+#include "client/api/api_query.h"
+#include "client/cli/message.h"
 #include "client/commands/perfctl.h"
-#include "client/questions/question.h"
-#include "client/cli/say.h"
+#include "client/report/perf_report.h"
 #include "util/file.h"
 
 /* What reads the report may not expect null: perf.py takes the maximum of every field. */

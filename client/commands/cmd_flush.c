@@ -1,9 +1,9 @@
 #include <string.h>
 
-#include "client/wire/deliver.h"
+#include "client/cli/message.h"
 #include "client/commands/perfctl.h"
-#include "client/cli/say.h"
-#include "client/wire/spool.h"
+#include "client/deliver/deliver.h"
+#include "client/deliver/spool.h"
 
 static bool is_empty(const Flush *flush) {
         return flush->n_stored + flush->n_duplicate + flush->n_ends + flush->n_unknown + flush->n_rejected + flush->n_left == 0;

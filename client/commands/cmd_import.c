@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/wire/deliver.h"
+#include "client/cli/message.h"
+#include "client/cli/screen.h"
+#include "client/commands/perfctl.h"
+#include "client/deliver/deliver.h"
 #include "client/import/inspection.h"
 #include "client/wire/id.h"
-#include "client/commands/perfctl.h"
-#include "client/cli/say.h"
-#include "client/cli/screen.h"
 
 /* What became of the runs, of one inspection or of all. */
 typedef struct Count {

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/api/api_query.h"
+#include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
-#include "client/questions/indicator_path.h"
+#include "client/cli/message.h"
 #include "client/commands/perfctl.h"
-#include "client/questions/question.h"
-#include "client/cli/say.h"
 
 #define GROUPS_LIMIT "10000" /* all that there may be */
 #define MINUTE_COLUMNS 16U /* of a time */

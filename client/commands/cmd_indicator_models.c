@@ -3,13 +3,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/wire/deliver.h"
+#include "client/api/api_query.h"
+#include "client/api/model_file.h"
+#include "client/api/model_schema.h"
 #include "client/cli/grid.h"
-#include "client/questions/model_file.h"
-#include "client/questions/model_schema.h"
+#include "client/cli/message.h"
 #include "client/commands/perfctl.h"
-#include "client/questions/question.h"
-#include "client/cli/say.h"
+#include "client/deliver/deliver.h"
 
 /* --- indicator register, indicator unregister ----------------------------------------------------- */
 

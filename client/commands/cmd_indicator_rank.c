@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/api/api_query.h"
+#include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
-#include "client/questions/indicator_path.h"
+#include "client/cli/message.h"
 #include "client/commands/perfctl.h"
-#include "client/questions/question.h"
-#include "client/cli/say.h"
 
 static size_t length_of(const Value *list) {
         return list && list->type == VALUE_LIST ? list->n_items : 0;

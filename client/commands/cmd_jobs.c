@@ -1,9 +1,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/api/api_query.h"
+#include "client/cli/message.h"
 #include "client/commands/perfctl.h"
-#include "client/questions/question.h"
-#include "client/cli/say.h"
 #include "util/clock.h"
 
 #define ID_COLUMNS 16U

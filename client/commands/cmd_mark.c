@@ -1,9 +1,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "client/cli/message.h"
 #include "client/commands/mark.h"
 #include "client/commands/perfctl.h"
-#include "client/cli/say.h"
 #include "util/json.h"
 
 static int print_result(const MarkResult *result, const char *name) {

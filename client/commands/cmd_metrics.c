@@ -1,10 +1,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/questions/metric_list.h"
+#include "client/api/api_query.h"
+#include "client/api/metric_list.h"
+#include "client/cli/message.h"
 #include "client/commands/perfctl.h"
-#include "client/questions/question.h"
-#include "client/cli/say.h"
 
 /* Plain columns, as they are fed to grep and awk: name, value, unit, quality. */
 static void write_metrics(Screen *screen, const Value *answer) {

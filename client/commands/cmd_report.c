@@ -2,13 +2,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/api/api_query.h"
 #include "client/cli/input.h"
+#include "client/cli/message.h"
 #include "client/commands/perfctl.h"
-#include "client/questions/question.h"
 #include "client/report/report.h"
 #include "client/report/report_check.h"
 #include "client/report/report_run.h"
-#include "client/cli/say.h"
 
 /* --- a job ---------------------------------------------------------------------------------------- */
 

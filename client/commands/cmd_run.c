@@ -4,19 +4,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "client/cli/message.h"
+#include "client/commands/perfctl.h"
+#include "client/deliver/deliver.h"
+#include "client/deliver/spool.h"
 #include "client/run/announcement.h"
 #include "client/run/capture.h"
 #include "client/run/child.h"
-#include "client/wire/deliver.h"
 #include "client/run/enclosure.h"
-#include "client/wire/id.h"
 #include "client/run/job.h"
 #include "client/run/limits.h"
-#include "client/commands/perfctl.h"
-#include "client/run/rusage.h"
 #include "client/run/run_series.h"
-#include "client/cli/say.h"
-#include "client/wire/spool.h"
+#include "client/run/rusage.h"
+#include "client/wire/id.h"
 #include "util/clock.h"
 
 /* What perfd may delay a job by, whatever state it is in. */

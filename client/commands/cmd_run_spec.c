@@ -8,8 +8,8 @@
 
 #include "client/cli/document.h"
 #include "client/cli/input.h"
+#include "client/cli/message.h"
 #include "client/commands/perfctl.h"
-#include "client/cli/say.h"
 #include "client/run/spec.h"
 #include "util/file.h"
 #include "util/utf8.h"

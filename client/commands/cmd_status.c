@@ -1,11 +1,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/wire/hello.h"
+#include "client/api/api_query.h"
+#include "client/cli/message.h"
 #include "client/commands/perfctl.h"
-#include "client/questions/question.h"
-#include "client/cli/say.h"
-#include "client/wire/spool.h"
+#include "client/deliver/spool.h"
+#include "client/wire/hello.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
 

@@ -2,15 +2,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/import/amun.h"
-#include "client/wire/deliver.h"
-#include "client/wire/id.h"
 #include "client/cli/input.h"
-#include "client/wire/json.h"
+#include "client/cli/message.h"
 #include "client/commands/latencies.h"
 #include "client/commands/perfctl.h"
-#include "client/cli/say.h"
-#include "client/wire/spool.h"
+#include "client/deliver/deliver.h"
+#include "client/deliver/spool.h"
+#include "client/import/amun.h"
+#include "client/wire/id.h"
+#include "client/wire/json.h"
 #include "util/clock.h"
 
 #define COMPLAINTS_MAX 20U

@@ -4,8 +4,8 @@
 
 #include "client/cli/document.h"
 #include "client/cli/input.h"
+#include "client/cli/message.h"
 #include "client/commands/perfctl.h"
-#include "client/cli/say.h"
 #include "client/sweep/sweep_command.h"
 #include "client/sweep/sweep_layout.h"
 #include "client/sweep/sweep_plan.h"

@@ -1,10 +1,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "client/run/child.h"
+#include "client/cli/message.h"
 #include "client/commands/mark.h"
 #include "client/commands/perfctl.h"
-#include "client/cli/say.h"
+#include "client/run/child.h"
 #include "util/clock.h"
 
 typedef struct Timed {

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
+#include "client/api/api_query.h"
+#include "client/cli/message.h"
 #include "client/commands/perfctl.h"
-#include "client/questions/question.h"
-#include "client/cli/say.h"
 #include "util/clock.h"
 
 #define LABEL_COLUMNS 10U

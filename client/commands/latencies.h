@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/indicator.h"
+#include "document/indicator.h"
 #include "util/arena.h"
 
 /* Memory that the indicators of a text of n bytes can take at most, besides what the trees of the text itself do. */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/say.h"
-#include "model/indicator.h"
+#include "client/cli/message.h"
+#include "document/indicator.h"
 #include "util/clock.h"
 #include "util/utf8.h"
 

@@ -4,8 +4,8 @@
  * Mark: one phase of a job ends and the next begins, as `mark` and `time` say it
  */
 
-#include "client/wire/deliver.h"
 #include "client/cli/options.h"
+#include "client/deliver/deliver.h"
 
 /* What perfd may delay a script by, whatever state it is in. */
 #define MARK_TIMEOUT_NS (200 * UINT64_C(1000000))

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/say.h"
+#include "client/cli/message.h"
 #include "util/scoped.h"
 
 static int run_command(CommandId id, const Options *options) {

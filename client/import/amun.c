@@ -6,8 +6,8 @@
 
 #include "client/import/amun_run.h"
 #include "client/run/capture.h"
-#include "client/wire/json.h"
 #include "client/run/object.h"
+#include "client/wire/json.h"
 #include "util/clock.h"
 #include "util/utf8.h"
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/request.h"
+#include "request/request.h"
 #include "util/arena.h"
 
 /* A run that ended well and yet printed nothing has failed as well, with EX_DATAERR of sysexits.h. */

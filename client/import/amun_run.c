@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/quantity.h"
+#include "client/run/quantity.h"
 #include "util/clock.h"
 #include "util/utf8.h"
 

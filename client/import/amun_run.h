@@ -3,7 +3,7 @@
 /* How Amun's run was made, as the record of a submission: perfd-protocol(7), run. A part of client/import/amun.c. */
 
 #include "client/run/host_facts.h"
-#include "model/request.h"
+#include "request/request.h"
 
 /* What is said of a run stands beside its stdout, or at the top. */
 typedef struct AmunPlace {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/message.h"
 #include "client/wire/json.h"
-#include "client/cli/say.h"
 #include "util/file.h"
 #include "util/parse.h"
 #include "util/sha256.h"

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/metric.h"
-#include "model/timeline.h"
+#include "measure/metric.h"
+#include "series/timeline.h"
 #include "util/scoped.h"
 
 /* --- writing -------------------------------------------------------------------------------------- */

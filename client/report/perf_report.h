@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/compat.h"
-#include "model/value.h"
+#include "document/value.h"
+#include "measure/compat.h"
 #include "util/buffer.h"
 
 #define N_PERF_REPORT_FIELDS 12U

@@ -8,10 +8,10 @@
  * cgroup of its own, is left out, or said to be absent.
  */
 
+#include "client/cli/screen.h"
 #include "client/report/report_results.h"
 #include "client/report/report_sheet.h"
-#include "client/cli/screen.h"
-#include "model/value.h"
+#include "document/value.h"
 
 /* job: the answer to /api/v1/jobs/ID. node: to /api/v1/node, or NULL. results: of the job, or NULL. */
 void report_write(Screen *screen, const Value *job, const Value *node, const JobResults *results);

@@ -7,7 +7,7 @@
  * pass unseen, where its number is missing in a sum.
  */
 
-#include "model/value.h"
+#include "document/value.h"
 #include "util/buffer.h"
 
 /* Appends "rank, on.cpus, metrics[3].value and 5 more". Returns how many there are. */

@@ -5,7 +5,7 @@
 
 #include "client/report/report.h"
 #include "client/report/report_sheet.h"
-#include "model/job.h"
+#include "job/job.h"
 #include "util/clock.h"
 #include "util/scoped.h"
 

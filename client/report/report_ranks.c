@@ -1,7 +1,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/questions/question.h"
+#include "client/api/api_query.h"
 #include "client/report/report_run.h"
 
 /* Ranges, as the kernel writes lists of CPUs. */

@@ -6,7 +6,7 @@
  * Of each indicator the latest result: its score, or the first numbers of its @result.
  */
 
-#include "client/questions/question.h"
+#include "client/api/api_query.h"
 
 #define JOB_RESULTS_MAX 6U
 #define JOB_RESULT_TEXT_MAX 256U

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/api/api_query.h"
 #include "client/wire/json.h"
-#include "client/questions/question.h"
-#include "model/indicator.h"
-#include "model/job.h"
+#include "document/indicator.h"
+#include "job/job.h"
 #include "util/scoped.h"
 
 /* Ranks that share neither id nor name are of one run only when they ran together, give or take the clocks. */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "client/cli/screen.h"
-#include "model/value.h"
+#include "document/value.h"
 #include "util/arena.h"
 #include "util/json.h"
 

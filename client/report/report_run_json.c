@@ -2,10 +2,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "client/questions/question.h"
+#include "client/api/api_query.h"
 #include "client/report/report_run.h"
 #include "client/report/report_total.h"
-#include "model/usage.h"
+#include "measure/usage.h"
 #include "util/scoped.h"
 
 static void put_text(Json *json, const char *key, const char *text) {

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "client/questions/question.h"
+#include "client/api/api_query.h"
 #include "client/cli/screen.h"
-#include "model/value.h"
+#include "document/value.h"
 
 #define SHEET_INDENT 12U /* of a row's text: two blanks and its label */
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "client/questions/question.h"
+#include "client/api/api_query.h"
 
 /* --- over the ranks ------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/say.h"
+#include "client/cli/message.h"
 #include "client/wire/id.h"
 #include "util/clock.h"
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/wire/deliver.h"
+#include "client/deliver/deliver.h"
 
 typedef struct Announcement {
         JobInfo *info;        /* borrowed; an id that another command of the task has is made longer */

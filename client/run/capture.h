@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "client/wire/json.h"
-#include "model/value.h"
+#include "document/value.h"
 #include "util/arena.h"
 #include "util/buffer.h"
 

@@ -11,9 +11,9 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
+#include "client/cli/message.h"
 #include "client/run/descendants.h"
-#include "client/cli/say.h"
-#include "model/job.h"
+#include "job/job.h"
 #include "util/file.h"
 #include "util/scoped.h"
 

@@ -20,7 +20,7 @@
 
 #include "client/run/announcement.h"
 #include "client/run/capture.h"
-#include "client/run/tail.h"
+#include "client/run/output_tail.h"
 
 /* What a command must find as we found it. */
 typedef struct ChildSignals {

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "client/run/surroundings.h"
+#include "client/run/cgroup_context.h"
 
 typedef struct ChildGroup {
         int parent_fd; /* owned; -1: it was not entered */

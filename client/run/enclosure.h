@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/run/cgroup_context.h"
 #include "client/run/child_group.h"
 #include "client/run/limits.h"
-#include "client/run/surroundings.h"
-#include "model/job.h"
+#include "job/job.h"
 
 /* What may be tried. Where something may not, the reason is for people. */
 typedef struct EnclosureChoice {

@@ -4,9 +4,9 @@
  * What is said of a job when it begins
  */
 
-#include "client/run/launcher.h"
 #include "client/cli/options.h"
-#include "model/job.h"
+#include "client/run/launcher.h"
+#include "job/job.h"
 
 /*
  * Id (--job, else the launcher's, else a new one), name, labels, user (--uid, else who we are), command, and the place in

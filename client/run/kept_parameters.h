@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "model/indicator.h"
+#include "document/indicator.h"
 #include "util/arena.h"
 #include "util/buffer.h"
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/job.h"
+#include "job/job.h"
 
 #define LAUNCH_IGNORED_MAX 16U
 

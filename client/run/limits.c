@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/say.h"
-#include "client/run/surroundings.h"
-#include "model/quantity.h"
+#include "client/cli/message.h"
+#include "client/run/cgroup_context.h"
+#include "client/run/quantity.h"
 #include "util/file.h"
 #include "util/parse.h"
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/job.h"
+#include "job/job.h"
 
 typedef struct Limits {
         double cpus;           /* 0: no limit */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/value.h"
+#include "document/value.h"
 #include "util/arena.h"
 
 typedef struct Object {

@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/run/host_facts.h"
 #include "client/cli/options.h"
+#include "client/run/host_facts.h"
+#include "client/run/output_tail.h"
 #include "client/run/script.h"
-#include "client/run/tail.h"
-#include "model/job.h"
+#include "job/job.h"
 
 /* All runs of one command have this in common. */
 typedef struct RunPlace {

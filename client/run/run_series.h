@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "client/run/kept_parameters.h"
-#include "client/run/measured.h"
+#include "client/run/run_results.h"
 #include "client/run/summary.h"
 
 typedef struct RunSeries {

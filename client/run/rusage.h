@@ -6,7 +6,7 @@
 
 #include <sys/resource.h>
 
-#include "model/job.h"
+#include "job/job.h"
 
 void rusage_take(const struct rusage *from, JobRusage *ret);
 /* Of one run after the other: the larger of their sizes, and the sums of the rest. */

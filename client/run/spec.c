@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/quantity.h"
+#include "client/run/quantity.h"
 #include "util/parse.h"
 #include "util/utf8.h"
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "client/run/limits.h"
-#include "model/value.h"
+#include "document/value.h"
 #include "util/buffer.h"
 
 #define SPEC_BATCH_MAX 10000

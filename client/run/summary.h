@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "model/indicator.h"
+#include "document/indicator.h"
 #include "util/buffer.h"
 
 #define SUMMARY_SERIES_MAX 64U

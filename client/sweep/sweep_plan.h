@@ -15,7 +15,7 @@
 
 #include "client/sweep/placeholder.h"
 #include "client/sweep/sweep_text.h"
-#include "model/value.h"
+#include "document/value.h"
 #include "util/arena.h"
 #include "util/buffer.h"
 

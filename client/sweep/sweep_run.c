@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "client/cli/command.h"
-#include "client/cli/say.h"
+#include "client/cli/message.h"
 #include "client/cli/screen.h"
 #include "client/sweep/sweep_command.h"
 #include "client/sweep/sweep_guard.h"

@@ -6,7 +6,7 @@
  * 3.10 is a number to YAML, and the same as 3.1. Where a version was meant, nothing that follows would say so.
  */
 
-#include "model/value.h"
+#include "document/value.h"
 #include "util/buffer.h"
 
 #define SWEEP_SPELLING_CHECKED_MAX 200U /* numbers with a point; looking one up in the text reads all of it */

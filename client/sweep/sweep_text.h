@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "model/value.h"
+#include "document/value.h"
 #include "util/buffer.h"
 
 #define SWEEP_SETTINGS_MAX 256U /* of a point */

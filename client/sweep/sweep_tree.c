@@ -9,7 +9,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "client/cli/say.h"
+#include "client/cli/message.h"
 #include "client/sweep/sweep_layout.h"
 #include "client/sweep/sweep_text.h"
 #include "text/yaml.h"

@@ -4,15 +4,15 @@
  * Codec: requests to frames, frames to replies
  *
  * The client's only place that knows the generated protobuf types. Past it everything
- * speaks model/.
+ * speaks lib/
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/request.h"
 #include "proto/frame.h"
+#include "request/request.h"
 #include "util/buffer.h"
 
 typedef struct Reply {

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/request.h"
+#include "request/request.h"
 
 /* A UUIDv7: 48 bits of time, version, random. 0 or a negative errno. */
 int result_id_make(uint64_t realtime_ms, uint8_t ret[static RESULT_ID_BYTES]);

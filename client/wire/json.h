@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "model/value.h"
+#include "document/value.h"
 #include "util/arena.h"
 
 typedef struct JsonReader {

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "http/stats.h"
-#include "model/snapshot.h"
+#include "http/http_stats.h"
+#include "snapshot/snapshot.h"
 #include "store/reader.h"
 #include "util/buffer.h"
 

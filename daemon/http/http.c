@@ -8,9 +8,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "http/connection_limits.h"
 #include "http/exchange.h"
 #include "http/gzip.h"
-#include "http/guests.h"
 #include "http/negotiate.h"
 #include "http/routes.h"
 #include "http/slots.h"

@@ -11,8 +11,8 @@
 #include <stddef.h>
 
 #include "http/exposition.h"
-#include "http/stats.h"
-#include "model/snapshot.h"
+#include "http/http_stats.h"
+#include "snapshot/snapshot.h"
 
 /* More devices or file systems of one class than this are counted, not shown. */
 #define DEVICES_MAX 64U

@@ -1,6 +1,6 @@
 #include "http/metrics.h"
 
-#include "model/request.h"
+#include "request/request.h"
 
 _Static_assert(N_STATUSES <= STATUS_LABELS_MAX, "each status has its count");
 

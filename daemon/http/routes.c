@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "http/answers.h"
+#include "http/handlers.h"
 
 static const Route table[] = {
         { "/",                                  "",                                           false, answer_landing },

@@ -14,7 +14,7 @@
 
 #include <stddef.h>
 
-#include "model/snapshot.h"
+#include "snapshot/snapshot.h"
 #include "util/scoped.h"
 
 typedef struct Slots Slots;

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "document/shorten.h"
 #include "ingest/codec_jobs.h"
 #include "ingest/refuse.h"
 #include "ingest/scan.h"
-#include "model/shorten.h"
 #include "proto/perfd.pb-c.h"
 #include "util/utf8.h"
 

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "ingest/decoded.h"
-#include "model/request.h"
 #include "proto/frame.h"
+#include "request/request.h"
 #include "util/arena.h"
 
 /*

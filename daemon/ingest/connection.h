@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/request.h"
 #include "proto/frame.h"
+#include "request/request.h"
 #include "util/buffer.h"
 
 #define CONNECTION_IN_BYTES 65536U

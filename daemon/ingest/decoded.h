@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "model/request.h"
+#include "request/request.h"
 
 typedef struct Decoded {
         uint64_t sequence; /* 0 when it could not be read */

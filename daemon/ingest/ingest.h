@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
-#include "model/request.h"
+#include "request/request.h"
 #include "util/scoped.h"
 
 typedef struct IngestConfig {

@@ -8,7 +8,7 @@
  * a peer, and the owner of the listener has to wait a while then.
  */
 
-#include "model/request.h"
+#include "request/request.h"
 
 typedef struct Listener {
         int fd;         /* owned */

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/request.h"
+#include "request/request.h"
 
 /*
  * uid, gid and pid, and a pidfd where one can be had, which the caller closes; it is -1 when the process is gone or

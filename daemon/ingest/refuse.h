@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "model/request.h"
+#include "request/request.h"
 
 enum {
         REFUSED = 1,

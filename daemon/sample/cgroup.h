@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/cgroup.h"
+#include "measure/cgroup_sample.h"
 #include "sample/cgroup_tree.h"
 #include "util/scoped.h"
 

@@ -8,7 +8,7 @@
  * what remains.
  */
 
-#include "model/cgroup.h"
+#include "measure/cgroup_sample.h"
 #include "sample/cgroup_tree.h"
 
 typedef struct CgroupLimits {

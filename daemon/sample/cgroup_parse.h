@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/cgroup.h"
+#include "measure/cgroup_sample.h"
 
 typedef enum CgroupFile {
         CGROUP_FILE_CPU_STAT,

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/sample.h"
+#include "measure/sample.h"
 #include "util/scoped.h"
 
 typedef struct Device {

@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
+#include "measure/sample.h"
 #include "sample/mounts.h"
-#include "model/sample.h"
 
 typedef struct Filesystems {
         MountList mounts;

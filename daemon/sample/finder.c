@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 
-#include "model/pattern.h"
 #include "sample/finder_tree.h"
+#include "sample/pattern.h"
 #include "util/file.h"
 
 #define EVENTS (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)

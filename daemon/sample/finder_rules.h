@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/pattern.h"
+#include "sample/pattern.h"
 
 /* A setting of [patterns]: its name, and patterns separated by blanks ("" is off). perfd.conf(5) says how they are written.
  * `others` are names, separated by blanks, that lie where jobs do and are none. NULL: anything may lie there, and nothing is counted. */

@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "model/pattern.h"
 #include "sample/cgroup_tree.h"
+#include "sample/pattern.h"
 
 typedef struct FinderNode FinderNode;
 struct FinderNode {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/card.h"
+#include "job/job_description.h"
 #include "sample/cgroup_tree.h"
 #include "sample/finder_rules.h"
 

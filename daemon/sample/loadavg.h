@@ -4,7 +4,7 @@
  * proc/loadavg: load averages, runnable and existing threads
  */
 
-#include "model/sample.h"
+#include "measure/sample.h"
 
 /* Takes the reader's own running thread off n_running. 0, or TEXT_MALFORMED and the sample untouched. */
 int loadavg_parse(const char *text, Sample *sample, const char **ret_fault);

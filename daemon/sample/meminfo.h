@@ -7,7 +7,7 @@
  * the source counts as malformed there. A kernel without swap has zeros.
  */
 
-#include "model/sample.h"
+#include "measure/sample.h"
 
 /* 0, or TEXT_MALFORMED and *ret untouched. */
 int meminfo_parse(const char *text, SampleMemory *ret, const char **ret_fault);

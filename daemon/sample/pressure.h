@@ -7,7 +7,7 @@
  * own avg10 and so on decay.
  */
 
-#include "model/sample.h"
+#include "measure/sample.h"
 
 typedef enum PressureLines {
         PRESSURE_SOME,          /* cpu: its full line is always 0, and old kernels have none */

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "model/sample.h"
+#include "measure/sample.h"
 #include "util/scoped.h"
 
 typedef struct Sampler Sampler;

@@ -7,7 +7,7 @@
  * read. Columns that an old kernel does not have are 0.
  */
 
-#include "model/sample.h"
+#include "measure/sample.h"
 
 /* Fills cpu, cpus, n_cpus (of this text), n_online and context_switches.
  * 0, TEXT_MALFORMED or -ENOMEM; n_cpus and n_online are 0 unless 0 is returned. */

@@ -7,7 +7,7 @@
  * 4.13 no oom_kill: they are 0 then.
  */
 
-#include "model/sample.h"
+#include "measure/sample.h"
 
 /* 0, or TEXT_MALFORMED and the sample untouched. */
 int vmstat_parse(const char *text, Sample *sample, const char **ret_fault);

@@ -7,11 +7,11 @@
 
 #include <sqlite3.h>
 
-#include "store/asking.h"
-#include "store/job_columns.h"
-#include "store/job_rows.h"
-#include "store/job_text.h"
-#include "store/squeeze.h"
+#include "store/compress.h"
+#include "store/jobs/job_columns.h"
+#include "store/jobs/job_rows.h"
+#include "store/jobs/job_text.h"
+#include "store/read_connection.h"
 
 #define N_NUMBER_COLUMNS 4
 

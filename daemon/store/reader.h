@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/job_view.h"
-#include "store/types.h"
+#include "snapshot/job_view.h"
+#include "store/store_types.h"
 #include "util/scoped.h"
 
 typedef struct Reader Reader;

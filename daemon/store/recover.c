@@ -6,7 +6,7 @@
 #include <sqlite3.h>
 
 #include "store/database.h"
-#include "store/job_columns.h"
+#include "store/jobs/job_columns.h"
 #include "store/store.h"
 
 typedef struct Connection {

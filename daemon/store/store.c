@@ -5,12 +5,12 @@
 #include <stdlib.h>
 
 #include "store/database.h"
-#include "store/job_rows.h"
-#include "store/model_rows.h"
+#include "store/indicators/model_rows.h"
+#include "store/indicators/result_rows.h"
+#include "store/jobs/job_rows.h"
+#include "store/node/sample_rows.h"
 #include "store/opening.h"
 #include "store/queue.h"
-#include "store/result_rows.h"
-#include "store/sample_rows.h"
 #include "store/writer.h"
 #include "util/clock.h"
 

@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/job.h"
-#include "model/request.h"
-#include "store/types.h"
+#include "job/job.h"
+#include "request/request.h"
+#include "store/store_types.h"
 #include "util/scoped.h"
 
 typedef struct StoreConfig {

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "store/indexing.h"
-#include "store/job_rows.h"
-#include "store/model_rows.h"
-#include "store/result_rows.h"
+#include "store/indicators/indexing.h"
+#include "store/indicators/model_rows.h"
+#include "store/indicators/result_rows.h"
+#include "store/jobs/job_rows.h"
+#include "store/node/sample_rows.h"
 #include "store/salvage.h"
-#include "store/sample_rows.h"
 #include "store/schema.h"
 #include "util/clock.h"
 #include "util/scoped.h"

@@ -10,13 +10,13 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "store/catalog.h"
 #include "store/database.h"
-#include "store/gate.h"
+#include "store/indicators/catalog.h"
 #include "store/opening.h"
 #include "store/queue.h"
 #include "store/retention.h"
-#include "store/types.h"
+#include "store/store_types.h"
+#include "store/wal_barrier.h"
 
 typedef struct Writer {
         Queue *queue;      /* borrowed */

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/metric.h"
-#include "model/usage.h"
+#include "measure/metric.h"
+#include "measure/usage.h"
 
 #define ADVICE_MAX 3 /* the weightiest ones */
 

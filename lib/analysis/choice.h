@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "analysis/statistics.h"
-#include "model/indicator.h"
+#include "document/indicator.h"
 
 typedef enum ChoiceField {
         CHOICE_N,

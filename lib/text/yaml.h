@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#include "model/value.h"
+#include "document/value.h"
 #include "util/arena.h"
 
 #define YAML_ERROR_TEXT_MAX 256

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/run/capture.h"
-#include "client/wire/codec.h"
+#include "client/api/metric_list.h"
 #include "client/commands/latencies.h"
-#include "client/questions/metric_list.h"
+#include "client/deliver/spool.h"
 #include "client/report/perf_report.h"
 #include "client/report/report.h"
-#include "client/wire/spool.h"
+#include "client/run/capture.h"
+#include "client/wire/codec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

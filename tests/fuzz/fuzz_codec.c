@@ -2,7 +2,7 @@
  * Fuzz target: any bytes as a stream of requests
  *
  * Memory errors are the sanitizers' business; asserted is what the rest of the daemon builds on: what is accepted
- * keeps the promises of model/request.h, and what is refused has a reason that a strict decoder can read.
+ * keeps the promises of request/request.h, and what is refused has a reason that a strict decoder can read.
  */
 
 #include <assert.h>

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/indicator_model.h"
+#include "document/indicator_model.h"
 #include "text/yaml.h"
 #include "util/scoped.h"
 #include "util/utf8.h"

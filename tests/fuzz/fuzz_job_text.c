@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/job_text.h"
+#include "store/jobs/job_text.h"
 #include "util/scoped.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

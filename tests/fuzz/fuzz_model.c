@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/meter.h"
-#include "model/timeline.h"
-#include "model/window.h"
+#include "measure/meter.h"
+#include "measure/window.h"
+#include "series/timeline.h"
 #include "util/clock.h"
 #include "util/parse.h"
 

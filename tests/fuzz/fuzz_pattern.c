@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/indicator.h"
-#include "model/pattern.h"
+#include "document/indicator.h"
+#include "sample/pattern.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "analysis/choice.h"
-#include "model/condition.h"
+#include "document/condition.h"
 #include "util/scoped.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

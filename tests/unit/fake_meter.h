@@ -3,7 +3,7 @@
 /* A fake machine and the meter that looks at it. Included after cmocka.h. */
 
 #include "fake_sample.h"
-#include "model/meter.h"
+#include "measure/meter.h"
 
 #define BOOT "11111111-2222-3333-4444-555555555555"
 #define OTHER_BOOT "99999999-2222-3333-4444-555555555555"

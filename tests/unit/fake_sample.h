@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/sample.h"
+#include "measure/sample.h"
 
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)

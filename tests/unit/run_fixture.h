@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "client/wire/json.h"
-#include "client/questions/question.h"
+#include "client/api/api_query.h"
 #include "client/report/report_run.h"
+#include "client/wire/json.h"
 
 typedef struct Fixture {
         Run run;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/snapshot.h"
+#include "snapshot/snapshot.h"
 #include "util/clock.h"
 
 typedef struct SnapshotSize {

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "client/commands/checks.h"
+#include "client/doctor/checks.h"
 #include "tree.h"
 
 static void look(const char *tree, Checks *ret) {

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "client/commands/checks_live.h"
+#include "client/doctor/checks_live.h"
 #include "client/wire/json.h"
 
 #define STORE(writable, size)                                                                   \

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "fake_sample.h"
-#include "model/compat.h"
-#include "model/window.h"
+#include "measure/compat.h"
+#include "measure/window.h"
 
 typedef struct Eighteen {
         double value[N_PERFPY_METRICS];

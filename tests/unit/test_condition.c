@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "model/condition.h"
+#include "document/condition.h"
 #include "util/scoped.h"
 
 static bool is_met(const char *text, const char *value) {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "http/declaration.h"
+#include "http/indicators/declaration.h"
 
 static JsonText text_of(const char *text) {
         return json_text(text, strlen(text));

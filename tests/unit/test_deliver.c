@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "client/wire/deliver.h"
+#include "client/deliver/deliver.h"
 #include "ingest/codec.h"
 #include "util/clock.h"
 

@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/digits.h"
-#include "model/scale.h"
+#include "series/digits.h"
+#include "series/scale.h"
 #include "util/parse.h"
 
 static DigitReader reader_of(const Buffer *text) {

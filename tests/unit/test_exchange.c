@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "http/exchange.h"
-#include "http/page.h"
+#include "http/pagination.h"
 
 typedef struct Fixture {
         Buffer body;

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "http/html.h"
+#include "http/pages/html.h"
 
 #define NBSP "\xc2\xa0"
 

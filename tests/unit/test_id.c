@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "client/wire/id.h"
-#include "model/indicator.h"
+#include "document/indicator.h"
 
 static void a_result_id_is_a_version_7_uuid(void **state) {
         uint8_t id[RESULT_ID_BYTES];

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/indicator.h"
+#include "document/indicator.h"
 #include "util/clock.h"
 #include "util/scoped.h"
 #include "util/utf8.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/indicator_model.h"
+#include "document/indicator_model.h"
 #include "text/yaml.h"
 #include "util/scoped.h"
 

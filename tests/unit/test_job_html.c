@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "http/job_html.h"
+#include "http/pages/job_html.h"
 #include "snapshot_fixture.h"
 
 #define NBSP "\xc2\xa0"

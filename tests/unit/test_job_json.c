@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "http/job_json.h"
+#include "http/jobs/job_json.h"
 #include "snapshot_fixture.h"
 
 typedef struct Fixture {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/job_text.h"
+#include "store/jobs/job_text.h"
 
 static void labels_of_any_text_come_back(void **state) {
         static JobLabel labels[] = {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "jobs.h"
+#include "jobs/jobs.h"
 
 static Job *add(Jobs *jobs, const char *id, uint32_t uid) {
         JobInfo info = { .uid = uid };

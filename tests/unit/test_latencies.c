@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "client/wire/json.h"
 #include "client/commands/latencies.h"
+#include "client/wire/json.h"
 #include "util/buffer.h"
 
 typedef struct Made {

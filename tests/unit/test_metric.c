@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/metric.h"
+#include "measure/metric.h"
 
 static void the_first_eighteen_are_perf_pys_in_its_order(void **state) {
         static const char *const keys[] = {

@@ -17,9 +17,9 @@
 #undef json_string
 #undef json_null
 
+#include "client/api/metric_list.h"
 #include "client/wire/json.h"
-#include "client/questions/metric_list.h"
-#include "model/compat.h"
+#include "measure/compat.h"
 
 typedef struct List {
         Arena arena;

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/metric.h"
-#include "model/mlflow.h"
-#include "model/usage.h"
+#include "client/api/mlflow.h"
+#include "measure/metric.h"
+#include "measure/usage.h"
 
 static void assert_name(const char *prefix, const char *key, const char *expected) {
         char name[MLFLOW_NAME_MAX];

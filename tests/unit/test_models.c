@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "client/wire/json.h"
-#include "models.h"
+#include "indicators/models.h"
 #include "util/file.h"
 
 #define SHIPPED "conf/indicators.d"

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "model/pattern.h"
+#include "sample/pattern.h"
 #include "util/clock.h"
 
 static Pattern parsed(const char *text) {

@@ -17,8 +17,8 @@
 #undef json_string
 #undef json_null
 
-#include "client/wire/json.h"
 #include "client/report/perf_report.h"
+#include "client/wire/json.h"
 
 static void assert_report(const PerfpySample *samples, size_t n, const char *expected) {
         scoped(buffer_deinit) Buffer out = {};

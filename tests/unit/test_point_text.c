@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "model/timeline.h"
+#include "series/timeline.h"
 #include "util/clock.h"
 #include "util/parse.h"
 

@@ -1,8 +1,8 @@
 /* Numbers of results by conditions: indexed, not indexed, and on the way between. */
 
-#include "measured.h"
+#include "run_results_fixture.h"
 
-#include "store/questions.h"
+#include "store/reader_sql.h"
 
 static const char *const questions[][4] = {
         {}, /* all */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "progress.h"
+#include "jobs/progress.h"
 #include "util/parse.h"
 #include "util/scoped.h"
 

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "model/quantity.h"
+#include "client/run/quantity.h"
 #include "util/scoped.h"
 
 static void assert_is(const char *text, double expected) {

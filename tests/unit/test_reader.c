@@ -1,8 +1,8 @@
 /* Questions to the store: filters, pages, time limits, and which index answers. */
 
-#include "storing.h"
+#include "store_fixture.h"
 
-#include "store/questions.h"
+#include "store/reader_sql.h"
 
 /* Puts n results, many to a submission; number i has the time, name, component and job that the four say. */
 typedef struct Pattern {

@@ -5,8 +5,8 @@
 
 #include <cmocka.h>
 
-#include "model/recording.h"
-#include "observed.h"
+#include "observation_fixture.h"
+#include "series/recording.h"
 
 static TimelinePoint point_at(const Recording *recording, size_t at) {
         scoped(timeline_deinit) Timeline timeline = {};

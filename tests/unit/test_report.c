@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "analysis/advice.h"
-#include "client/wire/json.h"
-#include "client/questions/question.h"
+#include "client/api/api_query.h"
 #include "client/report/report.h"
+#include "client/wire/json.h"
 #include "util/file.h"
 
 #define REPORTS "tests/data/reports/"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/shorten.h"
+#include "document/shorten.h"
 
 static int set_up(void **state) {
         static Arena arena;

@@ -10,9 +10,9 @@
 
 #include <sys/stat.h>
 
+#include "client/deliver/spool.h"
 #include "client/wire/id.h"
 #include "client/wire/json.h"
-#include "client/wire/spool.h"
 #include "util/file.h"
 
 typedef struct Fixture {

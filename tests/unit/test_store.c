@@ -1,6 +1,6 @@
 /* The store as its users see it: rows in, outcomes back, rows still there afterwards. */
 
-#include "storing.h"
+#include "store_fixture.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* Jobs in the store: begun, ended, amended, and recovered at a start. */
 
-#include "storing.h"
+#include "store_fixture.h"
 
 static JobInfo make_job(const char *id, JobLabel *labels, size_t n_labels) {
         JobInfo info = {

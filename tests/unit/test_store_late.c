@@ -1,6 +1,6 @@
 /* A store that cannot have its database when it is opened, and gets it later. */
 
-#include "storing.h"
+#include "store_fixture.h"
 
 #include <fcntl.h>
 #include <sched.h>

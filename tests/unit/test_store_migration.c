@@ -1,10 +1,10 @@
 /* A database that an older perfd wrote: opened in place, read as it was, and gone on with. */
 
-#include "storing.h"
+#include "store_fixture.h"
 
-#include "model/meter.h"
-#include "model/timeline.h"
-#include "model/window.h"
+#include "measure/meter.h"
+#include "measure/window.h"
+#include "series/timeline.h"
 
 #define BOOT "dc6828ca-b47d-4dc6-aa54-dfa11e34eb34" /* of job-on's last checkpoint */
 

@@ -1,6 +1,6 @@
 /* A job's own cgroup, what it used, and its phases, in the store. */
 
-#include "storing.h"
+#include "store_fixture.h"
 
 static JobInfo make_job(const char *id) {
         JobInfo info = { .name = "train", .uid = 1000, .rank = -1, .node = -1 };

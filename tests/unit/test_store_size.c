@@ -1,14 +1,14 @@
 /* What a finished job costs on disk, with everything kept of it: numbers and timeline from a machine under a noisy load. */
 
-#include "storing.h"
+#include "store_fixture.h"
 
 #include <math.h>
 #include <sys/stat.h>
 
 #include "fake_meter.h"
-#include "model/recording.h"
-#include "model/usage.h"
-#include "model/window.h"
+#include "measure/usage.h"
+#include "measure/window.h"
+#include "series/recording.h"
 
 #define N_POINTS 120 /* of a timeline, by default */
 #define N_JOBS 200

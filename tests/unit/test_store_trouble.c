@@ -1,6 +1,6 @@
 /* What a store does when something is wrong with its file, its disk or its limits. */
 
-#include "storing.h"
+#include "store_fixture.h"
 
 #include <fcntl.h>
 #include <sched.h>

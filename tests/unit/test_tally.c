@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tally.h"
+#include "indicators/tally.h"
 
 typedef struct Fixture {
         Tally tally;

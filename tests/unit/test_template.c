@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "http/template.h"
+#include "http/pages/template.h"
 
 static void check(const char *page, const char *text) {
         scoped(buffer_deinit) Buffer out = {};

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/recording.h"
-#include "model/timeline.h"
-#include "observed.h"
+#include "observation_fixture.h"
+#include "series/recording.h"
+#include "series/timeline.h"
 #include "util/parse.h"
 
 static Timeline recorded(Recording *recording) {

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/value.h"
+#include "document/value.h"
 #include "util/scoped.h"
 
 static const Member members[] = {

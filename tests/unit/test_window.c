@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "fake_sample.h"
-#include "model/window.h"
+#include "measure/window.h"
 #include "util/parse.h"
 
 /* A machine, the meter that looks at it, and a window that watches. */

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "model/words.h"
+#include "measure/words.h"
 #include "util/parse.h"
 
 static void words_are_taken_one_by_one_and_end_with_the_line(void **state) {

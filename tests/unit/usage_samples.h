@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/usage.h"
+#include "measure/usage.h"
 #include "util/scoped.h"
 
 #define SECOND UINT64_C(1000000000)

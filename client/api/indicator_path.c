@@ -1,0 +1,44 @@
+#include "client/api/indicator_path.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/clock.h"
+
+void indicator_path_begin(Buffer *path, const char *name, const char *what) {
+        buffer_puts(path, "/api/v1/indicators/");
+        buffer_put_encoded(path, name);
+        buffer_printf(path, "/%s", what);
+}
+
+void indicator_path_batch(Buffer *path, const char *id) {
+        buffer_puts(path, "/api/v1/batches/");
+        buffer_put_encoded(path, id);
+}
+
+void indicator_path_put(Buffer *path, const char *name, const char *value) {
+        if (!value)
+                return;
+
+        buffer_printf(path, "%c%s=", path->text && strchr(path->text, '?') ? '&' : '?', name);
+        buffer_put_encoded(path, value);
+}
+
+static void put_ago(Buffer *path, const char *name, uint64_t now_ns, uint64_t ago_ns) {
+        char time_ms[24];
+
+        snprintf(time_ms, sizeof(time_ms), "%" PRIu64, (now_ns > ago_ns ? now_ns - ago_ns : 0) / NS_PER_MS);
+        indicator_path_put(path, name, time_ms);
+}
+
+void indicator_path_select(Buffer *path, const Options *options) {
+        uint64_t now_ns = clock_realtime_ns();
+
+        for (size_t i = 0; i < options->n_where; i++)
+                indicator_path_put(path, "where", options->where[i]);
+        if (options_has(options, OPTION_SINCE))
+                put_ago(path, "since_ms", now_ns, options->since_ns);
+        if (options_has(options, OPTION_UNTIL))
+                put_ago(path, "until_ms", now_ns, options->until_ns);
+}

@@ -1,0 +1,106 @@
+#include "client/api/metric_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/api/mlflow.h"
+#include "measure/metric.h"
+#include "util/json.h"
+#include "util/scoped.h"
+
+void metric_list_names_deinit(MetricListNames *names) {
+        free(names->same);
+        free(names->refused);
+}
+
+/* NULL: out of memory. Caller frees. */
+static char *make_name(const char *key, const MetricListStyle *style) {
+        int metric = metric_find(key);
+        const char *raw = metric >= 0 ? metric_raw_key((Metric)metric) : key;
+        char name[MLFLOW_NAME_MAX];
+        Buffer text = {};
+
+        if (!style->has_raw_names) {
+                mlflow_name(style->prefix, raw, name);
+                return strdup(name);
+        }
+
+        buffer_puts(&text, style->prefix);
+        buffer_puts(&text, raw);
+        return buffer_take(&text);
+}
+
+static int note(char **first, const char *name) {
+        if (!*first)
+                *first = strdup(name);
+        return *first ? 0 : -ENOMEM;
+}
+
+static int judge_name(char *const *names, size_t n, const MetricListStyle *style, MetricListNames *ret) {
+        const char *name = names[n];
+        int r = 0;
+
+        if (!style->has_raw_names && !mlflow_name_is_valid(name))
+                r = note(&ret->refused, name);
+
+        for (size_t i = 0; i < n && r == 0; i++) {
+                if (strcmp(names[i], name) != 0)
+                        continue;
+                ret->n_same++;
+                return note(&ret->same, name);
+        }
+        return r;
+}
+
+static void put_metric(const Value *metric, const char *name, double value, Buffer *out) {
+        int64_t timestamp = 0, step = 0;
+        Json json;
+
+        (void)value_get_int(metric, "timestamp", &timestamp);
+        (void)value_get_int(metric, "step", &step);
+        json_init(&json, out);
+        json_object_begin(&json);
+        json_put_string(&json, "key", name);
+        json_put_double(&json, "value", value);
+        json_put_int(&json, "timestamp", timestamp);
+        json_put_int(&json, "step", step);
+        json_object_end(&json);
+}
+
+static void free_names(char ***names) {
+        for (size_t i = 0; *names && (*names)[i]; i++)
+                free((*names)[i]);
+        free(*names);
+}
+
+int metric_list_write(const Value *answer, const MetricListStyle *style, Buffer *out, MetricListNames *ret_names) {
+        const Value *metrics = value_get(answer, style->is_compat ? "compat" : "metrics");
+        size_t n_max = metrics && metrics->type == VALUE_LIST ? metrics->n_items : 0, n = 0;
+        scoped(free_names) char **names = calloc(n_max + 1, sizeof(*names));
+        int r;
+
+        *ret_names = (MetricListNames){};
+        if (!names)
+                return -ENOMEM;
+
+        buffer_putc(out, '[');
+        for (size_t i = 0; i < n_max; i++) {
+                const Value *metric = &metrics->items[i];
+                const char *key = value_get_string(metric, "key");
+                double value;
+
+                if (!key || !value_get_double(metric, "value", &value))
+                        continue; /* JSON has no word for what is not finite */
+                names[n] = make_name(key, style);
+                r = names[n] ? judge_name(names, n, style, ret_names) : -ENOMEM;
+                if (r < 0)
+                        return r;
+
+                buffer_puts(out, n > 0 ? ",\n " : "");
+                put_metric(metric, names[n], value, out);
+                n++;
+        }
+        buffer_puts(out, "]\n");
+        return buffer_error(out);
+}

@@ -1,0 +1,23 @@
+#pragma once
+
+/*
+ * Models of indicators: from files, and from perfd
+ */
+
+#include "client/api/api_query.h"
+#include "document/indicator_model.h"
+#include "util/arena.h"
+
+/* Owned by its user, zeroed at first. */
+typedef struct ModelSet {
+        IndicatorModel *models; /* each in an arena */
+        size_t n;
+        Arena *arenas; /* as many */
+} ModelSet;
+
+void model_set_deinit(ModelSet *set);
+
+/* EXIT_DONE, or an exit status after saying what is wrong where. file: "-" for standard input. */
+int model_set_add_file(ModelSet *set, const char *file);
+/* All that perfd knows. The question has its answer. */
+int model_set_add_answer(ModelSet *set, const Question *question);

@@ -1,0 +1,505 @@
+#include "client/deliver/deliver.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/deliver/fit.h"
+#include "client/deliver/spool.h"
+#include "client/wire/json.h"
+#include "util/clock.h"
+#include "util/utf8.h"
+
+/* Up to this every perfd takes a frame, so that it needs not be asked: [limits] frame_size cannot be less. */
+#define SMALL_BYTES 4096U
+#define ITEMS_MAX 10000U /* in one request, of any perfd */
+
+#define BACKOFF_FIRST_NS (10 * NS_PER_MS)
+#define BACKOFF_MAX_NS (500 * NS_PER_MS)
+
+/* Beyond those of the two enums: try again. */
+enum {
+        TRY_AGAIN = 100,
+};
+
+void courier_init(Courier *courier, const char *path, uint64_t timeout_ns) {
+        wire_init(&courier->wire);
+        courier->path = wire_path(path);
+        courier->is_patient = true;
+        courier_allow(courier, timeout_ns);
+}
+
+void courier_deinit(Courier *courier) {
+        wire_deinit(&courier->wire);
+}
+
+void courier_allow(Courier *courier, uint64_t timeout_ns) {
+        courier->deadline_ns = clock_boottime_ns() + timeout_ns;
+}
+
+static int exchange(Courier *courier, const Buffer *frame, uint64_t sequence, Delivery *delivery) {
+        int r;
+
+        r = wire_exchange(&courier->wire, frame, sequence, courier->deadline_ns, &delivery->reply);
+        delivery->error = r < 0 ? r : 0;
+        return r < 0 ? TRY_AGAIN : 0;
+}
+
+int delivery_judge(const Reply *reply) {
+        switch (reply->status) {
+        case STATUS_OK:
+        case STATUS_DUPLICATE:
+                return 0;
+        case STATUS_QUOTA:
+        case STATUS_UNAVAILABLE:
+                return DELIVERY_AWAY;
+        case STATUS_INVALID:
+        case STATUS_TOO_LARGE:
+        case STATUS_DENIED:
+        case STATUS_NOT_FOUND:
+        case STATUS_UNSUPPORTED:
+        case N_STATUSES:
+                break;
+        }
+
+        return DELIVERY_REFUSED;
+}
+
+static int judge(const Reply *reply) {
+        int r = delivery_judge(reply);
+
+        return r == DELIVERY_AWAY ? TRY_AGAIN : r;
+}
+
+static int ask_frame_max(Courier *courier, Delivery *delivery, size_t *ret) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
+        int r;
+
+        r = codec_encode_hello(sequence, "perfctl " PERFD_VERSION, &frame);
+        if (r == 0)
+                r = exchange(courier, &frame, sequence, delivery);
+        if (r == 0)
+                r = judge(&delivery->reply);
+        if (r == 0)
+                *ret = delivery->reply.frame_max_bytes;
+        return r;
+}
+
+static int refuse_large(Delivery *delivery, size_t index, size_t n_bytes, size_t n_max) {
+        delivery->reply = (Reply){ .status = STATUS_TOO_LARGE };
+        delivery->refused = index;
+        snprintf(delivery->reply.complaint.text, sizeof(delivery->reply.complaint.text),
+                 "takes %zu bytes, and perfd accepts %zu at once: make it smaller, or raise [limits] frame_size", n_bytes, n_max);
+        return DELIVERY_REFUSED;
+}
+
+/* All of them before the first is sent, so that nothing is stored of a batch that cannot be stored whole. */
+static int check_sizes(Courier *courier, Batch *batch, Fitted *fitted, Delivery *delivery) {
+        size_t n_max = SMALL_BYTES, size;
+        bool is_asked = false;
+        int r;
+
+        for (size_t i = delivery->n_acked; i < batch->n_items; i++) {
+                r = codec_submission_size(&batch->items[i], &size);
+                if (r == 0 && CODEC_SUBMIT_OVERHEAD + size > n_max && !is_asked) {
+                        r = ask_frame_max(courier, delivery, &n_max);
+                        is_asked = true;
+                }
+                if (r != 0)
+                        return r;
+                if (CODEC_SUBMIT_OVERHEAD + size <= n_max)
+                        continue;
+
+                r = fitted_shorten(fitted, batch, i, n_max - CODEC_SUBMIT_OVERHEAD);
+                if (r != 0)
+                        return r < 0 ? r : refuse_large(delivery, i, CODEC_SUBMIT_OVERHEAD + size, n_max);
+        }
+
+        return 0;
+}
+
+/* "submit.indicators[3].@result.rate" is the fourth of the request; "@result.rate" remains. */
+static void find_refused(Delivery *delivery) {
+        static const char list[] = "submit.indicators[";
+        char *path = delivery->reply.complaint.path, *end;
+        unsigned long index;
+
+        if (strncmp(path, list, sizeof(list) - 1) != 0)
+                return;
+
+        index = strtoul(path + sizeof(list) - 1, &end, 10);
+        if (*end != ']')
+                return;
+
+        delivery->refused = delivery->n_acked + index;
+        end += end[1] == '.' ? 2 : 1;
+        memmove(path, end, strlen(end) + 1);
+}
+
+/* How many items from `first` on go into one request. */
+static int choose_part(Courier *courier, const Batch *batch, Delivery *delivery, size_t *ret) {
+        size_t first = delivery->n_acked, n = 0, n_max = SMALL_BYTES, n_bytes = CODEC_SUBMIT_OVERHEAD, size;
+        int r;
+
+        for (; first + n < batch->n_items && n < ITEMS_MAX; n++, n_bytes += size) {
+                r = codec_submission_size(&batch->items[first + n], &size);
+                if (r < 0)
+                        return r;
+                if (n_bytes + size <= n_max)
+                        continue;
+
+                if (n_max == SMALL_BYTES) {
+                        r = ask_frame_max(courier, delivery, &n_max);
+                        if (r != 0)
+                                return r;
+                }
+                if (n_bytes + size > n_max)
+                        break;
+        }
+
+        if (n == 0) /* perfd was restarted, and takes less than before */
+                return refuse_large(delivery, first, n_bytes + size, n_max);
+
+        *ret = n;
+        return 0;
+}
+
+static int send_part(Courier *courier, const Batch *batch, Delivery *delivery) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence;
+        size_t n;
+        int r;
+
+        r = choose_part(courier, batch, delivery, &n);
+        if (r != 0)
+                return r;
+
+        sequence = wire_next_sequence(&courier->wire);
+        r = codec_encode_submit(sequence, batch->items + delivery->n_acked, n, &frame);
+        if (r == 0)
+                r = exchange(courier, &frame, sequence, delivery);
+        if (r == 0)
+                r = judge(&delivery->reply);
+        if (r == DELIVERY_REFUSED)
+                find_refused(delivery);
+        if (r != 0)
+                return r;
+
+        delivery->n_requests++;
+        delivery->n_acked += n;
+        if (delivery->reply.status == STATUS_DUPLICATE) {
+                delivery->n_duplicate += n;
+                return 0;
+        }
+
+        delivery->n_stored += n;
+        utf8_copy(delivery->remark, sizeof(delivery->remark), delivery->reply.complaint.text);
+        return 0;
+}
+
+static int send_end(Courier *courier, const Batch *batch, Delivery *delivery) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
+        int r;
+
+        r = codec_encode_job_end(sequence, batch->ended_job, &batch->end, &frame);
+        if (r == 0)
+                r = exchange(courier, &frame, sequence, delivery);
+
+        return r == 0 ? judge(&delivery->reply) : r;
+}
+
+static int send_begin(Courier *courier, const JobBegin *begin, Delivery *delivery) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
+        int r;
+
+        r = codec_encode_job_begin(sequence, begin, &frame);
+        if (r == 0)
+                r = exchange(courier, &frame, sequence, delivery);
+
+        return r == 0 ? judge(&delivery->reply) : r;
+}
+
+static int send_model(Courier *courier, const Value *model, Delivery *delivery) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
+        size_t n_max = SMALL_BYTES;
+        int r;
+
+        r = codec_encode_register(sequence, model, &frame);
+        if (r == 0 && frame.n > n_max)
+                r = ask_frame_max(courier, delivery, &n_max);
+        if (r == 0 && frame.n > n_max)
+                return refuse_large(delivery, DELIVERY_WHOLE, frame.n, n_max);
+        if (r == 0)
+                r = exchange(courier, &frame, sequence, delivery);
+
+        return r == 0 ? judge(&delivery->reply) : r;
+}
+
+static int send_model_gone(Courier *courier, const char *name, const char *component, Delivery *delivery) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
+        int r;
+
+        r = codec_encode_unregister(sequence, name, component, &frame);
+        if (r == 0)
+                r = exchange(courier, &frame, sequence, delivery);
+
+        return r == 0 ? judge(&delivery->reply) : r;
+}
+
+/*
+ * Taken twice it would end the phase that it began. So once it may have been read it is not sent again: only what was
+ * refused for now, and what found the connection closed already.
+ */
+static int send_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, Delivery *delivery) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
+        int r;
+
+        r = codec_encode_mark(sequence, job, name, wall_seconds, &frame);
+        if (r < 0)
+                return r;
+
+        r = exchange(courier, &frame, sequence, delivery);
+        if (r == TRY_AGAIN && delivery->error != -EPIPE)
+                return DELIVERY_AWAY;
+
+        return r == 0 ? judge(&delivery->reply) : r;
+}
+
+/* Nobody can be reached there, however long one waits. */
+static bool is_hopeless(int error) {
+        return error == -EACCES || error == -EPERM || error == -ENAMETOOLONG || error == -EPROTOTYPE || error == -ENOTDIR;
+}
+
+static int connect_once(Courier *courier, Delivery *delivery) {
+        if (wire_is_connected(&courier->wire))
+                return 0;
+
+        delivery->error = wire_connect(&courier->wire, courier->path, courier->deadline_ns);
+        if (delivery->error == 0)
+                return 0;
+
+        return is_hopeless(delivery->error) ? DELIVERY_HOPELESS : TRY_AGAIN;
+}
+
+static int try_batch(Courier *courier, Batch *batch, Fitted *fitted, Delivery *delivery) {
+        int r;
+
+        delivery->refused = DELIVERY_WHOLE;
+        r = connect_once(courier, delivery);
+        if (r == 0)
+                r = check_sizes(courier, batch, fitted, delivery);
+        while (r == 0 && delivery->n_acked < batch->n_items)
+                r = send_part(courier, batch, delivery);
+        if (r == 0 && batch->ended_job)
+                r = send_end(courier, batch, delivery);
+
+        return r;
+}
+
+static int try_begin(Courier *courier, const JobBegin *begin, Delivery *delivery) {
+        int r;
+
+        delivery->refused = DELIVERY_WHOLE;
+        r = connect_once(courier, delivery);
+        return r == 0 ? send_begin(courier, begin, delivery) : r;
+}
+
+static int try_model(Courier *courier, const Value *model, Delivery *delivery) {
+        int r;
+
+        delivery->refused = DELIVERY_WHOLE;
+        r = connect_once(courier, delivery);
+        return r == 0 ? send_model(courier, model, delivery) : r;
+}
+
+static int try_model_gone(Courier *courier, const char *name, const char *component, Delivery *delivery) {
+        int r;
+
+        delivery->refused = DELIVERY_WHOLE;
+        r = connect_once(courier, delivery);
+        return r == 0 ? send_model_gone(courier, name, component, delivery) : r;
+}
+
+static int try_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, Delivery *delivery) {
+        int r;
+
+        delivery->refused = DELIVERY_WHOLE;
+        r = connect_once(courier, delivery);
+        return r == 0 ? send_mark(courier, job, name, wall_seconds, delivery) : r;
+}
+
+/*
+ * Waits before another try, half to all of the backoff, so that those who were turned away together do not come
+ * back together. False when there is to be none.
+ */
+static bool wait_a_little(const Courier *courier, uint64_t *backoff_ns) {
+        uint64_t ns = *backoff_ns / 2 + clock_realtime_ns() % (*backoff_ns / 2);
+
+        if (!courier->is_patient || clock_boottime_ns() + ns >= courier->deadline_ns)
+                return false;
+
+        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = (long)ns }, NULL);
+        *backoff_ns = *backoff_ns * 2 < BACKOFF_MAX_NS ? *backoff_ns * 2 : BACKOFF_MAX_NS;
+        return true;
+}
+
+int deliver(Courier *courier, const Batch *batch, Delivery *ret) {
+        scoped(fitted_deinit) Fitted fitted = {};
+        uint64_t backoff_ns = BACKOFF_FIRST_NS;
+        Batch sent = *batch;
+        int r;
+
+        *ret = (Delivery){};
+        do
+                r = try_batch(courier, &sent, &fitted, ret);
+        while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
+
+        return r == TRY_AGAIN ? DELIVERY_AWAY : r;
+}
+
+int deliver_begin(Courier *courier, const JobBegin *begin, Delivery *ret) {
+        uint64_t backoff_ns = BACKOFF_FIRST_NS;
+        int r;
+
+        *ret = (Delivery){};
+        do
+                r = try_begin(courier, begin, ret);
+        while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
+
+        return r == TRY_AGAIN ? DELIVERY_AWAY : r;
+}
+
+int deliver_model(Courier *courier, const Value *model, Delivery *ret) {
+        uint64_t backoff_ns = BACKOFF_FIRST_NS;
+        int r;
+
+        *ret = (Delivery){};
+        do
+                r = try_model(courier, model, ret);
+        while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
+
+        return r == TRY_AGAIN ? DELIVERY_AWAY : r;
+}
+
+int deliver_model_gone(Courier *courier, const char *name, const char *component, Delivery *ret) {
+        uint64_t backoff_ns = BACKOFF_FIRST_NS;
+        int r;
+
+        *ret = (Delivery){};
+        do
+                r = try_model_gone(courier, name, component, ret);
+        while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
+
+        return r == TRY_AGAIN ? DELIVERY_AWAY : r;
+}
+
+int deliver_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery) {
+        uint64_t backoff_ns = BACKOFF_FIRST_NS;
+        int r;
+
+        *ret_delivery = (Delivery){};
+        do
+                r = try_mark(courier, job, name, wall_seconds, ret_delivery);
+        while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
+        if (r != 0)
+                return r == TRY_AGAIN ? DELIVERY_AWAY : r;
+
+        utf8_copy(ret->job, sizeof(ret->job), ret_delivery->reply.job);
+        utf8_copy(ret->previous, sizeof(ret->previous), ret_delivery->reply.phase);
+        utf8_copy(ret->remark, sizeof(ret->remark), ret_delivery->reply.complaint.text);
+        return 0;
+}
+
+void delivery_explain(const Delivery *delivery, const Courier *courier, char ret[static DELIVERY_TEXT_MAX]) {
+        const Complaint *complaint = &delivery->reply.complaint;
+        char which[40] = "";
+
+        if (delivery->refused != DELIVERY_WHOLE)
+                snprintf(which, sizeof(which), "indicator %zu: ", delivery->refused + 1);
+        if (delivery->error < 0)
+                snprintf(ret, DELIVERY_TEXT_MAX, "perfd cannot be reached at %.200s: %s", courier->path, strerrordesc_np(-delivery->error));
+        else
+                snprintf(ret, DELIVERY_TEXT_MAX, "%s%s%s%s", which, complaint->path, complaint->path[0] ? ": " : "",
+                         complaint->text[0] ? complaint->text : status_name(delivery->reply.status));
+}
+
+/* --- the spool ------------------------------------------------------------------------------------ */
+
+static int reject(const char *directory, const char *name, Flush *flush) {
+        int r;
+
+        r = spool_reject(directory, name, flush->reason);
+        if (r == 0)
+                flush->n_rejected++;
+        return r;
+}
+
+static bool is_unknown_end(const Batch *batch, const Delivery *delivery) {
+        return batch->ended_job && delivery->n_acked == batch->n_items && delivery->reply.status == STATUS_NOT_FOUND;
+}
+
+static int flush_file(Courier *courier, const char *directory, const char *name, Flush *flush) {
+        scoped(spool_close) SpoolFile file = { .fd = -1 };
+        scoped(arena_deinit) Arena arena = {};
+        Delivery delivery;
+        Batch batch;
+        int r;
+
+        r = spool_open(directory, name, &file);
+        if (r != 0)
+                return r == SPOOL_GONE ? 0 : r;
+
+        r = arena_init(&arena, batch_arena_size(file.n));
+        if (r == 0)
+                r = batch_parse(file.text, file.n, &arena, &batch);
+        if (r == SPOOL_MALFORMED) {
+                snprintf(flush->reason, sizeof(flush->reason), "not a spool file of this perfctl's");
+                return reject(directory, name, flush);
+        }
+        if (r < 0)
+                return r;
+
+        r = deliver(courier, &batch, &delivery);
+        flush->n_stored += delivery.n_stored;
+        flush->n_duplicate += delivery.n_duplicate;
+        if (r == 0) {
+                flush->n_ends += batch.ended_job != NULL;
+                return spool_remove(directory, name);
+        }
+
+        if (r == DELIVERY_REFUSED && is_unknown_end(&batch, &delivery)) {
+                flush->n_unknown++;
+                return spool_remove(directory, name);
+        }
+
+        delivery_explain(&delivery, courier, flush->reason);
+        return r == DELIVERY_REFUSED ? reject(directory, name, flush) : r;
+}
+
+int deliver_spool(Courier *courier, const char *directory, Flush *ret) {
+        Flush flush = {};
+        char **names;
+        size_t n, i;
+        int r;
+
+        r = spool_list(directory, &names, &n);
+        if (r < 0)
+                return r;
+
+        for (i = 0; i < n && r == 0; i++)
+                r = flush_file(courier, directory, names[i], &flush);
+        if (r != 0)
+                flush.n_left = n - (i - 1);
+
+        spool_names_free(names, n);
+        *ret = flush;
+        return r > 0 ? 0 : r;
+}

@@ -1,0 +1,418 @@
+#include "client/deliver/spool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "client/wire/id.h"
+#include "client/wire/json.h"
+#include "util/file.h"
+
+#define SUFFIX ".jsonl"
+
+/* --- where ---------------------------------------------------------------------------------------- */
+
+int spool_find_directory(const char *given, char ret[static PATH_MAX]) {
+        const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+        char host[HOST_NAME_MAX + 1] = "localhost";
+        int k;
+
+        (void)gethostname(host, sizeof(host) - 1);
+
+        if (!given || !*given)
+                given = getenv("PERFD_SPOOL");
+        if (given && *given)
+                k = snprintf(ret, PATH_MAX, "%s", given);
+        else if (geteuid() == 0)
+                k = snprintf(ret, PATH_MAX, "/var/spool/perfd");
+        else if (state && state[0] == '/')
+                k = snprintf(ret, PATH_MAX, "%s/perfd/spool/%s", state, host);
+        else if (home && home[0] == '/')
+                k = snprintf(ret, PATH_MAX, "%s/.local/state/perfd/spool/%s", home, host);
+        else
+                return -ENOENT;
+
+        return k < 0 || k >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+static int join(const char *directory, const char *name, char ret[static PATH_MAX]) {
+        int k = snprintf(ret, PATH_MAX, "%s/%s", directory, name);
+
+        return k < 0 || k >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+/* --- text ----------------------------------------------------------------------------------------- */
+
+/* How it was measured; of a failed run, what it is as well. */
+static void format_how(const Submission *item, Json *json) {
+        char batch[RESULT_ID_TEXT_MAX];
+
+        if (item->has_exit_status)
+                json_put_int(json, "exit_status", item->exit_status);
+        if (item->has_batch) {
+                result_id_format(item->batch, batch);
+                json_put_string(json, "batch", batch);
+                json_put_uint(json, "index", item->batch_index);
+        }
+        if (submission_has_failed(item)) {
+                json_put_string(json, "name", item->indicator.name);
+                json_put_string(json, "component", item->indicator.component);
+                json_put_string(json, "version", item->indicator.version);
+        }
+        if (item->run) {
+                json_key(json, "run");
+                value_write_json(item->run, json);
+        }
+}
+
+static void format_item(const Submission *item, Json *json) {
+        char id[RESULT_ID_TEXT_MAX];
+
+        result_id_format(item->id, id);
+        json_object_begin(json);
+        json_put_string(json, "kind", "indicator");
+        json_put_string(json, "id", id);
+        json_put_string(json, "job", item->job);
+        json_put_uint(json, "time_ms", item->time_ms);
+        format_how(item, json);
+        if (item->indicator.document) {
+                json_key(json, "document");
+                value_write_json(item->indicator.document, json);
+        }
+        json_object_end(json);
+}
+
+static void format_end(const char *job, const JobEnd *end, Json *json) {
+        json_object_begin(json);
+        json_put_string(json, "kind", "job_end");
+        json_put_string(json, "job", job);
+        if (end->has_exit_status)
+                json_put_int(json, "exit_status", end->exit_status);
+        json_put_int(json, "signal", end->signal);
+        if (end->has_rusage) {
+                json_key(json, "rusage");
+                job_rusage_write_json(&end->rusage, json);
+        }
+        json_object_end(json);
+}
+
+int batch_format(const Batch *batch, Buffer *out) {
+        Json json;
+
+        for (size_t i = 0; i < batch->n_items; i++) {
+                json_init(&json, out);
+                format_item(&batch->items[i], &json);
+                buffer_putc(out, '\n');
+        }
+
+        if (batch->ended_job) {
+                json_init(&json, out);
+                format_end(batch->ended_job, &batch->end, &json);
+                buffer_putc(out, '\n');
+        }
+
+        return buffer_error(out);
+}
+
+static int parse_how(const Value *line, Submission *item) {
+        const char *batch = value_get_string(line, "batch");
+        int64_t v;
+
+        item->has_exit_status = value_get_int(line, "exit_status", &v);
+        if (item->has_exit_status && (v < 0 || v > 255))
+                return SPOOL_MALFORMED;
+        item->exit_status = item->has_exit_status ? (int32_t)v : 0;
+
+        item->has_batch = batch;
+        if (batch && (!result_id_parse(batch, item->batch) || !value_get_int(line, "index", &v) || v < 0 || v > UINT32_MAX))
+                return SPOOL_MALFORMED;
+        item->batch_index = batch ? (uint32_t)v : 0;
+
+        item->run = value_get(line, "run");
+        return item->run && item->run->type != VALUE_OBJECT ? SPOOL_MALFORMED : 0;
+}
+
+static int parse_indicator(const Value *line, Submission *item) {
+        const Value *document = value_get(line, "document");
+        const IndicatorGiven given = {
+                .name = value_get_string(line, "name"),
+                .component = value_get_string(line, "component"),
+                .version = value_get_string(line, "version"),
+        };
+        Complaint complaint;
+        int r;
+
+        if (submission_has_failed(item))
+                r = indicator_from_failed_run(document, &given, STRING_ANY_BYTES, &item->indicator, &complaint);
+        else
+                r = document ? indicator_from_value(document, STRING_ANY_BYTES, &item->indicator, &complaint) : SPOOL_MALFORMED;
+        return r == 0 ? 0 : SPOOL_MALFORMED;
+}
+
+static int parse_item(const Value *line, Submission *ret) {
+        const char *id = value_get_string(line, "id"), *job = value_get_string(line, "job");
+        Submission item = { .job = job };
+        int64_t time_ms;
+
+        if (!id || !job || !result_id_parse(id, item.id) || !value_get_int(line, "time_ms", &time_ms) || time_ms < 0)
+                return SPOOL_MALFORMED;
+        if (parse_how(line, &item) != 0 || parse_indicator(line, &item) != 0)
+                return SPOOL_MALFORMED;
+
+        item.time_ms = (uint64_t)time_ms;
+        *ret = item;
+        return 0;
+}
+
+static bool parse_rusage(const Value *from, JobRusage *ret) {
+        JobRusage rusage = {};
+
+        if (!value_get_double(from, "ru_utime", &rusage.ru_utime) || !value_get_double(from, "ru_stime", &rusage.ru_stime))
+                return false;
+#define X(field)                                                                \
+        if (!value_get_int(from, #field, &rusage.field))                        \
+                return false;
+        RUSAGE_FIELDS(X)
+#undef X
+
+        *ret = rusage;
+        return true;
+}
+
+static int parse_end(const Value *line, Batch *ret) {
+        JobEnd end = {};
+        int64_t v;
+
+        if (!value_get_string(line, "job") || !value_get_int(line, "signal", &v) || v < 0 || v > 127)
+                return SPOOL_MALFORMED;
+        end.signal = (int32_t)v;
+
+        if (value_get_int(line, "exit_status", &v) && v >= 0 && v <= 255) {
+                end.has_exit_status = true;
+                end.exit_status = (int32_t)v;
+        }
+        end.has_rusage = parse_rusage(value_get(line, "rusage"), &end.rusage);
+
+        ret->ended_job = value_get_string(line, "job");
+        ret->end = end;
+        return 0;
+}
+
+static int parse_line(const Value *line, Submission *items, Batch *batch) {
+        const char *kind = value_get_string(line, "kind");
+        int r;
+
+        if (kind && strcmp(kind, "job_end") == 0)
+                return parse_end(line, batch);
+        if (!kind || strcmp(kind, "indicator") != 0)
+                return SPOOL_MALFORMED;
+
+        r = parse_item(line, &items[batch->n_items]);
+        if (r == 0)
+                batch->n_items++;
+        return r;
+}
+
+static size_t count_lines(const char *text, size_t n) {
+        size_t n_lines = 0;
+
+        for (const char *p = text; (p = memchr(p, '\n', n - (size_t)(p - text))); p++)
+                n_lines++;
+        return n_lines;
+}
+
+#define LINE_BYTES_MIN 40U /* {"kind":"job_end","job":"…","signal":0} */
+
+size_t batch_arena_size(size_t n) {
+        return json_arena_size(n) + n / LINE_BYTES_MIN * sizeof(Submission);
+}
+
+int batch_parse(const char *text, size_t n, Arena *arena, Batch *ret) {
+        size_t n_lines = count_lines(text, n);
+        JsonReader reader;
+        Submission *items;
+        Batch batch = {};
+        JsonError error;
+        const Value *line;
+        int r;
+
+        if (n_lines == 0 || n_lines > n / LINE_BYTES_MIN)
+                return SPOOL_MALFORMED;
+
+        items = arena_alloc(arena, n_lines * sizeof(*items));
+        if (!items)
+                return -ENOMEM;
+
+        json_reader_init(&reader, text, n);
+        for (size_t i = 0; i < n_lines; i++) {
+                r = json_read(&reader, arena, &line, &error);
+                if (r != 0)
+                        return r < 0 ? r : SPOOL_MALFORMED;
+                r = parse_line(line, items, &batch);
+                if (r != 0)
+                        return r;
+        }
+
+        if (reader.at + 1 != n)
+                return SPOOL_MALFORMED;
+
+        batch.items = items;
+        *ret = batch;
+        return 0;
+}
+
+/* --- files ---------------------------------------------------------------------------------------- */
+
+static int is_spooled(const struct dirent *entry) {
+        size_t n = strlen(entry->d_name), n_suffix = strlen(SUFFIX);
+
+        return n > n_suffix && n < SPOOL_NAME_MAX && entry->d_name[0] != '.' && strcmp(entry->d_name + n - n_suffix, SUFFIX) == 0;
+}
+
+int spool_list(const char *directory, char ***ret_names, size_t *ret_n) {
+        struct dirent **entries;
+        char **names;
+        int n;
+
+        n = scandir(directory, &entries, is_spooled, alphasort);
+        if (n < 0 && errno != ENOENT)
+                return -errno;
+
+        names = calloc(n > 0 ? (size_t)n : 1, sizeof(*names));
+        for (int i = 0; i < n; i++) {
+                if (names)
+                        names[i] = strdup(entries[i]->d_name);
+                free(entries[i]);
+        }
+        if (n >= 0)
+                free(entries);
+        if (!names)
+                return -ENOMEM;
+
+        *ret_names = names;
+        *ret_n = n > 0 ? (size_t)n : 0;
+        return 0;
+}
+
+void spool_names_free(char **names, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                free(names[i]);
+        free(names);
+}
+
+static int check_room(const char *directory) {
+        char **names;
+        size_t n;
+        int r;
+
+        r = spool_list(directory, &names, &n);
+        if (r < 0)
+                return r;
+
+        spool_names_free(names, n);
+        return n >= SPOOL_FILES_MAX ? -ENOSPC : 0;
+}
+
+int spool_put(const char *directory, const Batch *batch, uint64_t realtime_ms, char ret_name[static SPOOL_NAME_MAX]) {
+        scoped(buffer_deinit) Buffer text = {};
+        uint8_t id[RESULT_ID_BYTES];
+        char path[PATH_MAX];
+        int r;
+
+        r = result_id_make(realtime_ms, id);
+        if (r == 0)
+                r = batch_format(batch, &text);
+        if (r == 0)
+                r = file_make_dirs(directory, 0700);
+        if (r == 0)
+                r = check_room(directory);
+        if (r < 0)
+                return r;
+        if (text.n > SPOOL_FILE_BYTES_MAX)
+                return -EFBIG;
+
+        snprintf(ret_name, SPOOL_NAME_MAX, "%015ju-%02x%02x%02x%02x" SUFFIX, (uintmax_t)realtime_ms, id[12], id[13], id[14], id[15]);
+        r = join(directory, ret_name, path);
+        if (r < 0)
+                return r;
+
+        return file_replace(path, text.text, text.n, 0600, true);
+}
+
+int spool_open(const char *directory, const char *name, SpoolFile *ret) {
+        scoped(closep) int dir_fd = -1;
+        SpoolFile file = { .fd = -1 };
+        struct stat st;
+        int r;
+
+        dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (dir_fd < 0)
+                return -errno;
+
+        file.fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (file.fd < 0)
+                return errno == ENOENT ? SPOOL_GONE : -errno;
+
+        /* Who held the lock before may have removed the file. */
+        r = flock(file.fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+        if (r == 0 && fstat(file.fd, &st) < 0)
+                r = -errno;
+        if (r == -EWOULDBLOCK || (r == 0 && st.st_nlink == 0))
+                r = SPOOL_GONE;
+        if (r == 0)
+                r = file_read_at(dir_fd, name, SPOOL_FILE_BYTES_MAX, &file.text, &file.n);
+        if (r != 0) {
+                spool_close(&file);
+                return r == -ENOENT ? SPOOL_GONE : r;
+        }
+
+        *ret = file;
+        return 0;
+}
+
+void spool_close(SpoolFile *file) {
+        closep(&file->fd);
+        free(file->text);
+        *file = (SpoolFile){ .fd = -1 };
+}
+
+int spool_remove(const char *directory, const char *name) {
+        char path[PATH_MAX];
+        int r;
+
+        r = join(directory, name, path);
+        if (r < 0)
+                return r;
+
+        return unlink(path) < 0 ? -errno : 0;
+}
+
+int spool_reject(const char *directory, const char *name, const char *reason) {
+        char from[PATH_MAX], to[PATH_MAX], why[PATH_MAX], rejected[PATH_MAX], why_name[SPOOL_NAME_MAX + 8];
+        scoped(buffer_deinit) Buffer text = {};
+        int r;
+
+        snprintf(why_name, sizeof(why_name), "%s.reason", name);
+        buffer_printf(&text, "%s\n", reason);
+        r = join(directory, "rejected", rejected);
+        if (r == 0)
+                r = join(directory, name, from);
+        if (r == 0)
+                r = join(rejected, name, to);
+        if (r == 0)
+                r = join(rejected, why_name, why);
+        if (r == 0)
+                r = file_make_dirs(rejected, 0700);
+        if (r == 0)
+                r = buffer_error(&text);
+        if (r == 0)
+                r = file_replace(why, text.text, text.n, 0600, false);
+        if (r < 0)
+                return r;
+
+        return rename(from, to) < 0 ? -errno : 0;
+}

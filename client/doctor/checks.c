@@ -1,0 +1,483 @@
+#include "client/doctor/checks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "util/file.h"
+#include "util/parse.h"
+#include "util/utf8.h"
+
+/* The mount table of a node with many containers is long. */
+#define TEXT_BYTES_MAX ((size_t)4 << 20)
+
+/* --- a check -------------------------------------------------------------------------------------- */
+
+const char *check_state_name(CheckState state) {
+        static const char *const names[N_CHECK_STATES] = {
+                [CHECK_GOOD] = "good",
+                [CHECK_MISSING] = "missing",
+                [CHECK_TROUBLE] = "trouble",
+        };
+
+        return names[state];
+}
+
+Check *checks_add(Checks *checks, const char *name) {
+        Check *check = &checks->items[checks->n < CHECKS_MAX ? checks->n++ : CHECKS_MAX - 1];
+
+        *check = (Check){ .name = name };
+        return check;
+}
+
+void check_detail(Check *check, const char *format, ...) {
+        va_list args;
+
+        va_start(args, format);
+        vsnprintf(check->detail, sizeof(check->detail), format, args);
+        va_end(args);
+}
+
+void check_lacks(Check *check, CheckState state, const char *missing) {
+        check->state = state;
+        utf8_copy(check->missing, sizeof(check->missing), missing);
+}
+
+void check_fix(Check *check, const char *format, ...) {
+        va_list args;
+
+        va_start(args, format);
+        vsnprintf(check->fix, sizeof(check->fix), format, args);
+        va_end(args);
+}
+
+size_t checks_count(const Checks *checks, CheckState state) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < checks->n; i++)
+                n += checks->items[i].state == state;
+
+        return n;
+}
+
+CheckState checks_worst(const Checks *checks) {
+        CheckState worst = CHECK_GOOD;
+
+        for (size_t i = 0; i < checks->n; i++)
+                if (checks->items[i].state > worst)
+                        worst = checks->items[i].state;
+
+        return worst;
+}
+
+/* --- files ---------------------------------------------------------------------------------------- */
+
+/* NULL when it cannot be read. Caller frees. */
+static char *read_text(int root_fd, const char *path) {
+        char *text;
+
+        return file_read_at(root_fd, path, TEXT_BYTES_MAX, &text, NULL) == 0 ? text : NULL;
+}
+
+static bool exists(int root_fd, const char *path) {
+        return faccessat(root_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* One of the words of a text between any of `separators`; a newline is always one. */
+static bool has_word(const char *text, const char *word, const char *separators) {
+        size_t n = strlen(word);
+
+        while (*text) {
+                size_t k = strcspn(text, separators);
+
+                if (k == n && strncmp(text, word, n) == 0)
+                        return true;
+                text += k + (text[k] != '\0');
+        }
+
+        return false;
+}
+
+#define BLANKS " \t\n"
+
+typedef struct Mount {
+        char point[256]; /* escaped as in the file */
+        char type[32];
+        char options[512]; /* of the file system, not of this mount */
+} Mount;
+
+/* A line of mountinfo: "22 27 0:21 / /proc rw,relatime shared:1 - proc proc rw,hidepid=invisible" */
+static bool mount_parse(const char *line, Mount *ret) {
+        const char *newline = strchrnul(line, '\n'), *dash = strstr(line, " - ");
+
+        return dash && dash < newline && sscanf(line, "%*s %*s %*s %*s %255s", ret->point) == 1 &&
+               sscanf(dash, " - %31s %*s %511s", ret->type, ret->options) == 2;
+}
+
+/* --- the kernel ----------------------------------------------------------------------------------- */
+
+#define KERNEL_MAJOR_MIN 5U
+#define KERNEL_MINOR_MIN 4U
+
+static void check_kernel(Checks *checks, int root_fd) {
+        scoped(freep) char *release = read_text(root_fd, "proc/sys/kernel/osrelease");
+        unsigned major, minor;
+        Check *check;
+
+        if (!release)
+                return;
+
+        check = checks_add(checks, "kernel");
+        check_detail(check, "Linux %.*s", (int)strcspn(release, "\n"), release);
+        if (sscanf(release, "%u.%u", &major, &minor) == 2 &&
+            (major > KERNEL_MAJOR_MIN || (major == KERNEL_MAJOR_MIN && minor >= KERNEL_MINOR_MIN)))
+                return;
+
+        check_lacks(check, CHECK_MISSING,
+                    "what perfd was tested with; before 5.3, the end of a job's process is only looked for now and then");
+        check_fix(check, "run a kernel of version %u.%u or later", KERNEL_MAJOR_MIN, KERNEL_MINOR_MIN);
+}
+
+/* A kernel that has it switched off may have no such file, or one that cannot be opened or read. */
+static void check_pressure(Checks *checks, int root_fd) {
+        static const char *const paths[] = { "proc/pressure/cpu", "proc/pressure/memory", "proc/pressure/io" };
+        scoped(freep) char *command_line = NULL;
+        const char *absent = NULL;
+        Check *check = checks_add(checks, "pressure");
+        int r = 0;
+
+        for (size_t i = 0; i < N_ELEMENTS(paths) && !absent; i++) {
+                scoped(freep) char *text = NULL;
+
+                r = file_read_at(root_fd, paths[i], TEXT_BYTES_MAX, &text, NULL);
+                if (r < 0)
+                        absent = paths[i];
+        }
+        if (!absent) {
+                check_detail(check, "the kernel tells how long tasks wait (PSI)");
+                return;
+        }
+
+        check_detail(check, "%s: %s", absent, strerrordesc_np(-r));
+        check_lacks(check, CHECK_MISSING, "how long tasks waited for CPUs, memory and disks, of the node and of jobs");
+        command_line = read_text(root_fd, "proc/cmdline");
+        if (r == -EACCES || r == -EPERM)
+                check_fix(check, "run perfd outside of the container, or let it read /proc/pressure");
+        else if (command_line && has_word(command_line, "psi=0", BLANKS))
+                check_fix(check, "remove psi=0 from the kernel command line and boot");
+        else
+                check_fix(check, "boot with psi=1 on the kernel command line (the kernel needs CONFIG_PSI=y)");
+}
+
+static void check_delays(Checks *checks, int root_fd) {
+        scoped(freep) char *text = read_text(root_fd, "proc/sys/kernel/task_delayacct");
+
+        if (text)
+                check_detail(checks_add(checks, "task delays"), "accounting is %s; perfd does not need it", text[0] == '0' ? "off" : "on");
+}
+
+/* --- control groups ------------------------------------------------------------------------------- */
+
+#define OWN_NUMBERS "what a job itself takes, apart from the rest of the node: its CPU time, memory, I/O and processes"
+
+typedef struct Groups {
+        char v2[256]; /* its mount point, "" without */
+        unsigned n_v1; /* hierarchies with a controller */
+} Groups;
+
+static void groups_find(const char *mounts, Groups *ret) {
+        Mount mount;
+
+        *ret = (Groups){};
+        for (const char *line = mounts; *line; line = scan_line_end(line)) {
+                if (!mount_parse(line, &mount))
+                        continue;
+                if (strcmp(mount.type, "cgroup2") == 0 && !ret->v2[0])
+                        memcpy(ret->v2, mount.point, sizeof(ret->v2));
+                /* systemd's own has a name and no controller. */
+                if (strcmp(mount.type, "cgroup") == 0 && !strstr(mount.options, "name="))
+                        ret->n_v1++;
+        }
+}
+
+static void check_layout(Checks *checks, const Groups *groups) {
+        Check *check = checks_add(checks, "cgroups");
+
+        if (groups->v2[0] && groups->n_v1 == 0) {
+                check_detail(check, "version 2, at %s", groups->v2);
+                return;
+        }
+        if (!groups->v2[0] && groups->n_v1 == 0) {
+                check_detail(check, "none are mounted");
+                check_lacks(check, CHECK_MISSING, OWN_NUMBERS);
+                check_fix(check, "mount -t cgroup2 none /sys/fs/cgroup");
+                return;
+        }
+
+        if (groups->v2[0])
+                check_detail(check, "mixed: %u controllers of version 1, version 2 at %s without them", groups->n_v1, groups->v2);
+        else
+                check_detail(check, "version 1 only, %u controllers", groups->n_v1);
+        check_lacks(check, CHECK_MISSING, "what only version 2 tells of a job: its pressure, and the moment its last process ends");
+        check_fix(check, "boot with systemd.unified_cgroup_hierarchy=1, or without systemd with cgroup_no_v1=all");
+}
+
+/* "io, memory": which of those that matter are not among the words. "" when all are. */
+static void list_absent(const char *words, char *ret, size_t n_ret) {
+        static const char *const controllers[] = { "cpu", "io", "memory", "pids" };
+        size_t n = 0;
+
+        ret[0] = '\0';
+        for (size_t i = 0; i < N_ELEMENTS(controllers); i++)
+                if (!has_word(words, controllers[i], BLANKS))
+                        n += (size_t)snprintf(ret + n, n_ret - n, "%s%s", n > 0 ? ", " : "", controllers[i]);
+}
+
+static void check_controllers(Checks *checks, int root_fd, const Groups *groups) {
+        scoped(freep) char *words = NULL;
+        char path[PATH_MAX], absent[64];
+        Check *check;
+
+        if (!groups->v2[0] || groups->n_v1 > 0)
+                return;
+        snprintf(path, sizeof(path), "%s/cgroup.controllers", groups->v2 + 1);
+        words = read_text(root_fd, path);
+        if (!words)
+                return;
+
+        check = checks_add(checks, "controllers");
+        list_absent(words, absent, sizeof(absent));
+        if (!absent[0]) {
+                check_detail(check, "the kernel has cpu, io, memory and pids");
+                return;
+        }
+
+        check_detail(check, "the kernel offers no %s", absent);
+        check_lacks(check, CHECK_MISSING, "of a job itself, what these controllers count");
+        if (strstr(absent, "memory"))
+                check_fix(check, "boot with cgroup_enable=memory, without cgroup_disable=memory, on the kernel command line");
+        else
+                check_fix(check, "boot without cgroup_disable= and cgroup_no_v1= on the kernel command line");
+}
+
+#define ACCOUNTING "CPUAccounting=yes IOAccounting=yes MemoryAccounting=yes TasksAccounting=yes"
+
+/* Who makes the group decides what is switched on in it. */
+static void fix_group(Check *check, const char *group) {
+        const char *unit = strrchr(group, '/');
+        size_t n = strlen(group);
+
+        while (unit && unit > group && !strstr(unit, ".slice") && !strstr(unit, ".service") && !strstr(unit, ".scope")) {
+                n = (size_t)(unit - group);
+                unit = memrchr(group, '/', n);
+        }
+
+        if (strstr(group, "slurm"))
+                check_fix(check, "EnableControllers=yes in Slurm's cgroup.conf, and a drop-in for slurmd.service with "
+                                 "[Service] Delegate=yes");
+        else if (strncmp(group, "/user.slice", strlen("/user.slice")) == 0)
+                check_fix(check, "a drop-in for user@.service with [Service] Delegate=cpu io memory pids; or "
+                                 "systemctl set-property user.slice " ACCOUNTING);
+        else if (unit && unit[1])
+                check_fix(check, "systemctl set-property %.*s " ACCOUNTING, (int)(n - (size_t)(unit - group) - 1), unit + 1);
+        else
+                check_fix(check, "start jobs in a group of their own: systemd-run --scope perfctl run -- COMMAND");
+}
+
+/* Jobs begin where we are: the files of the group that this process is in are what can be read of them. */
+static void check_own_group(Checks *checks, int root_fd, const Groups *groups) {
+        scoped(freep) char *lines = read_text(root_fd, "proc/self/cgroup"), *words = NULL;
+        const char *line = lines ? strstr(lines, "0::") : NULL;
+        char path[PATH_MAX], group[512] = "", absent[64];
+        Check *check;
+
+        if (!groups->v2[0] || groups->n_v1 > 0 || !line || sscanf(line, "0::%511[^\n]", group) != 1)
+                return;
+        /* Beyond the root of our namespace there is nothing to look at. */
+        snprintf(path, sizeof(path), "%s%s/cgroup.controllers", groups->v2 + 1, group);
+        words = strstr(group, "/..") ? NULL : read_text(root_fd, path);
+        if (!words)
+                return;
+
+        check = checks_add(checks, "own cgroup");
+        if (strcmp(group, "/") == 0) {
+                check_detail(check, "processes of this user are in the root group");
+                check_lacks(check, CHECK_MISSING, OWN_NUMBERS);
+                fix_group(check, group);
+                return;
+        }
+        list_absent(words, absent, sizeof(absent));
+        check_detail(check, "%s has %s%s", group, absent[0] ? "no " : "all controllers", absent);
+        if (!absent[0])
+                return;
+        check_lacks(check, CHECK_MISSING, "what these controllers count of jobs that are begun here");
+        fix_group(check, group);
+}
+
+/* --- what else is mounted ------------------------------------------------------------------------- */
+
+/* "hidepid=invisible" or "hidepid=2": the value. "" without. */
+static void find_option(const char *options, const char *name, char *ret, size_t n_ret) {
+        size_t n = strlen(name);
+
+        ret[0] = '\0';
+        for (const char *p = options; *p; p += strcspn(p, ","), p += *p == ',')
+                if (strncmp(p, name, n) == 0 && p[n] == '=')
+                        snprintf(ret, n_ret, "%.*s", (int)strcspn(p + n + 1, ","), p + n + 1);
+}
+
+static void check_hidden_processes(Checks *checks, const char *mounts) {
+        char hidden[32] = "", group[32] = "";
+        Check *check = checks_add(checks, "processes");
+        Mount mount;
+
+        for (const char *line = mounts; *line; line = scan_line_end(line)) {
+                if (!mount_parse(line, &mount) || strcmp(mount.type, "proc") != 0 || strcmp(mount.point, "/proc") != 0)
+                        continue;
+                find_option(mount.options, "hidepid", hidden, sizeof(hidden));
+                find_option(mount.options, "gid", group, sizeof(group));
+        }
+
+        if (!hidden[0] || strcmp(hidden, "0") == 0 || strcmp(hidden, "off") == 0) {
+                check_detail(check, "perfd sees those of all users");
+                return;
+        }
+
+        if (group[0]) {
+                check_detail(check, "/proc is mounted with hidepid=%s,gid=%s: perfd must be in that group, by "
+                                    "SupplementaryGroups= in a drop-in for perfd.service", hidden, group);
+                return;
+        }
+        check_detail(check, "/proc is mounted with hidepid=%s", hidden);
+        check_lacks(check, CHECK_MISSING, "jobs of other users, whose processes perfd cannot see: their begin may be "
+                                          "refused, and their end goes unnoticed");
+        check_fix(check, "mount /proc with gid=GROUP beside hidepid, and a drop-in for perfd.service with "
+                         "[Service] SupplementaryGroups=GROUP");
+}
+
+static void check_container(Checks *checks, int root_fd) {
+        static const char *const hints[] = { "docker", "kubepods", "containerd", "libpod", "/lxc/", "lxc.payload" };
+        scoped(freep) char *group = read_text(root_fd, "proc/1/cgroup");
+        scoped(freep) char *release = read_text(root_fd, "proc/sys/kernel/osrelease");
+        Check *check = checks_add(checks, "machine");
+        const char *found = NULL;
+
+        if (exists(root_fd, ".dockerenv"))
+                found = "/.dockerenv";
+        else if (exists(root_fd, "run/.containerenv"))
+                found = "/run/.containerenv";
+        else if (exists(root_fd, "run/systemd/container"))
+                found = "/run/systemd/container";
+        for (size_t i = 0; group && !found && i < N_ELEMENTS(hints); i++)
+                if (strstr(group, hints[i]))
+                        found = hints[i];
+
+        if (release && strcasestr(release, "microsoft")) {
+                check_detail(check, "Windows Subsystem for Linux: %.*s", (int)strcspn(release, "\n"), release);
+                check_lacks(check, CHECK_MISSING, "the machine itself: all numbers are of the virtual machine that WSL runs in");
+                check_fix(check, "run perfd on a Linux machine");
+        } else if (found) {
+                check_detail(check, "this is a container (%s)", found);
+                check_lacks(check, CHECK_MISSING, "a clear view: CPUs and memory may be of the whole host, file systems, network and "
+                                                  "processes only of the container");
+                check_fix(check, "run perfd on the host; perfctl in the container reaches it when /run/perfd is mounted there");
+        } else
+                check_detail(check, "no container");
+}
+
+static void check_open_files(Checks *checks, int root_fd) {
+        scoped(freep) char *text = read_text(root_fd, "proc/sys/fs/file-nr");
+        uint64_t n, n_max;
+        Check *check;
+
+        if (!text || sscanf(text, "%" SCNu64 " %*u %" SCNu64, &n, &n_max) != 2 || n_max == 0)
+                return;
+
+        check = checks_add(checks, "open files");
+        if (n_max > (uint64_t)INT64_MAX / 2)
+                check_detail(check, "%ju on this machine, without a limit", (uintmax_t)n);
+        else
+                check_detail(check, "%ju of %ju on this machine", (uintmax_t)n, (uintmax_t)n_max);
+        if (n < n_max - n_max / 10)
+                return;
+        check_lacks(check, CHECK_TROUBLE, "connections and samples, as soon as nobody can open a file any more");
+        check_fix(check, "sysctl fs.file-max=%ju, and see who holds them", (uintmax_t)n_max * 2);
+}
+
+/* --- systemd -------------------------------------------------------------------------------------- */
+
+static bool is_installed(int root_fd, const char *unit) {
+        static const char *const folders[] = {
+                "etc/systemd/system",
+                "usr/local/lib/systemd/system",
+                "usr/lib/systemd/system",
+                "lib/systemd/system",
+        };
+        char path[256];
+
+        for (size_t i = 0; i < N_ELEMENTS(folders); i++) {
+                snprintf(path, sizeof(path), "%s/%s", folders[i], unit);
+                if (exists(root_fd, path))
+                        return true;
+        }
+
+        return false;
+}
+
+static bool is_masked(int root_fd, const char *unit) {
+        char path[256], target[16] = "";
+
+        snprintf(path, sizeof(path), "etc/systemd/system/%s", unit);
+        return readlinkat(root_fd, path, target, sizeof(target) - 1) > 0 && strcmp(target, "/dev/null") == 0;
+}
+
+/* As `systemctl is-enabled` finds it, but without waiting for anybody. */
+static void check_unit(Checks *checks, int root_fd, const char *unit, const char *target) {
+        Check *check = checks_add(checks, unit);
+        char path[256];
+
+        snprintf(path, sizeof(path), "etc/systemd/system/%s.wants/%s", target, unit);
+        if (!is_installed(root_fd, unit)) {
+                check_detail(check, "not installed as a unit");
+                check_lacks(check, CHECK_MISSING, "perfd, unless something else starts it");
+                check_fix(check, "install perfd's package, or make install");
+        } else if (is_masked(root_fd, unit)) {
+                check_detail(check, "masked");
+                check_lacks(check, CHECK_MISSING, "perfd: nobody can start it");
+                check_fix(check, "systemctl unmask %s && systemctl enable --now %s", unit, unit);
+        } else if (!exists(root_fd, path)) {
+                check_detail(check, "installed and disabled");
+                check_lacks(check, CHECK_MISSING, "perfd after the next boot");
+                check_fix(check, "systemctl enable --now %s", unit);
+        } else
+                check_detail(check, "enabled");
+}
+
+/* --- all of them ---------------------------------------------------------------------------------- */
+
+void checks_of_tree(Checks *checks, int root_fd) {
+        scoped(freep) char *mounts = read_text(root_fd, "proc/self/mountinfo");
+        Groups groups;
+
+        check_kernel(checks, root_fd);
+        check_container(checks, root_fd);
+        check_pressure(checks, root_fd);
+        if (mounts) {
+                groups_find(mounts, &groups);
+                check_layout(checks, &groups);
+                check_controllers(checks, root_fd, &groups);
+                check_own_group(checks, root_fd, &groups);
+                check_hidden_processes(checks, mounts);
+        }
+        check_delays(checks, root_fd);
+        check_open_files(checks, root_fd);
+        if (exists(root_fd, "run/systemd/system")) {
+                check_unit(checks, root_fd, "perfd.socket", "sockets.target");
+                check_unit(checks, root_fd, "perfd.service", "multi-user.target");
+        }
+}

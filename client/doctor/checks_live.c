@@ -1,0 +1,269 @@
+#include "client/doctor/checks_live.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/timex.h>
+
+#include "client/api/api_query.h"
+#include "client/deliver/spool.h"
+#include "util/clock.h"
+#include "util/parse.h"
+
+/* --- what a user may ------------------------------------------------------------------------------ */
+
+void check_socket(Checks *checks, const char *name, const char *path, const char *unit) {
+        Check *check = checks_add(checks, name);
+        struct stat st;
+
+        if (stat(path, &st) < 0) {
+                check_detail(check, "%s: %s", path, strerrordesc_np(errno));
+                check_lacks(check, CHECK_TROUBLE, "everything: perfd cannot be reached this way");
+                check_fix(check, "systemctl enable --now %s perfd.service, or give the path with --%s", unit, name);
+                return;
+        }
+        if (!S_ISSOCK(st.st_mode)) {
+                check_detail(check, "%s is no socket", path);
+                check_lacks(check, CHECK_TROUBLE, "everything: perfd cannot be reached this way");
+                check_fix(check, "remove it, and systemctl restart %s", unit);
+                return;
+        }
+
+        check_detail(check, "%s, mode %04o of uid %u", path, st.st_mode & 07777, st.st_uid);
+        if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0)
+                return;
+        check_lacks(check, CHECK_TROUBLE, "perfd, to this user: the socket may not be written to");
+        check_fix(check, "a drop-in for %s with [Socket] SocketMode=0666", unit);
+}
+
+void check_clock(Checks *checks) {
+        Check *check = checks_add(checks, "clock");
+        struct timex timex = {};
+        int r = adjtimex(&timex);
+
+        if (r < 0) {
+                check_detail(check, "cannot be asked here: %s", strerrordesc_np(errno));
+                return;
+        }
+        if (r != TIME_ERROR && !(timex.status & STA_UNSYNC)) {
+                check_detail(check, "synchronised, within %.0f ms", (double)timex.maxerror / 1e3);
+                return;
+        }
+
+        check_detail(check, "not synchronised");
+        check_lacks(check, CHECK_MISSING, "times that can be compared with those of other nodes; durations are exact all the same");
+        check_fix(check, "timedatectl set-ntp true, or run chronyd");
+}
+
+/* Writable, or can be made there. */
+static bool can_write_below(const char *directory) {
+        char path[PATH_MAX];
+        const char *parent = path;
+
+        snprintf(path, sizeof(path), "%s", directory);
+        while (faccessat(AT_FDCWD, parent, F_OK, AT_EACCESS) < 0 && errno == ENOENT)
+                parent = dirname(path);
+
+        return faccessat(AT_FDCWD, parent, W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+void check_spool(Checks *checks, const char *directory) {
+        Check *check = checks_add(checks, "spool");
+        char **names;
+        size_t n = 0;
+        int r;
+
+        if (!directory || !can_write_below(directory)) {
+                check_detail(check, "%s", directory ? directory : "this user has no home directory");
+                check_lacks(check, CHECK_TROUBLE, "results that perfd cannot take at once: they are lost");
+                check_fix(check, "make it writable for this user, or give another with --spool");
+                return;
+        }
+
+        r = spool_list(directory, &names, &n);
+        if (r == 0)
+                spool_names_free(names, n);
+        if (r < 0) {
+                check_detail(check, "%s: %s", directory, strerrordesc_np(-r));
+                check_lacks(check, CHECK_TROUBLE, "what may be kept there: it cannot be sent");
+                check_fix(check, "make it readable for this user");
+                return;
+        }
+
+        check_detail(check, "%zu files wait in %s", n, directory);
+        if (n == 0)
+                return;
+        check_lacks(check, n < SPOOL_FILES_MAX ? CHECK_MISSING : CHECK_TROUBLE,
+                    n < SPOOL_FILES_MAX ? "these results, until they are sent" : "new results: the spool is full");
+        check_fix(check, "perfctl flush");
+}
+
+/* --- what perfd says of itself -------------------------------------------------------------------- */
+
+bool exposition_find(const char *metrics, const char *name, double *ret) {
+        size_t n = strlen(name);
+
+        for (const char *line = metrics; *line; line = scan_line_end(line)) {
+                char *end;
+                double v;
+
+                if (strncmp(line, name, n) != 0 || line[n] != ' ')
+                        continue;
+                v = strtod(line + n, &end);
+                if (end == line + n)
+                        continue;
+                *ret = v;
+                return true;
+        }
+
+        return false;
+}
+
+static bool is_true(const Value *from, const char *key) {
+        const Value *value = value_get(from, key);
+
+        return value && value->type == VALUE_BOOL && value->boolean;
+}
+
+static void check_store(Checks *checks, const Value *store) {
+        double size = number_get(store, "size_bytes"), limit = number_get(store, "size_limit_bytes");
+        char size_text[TEXT_MAX], limit_text[TEXT_MAX];
+        Check *check = checks_add(checks, "store");
+
+        text_mib(size / 1048576, size_text);
+        text_mib(limit / 1048576, limit_text);
+        if (!is_true(store, "writable")) {
+                check_detail(check, "takes nothing: %s", text_get(store, "error"));
+                check_lacks(check, CHECK_TROUBLE, "new samples, jobs and results");
+                check_fix(check, "make room on its file system, or set directory= in [store] of perfd.conf; perfd tries "
+                                 "again by itself");
+                return;
+        }
+
+        check_detail(check, "takes results, %s of %s", size_text, limit_text);
+        if (limit > 0 && size >= 0.9 * limit) {
+                check_lacks(check, CHECK_MISSING, "the oldest samples, jobs and results: they go when the limit is reached");
+                check_fix(check, "a larger max_size= in [store] of perfd.conf, or shorter times to keep");
+        }
+}
+
+static void check_durability(Checks *checks, const Value *store) {
+        Check *check;
+
+        if (!is_true(store, "volatile"))
+                return;
+        check = checks_add(checks, "durability");
+        check_detail(check, "the store is volatile");
+        check_lacks(check, CHECK_MISSING, "jobs and results after the next boot");
+        check_fix(check, "volatile=no in [store] of perfd.conf, on a node with a disk");
+}
+
+/* What this kernel does not have is missing; anything else about its files is trouble. */
+static void check_sources(Checks *checks, const Value *sources) {
+        Check *check = checks_add(checks, "sources");
+        size_t n_detail = 0, n_down = 0;
+        bool is_trouble = false;
+
+        for (size_t i = 0; sources && sources->type == VALUE_LIST && i < sources->n_items; i++) {
+                const char *error = text_get(&sources->items[i], "error");
+
+                if (is_true(&sources->items[i], "up"))
+                        continue;
+                n_down++;
+                is_trouble |= !strstr(error, strerrordesc_np(ENOENT)) && !strstr(error, strerrordesc_np(EOPNOTSUPP));
+                if (n_detail < sizeof(check->detail))
+                        n_detail += (size_t)snprintf(check->detail + n_detail, sizeof(check->detail) - n_detail, "%s%s",
+                                                     n_detail > 0 ? "; " : "",
+                                                     *error ? error : text_get(&sources->items[i], "name"));
+        }
+
+        if (n_down == 0) {
+                check_detail(check, "all %zu are read", sources && sources->type == VALUE_LIST ? sources->n_items : 0);
+                return;
+        }
+        check_lacks(check, is_trouble ? CHECK_TROUBLE : CHECK_MISSING,
+                    "the numbers that come from these files (perfd-metrics(7) names them)");
+        check_fix(check, is_trouble ? "see what perfd may read: journalctl -u perfd, systemctl cat perfd" :
+                                      "a kernel that has them; see the line of pressure");
+}
+
+#define STALE_MS 10000U
+
+static void check_sampling(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms) {
+        uint64_t time_ms = time_get(node, "time_ms"), interval_ms = time_get(node, "interval_ms");
+        double n = 0, n_missed = 0, lateness = 0, lateness_max = 0;
+        char interval[TEXT_MAX], mean[TEXT_MAX], worst[TEXT_MAX];
+        Check *check = checks_add(checks, "sampling");
+
+        if (time_ms > 0 && now_ms > time_ms && now_ms - time_ms > STALE_MS + 3 * interval_ms) {
+                text_duration((now_ms - time_ms) * NS_PER_MS, interval);
+                check_detail(check, "the last sample is %s old", interval);
+                check_lacks(check, CHECK_TROUBLE, "what happens now");
+                check_fix(check, "see what perfd waits for: journalctl -u perfd");
+                return;
+        }
+
+        text_duration(interval_ms * NS_PER_MS, interval);
+        if (!exposition_find(metrics, "perfd_samples_total", &n) || n < 1) {
+                check_detail(check, "every %s", interval);
+                return;
+        }
+        (void)exposition_find(metrics, "perfd_samples_missed_total", &n_missed);
+        (void)exposition_find(metrics, "perfd_sample_lateness_seconds_total", &lateness);
+        (void)exposition_find(metrics, "perfd_sample_lateness_max_seconds", &lateness_max);
+        text_seconds(lateness / n, mean);
+        text_seconds(lateness_max, worst);
+        check_detail(check, "every %s, late by %s on average and %s at most, %.0f of %.0f missed", interval, mean, worst,
+                     n_missed, n + n_missed);
+        if (n_missed <= 0.01 * (n + n_missed))
+                return;
+        check_lacks(check, CHECK_MISSING, "peaks and threshold times while samples were missed; totals are exact all the same");
+        check_fix(check, "a longer interval= in [sampling] of perfd.conf, or a drop-in for perfd.service with [Service] "
+                         "CPUWeight=1000");
+}
+
+static void check_descriptors(Checks *checks, const char *metrics) {
+        double n, n_max;
+        Check *check;
+
+        if (!exposition_find(metrics, "process_open_fds", &n) || !exposition_find(metrics, "process_max_fds", &n_max))
+                return;
+
+        check = checks_add(checks, "descriptors");
+        check_detail(check, "perfd has %.0f of %.0f", n, n_max);
+        if (n < 0.8 * n_max && n_max >= 1024)
+                return;
+        check_lacks(check, n < 0.95 * n_max ? CHECK_MISSING : CHECK_TROUBLE, "connections of jobs beyond that");
+        check_fix(check, "a drop-in for perfd.service with [Service] LimitNOFILE=32768, or more");
+}
+
+void check_models(Checks *checks, const Value *answer) {
+        const Value *models = value_get(answer, "models"), *complaints = value_get(answer, "complaints");
+        Check *check = checks_add(checks, "models");
+        size_t n = complaints && complaints->type == VALUE_LIST ? complaints->n_items : 0;
+        const char *first = n > 0 && complaints->items[0].type == VALUE_STRING ? complaints->items[0].string : "";
+
+        if (n == 0) {
+                check_detail(check, "%zu of indicators", models && models->type == VALUE_LIST ? models->n_items : 0);
+                return;
+        }
+
+        if (n > 1)
+                check_detail(check, "%s; and %zu more", first, n - 1);
+        else
+                check_detail(check, "%s", first);
+        check_lacks(check, CHECK_MISSING, "types, units, directions and indexes of the indicators that are declared there");
+        check_fix(check, "mend it: the user perfd must be able to read it, and perfd --check-config to understand it; then "
+                         "systemctl reload perfd");
+}
+
+void checks_of_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms) {
+        check_store(checks, value_get(node, "store"));
+        check_durability(checks, value_get(node, "store"));
+        check_sources(checks, value_get(node, "sources"));
+        check_sampling(checks, node, metrics, now_ms);
+        check_descriptors(checks, metrics);
+}

@@ -1,0 +1,88 @@
+#include "client/run/output_tail.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/utf8.h"
+
+void tail_deinit(Tail *tail) {
+        free(tail->bytes);
+}
+
+void tail_clear(Tail *tail) {
+        tail->n_all = 0;
+}
+
+void tail_add(Tail *tail, const void *bytes, size_t n) {
+        const char *p = bytes;
+
+        if (!tail->bytes && !tail->failed) {
+                tail->bytes = malloc(TAIL_BYTES_MAX);
+                tail->failed = !tail->bytes;
+        }
+        if (tail->failed)
+                return;
+
+        if (n > TAIL_BYTES_MAX) {
+                tail->n_all += n - TAIL_BYTES_MAX;
+                p += n - TAIL_BYTES_MAX;
+                n = TAIL_BYTES_MAX;
+        }
+        while (n > 0) {
+                size_t at = tail->n_all % TAIL_BYTES_MAX, k = n < TAIL_BYTES_MAX - at ? n : TAIL_BYTES_MAX - at;
+
+                memcpy(tail->bytes + at, p, k);
+                tail->n_all += k;
+                p += k;
+                n -= k;
+        }
+}
+
+/* In the order in which they came. */
+static void unroll(const Tail *tail, Buffer *ret) {
+        size_t at = tail->n_all % TAIL_BYTES_MAX;
+
+        if (tail->n_all > TAIL_BYTES_MAX)
+                buffer_put(ret, tail->bytes + at, TAIL_BYTES_MAX - at);
+        buffer_put(ret, tail->bytes, tail->n_all > TAIL_BYTES_MAX ? at : (size_t)tail->n_all);
+}
+
+static bool goes_on(char c) {
+        return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* first: where a character may have been cut in two. */
+static void clean(const char *text, size_t n, size_t first, Buffer *ret) {
+        for (size_t i = first; i < n;) {
+                size_t k = text[i] ? utf8_length(text + i, n - i) : 0;
+
+                if (k > 0)
+                        buffer_put(ret, text + i, k);
+                else
+                        buffer_puts(ret, UTF8_REPLACEMENT);
+                i += k > 0 ? k : 1;
+        }
+}
+
+void tail_text(const Tail *tail, Buffer *ret, bool *ret_is_cut) {
+        scoped(buffer_deinit) Buffer bytes = {}, text = {};
+        size_t first = 0;
+
+        *ret_is_cut = tail->n_all > TAIL_BYTES_MAX;
+        if (tail->failed || tail->n_all == 0)
+                return;
+
+        unroll(tail, &bytes);
+        while (*ret_is_cut && first < 3 && first < bytes.n && goes_on(bytes.text[first]))
+                first++;
+        clean(bytes.text, bytes.n, first, &text);
+
+        /* what was replaced takes more */
+        first = text.n > TAIL_BYTES_MAX ? text.n - TAIL_BYTES_MAX : 0;
+        *ret_is_cut |= first > 0;
+        while (first > 0 && first < text.n && goes_on(text.text[first]))
+                first++;
+        if (text.n > 0)
+                buffer_put(ret, text.text + first, text.n - first);
+        ret->failed |= text.failed || bytes.failed;
+}

@@ -1,0 +1,119 @@
+#include "client/run/run_results.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/message.h"
+#include "client/run/object.h"
+#include "client/wire/id.h"
+#include "util/clock.h"
+
+void measured_deinit(Measured *measured) {
+        free(measured->items);
+        arena_deinit(&measured->arena);
+}
+
+/* What was meant as an indicator and is none is spoken of, and also that there is none at all where one is wanted. */
+static void speak_of_loss(const Capture *capture, const CaptureLoss *loss, bool is_wanted) {
+        if (capture->is_too_long && (is_wanted || capture->names_result))
+                say("No indicator was submitted: the output is longer than %u KiB", CAPTURE_BYTES_MAX / 1024);
+        else if (loss->error.line > 0 && (is_wanted || loss->names_result))
+                say("%s submitted: output:%u:%u: %s", loss->names_result ? "An indicator in the output was not" : "No indicator was",
+                    loss->error.line, loss->error.column, loss->error.text);
+        else if (is_wanted)
+                say("No indicator was submitted: the output has no JSON object with @result");
+        if (loss->is_cut)
+                say("The output has more than %u indicators: those after them were not submitted", CAPTURE_DOCUMENTS_MAX);
+}
+
+/* What a run that failed has printed counts as far as it keeps to the rules of any document. */
+static int take_document(const Value *document, const char *sha256, Arena *arena, Submission *item, Complaint *complaint) {
+        int r = 0;
+
+        if (submission_has_failed(item))
+                return indicator_from_failed_run(document, &(IndicatorGiven){ .version = sha256 }, STRING_ANY_BYTES, &item->indicator,
+                                                 complaint);
+
+        if (sha256)
+                r = object_complete(document, "version", sha256, arena, &document);
+        return r == 0 ? indicator_from_value(document, STRING_ANY_BYTES, &item->indicator, complaint) : r;
+}
+
+/* The documents that are indicators; the others are spoken of. */
+static int take_documents(Measured *measured, const MeasuredPlan *plan, const Submission *common, const Value *const *documents, size_t n) {
+        const char *sha256 = plan->place->has_script ? plan->place->script.sha256 : NULL;
+        Complaint complaint;
+        int r;
+
+        for (size_t i = 0; i < n; i++) {
+                Submission *item = &measured->items[measured->n_items];
+
+                *item = *common;
+                r = take_document(documents[i], sha256, &measured->arena, item, &complaint);
+                if (r == INDICATOR_INVALID) {
+                        say("An indicator in the output was not submitted: %s%s%s", complaint.path, complaint.path[0] ? ": " : "",
+                            complaint.text);
+                        continue;
+                }
+                if (r == 0)
+                        r = result_id_make(item->time_ms, item->id);
+                if (r < 0)
+                        return r;
+                measured->n_items++;
+        }
+        return 0;
+}
+
+static int take_nothing(Measured *measured, const Submission *common) {
+        measured->items[0] = *common;
+        measured->n_items = 1;
+        measured->is_unnamed = true;
+        return result_id_make(common->time_ms, measured->items[0].id);
+}
+
+int measured_read(Measured *ret, const MeasuredPlan *plan, const Capture *capture, const RunFacts *facts, int exit_status,
+                  uint32_t index) {
+        Submission common = {
+                .job = plan->job,
+                .time_ms = facts->end_realtime_ns / NS_PER_MS,
+                .has_exit_status = true,
+                .exit_status = exit_status,
+                .has_batch = plan->has_batch,
+                .batch_index = plan->has_batch ? index : 0,
+        };
+        const Value *documents[CAPTURE_DOCUMENTS_MAX];
+        CaptureLoss loss;
+        size_t n;
+        int r;
+
+        *ret = (Measured){};
+        memcpy(common.batch, plan->batch, sizeof(common.batch));
+        r = arena_init(&ret->arena, 2 * json_arena_size(capture->text.n) + RUN_RECORD_ARENA_BYTES);
+        if (r == 0)
+                r = capture_find(capture, &ret->arena, documents, &n, &loss);
+        if (r == 0)
+                speak_of_loss(capture, &loss, plan->is_wanted && n == 0 && exit_status == 0);
+        if (r == 0 && n == 0 && !(plan->is_wanted && exit_status != 0))
+                return 0;
+        if (r == 0)
+                r = run_record_make(plan->place, facts, &ret->arena, &common.run);
+        if (r < 0)
+                return r;
+
+        ret->items = calloc(n > 0 ? n : 1, sizeof(*ret->items));
+        if (!ret->items)
+                return -ENOMEM;
+        r = take_documents(ret, plan, &common, documents, n);
+        return r == 0 && ret->n_items == 0 && plan->is_wanted && exit_status != 0 ? take_nothing(ret, &common) : r;
+}
+
+bool measured_name(Measured *measured, const Value *document, const IndicatorGiven *given) {
+        Complaint complaint;
+
+        if (indicator_from_failed_run(document, given, STRING_ANY_BYTES, &measured->items[0].indicator, &complaint) != 0)
+                return false;
+
+        measured->is_unnamed = false;
+        return true;
+}

@@ -1,0 +1,265 @@
+/* A batch: what its runs come to, column by column. Runs that failed are counted, and never averaged in. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/statistics.h"
+#include "http/handlers.h"
+#include "http/indicators/grouping.h"
+#include "http/indicators/vocabulary.h"
+#include "store/indicators/points.h"
+
+#define COLUMNS_MAX 1024U
+#define BATCH_ID_BYTES 16U
+
+typedef struct Column {
+        char *name; /* owned */
+        Sequence values;
+} Column;
+
+typedef struct Batch {
+        Column *columns; /* owned */
+        size_t n_columns, n_values;
+        uint64_t n, n_failed, first_ms, last_ms;
+        bool is_cut;
+        char *name, *component, *version; /* owned; of the first run */
+        Buffer failed; /* owned: JSON, without the brackets */
+} Batch;
+
+static void batch_deinit(Batch *batch) {
+        for (size_t i = 0; i < batch->n_columns; i++) {
+                free(batch->columns[i].name);
+                free(batch->columns[i].values.values);
+        }
+        free(batch->columns);
+        free(batch->name);
+        free(batch->component);
+        free(batch->version);
+        buffer_deinit(&batch->failed);
+}
+
+static int parse_id(const char *text, uint8_t ret[static BATCH_ID_BYTES]) {
+        static const char digits[] = "0123456789abcdef";
+
+        if (strlen(text) != 2 * BATCH_ID_BYTES || strspn(text, digits) != 2 * BATCH_ID_BYTES)
+                return -1;
+
+        for (size_t i = 0; i < BATCH_ID_BYTES; i++)
+                ret[i] = (uint8_t)((strchr(digits, text[2 * i]) - digits) * 16 + (strchr(digits, text[2 * i + 1]) - digits));
+        return 0;
+}
+
+/* --- columns ------------------------------------------------------------------------------------- */
+
+static int find_column(Batch *batch, const char *name, Column **ret) {
+        for (size_t i = 0; i < batch->n_columns; i++)
+                if (strcmp(batch->columns[i].name, name) == 0) {
+                        *ret = &batch->columns[i];
+                        return 0;
+                }
+
+        if (batch->n_columns == COLUMNS_MAX) {
+                batch->is_cut = true;
+                *ret = NULL;
+                return 0;
+        }
+        if (!batch->columns)
+                batch->columns = calloc(COLUMNS_MAX, sizeof(*batch->columns));
+        if (!batch->columns)
+                return -ENOMEM;
+
+        *ret = &batch->columns[batch->n_columns];
+        (*ret)->name = strdup(name);
+        if (!(*ret)->name)
+                return -ENOMEM;
+        batch->n_columns++;
+        return 0;
+}
+
+static int add_value(Batch *batch, const char *name, double value) {
+        Column *column;
+        Sequence *values;
+        int r;
+
+        r = find_column(batch, name, &column);
+        if (r < 0 || !column)
+                return r;
+        if (batch->n_values == VALUES_MAX) {
+                batch->is_cut = true;
+                return 0;
+        }
+
+        values = &column->values;
+        if (values->n == values->n_max) {
+                size_t n_max = values->n_max ? 2 * values->n_max : 8;
+                double *grown = reallocarray(values->values, n_max, sizeof(*grown));
+
+                if (!grown)
+                        return -ENOMEM;
+                values->values = grown;
+                values->n_max = n_max;
+        }
+        values->values[values->n++] = value;
+        batch->n_values++;
+        return 0;
+}
+
+/* Each member of an object that is a number. */
+static int add_numbers(Batch *batch, JsonText object) {
+        JsonWalk walk = json_walk(object);
+        JsonText key, value;
+        int r = 0;
+
+        while (r == 0 && walk.is_object && json_walk_next(&walk, &key, &value)) {
+                scoped(buffer_deinit) Buffer name = {};
+                double number;
+
+                if (!json_text_double(value, &number))
+                        continue;
+                json_text_say(key, &name);
+                r = buffer_error(&name);
+                if (r == 0)
+                        r = add_value(batch, name.text ? name.text : "", number);
+        }
+        return r;
+}
+
+static int keep_text(char **to, const char *text) {
+        if (*to || !text)
+                return 0;
+
+        *to = strdup(text);
+        return *to ? 0 : -ENOMEM;
+}
+
+static int add_run(Batch *batch, const BatchRow *row) {
+        int r;
+
+        r = keep_text(&batch->name, row->name);
+        if (r == 0)
+                r = keep_text(&batch->component, row->component);
+        if (r == 0)
+                r = keep_text(&batch->version, row->version);
+        if (r < 0)
+                return r;
+
+        if (batch->n + batch->n_failed == 0 || row->time_ms < batch->first_ms)
+                batch->first_ms = row->time_ms;
+        if (row->time_ms > batch->last_ms)
+                batch->last_ms = row->time_ms;
+        if (row->exit_status != 0) {
+                buffer_printf(&batch->failed, "%s{\"index\":%" PRIu64 ",\"exit_status\":%" PRId64 "}",
+                              batch->n_failed ? "," : "", row->batch_index, row->exit_status);
+                batch->n_failed++;
+                return buffer_error(&batch->failed);
+        }
+
+        batch->n++;
+        r = add_numbers(batch, json_text_find(row->document, "@result"));
+        if (r == 0 && row->has_score)
+                r = add_value(batch, "overall_score", row->score);
+        return r == 0 ? add_numbers(batch, json_text_find(row->run, "rusage")) : r;
+}
+
+/* --- the answer ---------------------------------------------------------------------------------- */
+
+static void write_statistics(Json *json, Column *column) {
+        Statistics statistics;
+
+        statistics_of(column->values.values, column->values.n, &statistics);
+        json_key(json, column->name);
+        json_object_begin(json);
+        json_put_uint(json, "n", statistics.n);
+        json_put_double(json, "mean", statistics.mean);
+        json_put_double(json, "median", statistics.median);
+        json_put_double(json, "sd", statistics.sd);
+        json_put_double(json, "standard_error", statistics.standard_error);
+        json_put_double(json, "min", statistics.min);
+        json_put_double(json, "max", statistics.max);
+        json_put_double(json, "q1", statistics.q1);
+        json_put_double(json, "q3", statistics.q3);
+        json_put_double(json, "iqr", statistics.iqr);
+        json_put_double(json, "cov", statistics.cov);
+        json_put_double(json, "covm", statistics.covm);
+        json_put_double(json, "skew", statistics.skew);
+        json_object_end(json);
+}
+
+/* Of getrusage(2) on Linux. */
+static const char *unit_of_rusage(const char *key) {
+        static const char *const units[][2] = { { "ru_utime", "s" }, { "ru_stime", "s" }, { "ru_maxrss", "KiB" } };
+
+        for (size_t i = 0; i < N_ELEMENTS(units); i++)
+                if (strcmp(key, units[i][0]) == 0)
+                        return units[i][1];
+        return NULL;
+}
+
+/* Those that models tell, and the kernel's. */
+static void write_units(Json *json, const Batch *batch, const Vocabulary *vocabulary) {
+        json_key(json, "units");
+        json_object_begin(json);
+        for (size_t i = 0; i < batch->n_columns; i++) {
+                const char *name = batch->columns[i].name;
+                scoped(buffer_deinit) Buffer unit = {};
+
+                if (vocabulary_say(vocabulary, name, "unit", &unit) != 0 && unit_of_rusage(name))
+                        buffer_puts(&unit, unit_of_rusage(name));
+                if (unit.n > 0 && buffer_error(&unit) == 0)
+                        json_put_string(json, name, unit.text);
+        }
+        json_object_end(json);
+}
+
+static void write_batch(Exchange *exchange, Batch *batch, const Vocabulary *vocabulary) {
+        Json json;
+
+        json_init(&json, exchange->body);
+        json_object_begin(&json);
+        json_put_string(&json, "id", exchange->argument);
+        json_put_string(&json, "name", batch->name);
+        json_put_string(&json, "component", batch->component);
+        json_put_string(&json, "version", batch->version);
+        json_put_uint(&json, "n", batch->n);
+        json_put_uint(&json, "n_failed", batch->n_failed);
+        json_put_uint(&json, "first_ms", batch->first_ms);
+        json_put_uint(&json, "last_ms", batch->last_ms);
+        json_key(&json, "statistics");
+        json_object_begin(&json);
+        for (size_t i = 0; i < batch->n_columns; i++)
+                write_statistics(&json, &batch->columns[i]);
+        json_object_end(&json);
+        write_units(&json, batch, vocabulary);
+        json_key(&json, "failed");
+        json_array_begin(&json);
+        if (batch->n_failed > 0)
+                json_raw(&json, batch->failed.text);
+        json_array_end(&json);
+        json_put_bool(&json, "truncated", batch->is_cut);
+        json_object_end(&json);
+}
+
+void answer_batch(Exchange *exchange) {
+        scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
+        scoped(batch_deinit) Batch batch = {};
+        uint8_t id[BATCH_ID_BYTES];
+        BatchRow row;
+        int r;
+
+        if (parse_id(exchange->argument, id) < 0) {
+                (void)exchange_error(exchange, 400, "A batch's id is %u hexadecimal digits, 0-9 a-f", 2 * BATCH_ID_BYTES);
+                return;
+        }
+
+        r = reader_batch(exchange->reader, id);
+        while (r == 0 && (r = reader_next_batch(exchange->reader, &row)) == 0)
+                r = add_run(&batch, &row);
+        if (r != READER_END)
+                (void)exchange_store_error(exchange, r);
+        else if (batch.n + batch.n_failed == 0)
+                (void)exchange_error(exchange, 404, "There is no batch '%s'", exchange->argument);
+        else if (vocabulary_new(&vocabulary, exchange, &(PointFilter){ .name = batch.name, .component = batch.component }) == 0)
+                write_batch(exchange, &batch, vocabulary);
+}

@@ -1,0 +1,221 @@
+#include "http/handlers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/indicators/latest_rows.h"
+#include "http/indicators/selection.h"
+#include "http/indicators/vocabulary.h"
+#include "http/pagination.h"
+#include "store/indicators/shape.h"
+
+void answer_indicators(Exchange *exchange) {
+        bool is_cut = false;
+        IndicatorRow row;
+        Json json;
+        int r;
+
+        json_init(&json, exchange->body);
+        json_object_begin(&json);
+        json_key(&json, "indicators");
+        json_array_begin(&json);
+
+        r = reader_indicators(exchange->reader);
+        while (r == 0 && (r = reader_next_indicator(exchange->reader, &row)) == 0) {
+                is_cut = exchange->body->n >= PAGE_BYTES_MAX;
+                if (is_cut)
+                        break;
+
+                json_object_begin(&json);
+                json_put_string(&json, "name", row.name);
+                json_put_string(&json, "component", row.component);
+                json_put_uint(&json, "results", row.n_results);
+                json_put_uint(&json, "latest_ms", row.latest_ms);
+                json_object_end(&json);
+        }
+        if (r != 0 && r != READER_END) {
+                (void)exchange_store_error(exchange, r);
+                return;
+        }
+
+        json_array_end(&json);
+        json_put_bool(&json, "truncated", is_cut);
+        json_object_end(&json);
+}
+
+void answer_models(Exchange *exchange) {
+        if (!exchange->snapshot->models) {
+                (void)exchange_error(exchange, 503, "perfd is out of memory at the moment");
+                return;
+        }
+
+        buffer_puts(exchange->body, exchange->snapshot->models);
+}
+
+static void put_id(Json *json, const char *key, const uint8_t id[static 16]) {
+        char text[2 * 16 + 1];
+
+        for (size_t i = 0; i < 16; i++)
+                (void)snprintf(text + 2 * i, 3, "%02x", id[i]);
+        json_put_string(json, key, text);
+}
+
+/* Only where it was run by who sent it. */
+static void write_run(Json *json, const ResultRow *row) {
+        if (row->has_exit_status)
+                json_put_int(json, "exit_status", row->exit_status);
+        if (row->has_batch) {
+                put_id(json, "batch", row->batch);
+                json_put_uint(json, "batch_index", row->batch_index);
+        }
+        if (row->run) {
+                json_key(json, "run");
+                json_raw(json, row->run);
+        }
+}
+
+static void write_result(Json *json, const ResultRow *row) {
+        json_object_begin(json);
+        put_id(json, "id", row->id);
+        json_put_uint(json, "time_ms", row->time_ms);
+        json_put_string(json, "name", row->name);
+        json_put_string(json, "component", row->component);
+        json_put_string(json, "version", row->version);
+        json_put_string(json, "job", row->job);
+        json_put_uint(json, "uid", row->uid);
+        if (row->has_score)
+                json_put_double(json, "score", row->score);
+        else
+                json_put_string(json, "score", NULL);
+        json_key(json, "document");
+        json_raw(json, row->document);
+        write_run(json, row);
+        json_object_end(json);
+}
+
+/* --- results ------------------------------------------------------------------------------------- */
+
+/* Newest first, of all that an index of the store gives. 0 or EXCHANGE_ANSWERED. */
+static int write_filtered(Exchange *exchange, const ResultFilter *filter, Page *page, Json *json) {
+        ResultRow row;
+        int r;
+
+        r = reader_results(exchange->reader, filter);
+        while (r == 0 && (r = reader_next_result(exchange->reader, &row)) == 0) {
+                if (!page_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
+                        break;
+                write_result(json, &row);
+        }
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+}
+
+/* Which rows meet the conditions is found without their documents where there is an index, and only those of the page are read. */
+static int find_newest(Exchange *exchange, const PointFilter *filter, Newest *newest) {
+        scoped(points_freep) Points *points = NULL;
+        PointRow row;
+        int r;
+
+        r = points_new(&points, exchange->reader, filter);
+        while (r == 0 && (r = points_next(points, &row)) == 0)
+                if (!newest_add(newest, (PageKey){ row.time_ms, row.row }))
+                        points_skip(points);
+        newest_sort(newest);
+        return r == READER_END ? 0 : exchange_store_error(exchange, r);
+}
+
+static int write_met(Exchange *exchange, const PointFilter *filter, Page *page, Json *json) {
+        scoped(freep) Newest *newest = malloc(sizeof(*newest));
+        ResultRow row;
+        int r;
+
+        if (!newest)
+                return exchange_store_error(exchange, -ENOMEM);
+        newest_init(newest, page->limit + 1);
+        r = find_newest(exchange, filter, newest);
+
+        for (size_t i = 0; r == 0 && i < newest->n; i++) {
+                r = reader_result(exchange->reader, newest->keys[i].row, &row);
+                if (r == READER_END) { /* removed meanwhile */
+                        r = 0;
+                        continue;
+                }
+                if (r != 0)
+                        return exchange_store_error(exchange, r);
+                if (!page_admit(page, exchange->body, newest->keys[i]))
+                        break;
+                write_result(json, &row);
+        }
+        reader_reset(exchange->reader);
+        return r;
+}
+
+/* A job's are few enough to be looked at one by one. */
+static int write_met_of_job(Exchange *exchange, const ResultFilter *filter, const Selection *selection, Page *page, Json *json) {
+        ResultRow row;
+        int r;
+
+        r = reader_results(exchange->reader, filter);
+        while (r == 0 && (r = reader_next_result(exchange->reader, &row)) == 0) {
+                scoped(buffer_deinit) Buffer hardware = {};
+                PointRow point = { .component = row.component, .version = row.version };
+
+                point.parameters = json_text_find(json_text(row.document, strlen(row.document)), "@parameters");
+                if (row.run && run_put_hardware(json_text(row.run, strlen(row.run)), &hardware))
+                        point.hardware = hardware.text;
+                if (!point_meets(&point, selection->conditions, selection->filter.n_conditions))
+                        continue;
+                if (!page_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
+                        break;
+                write_result(json, &row);
+        }
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+}
+
+static int check(Exchange *exchange, const Selection *selection) {
+        scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
+
+        if (vocabulary_new(&vocabulary, exchange, &selection->filter) > 0)
+                return EXCHANGE_ANSWERED;
+        return vocabulary_check(vocabulary, exchange, selection);
+}
+
+static int write_results(Exchange *exchange, const ResultFilter *filter, const Selection *selection, Page *page, Json *json) {
+        if (selection->filter.n_conditions == 0)
+                return write_filtered(exchange, filter, page, json);
+        if (filter->job)
+                return write_met_of_job(exchange, filter, selection, page, json);
+        return write_met(exchange, &selection->filter, page, json);
+}
+
+/* name NULL: of any. */
+static void answer_results_of(Exchange *exchange, const char *name) {
+        ResultFilter filter = { .name = name, .job = exchange_parameter(exchange, "job") };
+        Selection selection;
+        Page page;
+        Json json;
+
+        if (selection_parse(exchange, name, &selection) > 0 || page_parse(exchange, &page) > 0)
+                return;
+        if (selection.filter.n_conditions > 0 && check(exchange, &selection) > 0)
+                return;
+
+        selection.filter.before = page.before;
+        filter.component = selection.filter.component;
+        filter.since_ms = page.since_ms;
+        filter.until_ms = page.until_ms;
+        filter.before = page.before;
+
+        page_begin(&json, exchange->body, "results");
+        if (write_results(exchange, &filter, &selection, &page, &json) == 0)
+                page_end(&page, &json);
+}
+
+void answer_results(Exchange *exchange) {
+        answer_results_of(exchange, exchange_parameter(exchange, "name"));
+}
+
+void answer_indicator_results(Exchange *exchange) {
+        answer_results_of(exchange, exchange->argument);
+}

@@ -1,0 +1,223 @@
+/* Statistics of an indicator's results, by what they have in common. */
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "http/csv.h"
+#include "http/handlers.h"
+#include "http/indicators/explain_empty.h"
+#include "http/indicators/result_groups.h"
+#include "http/indicators/vocabulary.h"
+
+#define LIMIT_DEFAULT 1000U
+
+typedef struct Query {
+        Selection selection;
+        GroupFields fields;
+        uint64_t limit;
+        bool is_csv;
+        uint64_t n_scanned;
+        Vocabulary *vocabulary;   /* owned */
+        Buffer units[STATS_MAX];  /* owned; of each stat, empty when it has none */
+        Buffer note;              /* owned; why there is nothing */
+} Query;
+
+static void query_deinit(Query *query) {
+        vocabulary_free(query->vocabulary);
+        for (size_t i = 0; i < STATS_MAX; i++)
+                buffer_deinit(&query->units[i]);
+        buffer_deinit(&query->note);
+}
+
+static int parse_format(Exchange *exchange, bool *ret_is_csv) {
+        const char *format = exchange_parameter(exchange, "format") ?: "json";
+
+        if (strcmp(format, "json") != 0 && strcmp(format, "csv") != 0)
+                return exchange_error(exchange, 400, "Query parameter 'format' must be json or csv, not '%s'", format);
+
+        *ret_is_csv = strcmp(format, "csv") == 0;
+        return 0;
+}
+
+static int parse(Exchange *exchange, Query *query) {
+        Selection *selection = &query->selection;
+        int r;
+
+        r = selection_parse(exchange, exchange->argument, selection);
+        if (r == 0)
+                r = selection_parse_stats(exchange, exchange_parameter(exchange, "stat"), selection);
+        if (r == 0)
+                r = selection_parse_fields(exchange, "group_by", exchange_parameter(exchange, "group_by"), &selection->fields);
+        if (r == 0)
+                r = parse_format(exchange, &query->is_csv);
+        /* CSV cannot say that there is more. */
+        if (r == 0)
+                r = exchange_parameter_u64(exchange, "limit", 1, GROUPS_MAX, query->is_csv ? GROUPS_MAX : LIMIT_DEFAULT, &query->limit);
+        if (r != 0)
+                return r;
+
+        query->fields.n = selection->fields.n;
+        for (size_t i = 0; i < selection->fields.n; i++)
+                query->fields.names[i] = selection->fields.names[i];
+        return 0;
+}
+
+static bool is_grouped_by(const Query *query, const char *name) {
+        for (size_t i = 0; i < query->fields.n; i++)
+                if (strcmp(query->fields.names[i], name) == 0)
+                        return true;
+        return false;
+}
+
+/* Numbers in different units have no median. 0 or EXCHANGE_ANSWERED. */
+static int find_units(Exchange *exchange, Query *query) {
+        for (size_t i = 0; i < query->selection.n_stats; i++) {
+                const Choice *choice = &query->selection.stats[i];
+
+                if (choice_has_unit(choice) &&
+                    vocabulary_say(query->vocabulary, choice->key, "unit", &query->units[i]) == VOCABULARY_AT_ODDS &&
+                    !is_grouped_by(query, "component"))
+                        return exchange_error(exchange, 400,
+                                              "The models of %s give '%s' different units for different components: group by component, "
+                                              "or ask for one with where=component=NAME", query->selection.filter.name, choice->key);
+        }
+        return 0;
+}
+
+/* Of the numbers of a group, each asked for once or more. */
+static void compute(const Query *query, Group *group, double ret[static STATS_MAX]) {
+        const Selection *selection = &query->selection;
+
+        for (size_t number = 0; number < selection->filter.n_numbers; number++) {
+                Sequence *values = &group->numbers[number];
+                Statistics statistics;
+
+                statistics_of(values->values, values->n, &statistics);
+                for (size_t i = 0; i < selection->n_stats; i++)
+                        if (selection->number_of_stat[i] == number)
+                                ret[i] = choice_value(&selection->stats[i], &statistics, values->values, values->n);
+        }
+}
+
+/* --- JSON ---------------------------------------------------------------------------------------- */
+
+static void write_group(Json *json, const Query *query, Group *group) {
+        const Selection *selection = &query->selection;
+        double values[STATS_MAX];
+
+        compute(query, group, values);
+        json_object_begin(json);
+        json_key(json, "key");
+        json_object_begin(json);
+        for (size_t i = 0; i < query->fields.n; i++) {
+                json_key(json, query->fields.names[i]);
+                json_text_write(group_field(group, i), json);
+        }
+        json_object_end(json);
+        json_put_uint(json, "n", group->n);
+        json_put_uint(json, "n_failed", group->n_failed);
+        json_put_uint(json, "first_ms", group->first_ms);
+        json_put_uint(json, "last_ms", group->last_ms);
+        json_key(json, "values");
+        json_object_begin(json);
+        for (size_t i = 0; i < selection->n_stats; i++)
+                if (selection->stats[i].field == CHOICE_N)
+                        json_put_uint(json, selection->stats[i].text, (uint64_t)values[i]);
+                else
+                        json_put_double(json, selection->stats[i].text, values[i]);
+        json_object_end(json);
+        json_object_end(json);
+}
+
+static void write_units(Json *json, const Query *query) {
+        const Selection *selection = &query->selection;
+
+        json_key(json, "units");
+        json_object_begin(json);
+        for (size_t i = 0; i < selection->n_stats; i++)
+                if (query->units[i].n > 0)
+                        json_put_string(json, selection->stats[i].text, query->units[i].text);
+        json_object_end(json);
+}
+
+static void write_json(Exchange *exchange, const Query *query, Group *groups, size_t n) {
+        Json json;
+
+        json_init(&json, exchange->body);
+        json_object_begin(&json);
+        json_put_string(&json, "name", query->selection.filter.name);
+        json_key(&json, "groups");
+        json_array_begin(&json);
+        for (size_t i = 0; i < n && i < query->limit; i++)
+                write_group(&json, query, &groups[i]);
+        json_array_end(&json);
+        json_put_uint(&json, "scanned", query->n_scanned);
+        json_put_uint(&json, "n_groups", n);
+        json_put_bool(&json, "truncated", n > query->limit);
+        json_put_string(&json, "note", query->note.text);
+        write_units(&json, query);
+        json_object_end(&json);
+}
+
+/* --- CSV ----------------------------------------------------------------------------------------- */
+
+/* No two columns have one name, or readers by name would lose the first. */
+static void write_csv_key(Csv *csv, const Query *query, const char *key) {
+        bool is_taken = strcmp(key, "n") == 0 || strcmp(key, "n_failed") == 0;
+        scoped(buffer_deinit) Buffer text = {};
+
+        for (size_t i = 0; i < query->selection.n_stats; i++)
+                is_taken |= strcmp(key, query->selection.stats[i].text) == 0;
+        buffer_printf(&text, "%s%s", is_taken ? "@parameters." : "", key);
+        csv_text(csv, text.text ?: key);
+}
+
+static void write_csv_head(Csv *csv, const Query *query) {
+        for (size_t i = 0; i < query->fields.n; i++)
+                write_csv_key(csv, query, query->fields.names[i]);
+        csv_text(csv, "n");
+        csv_text(csv, "n_failed");
+        for (size_t i = 0; i < query->selection.n_stats; i++)
+                csv_text(csv, query->selection.stats[i].text);
+        csv_end_line(csv);
+}
+
+static void write_csv(Exchange *exchange, const Query *query, Group *groups, size_t n) {
+        Csv csv = { .out = exchange->body };
+
+        exchange->type = CONTENT_CSV;
+        write_csv_head(&csv, query);
+        for (size_t i = 0; i < n && i < query->limit; i++) {
+                double values[STATS_MAX];
+
+                compute(query, &groups[i], values);
+                for (size_t k = 0; k < query->fields.n; k++)
+                        csv_json(&csv, group_field(&groups[i], k));
+                csv_number(&csv, (double)groups[i].n);
+                csv_number(&csv, (double)groups[i].n_failed);
+                for (size_t k = 0; k < query->selection.n_stats; k++)
+                        csv_number(&csv, values[k]);
+                csv_end_line(&csv);
+        }
+}
+
+void answer_indicator_query(Exchange *exchange) {
+        scoped(grouping_freep) Grouping *grouping = NULL;
+        scoped(query_deinit) Query query = {};
+        Group *groups;
+        size_t n;
+
+        if (parse(exchange, &query) > 0 || vocabulary_new(&query.vocabulary, exchange, &query.selection.filter) > 0 ||
+            vocabulary_check(query.vocabulary, exchange, &query.selection) > 0 || find_units(exchange, &query) > 0 ||
+            gather(exchange, &query.selection, &query.fields, &grouping, &query.n_scanned) > 0)
+                return;
+        if (query.n_scanned == 0 && !query.is_csv && explain_nothing(exchange, &query.selection.filter, &query.note) > 0)
+                return;
+
+        groups = grouping_sorted(grouping, &n);
+        if (query.is_csv)
+                write_csv(exchange, &query, groups, n);
+        else
+                write_json(exchange, &query, groups, n);
+}

@@ -1,0 +1,257 @@
+/*
+ * Which of several alternatives is better by an indicator
+ *
+ * Only what was measured under the same parameters on the same hardware is compared, one ranking for each such set, unless
+ * it is said that they may differ; and so it is with component and version where they are not what is compared. Every result
+ * that was selected is either compared, or counted as left out.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/ranking.h"
+#include "http/handlers.h"
+#include "http/indicators/explain_empty.h"
+#include "http/indicators/ranking_json.h"
+#include "http/indicators/result_groups.h"
+#include "http/indicators/vocabulary.h"
+#include "util/parse.h"
+
+#define CONFIDENCE_DEFAULT 0.95
+#define RANK_VALUES_MAX 100000U /* each is drawn and sorted again for every resample */
+#define SEED 1U /* the same question has the same answer */
+
+static void rank_deinit(Rank *rank) {
+        vocabulary_free(rank->vocabulary);
+        buffer_deinit(&rank->unit);
+        buffer_deinit(&rank->note);
+}
+
+/* --- the question -------------------------------------------------------------------------------- */
+
+static const char *const across_words[] = {
+        [ACROSS_PARAMETERS] = "parameters",
+        [ACROSS_HARDWARE] = "hardware",
+        [ACROSS_COMPONENT] = "component",
+        [ACROSS_VERSION] = "version",
+};
+
+/* The word for all parameters, or what is none. */
+static bool take_across(Rank *rank, const char *name) {
+        for (size_t i = 0; i < N_ACROSS; i++)
+                if (strcmp(across_words[i], name) == 0)
+                        return rank->is_across[i] = true;
+        return false;
+}
+
+/* What remains in the list are single parameters. */
+static int parse_across(Exchange *exchange, Rank *rank) {
+        FieldList *across = &rank->selection.across;
+        size_t n_kept = 0;
+        int r;
+
+        r = selection_parse_fields(exchange, "across", exchange_parameter(exchange, "across"), across);
+        for (size_t i = 0; r == 0 && i < across->n; i++)
+                if (!take_across(rank, across->names[i]))
+                        memmove(across->names[n_kept++], across->names[i], sizeof(across->names[i]));
+        across->n = n_kept;
+        return r;
+}
+
+static int parse_confidence(Exchange *exchange, Rank *rank) {
+        const char *text = exchange_parameter(exchange, "confidence");
+
+        rank->confidence = CONFIDENCE_DEFAULT;
+        if (text && (parse_double(text, &rank->confidence) != 0 || rank->confidence < 0.5 || rank->confidence > 0.999))
+                return exchange_error(exchange, 400, "Query parameter 'confidence' must be a number from 0.5 to 0.999, not '%s'", text);
+        return 0;
+}
+
+/* As asked for, else as the model says. Of the score that a document has by itself, more is better. */
+static int find_direction(Exchange *exchange, const char *objective, Rank *rank) {
+        const char *text = exchange_parameter(exchange, "direction");
+        scoped(buffer_deinit) Buffer declared = {};
+
+        if (text && strcmp(text, "higher") != 0 && strcmp(text, "lower") != 0)
+                return exchange_error(exchange, 400, "Query parameter 'direction' must be higher or lower, not '%s'", text);
+        if (!text && vocabulary_say(rank->vocabulary, objective, "direction", &declared) == 0)
+                text = declared.text;
+        if (!text && strcmp(objective, "overall_score") == 0)
+                text = "higher";
+        if (!text)
+                return exchange_error(exchange, 400,
+                                      "No model of %s says whether a higher or a lower '%s' is better; say so with direction=higher or "
+                                      "direction=lower (perfctl: --direction)", rank->selection.filter.name, objective);
+
+        rank->is_higher_better = strcmp(text, "higher") == 0;
+        return 0;
+}
+
+static int find_unit(Exchange *exchange, const char *objective, Rank *rank) {
+        if (vocabulary_say(rank->vocabulary, objective, "unit", &rank->unit) == VOCABULARY_AT_ODDS)
+                return exchange_error(exchange, 400, "The models of %s give '%s' different units for different components: rank one with "
+                                                     "where=component=NAME", rank->selection.filter.name, objective);
+        return 0;
+}
+
+static bool has_field(const Rank *rank, const char *name) {
+        for (size_t i = 0; i < rank->selection.fields.n; i++)
+                if (strcmp(rank->selection.fields.names[i], name) == 0)
+                        return true;
+        return false;
+}
+
+static void hold(Rank *rank, Across across) {
+        if (rank->is_across[across])
+                return;
+        rank->fields.names[rank->fields.n++] = across_words[across];
+        rank->n_common++;
+}
+
+/* What is held comes first. A version is one of its component, so that who compares components compares their versions. */
+static void choose_fields(Rank *rank) {
+        Selection *selection = &rank->selection;
+
+        rank->is_across[ACROSS_HARDWARE] |= has_field(rank, "hardware");
+        rank->is_across[ACROSS_VERSION] |= has_field(rank, "version") || has_field(rank, "component") || rank->is_across[ACROSS_COMPONENT];
+        rank->is_across[ACROSS_COMPONENT] |= has_field(rank, "component");
+        rank->fields.has_parameters = !rank->is_across[ACROSS_PARAMETERS];
+        rank->n_common = rank->fields.has_parameters;
+        for (Across across = ACROSS_HARDWARE; across < N_ACROSS; across++)
+                hold(rank, across);
+        for (size_t i = 0; i < selection->fields.n; i++)
+                rank->fields.names[rank->fields.n++] = selection->fields.names[i];
+        for (size_t i = 0; i < selection->across.n; i++)
+                rank->fields.dropped[rank->fields.n_dropped++] = selection->across.names[i];
+}
+
+static int parse(Exchange *exchange, Rank *rank) {
+        const char *by = exchange_parameter(exchange, "by") ?: "component,version";
+        const char *objective = exchange_parameter(exchange, "objective") ?: "overall_score";
+        int r;
+
+        r = selection_parse(exchange, exchange->argument, &rank->selection);
+        if (r == 0)
+                r = selection_add_number(exchange, objective, &rank->selection, &rank->objective);
+        if (r == 0)
+                r = selection_parse_fields(exchange, "by", by, &rank->selection.fields);
+        if (r == 0)
+                r = parse_across(exchange, rank);
+        if (r == 0)
+                r = parse_confidence(exchange, rank);
+        if (r == 0)
+                r = vocabulary_new(&rank->vocabulary, exchange, &rank->selection.filter);
+        if (r == 0)
+                r = vocabulary_check(rank->vocabulary, exchange, &rank->selection);
+        if (r == 0)
+                r = find_direction(exchange, objective, rank);
+        if (r == 0)
+                r = find_unit(exchange, objective, rank);
+        if (r == 0)
+                choose_fields(rank);
+        return r;
+}
+
+/* --- what is compared ---------------------------------------------------------------------------- */
+
+static bool is_comparable(const Rank *rank, const Group *a, const Group *b) {
+        for (size_t i = 0; i < rank->n_common; i++)
+                if (!json_text_equals(group_field(a, i), group_field(b, i)))
+                        return false;
+        return true;
+}
+
+size_t rank_set_end(const Rank *rank, const Group *groups, size_t begin, size_t n) {
+        size_t end = begin + 1;
+
+        while (end < n && is_comparable(rank, &groups[begin], &groups[end]))
+                end++;
+        return end;
+}
+
+/* Every result of a set is counted once. */
+static int count_set(Exchange *exchange, Rank *rank, const Group *groups, size_t n) {
+        uint64_t n_values = 0, n_alternatives = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                size_t n_of_group = rank_values(rank, &groups[i])->n;
+                bool is_enough = n_of_group >= RANKING_N_MIN;
+
+                rank->n_left_out[LEFT_OUT_FAILED] += groups[i].n_failed;
+                rank->n_left_out[LEFT_OUT_WITHOUT] += groups[i].n - n_of_group;
+                rank->n_left_out[LEFT_OUT_FEW] += is_enough ? 0 : n_of_group;
+                n_values += is_enough ? n_of_group : 0;
+                n_alternatives += is_enough;
+        }
+
+        if (n_alternatives > RANKING_ALTERNATIVES_MAX)
+                return exchange_error(exchange, 413, "More than %u alternatives are to be compared; select less with where= or component=",
+                                      RANKING_ALTERNATIVES_MAX);
+        if (n_alternatives > 1)
+                rank->n_compared += n_values;
+        else
+                rank->n_left_out[LEFT_OUT_ALONE] += n_values;
+        rank->n_sets++;
+        return 0;
+}
+
+static int count_sets(Exchange *exchange, Rank *rank, const Group *groups, size_t n) {
+        uint64_t n_values = 0;
+
+        for (size_t begin = 0, end = 0; begin < n; begin = end) {
+                end = rank_set_end(rank, groups, begin, n);
+                if (count_set(exchange, rank, groups + begin, end - begin) > 0)
+                        return EXCHANGE_ANSWERED;
+        }
+
+        for (size_t i = 0; i < n; i++)
+                n_values += rank_values(rank, &groups[i])->n;
+        if (n > 0 && n_values == 0) {
+                scoped(buffer_deinit) Buffer list = {};
+
+                if (vocabulary_list_results(rank->vocabulary, exchange, rank_objective(rank), &list) > 0)
+                        return EXCHANGE_ANSWERED;
+                return exchange_error(exchange, 400, "None of the selected results of %s has a number '%s'; rank by another, with "
+                                                     "objective= (perfctl: --objective). There are: %s",
+                                      rank->selection.filter.name, rank_objective(rank), list.text ?: "");
+        }
+        if (n_values > RANK_VALUES_MAX)
+                return exchange_error(exchange, 413, "More than %u results are to be compared; select less with where= or since_ms=",
+                                      RANK_VALUES_MAX);
+
+        rank->n_resamples = ranking_resamples(n_values);
+        return 0;
+}
+
+int rank_set_make(const Rank *rank, const Group *groups, size_t n, Alternative *ret, size_t *ret_n) {
+        RankingConfig config = {
+                .is_higher_better = rank->is_higher_better, .confidence = rank->confidence, .n_resamples = rank->n_resamples, .seed = SEED,
+        };
+
+        *ret_n = 0;
+        for (size_t i = 0; i < n; i++) {
+                const Sequence *values = rank_values(rank, &groups[i]);
+
+                if (values->n >= RANKING_N_MIN)
+                        ret[(*ret_n)++] = (Alternative){ .values = values->values, .n = values->n };
+        }
+        return ranking_make(ret, *ret_n, &config);
+}
+
+void answer_indicator_rank(Exchange *exchange) {
+        scoped(grouping_freep) Grouping *grouping = NULL;
+        scoped(rank_deinit) Rank rank = {};
+        Group *groups;
+        size_t n;
+
+        if (parse(exchange, &rank) > 0 || gather(exchange, &rank.selection, &rank.fields, &grouping, &rank.n_scanned) > 0)
+                return;
+
+        groups = grouping_sorted(grouping, &n);
+        if (count_sets(exchange, &rank, groups, n) > 0)
+                return;
+        if (n == 0 && explain_nothing(exchange, &rank.selection.filter, &rank.note) > 0)
+                return;
+        rank_answer(exchange, &rank, groups, n);
+}

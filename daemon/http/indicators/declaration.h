@@ -1,0 +1,17 @@
+#pragma once
+
+/*
+ * Declaration: what a model says of one parameter, read where it lies
+ *
+ * A type, a list of types, or an object that has either as "type", and maybe "values"; null is any type (perfd-indicators(5)).
+ */
+
+#include <stdbool.h>
+
+#include "document/condition.h"
+#include "util/buffer.h"
+
+/* Whether a result that keeps to it can meet the condition, or with != fail to. */
+bool declaration_allows(JsonText declaration, const Condition *condition);
+/* "int, one of 256, 512" */
+void declaration_put_expected(JsonText declaration, Buffer *out);

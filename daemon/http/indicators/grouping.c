@@ -1,0 +1,315 @@
+#include "http/indicators/grouping.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/hash.h"
+#include "util/json.h"
+
+#define N_SLOTS 32768U /* more than three for each group there may be */
+
+struct Grouping {
+        Group *groups; /* owned */
+        size_t n, n_max;
+        uint32_t *slots; /* owned; a group's place and one, 0: free. Gone once they are sorted */
+        size_t n_numbers, n_values;
+        int64_t last_series; /* 0: none */
+        size_t last_group;
+        Buffer key;
+};
+
+int grouping_new(Grouping **ret, size_t n_numbers) {
+        scoped(grouping_freep) Grouping *grouping = calloc(1, sizeof(*grouping));
+
+        if (!grouping)
+                return -ENOMEM;
+
+        grouping->n_numbers = n_numbers;
+        grouping->slots = calloc(N_SLOTS, sizeof(*grouping->slots));
+        if (!grouping->slots)
+                return -ENOMEM;
+
+        *ret = TAKE(grouping);
+        return 0;
+}
+
+Grouping *grouping_free(Grouping *grouping) {
+        if (!grouping)
+                return NULL;
+
+        for (size_t i = 0; i < grouping->n; i++) {
+                free(grouping->groups[i].key);
+                for (size_t k = 0; k < grouping->n_numbers; k++)
+                        free(grouping->groups[i].numbers[k].values);
+        }
+        free(grouping->groups);
+        free(grouping->slots);
+        buffer_deinit(&grouping->key);
+        free(grouping);
+        return NULL;
+}
+
+/* --- keys ---------------------------------------------------------------------------------------- */
+
+static void write_field(Json *json, const PointRow *row, const char *name) {
+        const char *parameter = point_parameter_key(name), *text = parameter ? NULL : point_field(row, name);
+
+        if (parameter)
+                json_text_write(json_text_find(row->parameters, parameter), json);
+        else if (text)
+                json_string(json, text);
+        else
+                json_null(json);
+}
+
+static bool is_among(const char *const *names, size_t n, JsonText key) {
+        for (size_t i = 0; i < n; i++) {
+                const char *parameter = point_parameter_key(names[i]);
+
+                if (parameter && json_text_is_string(key, parameter, strlen(parameter)))
+                        return true;
+        }
+        return false;
+}
+
+static void write_parameters(Json *json, Buffer *out, const PointRow *row, const GroupFields *fields) {
+        JsonWalk walk = json_walk(row->parameters);
+        JsonText key, value;
+        bool is_first = true;
+
+        json_raw(json, "{");
+        while (walk.is_object && json_walk_next(&walk, &key, &value)) {
+                if (is_among(fields->names, fields->n, key) || is_among(fields->dropped, fields->n_dropped, key))
+                        continue;
+                if (!is_first)
+                        buffer_putc(out, ',');
+                is_first = false;
+                buffer_put(out, key.text, key.n);
+                buffer_putc(out, ':');
+                buffer_put(out, value.text, value.n);
+        }
+        buffer_putc(out, '}');
+}
+
+static int write_key(Buffer *out, const PointRow *row, const GroupFields *fields) {
+        Json json;
+
+        buffer_clear(out);
+        json_init(&json, out);
+        json_array_begin(&json);
+        if (fields->has_parameters)
+                write_parameters(&json, out, row, fields);
+        for (size_t i = 0; i < fields->n; i++)
+                write_field(&json, row, fields->names[i]);
+        json_array_end(&json);
+        return buffer_error(out);
+}
+
+/* --- groups -------------------------------------------------------------------------------------- */
+
+static int add_group(Grouping *grouping, uint64_t h, size_t slot) {
+        Group *group;
+
+        if (grouping->n == GROUPS_MAX)
+                return GROUPING_MANY_GROUPS;
+        if (grouping->n == grouping->n_max) {
+                size_t n_max = grouping->n_max ? 4 * grouping->n_max : 16;
+                Group *groups = reallocarray(grouping->groups, n_max, sizeof(*groups));
+
+                if (!groups)
+                        return -ENOMEM;
+                grouping->groups = groups;
+                grouping->n_max = n_max;
+        }
+
+        group = &grouping->groups[grouping->n];
+        *group = (Group){ .hash = h, .first_ms = UINT64_MAX };
+        group->key = strdup(grouping->key.text);
+        if (!group->key)
+                return -ENOMEM;
+
+        grouping->slots[slot] = (uint32_t)++grouping->n;
+        return 0;
+}
+
+static int find_group(Grouping *grouping, const PointRow *row, const GroupFields *fields, size_t *ret) {
+        size_t slot;
+        uint64_t h;
+        int r;
+
+        r = write_key(&grouping->key, row, fields);
+        if (r < 0)
+                return r;
+
+        h = hash_bytes(HASH_BEGIN, grouping->key.text, grouping->key.n);
+        for (slot = h % N_SLOTS; grouping->slots[slot]; slot = (slot + 1) % N_SLOTS) {
+                const Group *group = &grouping->groups[grouping->slots[slot] - 1];
+
+                if (group->hash == h && strcmp(group->key, grouping->key.text) == 0) {
+                        *ret = grouping->slots[slot] - 1;
+                        return 0;
+                }
+        }
+
+        r = add_group(grouping, h, slot);
+        if (r == 0)
+                *ret = grouping->n - 1;
+        return r;
+}
+
+static int add_value(Grouping *grouping, Sequence *sequence, double value) {
+        if (!isfinite(value))
+                return 0;
+        if (grouping->n_values == VALUES_MAX)
+                return GROUPING_MANY_VALUES;
+
+        if (sequence->n == sequence->n_max) {
+                size_t n_max = sequence->n_max ? 2 * sequence->n_max : 8;
+                double *values = reallocarray(sequence->values, n_max, sizeof(*values));
+
+                if (!values)
+                        return -ENOMEM;
+                sequence->values = values;
+                sequence->n_max = n_max;
+        }
+
+        sequence->values[sequence->n++] = value;
+        grouping->n_values++;
+        return 0;
+}
+
+int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fields) {
+        Group *group;
+        int r = 0;
+
+        if (row->series == 0 || row->series != grouping->last_series) {
+                r = find_group(grouping, row, fields, &grouping->last_group);
+                if (r != 0)
+                        return r;
+                grouping->last_series = row->series;
+        }
+
+        group = &grouping->groups[grouping->last_group];
+        if (row->time_ms < group->first_ms)
+                group->first_ms = row->time_ms;
+        if (row->time_ms > group->last_ms)
+                group->last_ms = row->time_ms;
+        if (row->has_failed) {
+                group->n_failed++;
+                return 0;
+        }
+
+        group->n++;
+        for (size_t i = 0; r == 0 && i < grouping->n_numbers; i++)
+                r = add_value(grouping, &group->numbers[i], row->numbers[i]);
+        return r;
+}
+
+/* --- order --------------------------------------------------------------------------------------- */
+
+static bool is_digit(JsonText text, size_t i) {
+        return i < text.n && text.text[i] >= '0' && text.text[i] <= '9';
+}
+
+/* Of a number in a text: past its zeros, and where it ends. */
+static size_t end_of_digits(JsonText text, size_t *i) {
+        size_t end;
+
+        while (is_digit(text, *i) && text.text[*i] == '0')
+                (*i)++;
+        for (end = *i; is_digit(text, end); end++)
+                ;
+        return end;
+}
+
+/* Numbers in texts by their size: version 1.9 is before 1.10. 0: these do not tell them apart. */
+static int compare_naturally(JsonText a, JsonText b) {
+        size_t i = 0, j = 0;
+
+        while (i < a.n && j < b.n) {
+                if (is_digit(a, i) && is_digit(b, j)) {
+                        size_t end_a = end_of_digits(a, &i), end_b = end_of_digits(b, &j);
+                        int r = memcmp(a.text + i, b.text + j, end_a - i < end_b - j ? end_a - i : end_b - j);
+
+                        if (end_a - i != end_b - j)
+                                return end_a - i > end_b - j ? 1 : -1;
+                        if (r != 0)
+                                return r;
+                        i = end_a;
+                        j = end_b;
+                } else if (a.text[i] != b.text[j])
+                        return (unsigned char)a.text[i] > (unsigned char)b.text[j] ? 1 : -1;
+                else {
+                        i++;
+                        j++;
+                }
+        }
+        return (a.n - i > b.n - j) - (a.n - i < b.n - j);
+}
+
+static int compare_values(JsonText a, JsonText b) {
+        double x, y;
+        int r;
+
+        /* Of integers that a double cannot tell apart the letters decide: what differs never compares equal. */
+        if (json_text_double(a, &x) && json_text_double(b, &y) && (x < y || x > y))
+                return x > y ? 1 : -1;
+        r = compare_naturally(a, b);
+        if (r != 0)
+                return r;
+        r = memcmp(a.text, b.text, a.n < b.n ? a.n : b.n);
+        return r != 0 ? r : (a.n > b.n) - (a.n < b.n);
+}
+
+/* Objects member by member, so that of parameters the sizes of a matrix come in their order. */
+static int compare_fields(JsonText a, JsonText b) {
+        JsonWalk walk_a = json_walk(a), walk_b = json_walk(b);
+        JsonText key_a = {}, key_b = {}, value_a, value_b;
+
+        while (walk_a.is_object && walk_b.is_object) {
+                bool has_a = json_walk_next(&walk_a, &key_a, &value_a), has_b = json_walk_next(&walk_b, &key_b, &value_b);
+                int r;
+
+                if (!has_a || !has_b)
+                        return has_a - has_b;
+                r = compare_values(key_a, key_b);
+                if (r == 0)
+                        r = compare_values(value_a, value_b);
+                if (r != 0)
+                        return r;
+        }
+        return compare_values(a, b);
+}
+
+static int on_compare(const void *a, const void *b) {
+        const char *x = ((const Group *)a)->key, *y = ((const Group *)b)->key;
+        JsonWalk walk_x = json_walk(json_text(x, strlen(x))), walk_y = json_walk(json_text(y, strlen(y)));
+        JsonText unused, field_x, field_y;
+        int r = 0;
+
+        while (r == 0 && json_walk_next(&walk_x, &unused, &field_x) && json_walk_next(&walk_y, &unused, &field_y))
+                r = compare_fields(field_x, field_y);
+        return r;
+}
+
+Group *grouping_sorted(Grouping *grouping, size_t *ret_n) {
+        /* Their places change. */
+        free(TAKE(grouping->slots));
+        if (grouping->n > 0)
+                qsort(grouping->groups, grouping->n, sizeof(*grouping->groups), on_compare);
+
+        *ret_n = grouping->n;
+        return grouping->groups;
+}
+
+JsonText group_field(const Group *group, size_t i) {
+        JsonWalk walk = json_walk(json_text(group->key, strlen(group->key)));
+        JsonText unused, value = {};
+
+        for (size_t k = 0; k <= i; k++)
+                if (!json_walk_next(&walk, &unused, &value))
+                        return (JsonText){};
+        return value;
+}

@@ -1,0 +1,59 @@
+#pragma once
+
+/*
+ * Grouping: the numbers of many results, by what they have in common
+ *
+ * Holds every number until all are there, since a median needs them all; so it has limits, and says when one is reached.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/indicators/points.h"
+#include "util/buffer.h"
+#include "util/scoped.h"
+
+#define GROUP_FIELDS_MAX 12U
+#define GROUPS_MAX 10000U
+#define VALUES_MAX 2000000U /* over all groups */
+
+typedef struct Sequence {
+        double *values; /* owned */
+        size_t n, n_max;
+} Sequence;
+
+typedef struct Group {
+        char *key; /* owned: a JSON list of the fields, null where it has none */
+        uint64_t hash;
+        uint64_t n, n_failed; /* n without those */
+        uint64_t first_ms, last_ms;
+        Sequence numbers[POINT_NUMBERS_MAX]; /* the finite ones, in no order */
+} Group;
+
+/* What makes a group: component, version, hardware and names of parameters; and before them other parameters together. */
+typedef struct GroupFields {
+        const char *names[GROUP_FIELDS_MAX];
+        size_t n;
+        bool has_parameters; /* as one more field, the first: an object of all that are in neither list */
+        const char *dropped[GROUP_FIELDS_MAX];
+        size_t n_dropped;
+} GroupFields;
+
+typedef struct Grouping Grouping;
+
+int grouping_new(Grouping **ret, size_t n_numbers);
+Grouping *grouping_free(Grouping *grouping);
+DEFINE_SCOPED(Grouping, grouping_free);
+
+enum {
+        GROUPING_MANY_GROUPS = 1, /* GROUPS_MAX would be exceeded */
+        GROUPING_MANY_VALUES,     /* VALUES_MAX would */
+};
+/* Into the group of its fields. 0, an outcome or -ENOMEM. */
+int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fields);
+
+/* By their keys: numbers by size, objects by their members, all else by its letters and the numbers in it. Borrowed. */
+Group *grouping_sorted(Grouping *grouping, size_t *ret_n);
+/* Field i of its key, as JSON. */
+JsonText group_field(const Group *group, size_t i);

@@ -1,0 +1,242 @@
+#include "http/indicators/ranking_json.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIFFERING_MAX 64U /* parameters that are named */
+
+static void write_json_text(Json *json, JsonText text) {
+        json_raw(json, "");
+        if (text.text)
+                buffer_put(json->out, text.text, text.n);
+        else
+                buffer_puts(json->out, "null");
+}
+
+/* --- one set ------------------------------------------------------------------------------------- */
+
+static void write_key(Json *json, const Rank *rank, const Group *group) {
+        size_t n_before = rank->fields.has_parameters;
+
+        json_key(json, "key");
+        json_object_begin(json);
+        for (size_t i = rank->n_common - n_before; i < rank->fields.n; i++) {
+                json_key(json, rank->fields.names[i]);
+                write_json_text(json, group_field(group, n_before + i));
+        }
+        json_object_end(json);
+        json_put_uint(json, "n", rank_values(rank, group)->n);
+        json_put_uint(json, "n_failed", group->n_failed);
+        json_put_uint(json, "n_without", group->n - rank_values(rank, group)->n);
+}
+
+static void write_common(Json *json, const Rank *rank, const Group *group) {
+        size_t n_before = rank->fields.has_parameters;
+
+        if (rank->fields.has_parameters) {
+                json_key(json, "parameters");
+                write_json_text(json, group_field(group, 0));
+        }
+        for (size_t i = n_before; i < rank->n_common; i++) {
+                json_key(json, rank->fields.names[i - n_before]);
+                write_json_text(json, group_field(group, i));
+        }
+}
+
+static const Group *group_of(const Rank *rank, const Group *groups, size_t n, const double *values) {
+        for (size_t i = 0; i < n; i++)
+                if (rank_values(rank, &groups[i])->values == values)
+                        return &groups[i];
+        return groups;
+}
+
+static void write_alternative(Json *json, const Rank *rank, const Group *group, const Alternative *alternative, bool is_alone) {
+        json_object_begin(json);
+        json_put_uint(json, "rank", alternative->rank);
+        json_put_bool(json, "tied", alternative->is_tied);
+        json_put_string(json, "difference", is_alone ? "nothing to compare with" : verdict_name(alternative->verdict));
+        write_key(json, rank, group);
+        json_put_double(json, "median", alternative->median);
+        json_put_double(json, "low", alternative->low);
+        json_put_double(json, "high", alternative->high);
+        json_put_double(json, "ratio", alternative->ratio);
+        json_put_double(json, "chance", alternative->chance);
+        json_object_end(json);
+}
+
+static const char *reason_of(const Rank *rank, const Group *group) {
+        if (rank_values(rank, group)->n > 0)
+                return "fewer than 3 runs have this result";
+        if (group->n > 0)
+                return "no run has this result";
+        return "every run failed";
+}
+
+static void write_left_out(Json *json, const Rank *rank, const Group *groups, size_t n) {
+        json_key(json, "left_out");
+        json_array_begin(json);
+        for (size_t i = 0; i < n; i++) {
+                if (rank_values(rank, &groups[i])->n >= RANKING_N_MIN)
+                        continue;
+                json_object_begin(json);
+                write_key(json, rank, &groups[i]);
+                json_put_string(json, "reason", reason_of(rank, &groups[i]));
+                json_object_end(json);
+        }
+        json_array_end(json);
+}
+
+static int write_set(Json *json, const Rank *rank, const Group *groups, size_t n) {
+        scoped(freep) Alternative *alternatives = calloc(n, sizeof(*alternatives));
+        size_t n_alternatives;
+        int r;
+
+        if (!alternatives)
+                return -ENOMEM;
+        r = rank_set_make(rank, groups, n, alternatives, &n_alternatives);
+        if (r < 0)
+                return r;
+
+        json_object_begin(json);
+        write_common(json, rank, groups);
+        json_key(json, "alternatives");
+        json_array_begin(json);
+        for (size_t i = 0; i < n_alternatives; i++)
+                write_alternative(json, rank, group_of(rank, groups, n, alternatives[i].values), &alternatives[i], n_alternatives == 1);
+        json_array_end(json);
+        if (n_alternatives > 1)
+                json_put_uint(json, "runs_needed", ranking_values_needed(n_alternatives, rank->confidence));
+        write_left_out(json, rank, groups, n);
+        json_object_end(json);
+        return 0;
+}
+
+static int write_sets(Json *json, const Rank *rank, const Group *groups, size_t n) {
+        int r = 0;
+
+        json_key(json, "rankings");
+        json_array_begin(json);
+        for (size_t begin = 0, end = 0; r == 0 && begin < n; begin = end) {
+                end = rank_set_end(rank, groups, begin, n);
+                r = write_set(json, rank, groups + begin, end - begin);
+        }
+        json_array_end(json);
+        return r;
+}
+
+/* --- what keeps sets apart ----------------------------------------------------------------------- */
+
+typedef struct Differing {
+        JsonText keys[DIFFERING_MAX];
+        size_t n;
+} Differing;
+
+static JsonText find_member(JsonText object, JsonText wanted) {
+        JsonWalk walk = json_walk(object);
+        JsonText key, value;
+
+        while (walk.is_object && json_walk_next(&walk, &key, &value))
+                if (json_text_equals(key, wanted))
+                        return value;
+        return (JsonText){};
+}
+
+static void add_key(Differing *differing, JsonText key) {
+        for (size_t i = 0; i < differing->n; i++)
+                if (json_text_equals(differing->keys[i], key))
+                        return;
+        if (differing->n < DIFFERING_MAX)
+                differing->keys[differing->n++] = key;
+}
+
+/* Members of a that b has not, or has otherwise. */
+static void add_differing(Differing *differing, JsonText a, JsonText b) {
+        JsonWalk walk = json_walk(a);
+        JsonText key, value, other;
+
+        while (walk.is_object && json_walk_next(&walk, &key, &value)) {
+                other = find_member(b, key);
+                if (!other.text || !json_text_equals(value, other))
+                        add_key(differing, key);
+        }
+}
+
+static void write_differing_parameters(Json *json, const Group *groups, size_t n) {
+        JsonText first = group_field(&groups[0], 0);
+        Differing differing = {};
+
+        for (size_t i = 1; i < n && differing.n < DIFFERING_MAX; i++) {
+                JsonText other = group_field(&groups[i], 0);
+
+                if (json_text_equals(first, other))
+                        continue;
+                add_differing(&differing, first, other);
+                add_differing(&differing, other, first);
+        }
+        for (size_t i = 0; i < differing.n; i++) {
+                scoped(buffer_deinit) Buffer name = {};
+
+                json_text_say(differing.keys[i], &name);
+                json_string(json, name.text ?: "");
+        }
+}
+
+/* Names of what is held and not the same in all sets. */
+static void write_apart(Json *json, const Rank *rank, const Group *groups, size_t n) {
+        size_t n_before = rank->fields.has_parameters;
+
+        json_key(json, "apart");
+        json_array_begin(json);
+        if (n > 0 && n_before > 0)
+                write_differing_parameters(json, groups, n);
+        for (size_t k = n_before; k < rank->n_common; k++)
+                for (size_t i = 1; i < n; i++)
+                        if (!json_text_equals(group_field(&groups[0], k), group_field(&groups[i], k))) {
+                                json_string(json, rank->fields.names[k - n_before]);
+                                break;
+                        }
+        json_array_end(json);
+}
+
+/* --- all ----------------------------------------------------------------------------------------- */
+
+static void write_counts(Json *json, const Rank *rank) {
+        static const char *const names[] = {
+                [LEFT_OUT_FAILED] = "failed",
+                [LEFT_OUT_WITHOUT] = "without_objective",
+                [LEFT_OUT_FEW] = "too_few_runs",
+                [LEFT_OUT_ALONE] = "nothing_to_compare_with",
+        };
+
+        json_put_uint(json, "scanned", rank->n_scanned);
+        json_put_uint(json, "compared", rank->n_compared);
+        json_key(json, "left_out");
+        json_object_begin(json);
+        for (LeftOut i = 0; i < N_LEFT_OUT; i++)
+                json_put_uint(json, names[i], rank->n_left_out[i]);
+        json_object_end(json);
+}
+
+void rank_answer(Exchange *exchange, const Rank *rank, const Group *groups, size_t n) {
+        Json json;
+        int r;
+
+        json_init(&json, exchange->body);
+        json_object_begin(&json);
+        json_put_string(&json, "name", rank->selection.filter.name);
+        json_put_string(&json, "objective", rank_objective(rank));
+        json_put_string(&json, "direction", rank->is_higher_better ? "higher" : "lower");
+        json_put_string(&json, "unit", rank->unit.text);
+        json_put_double(&json, "confidence", rank->confidence);
+        json_put_uint(&json, "resamples", rank->n_resamples);
+        r = write_sets(&json, rank, groups, n);
+        if (r < 0) {
+                (void)exchange_store_error(exchange, r);
+                return;
+        }
+        write_apart(&json, rank, groups, n);
+        write_counts(&json, rank);
+        json_put_string(&json, "note", rank->note.text);
+        json_object_end(&json);
+}

@@ -1,0 +1,38 @@
+#include "http/indicators/result_groups.h"
+
+static int say_many(Exchange *exchange, int outcome) {
+        if (outcome == GROUPING_MANY_GROUPS)
+                return exchange_error(exchange, 413,
+                                      "These results make more than %u groups; group by less, or select less with where= or component=",
+                                      GROUPS_MAX);
+        if (outcome == GROUPING_MANY_VALUES)
+                return exchange_error(exchange, 413,
+                                      "These results have more than %u numbers, which is what one question may hold; select less with "
+                                      "where=, component=, since_ms= or until_ms=, or ask for fewer results",
+                                      VALUES_MAX);
+        return exchange_store_error(exchange, outcome);
+}
+
+int gather(Exchange *exchange, const Selection *selection, const GroupFields *fields, Grouping **ret, uint64_t *ret_n_scanned) {
+        scoped(grouping_freep) Grouping *grouping = NULL;
+        scoped(points_freep) Points *points = NULL;
+        uint64_t n = 0;
+        PointRow row;
+        int r, of_group = 0;
+
+        r = grouping_new(&grouping, selection->filter.n_numbers);
+        if (r == 0)
+                r = points_new(&points, exchange->reader, &selection->filter);
+        while (r == 0 && (r = points_next(points, &row)) == 0) {
+                of_group = grouping_add(grouping, &row, fields);
+                if (of_group != 0)
+                        return of_group > 0 ? say_many(exchange, of_group) : exchange_store_error(exchange, of_group);
+                n++;
+        }
+        if (r != 0 && r != READER_END)
+                return exchange_store_error(exchange, r);
+
+        *ret = TAKE(grouping);
+        *ret_n_scanned = n;
+        return 0;
+}

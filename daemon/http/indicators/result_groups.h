@@ -1,0 +1,10 @@
+#pragma once
+
+/* What query and rank both do: read what is selected into groups. */
+
+#include "http/exchange.h"
+#include "http/indicators/grouping.h"
+#include "http/indicators/selection.h"
+
+/* 0 or EXCHANGE_ANSWERED; then *ret is NULL. */
+int gather(Exchange *exchange, const Selection *selection, const GroupFields *fields, Grouping **ret, uint64_t *ret_n_scanned);

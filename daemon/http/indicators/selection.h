@@ -1,0 +1,43 @@
+#pragma once
+
+/*
+ * Selection: which results of an indicator a question is about, and what of them
+ *
+ * The query parameters that query, rank and results have in common: where (again and again), component, version, since_ms,
+ * until_ms; and the lists group_by (or by) and stat.
+ */
+
+#include "analysis/choice.h"
+#include "http/exchange.h"
+#include "store/indicators/points.h"
+
+#define STATS_MAX 32U
+#define FIELDS_MAX 8U
+
+/* Component, version, hardware and names of parameters. */
+typedef struct FieldList {
+        char names[FIELDS_MAX][CONDITION_KEY_MAX + 1];
+        size_t n;
+} FieldList;
+
+typedef struct Selection {
+        PointFilter filter; /* its conditions and numbers are those below */
+        Condition conditions[CONDITIONS_MAX];
+        const char *numbers[POINT_NUMBERS_MAX]; /* each key of the stats once */
+
+        Choice stats[STATS_MAX];
+        size_t number_of_stat[STATS_MAX]; /* which of the numbers it is about */
+        size_t n_stats;
+
+        FieldList fields; /* to group by */
+        FieldList across; /* what may differ within a group */
+} Selection;
+
+/* Each 0 or EXCHANGE_ANSWERED. The selection must stay where it is, and is emptied by the first. name NULL: of any. */
+int selection_parse(Exchange *exchange, const char *name, Selection *ret);
+int selection_parse_stats(Exchange *exchange, const char *text, Selection *selection);
+/* text NULL: none. */
+int selection_parse_fields(Exchange *exchange, const char *parameter, const char *text, FieldList *ret);
+/* Adds a number to be read; *ret is which. */
+int selection_add_number(Exchange *exchange, const char *key, Selection *selection, size_t *ret);
+

@@ -1,0 +1,505 @@
+#include "http/indicators/vocabulary.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/indicators/declaration.h"
+#include "util/clock.h"
+#include "util/nearest.h"
+
+#define NAMES_MAX 256U           /* of keys, to be listed in a message */
+#define LISTED_BYTES_MAX 400U    /* of such a list */
+#define NAMED_DOCUMENTS_MAX 256U /* whose keys are listed */
+#define SEARCH_NS (200 * NS_PER_MS) /* in documents */
+#define SCORE_KEY "overall_score"
+#define ASKED_MAX (CONDITIONS_MAX + 2 * FIELDS_MAX + POINT_NUMBERS_MAX)
+
+typedef struct Model {
+        char *component; /* owned; NULL: any */
+        char *results, *declaration; /* owned; JSON */
+} Model;
+
+typedef struct Names {
+        char *items[NAMES_MAX]; /* owned */
+        size_t n;
+} Names;
+
+typedef enum Kind {
+        KIND_PARAMETER,
+        KIND_RESULT,
+        N_KINDS,
+} Kind;
+
+static const char *const members[N_KINDS] = { [KIND_PARAMETER] = "parameters", [KIND_RESULT] = "results" };
+static const char *const places[N_KINDS] = { [KIND_PARAMETER] = "@parameters", [KIND_RESULT] = "@result" };
+
+struct Vocabulary {
+        PointFilter filter; /* name, component and times; borrowed */
+        Model *models; /* owned; those that hold for what is selected */
+        size_t n_models;
+        size_t n_declared; /* results, by their names */
+        Names names[N_KINDS];
+        uint64_t n_documents; /* looked through */
+        bool is_cut;          /* there are more */
+};
+
+typedef struct Asked {
+        const char *key;
+        Kind kind;
+        bool is_known;
+} Asked;
+
+Vocabulary *vocabulary_free(Vocabulary *vocabulary) {
+        if (!vocabulary)
+                return NULL;
+
+        for (size_t i = 0; i < vocabulary->n_models; i++) {
+                free(vocabulary->models[i].component);
+                free(vocabulary->models[i].results);
+                free(vocabulary->models[i].declaration);
+        }
+        for (Kind kind = 0; kind < N_KINDS; kind++)
+                for (size_t i = 0; i < vocabulary->names[kind].n; i++)
+                        free(vocabulary->names[kind].items[i]);
+        free(vocabulary->models);
+        free(vocabulary);
+        return NULL;
+}
+
+/* --- names --------------------------------------------------------------------------------------- */
+
+/* Of what does not fit, or cannot be had, nothing is said: it is for messages only. */
+static void names_add(Names *names, JsonText key) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        if (names->n == NAMES_MAX)
+                return;
+        json_text_say(key, &text);
+        if (buffer_error(&text) < 0 || text.n == 0)
+                return;
+        for (size_t i = 0; i < names->n; i++)
+                if (strcmp(names->items[i], text.text) == 0)
+                        return;
+        names->items[names->n++] = buffer_take(&text);
+}
+
+static void names_add_members(Names *names, JsonText object) {
+        JsonWalk walk = json_walk(object);
+        JsonText key, unused;
+
+        while (walk.is_object && json_walk_next(&walk, &key, &unused))
+                names_add(names, key);
+}
+
+static void names_list(const Names *names, const char *but, Buffer *out) {
+        size_t begin = out->n, i;
+
+        buffer_puts(out, "");
+        for (i = 0; i < names->n && out->n - begin + strlen(names->items[i]) < LISTED_BYTES_MAX; i++)
+                if (strcmp(names->items[i], but) != 0)
+                        buffer_printf(out, "%s%s", out->n > begin ? ", " : "", names->items[i]);
+        if (i < names->n)
+                buffer_printf(out, " and %zu more", names->n - i);
+}
+
+/* The names of the models came first, after the score. */
+const char *vocabulary_declared_result(const Vocabulary *vocabulary, size_t i) {
+        return i < vocabulary->n_declared ? vocabulary->names[KIND_RESULT].items[i + 1] : NULL;
+}
+
+/* --- models -------------------------------------------------------------------------------------- */
+
+static char *copy(JsonText text) {
+        return text.text ? strndup(text.text, text.n) : strdup("");
+}
+
+static JsonText text_of(const char *text) {
+        return json_text(text, strlen(text));
+}
+
+/* Rows come with the one that holds of each component first. */
+static bool holds(const Vocabulary *vocabulary, const ModelRow *row) {
+        const Model *last = vocabulary->n_models > 0 ? &vocabulary->models[vocabulary->n_models - 1] : NULL;
+        const char *component = vocabulary->filter.component;
+
+        if (row->component && component && strcmp(row->component, component) != 0)
+                return false;
+        /* Of one component, its own model holds and not that of any. */
+        if (last && component)
+                return false;
+        return !last || strcmp(row->component ?: "", last->component ?: "") != 0;
+}
+
+static int add_model(Vocabulary *vocabulary, const ModelRow *row) {
+        Model *models, *model;
+
+        models = reallocarray(vocabulary->models, vocabulary->n_models + 1, sizeof(*models));
+        if (!models)
+                return -ENOMEM;
+
+        vocabulary->models = models;
+        model = &models[vocabulary->n_models++];
+        *model = (Model){ .results = copy(row->results), .declaration = copy(row->declaration) };
+        if (row->component)
+                model->component = strdup(row->component);
+        if (!model->results || !model->declaration || (row->component && !model->component))
+                return -ENOMEM;
+
+        for (Kind kind = 0; kind < N_KINDS; kind++)
+                names_add_members(&vocabulary->names[kind], json_text_find(text_of(model->declaration), members[kind]));
+        return 0;
+}
+
+static int read_models(Vocabulary *vocabulary, Exchange *exchange) {
+        ModelRow row;
+        int r;
+
+        r = reader_models(exchange->reader, vocabulary->filter.name);
+        while (r == 0 && (r = reader_next_model(exchange->reader, &row)) == 0)
+                if (holds(vocabulary, &row))
+                        r = add_model(vocabulary, &row);
+        return r == READER_END ? 0 : exchange_store_error(exchange, r);
+}
+
+/* Known to the loop, and about to be in the store: at the start that takes a moment. */
+static bool is_declared(const Exchange *exchange, const char *name) {
+        const char *models = exchange->snapshot ? exchange->snapshot->models : NULL;
+        JsonWalk walk = json_walk(json_text_find(text_of(models ?: ""), "models"));
+        JsonText unused, model;
+
+        while (!walk.is_object && json_walk_next(&walk, &unused, &model))
+                if (json_text_is_string(json_text_find(model, "name"), name, strlen(name)))
+                        return true;
+        return false;
+}
+
+/* Among the indicators that there are; else what was probably meant. */
+static int check_name(Vocabulary *vocabulary, Exchange *exchange) {
+        const char *name = vocabulary->filter.name, *nearest;
+        Names names = {};
+        IndicatorRow row;
+        bool is_there = is_declared(exchange, name);
+        int r;
+
+        r = reader_indicators(exchange->reader);
+        while (r == 0 && (r = reader_next_indicator(exchange->reader, &row)) == 0) {
+                scoped(buffer_deinit) Buffer quoted = {};
+                Json json;
+
+                is_there |= strcmp(row.name, name) == 0;
+                json_init(&json, &quoted);
+                json_string(&json, row.name);
+                if (buffer_error(&quoted) == 0)
+                        names_add(&names, json_text(quoted.text, quoted.n));
+        }
+
+        nearest = words_nearest(name, (const char *const *)names.items, names.n);
+        if (r != READER_END)
+                r = exchange_store_error(exchange, r);
+        else if (!is_there)
+                r = exchange_error(exchange, 404, "There are no results of '%s', and no model of it%s%s%s", name,
+                                   nearest ? ": did you mean " : "; perfctl indicator list has the names", nearest ?: "",
+                                   nearest ? "?" : "");
+        else
+                r = 0;
+        for (size_t i = 0; i < names.n; i++)
+                free(names.items[i]);
+        return r;
+}
+
+int vocabulary_new(Vocabulary **ret, Exchange *exchange, const PointFilter *filter) {
+        scoped(vocabulary_freep) Vocabulary *vocabulary = calloc(1, sizeof(*vocabulary));
+        int r = 0;
+
+        if (!vocabulary)
+                return exchange_store_error(exchange, -ENOMEM);
+
+        vocabulary->filter = *filter;
+        names_add(&vocabulary->names[KIND_PARAMETER], text_of("component"));
+        names_add(&vocabulary->names[KIND_PARAMETER], text_of("version"));
+        names_add(&vocabulary->names[KIND_PARAMETER], text_of("hardware"));
+        names_add(&vocabulary->names[KIND_RESULT], text_of(SCORE_KEY));
+        if (filter->name)
+                r = read_models(vocabulary, exchange);
+        if (r == 0 && filter->name && vocabulary->n_models == 0)
+                r = check_name(vocabulary, exchange);
+        if (r != 0)
+                return r;
+
+        vocabulary->n_declared = vocabulary->names[KIND_RESULT].n > 0 ? vocabulary->names[KIND_RESULT].n - 1 : 0;
+        *ret = TAKE(vocabulary);
+        return 0;
+}
+
+int vocabulary_say(const Vocabulary *vocabulary, const char *key, const char *member, Buffer *out) {
+        JsonText found = {};
+
+        for (size_t i = 0; i < vocabulary->n_models; i++) {
+                JsonText result = json_text_find(text_of(vocabulary->models[i].results), key), value = json_text_find(result, member);
+
+                if (!result.text)
+                        continue;
+                if (found.text && !json_text_equals(found, value))
+                        return VOCABULARY_AT_ODDS;
+                found = value;
+        }
+        if (json_text_kind(found) == JSON_KIND_STRING)
+                json_text_say(found, out);
+        else if (strcmp(key, SCORE_KEY) == 0 && strcmp(member, "direction") == 0)
+                buffer_puts(out, "higher");
+        else
+                return VOCABULARY_UNKNOWN;
+        return 0;
+}
+
+/* --- keys ---------------------------------------------------------------------------------------- */
+
+static JsonText declaration_of(const Model *model, Kind kind, const char *key) {
+        return json_text_find(json_text_find(text_of(model->declaration), members[kind]), key);
+}
+
+static void find_in_models(const Vocabulary *vocabulary, Asked *asked, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                asked[i].is_known = asked[i].kind == KIND_RESULT && strcmp(asked[i].key, SCORE_KEY) == 0;
+                for (size_t k = 0; !asked[i].is_known && k < vocabulary->n_models; k++)
+                        asked[i].is_known = declaration_of(&vocabulary->models[k], asked[i].kind, asked[i].key).text;
+        }
+}
+
+static size_t count_unknown(const Asked *asked, size_t n) {
+        size_t n_unknown = 0;
+
+        for (size_t i = 0; i < n; i++)
+                n_unknown += !asked[i].is_known;
+        return n_unknown;
+}
+
+/* Members of one object, @parameters or @result. Returns how many became known. */
+static size_t find_in_object(Asked *asked, size_t n, Kind kind, JsonText object) {
+        size_t n_found = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (!asked[i].is_known && asked[i].kind == kind && json_text_find(object, asked[i].key).text) {
+                        asked[i].is_known = true;
+                        n_found++;
+                }
+        return n_found;
+}
+
+static bool has_unknown(const Asked *asked, size_t n, Kind kind) {
+        for (size_t i = 0; i < n; i++)
+                if (!asked[i].is_known && asked[i].kind == kind)
+                        return true;
+        return false;
+}
+
+static int find_in_series(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, size_t n) {
+        JsonText parameters;
+        size_t n_read = 0;
+        int r;
+
+        r = reader_parameters(exchange->reader, vocabulary->filter.name);
+        while (r == 0 && has_unknown(asked, n, KIND_PARAMETER) && (r = reader_next_parameters(exchange->reader, &parameters)) == 0) {
+                (void)find_in_object(asked, n, KIND_PARAMETER, parameters);
+                if (n_read++ < NAMED_DOCUMENTS_MAX)
+                        names_add_members(&vocabulary->names[KIND_PARAMETER], parameters);
+        }
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+}
+
+/* For a moment. */
+static int find_in_documents(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, size_t n, const ResultFilter *filter) {
+        uint64_t end_ns = clock_boottime_ns() + SEARCH_NS;
+        size_t n_unknown = count_unknown(asked, n);
+        ResultRow row;
+        int r;
+
+        vocabulary->n_documents = 0;
+        r = reader_results(exchange->reader, filter);
+        while (r == 0 && n_unknown > 0 && (r = reader_next_result(exchange->reader, &row)) == 0) {
+                bool is_named = vocabulary->n_documents++ < NAMED_DOCUMENTS_MAX;
+
+                for (Kind kind = 0; kind < N_KINDS; kind++) {
+                        JsonText object = json_text_find(text_of(row.document), places[kind]);
+
+                        n_unknown -= find_in_object(asked, n, kind, object);
+                        if (is_named)
+                                names_add_members(&vocabulary->names[kind], object);
+                }
+                vocabulary->is_cut = !is_named && clock_boottime_ns() >= end_ns;
+                if (vocabulary->is_cut)
+                        break;
+        }
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+}
+
+/* The newest of those that are selected; and then of any, since one that has the key may be of another time or component. */
+static int find_in_newest(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, size_t n) {
+        const PointFilter *of = &vocabulary->filter;
+        ResultFilter filter = { .name = of->name, .component = of->component, .since_ms = of->since_ms, .until_ms = of->until_ms };
+        int r = 0;
+
+        if (filter.component || filter.since_ms > 0 || filter.until_ms > 0)
+                r = find_in_documents(vocabulary, exchange, asked, n, &filter);
+        if (r == 0 && count_unknown(asked, n) > 0)
+                r = find_in_documents(vocabulary, exchange, asked, n, &(ResultFilter){ .name = of->name });
+        return r;
+}
+
+int vocabulary_list_results(Vocabulary *vocabulary, Exchange *exchange, const char *but, Buffer *out) {
+        const ResultFilter filter = { .name = vocabulary->filter.name };
+        Asked nothing = { .key = "", .kind = KIND_RESULT };
+        int r = 0;
+
+        if (vocabulary->n_declared == 0)
+                r = find_in_documents(vocabulary, exchange, &nothing, 1, &filter);
+        if (r == 0)
+                names_list(&vocabulary->names[KIND_RESULT], but, out);
+        return r;
+}
+
+static bool is_a(const Vocabulary *vocabulary, Kind kind, const char *key) {
+        for (size_t i = 0; i < vocabulary->names[kind].n; i++)
+                if (strcmp(vocabulary->names[kind].items[i], key) == 0)
+                        return true;
+        return false;
+}
+
+static int say_unknown(const Vocabulary *vocabulary, Exchange *exchange, const Asked *asked) {
+        const Names *names = &vocabulary->names[asked->kind];
+        const char *nearest = words_nearest(asked->key, (const char *const *)names->items, names->n);
+        const char *what = asked->kind == KIND_RESULT ? "result" : "parameter", *name = vocabulary->filter.name;
+        Kind other = asked->kind == KIND_RESULT ? KIND_PARAMETER : KIND_RESULT;
+        scoped(buffer_deinit) Buffer list = {}, whose = {};
+
+        names_list(names, "", &list);
+        if (vocabulary->is_cut)
+                buffer_printf(&whose, "None of the newest %" PRIu64 " results", vocabulary->n_documents);
+        else
+                buffer_puts(&whose, "No result");
+        if (name)
+                buffer_printf(&whose, " of %s", name);
+        if (buffer_error(&list) < 0 || buffer_error(&whose) < 0)
+                return exchange_store_error(exchange, -ENOMEM);
+
+        if (is_a(vocabulary, other, asked->key))
+                return exchange_error(exchange, 400, "%s has a %s '%s': that is a %s. There are: %s", whose.text, what, asked->key,
+                                      other == KIND_RESULT ? "result" : "parameter", list.text);
+        return exchange_error(exchange, 400, "%s has a %s '%s'%s%s%s There are: %s", whose.text, what, asked->key,
+                              nearest ? ": did you mean " : ".", nearest ?: "", nearest ? "?" : "", list.text);
+}
+
+static int check_keys(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, size_t n) {
+        int r = 0;
+
+        find_in_models(vocabulary, asked, n);
+        if (has_unknown(asked, n, KIND_PARAMETER))
+                r = find_in_series(vocabulary, exchange, asked, n);
+        if (r == 0 && count_unknown(asked, n) > 0)
+                r = find_in_newest(vocabulary, exchange, asked, n);
+        for (size_t i = 0; r == 0 && i < n; i++)
+                if (!asked[i].is_known)
+                        r = say_unknown(vocabulary, exchange, &asked[i]);
+        return r;
+}
+
+static void ask_parameter(Asked *asked, size_t *n, const char *key) {
+        const char *parameter = point_parameter_key(key);
+
+        if (parameter)
+                asked[(*n)++] = (Asked){ .key = parameter, .kind = KIND_PARAMETER };
+}
+
+/* --- values -------------------------------------------------------------------------------------- */
+
+/* The first model that declares the key and does not allow the value, when none does. */
+static JsonText find_refusal(const Vocabulary *vocabulary, const Condition *condition) {
+        JsonText first = {};
+
+        for (size_t i = 0; i < vocabulary->n_models; i++) {
+                JsonText declaration = declaration_of(&vocabulary->models[i], KIND_PARAMETER, point_parameter_key(condition->key));
+
+                if (!declaration.text)
+                        continue;
+                if (declaration_allows(declaration, condition))
+                        return (JsonText){};
+                if (!first.text)
+                        first = declaration;
+        }
+        return first;
+}
+
+static int say_refused(Exchange *exchange, const Condition *condition, JsonText declaration) {
+        const char *key = point_parameter_key(condition->key);
+        scoped(buffer_deinit) Buffer expected = {};
+
+        declaration_put_expected(declaration, &expected);
+        if (buffer_error(&expected) < 0)
+                return exchange_store_error(exchange, -ENOMEM);
+        if (condition_is_range(condition))
+                return exchange_error(exchange, 400, "'%s' is %s by its model, and only numbers are compared with < and >: use = or !=",
+                                      key, expected.text);
+        return exchange_error(exchange, 400, "'%s' cannot be '%s': by its model it is %s", key, condition->value, expected.text);
+}
+
+/* What its model does not allow may be stored all the same, from before the model or since it is kept as odd. */
+static int is_stored(const Vocabulary *vocabulary, Exchange *exchange, const Condition *condition, bool *ret) {
+        scoped(points_freep) Points *points = NULL;
+        PointFilter filter = vocabulary->filter;
+        Condition equal = *condition;
+        PointRow row;
+        int r;
+
+        if (equal.relation == CONDITION_NOT_EQUAL)
+                equal.relation = CONDITION_EQUAL;
+        filter.conditions = &equal;
+        filter.n_conditions = 1;
+        filter.n_numbers = 0;
+        r = points_new(&points, exchange->reader, &filter);
+        if (r == 0)
+                r = points_next(points, &row);
+        if (r != 0 && r != READER_END)
+                return exchange_store_error(exchange, r);
+
+        *ret = r == 0;
+        return 0;
+}
+
+static int check_value(const Vocabulary *vocabulary, Exchange *exchange, const Condition *condition) {
+        bool is_there = false;
+        JsonText refusal;
+        int r;
+
+        if (!point_parameter_key(condition->key))
+                return !condition_is_range(condition) ? 0
+                       : exchange_error(exchange, 400, "'%s' is a text: it can be compared with = and != only", condition->key);
+
+        refusal = find_refusal(vocabulary, condition);
+        if (!refusal.text)
+                return 0;
+        r = is_stored(vocabulary, exchange, condition, &is_there);
+        return r != 0 || is_there ? r : say_refused(exchange, condition, refusal);
+}
+
+int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, const Selection *selection) {
+        const PointFilter *filter = &selection->filter;
+        Asked asked[ASKED_MAX];
+        size_t n = 0;
+        int r;
+
+        for (size_t i = 0; i < filter->n_conditions; i++)
+                ask_parameter(asked, &n, filter->conditions[i].key);
+        for (size_t i = 0; i < selection->fields.n; i++)
+                ask_parameter(asked, &n, selection->fields.names[i]);
+        for (size_t i = 0; i < selection->across.n; i++)
+                ask_parameter(asked, &n, selection->across.names[i]);
+        for (size_t i = 0; i < filter->n_numbers; i++)
+                asked[n++] = (Asked){ .key = filter->numbers[i], .kind = KIND_RESULT };
+
+        r = check_keys(vocabulary, exchange, asked, n);
+        for (size_t i = 0; r == 0 && i < filter->n_conditions; i++)
+                r = check_value(vocabulary, exchange, &filter->conditions[i]);
+        return r;
+}

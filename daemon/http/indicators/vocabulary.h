@@ -1,0 +1,35 @@
+#pragma once
+
+/*
+ * Vocabulary: the keys that results of an indicator have, and what its models say of them
+ *
+ * A misspelt key or value would be answered with nothing, as if there were no such results. So each that is asked for is
+ * looked up: in the models, in what the results that are indexed have in common, and at last, for a moment, in the newest documents.
+ */
+
+#include "http/exchange.h"
+#include "http/indicators/selection.h"
+
+typedef struct Vocabulary Vocabulary;
+
+/* What models say of a name (NULL: of any, then nothing is known). 0 or EXCHANGE_ANSWERED: there are neither models nor results of it. */
+int vocabulary_new(Vocabulary **ret, Exchange *exchange, const PointFilter *filter);
+Vocabulary *vocabulary_free(Vocabulary *vocabulary);
+DEFINE_SCOPED(Vocabulary, vocabulary_free);
+
+/* Each key of the selection is known, and each value may be one of its key. 0 or EXCHANGE_ANSWERED. */
+int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, const Selection *selection);
+
+enum {
+        VOCABULARY_UNKNOWN = 1, /* no model says it */
+        VOCABULARY_AT_ODDS,     /* models of different components say different things */
+};
+/*
+ * What models say of a result by a member, as "unit": appended. Of the score that a document has by itself more is better, unless a
+ * model says otherwise. 0 or an outcome, and nothing is appended.
+ */
+int vocabulary_say(const Vocabulary *vocabulary, const char *key, const char *member, Buffer *out);
+/* The i-th result that models declare; NULL: there are no more. Borrowed. */
+const char *vocabulary_declared_result(const Vocabulary *vocabulary, size_t i);
+/* "elapsed, rate": results that models declare, else those of the newest documents; but for one. 0 or EXCHANGE_ANSWERED. */
+int vocabulary_list_results(Vocabulary *vocabulary, Exchange *exchange, const char *but, Buffer *out);

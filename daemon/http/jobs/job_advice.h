@@ -1,0 +1,11 @@
+#pragma once
+
+/*
+ * What advice.h says of a job, on this node
+ */
+
+#include "analysis/advice.h"
+#include "snapshot/snapshot.h"
+
+/* snapshot NULL: nothing is known of the node. How many there are. */
+size_t job_advice(const JobView *job, const Snapshot *snapshot, Advice ret[static ADVICE_MAX]);

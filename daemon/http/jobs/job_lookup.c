@@ -1,0 +1,48 @@
+#include "http/jobs/job_lookup.h"
+
+#include <string.h>
+
+#include "document/indicator.h"
+#include "util/clock.h"
+
+const JobView *job_lookup_live(const Snapshot *snapshot, const char *id) {
+        for (size_t i = 0; snapshot && i < snapshot->n_jobs; i++)
+                if (strcmp(snapshot->jobs[i].info.id, id) == 0)
+                        return &snapshot->jobs[i];
+        return NULL;
+}
+
+int job_lookup(Exchange *exchange, FoundJob *ret) {
+        const JobView *live;
+        int r;
+
+        if (!name_is_valid(exchange->argument, JOB_ID_MAX - 1))
+                return exchange_error(exchange, 400, "A job's id is 1 to %d of A-Z a-z 0-9 _ . : -", JOB_ID_MAX - 1);
+
+        live = job_lookup_live(exchange->snapshot, exchange->argument);
+        r = reader_job(exchange->reader, exchange->argument, &ret->row);
+        if (r == 0 && (!live || ret->row.view.state != JOB_RUNNING)) {
+                ret->view = &ret->row.view;
+                ret->is_live = false;
+                ret->has_metrics = ret->row.has_metrics;
+                return 0;
+        }
+
+        if (r != 0)
+                ret->row = (JobRow){};
+        if (live) {
+                ret->view = live;
+                ret->is_live = ret->has_metrics = true;
+                return 0;
+        }
+
+        if (r == READER_END)
+                return exchange_error(exchange, 404, "There is no job '%s' on this node, or not any more", exchange->argument);
+        return exchange_store_error(exchange, r);
+}
+
+uint64_t job_lookup_time_ms(const Exchange *exchange, const JobView *job) {
+        uint64_t now_ms = exchange->snapshot ? exchange->snapshot->realtime_ns / NS_PER_MS : 0;
+
+        return job->end_realtime_ms ?: now_ms ?: job->begin_realtime_ms;
+}

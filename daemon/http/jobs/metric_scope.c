@@ -1,0 +1,29 @@
+#include "http/jobs/metric_scope.h"
+
+#include <string.h>
+
+static const char *const names[N_SCOPES] = {
+        [SCOPE_NODE] = "node",
+        [SCOPE_JOB] = "job",
+};
+
+const char *scope_name(Scope scope) {
+        return names[scope];
+}
+
+int scope_find(const char *name) {
+        for (Scope scope = 0; scope < N_SCOPES; scope++)
+                if (strcmp(names[scope], name) == 0)
+                        return (int)scope;
+        return -1;
+}
+
+Figures figures_of_node(const MetricSet *metrics) {
+        return (Figures){ SCOPE_NODE, N_METRICS, metric_info, metrics->value, metrics->quality };
+}
+
+Figures figures_of_job(const UsageSet *usage) {
+        if (!usage)
+                return (Figures){ .scope = SCOPE_JOB };
+        return (Figures){ SCOPE_JOB, N_USAGES, usage_info, usage->value, usage->quality };
+}

@@ -1,0 +1,115 @@
+#include "http/jobs/metric_scope.h"
+#include "http/metrics.h"
+
+#include <string.h>
+
+static size_t n_exposed(const Snapshot *snapshot) {
+        return snapshot->n_jobs < snapshot->metrics_jobs_max ? snapshot->n_jobs : snapshot->metrics_jobs_max;
+}
+
+/* Names and users are here alone: whoever wants them elsewhere joins by job. */
+static void put_info_of(Exposition *exposition, const JobView *job) {
+        const JobCard *info = &job->info;
+
+        exposition_sample(exposition);
+        exposition_label(exposition, "job", info->id);
+        exposition_label(exposition, "name", info->name);
+        exposition_label(exposition, "user", info->user);
+        exposition_label(exposition, "state", job_state_name(job->state));
+        exposition_label(exposition, "enclosure", enclosure_name(info->enclosure));
+        if (info->rank >= 0)
+                exposition_label_i64(exposition, "rank", info->rank);
+        if (info->node >= 0)
+                exposition_label_i64(exposition, "node", info->node);
+        exposition_u64(exposition, 1);
+}
+
+static void put_info(Exposition *exposition, const Snapshot *snapshot) {
+        exposition_family(exposition, "perfd_job", FAMILY_INFO, "", "Jobs that run on this node, and those that ended lately");
+        for (size_t i = 0; i < n_exposed(snapshot); i++)
+                put_info_of(exposition, &snapshot->jobs[i]);
+}
+
+static void put_begin(Exposition *exposition, const Snapshot *snapshot) {
+        exposition_family(exposition, "perfd_job_begin_timestamp_seconds", FAMILY_GAUGE, "seconds", "When the job began, Unix time");
+        for (size_t i = 0; i < n_exposed(snapshot); i++) {
+                exposition_sample(exposition);
+                exposition_label(exposition, "job", snapshot->jobs[i].info.id);
+                exposition_decimal(exposition, snapshot->jobs[i].begin_realtime_ms, 3);
+        }
+}
+
+/* --- families over both tables ------------------------------------------------------------------- */
+
+/* A line of either table. The node's come first, so that theirs is the help of a family that both have. */
+#define N_LINES ((size_t)N_METRICS + N_USAGES)
+
+static const MetricInfo *line_info(size_t line) {
+        return line < N_METRICS ? &metric_info[line] : &usage_info[line - N_METRICS];
+}
+
+static Figures figures_of_line(const JobView *job, size_t line) {
+        return line < N_METRICS ? figures_of_node(&job->metrics) : figures_of_job(&job->usage);
+}
+
+static void put_job_line(Exposition *exposition, const JobView *job, size_t line) {
+        const Figures figures = figures_of_line(job, line);
+        size_t i = line < N_METRICS ? line : line - N_METRICS;
+
+        if (!figures_has(&figures, i))
+                return;
+
+        exposition_sample(exposition);
+        exposition_label(exposition, "job", job->info.id);
+        exposition_labels(exposition, figures.scope == SCOPE_NODE ? "scope=\"node\"" : "scope=\"job\"");
+        exposition_labels(exposition, figures.info[i].label);
+        exposition_double(exposition, figures.value[i]);
+}
+
+static void begin_family(Exposition *exposition, const MetricInfo *info) {
+        char name[FAMILY_NAME_MAX] = "perfd_job_";
+
+        (void)stpncpy(strchr(name, '\0'), info->family, sizeof(name) - sizeof("perfd_job_"));
+        exposition_family(exposition, name, info->type == METRIC_TYPE_COUNTER ? FAMILY_COUNTER : FAMILY_GAUGE,
+                          info->unit, info->help);
+}
+
+/*
+ * All lines that make one family stand together here, whatever their table and their order there. n_bytes: of the lines'
+ * names, 0 of one that is done; with those most comparisons end.
+ */
+static void put_family(Exposition *exposition, const Snapshot *snapshot, size_t first, size_t n_bytes[static N_LINES]) {
+        const MetricInfo *info = line_info(first);
+        size_t n = n_bytes[first];
+
+        begin_family(exposition, info);
+        for (size_t line = first; line < N_LINES; line++) {
+                if (n_bytes[line] != n || memcmp(line_info(line)->family, info->family, n) != 0)
+                        continue;
+
+                n_bytes[line] = 0;
+                for (size_t i = 0; i < n_exposed(snapshot); i++)
+                        put_job_line(exposition, &snapshot->jobs[i], line);
+        }
+}
+
+static void put_families(Exposition *exposition, const Snapshot *snapshot) {
+        size_t n_bytes[N_LINES];
+
+        for (size_t line = 0; line < N_LINES; line++)
+                n_bytes[line] = strlen(line_info(line)->family);
+        for (size_t line = 0; line < N_LINES; line++)
+                if (n_bytes[line] > 0)
+                        put_family(exposition, snapshot, line, n_bytes);
+}
+
+void metrics_jobs(Exposition *exposition, const Snapshot *snapshot) {
+        exposition_single(exposition, "perfd_jobs_running", FAMILY_GAUGE, "Jobs that run now", snapshot->n_jobs_running);
+        exposition_single(exposition, "perfd_jobs_not_exposed", FAMILY_GAUGE,
+                          "Jobs left out here for the limit on their number; the JSON API has them",
+                          snapshot->n_jobs_not_exposed);
+
+        put_info(exposition, snapshot);
+        put_begin(exposition, snapshot);
+        put_families(exposition, snapshot);
+}

@@ -1,0 +1,55 @@
+#include "http/jobs/phase_walk.h"
+
+void phase_walk_begin(PhaseWalk *walk, Reader *reader, const char *job, const PhaseView *lasting, unsigned n_max) {
+        *walk = (PhaseWalk){
+                .reader = reader,
+                .lasting = lasting,
+                .n_left = n_max,
+                .is_in_store = reader_phases(reader, job) == 0,
+        };
+}
+
+/* One more than is handed out is looked at: it says that there are more, and where the one that lasts is. */
+static bool next_ended(PhaseWalk *walk, PhaseView *ret) {
+        int r;
+
+        r = reader_next_phase(walk->reader, ret);
+        if (r == 0)
+                walk->next = ret->index + 1;
+        if (r == 0 && walk->n_left-- > 0)
+                return true;
+
+        walk->has_all = r == READER_END;
+        walk->is_in_store = false;
+        reader_reset(walk->reader);
+        return false;
+}
+
+bool phase_walk_next(PhaseWalk *walk, PhaseView *ret) {
+        if (walk->is_in_store && next_ended(walk, ret))
+                return true;
+        if (!walk->lasting || walk->lasting->index < walk->next)
+                return false;
+
+        *ret = *walk->lasting;
+        walk->lasting = NULL;
+        return true;
+}
+
+void phase_walk_cut(PhaseWalk *walk) {
+        walk->n_left = 0;
+}
+
+bool phase_walk_has_all(const PhaseWalk *walk) {
+        return walk->has_all;
+}
+
+double phase_seconds(const PhaseView *phase, uint64_t now_ms) {
+        uint64_t end_ms = phase->end_realtime_ms ?: now_ms;
+
+        if (phase->has_wall_seconds)
+                return phase->wall_seconds;
+        if (quality_is_present(phase->metrics.quality[METRIC_DURATION]))
+                return phase->metrics.value[METRIC_DURATION];
+        return end_ms > phase->begin_realtime_ms ? (double)(end_ms - phase->begin_realtime_ms) / 1e3 : 0;
+}

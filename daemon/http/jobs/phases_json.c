@@ -1,0 +1,111 @@
+#include "http/jobs/phases_json.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "http/jobs/phase_walk.h"
+
+static void write_phase(Json *json, const PhaseView *phase, uint64_t now_ms) {
+        json_object_begin(json);
+        json_put_uint(json, "index", phase->index);
+        json_put_string(json, "name", phase->name);
+        json_put_uint(json, "begin_ms", phase->begin_realtime_ms);
+        if (phase->end_realtime_ms)
+                json_put_uint(json, "end_ms", phase->end_realtime_ms);
+        else
+                json_put_string(json, "end_ms", NULL);
+        json_put_double(json, "seconds", phase_seconds(phase, now_ms));
+        metric_json_write_part(json, &phase->metrics, &phase->usage);
+        json_object_end(json);
+}
+
+void phases_write(Exchange *exchange, Json *json, const PhaseView *lasting, uint64_t now_ms) {
+        size_t n_before = exchange->body->n;
+        PhaseWalk walk;
+        PhaseView phase;
+
+        json_key(json, "phases");
+        json_array_begin(json);
+        phase_walk_begin(&walk, exchange->reader, exchange->argument, lasting, PHASES_MAX);
+        while (phase_walk_next(&walk, &phase)) {
+                write_phase(json, &phase, now_ms);
+                if (exchange->body->n - n_before > PHASES_BYTES_MAX)
+                        phase_walk_cut(&walk);
+        }
+        json_array_end(json);
+        json_put_bool(json, "phases_truncated", !phase_walk_has_all(&walk));
+}
+
+/* --- time blocks --------------------------------------------------------------------------------- */
+
+typedef struct TimeBlock {
+        char name[PHASE_NAME_MAX];
+        bool is_timed;  /* by whoever marked it: then only such seconds count, which are of all that is within the block */
+        double seconds;
+} TimeBlock;
+
+typedef struct TimeBlocks {
+        TimeBlock *blocks; /* owned; room for PHASES_MAX */
+        size_t n;
+} TimeBlocks;
+
+/* Names beyond the limit are left out. */
+static void blocks_add(TimeBlocks *blocks, const PhaseView *phase) {
+        TimeBlock *block;
+        size_t i = 0;
+
+        while (i < blocks->n && strcmp(blocks->blocks[i].name, phase->name) != 0)
+                i++;
+        if (i == PHASES_MAX)
+                return;
+        if (i == blocks->n)
+                blocks->blocks[blocks->n++] = (TimeBlock){};
+        block = &blocks->blocks[i];
+        if (phase->has_wall_seconds && !block->is_timed)
+                *block = (TimeBlock){ .is_timed = true };
+        if (phase->has_wall_seconds || !block->is_timed)
+                block->seconds += phase_seconds(phase, 0);
+        memcpy(block->name, phase->name, sizeof(block->name));
+}
+
+static bool needs_prefix(const char *name) {
+        if (strncmp(name, PHASES_PREFIX, strlen(PHASES_PREFIX)) == 0 || metric_find(name) >= 0 || usage_find(name) >= 0)
+                return true;
+
+        for (Metric metric = 0; metric < N_PERFPY_METRICS; metric++)
+                if (strcmp(metric_raw_key(metric), name) == 0)
+                        return true;
+        return false;
+}
+
+static void write_blocks(Json *json, const TimeBlocks *blocks, const char *key, MetricStamp stamp) {
+        for (const TimeBlock *block = blocks->blocks; block < blocks->blocks + blocks->n; block++) {
+                char name[PHASE_NAME_MAX + sizeof(PHASES_PREFIX)];
+
+                (void)snprintf(name, sizeof(name), "%s%s", needs_prefix(block->name) ? PHASES_PREFIX : "", block->name);
+                if (!key || strcmp(key, name) == 0)
+                        metric_json_write_item(json, name, block->seconds, stamp);
+        }
+}
+
+int phases_write_times(Exchange *exchange, Json *json, const char *key, MetricStamp stamp) {
+        TimeBlocks blocks = {};
+        scoped(freep) TimeBlock *memory = NULL;
+        PhaseView phase;
+        int r;
+
+        memory = calloc(PHASES_MAX, sizeof(*memory));
+        if (!memory)
+                return exchange_store_error(exchange, -ENOMEM);
+
+        blocks.blocks = memory;
+        r = reader_phases(exchange->reader, exchange->argument);
+        while (r == 0 && (r = reader_next_phase(exchange->reader, &phase)) == 0)
+                if (*phase.name)
+                        blocks_add(&blocks, &phase);
+        if (r != READER_END)
+                return exchange_store_error(exchange, r);
+
+        write_blocks(json, &blocks, key, stamp);
+        return 0;
+}

@@ -1,0 +1,322 @@
+/*
+ * An indicator's page
+ *
+ * web/indicator.html: what each component and version came to, which of them is better and what is noise, and the latest runs.
+ * Errors are JSON here as everywhere.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/assets.h"
+#include "http/handlers.h"
+#include "http/indicators/result_groups.h"
+#include "http/indicators/vocabulary.h"
+#include "http/pages/html.h"
+#include "http/pages/ranking_html.h"
+#include "http/pages/run_html.h"
+#include "http/pages/template.h"
+#include "util/clock.h"
+
+#define KEYS_MAX_SHOWN 64U /* results to choose the objective from */
+#define RUNS_MAX 20U
+
+typedef enum WordId {
+        WORD_STYLE,
+        WORD_HOSTNAME,
+        WORD_NAME,
+        WORD_OBJECTIVE,
+        WORD_KEY,
+        WORD_CHOICE,
+        WORD_RANKINGS,
+        WORD_RUNS,
+        N_WORDS,
+} WordId;
+
+typedef struct IndicatorPage {
+        TemplateWord words[N_WORDS]; /* owned */
+        Selection selection;
+        Vocabulary *vocabulary;      /* owned */
+        char *keys[KEYS_MAX_SHOWN];  /* owned: of results */
+        size_t n_keys;
+        const char *objective;
+        Direction direction;
+        Buffer units[RANKING_RESULTS_MAX]; /* owned */
+        uint64_t n_runs;
+} IndicatorPage;
+
+static void indicator_page_init(IndicatorPage *page) {
+        static const char *const names[N_WORDS] = { "style", "hostname", "name", "objective", "key", "choice", "rankings", "runs" };
+
+        *page = (IndicatorPage){};
+        for (WordId id = 0; id < N_WORDS; id++)
+                page->words[id].name = names[id];
+}
+
+static void indicator_page_deinit(IndicatorPage *page) {
+        template_words_free(page->words, N_WORDS);
+        vocabulary_free(page->vocabulary);
+        for (size_t i = 0; i < page->n_keys; i++)
+                free(page->keys[i]);
+        for (size_t i = 0; i < RANKING_RESULTS_MAX; i++)
+                buffer_deinit(&page->units[i]);
+}
+
+static Buffer *word(IndicatorPage *page, WordId id) {
+        return &page->words[id].html;
+}
+
+/* --- which results it has ------------------------------------------------------------------------ */
+
+static int add_key(IndicatorPage *page, JsonText key) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        if (page->n_keys == KEYS_MAX_SHOWN)
+                return 0;
+        json_text_say(key, &text);
+        if (buffer_error(&text) < 0)
+                return buffer_error(&text);
+
+        page->keys[page->n_keys] = strdup(text.text ?: "");
+        if (!page->keys[page->n_keys])
+                return -ENOMEM;
+        page->n_keys++;
+        return 0;
+}
+
+static int add_declared(IndicatorPage *page) {
+        const char *key;
+
+        for (size_t i = 0; page->n_keys < KEYS_MAX_SHOWN && (key = vocabulary_declared_result(page->vocabulary, i)); i++) {
+                page->keys[page->n_keys] = strdup(key);
+                if (!page->keys[page->n_keys])
+                        return -ENOMEM;
+                page->n_keys++;
+        }
+        return 0;
+}
+
+/* Each that is a number. */
+static int add_keys(IndicatorPage *page, JsonText object) {
+        JsonWalk walk = json_walk(object);
+        JsonText key, value;
+        int r = 0;
+
+        while (r == 0 && walk.is_object && json_walk_next(&walk, &key, &value))
+                if (json_text_kind(value) == JSON_KIND_NUMBER)
+                        r = add_key(page, key);
+        return r;
+}
+
+static const char runs_head[] =
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Latest runs\"><table>\n<thead><tr>"
+        "<th scope=\"col\">Component, version</th><th scope=\"col\">Time</th><th scope=\"col\" class=\"text\">Results</th>"
+        "<th scope=\"col\">Job</th><th scope=\"col\">Batch</th></tr></thead>\n<tbody>\n";
+
+/* The latest runs; without a model the latest that did not fail tells which results there are. 0 or EXCHANGE_ANSWERED. */
+static int read_runs(Exchange *exchange, IndicatorPage *page) {
+        const PointFilter *filter = &page->selection.filter;
+        const ResultFilter results = {
+                .name = filter->name, .component = filter->component, .since_ms = filter->since_ms, .until_ms = filter->until_ms,
+        };
+        ResultRow row;
+        int r;
+
+        r = reader_results(exchange->reader, &results);
+        while (page->n_runs < RUNS_MAX && r == 0 && (r = reader_next_result(exchange->reader, &row)) == 0) {
+                bool has_failed = row.has_exit_status && row.exit_status != 0;
+
+                buffer_puts(word(page, WORD_RUNS), page->n_runs == 0 ? runs_head : "");
+                run_html(word(page, WORD_RUNS), &row, page->vocabulary);
+                if (page->n_keys == 0 && !has_failed)
+                        r = add_keys(page, json_text_find(json_text(row.document, strlen(row.document)), "@result"));
+                page->n_runs++;
+        }
+        reader_reset(exchange->reader);
+        buffer_puts(word(page, WORD_RUNS), page->n_runs > 0 ? "</tbody>\n</table></div>\n" : "<p>None yet.</p>\n");
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+}
+
+static Direction direction_of(const IndicatorPage *page, const char *key) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        if (vocabulary_say(page->vocabulary, key, "direction", &text) != 0 || !text.text)
+                return DIRECTION_UNKNOWN;
+        return strcmp(text.text, "higher") == 0 ? DIRECTION_HIGHER : DIRECTION_LOWER;
+}
+
+/* The objective that is asked for is a key like any: it is checked with the conditions. */
+static int parse(Exchange *exchange, IndicatorPage *page) {
+        size_t first;
+        int r;
+
+        r = selection_parse(exchange, exchange->argument, &page->selection);
+        page->objective = exchange_parameter(exchange, "objective");
+        return r == 0 && page->objective ? selection_add_number(exchange, page->objective, &page->selection, &first) : r;
+}
+
+/* As asked for, else the first that has a direction, else the first. */
+static int choose_objective(Exchange *exchange, IndicatorPage *page) {
+        const char *direction = exchange_parameter(exchange, "direction");
+
+        if (direction && strcmp(direction, "higher") != 0 && strcmp(direction, "lower") != 0)
+                return exchange_error(exchange, 400, "Query parameter 'direction' must be higher or lower, not '%s'", direction);
+
+        for (size_t i = 0; i < page->n_keys && !page->objective; i++)
+                if (direction_of(page, page->keys[i]) != DIRECTION_UNKNOWN)
+                        page->objective = page->keys[i];
+        if (!page->objective)
+                page->objective = page->n_keys > 0 ? page->keys[0] : "overall_score";
+
+        page->direction = !direction ? direction_of(page, page->objective) :
+                          strcmp(direction, "higher") == 0 ? DIRECTION_HIGHER : DIRECTION_LOWER;
+        return 0;
+}
+
+/* --- the page ------------------------------------------------------------------------------------ */
+
+/* In a query: nothing of it needs to be escaped in HTML either. */
+/* The same page with another objective, or the other direction. */
+static void put_link_begin(Buffer *out, const Exchange *exchange, const char *objective, const char *direction) {
+        buffer_puts(out, "<a href=\"?objective=");
+        buffer_put_encoded(out, objective);
+        if (direction)
+                buffer_printf(out, "&amp;direction=%s", direction);
+        for (size_t i = 0; i < exchange->n_parameters; i++) {
+                const Parameter *parameter = &exchange->parameters[i];
+
+                if (strcmp(parameter->name, "objective") == 0 || strcmp(parameter->name, "direction") == 0)
+                        continue;
+                buffer_printf(out, "&amp;%s=", parameter->name);
+                buffer_put_encoded(out, parameter->value);
+        }
+        buffer_puts(out, "\">");
+}
+
+static void put_objective(Exchange *exchange, IndicatorPage *page) {
+        Buffer *out = word(page, WORD_OBJECTIVE);
+        scoped(buffer_deinit) Buffer unit = {};
+
+        html_text(word(page, WORD_KEY), page->objective);
+        html_text(out, page->objective);
+        if (vocabulary_say(page->vocabulary, page->objective, "unit", &unit) == 0 && unit.text) {
+                buffer_puts(out, " in ");
+                html_text(out, unit.text);
+        }
+        if (page->direction != DIRECTION_UNKNOWN) {
+                buffer_printf(out, ": %s is better", direction_text(page->direction));
+                return;
+        }
+
+        out = word(page, WORD_CHOICE);
+        buffer_puts(out, "<p>No model says which direction is better: is it ");
+        put_link_begin(out, exchange, page->objective, "higher");
+        buffer_puts(out, "higher</a> or ");
+        put_link_begin(out, exchange, page->objective, "lower");
+        buffer_puts(out, "lower</a>?</p>\n");
+}
+
+static void put_choice(Exchange *exchange, IndicatorPage *page) {
+        Buffer *out = word(page, WORD_CHOICE);
+        bool has_any = false;
+
+        for (size_t i = 0; i < page->n_keys; i++) {
+                if (strcmp(page->keys[i], page->objective) == 0)
+                        continue;
+                buffer_puts(out, has_any ? ", " : "<nav aria-label=\"Objective\"><p>Or by ");
+                put_link_begin(out, exchange, page->keys[i], NULL);
+                html_text(out, page->keys[i]);
+                buffer_puts(out, "</a>");
+                has_any = true;
+        }
+        if (has_any)
+                buffer_puts(out, "</p></nav>\n");
+}
+
+/* The objective, and beside it the first of the others. */
+static void choose_columns(IndicatorPage *page, RankingTable *table) {
+        Selection *selection = &page->selection;
+
+        table->direction = page->direction;
+        selection->filter.n_numbers = 1;
+        selection->numbers[0] = page->objective;
+        for (size_t i = 0; i < page->n_keys && selection->filter.n_numbers < RANKING_RESULTS_MAX; i++)
+                if (strcmp(page->keys[i], page->objective) != 0)
+                        selection->numbers[selection->filter.n_numbers++] = page->keys[i];
+
+        table->n_results = selection->filter.n_numbers;
+        for (size_t i = 0; i < table->n_results; i++) {
+                (void)vocabulary_say(page->vocabulary, selection->numbers[i], "unit", &page->units[i]);
+                table->results[i] = (RankingResult){ .key = selection->numbers[i], .unit = page->units[i].text ?: "" };
+        }
+}
+
+/* The latest runs can be shown all the same. */
+static int say_many(Exchange *exchange, IndicatorPage *page) {
+        exchange->status = 200;
+        buffer_clear(exchange->body);
+        buffer_puts(word(page, WORD_RANKINGS), "<p>These are too many to be compared at once; <code>?where=KEY=VALUE</code>, "
+                                               "<code>?component=NAME</code> or <code>?since_ms=TIME</code> chooses among them.</p>\n");
+        return 0;
+}
+
+static int put_rankings(Exchange *exchange, IndicatorPage *page) {
+        scoped(grouping_freep) Grouping *grouping = NULL;
+        RankingTable table = {};
+        uint64_t n_scanned;
+        Group *groups;
+        size_t n;
+        int r;
+
+        choose_columns(page, &table);
+        if (gather(exchange, &page->selection, &ranking_fields, &grouping, &n_scanned) > 0)
+                return exchange->status == 413 ? say_many(exchange, page) : EXCHANGE_ANSWERED;
+
+        groups = grouping_sorted(grouping, &n);
+        r = ranking_html(word(page, WORD_RANKINGS), &table, groups, n);
+        if (r < 0)
+                return exchange_store_error(exchange, r);
+        if (n == 0)
+                buffer_puts(word(page, WORD_RANKINGS), "<p>There are no such results.</p>\n");
+        return 0;
+}
+
+static int fill(Exchange *exchange, IndicatorPage *page) {
+        int r;
+
+        r = parse(exchange, page);
+        if (r == 0)
+                r = vocabulary_new(&page->vocabulary, exchange, &page->selection.filter);
+        if (r == 0)
+                r = vocabulary_check(page->vocabulary, exchange, &page->selection);
+        if (r == 0 && add_declared(page) < 0)
+                r = exchange_store_error(exchange, -ENOMEM);
+        if (r == 0)
+                r = read_runs(exchange, page);
+        if (r == 0)
+                r = choose_objective(exchange, page);
+        if (r == 0)
+                r = put_rankings(exchange, page);
+        if (r != 0)
+                return r;
+
+        html_text(word(page, WORD_NAME), exchange->argument);
+        html_text(word(page, WORD_HOSTNAME), exchange->snapshot ? exchange->snapshot->hostname : "this node");
+        buffer_puts(word(page, WORD_STYLE), asset_style_css);
+        put_objective(exchange, page);
+        put_choice(exchange, page);
+        return 0;
+}
+
+void answer_indicator_page(Exchange *exchange) {
+        scoped(indicator_page_deinit) IndicatorPage page;
+
+        indicator_page_init(&page);
+        if (fill(exchange, &page) > 0)
+                return;
+
+        exchange->type = CONTENT_HTML;
+        template_write(exchange->body, asset_indicator_html, page.words, N_WORDS);
+}

@@ -1,0 +1,307 @@
+#include "http/pages/job_html.h"
+
+#include <inttypes.h>
+
+#include "http/jobs/job_advice.h"
+#include "http/jobs/metric_scope.h"
+#include "http/pages/html.h"
+#include "util/clock.h"
+
+#define NONE (-1)
+
+static bool has_own(const JobView *job, UsageMetric metric) {
+        return quality_is_present(job->usage.quality[metric]);
+}
+
+static bool has_node(const JobView *job, Metric metric) {
+        return quality_is_present(job->metrics.quality[metric]);
+}
+
+double job_html_seconds(const JobView *job, uint64_t now_ms) {
+        uint64_t end_ms = job->end_realtime_ms ?: now_ms;
+
+        if (has_node(job, METRIC_DURATION))
+                return job->metrics.value[METRIC_DURATION];
+        return end_ms > job->begin_realtime_ms ? (double)(end_ms - job->begin_realtime_ms) / 1e3 : 0;
+}
+
+void job_html_title(Buffer *out, const JobView *job) {
+        html_text(out, *job->info.name ? job->info.name : job->info.id);
+}
+
+/* --- facts --------------------------------------------------------------------------------------- */
+
+static void fact_begin(Buffer *out, const char *label) {
+        buffer_printf(out, "<li><small>%s</small><b>", label);
+}
+
+static void fact_end(Buffer *out) {
+        buffer_puts(out, "</b></li>\n");
+}
+
+static void put_state(Buffer *out, const JobView *job) {
+        fact_begin(out, "State");
+        buffer_puts(out, job_state_name(job->state));
+        if (job_view_end(job)->has_exit_status && job_view_end(job)->signal)
+                buffer_printf(out, ", signal %" PRIi32, job_view_end(job)->signal);
+        else if (job_view_end(job)->has_exit_status)
+                buffer_printf(out, ", exit %" PRIi32, job_view_end(job)->exit_status);
+        fact_end(out);
+}
+
+static void put_times(Buffer *out, const JobView *job, uint64_t now_ms) {
+        fact_begin(out, "Begin");
+        html_time(out, job->begin_realtime_ms * NS_PER_MS);
+        fact_end(out);
+
+        fact_begin(out, job->state == JOB_RUNNING ? "Runs for" : "Took");
+        html_seconds(out, job_html_seconds(job, now_ms));
+        fact_end(out);
+}
+
+static void put_place(Buffer *out, const JobCard *info) {
+        static const char *const enclosures[N_ENCLOSURES] = {
+                [ENCLOSURE_NONE] = "none",
+                [ENCLOSURE_SCOPE] = "a scope of systemd",
+                [ENCLOSURE_CGROUP] = "a cgroup made for it",
+                [ENCLOSURE_SUBREAPER] = "its process tree",
+                [ENCLOSURE_FOUND] = "a cgroup that was found",
+        };
+
+        fact_begin(out, "Enclosure");
+        buffer_puts(out, enclosures[info->enclosure]);
+        fact_end(out);
+
+        if (info->rank >= 0) {
+                fact_begin(out, "Rank");
+                buffer_printf(out, "%" PRIi64, info->rank);
+                if (info->n_ranks > 0)
+                        buffer_printf(out, " of %" PRIu32, info->n_ranks);
+                fact_end(out);
+        }
+        if (info->node >= 0) {
+                fact_begin(out, "Node");
+                buffer_printf(out, "%" PRIi32, info->node);
+                if (info->n_nodes > 0)
+                        buffer_printf(out, " of %" PRIu32, info->n_nodes);
+                fact_end(out);
+        }
+}
+
+void job_html_facts(Buffer *out, const JobView *job, uint64_t now_ms) {
+        put_state(out, job);
+        put_times(out, job, now_ms);
+
+        fact_begin(out, "User");
+        if (*job->info.user)
+                html_text(out, job->info.user);
+        else
+                buffer_printf(out, "uid %" PRIu32, job->info.uid);
+        fact_end(out);
+        put_place(out, &job->info);
+}
+
+/* --- meters -------------------------------------------------------------------------------------- */
+
+static void meter_begin(Buffer *out, const char *label) {
+        buffer_printf(out, "<div class=\"meter\"><small>%s</small> <b>", label);
+}
+
+static void meter_end(Buffer *out, double ratio) {
+        double bounded = ratio < 0 ? 0 : ratio > 1 ? 1 : ratio;
+
+        buffer_printf(out, "</b><div class=\"bar\"><i style=\"width:%.1f%%\"></i></div></div>\n", 100 * bounded);
+}
+
+static void put_no_usage(Buffer *out, const JobView *job) {
+        const char *reason = quality_reason(job->usage.quality[USAGE_CPU_MEAN]);
+
+        buffer_printf(out, "<p>Its own numbers are not known. %s</p>\n", reason ?: "");
+}
+
+static void put_cpus(Buffer *out, const JobView *job) {
+        double used = job->usage.value[USAGE_CPU_MEAN], given = job->usage.value[USAGE_CPU_GIVEN];
+
+        if (!has_own(job, USAGE_CPU_MEAN))
+                return;
+
+        meter_begin(out, "CPUs used, on average");
+        html_count(out, used);
+        if (has_own(job, USAGE_CPU_GIVEN) && given > 0) {
+                buffer_puts(out, " of ");
+                html_count(out, given);
+        }
+        meter_end(out, has_own(job, USAGE_CPU_GIVEN) && given > 0 ? used / given : 0);
+}
+
+static void put_memory(Buffer *out, const JobView *job, const Snapshot *snapshot) {
+        bool has_limit = has_own(job, USAGE_MEMORY_LIMIT);
+        double limit = has_limit ? job->usage.value[USAGE_MEMORY_LIMIT] : (double)snapshot_memory_bytes(snapshot);
+
+        if (!has_own(job, USAGE_MEMORY_PEAK))
+                return;
+
+        meter_begin(out, "Memory, at most");
+        html_bytes(out, job->usage.value[USAGE_MEMORY_PEAK]);
+        if (limit > 0) {
+                buffer_puts(out, has_limit ? " of " : " of the node’s ");
+                html_bytes(out, limit);
+        }
+        meter_end(out, limit > 0 ? job->usage.value[USAGE_MEMORY_PEAK] / limit : 0);
+}
+
+void job_html_own_meters(Buffer *out, const JobView *job, const Snapshot *snapshot) {
+        if (!has_own(job, USAGE_CPU_MEAN) && !has_own(job, USAGE_MEMORY_PEAK))
+                put_no_usage(out, job);
+        put_cpus(out, job);
+        put_memory(out, job, snapshot);
+}
+
+void job_html_node_meters(Buffer *out, const JobView *job, const Snapshot *snapshot) {
+        double cpu = job->metrics.value[METRIC_CPU_MEAN], memory = job->metrics.value[METRIC_MEM_MAX];
+
+        if (has_node(job, METRIC_CPU_MEAN)) {
+                meter_begin(out, "CPU, on average");
+                html_percent(out, cpu);
+                if (snapshot_n_cpus(snapshot) > 0)
+                        buffer_printf(out, " of %" PRIu32, snapshot_n_cpus(snapshot));
+                meter_end(out, cpu);
+        }
+        if (has_node(job, METRIC_MEM_MAX)) {
+                meter_begin(out, "Memory, at most");
+                html_percent(out, memory);
+                if (snapshot_memory_bytes(snapshot) > 0) {
+                        buffer_puts(out, " of ");
+                        html_bytes(out, (double)snapshot_memory_bytes(snapshot));
+                }
+                meter_end(out, memory);
+        }
+}
+
+/* --- advice -------------------------------------------------------------------------------------- */
+
+void job_html_advice(Buffer *out, const JobView *job, const Snapshot *snapshot) {
+        Advice advice[ADVICE_MAX];
+        size_t n = job_advice(job, snapshot, advice);
+
+        if (n == 0)
+                return;
+
+        buffer_puts(out, "<ul class=\"advice\">\n");
+        for (size_t i = 0; i < n; i++) {
+                buffer_puts(out, "<li>");
+                html_text(out, advice[i].text);
+                buffer_printf(out, " <small>%s</small></li>\n", advice[i].rule);
+        }
+        buffer_puts(out, "</ul>\n");
+}
+
+/* --- numbers ------------------------------------------------------------------------------------- */
+
+typedef enum Format {
+        FORMAT_RATIO,
+        FORMAT_SECONDS,
+        FORMAT_SHARE, /* seconds, of the duration */
+        FORMAT_BYTES,
+        FORMAT_COUNT,
+} Format;
+
+static const struct {
+        const char *label;
+        Format format;
+        int own, node; /* UsageMetric, Metric, or NONE */
+} rows[] = {
+        { "CPU utilization", FORMAT_RATIO, USAGE_CPU_RATIO, METRIC_CPU_MEAN },
+        { "CPU time in user mode", FORMAT_SECONDS, USAGE_CPU_USER, METRIC_CPU_USER },
+        { "CPU time in the kernel", FORMAT_SECONDS, USAGE_CPU_SYSTEM, METRIC_CPU_SYSTEM },
+        { "CPU time not used", FORMAT_SECONDS, USAGE_CPU_UNUSED, METRIC_CPU_UNUSED_HOURS },
+        { "CPUs used, at most", FORMAT_COUNT, USAGE_CPU_MAX, NONE },
+        { "Periods throttled", FORMAT_RATIO, USAGE_THROTTLED_RATIO, NONE },
+        { "Memory, at most", FORMAT_BYTES, USAGE_MEMORY_PEAK, NONE },
+        { "Share of memory, at most", FORMAT_RATIO, USAGE_MEMORY_RATIO, METRIC_MEM_MAX },
+        { "Processes killed for lack of memory", FORMAT_COUNT, USAGE_OOM_KILLS, METRIC_OOM_KILLS },
+        { "Waited for a CPU", FORMAT_SHARE, USAGE_PSI_CPU_SOME, METRIC_PSI_CPU_SOME },
+        { "Waited for memory", FORMAT_SHARE, USAGE_PSI_MEMORY_SOME, METRIC_PSI_MEMORY_SOME },
+        { "Waited for I/O", FORMAT_SHARE, USAGE_PSI_IO_SOME, METRIC_PSI_IO_SOME },
+        { "Read from disks", FORMAT_BYTES, USAGE_READ_BYTES, METRIC_DISK_READ },
+        { "Written to disks", FORMAT_BYTES, USAGE_WRITE_BYTES, METRIC_DISK_WRITE },
+        { "Received over the network", FORMAT_BYTES, NONE, METRIC_NET_EXT_RECV },
+        { "Sent over the network", FORMAT_BYTES, NONE, METRIC_NET_EXT_SENT },
+        { "Processes and threads, at most", FORMAT_COUNT, USAGE_PIDS_PEAK, NONE },
+};
+
+static void put_value(Buffer *out, Format format, double value, double duration_s) {
+        switch (format) {
+        case FORMAT_RATIO:
+                html_percent(out, value);
+                return;
+        case FORMAT_SECONDS:
+                html_seconds(out, value);
+                return;
+        case FORMAT_SHARE:
+                if (duration_s > 0)
+                        html_percent(out, value / duration_s);
+                else
+                        html_seconds(out, value);
+                return;
+        case FORMAT_BYTES:
+                html_bytes(out, value);
+                return;
+        case FORMAT_COUNT:
+                html_count(out, value);
+                return;
+        }
+}
+
+static void put_cell(Buffer *out, const Figures *figures, int i, Format format, double duration_s) {
+        if (i == NONE) {
+                buffer_puts(out, "<td></td>");
+                return;
+        }
+        if (!figures_has(figures, (size_t)i)) {
+                buffer_printf(out, "<td><abbr title=\"%s\">–</abbr></td>", quality_reason(figures->quality[i]));
+                return;
+        }
+
+        buffer_puts(out, "<td>");
+        put_value(out, format, figures->value[i], duration_s);
+        buffer_puts(out, figures->quality[i] == QUALITY_SAMPLED ? "<abbr title=\"sampled\">~</abbr></td>" : "</td>");
+}
+
+static double duration_of(const MetricSet *metrics) {
+        return quality_is_present(metrics->quality[METRIC_DURATION]) ? metrics->value[METRIC_DURATION] : 0;
+}
+
+void job_html_numbers(Buffer *out, const JobView *job) {
+        const Figures own = figures_of_job(&job->usage), node = figures_of_node(&job->metrics);
+
+        for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+                buffer_printf(out, "<tr><th scope=\"row\">%s</th>", rows[i].label);
+                put_cell(out, &own, rows[i].own, rows[i].format, duration_of(&job->metrics));
+                put_cell(out, &node, rows[i].node, rows[i].format, duration_of(&job->metrics));
+                buffer_puts(out, "</tr>\n");
+        }
+}
+
+void job_html_phase(Buffer *out, const PhaseView *phase, double seconds, double total_seconds) {
+        const Figures own = figures_of_job(&phase->usage);
+        double share = total_seconds > 0 ? seconds / total_seconds : 0;
+        double duration_s = duration_of(&phase->metrics);
+
+        buffer_puts(out, "<tr><th scope=\"row\">");
+        if (*phase->name)
+                html_text(out, phase->name);
+        else
+                buffer_puts(out, phase->index == 0 ? "<i>before the first mark</i>" : "<i>without a name</i>");
+        if (!phase->end_realtime_ms)
+                buffer_puts(out, " <small>lasts</small>");
+        buffer_printf(out, "<div class=\"bar\"><i style=\"width:%.1f%%\"></i></div></th><td>", 100 * (share < 1 ? share : 1));
+        html_seconds(out, seconds);
+        buffer_puts(out, "</td>");
+        put_cell(out, &own, USAGE_CPU_MEAN, FORMAT_COUNT, duration_s);
+        put_cell(out, &own, USAGE_MEMORY_PEAK, FORMAT_BYTES, duration_s);
+        put_cell(out, &own, USAGE_READ_BYTES, FORMAT_BYTES, duration_s);
+        put_cell(out, &own, USAGE_WRITE_BYTES, FORMAT_BYTES, duration_s);
+        put_cell(out, &own, USAGE_PSI_IO_SOME, FORMAT_SHARE, duration_s);
+        buffer_puts(out, "</tr>\n");
+}

@@ -1,0 +1,185 @@
+/*
+ * The landing page
+ *
+ * web/index.html with what this node is at the moment, its jobs, and the indicators in the store. Without a snapshot all of it reads "–".
+ */
+
+#include <inttypes.h>
+
+#include "http/assets.h"
+#include "http/handlers.h"
+#include "http/pages/html.h"
+#include "http/pages/job_html.h"
+#include "http/pages/template.h"
+#include "util/clock.h"
+
+/* More are in JSON. */
+#define LANDING_JOBS_MAX 20U
+#define LANDING_INDICATORS_MAX 100U
+
+typedef enum WordId {
+        WORD_HOSTNAME,
+        WORD_VERSION,
+        WORD_KERNEL,
+        WORD_CPUS,
+        WORD_CPU,
+        WORD_MEMORY,
+        WORD_ROOT,
+        WORD_JOBS,
+        WORD_STORE,
+        WORD_TIME,
+        WORD_STYLE,
+        WORD_JOB_LIST,
+        WORD_INDICATOR_LIST,
+        N_WORDS,
+} WordId;
+
+typedef struct Words {
+        TemplateWord words[N_WORDS];
+} Words;
+
+static void words_init(Words *words) {
+        static const char *const names[N_WORDS] = {
+                "hostname", "version", "kernel", "cpus", "cpu", "memory", "root", "jobs", "store", "time", "style", "job_list",
+                "indicator_list",
+        };
+
+        for (WordId id = 0; id < N_WORDS; id++)
+                words->words[id] = (TemplateWord){ .name = names[id] };
+}
+
+static void words_deinit(Words *words) {
+        template_words_free(words->words, N_WORDS);
+}
+
+static Buffer *word(Words *words, WordId id) {
+        return &words->words[id].html;
+}
+
+/* "25.0 % of 64.0 GiB" */
+static void put_ratio_of(Buffer *out, double ratio, uint64_t bytes) {
+        html_percent(out, ratio);
+        buffer_puts(out, " of ");
+        html_bytes(out, (double)bytes);
+}
+
+static void words_from_sample(Words *words, const Snapshot *snapshot) {
+        const Sample *sample = &snapshot->sample;
+        const SampleFilesystem *root = sample_root_filesystem(sample);
+
+        if (snapshot->observation.end_ns > 0 && snapshot->observation.has_cpu)
+                html_percent(word(words, WORD_CPU), snapshot->observation.cpu_mean);
+        if (sample_has(sample, SOURCE_STAT))
+                buffer_put_u64(word(words, WORD_CPUS), sample->n_online);
+        if (sample_has(sample, SOURCE_MEMINFO) && sample->memory.total_bytes > 0)
+                put_ratio_of(word(words, WORD_MEMORY), sample_memory_ratio(sample), sample->memory.total_bytes);
+        if (sample_has(sample, SOURCE_FILESYSTEMS) && root)
+                put_ratio_of(word(words, WORD_ROOT), filesystem_used_ratio(root), root->size_bytes);
+        if (snapshot->realtime_ns > 0)
+                html_time(word(words, WORD_TIME), snapshot->realtime_ns);
+}
+
+static void put_job(Buffer *out, const JobView *job, const Snapshot *snapshot) {
+        buffer_printf(out, "<li>\n<p><a href=\"/jobs/%s\">", job->info.id);
+        job_html_title(out, job);
+        buffer_printf(out, "</a> <small>%s, ", job_state_name(job->state));
+        html_seconds(out, job_html_seconds(job, snapshot->realtime_ns / NS_PER_MS));
+        buffer_puts(out, "</small></p>\n<div class=\"pair\">\n<div><h3>The job itself</h3>\n");
+        job_html_own_meters(out, job, snapshot);
+        buffer_puts(out, "</div>\n<div><h3>The node meanwhile</h3>\n");
+        job_html_node_meters(out, job, snapshot);
+        buffer_puts(out, "</div>\n</div>\n");
+        job_html_advice(out, job, snapshot);
+        buffer_puts(out, "</li>\n");
+}
+
+static void put_jobs(Buffer *out, const Snapshot *snapshot) {
+        size_t n = snapshot->n_jobs < LANDING_JOBS_MAX ? snapshot->n_jobs : LANDING_JOBS_MAX;
+
+        if (n > 0)
+                buffer_puts(out, "<ul class=\"jobs\">\n");
+        for (size_t i = 0; i < n; i++)
+                put_job(out, &snapshot->jobs[i], snapshot);
+        if (n > 0)
+                buffer_puts(out, "</ul>\n");
+        else
+                buffer_puts(out, "<p>None runs, and none has ended lately.</p>\n");
+        if (n < snapshot->n_jobs)
+                buffer_printf(out, "<p>And %zu more; <a href=\"/api/v1/jobs\">/api/v1/jobs</a> has them all.</p>\n", snapshot->n_jobs - n);
+}
+
+static void words_from_snapshot(Words *words, const Snapshot *snapshot) {
+        const char *kernel[] = { "Linux ", snapshot->kernel, ", ", snapshot->machine };
+
+        html_text(word(words, WORD_HOSTNAME), snapshot->hostname);
+        for (size_t i = 0; i < N_ELEMENTS(kernel); i++)
+                html_text(word(words, WORD_KERNEL), kernel[i]);
+        buffer_put_u64(word(words, WORD_JOBS), snapshot->n_jobs_running);
+        buffer_puts(word(words, WORD_STORE), snapshot->self.store_writable ? "writable, " : "not writable, ");
+        html_bytes(word(words, WORD_STORE), (double)snapshot->self.store_bytes);
+        words_from_sample(words, snapshot);
+        put_jobs(word(words, WORD_JOB_LIST), snapshot);
+}
+
+static void put_indicator(Buffer *out, const IndicatorRow *row) {
+        buffer_puts(out, "<tr><th scope=\"row\"><a href=\"/indicators/");
+        html_text(out, row->name);
+        buffer_puts(out, "\">");
+        html_text(out, row->name);
+        buffer_puts(out, "</a></th><td class=\"text\">");
+        html_text(out, row->component);
+        buffer_printf(out, "</td><td>%" PRIu64 "</td><td>", row->n_results);
+        html_time(out, row->latest_ms * NS_PER_MS);
+        buffer_puts(out, "</td></tr>\n");
+}
+
+static const char indicators_head[] =
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Indicators\"><table>\n<thead><tr><th scope=\"col\">Indicator</th>"
+        "<th scope=\"col\" class=\"text\">Component</th><th scope=\"col\">Runs</th><th scope=\"col\">Latest</th></tr></thead>\n<tbody>\n";
+
+static void put_indicators(Buffer *out, Reader *reader) {
+        IndicatorRow row;
+        size_t n = 0;
+        int r;
+
+        r = reader_indicators(reader);
+        while (r == 0 && (r = reader_next_indicator(reader, &row)) == 0 && n < LANDING_INDICATORS_MAX) {
+                buffer_puts(out, n == 0 ? indicators_head : "");
+                put_indicator(out, &row);
+                n++;
+        }
+        reader_reset(reader);
+
+        if (n > 0)
+                buffer_puts(out, "</tbody>\n</table></div>\n");
+        else if (r == READER_END)
+                buffer_puts(out, "<p>None has results yet; <code>perfctl run</code> and <code>perfctl submit</code> store them.</p>\n");
+        if (r == 0)
+                buffer_puts(out, "<p>And more; <a href=\"/api/v1/indicators\">/api/v1/indicators</a> has them all.</p>\n");
+        else if (r != READER_END)
+                buffer_puts(out, "<p>The store cannot be read at the moment.</p>\n");
+}
+
+/* What nothing is known of. */
+static void words_complete(Words *words) {
+        if (word(words, WORD_HOSTNAME)->n == 0)
+                buffer_puts(word(words, WORD_HOSTNAME), "this node");
+        for (WordId id = 0; id < N_WORDS; id++)
+                if (word(words, id)->n == 0)
+                        buffer_puts(word(words, id), "–");
+}
+
+void answer_landing(Exchange *exchange) {
+        scoped(words_deinit) Words words;
+
+        words_init(&words);
+        buffer_puts(word(&words, WORD_STYLE), asset_style_css);
+        buffer_puts(word(&words, WORD_VERSION), PERFD_VERSION);
+        if (exchange->snapshot)
+                words_from_snapshot(&words, exchange->snapshot);
+        put_indicators(word(&words, WORD_INDICATOR_LIST), exchange->reader);
+        words_complete(&words);
+
+        exchange->type = CONTENT_HTML;
+        template_write(exchange->body, asset_index_html, words.words, N_WORDS);
+}

@@ -1,0 +1,287 @@
+#include "http/pages/ranking_html.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/ranking.h"
+#include "analysis/statistics.h"
+#include "http/pages/html.h"
+
+#define TABLES_MAX 20U       /* more are in JSON */
+#define ROWS_MAX 50U         /* of one table */
+#define COMPARED_MAX 50000U /* values of a page: each is drawn again for every resample */
+#define CONFIDENCE 0.95
+#define SEED 1U              /* that of the API: both say the same */
+
+enum {
+        FIELD_PARAMETERS,
+        FIELD_HARDWARE,
+        FIELD_COMPONENT,
+        FIELD_VERSION,
+};
+
+const GroupFields ranking_fields = {
+        .names = { "hardware", "component", "version" },
+        .n = 3,
+        .has_parameters = true,
+};
+
+static void put_text(Buffer *out, JsonText text) {
+        scoped(buffer_deinit) Buffer plain = {};
+
+        json_text_say(text, &plain);
+        html_text(out, plain.text ?: "");
+}
+
+static void put_number(Buffer *out, double number) {
+        if (isfinite(number))
+                buffer_printf(out, "%.5g", number);
+        else
+                buffer_puts(out, "–");
+}
+
+/* --- what is the same in a table ----------------------------------------------------------------- */
+
+/* number: of the table, which it is the name of. */
+static void put_heading(Buffer *out, const Group *group, size_t number) {
+        JsonText hardware = group_field(group, FIELD_HARDWARE), key, value;
+        JsonWalk walk = json_walk(group_field(group, FIELD_PARAMETERS));
+        bool has_any = false;
+
+        buffer_printf(out, "<h3 id=\"set-%zu\">", number);
+        for (; json_walk_next(&walk, &key, &value); has_any = true) {
+                buffer_puts(out, has_any ? ", " : "");
+                put_text(out, key);
+                buffer_puts(out, " <b>");
+                put_text(out, value);
+                buffer_puts(out, "</b>");
+        }
+        buffer_puts(out, has_any ? "" : "without parameters");
+        if (json_text_kind(hardware) == JSON_KIND_STRING) {
+                buffer_puts(out, ", on ");
+                put_text(out, hardware);
+        }
+        buffer_puts(out, "</h3>\n");
+}
+
+static void put_head(Buffer *out, const RankingTable *table, size_t number) {
+        buffer_printf(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"set-%zu\"><table>\n<thead><tr>",
+                      number);
+        buffer_puts(out, "<th scope=\"col\">Component, version</th><th scope=\"col\">Rank</th>"
+                         "<th scope=\"col\">to best</th>");
+        for (size_t i = 0; i < table->n_results; i++) {
+                buffer_puts(out, "<th scope=\"col\">");
+                html_text(out, table->results[i].key);
+                buffer_puts(out, ", median");
+                if (*table->results[i].unit) {
+                        buffer_puts(out, " in ");
+                        html_text(out, table->results[i].unit);
+                }
+                buffer_puts(out, "</th>");
+                if (i == 0)
+                        buffer_puts(out, "<th scope=\"col\">95 % interval</th>"
+                                         "<th scope=\"col\"><abbr title=\"interquartile range by median\">spread</abbr></th>"
+                                         "<th scope=\"col\">runs</th><th scope=\"col\">failed</th>");
+        }
+        buffer_puts(out, "</tr></thead>\n<tbody>\n");
+}
+
+/* --- an alternative ------------------------------------------------------------------------------ */
+
+/* alternative NULL: it is not compared. */
+typedef struct Row {
+        Group *group;
+        const Alternative *alternative;
+        bool is_alone;
+} Row;
+
+static void put_name(Buffer *out, const Group *group, double share) {
+        JsonText version = group_field(group, FIELD_VERSION);
+
+        buffer_puts(out, "<tr><th scope=\"row\">");
+        put_text(out, group_field(group, FIELD_COMPONENT));
+        if (json_text_kind(version) == JSON_KIND_STRING) {
+                buffer_putc(out, ' ');
+                put_text(out, version);
+        }
+        if (isfinite(share) && share > 0)
+                buffer_printf(out, "<div class=\"bar\"><i style=\"width:%.1f%%\"></i></div>", 100 * (share < 1 ? share : 1));
+        buffer_puts(out, "</th>");
+}
+
+static void put_rank(Buffer *out, const Row *row) {
+        const Alternative *alternative = row->alternative;
+
+        if (alternative && !row->is_alone)
+                buffer_printf(out, "<td>%s%u</td><td>%.3f %s</td>", alternative->is_tied ? "=" : "", alternative->rank,
+                              alternative->ratio, verdict_name(alternative->verdict));
+        else
+                buffer_puts(out, "<td>–</td><td>–</td>");
+}
+
+static void put_interval(Buffer *out, const Alternative *alternative) {
+        buffer_puts(out, "<td>");
+        if (alternative && isfinite(alternative->low) && isfinite(alternative->high))
+                buffer_printf(out, "%.5g to %.5g", alternative->low, alternative->high);
+        else
+                buffer_puts(out, "–");
+        buffer_puts(out, "</td>");
+}
+
+static void put_median(Buffer *out, double median) {
+        buffer_puts(out, "<td>");
+        put_number(out, median);
+        buffer_puts(out, "</td>");
+}
+
+static void put_objective(Buffer *out, const Row *row, const Statistics *statistics) {
+        const Group *group = row->group;
+
+        put_rank(out, row);
+        put_median(out, statistics->median);
+        put_interval(out, row->alternative);
+        buffer_puts(out, "<td>");
+        if (isfinite(statistics->covm) && statistics->n > 1)
+                html_percent(out, statistics->covm);
+        else
+                buffer_puts(out, "–");
+        buffer_printf(out, "</td><td>%" PRIu64 "</td><td>%" PRIu64 "</td>", group->n, group->n_failed);
+}
+
+static void put_row(Buffer *out, const RankingTable *table, const Row *row, double median_max) {
+        for (size_t i = 0; i < table->n_results; i++) {
+                Sequence *values = &row->group->numbers[i];
+                Statistics statistics;
+
+                statistics_of(values->values, values->n, &statistics);
+                if (i > 0) {
+                        put_median(out, statistics.median);
+                        continue;
+                }
+                put_name(out, row->group, statistics.median / median_max);
+                put_objective(out, row, &statistics);
+        }
+        buffer_puts(out, "</tr>\n");
+}
+
+/* --- a table ------------------------------------------------------------------------------------- */
+
+static Group *group_of(Group *groups, size_t n, const Alternative *alternative) {
+        for (size_t i = 0; i < n; i++)
+                if (groups[i].numbers[0].values == alternative->values)
+                        return &groups[i];
+        return groups;
+}
+
+static bool is_compared(const RankingTable *table, const Group *group) {
+        return table->direction != DIRECTION_UNKNOWN && group->numbers[0].n >= RANKING_N_MIN;
+}
+
+/* *ret_n: of the alternatives. */
+static int compare(const RankingTable *table, const Group *groups, size_t n, unsigned n_resamples, Alternative *ret, size_t *ret_n) {
+        const RankingConfig config = {
+                .is_higher_better = table->direction == DIRECTION_HIGHER,
+                .confidence = CONFIDENCE,
+                .n_resamples = n_resamples,
+                .seed = SEED,
+        };
+        size_t n_alternatives = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (is_compared(table, &groups[i]))
+                        ret[n_alternatives++] = (Alternative){ .values = groups[i].numbers[0].values, .n = groups[i].numbers[0].n };
+
+        /* No resamples: too many values are on the page. */
+        *ret_n = n_resamples > 0 && n_alternatives <= RANKING_ALTERNATIVES_MAX ? n_alternatives : 0;
+        return ranking_make(ret, *ret_n, &config);
+}
+
+static double median_max_of(const Group *groups, size_t n) {
+        double most = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                Statistics statistics;
+
+                statistics_of(groups[i].numbers[0].values, groups[i].numbers[0].n, &statistics);
+                if (isfinite(statistics.median))
+                        most = fmax(most, statistics.median);
+        }
+        return most;
+}
+
+static void put_notes(Buffer *out, const RankingTable *table, const Alternative *alternatives, size_t n_alternatives, size_t n) {
+        bool is_known = table->direction != DIRECTION_UNKNOWN, has_too_few = false;
+
+        for (size_t i = 0; i < n_alternatives; i++)
+                has_too_few |= alternatives[i].verdict == VERDICT_FEW;
+
+        if (n_alternatives > 1)
+                buffer_printf(out, "<p>= shares a rank. real: chance does not explain the difference to the best, at 95 %% for all %zu "
+                                   "together; noise: it may. Each interval holds its median at 95 %% by itself.</p>\n", n_alternatives);
+        if (has_too_few)
+                buffer_printf(out, "<p>To tell any two of these apart, %zu runs of each are needed.</p>\n",
+                              ranking_values_needed(n_alternatives, CONFIDENCE));
+        if (is_known && n_alternatives == 0 && n > 1)
+                buffer_printf(out, "<p>These are not compared: fewer than %u runs of each, or more than this page has time for.</p>\n",
+                              RANKING_N_MIN);
+        else if (is_known && n_alternatives > 0 && n_alternatives < n)
+                buffer_printf(out, "<p>– is not compared: fewer than %u runs have this result.</p>\n", RANKING_N_MIN);
+        if (n > ROWS_MAX)
+                buffer_printf(out, "<p>And %zu more.</p>\n", n - ROWS_MAX);
+}
+
+/* Those that are compared first, the best of them on top. */
+static int put_table(Buffer *out, const RankingTable *table, Group *groups, size_t n, size_t number, unsigned n_resamples) {
+        scoped(freep) Alternative *alternatives = calloc(n, sizeof(*alternatives));
+        size_t n_alternatives = 0, n_rows = 0;
+        double median_max;
+        int r;
+
+        if (!alternatives)
+                return -ENOMEM;
+        r = compare(table, groups, n, n_resamples, alternatives, &n_alternatives);
+        if (r < 0)
+                return r;
+        median_max = median_max_of(groups, n);
+
+        put_heading(out, groups, number);
+        put_head(out, table, number);
+        for (size_t i = 0; i < n_alternatives && n_rows < ROWS_MAX; i++, n_rows++)
+                put_row(out, table, &(Row){ group_of(groups, n, &alternatives[i]), &alternatives[i], n_alternatives == 1 }, median_max);
+        for (size_t i = 0; i < n && n_rows < ROWS_MAX; i++)
+                if (n_alternatives == 0 || !is_compared(table, &groups[i])) {
+                        put_row(out, table, &(Row){ .group = &groups[i] }, median_max);
+                        n_rows++;
+                }
+        buffer_puts(out, "</tbody>\n</table></div>\n");
+        put_notes(out, table, alternatives, n_alternatives, n);
+        return 0;
+}
+
+static bool is_comparable(const Group *a, const Group *b) {
+        return json_text_equals(group_field(a, FIELD_PARAMETERS), group_field(b, FIELD_PARAMETERS)) &&
+               json_text_equals(group_field(a, FIELD_HARDWARE), group_field(b, FIELD_HARDWARE));
+}
+
+int ranking_html(Buffer *out, const RankingTable *table, Group *groups, size_t n) {
+        size_t n_tables = 0, n_values = 0;
+        unsigned n_resamples;
+        int r = 0;
+
+        for (size_t i = 0; i < n; i++)
+                n_values += groups[i].numbers[0].n;
+        n_resamples = n_values <= COMPARED_MAX ? ranking_resamples(n_values) : 0;
+
+        for (size_t begin = 0, end = 0; begin < n && r == 0; begin = end, n_tables++) {
+                while (end < n && is_comparable(&groups[begin], &groups[end]))
+                        end++;
+                if (n_tables < TABLES_MAX)
+                        r = put_table(out, table, groups + begin, end - begin, n_tables, n_resamples);
+        }
+        if (n_tables > TABLES_MAX)
+                buffer_printf(out, "<p>And %zu more sets of parameters and hardware; <code>?where=KEY=VALUE</code> chooses.</p>\n",
+                              n_tables - TABLES_MAX);
+        return r;
+}

@@ -1,0 +1,79 @@
+#include "http/pagination.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Two numbers of sixteen hexadecimal digits. Opaque to others. */
+#define TOKEN_LENGTH 32U
+
+static int token_parse(const char *text, PageKey *ret) {
+        uint64_t row;
+
+        if (strlen(text) != TOKEN_LENGTH || strspn(text, "0123456789abcdef") != TOKEN_LENGTH)
+                return -1;
+        if (sscanf(text, "%16" SCNx64 "%16" SCNx64, &ret->time_ms, &row) != 2)
+                return -1;
+        if (ret->time_ms > INT64_MAX || row > INT64_MAX)
+                return -1;
+
+        ret->row = (int64_t)row;
+        return 0;
+}
+
+int page_parse_times(Exchange *exchange, uint64_t *ret_since_ms, uint64_t *ret_until_ms) {
+        int r;
+
+        r = exchange_parameter_u64(exchange, "since_ms", 0, INT64_MAX, 0, ret_since_ms);
+        if (r > 0)
+                return r;
+
+        return exchange_parameter_u64(exchange, "until_ms", 0, INT64_MAX, 0, ret_until_ms);
+}
+
+int page_parse(Exchange *exchange, Page *ret) {
+        const char *token = exchange_parameter(exchange, "page");
+        Page page = {};
+        int r;
+
+        r = page_parse_times(exchange, &page.since_ms, &page.until_ms);
+        if (r > 0)
+                return r;
+
+        r = exchange_parameter_u64(exchange, "limit", 1, PAGE_ROWS_MAX, PAGE_ROWS_DEFAULT, &page.limit);
+        if (r > 0)
+                return r;
+
+        if (token && token_parse(token, &page.before) < 0)
+                return exchange_error(exchange, 400, "Query parameter 'page' must be what 'next' of the page before said, not '%s'", token);
+
+        *ret = page;
+        return 0;
+}
+
+bool page_admit(Page *page, const Buffer *body, PageKey key) {
+        if (page->n_rows == page->limit || (page->n_rows > 0 && body->n >= PAGE_BYTES_MAX)) {
+                page->has_more = true;
+                return false;
+        }
+
+        page->n_rows++;
+        page->last = key;
+        return true;
+}
+
+void page_begin(Json *json, Buffer *body, const char *key) {
+        json_init(json, body);
+        json_object_begin(json);
+        json_key(json, key);
+        json_array_begin(json);
+}
+
+void page_end(const Page *page, Json *json) {
+        char token[TOKEN_LENGTH + 1];
+
+        json_array_end(json);
+        if (page->has_more)
+                (void)snprintf(token, sizeof(token), "%016" PRIx64 "%016" PRIx64, page->last.time_ms, (uint64_t)page->last.row);
+        json_put_string(json, "next", page->has_more ? token : NULL);
+        json_object_end(json);
+}

@@ -1,0 +1,390 @@
+#include "indicators/models.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "text/yaml.h"
+#include "util/file.h"
+#include "util/log.h"
+
+Model *model_free(Model *model) {
+        if (!model)
+                return NULL;
+
+        arena_deinit(&model->arena);
+        free(model->file);
+        free(model->json);
+        free(model);
+        return NULL;
+}
+
+static char *write_declaration(const Value *document) {
+        Buffer out = {};
+        Json json;
+
+        json_init(&json, &out);
+        value_write_json(document, &json);
+        return buffer_take(&out);
+}
+
+static int refuse_text(const YamlError *error, Complaint *ret_complaint, unsigned *ret_line, unsigned *ret_column) {
+        *ret_line = error->line;
+        *ret_column = error->column;
+        (void)complaint_set(ret_complaint, "", "%s", error->text);
+        return MODEL_INVALID;
+}
+
+static int read_model(Model *model, const char *text, size_t n, Complaint *ret_complaint, unsigned *ret_line, unsigned *ret_column) {
+        const Value *document;
+        YamlError error;
+        int r;
+
+        r = yaml_read(text, n, &model->arena, &document, &error);
+        if (r == YAML_MALFORMED)
+                return refuse_text(&error, ret_complaint, ret_line, ret_column);
+        if (r != 0)
+                return -ENOMEM;
+
+        r = indicator_model_from_value(document, &model->arena, &model->model, ret_complaint);
+        if (r == MODEL_INVALID)
+                yaml_locate(text, n, ret_complaint->path, ret_line, ret_column);
+        if (r != 0)
+                return r;
+
+        model->json = write_declaration(document);
+        return model->json ? 0 : -ENOMEM;
+}
+
+int model_new(Model **ret, const char *text, size_t n, Complaint *ret_complaint, unsigned *ret_line, unsigned *ret_column) {
+        scoped(model_freep) Model *model = NULL;
+        int r;
+
+        model = calloc(1, sizeof(*model));
+        if (!model)
+                return -ENOMEM;
+
+        r = arena_init(&model->arena, yaml_arena_size(n) + MODEL_ARENA_BYTES);
+        if (r == 0)
+                r = read_model(model, text, n, ret_complaint, ret_line, ret_column);
+        if (r == 0)
+                *ret = TAKE(model);
+        return r;
+}
+
+/* --- lists ---------------------------------------------------------------------------------------- */
+
+/* One for any component comes before those for one. */
+static int compare(const Model *model, const char *name, const char *component) {
+        int order = strcmp(model->model.name, name);
+
+        return order != 0 ? order : strcmp(model->model.component ?: "", component ?: "");
+}
+
+/* True: *ret_at is where it is. Else where it would be. */
+static bool list_search(const ModelList *list, const char *name, const char *component, size_t *ret_at) {
+        size_t low = 0, high = list->n;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+                int order = compare(list->items[middle], name, component);
+
+                if (order == 0) {
+                        *ret_at = middle;
+                        return true;
+                }
+                if (order < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+
+        *ret_at = low;
+        return false;
+}
+
+static const Model *list_find(const ModelList *list, const char *name, const char *component) {
+        size_t at;
+
+        return list_search(list, name, component, &at) ? list->items[at] : NULL;
+}
+
+static int list_insert(ModelList *list, size_t at, Model **model) {
+        Model **items;
+
+        if (list->n == MODELS_MAX)
+                return MODELS_FULL;
+        items = reallocarray(list->items, list->n + 1, sizeof(*items));
+        if (!items)
+                return -ENOMEM;
+
+        memmove(items + at + 1, items + at, (list->n - at) * sizeof(*items));
+        items[at] = TAKE(*model);
+        list->items = items;
+        list->n++;
+        return 0;
+}
+
+static void list_deinit(ModelList *list) {
+        for (size_t i = 0; i < list->n; i++)
+                model_free(list->items[i]);
+        free(list->items);
+        for (size_t i = 0; i < list->n_complaints; i++)
+                free(list->complaints[i]);
+        *list = (ModelList){};
+}
+
+void models_deinit(Models *models) {
+        list_deinit(&models->files);
+        list_deinit(&models->registered);
+}
+
+/* --- files ---------------------------------------------------------------------------------------- */
+
+enum {
+        FILE_BAD = 1, /* and it was logged why */
+};
+
+/* Logged, and kept for those who ask later. Always FILE_BAD. */
+static int __attribute__((format(printf, 2, 3)))
+complain(ModelList *list, const char *format, ...) {
+        scoped(freep) char *text = NULL;
+        va_list args;
+
+        va_start(args, format);
+        if (vasprintf(&text, format, args) < 0)
+                text = NULL;
+        va_end(args);
+
+        log_err("%s", text ?: "A model of an indicator cannot be read, and why cannot be said: out of memory");
+        if (text && list->n_complaints < MODEL_COMPLAINTS_MAX)
+                list->complaints[list->n_complaints++] = TAKE(text);
+        return FILE_BAD;
+}
+
+static int take_file(ModelList *list, Model **model) {
+        const IndicatorModel *m = &(*model)->model;
+        size_t at;
+        int r;
+
+        if (list_search(list, m->name, m->component, &at))
+                return complain(list, "%s:1:1: %s%s%s is declared in %s already: remove one of them", (*model)->file, m->name,
+                                m->component ? " of " : "", m->component ?: "", list->items[at]->file);
+
+        r = list_insert(list, at, model);
+        return r == MODELS_FULL ? complain(list, "%s: not taken, there are %u models already", (*model)->file, MODELS_MAX) : r;
+}
+
+_Static_assert(MODEL_FILE_BYTES_MAX == 256 * 1024, "the text names it");
+
+static int read_text(ModelList *list, int dir_fd, const char *name, const char *path, char **ret, size_t *ret_n) {
+        const char *why;
+        struct stat st;
+        int r;
+
+        if (fstatat(dir_fd, name, &st, 0) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+                why = "it is no regular file";
+        else {
+                r = file_read_at(dir_fd, name, MODEL_FILE_BYTES_MAX, ret, ret_n);
+                if (r == 0 || r == -ENOMEM)
+                        return r;
+                why = r == -EFBIG ? "it has more than 256 KiB" : strerror(-r);
+        }
+
+        return complain(list, "Cannot read the model in %s, going on without it: %s", path, why);
+}
+
+static int read_file(ModelList *list, int dir_fd, const char *directory, const char *name) {
+        scoped(model_freep) Model *model = NULL;
+        scoped(freep) char *text = NULL, *path = NULL;
+        unsigned line, column;
+        Complaint complaint;
+        size_t n;
+        int r;
+
+        if (asprintf(&path, "%s/%s", directory, name) < 0) {
+                path = NULL;
+                return -ENOMEM;
+        }
+        r = read_text(list, dir_fd, name, path, &text, &n);
+        if (r != 0)
+                return r;
+        r = model_new(&model, text, n, &complaint, &line, &column);
+        if (r == MODEL_INVALID)
+                return complain(list, "%s:%u:%u: %s%s%s", path, line, column, complaint.path, complaint.path[0] ? ": " : "",
+                                complaint.text);
+        if (r < 0)
+                return r;
+
+        model->file = TAKE(path);
+        return take_file(list, &model);
+}
+
+static int is_model_file(const struct dirent *entry) {
+        size_t n = strlen(entry->d_name);
+
+        return n > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + n - 5, ".yaml") == 0;
+}
+
+static int read_entries(ModelList *list, int dir_fd, const char *directory, struct dirent **entries, size_t n) {
+        int n_bad = 0, r = 0;
+
+        for (size_t i = 0; i < n && r >= 0; i++) {
+                r = read_file(list, dir_fd, directory, entries[i]->d_name);
+                n_bad += r > 0;
+        }
+
+        return r < 0 ? r : n_bad;
+}
+
+/* A directory that is not there has no models; one that cannot be read counts as a bad file. */
+static int list_read(ModelList *list, const char *directory) {
+        scoped(closep) int dir_fd = -1;
+        struct dirent **entries;
+        int n, r;
+
+        dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (dir_fd < 0 && errno == ENOENT)
+                return 0;
+        n = dir_fd < 0 ? -1 : scandirat(dir_fd, ".", &entries, is_model_file, alphasort);
+        if (n < 0)
+                return complain(list, "Cannot read the models in %s, going on without them: %s", directory, strerror(errno));
+
+        r = read_entries(list, dir_fd, directory, entries, (size_t)n);
+        for (int i = 0; i < n; i++)
+                free(entries[i]);
+        free(entries);
+        return r;
+}
+
+int models_read_files(Models *models, const char *directory) {
+        ModelList fresh = {};
+        int r;
+
+        r = directory[0] ? list_read(&fresh, directory) : 0;
+        if (r < 0) {
+                list_deinit(&fresh);
+                return r;
+        }
+
+        list_deinit(&models->files);
+        models->files = fresh;
+        return r;
+}
+
+/* --- registered ones ------------------------------------------------------------------------------ */
+
+int models_add_registered(Models *models, Model **model) {
+        ModelList *list = &models->registered;
+        size_t at;
+
+        if (!list_search(list, (*model)->model.name, (*model)->model.component, &at))
+                return list_insert(list, at, model);
+
+        model_free(list->items[at]);
+        list->items[at] = TAKE(*model);
+        return 0;
+}
+
+Model *models_take_registered(Models *models, const char *name, const char *component) {
+        ModelList *list = &models->registered;
+        Model *model;
+        size_t at;
+
+        if (!list_search(list, name, component, &at))
+                return NULL;
+
+        model = list->items[at];
+        list->n--;
+        memmove(list->items + at, list->items + at + 1, (list->n - at) * sizeof(Model *));
+        return model;
+}
+
+const Model *models_find_registered(const Models *models, const char *name, const char *component) {
+        return list_find(&models->registered, name, component);
+}
+
+/* Which of those that declare just that holds. */
+static const Model *find_exact(const Models *models, const char *name, const char *component) {
+        const Model *registered = list_find(&models->registered, name, component);
+
+        if (registered && registered->by_admin)
+                return registered;
+        return list_find(&models->files, name, component) ?: registered;
+}
+
+const Model *models_find(const Models *models, const char *name, const char *component) {
+        const Model *model = component ? find_exact(models, name, component) : NULL;
+
+        return model ?: find_exact(models, name, NULL);
+}
+
+bool models_is_in_force(const Models *models, const Model *model) {
+        return find_exact(models, model->model.name, model->model.component) == model;
+}
+
+ModelsOfUser models_of_user(const Models *models, uint32_t uid, const Model *without) {
+        ModelsOfUser all = {};
+
+        for (size_t i = 0; i < models->registered.n; i++) {
+                const Model *model = models->registered.items[i];
+
+                if (model->uid != uid || model == without)
+                        continue;
+                all.n++;
+                all.n_bytes += strlen(model->json);
+        }
+        return all;
+}
+
+/* --- as answers ----------------------------------------------------------------------------------- */
+
+static void write_model(const Model *model, Json *json) {
+        json_object_begin(json);
+        json_put_string(json, "name", model->model.name);
+        json_put_string(json, "component", model->model.component);
+        json_put_string(json, "file", model->file);
+        if (model->file)
+                json_put_string(json, "uid", NULL);
+        else
+                json_put_uint(json, "uid", model->uid);
+        json_key(json, "declaration");
+        json_raw(json, model->json);
+        json_object_end(json);
+}
+
+void models_write_json(const Models *models, ModelPolicy policy, Buffer *out) {
+        const ModelList *files = &models->files, *registered = &models->registered;
+        size_t i = 0, k = 0;
+        Json json;
+
+        json_init(&json, out);
+        json_object_begin(&json);
+        json_put_string(&json, "policy", policy == MODEL_STRICT ? "strict" : "accept");
+        json_key(&json, "models");
+        json_array_begin(&json);
+        /* Both lists are sorted: the next of the two, if it is the one that holds. */
+        while (i < files->n || k < registered->n) {
+                const Model *file = i < files->n ? files->items[i] : NULL, *other = k < registered->n ? registered->items[k] : NULL;
+                bool is_file = !other || (file && compare(file, other->model.name, other->model.component) <= 0);
+                const Model *next = is_file ? file : other;
+
+                if (models_is_in_force(models, next))
+                        write_model(next, &json);
+                i += is_file;
+                k += !is_file;
+        }
+        json_array_end(&json);
+        json_key(&json, "complaints");
+        json_array_begin(&json);
+        for (i = 0; i < files->n_complaints; i++)
+                json_string(&json, files->complaints[i]);
+        json_array_end(&json);
+        json_object_end(&json);
+}

@@ -1,0 +1,157 @@
+#include "indicators/tally.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/hash.h"
+#include "util/scoped.h"
+
+void tally_deinit(Tally *tally) {
+        for (size_t i = 1; i <= tally->n_series; i++) {
+                free((char *)tally->series[i].name);
+                free((char *)tally->series[i].component);
+        }
+        free(tally->notes);
+        *tally = (Tally){};
+}
+
+/* --- series --------------------------------------------------------------------------------------- */
+
+static uint32_t add_series(Tally *tally, uint16_t *bucket, const char *name, const char *component) {
+        scoped(freep) char *own_name = NULL, *own_component = NULL;
+
+        if (tally->n_series == INDICATOR_SERIES_MAX)
+                return 0;
+        own_name = strdup(name);
+        own_component = strdup(component);
+        if (!own_name || !own_component)
+                return 0;
+
+        *bucket = (uint16_t)++tally->n_series;
+        tally->series[tally->n_series] = (IndicatorCount){ .name = TAKE(own_name), .component = TAKE(own_component) };
+        return *bucket;
+}
+
+static uint32_t find_series(Tally *tally, const char *name, const char *component) {
+        uint32_t at = (uint32_t)(hash_text(hash_text(HASH_BEGIN, name), component) % TALLY_BUCKETS);
+
+        for (; tally->buckets[at]; at = (at + 1) % TALLY_BUCKETS) {
+                const IndicatorCount *series = &tally->series[tally->buckets[at]];
+
+                if (strcmp(series->name, name) == 0 && strcmp(series->component, component) == 0)
+                        return tally->buckets[at];
+        }
+
+        return add_series(tally, &tally->buckets[at], name, component);
+}
+
+_Static_assert(TALLY_BUCKETS > INDICATOR_SERIES_MAX, "a search ends at a free bucket");
+
+/* --- on the way to the disk ----------------------------------------------------------------------- */
+
+static int make_room(Tally *tally, size_t n) {
+        size_t n_new = tally->n_allocated ?: 64;
+        TallyNote *notes;
+
+        if (tally->first == tally->n_notes)
+                tally->first = tally->n_notes = 0;
+        if (tally->first > 0 && tally->n_notes + n > tally->n_allocated) {
+                tally->n_notes -= tally->first;
+                memmove(tally->notes, tally->notes + tally->first, tally->n_notes * sizeof(*notes));
+                tally->first = 0;
+        }
+        if (tally->n_notes + n <= tally->n_allocated)
+                return 0;
+
+        while (n_new < tally->n_notes + n)
+                n_new *= 2;
+        notes = reallocarray(tally->notes, n_new, sizeof(*notes));
+        if (!notes)
+                return -ENOMEM;
+        tally->notes = notes;
+        tally->n_allocated = n_new;
+        return 0;
+}
+
+int tally_note(Tally *tally, const Submission *items, size_t n_items) {
+        TallyNote *note = NULL;
+        int r;
+
+        r = make_room(tally, n_items);
+        if (r < 0)
+                return r;
+
+        for (size_t i = 0; i < n_items; i++) {
+                const Indicator *indicator = &items[i].indicator;
+                uint32_t series = find_series(tally, indicator->name, indicator->component ?: "");
+                IndicatorOutcome outcome = submission_has_failed(&items[i]) ? INDICATOR_FAILED : INDICATOR_STORED;
+
+                if (note && note->series == series && note->outcome == outcome) {
+                        note->n++;
+                        continue;
+                }
+                note = &tally->notes[tally->n_notes++];
+                *note = (TallyNote){ .series = series, .outcome = outcome, .n = 1 };
+        }
+
+        if (note)
+                note->is_last = true;
+        return 0;
+}
+
+void tally_forget_last(Tally *tally) {
+        if (tally->n_notes > tally->first)
+                tally->n_notes--;
+        while (tally->n_notes > tally->first && !tally->notes[tally->n_notes - 1].is_last)
+                tally->n_notes--;
+}
+
+static size_t count_new(const uint8_t *old, size_t first, size_t n) {
+        size_t n_new = 0;
+
+        for (size_t i = first; i < first + n; i++)
+                n_new += !(old[i / 8] & 1U << i % 8);
+        return n_new;
+}
+
+void tally_settle(Tally *tally, const uint8_t *old) {
+        bool is_last = false;
+        size_t n = 0;
+
+        while (!is_last && tally->first < tally->n_notes) {
+                const TallyNote *note = &tally->notes[tally->first++];
+
+                tally->series[note->series].n[note->outcome] += old ? count_new(old, n, note->n) : note->n;
+                n += note->n;
+                is_last = note->is_last;
+        }
+}
+
+void tally_drop(Tally *tally) {
+        while (tally->first < tally->n_notes && !tally->notes[tally->first].is_last)
+                tally->first++;
+        tally->first += tally->first < tally->n_notes;
+}
+
+void tally_refuse(Tally *tally, const char *name, const char *component) {
+        tally->series[find_series(tally, name, component ?: "")].n[INDICATOR_REFUSED]++;
+}
+
+static bool has_counted(const IndicatorCount *count) {
+        return count->n[INDICATOR_STORED] + count->n[INDICATOR_FAILED] + count->n[INDICATOR_REFUSED] > 0;
+}
+
+void tally_publish(const Tally *tally, Snapshot *snapshot) {
+        snapshot->n_indicators = 0;
+        if (snapshot_reserve_indicators(snapshot, tally->n_series + 1) < 0)
+                return;
+
+        for (size_t i = 1; i <= tally->n_series; i++)
+                snapshot->indicators[snapshot->n_indicators++] = tally->series[i];
+        if (has_counted(&tally->series[0])) {
+                snapshot->indicators[snapshot->n_indicators] = tally->series[0];
+                snapshot->indicators[snapshot->n_indicators].name = snapshot->indicators[snapshot->n_indicators].component = "";
+                snapshot->n_indicators++;
+        }
+}

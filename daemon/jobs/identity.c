@@ -1,0 +1,186 @@
+#include "jobs/identity.h"
+
+#include <poll.h>
+#include <string.h>
+
+/* A connection's place. Entries follow the numbers that ingest gives its connections, which it uses again. */
+struct IdentityEntry {
+        uint32_t generation;
+        bool is_known;
+        char *names[2]; /* owned; in v2, and elsewhere; JobInfo.cgroup's form; NULL: none */
+        char *other;    /* owned; the last job that was taken in place of the one named; NULL: none was */
+};
+
+static void entry_clear(IdentityEntry *entry) {
+        free(entry->names[0]);
+        free(entry->names[1]);
+        free(entry->other);
+        *entry = (IdentityEntry){};
+}
+
+void identity_deinit(Identity *identity) {
+        for (size_t i = 0; i < identity->n_entries; i++)
+                entry_clear(&identity->entries[i]);
+        free(identity->entries);
+        *identity = (Identity){};
+}
+
+static IdentityEntry *find_entry(Identity *identity, Ticket ticket) {
+        if (ticket.connection >= identity->n_entries) {
+                size_t n = identity->n_entries > 0 ? identity->n_entries : 16;
+                IdentityEntry *entries;
+
+                while (n <= ticket.connection)
+                        n *= 2;
+                entries = reallocarray(identity->entries, n, sizeof(*entries));
+                if (!entries)
+                        return NULL;
+                memset(entries + identity->n_entries, 0, (n - identity->n_entries) * sizeof(*entries));
+                identity->entries = entries;
+                identity->n_entries = n;
+        }
+
+        return &identity->entries[ticket.connection];
+}
+
+/* The process that was read of by its number was the peer only if the peer still lives. */
+static bool is_alive(const Peer *peer) {
+        struct pollfd pollfd = { .fd = peer->pidfd, .events = POLLIN };
+
+        return peer->pidfd >= 0 && poll(&pollfd, 1, 0) == 0;
+}
+
+static void look_up(const Service *service, const Peer *peer, IdentityEntry *entry) {
+        char name[CGROUP_NAME_MAX];
+        CgroupPlace place;
+
+        if (peer->pid <= 0 || cgroup_place_of(service->cgroups, peer->pid, &place) != 0 || !is_alive(peer))
+                return;
+
+        if (place.v2[0])
+                entry->names[0] = strdup(place.v2);
+        place.v2[0] = '\0';
+        if (cgroup_place_name(&place, name) == 0)
+                entry->names[1] = strdup(name);
+}
+
+/*
+ * A user may name a group that others are in as well. To them the job is nothing, unless somebody whom all
+ * trust said that the group is the job's.
+ */
+static bool is_job_of(const Job *job, const Peer *peer) {
+        return job->phase == JOB_PHASE_ACTIVE && (job->is_group_vouched || job->info.uid == peer->uid || peer->uid == 0);
+}
+
+/* From the group itself upwards: the first that is a job's. */
+static Job *find_above(const Jobs *jobs, const Peer *peer, const char *from) {
+        char name[CGROUP_NAME_MAX];
+
+        if (!from || snprintf(name, sizeof(name), "%s", from) >= (int)sizeof(name))
+                return NULL;
+
+        do {
+                Job *job = jobs_find_group(jobs, name);
+
+                if (job && is_job_of(job, peer))
+                        return job;
+        } while (cgroup_name_parent(name));
+
+        return NULL;
+}
+
+/* Out of memory: NULL. */
+static IdentityEntry *know(Service *service, const Peer *peer, Ticket ticket) {
+        IdentityEntry *entry = find_entry(&service->identity, ticket);
+
+        if (entry && (!entry->is_known || entry->generation != ticket.generation)) {
+                entry_clear(entry);
+                entry->generation = ticket.generation;
+                entry->is_known = true;
+                look_up(service, peer, entry);
+        }
+        return entry;
+}
+
+Job *identity_find_job(Service *service, const Peer *peer, Ticket ticket) {
+        IdentityEntry *entry = service->jobs.n_groups > 0 ? know(service, peer, ticket) : NULL;
+        Job *job;
+
+        if (!entry)
+                return NULL;
+
+        job = find_above(&service->jobs, peer, entry->names[0]);
+        return job ?: find_above(&service->jobs, peer, entry->names[1]);
+}
+
+bool identity_may(Service *service, const Peer *peer, Ticket ticket, const Job *job) {
+        return peer->is_admin || peer->uid == job->info.uid || identity_find_job(service, peer, ticket) == job;
+}
+
+/* --- jobs of environments ------------------------------------------------------------------------ */
+
+static bool is_beneath(const char *name, const char *group) {
+        size_t n = strlen(group);
+
+        return name && strncmp(name, group, n) == 0 && (name[n] == '/' || name[n] == '\0');
+}
+
+/* Where its process is; one that has none was begun by a script, which says so to what it starts. */
+static bool runs_inside(const Service *service, const Job *job, const Job *outer) {
+        char name[CGROUP_NAME_MAX];
+        CgroupPlace place;
+
+        if (job->info.pid == 0)
+                return true;
+        return cgroup_place_of(service->cgroups, job->info.pid, &place) == 0 && cgroup_place_name(&place, name) == 0 &&
+               is_beneath(name, outer->info.cgroup);
+}
+
+/* The peer is in `own` by its cgroup: is it in the job it names as well, nearer than that? */
+static bool is_nearer(Service *service, const Peer *peer, Ticket ticket, const Job *job, const Job *own) {
+        const IdentityEntry *entry = know(service, peer, ticket);
+
+        if (!entry)
+                return false;
+        if (!job->info.cgroup)
+                return runs_inside(service, job, own);
+        /* One that is active would have been found. */
+        return job->phase != JOB_PHASE_ACTIVE &&
+               (is_beneath(entry->names[0], job->info.cgroup) || is_beneath(entry->names[1], job->info.cgroup));
+}
+
+Job *identity_choose_job(Service *service, const Peer *peer, Ticket ticket, const char *id, bool is_inherited, bool *ret_is_other) {
+        Job *named = id[0] ? jobs_find(&service->jobs, id) : NULL, *own = NULL;
+        IdentityEntry *entry;
+
+        *ret_is_other = false;
+        if (id[0] && !is_inherited)
+                return named;
+
+        own = identity_find_job(service, peer, ticket);
+        if (!id[0] || named == own)
+                return own;
+        if (named && identity_may(service, peer, ticket, named) && (!own || is_nearer(service, peer, ticket, named, own)))
+                return named;
+        if (!named && !own)
+                return NULL;
+
+        *ret_is_other = true;
+        entry = know(service, peer, ticket);
+        if (entry) {
+                free(entry->other);
+                entry->other = own ? strdup(own->info.id) : NULL;
+        }
+        return own;
+}
+
+void identity_explain_other(Service *service, Ticket ticket, char *ret) {
+        const IdentityEntry *entry = find_entry(&service->identity, ticket);
+        const char *other = entry && entry->generation == ticket.generation ? entry->other : NULL;
+
+        if (other)
+                (void)snprintf(ret, COMPLAINT_TEXT_MAX,
+                               "this process is not in the job that $PERFD_JOB names: taken for '%s', in whose cgroup it is", other);
+        else
+                (void)snprintf(ret, COMPLAINT_TEXT_MAX, "$PERFD_JOB names a job of another user's: taken for none");
+}

@@ -1,0 +1,342 @@
+#include "store/indicators/result_rows.h"
+
+#include <string.h>
+
+#include "store/indicators/series.h"
+#include "store/indicators/shape.h"
+
+/* NULL: of a run that failed before it printed one. Returns where its text begins. */
+static size_t pack_document(Buffer *buffer, const Value *document) {
+        static const Value none = { .type = VALUE_NULL };
+        size_t begin = pack_text_begin(buffer);
+        Json json;
+
+        json_init(&json, buffer);
+        value_write_json(document ?: &none, &json);
+        pack_text_end(buffer, begin);
+        return begin;
+}
+
+static size_t pack_run(Buffer *buffer, const Submission *item) {
+        pack_u64(buffer, item->has_exit_status);
+        pack_u64(buffer, (uint64_t)item->exit_status);
+        pack_u64(buffer, item->has_batch);
+        pack_bytes(buffer, item->batch, sizeof(item->batch));
+        pack_u64(buffer, item->batch_index);
+        if (item->run)
+                return pack_document(buffer, item->run);
+
+        pack_text(buffer, NULL);
+        return buffer->n;
+}
+
+/* A text that was packed from `begin` on, with the NUL that ends it; to be read before anything more is packed. */
+static JsonText packed_text(const Buffer *buffer, size_t begin, size_t end) {
+        return buffer->failed || end <= begin ? (JsonText){} : json_text(buffer->text + begin, end - begin - 1);
+}
+
+/* The parts of its series and of its point. They are read from one buffer and written to another, which may move. */
+static void pack_point(Buffer *buffer, const Submission *item, JsonText document, JsonText run) {
+        scoped(buffer_deinit) Buffer shape = {}, parameters = {}, hardware = {}, numbers = {};
+        bool has_hardware;
+
+        shape_write(item->model, &shape);
+        has_hardware = run_put_hardware(run, &hardware);
+        if (document_put_parameters(document, &parameters) < 0 || buffer_error(&shape) < 0 || buffer_error(&hardware) < 0) {
+                buffer->failed = true;
+                return;
+        }
+        if (!submission_has_failed(item))
+                document_put_numbers(document, json_text(shape.text, shape.n), &numbers);
+        buffer->failed |= buffer_error(&numbers) < 0;
+
+        pack_text(buffer, shape.text);
+        pack_text(buffer, has_hardware ? hardware.text : NULL);
+        pack_text(buffer, parameters.text);
+        if (submission_has_failed(item))
+                pack_text(buffer, NULL);
+        else {
+                size_t begin = pack_text_begin(buffer);
+
+                buffer_put(buffer, numbers.text, numbers.n);
+                pack_text_end(buffer, begin);
+        }
+}
+
+static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_ms) {
+        const Indicator *indicator = &item->indicator;
+        size_t begin, end, run;
+
+        pack_bytes(buffer, item->id, sizeof(item->id));
+        pack_u64(buffer, item->time_ms ? item->time_ms : arrived_ms);
+        pack_text(buffer, indicator->name);
+        pack_text(buffer, indicator->component ? indicator->component : "");
+        pack_text(buffer, item->job && item->job[0] ? item->job : NULL);
+        pack_u64(buffer, item->is_job_inherited);
+        pack_text(buffer, indicator->version);
+        pack_u64(buffer, indicator->has_overall_score);
+        pack_double(buffer, indicator->overall_score);
+        begin = pack_document(buffer, indicator->document);
+        end = buffer->n;
+        run = pack_run(buffer, item);
+        if (item->model)
+                pack_point(buffer, item, packed_text(buffer, begin, end), packed_text(buffer, run, buffer->n));
+        else
+                pack_text(buffer, NULL);
+}
+
+/* In front there is a bit for each row, which the writer sets where the row was there before. */
+static size_t n_old_bytes(size_t n_rows) {
+        return (n_rows + 7) / 8;
+}
+
+static uint8_t *old_bits(RowSet *set) {
+        return (uint8_t *)(set + 1);
+}
+
+const uint8_t *result_rows_old(const RowSet *set) {
+        return set->kind == ROW_RESULTS ? (const uint8_t *)(set + 1) : NULL;
+}
+
+int result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie,
+                     RowSet **ret) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        for (size_t i = 0; i < n_old_bytes(n_items); i++)
+                buffer_putc(&buffer, 0);
+        pack_u64(&buffer, sender->uid);
+        pack_u64(&buffer, sender->is_admin || sender->uid == 0);
+        for (size_t i = 0; i < n_items; i++)
+                pack_item(&buffer, &items[i], arrived_ms);
+
+        return rowset_finish(&buffer, ROW_RESULTS, n_items, cookie, ret);
+}
+
+/* --- in the writer's ----------------------------------------------------------------------------- */
+
+typedef struct Item {
+        const void *id;
+        uint64_t time_ms;
+        Text name, component, job, version, document;
+        bool is_job_inherited;
+        bool has_score;
+        double score;
+        bool has_exit_status, has_batch;
+        int32_t exit_status;
+        const void *batch;
+        uint64_t batch_index;
+        Text run;
+        Text shape; /* NULL: it is not indexed, and has none of the following */
+        Text hardware, parameters, numbers;
+} Item;
+
+static Item unpack_item(Unpack *from) {
+        Item item = {};
+
+        item.id = unpack_bytes(from, RESULT_ID_BYTES);
+        item.time_ms = unpack_u64(from);
+        item.name = unpack_text(from);
+        item.component = unpack_text(from);
+        item.job = unpack_text(from);
+        item.is_job_inherited = unpack_u64(from);
+        item.version = unpack_text(from);
+        item.has_score = unpack_u64(from);
+        item.score = unpack_double(from);
+        item.document = unpack_text(from);
+        item.has_exit_status = unpack_u64(from);
+        item.exit_status = (int32_t)unpack_u64(from);
+        item.has_batch = unpack_u64(from);
+        item.batch = unpack_bytes(from, RESULT_ID_BYTES);
+        item.batch_index = unpack_u64(from);
+        item.run = unpack_text(from);
+        item.shape = unpack_text(from);
+        if (!item.shape.text)
+                return item;
+
+        item.hardware = unpack_text(from);
+        item.parameters = unpack_text(from);
+        item.numbers = unpack_text(from);
+        return item;
+}
+
+static int find_series(const Item *item, Database *database, Catalog *catalog, const CatalogEntry *entry, SeriesEntry *ret) {
+        SeriesKey key = {
+                .name = entry->name, .component = entry->component, .shape = item->shape, .version = item->version,
+                .hardware = item->hardware, .parameters = item->parameters,
+        };
+
+        if (item->shape.text)
+                return series_find(catalog_series(catalog), database, &key, item->id, ret);
+
+        *ret = (SeriesEntry){};
+        return 0;
+}
+
+static void bind_run(sqlite3_stmt *insert, const Item *item, int64_t series) {
+        if (item->has_exit_status)
+                sqlite3_bind_int64(insert, 10, item->exit_status);
+        else
+                sqlite3_bind_null(insert, 10);
+        if (item->has_batch) {
+                sqlite3_bind_blob(insert, 11, item->batch, RESULT_ID_BYTES, SQLITE_STATIC);
+                bind_u64(insert, 12, item->batch_index);
+        } else {
+                sqlite3_bind_null(insert, 11);
+                sqlite3_bind_null(insert, 12);
+        }
+        bind_text(insert, 13, item->run);
+        if (series != 0)
+                sqlite3_bind_int64(insert, 14, series);
+        else
+                sqlite3_bind_null(insert, 14);
+}
+
+/* Right after its row was inserted. */
+static int note_item(const Item *item, Database *database, Catalog *catalog, CatalogEntry *entry, const SeriesEntry *series) {
+        Point point = {
+                .series = series->id, .row = sqlite3_last_insert_rowid(database->db), .time_ms = item->time_ms,
+                .has_score = item->has_score, .score = item->score, .numbers = item->numbers,
+        };
+
+        catalog_add(catalog, entry, item->time_ms, point.row, series->shape);
+        return series->id != 0 ? point_put(database, &point) : 0;
+}
+
+/* *ret_is_new: it was not there before. */
+static int apply_item(const Item *item, uint32_t uid, Database *database, Catalog *catalog, bool *ret_is_new) {
+        sqlite3_stmt *insert = database_statement(database, STATEMENT_RESULT_INSERT);
+        CatalogEntry *entry;
+        SeriesEntry series;
+        int r;
+
+        r = catalog_find(catalog, database, item->name, item->component, &entry);
+        if (r == 0)
+                r = find_series(item, database, catalog, entry, &series);
+        if (r != 0)
+                return r;
+
+        sqlite3_bind_blob(insert, 1, item->id, RESULT_ID_BYTES, SQLITE_STATIC);
+        bind_u64(insert, 2, item->time_ms);
+        sqlite3_bind_int64(insert, 3, entry->name);
+        sqlite3_bind_int64(insert, 4, entry->component);
+        bind_u64(insert, 5, uid);
+        if (item->has_score)
+                sqlite3_bind_double(insert, 6, item->score);
+        else
+                sqlite3_bind_null(insert, 6);
+        bind_text(insert, 7, item->job);
+        bind_text(insert, 8, item->version);
+        bind_text(insert, 9, item->document);
+        bind_run(insert, item, series.id);
+        r = database_run(database, STATEMENT_RESULT_INSERT);
+        if (r != 0)
+                return r;
+
+        *ret_is_new = database_changes(database) > 0;
+        return *ret_is_new ? note_item(item, database, catalog, entry, &series) : 0;
+}
+
+static Unpack unpack_rows(const RowSet *set) {
+        Unpack from = rowset_unpack(set);
+
+        (void)unpack_bytes(&from, n_old_bytes(set->n_rows));
+        return from;
+}
+
+/* A job that an item names. */
+typedef struct Named {
+        Text id;
+        bool has_ended;
+        uint32_t owner;
+} Named;
+
+/* A job that nobody began here belongs to nobody. Neighbours tend to name the same, which *ret is then. */
+static int find_named(Database *database, Text id, uint32_t sender, Named *ret) {
+        sqlite3_stmt *find = database_statement(database, STATEMENT_JOB_FIND);
+        int r;
+
+        if (ret->id.text && strcmp(id.text, ret->id.text) == 0)
+                return 0;
+
+        *ret = (Named){ .id = id, .owner = sender };
+        bind_text(find, 1, id);
+        r = database_step(database, STATEMENT_JOB_FIND);
+        if (r != DATABASE_ROW)
+                return r;
+
+        ret->has_ended = strcmp((const char *)sqlite3_column_text(find, 0), job_state_name(JOB_RUNNING)) != 0;
+        ret->owner = (uint32_t)sqlite3_column_int64(find, 1);
+        return database_run(database, STATEMENT_JOB_FIND);
+}
+
+/* Before the first row is put: may all of them go to the jobs they name? */
+static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
+        Unpack from = unpack_rows(set);
+        uint32_t uid = (uint32_t)unpack_u64(&from);
+        bool is_admin = unpack_u64(&from), is_denied = false;
+        Named named = {};
+
+        for (size_t i = 0; i < set->n_rows && !is_admin && !is_denied; i++) {
+                Item item = unpack_item(&from);
+                int r;
+
+                if (!item.job.text)
+                        continue;
+                r = find_named(database, item.job, uid, &named);
+                if (r != 0)
+                        return r;
+                is_denied = named.owner != uid && !(item.is_job_inherited && named.has_ended);
+        }
+
+        *ret = is_denied ? STORE_DENIED : STORE_DONE;
+        return 0;
+}
+
+/* An environment may outlive its job, and what is measured in it then is not the job's. */
+static int leave_ended_job(RowSet *set, Database *database, uint32_t uid, Named *named, Item *item) {
+        int r;
+
+        if (!item->job.text || !item->is_job_inherited)
+                return 0;
+
+        r = find_named(database, item->job, uid, named);
+        if (r == 0 && named->has_ended) {
+                item->job = (Text){};
+                set->has_left_job = true;
+        }
+        return r;
+}
+
+int result_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
+        Unpack from = unpack_rows(set);
+        uint32_t uid = (uint32_t)unpack_u64(&from);
+        uint8_t *old = old_bits(set);
+        Named named = {};
+        int r;
+
+        (void)unpack_u64(&from);
+        set->n_new = 0;
+        set->has_left_job = false;
+        memset(old, 0, n_old_bytes(set->n_rows));
+        r = judge(set, database, &set->outcome);
+        if (r != 0 || set->outcome != STORE_DONE)
+                return r;
+
+        for (size_t i = 0; i < set->n_rows; i++) {
+                Item item = unpack_item(&from);
+                bool is_new;
+
+                r = leave_ended_job(set, database, uid, &named, &item);
+                if (r == 0)
+                        r = apply_item(&item, uid, database, catalog, &is_new);
+                if (r != 0)
+                        return r;
+                set->n_new += is_new;
+                if (!is_new)
+                        old[i / 8] |= (uint8_t)(1U << i % 8);
+        }
+
+        set->outcome = set->n_new > 0 || set->n_rows == 0 ? STORE_DONE : STORE_DUPLICATE;
+        return 0;
+}

@@ -1,0 +1,19 @@
+#pragma once
+
+/*
+ * Numbers: the metrics of a window and the usage beside them, on their way into a row
+ *
+ * Four columns of a job's and of a phase's row: layout, metrics, usage_layout, usage (job_text.h says how they are
+ * written). Packed in the caller's thread, bound in the writer's.
+ */
+
+#include "measure/metric.h"
+#include "measure/usage.h"
+#include "store/database.h"
+#include "store/pack.h"
+#include "util/buffer.h"
+
+/* NULL: none. */
+void numbers_pack(Buffer *buffer, const MetricSet *metrics, const UsageSet *usage);
+/* Unpacks and binds the four from place i on, entering layouts that are not there. 0 or an outcome of database.h. */
+int numbers_bind(Unpack *from, Database *database, Statement statement, int i);

@@ -1,0 +1,167 @@
+#include "store/read_connection.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/clock.h"
+
+#define STEPS_BETWEEN_LOOKS 1000 /* of SQLite's machine, at the clock */
+#define BUSY_MS 200
+
+/* --- connection ---------------------------------------------------------------------------------- */
+
+int asking_init(Asking *asking, const char *path, Gate *gate, uint64_t timeout_ns) {
+        *asking = (Asking){ .gate = gate, .timeout_ns = timeout_ns };
+        asking->path = strdup(path);
+        return asking->path ? 0 : -ENOMEM;
+}
+
+/* New questions wait while the log begins anew, at most half of their time. */
+static void enter(Asking *asking) {
+        if (!asking->gate)
+                return;
+
+        gate_enter(asking->gate, asking->timeout_ns / 2);
+        asking->is_inside = true;
+}
+
+static void leave(Asking *asking) {
+        if (!asking->is_inside)
+                return;
+
+        asking->is_inside = false;
+        gate_leave(asking->gate);
+}
+
+static void disconnect(Asking *asking) {
+        for (size_t i = 0; i < N_QUESTIONS; i++) {
+                sqlite3_finalize(asking->statements[i]);
+                asking->statements[i] = NULL;
+        }
+        sqlite3_close(asking->db);
+        asking->db = NULL;
+        asking->current = NULL;
+        leave(asking);
+}
+
+void asking_deinit(Asking *asking) {
+        disconnect(asking);
+        free(TAKE(asking->path));
+}
+
+/* Every so often while a statement runs: not zero interrupts it. */
+static int on_progress(void *userdata) {
+        Asking *asking = userdata;
+
+        return clock_boottime_ns() >= asking->deadline_ns;
+}
+
+static int connect_to_store(Asking *asking) {
+        int code;
+
+        if (asking->db)
+                return SQLITE_OK;
+
+        code = sqlite3_open_v2(asking->path, &asking->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+        if (code != SQLITE_OK)
+                return code;
+
+        sqlite3_busy_timeout(asking->db, BUSY_MS);
+        sqlite3_progress_handler(asking->db, STEPS_BETWEEN_LOOKS, on_progress, asking);
+        return sqlite3_exec(asking->db,
+                            "PRAGMA query_only = ON; PRAGMA cache_size = -256; PRAGMA mmap_size = 0;"
+                            "PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF",
+                            NULL, NULL, NULL);
+}
+
+/* --- one question at a time ---------------------------------------------------------------------- */
+
+/* Ends the read transaction as well: the next question sees what was committed by then. */
+void asking_end(Asking *asking) {
+        for (size_t i = 0; asking->current && i < N_QUESTIONS; i++)
+                sqlite3_reset(asking->statements[i]);
+        asking->current = NULL;
+        leave(asking);
+}
+
+int asking_give_up(Asking *asking, int code) {
+        switch (code & 0xff) {
+        case SQLITE_INTERRUPT:
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+                asking_end(asking);
+                return READER_TIMEOUT;
+        case SQLITE_NOMEM:
+                disconnect(asking);
+                return -ENOMEM;
+        default:
+                disconnect(asking);
+                return READER_BROKEN;
+        }
+}
+
+int asking_prepare(Asking *asking, unsigned question, sqlite3_stmt **ret) {
+        char sql[QUESTION_SQL_MAX];
+        int code = SQLITE_OK;
+
+        if (!asking->statements[question]) {
+                question_write_sql(question, sql);
+                code = sqlite3_prepare_v3(asking->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &asking->statements[question], NULL);
+        }
+        if (code != SQLITE_OK)
+                return asking_give_up(asking, code);
+
+        *ret = asking->statements[question];
+        sqlite3_clear_bindings(*ret);
+        return 0;
+}
+
+int asking_begin(Asking *asking, unsigned question) {
+        sqlite3_stmt *statement;
+        int code, r;
+
+        asking_end(asking);
+        asking->deadline_ns = clock_boottime_ns() + asking->timeout_ns;
+        if (asking->deadline_ns < asking->timeout_ns)
+                asking->deadline_ns = UINT64_MAX;
+
+        enter(asking);
+        code = connect_to_store(asking);
+        if (code != SQLITE_OK) {
+                r = asking_give_up(asking, code);
+                disconnect(asking); /* it may be half set up, whatever the reason */
+                return r;
+        }
+
+        r = asking_prepare(asking, question, &statement);
+        if (r != 0)
+                return r;
+
+        asking->current = statement;
+        return 0;
+}
+
+int asking_step_inside(Asking *asking, sqlite3_stmt *statement) {
+        int code = clock_boottime_ns() >= asking->deadline_ns ? SQLITE_INTERRUPT : sqlite3_step(statement);
+
+        if (code == SQLITE_ROW)
+                return 0;
+        if (code != SQLITE_DONE)
+                return asking_give_up(asking, code);
+
+        sqlite3_reset(statement);
+        return READER_END;
+}
+
+int asking_step(Asking *asking) {
+        int r;
+
+        if (!asking->current)
+                return READER_END;
+
+        r = asking_step_inside(asking, asking->current);
+        if (r == READER_END)
+                asking_end(asking);
+        return r;
+}

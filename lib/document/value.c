@@ -1,0 +1,181 @@
+#include "document/value.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const Value *value_get(const Value *value, const char *key) {
+        if (!value || value->type != VALUE_OBJECT)
+                return NULL;
+
+        for (size_t i = 0; i < value->n_members; i++)
+                if (strcmp(value->members[i].key, key) == 0)
+                        return &value->members[i].value;
+
+        return NULL;
+}
+
+const char *value_get_string(const Value *value, const char *key) {
+        const Value *member = value_get(value, key);
+
+        return member && member->type == VALUE_STRING ? member->string : NULL;
+}
+
+bool value_get_double(const Value *value, const char *key, double *ret) {
+        const Value *member = value_get(value, key);
+
+        if (!member || (member->type != VALUE_DOUBLE && member->type != VALUE_INT))
+                return false;
+
+        *ret = member->type == VALUE_DOUBLE ? member->number : (double)member->integer;
+        return true;
+}
+
+/* 30.0 is an integer as well: many languages write whole floats so. */
+bool value_get_int(const Value *value, const char *key, int64_t *ret) {
+        const Value *member = value_get(value, key);
+
+        if (!member)
+                return false;
+
+        if (member->type == VALUE_INT) {
+                *ret = member->integer;
+                return true;
+        }
+
+        if (member->type != VALUE_DOUBLE || member->number != trunc(member->number) ||
+            member->number < -0x1p63 || member->number >= 0x1p63)
+                return false;
+
+        *ret = (int64_t)member->number;
+        return true;
+}
+
+const char *value_type_text(const Value *value) {
+        switch (value->type) {
+        case VALUE_NULL:
+                return "null";
+        case VALUE_BOOL:
+                return "a boolean";
+        case VALUE_INT:
+                return "an integer";
+        case VALUE_DOUBLE:
+                return "a number";
+        case VALUE_STRING:
+                return "a string";
+        case VALUE_LIST:
+                return "a list";
+        case VALUE_OBJECT:
+                return "an object";
+        }
+
+        return "nothing";
+}
+
+bool value_is_scalar(const Value *value) {
+        return value->type == VALUE_BOOL || value->type == VALUE_INT || value->type == VALUE_DOUBLE || value->type == VALUE_STRING;
+}
+
+static bool is_number(const Value *value) {
+        return value->type == VALUE_INT || value->type == VALUE_DOUBLE;
+}
+
+static int rank(const Value *value) {
+        return value->type == VALUE_BOOL ? 0 : is_number(value) ? 1 : 2;
+}
+
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* Exact also where a double cannot hold the integer. */
+static int compare_mixed(int64_t integer, double number) {
+        if (number < -0x1p63 || number >= 0x1p63)
+                return number < 0 ? 1 : -1;
+        if (integer != (int64_t)number)
+                return COMPARE(integer, (int64_t)number);
+        return COMPARE(0, number - trunc(number));
+}
+
+int value_compare(const Value *a, const Value *b) {
+        if (rank(a) != rank(b))
+                return COMPARE(rank(a), rank(b));
+        if (a->type == VALUE_BOOL)
+                return COMPARE(a->boolean, b->boolean);
+        if (a->type == VALUE_STRING)
+                return COMPARE(strcmp(a->string, b->string), 0);
+        if (a->type == VALUE_INT && b->type == VALUE_INT)
+                return COMPARE(a->integer, b->integer);
+        if (a->type == VALUE_DOUBLE && b->type == VALUE_DOUBLE)
+                return COMPARE(a->number, b->number);
+        return a->type == VALUE_INT ? compare_mixed(a->integer, b->number) : -compare_mixed(b->integer, a->number);
+}
+
+/* Of one list: those that are the same by their place. */
+static int compare_items(const void *a, const void *b) {
+        const Value *const *left = a, *const *right = b;
+        int order = value_compare(*left, *right);
+
+        return order != 0 ? order : COMPARE(*left, *right);
+}
+
+bool value_find_twice(const Value *list, const Value **room, size_t *ret_first, size_t *ret_again) {
+        const Value *first = NULL, *again = NULL;
+
+        for (size_t i = 0; i < list->n_items; i++)
+                room[i] = &list->items[i];
+        qsort(room, list->n_items, sizeof(*room), compare_items);
+
+        for (size_t i = 1; i < list->n_items; i++)
+                if (value_compare(room[i - 1], room[i]) == 0 && (!again || room[i] < again)) {
+                        first = room[i - 1];
+                        again = room[i];
+                }
+        if (!again)
+                return false;
+
+        *ret_first = (size_t)(first - list->items);
+        *ret_again = (size_t)(again - list->items);
+        return true;
+}
+
+static void write_list(const Value *value, Json *json) {
+        json_array_begin(json);
+        for (size_t i = 0; i < value->n_items; i++)
+                value_write_json(&value->items[i], json);
+        json_array_end(json);
+}
+
+static void write_object(const Value *value, Json *json) {
+        json_object_begin(json);
+        for (size_t i = 0; i < value->n_members; i++) {
+                json_key(json, value->members[i].key);
+                value_write_json(&value->members[i].value, json);
+        }
+        json_object_end(json);
+}
+
+/* Recursion is as deep as the tree, and whoever builds trees keeps them within VALUE_DEPTH_MAX. */
+void value_write_json(const Value *value, Json *json) {
+        switch (value->type) {
+        case VALUE_NULL:
+                json_null(json);
+                return;
+        case VALUE_BOOL:
+                json_bool(json, value->boolean);
+                return;
+        case VALUE_INT:
+                json_int(json, value->integer);
+                return;
+        case VALUE_DOUBLE:
+                json_double(json, value->number);
+                return;
+        case VALUE_STRING:
+                json_string(json, value->string);
+                return;
+        case VALUE_LIST:
+                write_list(value, json);
+                return;
+        case VALUE_OBJECT:
+                write_object(value, json);
+                return;
+        }
+}

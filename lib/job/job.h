@@ -1,0 +1,102 @@
+#pragma once
+
+/*
+ * Job: something that runs from a begin to an end on this node
+ *
+ * A JobInfo is what was said about it and what the kernel vouched for, with room for the longest of texts; a JobEnd is how it
+ * ended. Both are plain and owned. card.h keeps what a JobInfo says in a tenth of its size.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "measure/metric.h"
+#include "measure/usage.h"
+#include "util/json.h"
+
+#define JOB_ID_MAX 129     /* with NUL; [A-Za-z0-9_.:-]{1,128} */
+#define JOB_TEXT_MAX 257   /* name, label value; with NUL */
+#define JOB_LABELS_MAX 16
+#define JOB_COMMAND_MAX 1024
+#define JOB_UID_UNKNOWN UINT32_MAX /* of a job that was found, where its path does not tell whose it is; the gid likewise */
+#define PHASE_NAME_MAX 65  /* with NUL; UTF-8 without control characters */
+
+typedef enum JobState {
+        JOB_RUNNING,
+        JOB_FINISHED,    /* somebody said end */
+        JOB_INTERRUPTED, /* its process, or the machine, went away without an end */
+} JobState;
+
+const char *job_state_name(JobState state); /* "running", "finished", "interrupted" */
+int job_state_find(const char *name);       /* -1 when there is none */
+
+/* What tells the job's processes from all others of the node. Numbers are the wire's. */
+typedef enum Enclosure {
+        ENCLOSURE_NONE,      /* nothing: the numbers are the node's */
+        ENCLOSURE_SCOPE,     /* a transient scope of systemd, made for it */
+        ENCLOSURE_CGROUP,    /* a cgroup, made for it by perfctl */
+        ENCLOSURE_SUBREAPER, /* no cgroup: wait4(2) of its whole process tree told the CPU time at the end */
+        ENCLOSURE_FOUND,     /* a cgroup that somebody else made for it: a scheduler, systemd, Kubernetes */
+        N_ENCLOSURES,
+} Enclosure;
+
+const char *enclosure_name(Enclosure enclosure); /* "none", "scope", "cgroup", "subreaper", "found" */
+int enclosure_find(const char *name);            /* -1 when there is none */
+
+typedef struct JobLabel {
+        char key[65];
+        char value[JOB_TEXT_MAX];
+} JobLabel;
+
+typedef struct JobInfo {
+        char id[JOB_ID_MAX];
+        char name[JOB_TEXT_MAX];       /* "" when not given */
+        char command[JOB_COMMAND_MAX]; /* as run, for people; cut with … ; "" when not known */
+        char user[65];                 /* as the client says it, "" for none; the uid below is the kernel's */
+        uint32_t uid, gid;             /* of the peer, from the kernel */
+        int32_t pid;                   /* process that stands for the job; 0: nobody to watch */
+        uint64_t pid_start_ticks;      /* its start time (proc/PID/stat field 22): tells a reused pid */
+        int64_t rank;                  /* -1 when not given; `step` of its metrics is max(rank, 0) */
+        int32_t node;                  /* index of this node among the run's, -1 when not given; ranks of one node share it */
+        uint32_t n_nodes, n_ranks;     /* of the whole run; 0 when not given */
+        Enclosure enclosure;
+        char *cgroup; /* owned; its own group: "/…" in v2's hierarchy, "cpuacct:/…" in v1's; NULL when it has none */
+        size_t n_labels;
+        JobLabel *labels; /* owned */
+} JobInfo;
+
+void job_info_deinit(JobInfo *info);
+
+/* The sixteen fields of struct rusage, as wait4(2) gave them for the job's first process. */
+#define RUSAGE_FIELDS(X)                                                                         \
+        X(ru_maxrss) X(ru_ixrss) X(ru_idrss) X(ru_isrss) X(ru_minflt) X(ru_majflt) X(ru_nswap)   \
+        X(ru_inblock) X(ru_oublock) X(ru_msgsnd) X(ru_msgrcv) X(ru_nsignals) X(ru_nvcsw) X(ru_nivcsw)
+
+typedef struct JobRusage {
+        double ru_utime, ru_stime; /* seconds */
+#define X(field) int64_t field;
+        RUSAGE_FIELDS(X) /* ru_maxrss in KiB, ru_inblock and ru_oublock in 512-byte blocks */
+#undef X
+} JobRusage;
+
+void job_rusage_write_json(const JobRusage *rusage, Json *json);
+
+typedef struct JobEnd {
+        bool has_exit_status;
+        int32_t exit_status; /* as a shell shows it: 0…255, 128 + signal */
+        int32_t signal;      /* 0: none */
+        bool has_rusage;
+        JobRusage rusage;
+} JobEnd;
+
+/* What happened between two marks of a job, or its begin or end. */
+typedef struct PhaseView {
+        uint32_t index;            /* from 0 */
+        char name[PHASE_NAME_MAX]; /* "" before the first mark */
+        uint64_t begin_realtime_ms, end_realtime_ms; /* end 0 while it lasts */
+        bool has_wall_seconds;
+        double wall_seconds; /* as whoever marked it measured it */
+        MetricSet metrics;   /* of the node */
+        UsageSet usage;      /* of the job itself */
+} PhaseView;

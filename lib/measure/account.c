@@ -1,0 +1,198 @@
+#include "measure/account.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define GIB (UINT64_C(1) << 30)
+
+/* Totals that are one counter of the sample. The CPU modes go by a rule of their own. */
+static const struct {
+        Total total;
+        Source source;
+        size_t offset; /* of a uint64_t in Sample */
+} counters[] = {
+        { TOTAL_CONTEXT_SWITCHES, SOURCE_STAT, offsetof(Sample, context_switches) },
+        { TOTAL_MAJOR_FAULTS, SOURCE_VMSTAT, offsetof(Sample, pgmajfault) },
+        { TOTAL_OOM_KILLS, SOURCE_VMSTAT, offsetof(Sample, oom_kill) },
+        { TOTAL_SWAP_IN, SOURCE_VMSTAT, offsetof(Sample, pswpin_pages) },
+        { TOTAL_SWAP_OUT, SOURCE_VMSTAT, offsetof(Sample, pswpout_pages) },
+        { TOTAL_PSI_CPU_SOME_US, SOURCE_PSI_CPU, offsetof(Sample, psi_cpu.some_us) },
+        { TOTAL_PSI_MEMORY_SOME_US, SOURCE_PSI_MEMORY, offsetof(Sample, psi_memory.some_us) },
+        { TOTAL_PSI_MEMORY_FULL_US, SOURCE_PSI_MEMORY, offsetof(Sample, psi_memory.full_us) },
+        { TOTAL_PSI_IO_SOME_US, SOURCE_PSI_IO, offsetof(Sample, psi_io.some_us) },
+        { TOTAL_PSI_IO_FULL_US, SOURCE_PSI_IO, offsetof(Sample, psi_io.full_us) },
+};
+
+/* Order of a disk's counters: read bytes, written bytes, reads, writes. N_TOTALS: not kept. */
+static const Total disk_totals[N_DISK_CLASSES][DEVICE_COUNTERS_MAX] = {
+        [DISK_PHYSICAL] = { TOTAL_DISK_READ_BYTES, TOTAL_DISK_WRITE_BYTES, TOTAL_DISK_READS, TOTAL_DISK_WRITES },
+        [DISK_VIRTUAL] = { TOTAL_VIRT_DISK_READ_BYTES, TOTAL_VIRT_DISK_WRITE_BYTES, N_TOTALS, N_TOTALS },
+};
+
+/* The block layer counts in unsigned long: 32 bits of sectors and of requests on a 32-bit kernel. */
+static const DeviceUnit disk_units[] = {
+        { .unit = 512, .max_per_s = 2 * GIB },
+        { .unit = 512, .max_per_s = 2 * GIB },
+        { .unit = 1, .max_per_s = 2097152 },
+        { .unit = 1, .max_per_s = 2097152 },
+};
+
+/* Sent bytes, received bytes. */
+static const Total net_totals[N_NET_CLASSES][DEVICE_COUNTERS_MAX] = {
+        [NET_LOOPBACK] = { TOTAL_NET_LO_SENT_BYTES, TOTAL_NET_LO_RECV_BYTES },
+        [NET_PHYSICAL] = { TOTAL_NET_SENT_BYTES, TOTAL_NET_RECV_BYTES },
+        [NET_VIRTUAL] = { TOTAL_NET_VIRT_SENT_BYTES, TOTAL_NET_VIRT_RECV_BYTES },
+};
+
+static const DeviceUnit net_units[] = {
+        { .unit = 1, .max_per_s = 2 * GIB },
+        { .unit = 1, .max_per_s = 2 * GIB },
+};
+
+_Static_assert(TOTAL_CPU_GUEST_NICE - TOTAL_CPU_USER == CPU_GUEST_NICE - CPU_USER, "CPU totals are in the order of the modes");
+
+bool account_has_raw(Total total) {
+        if (total <= TOTAL_CPU_GUEST_NICE)
+                return true;
+        for (size_t i = 0; i < N_ELEMENTS(counters); i++)
+                if (counters[i].total == total)
+                        return true;
+        return false;
+}
+
+void account_deinit(Account *account) {
+        device_table_deinit(&account->disks);
+        device_table_deinit(&account->nets);
+        *account = (Account){};
+}
+
+int account_reserve(Account *account, const Sample *sample) {
+        int r;
+
+        r = device_table_reserve(&account->disks, sample_has(sample, SOURCE_DISKSTATS) ? sample->n_disks : 0);
+        if (r < 0)
+                return r;
+
+        return device_table_reserve(&account->nets, sample_has(sample, SOURCE_NETDEV) ? sample->n_nets : 0);
+}
+
+static bool knows(const Account *account, Source source) {
+        return account->known & (1U << source);
+}
+
+static void advance_cpu(Account *account, const Sample *sample) {
+        for (CpuMode mode = 0; mode < N_CPU_MODES; mode++) {
+                Total total = (Total)(TOTAL_CPU_USER + mode);
+                uint64_t *raw = &account->raw[total], now = sample->cpu.ticks[mode];
+
+                if (!knows(account, SOURCE_STAT) || now >= *raw) {
+                        account->totals.value[total] += knows(account, SOURCE_STAT) ? now - *raw : 0;
+                        *raw = now;
+                } else if (*raw - now >= ACCOUNT_CPU_RESET_TICKS) {
+                        account->n_counter_resets++;
+                        *raw = now;
+                }
+        }
+}
+
+static void advance_counters(Account *account, const Sample *sample) {
+        for (size_t i = 0; i < N_ELEMENTS(counters); i++) {
+                uint64_t *raw = &account->raw[counters[i].total], now;
+
+                if (!sample_has(sample, counters[i].source))
+                        continue;
+
+                memcpy(&now, (const char *)sample + counters[i].offset, sizeof(now));
+                if (knows(account, counters[i].source)) {
+                        account->totals.value[counters[i].total] += now >= *raw ? now - *raw : 0;
+                        account->n_counter_resets += now < *raw;
+                }
+                *raw = now;
+        }
+}
+
+static void add_device(Account *account, const DeviceReading *reading, const Device *now, const Total *totals) {
+        uint64_t counted[DEVICE_COUNTERS_MAX];
+
+        account->n_counter_resets += device_reading_add(reading, now, counted);
+        for (size_t i = 0; i < reading->n_counters; i++)
+                if (totals[i] != N_TOTALS)
+                        account->totals.value[totals[i]] += counted[i];
+}
+
+static void advance_disks(Account *account, const Sample *sample, bool was_read) {
+        const DeviceReading reading = {
+                .table = &account->disks,
+                .units = disk_units,
+                .n_counters = N_ELEMENTS(disk_units),
+                .boottime_ns = sample->boottime_ns,
+                .was_read = was_read,
+        };
+
+        device_reading_begin(&reading);
+        for (size_t i = 0; i < sample->n_disks; i++) {
+                const SampleDisk *disk = &sample->disks[i];
+                Device now = {
+                        .class = (uint8_t)disk->class,
+                        .is_remembered = disk->class == DISK_PHYSICAL,
+                        .counters = { disk->read_bytes, disk->write_bytes, disk->reads, disk->writes },
+                };
+
+                memcpy(now.name, disk->name, sizeof(now.name));
+                add_device(account, &reading, &now, disk_totals[disk->class]);
+        }
+        device_reading_end(&reading);
+}
+
+static void advance_nets(Account *account, const Sample *sample, bool was_read) {
+        const DeviceReading reading = {
+                .table = &account->nets,
+                .units = net_units,
+                .n_counters = N_ELEMENTS(net_units),
+                .boottime_ns = sample->boottime_ns,
+                .was_read = was_read,
+        };
+
+        device_reading_begin(&reading);
+        for (size_t i = 0; i < sample->n_nets; i++) {
+                const SampleNet *net = &sample->nets[i];
+                Device now = {
+                        .class = (uint8_t)net->class,
+                        .is_remembered = net->class == NET_PHYSICAL,
+                        .counters = { net->sent_bytes, net->received_bytes },
+                };
+
+                memcpy(now.name, net->name, sizeof(now.name));
+                add_device(account, &reading, &now, net_totals[net->class]);
+        }
+        device_reading_end(&reading);
+}
+
+/* The mean of the CPUs online at both ends of the interval. */
+static void advance_capacity(Account *account, const Sample *sample) {
+        uint32_t n_now = sample_has(sample, SOURCE_STAT) ? sample->n_online : account->n_online;
+        uint32_t n_both = n_now + (knows(account, SOURCE_STAT) ? account->n_online : n_now);
+        uint64_t elapsed_ns = sample->boottime_ns - account->totals.boottime_ns;
+
+        if (account->totals.boottime_ns > 0)
+                account->totals.value[TOTAL_CAPACITY_NS] += elapsed_ns * (n_both / 2) + elapsed_ns / 2 * (n_both % 2);
+        account->n_online = n_now;
+}
+
+void account_advance(Account *account, const Sample *sample) {
+        Totals *totals = &account->totals;
+
+        advance_capacity(account, sample);
+        if (sample_has(sample, SOURCE_STAT))
+                advance_cpu(account, sample);
+        advance_counters(account, sample);
+        if (sample_has(sample, SOURCE_DISKSTATS))
+                advance_disks(account, sample, totals->have & (1U << SOURCE_DISKSTATS));
+        if (sample_has(sample, SOURCE_NETDEV))
+                advance_nets(account, sample, totals->have & (1U << SOURCE_NETDEV));
+
+        totals->boottime_ns = sample->boottime_ns;
+        totals->realtime_ns = sample->realtime_ns;
+        totals->have = sample->have;
+        account->known |= sample->have;
+}

@@ -1,0 +1,116 @@
+#include "measure/compat.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "util/clock.h"
+
+/* NaN stays NaN. */
+static double rounded_percent(double ratio) {
+        return rint(ratio * 1000) / 10;
+}
+
+void compat_sample(const Observation *observation, uint64_t realtime_ns, PerfpySample *ret) {
+        const Observation *o = observation;
+
+        *ret = (PerfpySample){
+                .cpu_avg = o->has_cpu ? o->cpu_rounded_mean * 100 : NAN,
+                .cpu_min = o->has_cpu ? rounded_percent(o->cpu_min) : NAN,
+                .cpu_max = o->has_cpu ? rounded_percent(o->cpu_max) : NAN,
+                .memory = o->has_memory ? rounded_percent(o->memory) : NAN,
+                .disk_usage = o->has_root_filesystem ? rounded_percent(o->root_filesystem) : NAN,
+                .timestamp_s = (double)realtime_ns / (double)NS_PER_S,
+        };
+        memcpy(ret->boot_mib, o->boot_mib, sizeof(ret->boot_mib));
+}
+
+/* Keeps the larger; the first counts whatever it is, NaN never. */
+static void take_max(double *max, bool *has, double v) {
+        if (isnan(v))
+                return;
+        if (!*has || v > *max)
+                *max = v;
+        *has = true;
+}
+
+static void add_cpu(Compat *compat, const PerfpySample *sample) {
+        /* A mean of values rounded to 0.1 can be a hair under the 100 it is on paper. */
+        double u = sample->cpu_avg + 1e-9;
+
+        compat->n++;
+        compat->cpu_sum += sample->cpu_avg;
+        compat->n_at100 += u >= 100;
+        compat->n_over80 += u >= 80;
+        compat->n_over40 += u >= 40;
+        compat->n_over20 += u >= 20;
+}
+
+static void add_boot_counters(Compat *compat, const double mib[static N_BOOT_COUNTERS]) {
+        for (size_t i = 0; i < N_BOOT_COUNTERS; i++) {
+                bool has = i < 2 ? compat->has_disk_io : compat->has_net_io;
+
+                take_max(&compat->boot_mib_max[i], &has, mib[i]);
+        }
+
+        compat->has_disk_io |= !isnan(mib[0]);
+        compat->has_net_io |= !isnan(mib[2]);
+}
+
+void compat_add(Compat *compat, const PerfpySample *sample) {
+        bool has_min = compat->has_cpu, has_max = compat->has_cpu;
+
+        if (!isnan(sample->cpu_avg)) {
+                if (compat->n == 0)
+                        compat->first_timestamp_s = sample->timestamp_s;
+                add_cpu(compat, sample);
+        }
+
+        take_max(&compat->cpu_min_max, &has_min, sample->cpu_min);
+        take_max(&compat->cpu_max_max, &has_max, sample->cpu_max);
+        take_max(&compat->cpu_max, &compat->has_cpu, sample->cpu_avg);
+        take_max(&compat->memory_max, &compat->has_memory, sample->memory);
+        take_max(&compat->disk_usage_max, &compat->has_disk_usage, sample->disk_usage);
+        add_boot_counters(compat, sample->boot_mib);
+}
+
+static void put_cpu(const Compat *compat, double reporting_time_s, uint32_t n_cpus, double ret[static N_PERFPY_METRICS]) {
+        double n = (double)compat->n, mean = compat->cpu_sum / n;
+        double hours = (reporting_time_s - compat->first_timestamp_s) * n_cpus / 3600;
+
+        ret[METRIC_CPU_MAX] = compat->cpu_max;
+        ret[METRIC_CPU_MEAN] = mean;
+        ret[METRIC_CPU_AT100] = 100 * (double)compat->n_at100 / n;
+        ret[METRIC_CPU_OVER80] = 100 * (double)compat->n_over80 / n;
+        ret[METRIC_CPU_OVER40] = 100 * (double)compat->n_over40 / n;
+        ret[METRIC_CPU_OVER20] = 100 * (double)compat->n_over20 / n;
+        ret[METRIC_CPU_MIN_MAX] = compat->cpu_min_max;
+        ret[METRIC_CPU_MAX_MAX] = compat->cpu_max_max;
+        ret[METRIC_CPU_HOURS] = hours;
+        ret[METRIC_CPU_UNUSED_HOURS] = hours * (100 - mean) / 100;
+}
+
+void compat_metrics(const Compat *compat, double reporting_time_s, uint32_t n_cpus,
+                    double ret[static N_PERFPY_METRICS], bool ret_has[static N_PERFPY_METRICS]) {
+        static const Metric boot_metrics[N_BOOT_COUNTERS] = {
+                METRIC_DISK_READ, METRIC_DISK_WRITE, METRIC_NET_LO_SENT,
+                METRIC_NET_LO_RECV, METRIC_NET_EXT_SENT, METRIC_NET_EXT_RECV,
+        };
+
+        for (size_t i = 0; i < N_PERFPY_METRICS; i++) {
+                ret[i] = 0;
+                ret_has[i] = i <= METRIC_CPU_UNUSED_HOURS && compat->n > 0;
+        }
+
+        if (compat->n > 0)
+                put_cpu(compat, reporting_time_s, n_cpus, ret);
+
+        ret[METRIC_MEM_MAX] = compat->memory_max;
+        ret_has[METRIC_MEM_MAX] = compat->has_memory;
+        ret[METRIC_DISK_USAGE_MAX] = compat->disk_usage_max;
+        ret_has[METRIC_DISK_USAGE_MAX] = compat->has_disk_usage;
+
+        for (size_t i = 0; i < N_BOOT_COUNTERS; i++) {
+                ret[boot_metrics[i]] = compat->boot_mib_max[i];
+                ret_has[boot_metrics[i]] = i < 2 ? compat->has_disk_io : compat->has_net_io;
+        }
+}

@@ -1,0 +1,468 @@
+#include "measure/meter.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/account_text.h"
+#include "util/clock.h"
+#include "util/parse.h"
+
+#define GAP_INTERVALS 3
+#define CLOCK_STEP_NS NS_PER_S
+
+/* The counters behind an observation's rates, in its order. */
+static const struct {
+        Total total;
+        Source source;
+} rates[] = {
+        { TOTAL_DISK_READ_BYTES, SOURCE_DISKSTATS },
+        { TOTAL_DISK_WRITE_BYTES, SOURCE_DISKSTATS },
+        { TOTAL_NET_SENT_BYTES, SOURCE_NETDEV },
+        { TOTAL_NET_RECV_BYTES, SOURCE_NETDEV },
+};
+
+/* What an observation is the difference to: the sample it began at. */
+typedef struct Base {
+        uint64_t boottime_ns;
+        uint32_t have;
+        SampleCpu *cpus; /* owned */
+        size_t n_cpus, n_allocated;
+        uint64_t rate_totals[N_ELEMENTS(rates)];
+} Base;
+
+struct Meter {
+        uint64_t interval_ns;
+        bool is_started; /* a sample of this boot has been taken, by us or by the meter we were restored from */
+        bool is_resumed; /* … and it was not by us */
+        Account account;
+        MeterEvents events;
+        Base base;
+        Sample last;
+};
+
+int meter_new(Meter **ret, uint64_t interval_ns) {
+        Meter *meter = calloc(1, sizeof(*meter));
+
+        if (!meter)
+                return -ENOMEM;
+
+        meter->interval_ns = interval_ns;
+        *ret = meter;
+        return 0;
+}
+
+Meter *meter_free(Meter *meter) {
+        if (!meter)
+                return NULL;
+
+        account_deinit(&meter->account);
+        sample_deinit(&meter->last);
+        free(meter->base.cpus);
+        free(meter);
+        return NULL;
+}
+
+void meter_set_interval(Meter *meter, uint64_t interval_ns) {
+        meter->interval_ns = interval_ns;
+}
+
+const Totals *meter_totals(const Meter *meter) {
+        return &meter->account.totals;
+}
+
+const MeterEvents *meter_events(const Meter *meter) {
+        return &meter->events;
+}
+
+/* --- observations --------------------------------------------------------------------------- */
+
+/*
+ * Busy share of one CPU between two readings. False when it cannot be told: no time was accounted
+ * (an idle CPU's ticks may stand still), or idle time went back because the CPU was plugged in again.
+ */
+static bool cpu_share(const CpuTimes *before, const CpuTimes *after, double *ret) {
+        uint64_t total = 0, idle = 0;
+
+        for (size_t mode = 0; mode < N_CPU_MODES; mode++) {
+                bool is_idle = mode == CPU_IDLE || mode == CPU_IOWAIT;
+                uint64_t old = before->ticks[mode], new = after->ticks[mode];
+
+                if (is_idle && old > new && old - new >= ACCOUNT_CPU_RESET_TICKS)
+                        return false;
+
+                total += new > old ? new - old : 0;
+                idle += is_idle && new > old ? new - old : 0;
+        }
+
+        if (total == 0)
+                return false;
+
+        *ret = (double)(total - idle) / (double)total;
+        return true;
+}
+
+/* To 0.1 %, halves to even, as Python's round() does. */
+static double round_share(double share) {
+        return (double)lrint(share * 1000) / 1000;
+}
+
+static void observe_cpus(const Base *base, const Sample *sample, Observation *ret) {
+        size_t n_both = base->n_cpus < sample->n_cpus ? base->n_cpus : sample->n_cpus, n = 0;
+        double sum = 0, rounded_sum = 0, min = 1, max = 0;
+
+        for (size_t i = 0; i < n_both; i++) {
+                const SampleCpu *before = &base->cpus[i], *after = &sample->cpus[i];
+                double share;
+
+                if (!before->online || !after->online || !cpu_share(&before->times, &after->times, &share))
+                        continue;
+
+                n++;
+                sum += share;
+                rounded_sum += round_share(share);
+                min = share < min ? share : min;
+                max = share > max ? share : max;
+        }
+
+        if (n == 0)
+                return;
+
+        ret->has_cpu = true;
+        ret->cpu_mean = sum / (double)n;
+        ret->cpu_rounded_mean = rounded_sum / (double)n;
+        ret->cpu_min = min;
+        ret->cpu_max = max;
+}
+
+static void observe_gauges(const Sample *sample, Observation *ret) {
+        const SampleFilesystem *root = sample_has(sample, SOURCE_FILESYSTEMS) ? sample_root_filesystem(sample) : NULL;
+
+        if (sample_has(sample, SOURCE_MEMINFO) && sample->memory.total_bytes > 0) {
+                ret->has_memory = true;
+                ret->memory = sample_memory_ratio(sample);
+        }
+
+        if (root) {
+                ret->has_root_filesystem = true;
+                ret->root_filesystem = filesystem_used_ratio(root);
+        }
+}
+
+static void observe_rates(const Base *base, const Totals *totals, Observation *ret) {
+        double *const values[N_ELEMENTS(rates)] = {
+                &ret->disk_read_rate, &ret->disk_write_rate, &ret->net_sent_rate, &ret->net_received_rate,
+        };
+        double seconds = (double)(ret->end_ns - ret->begin_ns) / (double)NS_PER_S;
+
+        for (size_t i = 0; i < N_ELEMENTS(rates); i++)
+                *values[i] = base->have & totals->have & (1U << rates[i].source)
+                                     ? (double)(totals->value[rates[i].total] - base->rate_totals[i]) / seconds
+                                     : NAN;
+}
+
+static void observe_boot_counters(const Sample *sample, Observation *ret) {
+        uint64_t bytes[N_ELEMENTS(ret->boot_mib)] = {};
+
+        for (size_t i = 0; i < sample->n_disks; i++) {
+                bytes[0] += sample->disks[i].read_bytes;
+                bytes[1] += sample->disks[i].write_bytes;
+        }
+        for (size_t i = 0; i < sample->n_nets; i++) {
+                size_t at = sample->nets[i].class == NET_LOOPBACK ? 2 : 4;
+
+                bytes[at] += sample->nets[i].sent_bytes;
+                bytes[at + 1] += sample->nets[i].received_bytes;
+        }
+
+        for (size_t i = 0; i < N_ELEMENTS(bytes); i++)
+                ret->boot_mib[i] = sample_has(sample, i < 2 ? SOURCE_DISKSTATS : SOURCE_NETDEV)
+                                           ? (double)bytes[i] / 1048576.0
+                                           : NAN;
+}
+
+/* Time spent at or over each threshold, by the mean, by all and by any of the CPUs. */
+static void count_thresholds(Totals *totals, const Observation *observation) {
+        static const double thresholds[] = { METER_AT100_RATIO, 0.8, 0.4, 0.2 };
+        const double hair = 1e-9; /* a mean of shares that is equal on paper must count as reached */
+        uint64_t elapsed_ns = observation->end_ns - observation->begin_ns;
+
+        totals->value[TOTAL_OBSERVED_NS] += elapsed_ns;
+        for (size_t i = 0; i < N_ELEMENTS(thresholds); i++) {
+                if (observation->cpu_mean + hair >= thresholds[i])
+                        totals->value[TOTAL_MEAN_AT100_NS + i] += elapsed_ns;
+                if (observation->cpu_min + hair >= thresholds[i])
+                        totals->value[TOTAL_ALL_AT100_NS + i] += elapsed_ns;
+                if (observation->cpu_max + hair >= thresholds[i])
+                        totals->value[TOTAL_ANY_AT100_NS + i] += elapsed_ns;
+        }
+}
+
+static void observe(Meter *meter, const Sample *sample, Observation *ret) {
+        *ret = (Observation){
+                .begin_ns = meter->base.boottime_ns,
+                .end_ns = sample->boottime_ns,
+        };
+
+        if (meter->base.have & sample->have & (1U << SOURCE_STAT))
+                observe_cpus(&meter->base, sample, ret);
+        observe_gauges(sample, ret);
+        observe_rates(&meter->base, &meter->account.totals, ret);
+        observe_boot_counters(sample, ret);
+        if (ret->has_cpu)
+                count_thresholds(&meter->account.totals, ret);
+}
+
+/* --- from sample to sample ------------------------------------------------------------------ */
+
+static int base_reserve(Base *base, size_t n_cpus) {
+        SampleCpu *bigger;
+
+        if (n_cpus <= base->n_allocated)
+                return 0;
+
+        bigger = reallocarray(base->cpus, n_cpus, sizeof(*bigger));
+        if (!bigger)
+                return -ENOMEM;
+
+        base->cpus = bigger;
+        base->n_allocated = n_cpus;
+        return 0;
+}
+
+static bool is_online(const SampleCpu *cpus, size_t n, size_t cpu) {
+        return cpu < n && cpus[cpu].online;
+}
+
+static uint64_t count_cpu_changes(const Base *base, const Sample *sample) {
+        size_t n_either = base->n_cpus > sample->n_cpus ? base->n_cpus : sample->n_cpus;
+        uint64_t n_changes = 0;
+
+        for (size_t i = 0; i < n_either; i++)
+                n_changes += is_online(base->cpus, base->n_cpus, i) != is_online(sample->cpus, sample->n_cpus, i);
+        return n_changes;
+}
+
+/* The next observation begins here. */
+static void base_restart(Meter *meter, const Sample *sample) {
+        Base *base = &meter->base;
+
+        if (base->have & sample->have & (1U << SOURCE_STAT))
+                meter->events.n_cpu_changes += count_cpu_changes(base, sample);
+
+        base->boottime_ns = sample->boottime_ns;
+        base->have = sample->have;
+        base->n_cpus = sample_has(sample, SOURCE_STAT) ? sample->n_cpus : 0;
+        if (base->n_cpus > 0)
+                memcpy(base->cpus, sample->cpus, base->n_cpus * sizeof(*base->cpus));
+        for (size_t i = 0; i < N_ELEMENTS(rates); i++)
+                base->rate_totals[i] = meter->account.totals.value[rates[i].total];
+}
+
+/* How REALTIME stands to BOOTTIME changes when somebody sets the clock. */
+static bool clock_stepped(const Totals *before, const Sample *sample) {
+        int64_t boottime_ns = (int64_t)(sample->boottime_ns - before->boottime_ns);
+        int64_t realtime_ns = (int64_t)(sample->realtime_ns - before->realtime_ns);
+
+        return realtime_ns - boottime_ns > (int64_t)CLOCK_STEP_NS || boottime_ns - realtime_ns > (int64_t)CLOCK_STEP_NS;
+}
+
+static bool is_gap(const Meter *meter, const Sample *sample) {
+        return meter->is_resumed ||
+               sample->boottime_ns - meter->account.totals.boottime_ns > GAP_INTERVALS * meter->interval_ns;
+}
+
+/* Everything that can fail, first: a sample is taken whole or not at all. */
+static int meter_reserve(Meter *meter, const Sample *sample) {
+        int r;
+
+        r = account_reserve(&meter->account, sample);
+        if (r < 0)
+                return r;
+
+        r = base_reserve(&meter->base, sample->n_cpus);
+        if (r < 0)
+                return r;
+
+        return sample_copy(sample, &meter->last);
+}
+
+static int advance_started(Meter *meter, const Sample *sample, bool gap, Observation *ret_observation) {
+        uint64_t elapsed_ns = sample->boottime_ns - meter->base.boottime_ns;
+
+        if (gap) {
+                meter->account.totals.value[TOTAL_UNOBSERVED_NS] += elapsed_ns;
+                meter->events.n_gaps++;
+                base_restart(meter, sample);
+                return 0;
+        }
+
+        if (elapsed_ns < METER_OBSERVATION_MIN_NS)
+                return 0;
+
+        observe(meter, sample, ret_observation);
+        base_restart(meter, sample);
+        return METER_OBSERVED;
+}
+
+int meter_advance(Meter *meter, const Sample *sample, Observation *ret_observation) {
+        Totals *totals = &meter->account.totals;
+        bool gap;
+        int r;
+
+        if (meter->is_started && sample->boottime_ns <= totals->boottime_ns)
+                return 0;
+
+        r = meter_reserve(meter, sample);
+        if (r < 0)
+                return r;
+
+        if (!meter->is_started) {
+                /* What another boot left is no beginning for this one. */
+                totals->boottime_ns = 0;
+                totals->have = 0;
+                account_advance(&meter->account, sample);
+                base_restart(meter, sample);
+                meter->is_started = true;
+                return 0;
+        }
+
+        gap = is_gap(meter, sample);
+        meter->is_resumed = false;
+        meter->events.n_clock_steps += clock_stepped(totals, sample);
+        account_advance(&meter->account, sample);
+        meter->events.n_counter_resets = meter->account.n_counter_resets;
+        return advance_started(meter, sample, gap, ret_observation);
+}
+
+/* --- as text -------------------------------------------------------------------------------- */
+
+#define TEXT_MAGIC "perfd-meter"
+#define TEXT_END "end"
+#define TIME_MAX_NS (UINT64_C(1) << 62) /* the year 2116 */
+
+int meter_save(const Meter *meter, const char *boot_id, char **ret) {
+        scoped(buffer_deinit) Buffer text = {};
+        char *taken;
+
+        buffer_puts(&text, TEXT_MAGIC "\nmeter");
+        words_put_text(&text, "boot_id", boot_id);
+        words_put_u64(&text, "base_ns", meter->base.boottime_ns);
+        words_put_u64(&text, "n_counter_resets", meter->events.n_counter_resets);
+        words_put_u64(&text, "n_cpu_changes", meter->events.n_cpu_changes);
+        words_put_u64(&text, "n_gaps", meter->events.n_gaps);
+        words_put_u64(&text, "n_clock_steps", meter->events.n_clock_steps);
+        buffer_putc(&text, '\n');
+        account_text_put(&meter->account, &text);
+        buffer_puts(&text, TEXT_END "\n");
+
+        taken = buffer_take(&text);
+        if (!taken)
+                return -ENOMEM;
+
+        *ret = taken;
+        return 0;
+}
+
+/* What a checkpoint says, before it is believed. */
+typedef struct Checkpoint {
+        char boot_id[64];
+        uint64_t base_ns;
+        Account account; /* owned */
+        MeterEvents events;
+} Checkpoint;
+
+static void checkpoint_deinit(Checkpoint *checkpoint) {
+        account_deinit(&checkpoint->account);
+}
+
+static int parse_meter_word(const Word *word, Checkpoint *checkpoint) {
+        if (word_is(word, "boot_id"))
+                return word_text(word, checkpoint->boot_id, sizeof(checkpoint->boot_id));
+        if (word_is(word, "base_ns"))
+                return word_u64(word, &checkpoint->base_ns);
+        if (word_is(word, "n_counter_resets"))
+                return word_u64(word, &checkpoint->events.n_counter_resets);
+        if (word_is(word, "n_cpu_changes"))
+                return word_u64(word, &checkpoint->events.n_cpu_changes);
+        if (word_is(word, "n_gaps"))
+                return word_u64(word, &checkpoint->events.n_gaps);
+        if (word_is(word, "n_clock_steps"))
+                return word_u64(word, &checkpoint->events.n_clock_steps);
+        return 0;
+}
+
+static int parse_line(const Word *kind, const char *text, Checkpoint *checkpoint) {
+        Word word;
+
+        if (!word_is(kind, "meter"))
+                return account_text_parse_line(&checkpoint->account, kind, text);
+
+        while (words_next(&text, &word))
+                if (parse_meter_word(&word, checkpoint) != 0)
+                        return PARSE_MALFORMED;
+        return 0;
+}
+
+/* Times that can be compared with any other. */
+static bool is_sane(const Checkpoint *checkpoint) {
+        const Totals *totals = &checkpoint->account.totals;
+
+        return checkpoint->base_ns <= totals->boottime_ns && totals->boottime_ns <= TIME_MAX_NS &&
+               totals->realtime_ns <= TIME_MAX_NS;
+}
+
+static int parse_checkpoint(const char *text, Checkpoint *checkpoint) {
+        Word kind;
+        int r;
+
+        if (!words_next(&text, &kind) || !word_is(&kind, TEXT_MAGIC))
+                return PARSE_MALFORMED;
+
+        while (words_next_line(&text, &kind)) {
+                if (word_is(&kind, TEXT_END))
+                        return is_sane(checkpoint) ? 0 : PARSE_MALFORMED;
+
+                r = parse_line(&kind, text, checkpoint);
+                if (r != 0)
+                        return r;
+        }
+
+        return PARSE_MALFORMED; /* cut short */
+}
+
+int meter_restore(Meter *meter, const char *text, const char *boot_id) {
+        scoped(checkpoint_deinit) Checkpoint checkpoint = {};
+        bool same_boot;
+        int r;
+
+        r = parse_checkpoint(text, &checkpoint);
+        if (r < 0)
+                return r;
+        if (r > 0)
+                return METER_MALFORMED;
+
+        same_boot = boot_id[0] && strcmp(checkpoint.boot_id, boot_id) == 0;
+        if (!same_boot) {
+                /* The counters belong to a kernel that is gone. */
+                Totals totals = checkpoint.account.totals;
+
+                account_deinit(&checkpoint.account);
+                checkpoint.account.totals = totals;
+        }
+
+        account_deinit(&meter->account);
+        meter->account = checkpoint.account;
+        meter->account.n_counter_resets = checkpoint.events.n_counter_resets;
+        checkpoint.account = (Account){};
+
+        meter->events = checkpoint.events;
+        meter->is_started = same_boot && meter->account.totals.boottime_ns > 0;
+        meter->is_resumed = meter->is_started;
+        meter->base.boottime_ns = checkpoint.base_ns;
+        meter->base.have = 0;
+        meter->base.n_cpus = 0;
+        sample_deinit(&meter->last);
+        return same_boot ? 0 : METER_OTHER_BOOT;
+}

@@ -1,0 +1,63 @@
+#include "measure/metric.h"
+
+#include <string.h>
+
+const MetricInfo metric_info[N_METRICS] = {
+#define X(id, metric_key, metric_key_unit, metric_scale, metric_family, metric_unit, metric_type, metric_label, metric_help) \
+        [METRIC_##id] = {                                                                                                     \
+                .key = metric_key,                                                                                            \
+                .key_unit = metric_key_unit,                                                                                  \
+                .scale = metric_scale,                                                                                        \
+                .family = metric_family,                                                                                      \
+                .unit = metric_unit,                                                                                          \
+                .type = METRIC_TYPE_##metric_type,                                                                            \
+                .label = metric_label,                                                                                        \
+                .help = metric_help,                                                                                          \
+        },
+        METRICS(X)
+#undef X
+};
+
+static const struct {
+        const char *name;
+        const char *reason;
+} qualities[N_QUALITIES] = {
+        [QUALITY_UNKNOWN_SOURCE] = { "absent", "The kernel did not tell it at begin or end." },
+        [QUALITY_TOO_SHORT] = { "absent", "Too short: no observation fell into it." },
+        [QUALITY_LOST] = { "absent", "Not known across a reboot or a lost checkpoint." },
+        [QUALITY_NO_GROUP] = { "absent", "The job has no cgroup of its own." },
+        [QUALITY_NOT_ENABLED] = { "absent", "The controller is not enabled in its cgroup." },
+        [QUALITY_NO_LIMIT] = { "absent", "No limit below what the node has." },
+        [QUALITY_SAMPLED] = { "sampled", NULL },
+        [QUALITY_EXACT] = { "exact", NULL },
+};
+
+const char *metric_raw_key(Metric metric) {
+        switch ((int)metric) {
+        case METRIC_CPU_MAX:
+                return "max_t_(cpu_pct_per_cpu_avg)";
+        case METRIC_CPU_MIN_MAX:
+                return "max_t_(cpu_pct_per_cpu_min)";
+        case METRIC_CPU_MAX_MAX:
+                return "max_t_(cpu_pct_per_cpu_max)";
+        case METRIC_MEM_MAX:
+                return "max_t_(mem_percent)";
+        }
+
+        return metric_info[metric].key;
+}
+
+int metric_find(const char *key) {
+        for (Metric metric = 0; metric < N_METRICS; metric++)
+                if (strcmp(metric_info[metric].key, key) == 0)
+                        return (int)metric;
+        return -1;
+}
+
+const char *quality_name(Quality quality) {
+        return qualities[quality].name;
+}
+
+const char *quality_reason(Quality quality) {
+        return qualities[quality].reason;
+}

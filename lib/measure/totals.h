@@ -1,0 +1,54 @@
+#pragma once
+
+/*
+ * Totals: a reading of the node's running account
+ *
+ * Everything here only grows, from sample to sample and through restarts. What happened
+ * in a span of time is the difference of the readings at its two ends. Differences are
+ * taken modulo 2^64, so that even a counter that has gone round (CAPACITY_NS of 1024 CPUs
+ * does after seven months) gives a right one.
+ */
+
+#include <stdint.h>
+
+#include "measure/sample.h"
+#include "util/buffer.h"
+
+/* Integers in the kernel's own unit, so that no precision is lost. */
+#define TOTALS(X)                                                                  \
+        X(CPU_USER) X(CPU_NICE) X(CPU_SYSTEM) X(CPU_IDLE) X(CPU_IOWAIT) X(CPU_IRQ) /* ticks */ \
+        X(CPU_SOFTIRQ) X(CPU_STEAL) X(CPU_GUEST) X(CPU_GUEST_NICE)                 \
+        X(CAPACITY_NS)           /* ∫ online CPUs dt */                            \
+        X(DISK_READ_BYTES) X(DISK_WRITE_BYTES) X(DISK_READS) X(DISK_WRITES)        \
+        X(VIRT_DISK_READ_BYTES) X(VIRT_DISK_WRITE_BYTES)                           \
+        X(NET_LO_SENT_BYTES) X(NET_LO_RECV_BYTES)                                  \
+        X(NET_SENT_BYTES) X(NET_RECV_BYTES)                                        \
+        X(NET_VIRT_SENT_BYTES) X(NET_VIRT_RECV_BYTES)                              \
+        X(CONTEXT_SWITCHES) X(MAJOR_FAULTS) X(OOM_KILLS) X(SWAP_IN) X(SWAP_OUT)    \
+        X(PSI_CPU_SOME_US) X(PSI_MEMORY_SOME_US) X(PSI_MEMORY_FULL_US)             \
+        X(PSI_IO_SOME_US) X(PSI_IO_FULL_US)                                        \
+        X(OBSERVED_NS)           /* time covered by observations of the CPUs */    \
+        X(UNOBSERVED_NS)         /* gaps: down, asleep */                          \
+        X(MEAN_AT100_NS) X(MEAN_OVER80_NS) X(MEAN_OVER40_NS) X(MEAN_OVER20_NS)     \
+        X(ALL_AT100_NS) X(ALL_OVER80_NS) X(ALL_OVER40_NS) X(ALL_OVER20_NS)         \
+        X(ANY_AT100_NS) X(ANY_OVER80_NS) X(ANY_OVER40_NS) X(ANY_OVER20_NS)
+
+typedef enum Total {
+#define X(id) TOTAL_##id,
+        TOTALS(X)
+#undef X
+        N_TOTALS,
+} Total;
+
+const char *total_name(Total total); /* "CPU_USER": names in the stored checkpoint */
+
+typedef struct Totals {
+        uint64_t boottime_ns; /* when this reading was taken */
+        uint64_t realtime_ns;
+        uint32_t have; /* sources read at this instant, bit per Source */
+        uint64_t value[N_TOTALS];
+} Totals;
+
+/* As stored inside a job's window: one line of "NAME=value " words. Unknown names are skipped, missing ones are 0. */
+void totals_put(const Totals *totals, Buffer *out); /* appended, with a blank before each */
+int totals_parse(const char *text, Totals *ret);    /* 0, or PARSE_MALFORMED */

@@ -1,0 +1,368 @@
+#include "measure/window.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "measure/words.h"
+#include "util/clock.h"
+#include "util/parse.h"
+
+static double max_of(double a, double b) {
+        return a > b ? a : b;
+}
+
+static void see_memory(Window *window, double ratio) {
+        window->memory_max = max_of(window->memory_max, ratio);
+        window->has_memory = true;
+}
+
+static void see_root_filesystem(Window *window, double ratio) {
+        window->root_filesystem_max = max_of(window->root_filesystem_max, ratio);
+        window->has_root_filesystem = true;
+}
+
+void window_see(Window *window, const Sample *sample) {
+        const SampleFilesystem *root = sample_has(sample, SOURCE_FILESYSTEMS) ? sample_root_filesystem(sample) : NULL;
+
+        if (sample_has(sample, SOURCE_MEMINFO) && sample->memory.total_bytes > 0)
+                see_memory(window, sample_memory_ratio(sample));
+        if (root)
+                see_root_filesystem(window, filesystem_used_ratio(root));
+}
+
+void window_begin(Window *window, const Totals *totals, const Sample *sample) {
+        *window = (Window){ .begin = *totals };
+        window_see(window, sample);
+}
+
+void window_observe(Window *window, const Observation *observation, uint64_t realtime_ns) {
+        PerfpySample sample;
+
+        if (observation->end_ns <= window->begin.boottime_ns)
+                return;
+
+        window->n_observations++;
+        if (observation->has_cpu) {
+                window->has_cpu = true;
+                window->cpu_max = max_of(window->cpu_max, observation->cpu_mean);
+                window->cpu_min_max = max_of(window->cpu_min_max, observation->cpu_min);
+                window->cpu_max_max = max_of(window->cpu_max_max, observation->cpu_max);
+        }
+        if (observation->has_memory)
+                see_memory(window, observation->memory);
+        if (observation->has_root_filesystem)
+                see_root_filesystem(window, observation->root_filesystem);
+
+        compat_sample(observation, realtime_ns, &sample);
+        compat_add(&window->compat, &sample);
+}
+
+/* --- metrics -------------------------------------------------------------------------------- */
+
+/* Metrics that are a sum of differences of totals. */
+static const struct {
+        Metric metric;
+        Source source;
+        double unit; /* of the totals, in the metric's base unit */
+        size_t n_totals;
+        Total totals[4];
+} sums[] = {
+        { METRIC_DISK_READ, SOURCE_DISKSTATS, 1, 1, { TOTAL_DISK_READ_BYTES } },
+        { METRIC_DISK_WRITE, SOURCE_DISKSTATS, 1, 1, { TOTAL_DISK_WRITE_BYTES } },
+        { METRIC_NET_LO_SENT, SOURCE_NETDEV, 1, 1, { TOTAL_NET_LO_SENT_BYTES } },
+        { METRIC_NET_EXT_SENT, SOURCE_NETDEV, 1, 1, { TOTAL_NET_SENT_BYTES } },
+        { METRIC_NET_LO_RECV, SOURCE_NETDEV, 1, 1, { TOTAL_NET_LO_RECV_BYTES } },
+        { METRIC_NET_EXT_RECV, SOURCE_NETDEV, 1, 1, { TOTAL_NET_RECV_BYTES } },
+        { METRIC_CPU_USER, SOURCE_STAT, 1.0 / TICKS_PER_S, 4,
+          { TOTAL_CPU_USER, TOTAL_CPU_NICE, TOTAL_CPU_GUEST, TOTAL_CPU_GUEST_NICE } },
+        { METRIC_CPU_SYSTEM, SOURCE_STAT, 1.0 / TICKS_PER_S, 3,
+          { TOTAL_CPU_SYSTEM, TOTAL_CPU_IRQ, TOTAL_CPU_SOFTIRQ } },
+        { METRIC_CPU_IOWAIT, SOURCE_STAT, 1.0 / TICKS_PER_S, 1, { TOTAL_CPU_IOWAIT } },
+        { METRIC_CPU_STEAL, SOURCE_STAT, 1.0 / TICKS_PER_S, 1, { TOTAL_CPU_STEAL } },
+        { METRIC_DISK_READS, SOURCE_DISKSTATS, 1, 1, { TOTAL_DISK_READS } },
+        { METRIC_DISK_WRITES, SOURCE_DISKSTATS, 1, 1, { TOTAL_DISK_WRITES } },
+        { METRIC_VIRT_DISK_READ, SOURCE_DISKSTATS, 1, 1, { TOTAL_VIRT_DISK_READ_BYTES } },
+        { METRIC_VIRT_DISK_WRITE, SOURCE_DISKSTATS, 1, 1, { TOTAL_VIRT_DISK_WRITE_BYTES } },
+        { METRIC_VIRT_NET_SENT, SOURCE_NETDEV, 1, 1, { TOTAL_NET_VIRT_SENT_BYTES } },
+        { METRIC_VIRT_NET_RECV, SOURCE_NETDEV, 1, 1, { TOTAL_NET_VIRT_RECV_BYTES } },
+        { METRIC_CONTEXT_SWITCHES, SOURCE_STAT, 1, 1, { TOTAL_CONTEXT_SWITCHES } },
+        { METRIC_MAJOR_FAULTS, SOURCE_VMSTAT, 1, 1, { TOTAL_MAJOR_FAULTS } },
+        { METRIC_OOM_KILLS, SOURCE_VMSTAT, 1, 1, { TOTAL_OOM_KILLS } },
+        { METRIC_SWAP_IN, SOURCE_VMSTAT, 1, 1, { TOTAL_SWAP_IN } },
+        { METRIC_SWAP_OUT, SOURCE_VMSTAT, 1, 1, { TOTAL_SWAP_OUT } },
+        { METRIC_PSI_CPU_SOME, SOURCE_PSI_CPU, 1e-6, 1, { TOTAL_PSI_CPU_SOME_US } },
+        { METRIC_PSI_MEMORY_SOME, SOURCE_PSI_MEMORY, 1e-6, 1, { TOTAL_PSI_MEMORY_SOME_US } },
+        { METRIC_PSI_MEMORY_FULL, SOURCE_PSI_MEMORY, 1e-6, 1, { TOTAL_PSI_MEMORY_FULL_US } },
+        { METRIC_PSI_IO_SOME, SOURCE_PSI_IO, 1e-6, 1, { TOTAL_PSI_IO_SOME_US } },
+        { METRIC_PSI_IO_FULL, SOURCE_PSI_IO, 1e-6, 1, { TOTAL_PSI_IO_FULL_US } },
+};
+
+static const struct {
+        Metric metric;
+        Total total;
+} shares[] = {
+        { METRIC_CPU_AT100, TOTAL_MEAN_AT100_NS },  { METRIC_CPU_OVER80, TOTAL_MEAN_OVER80_NS },
+        { METRIC_CPU_OVER40, TOTAL_MEAN_OVER40_NS }, { METRIC_CPU_OVER20, TOTAL_MEAN_OVER20_NS },
+        { METRIC_ALL_AT100, TOTAL_ALL_AT100_NS },   { METRIC_ALL_OVER80, TOTAL_ALL_OVER80_NS },
+        { METRIC_ALL_OVER40, TOTAL_ALL_OVER40_NS }, { METRIC_ALL_OVER20, TOTAL_ALL_OVER20_NS },
+        { METRIC_ANY_AT100, TOTAL_ANY_AT100_NS },   { METRIC_ANY_OVER80, TOTAL_ANY_OVER80_NS },
+        { METRIC_ANY_OVER40, TOTAL_ANY_OVER40_NS }, { METRIC_ANY_OVER20, TOTAL_ANY_OVER20_NS },
+};
+
+/* What window_metrics() works on. */
+typedef struct Span {
+        const Window *window;
+        const Totals *end;
+        MetricSet *metrics;
+} Span;
+
+static uint64_t counted(const Span *span, Total total) {
+        return span->end->value[total] - span->window->begin.value[total];
+}
+
+static bool has_source(const Span *span, Source source) {
+        return span->window->begin.have & span->end->have & (1U << source);
+}
+
+static void put(const Span *span, Metric metric, double value, Quality quality) {
+        span->metrics->value[metric] = quality_is_present(quality) ? value : 0;
+        span->metrics->quality[metric] = (uint8_t)quality;
+}
+
+/* A number that kernel counters give. */
+static void put_counted(const Span *span, Metric metric, Source source, double value) {
+        Quality quality = span->window->lost ? QUALITY_SAMPLED : QUALITY_EXACT;
+
+        put(span, metric, value, has_source(span, source) ? quality : QUALITY_UNKNOWN_SOURCE);
+}
+
+/* A number that only observations give. */
+static void put_observed(const Span *span, Metric metric, Source source, bool has, double value) {
+        Quality why_not = has_source(span, source) && span->window->n_observations == 0 ? QUALITY_TOO_SHORT
+                                                                                       : QUALITY_UNKNOWN_SOURCE;
+
+        put(span, metric, value, has ? QUALITY_SAMPLED : why_not);
+}
+
+static void put_sums(const Span *span) {
+        for (size_t i = 0; i < N_ELEMENTS(sums); i++) {
+                uint64_t sum = 0;
+
+                for (size_t k = 0; k < sums[i].n_totals; k++)
+                        sum += counted(span, sums[i].totals[k]);
+                put_counted(span, sums[i].metric, sums[i].source, (double)sum * sums[i].unit);
+        }
+}
+
+static void put_shares(const Span *span) {
+        uint64_t observed_ns = counted(span, TOTAL_OBSERVED_NS);
+
+        for (size_t i = 0; i < N_ELEMENTS(shares); i++)
+                put_observed(span, shares[i].metric, SOURCE_STAT, observed_ns > 0,
+                             observed_ns > 0 ? (double)counted(span, shares[i].total) / (double)observed_ns : 0);
+}
+
+/* Needs the mean: observations are cut at 10 ms ticks, so those of a short window may all lie a little below it. */
+static void put_peaks(const Span *span) {
+        const Window *w = span->window;
+        bool has_mean = quality_is_present(span->metrics->quality[METRIC_CPU_MEAN]);
+        double mean = has_mean ? span->metrics->value[METRIC_CPU_MEAN] : 0;
+
+        put_observed(span, METRIC_CPU_MAX, SOURCE_STAT, w->has_cpu, w->cpu_max > mean ? w->cpu_max : mean);
+        put_observed(span, METRIC_CPU_MIN_MAX, SOURCE_STAT, w->has_cpu, w->cpu_min_max);
+        put_observed(span, METRIC_CPU_MAX_MAX, SOURCE_STAT, w->has_cpu, w->cpu_max_max);
+        put_observed(span, METRIC_MEM_MAX, SOURCE_MEMINFO, w->has_memory, w->memory_max);
+        put_observed(span, METRIC_DISK_USAGE_MAX, SOURCE_FILESYSTEMS, w->has_root_filesystem, w->root_filesystem_max);
+}
+
+/* Mean utilization and CPU time by the kernel's ticks; in a window without one there is no mean. */
+static void put_cpu(const Span *span) {
+        double capacity_s = (double)counted(span, TOTAL_CAPACITY_NS) / (double)NS_PER_S, idle_share;
+        uint64_t ticks = 0, idle_ticks = counted(span, TOTAL_CPU_IDLE) + counted(span, TOTAL_CPU_IOWAIT);
+
+        for (Total total = TOTAL_CPU_USER; total <= TOTAL_CPU_GUEST_NICE; total++)
+                ticks += counted(span, total);
+
+        put_counted(span, METRIC_CPU_HOURS, SOURCE_STAT, capacity_s);
+        if (ticks == 0) {
+                Quality quality = has_source(span, SOURCE_STAT) ? QUALITY_TOO_SHORT : QUALITY_UNKNOWN_SOURCE;
+
+                put(span, METRIC_CPU_MEAN, 0, quality);
+                put(span, METRIC_CPU_UNUSED_HOURS, 0, quality);
+                return;
+        }
+
+        idle_share = (double)idle_ticks / (double)ticks;
+        put_counted(span, METRIC_CPU_MEAN, SOURCE_STAT, (double)(ticks - idle_ticks) / (double)ticks);
+        put_counted(span, METRIC_CPU_UNUSED_HOURS, SOURCE_STAT, capacity_s * idle_share);
+}
+
+/* Time needs no source. */
+static void put_time(const Span *span) {
+        Quality quality = span->window->lost ? QUALITY_SAMPLED : QUALITY_EXACT;
+        uint64_t elapsed_ns = span->end->boottime_ns - span->window->begin.boottime_ns;
+
+        put(span, METRIC_DURATION, (double)elapsed_ns / (double)NS_PER_S, quality);
+        put(span, METRIC_UNOBSERVED, (double)counted(span, TOTAL_UNOBSERVED_NS) / (double)NS_PER_S, quality);
+}
+
+void window_metrics(const Window *window, const Totals *end, uint32_t n_cpus, MetricSet *ret) {
+        Span span = { .window = window, .end = end, .metrics = ret };
+
+        *ret = (MetricSet){};
+        compat_metrics(&window->compat, (double)end->realtime_ns / (double)NS_PER_S, n_cpus, ret->compat,
+                       ret->has_compat);
+
+        if (window->begin.boottime_ns == 0 || end->boottime_ns < window->begin.boottime_ns) {
+                memset(ret->quality, QUALITY_LOST, sizeof(ret->quality));
+                return;
+        }
+
+        put_time(&span);
+        put_cpu(&span);
+        put_shares(&span);
+        put_peaks(&span);
+        put_sums(&span);
+}
+
+/* --- as text -------------------------------------------------------------------------------- */
+
+#define TEXT_MAGIC "perfd-window"
+#define TEXT_END "end"
+
+typedef enum FieldType {
+        FIELD_BOOL,
+        FIELD_U64,
+        FIELD_DOUBLE,
+} FieldType;
+
+typedef struct Field {
+        const char *name;
+        FieldType type;
+        size_t offset; /* in Window */
+} Field;
+
+/* Everything but the totals at the begin. A name, once written, keeps its meaning. */
+static const Field fields[] = {
+        { "lost", FIELD_BOOL, offsetof(Window, lost) },
+        { "n_observations", FIELD_U64, offsetof(Window, n_observations) },
+        { "has_cpu", FIELD_BOOL, offsetof(Window, has_cpu) },
+        { "cpu_max", FIELD_DOUBLE, offsetof(Window, cpu_max) },
+        { "cpu_min_max", FIELD_DOUBLE, offsetof(Window, cpu_min_max) },
+        { "cpu_max_max", FIELD_DOUBLE, offsetof(Window, cpu_max_max) },
+        { "has_memory", FIELD_BOOL, offsetof(Window, has_memory) },
+        { "memory_max", FIELD_DOUBLE, offsetof(Window, memory_max) },
+        { "has_root_filesystem", FIELD_BOOL, offsetof(Window, has_root_filesystem) },
+        { "root_filesystem_max", FIELD_DOUBLE, offsetof(Window, root_filesystem_max) },
+        { "compat_n", FIELD_U64, offsetof(Window, compat.n) },
+        { "compat_first_timestamp_s", FIELD_DOUBLE, offsetof(Window, compat.first_timestamp_s) },
+        { "compat_cpu_sum", FIELD_DOUBLE, offsetof(Window, compat.cpu_sum) },
+        { "compat_n_at100", FIELD_U64, offsetof(Window, compat.n_at100) },
+        { "compat_n_over80", FIELD_U64, offsetof(Window, compat.n_over80) },
+        { "compat_n_over40", FIELD_U64, offsetof(Window, compat.n_over40) },
+        { "compat_n_over20", FIELD_U64, offsetof(Window, compat.n_over20) },
+        { "compat_has_cpu", FIELD_BOOL, offsetof(Window, compat.has_cpu) },
+        { "compat_cpu_max", FIELD_DOUBLE, offsetof(Window, compat.cpu_max) },
+        { "compat_cpu_min_max", FIELD_DOUBLE, offsetof(Window, compat.cpu_min_max) },
+        { "compat_cpu_max_max", FIELD_DOUBLE, offsetof(Window, compat.cpu_max_max) },
+        { "compat_has_memory", FIELD_BOOL, offsetof(Window, compat.has_memory) },
+        { "compat_memory_max", FIELD_DOUBLE, offsetof(Window, compat.memory_max) },
+        { "compat_has_disk_usage", FIELD_BOOL, offsetof(Window, compat.has_disk_usage) },
+        { "compat_disk_usage_max", FIELD_DOUBLE, offsetof(Window, compat.disk_usage_max) },
+        { "compat_has_disk_io", FIELD_BOOL, offsetof(Window, compat.has_disk_io) },
+        { "compat_disk_read_mib", FIELD_DOUBLE, offsetof(Window, compat.boot_mib_max[0]) },
+        { "compat_disk_write_mib", FIELD_DOUBLE, offsetof(Window, compat.boot_mib_max[1]) },
+        { "compat_has_net_io", FIELD_BOOL, offsetof(Window, compat.has_net_io) },
+        { "compat_lo_sent_mib", FIELD_DOUBLE, offsetof(Window, compat.boot_mib_max[2]) },
+        { "compat_lo_received_mib", FIELD_DOUBLE, offsetof(Window, compat.boot_mib_max[3]) },
+        { "compat_ext_sent_mib", FIELD_DOUBLE, offsetof(Window, compat.boot_mib_max[4]) },
+        { "compat_ext_received_mib", FIELD_DOUBLE, offsetof(Window, compat.boot_mib_max[5]) },
+};
+
+static void put_field(const Window *window, const Field *field, Buffer *out) {
+        const char *at = (const char *)window + field->offset;
+
+        switch (field->type) {
+        case FIELD_BOOL:
+                words_put_u64(out, field->name, *(const bool *)at);
+                break;
+        case FIELD_U64:
+                words_put_u64(out, field->name, *(const uint64_t *)(const void *)at);
+                break;
+        case FIELD_DOUBLE:
+                words_put_double(out, field->name, *(const double *)(const void *)at);
+                break;
+        }
+}
+
+int window_format(const Window *window, char **ret) {
+        scoped(buffer_deinit) Buffer text = {};
+        char *taken;
+
+        buffer_puts(&text, TEXT_MAGIC "\nbegin");
+        totals_put(&window->begin, &text);
+        buffer_puts(&text, "\nseen");
+        for (size_t i = 0; i < N_ELEMENTS(fields); i++)
+                put_field(window, &fields[i], &text);
+        buffer_puts(&text, "\n" TEXT_END "\n");
+
+        taken = buffer_take(&text);
+        if (!taken)
+                return -ENOMEM;
+
+        *ret = taken;
+        return 0;
+}
+
+static int parse_field(const Word *word, const Field *field, Window *window) {
+        char *at = (char *)window + field->offset;
+        uint64_t number;
+
+        switch (field->type) {
+        case FIELD_BOOL:
+                if (word_u64(word, &number) != 0)
+                        return PARSE_MALFORMED;
+                *(bool *)at = number != 0;
+                return 0;
+        case FIELD_U64:
+                return word_u64(word, (uint64_t *)(void *)at);
+        case FIELD_DOUBLE:
+                return word_double(word, (double *)(void *)at);
+        }
+
+        return 0;
+}
+
+static int parse_seen(const char *text, Window *window) {
+        Word word;
+
+        while (words_next(&text, &word))
+                for (size_t i = 0; i < N_ELEMENTS(fields); i++)
+                        if (word_is(&word, fields[i].name) && parse_field(&word, &fields[i], window) != 0)
+                                return PARSE_MALFORMED;
+        return 0;
+}
+
+int window_parse(const char *text, Window *ret) {
+        Window window = {};
+        Word kind;
+        int r = 0;
+
+        if (!words_next(&text, &kind) || !word_is(&kind, TEXT_MAGIC))
+                return PARSE_MALFORMED;
+
+        while (r == 0 && words_next_line(&text, &kind)) {
+                if (word_is(&kind, TEXT_END)) {
+                        *ret = window;
+                        return 0;
+                }
+
+                if (word_is(&kind, "begin"))
+                        r = totals_parse(text, &window.begin);
+                else if (word_is(&kind, "seen"))
+                        r = parse_seen(text, &window);
+        }
+
+        return PARSE_MALFORMED; /* something is no number, or the text was cut short */
+}

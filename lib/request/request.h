@@ -1,0 +1,115 @@
+#pragma once
+
+/*
+ * Request and Answer: the wire, past the door
+ *
+ * ingest/codec.c turns frames into Requests; everything after speaks these.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "document/indicator.h"
+#include "document/indicator_model.h"
+#include "job/job.h"
+
+/* Numbers are the wire's. */
+typedef enum Status {
+        STATUS_OK,
+        STATUS_DUPLICATE,
+        STATUS_INVALID,
+        STATUS_TOO_LARGE,
+        STATUS_QUOTA,
+        STATUS_UNAVAILABLE,
+        STATUS_DENIED,
+        STATUS_NOT_FOUND,
+        STATUS_UNSUPPORTED,
+        N_STATUSES,
+} Status;
+
+const char *status_name(Status status); /* "OK", "DUPLICATE", … */
+
+typedef enum RequestKind {
+        REQUEST_HELLO,
+        REQUEST_JOB_BEGIN,
+        REQUEST_JOB_END,
+        REQUEST_SUBMIT,
+        REQUEST_MARK,
+        REQUEST_REGISTER,
+        REQUEST_UNREGISTER,
+} RequestKind;
+
+#define RESULT_ID_BYTES 16U
+
+typedef struct Submission {
+        uint8_t id[RESULT_ID_BYTES];
+        const char *job; /* "" when none */
+        bool is_job_inherited; /* it is that of an environment, which may be another job's */
+        uint64_t time_ms; /* 0: on arrival */
+        Indicator indicator; /* of a failed run: name and component; the rest only where it printed it, else NULL */
+        bool has_exit_status;
+        int32_t exit_status; /* not 0: the run failed, and has no result */
+        bool has_batch;
+        uint8_t batch[RESULT_ID_BYTES];
+        uint32_t batch_index;
+        const Value *run; /* how it was measured: an object, or NULL */
+        const IndicatorModel *model; /* that it is judged and indexed by; NULL: none. The daemon's; borrowed */
+} Submission;
+
+static inline bool submission_has_failed(const Submission *submission) {
+        return submission->has_exit_status && submission->exit_status != 0;
+}
+
+/* Who sent it, from the kernel. */
+typedef struct Peer {
+        uint32_t uid, gid;
+        int32_t pid;  /* when it connected; 0: of a pid namespace we do not see */
+        int pidfd;    /* the same process, unmistakably; -1: not known. Borrowed from its connection */
+        bool is_admin; /* root, or a member of the administrators' group: may act for others' jobs */
+} Peer;
+
+typedef struct Request {
+        RequestKind kind;
+        Peer peer;
+        union {
+                struct {
+                        const char *client;
+                } hello;
+                struct {
+                        JobInfo *info; /* borrowed; uid as asked for, else the peer's; gid the peer's; labels in the arena; cgroup NULL */
+                        int32_t member_pid; /* a process in the cgroup that is the job's own; 0: none is named */
+                        bool is_fresh;      /* that cgroup was made for the job */
+                        uint64_t late_ms;   /* how long ago it began, as the client says; 0: now */
+                } job_begin;
+                struct {
+                        const char *job;
+                        JobEnd end;
+                } job_end;
+                struct {
+                        const char *job; /* "": the one the peer is in */
+                        bool is_job_inherited; /* as a Submission's */
+                        const char *name; /* of the phase that begins; "" for one without a name */
+                        bool has_wall_seconds;
+                        double wall_seconds; /* of the phase that ends */
+                } mark;
+                struct {
+                        IndicatorModel *model; /* borrowed */
+                } register_model;
+                struct {
+                        const char *name;
+                        const char *component; /* NULL: the one that names none */
+                } unregister_model;
+                struct {
+                        Submission *items;
+                        size_t n_items;
+                } submit;
+        };
+} Request;
+
+typedef struct Answer {
+        Status status;
+        Complaint complaint; /* path and sentence when not OK; else "", or a sentence of what is remarkable */
+        char job[JOB_ID_MAX];           /* of a mark: whose it was; else "" */
+        char phase[PHASE_NAME_MAX];     /* of a mark: name of the phase that it ended; else "" */
+} Answer;

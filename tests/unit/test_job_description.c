@@ -1,0 +1,154 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "job/job_description.h"
+
+static JobLabel labels[] = { { "queue", "long" }, { "empty", "" }, { "sluid", "s1" } };
+static char cgroup[] = "/slice/job-1.scope";
+
+static JobInfo info_of_all(void) {
+        return (JobInfo){
+                .id = "job-1", .name = "train", .command = "python3 train.py --lr=0.1", .user = "ada", .uid = 1000, .gid = 100, .pid = 42,
+                .pid_start_ticks = 4711, .rank = 3, .node = 1, .n_nodes = 2, .n_ranks = 8, .enclosure = ENCLOSURE_SCOPE,
+                .cgroup = cgroup, .n_labels = N_ELEMENTS(labels), .labels = labels,
+        };
+}
+
+static JobCard card_of_all(void) {
+        JobInfo info = info_of_all();
+        JobCard card;
+
+        assert_int_equal(job_card_make(&info, &card), 0);
+        return card;
+}
+
+static void a_card_says_all_that_the_info_said(void **state) {
+        scoped(job_info_deinit) JobInfo back = {};
+        scoped(job_card_deinit) JobCard card = card_of_all();
+        JobInfo info = info_of_all();
+
+        (void)state;
+        assert_string_equal(card.note, "");
+        assert_int_equal(job_card_info(&card, &back), 0);
+        assert_string_equal(back.cgroup, info.cgroup);
+        assert_int_equal(back.n_labels, info.n_labels);
+        for (size_t i = 0; i < info.n_labels; i++) {
+                assert_string_equal(back.labels[i].key, info.labels[i].key);
+                assert_string_equal(back.labels[i].value, info.labels[i].value);
+        }
+        assert_string_equal(back.id, info.id);
+        assert_string_equal(back.name, info.name);
+        assert_string_equal(back.command, info.command);
+        assert_string_equal(back.user, info.user);
+        assert_int_equal(back.uid, info.uid);
+        assert_int_equal(back.gid, info.gid);
+        assert_int_equal(back.pid, info.pid);
+        assert_int_equal(back.pid_start_ticks, info.pid_start_ticks);
+        assert_int_equal(back.rank, info.rank);
+        assert_int_equal(back.node, info.node);
+        assert_int_equal(back.n_nodes, info.n_nodes);
+        assert_int_equal(back.n_ranks, info.n_ranks);
+        assert_int_equal(back.enclosure, info.enclosure);
+}
+
+static void the_longest_texts_fit(void **state) {
+        scoped(job_info_deinit) JobInfo back = {};
+        scoped(job_card_deinit) JobCard card = {};
+        static JobLabel many[JOB_LABELS_MAX];
+        JobInfo info = { .n_labels = JOB_LABELS_MAX, .labels = many };
+
+        (void)state;
+        memset(info.id, 'i', sizeof(info.id) - 1);
+        memset(info.name, 'n', sizeof(info.name) - 1);
+        memset(info.command, 'c', sizeof(info.command) - 1);
+        memset(info.user, 'u', sizeof(info.user) - 1);
+        for (size_t i = 0; i < JOB_LABELS_MAX; i++) {
+                memset(many[i].key, 'a' + (int)i, sizeof(many[i].key) - 1);
+                memset(many[i].value, 'v', sizeof(many[i].value) - 1);
+        }
+        assert_int_equal(job_card_make(&info, &card), 0);
+        assert_int_equal(job_card_info(&card, &back), 0);
+        assert_string_equal(back.command, info.command);
+        assert_memory_equal(back.labels, many, sizeof(many));
+}
+
+static void what_is_shared_outlives_the_card_it_came_from(void **state) {
+        JobCard card = card_of_all(), shown = {}, other = {};
+
+        (void)state;
+        job_card_share(&card, &shown);
+        job_card_share(&card, &shown);
+        job_card_share(&shown, &other);
+        assert_ptr_equal(shown.id, card.id);
+        job_card_deinit(&card);
+        job_card_deinit(&shown);
+        assert_string_equal(other.command, "python3 train.py --lr=0.1");
+        assert_string_equal(other.labels[0].value, "long");
+
+        job_card_share(&shown, &other); /* of nothing */
+        assert_null(other.block);
+        assert_null(other.id);
+}
+
+static void what_changes_in_place_is_shared_as_well(void **state) {
+        scoped(job_card_deinit) JobCard card = card_of_all(), shown = {};
+
+        (void)state;
+        job_card_share(&card, &shown);
+        card.enclosure = ENCLOSURE_FOUND;
+        card.uid = 7;
+        assert_int_equal(shown.uid, 1000);
+        job_card_share(&card, &shown);
+        assert_int_equal(shown.uid, 7);
+        assert_int_equal(shown.enclosure, ENCLOSURE_FOUND);
+}
+
+static void a_text_changes_for_the_one_card_alone(void **state) {
+        scoped(job_card_deinit) JobCard card = card_of_all(), shown = {};
+
+        (void)state;
+        job_card_share(&card, &shown);
+        assert_int_equal(job_card_set_cgroup(&card, "/slice/other"), 0);
+        assert_int_equal(job_card_set_note(&card, "its cgroup was removed"), 0);
+        assert_string_equal(card.cgroup, "/slice/other");
+        assert_string_equal(card.note, "its cgroup was removed");
+        assert_string_equal(card.id, "job-1");
+        assert_string_equal(job_card_label(&card, "sluid"), "s1");
+        assert_int_equal(card.pid_start_ticks, 4711);
+        assert_string_equal(shown.cgroup, "/slice/job-1.scope");
+        assert_string_equal(shown.note, "");
+
+        assert_int_equal(job_card_set_cgroup(&card, NULL), 0);
+        assert_null(card.cgroup);
+        assert_string_equal(card.note, "its cgroup was removed");
+}
+
+static void a_label_is_found_by_its_key(void **state) {
+        scoped(job_card_deinit) JobCard card = card_of_all();
+        JobCard none = {};
+
+        (void)state;
+        assert_string_equal(job_card_label(&card, "queue"), "long");
+        assert_string_equal(job_card_label(&card, "empty"), "");
+        assert_null(job_card_label(&card, "que"));
+        assert_null(job_card_label(&none, "queue"));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_card_says_all_that_the_info_said),
+                cmocka_unit_test(the_longest_texts_fit),
+                cmocka_unit_test(what_is_shared_outlives_the_card_it_came_from),
+                cmocka_unit_test(what_changes_in_place_is_shared_as_well),
+                cmocka_unit_test(a_text_changes_for_the_one_card_alone),
+                cmocka_unit_test(a_label_is_found_by_its_key),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,157 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "http/node/node_history.h"
+#include "series/recording.h"
+#include "util/clock.h"
+
+#define BEGIN_MS UINT64_C(1763676000000)
+
+/* A row whose one point says that utilization. Caller frees its text. */
+static NodeSampleRow row_new(uint64_t begin_ms, uint64_t interval_ms, double cpu, char **ret_text) {
+        scoped(recording_deinit) Recording recording = {};
+        Observation observation = {
+                .begin_ns = NS_PER_S,
+                .end_ns = NS_PER_S + interval_ms * NS_PER_MS,
+                .has_cpu = true,
+                .cpu_mean = cpu,
+                .cpu_min = cpu,
+                .cpu_max = cpu,
+        };
+
+        recording_init(&recording, observation.begin_ns, begin_ms * NS_PER_MS, interval_ms * NS_PER_MS, 2);
+        assert_int_equal(recording_add(&recording, &observation), 0);
+        assert_int_equal(recording_format(&recording, ret_text), 0);
+        return (NodeSampleRow){ .begin_ms = begin_ms, .interval_ms = interval_ms, .timeline = *ret_text };
+}
+
+static int add(History *history, uint64_t begin_ms, uint64_t interval_ms, double cpu) {
+        scoped(freep) char *text = NULL;
+        NodeSampleRow row = row_new(begin_ms, interval_ms, cpu, &text);
+
+        return history_add(history, &row);
+}
+
+static float cpu_at(const History *history, size_t i) {
+        assert_in_range(i, 0, history->timeline.n - 1);
+        return history->timeline.points[i].series[SERIES_CPU].mean;
+}
+
+static void rows_of_one_grid_become_one_timeline(void **state) {
+        scoped(history_deinit) History history = {};
+
+        (void)state;
+        history_init(&history, 100, false);
+        for (unsigned i = 0; i < 10; i++)
+                assert_int_equal(add(&history, BEGIN_MS + i * 10000 + i % 3, 10000, i / 10.0), 0);
+
+        assert_int_equal(history.timeline.n, 10);
+        assert_int_equal(history.timeline.begin_realtime_ns, BEGIN_MS * NS_PER_MS);
+        assert_int_equal(history.timeline.interval_ns, 10 * NS_PER_S);
+        for (unsigned i = 0; i < 10; i++)
+                assert_float_equal(cpu_at(&history, i), (float)i / 10, 0.01);
+}
+
+static void a_missing_row_is_a_hole(void **state) {
+        scoped(history_deinit) History history = {};
+
+        (void)state;
+        history_init(&history, 100, false);
+        assert_int_equal(add(&history, BEGIN_MS, 10000, 0.5), 0);
+        assert_int_equal(add(&history, BEGIN_MS + 30000, 10000, 0.5), 0);
+        assert_int_equal(history.timeline.n, 4);
+        assert_int_equal(history.timeline.points[1].observed_ns, 0);
+        assert_true(isnan(cpu_at(&history, 2)));
+        assert_float_equal(cpu_at(&history, 3), 0.5, 0.01);
+}
+
+static void a_page_ends_where_a_row_does_not_fit(void **state) {
+        scoped(history_deinit) History history = {};
+
+        (void)state;
+        history_init(&history, 3, false);
+        assert_int_equal(add(&history, BEGIN_MS, 10000, 0.5), 0);
+        assert_int_equal(add(&history, BEGIN_MS + 10000, 5000, 0.5), HISTORY_FULL);  /* another interval */
+        assert_int_equal(add(&history, BEGIN_MS + 1000, 10000, 0.5), HISTORY_FULL);  /* another place */
+        assert_int_equal(add(&history, BEGIN_MS + 30000, 10000, 0.5), HISTORY_FULL); /* past the limit */
+        assert_int_equal(history.timeline.n, 1);
+        assert_int_equal(add(&history, BEGIN_MS + 20000, 10000, 0.5), 0);
+}
+
+static void what_is_no_row_of_ours_is_told(void **state) {
+        scoped(history_deinit) History history = {};
+        NodeSampleRow row = { .begin_ms = BEGIN_MS, .interval_ms = 10000, .timeline = "nonsense" };
+
+        (void)state;
+        history_init(&history, 3, true);
+        assert_int_equal(history_add(&history, &row), HISTORY_MALFORMED);
+        assert_int_equal(add(&history, BEGIN_MS, UINT64_MAX, 0.5), HISTORY_MALFORMED);
+        assert_int_equal(history.timeline.n, 0);
+}
+
+static void merging_keeps_mean_and_extremes_of_any_length(void **state) {
+        scoped(history_deinit) History history = {};
+
+        (void)state;
+        history_init(&history, 16, true);
+        for (unsigned i = 0; i < 16 * 8; i++)
+                assert_int_equal(add(&history, BEGIN_MS + i * 1000, 1000, i % 2 ? 1.0 : 0.5), 0);
+
+        assert_int_equal(history.timeline.n, 16);
+        assert_int_equal(history.timeline.interval_ns, 8 * NS_PER_S);
+        for (size_t i = 0; i < 16; i++) {
+                const TimelinePoint *point = &history.timeline.points[i];
+
+                assert_int_equal(point->observed_ns, 8 * NS_PER_S);
+                assert_float_equal(point->series[SERIES_CPU].mean, 0.75, 0.01);
+                assert_float_equal(point->series[SERIES_CPU].min, 0.5, 0.01);
+                assert_float_equal(point->series[SERIES_CPU].max, 1.0, 0.01);
+        }
+}
+
+static void a_long_absence_costs_no_memory_when_merging(void **state) {
+        scoped(history_deinit) History history = {};
+
+        (void)state;
+        history_init(&history, 16, true);
+        assert_int_equal(add(&history, BEGIN_MS, 1000, 0.25), 0);
+        assert_int_equal(add(&history, BEGIN_MS + UINT64_C(90) * 86400 * 1000, 1000, 0.75), 0);
+        assert_in_range(history.timeline.n, 9, 16);
+        assert_in_range(history.timeline.n_allocated, 9, 32);
+        assert_float_equal(cpu_at(&history, 0), 0.25, 0.01);
+        assert_float_equal(cpu_at(&history, history.timeline.n - 1), 0.75, 0.01);
+}
+
+static void a_row_longer_than_the_grid_fills_its_places(void **state) {
+        scoped(history_deinit) History history = {};
+
+        (void)state;
+        history_init(&history, 16, true);
+        assert_int_equal(add(&history, BEGIN_MS, 1000, 0.5), 0);
+        assert_int_equal(add(&history, BEGIN_MS + 1000, 4000, 1.0), 0);
+        assert_int_equal(history.timeline.n, 5);
+        for (size_t i = 1; i < 5; i++) {
+                assert_int_equal(history.timeline.points[i].observed_ns, NS_PER_S);
+                assert_float_equal(cpu_at(&history, i), 1.0, 0.01);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(rows_of_one_grid_become_one_timeline),
+                cmocka_unit_test(a_missing_row_is_a_hole),
+                cmocka_unit_test(a_page_ends_where_a_row_does_not_fit),
+                cmocka_unit_test(what_is_no_row_of_ours_is_told),
+                cmocka_unit_test(merging_keeps_mean_and_extremes_of_any_length),
+                cmocka_unit_test(a_long_absence_costs_no_memory_when_merging),
+                cmocka_unit_test(a_row_longer_than_the_grid_fills_its_places),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,307 @@
+/* Phases as JSON, from a real store. */
+
+#include "http/jobs/phases_json.h"
+#include "http/routes.h"
+#include "snapshot_fixture.h"
+#include "store_fixture.h"
+
+typedef struct Fixture {
+        Place place;
+        Snapshot snapshot; /* with job-0, which runs */
+        JobView *job;
+        Buffer body;
+        Exchange exchange;
+} Fixture;
+
+static void put_begin(Fixture *fixture) {
+        scoped(job_info_deinit) JobInfo info = {};
+
+        assert_int_equal(job_card_info(&fixture->job->info, &info), 0);
+        assert_int_equal(store_put_job_begin(fixture->place.store, &info, fixture->job->begin_realtime_ms, "boot-1",
+                                             "progress", "meter", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(outcome_of(fixture->place.store, 1), STORE_DONE);
+}
+
+static int setup(void **state) {
+        const SnapshotSize size = { .n_cpus = 2, .n_jobs = 1 };
+        Fixture *fixture = calloc(1, sizeof(*fixture));
+
+        assert_non_null(fixture);
+        place_make(&fixture->place);
+        place_open(&fixture->place);
+        fixture_fill(&fixture->snapshot, &size);
+        fixture->job = &fixture->snapshot.jobs[0];
+        put_begin(fixture);
+        *state = fixture;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Fixture *fixture = *state;
+
+        snapshot_deinit(&fixture->snapshot);
+        place_remove(&fixture->place);
+        buffer_deinit(&fixture->body);
+        free(fixture);
+        return 0;
+}
+
+/* Phase i lasts from 100 i to 100 (i + 1) ms after the job's begin, and nothing else is known of it. */
+static PhaseView make_phase(const Fixture *fixture, uint32_t index, const char *name) {
+        uint64_t begin_ms = fixture->job->begin_realtime_ms + UINT64_C(100) * index;
+        PhaseView phase = { .index = index, .begin_realtime_ms = begin_ms, .end_realtime_ms = begin_ms + 100 };
+
+        (void)snprintf(phase.name, sizeof(phase.name), "%s", name);
+        return phase;
+}
+
+static void send_phase(Fixture *fixture, const PhaseView *phase) {
+        StorePhase row = { .job = "job-0", .phase = phase, .progress = "progress", .boot_id = "boot-1", .meter = "meter" };
+
+        assert_int_equal(store_put_phase(fixture->place.store, &row, (StoreCookie){ 3, 0 }), 0);
+}
+
+static void put_phase(Fixture *fixture, const PhaseView *phase) {
+        send_phase(fixture, phase);
+        assert_int_equal(outcome_of(fixture->place.store, 3), STORE_DONE);
+}
+
+static void put_named(Fixture *fixture, uint32_t index, const char *name) {
+        PhaseView phase = make_phase(fixture, index, name);
+
+        put_phase(fixture, &phase);
+}
+
+/* The one that lasts, as the snapshot has it. */
+static void set_lasting(Fixture *fixture, uint32_t index, const char *name) {
+        fixture->job->phase = calloc(1, sizeof(*fixture->job->phase));
+        assert_non_null(fixture->job->phase);
+        *fixture->job->phase = make_phase(fixture, index, name);
+        fixture->job->phase->end_realtime_ms = 0;
+}
+
+static const char *ask(Fixture *fixture, const char *path, const char *name, const char *value) {
+        exchange_init(&fixture->exchange, &fixture->body);
+        fixture->exchange.snapshot = &fixture->snapshot;
+        fixture->exchange.reader = fixture->place.reader;
+        assert_int_equal(exchange_set_path(&fixture->exchange, path), 0);
+        if (name)
+                assert_int_equal(exchange_add_parameter(&fixture->exchange, name, value), 0);
+        routes_answer(&fixture->exchange);
+        return fixture->body.text;
+}
+
+static const char *ask_job(Fixture *fixture) {
+        const char *text = ask(fixture, "/api/v1/jobs/job-0", NULL, NULL);
+
+        assert_int_equal(fixture->exchange.status, 200);
+        return text;
+}
+
+static const char *ask_times(Fixture *fixture) {
+        /* No metric but the time blocks. */
+        memset(fixture->job->metrics.quality, QUALITY_LOST, sizeof(fixture->job->metrics.quality));
+        memset(fixture->job->usage.quality, QUALITY_LOST, sizeof(fixture->job->usage.quality));
+        return ask(fixture, "/api/v1/jobs/job-0/metrics", "phases", "yes");
+}
+
+static size_t count(const char *text, const char *word) {
+        size_t n = 0;
+
+        for (const char *p = text; (p = strstr(p, word)); p++)
+                n++;
+        return n;
+}
+
+static void a_job_that_was_never_marked_has_none(void **state) {
+        Fixture *fixture = *state;
+
+        assert_non_null(strstr(ask_job(fixture), "\"phases\":[],\"phases_truncated\":false"));
+        assert_string_equal(ask_times(fixture), "{\"metrics\":[]}");
+}
+
+static void ended_ones_come_in_order_and_the_one_that_lasts_last(void **state) {
+        Fixture *fixture = *state;
+        PhaseView phase;
+        const char *text;
+
+        put_named(fixture, 0, "");
+        phase = make_phase(fixture, 1, "load");
+        phase.metrics.quality[METRIC_DURATION] = QUALITY_EXACT;
+        phase.metrics.value[METRIC_DURATION] = 0.125;
+        phase.usage.quality[USAGE_CPU_SECONDS] = QUALITY_EXACT;
+        phase.usage.value[USAGE_CPU_SECONDS] = 0.5;
+        put_phase(fixture, &phase);
+        set_lasting(fixture, 2, "tr\xc3\xa4in \"x\"\\");
+
+        text = strstr(ask_job(fixture), "\"phases\":");
+        assert_non_null(text);
+        assert_string_equal(text,
+                            "\"phases\":[{\"index\":0,\"name\":\"\",\"begin_ms\":1763676000000,\"end_ms\":1763676000100,\"seconds\":0.1,"
+                            "\"metrics\":[]},"
+                            "{\"index\":1,\"name\":\"load\",\"begin_ms\":1763676000100,\"end_ms\":1763676000200,\"seconds\":0.125,"
+                            "\"metrics\":[{\"key\":\"duration_seconds\",\"value\":0.125,\"unit\":\"s\",\"quality\":\"exact\","
+                            "\"scope\":\"node\"},"
+                            "{\"key\":\"job_cpu_seconds\",\"value\":0.5,\"unit\":\"s\",\"quality\":\"exact\",\"scope\":\"job\"}]},"
+                            "{\"index\":2,\"name\":\"tr\xc3\xa4in \\\"x\\\"\\\\\",\"begin_ms\":1763676000200,\"end_ms\":null,"
+                            "\"seconds\":0.0,\"metrics\":[]}],\"phases_truncated\":false}");
+}
+
+static void the_one_that_lasts_grows_with_the_samples(void **state) {
+        Fixture *fixture = *state;
+
+        set_lasting(fixture, 0, "train");
+        fixture->snapshot.realtime_ns = (fixture->job->begin_realtime_ms + 2500) * NS_PER_MS;
+        assert_non_null(strstr(ask_job(fixture), "\"end_ms\":null,\"seconds\":2.5,"));
+}
+
+static void what_whoever_marked_it_measured_goes_before(void **state) {
+        Fixture *fixture = *state;
+        PhaseView phase = make_phase(fixture, 0, "load");
+
+        phase.has_wall_seconds = true;
+        phase.wall_seconds = 0.0625;
+        phase.metrics.quality[METRIC_DURATION] = QUALITY_EXACT;
+        phase.metrics.value[METRIC_DURATION] = 0.125;
+        put_phase(fixture, &phase);
+        assert_non_null(strstr(ask_job(fixture), "\"seconds\":0.0625,"));
+}
+
+static void a_snapshot_that_lags_does_not_show_a_phase_twice(void **state) {
+        Fixture *fixture = *state;
+        const char *text;
+
+        put_named(fixture, 0, "load");
+        set_lasting(fixture, 0, "load");
+        text = ask_job(fixture);
+        assert_int_equal(count(text, "\"name\":\"load\""), 1);
+        assert_non_null(strstr(text, "\"phases_truncated\":false"));
+}
+
+static void more_than_fit_are_said_to_be_missing(void **state) {
+        Fixture *fixture = *state;
+        const char *text;
+
+        for (uint32_t i = 0; i <= PHASES_MAX; i++) {
+                PhaseView phase = make_phase(fixture, i, "step");
+
+                send_phase(fixture, &phase);
+        }
+        for (uint32_t i = 0; i <= PHASES_MAX; i++)
+                assert_int_equal(outcome_of(fixture->place.store, 3), STORE_DONE);
+        set_lasting(fixture, PHASES_MAX + 1, "last");
+
+        text = ask_job(fixture);
+        assert_int_equal(count(text, "\"name\":\"step\""), PHASES_MAX);
+        assert_int_equal(count(text, "\"name\":\"last\""), 1);
+        assert_non_null(strstr(text, "\"phases_truncated\":true"));
+        text = ask_times(fixture);
+        assert_non_null(strstr(text, "{\"key\":\"step\",\"value\":100.09999999"));
+}
+
+static void an_answer_has_a_size_whatever_is_in_the_phases(void **state) {
+        Fixture *fixture = *state;
+        const char *text;
+
+        for (uint32_t i = 0; i < PHASES_MAX; i++) {
+                PhaseView phase = make_phase(fixture, i, "step");
+
+                phase.metrics = fixture->job->metrics;
+                phase.usage = fixture->job->usage;
+                send_phase(fixture, &phase);
+        }
+        for (uint32_t i = 0; i < PHASES_MAX; i++)
+                assert_int_equal(outcome_of(fixture->place.store, 3), STORE_DONE);
+
+        text = ask_job(fixture);
+        assert_in_range(fixture->body.n, PHASES_BYTES_MAX, PHASES_BYTES_MAX + 65536);
+        assert_non_null(strstr(text, "\"phases_truncated\":true"));
+}
+
+static void a_store_that_cannot_be_read_is_told_of(void **state) {
+        Fixture *fixture = *state;
+        const char *text;
+
+        put_named(fixture, 0, "load");
+        set_lasting(fixture, 1, "train");
+        reader_free(fixture->place.reader);
+        assert_int_equal(reader_new(&fixture->place.reader, "/nonexistent/perfd.db", NULL, NS_PER_S), 0);
+
+        text = ask_job(fixture);
+        assert_null(strstr(text, "\"load\""));
+        assert_non_null(strstr(text, "\"name\":\"train\""));
+        assert_non_null(strstr(text, "\"phases_truncated\":true"));
+        (void)ask_times(fixture);
+        assert_int_equal(fixture->exchange.status, 503);
+}
+
+static void time_blocks_are_summed_by_name(void **state) {
+        Fixture *fixture = *state;
+        PhaseView phase;
+
+        put_named(fixture, 0, "");
+        put_named(fixture, 1, "load");
+        put_named(fixture, 2, "train");
+        phase = make_phase(fixture, 3, "load");
+        phase.has_wall_seconds = true;
+        phase.wall_seconds = 0.4;
+        put_phase(fixture, &phase);
+        set_lasting(fixture, 4, "train"); /* has no seconds yet */
+
+        /* What perfctl time measured is of the whole block, its first part included. */
+        assert_string_equal(ask_times(fixture), "{\"metrics\":[{\"key\":\"load\",\"value\":0.4,\"timestamp\":1763676000000,\"step\":0},"
+                                                "{\"key\":\"train\",\"value\":0.1,\"timestamp\":1763676000000,\"step\":0}]}");
+        assert_string_equal(ask(fixture, "/api/v1/jobs/job-0/metrics", "phases", "0"), "{\"metrics\":[]}");
+}
+
+static void a_name_that_is_a_metrics_key_gets_a_prefix(void **state) {
+        static const char *const names[] = {
+                "duration_seconds", "job_cpu_seconds", "max_t_(mem_percent)", "phase/duration_seconds", "phases",
+        };
+        static const char *const keys[] = {
+                "phase/duration_seconds", "phase/job_cpu_seconds", "phase/max_t_(mem_percent)", "phase/phase/duration_seconds", "phases",
+        };
+        Fixture *fixture = *state;
+        const char *p;
+
+        for (uint32_t i = 0; i < N_ELEMENTS(names); i++)
+                put_named(fixture, i, names[i]);
+        p = ask_times(fixture);
+        for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
+                char line[128];
+
+                (void)snprintf(line, sizeof(line), "{\"key\":\"%s\",\"value\":0.1,", keys[i]);
+                p = strstr(p, line);
+                assert_non_null(p);
+        }
+}
+
+static void the_longest_name_with_its_prefix_is_whole(void **state) {
+        Fixture *fixture = *state;
+        char name[PHASE_NAME_MAX], key[128];
+
+        memset(name, 'x', sizeof(name) - 1);
+        memcpy(name, PHASES_PREFIX, strlen(PHASES_PREFIX));
+        name[sizeof(name) - 1] = '\0';
+        put_named(fixture, 0, name);
+        (void)snprintf(key, sizeof(key), "{\"key\":\"" PHASES_PREFIX "%s\"", name);
+        assert_non_null(strstr(ask_times(fixture), key));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(a_job_that_was_never_marked_has_none, setup, teardown),
+                cmocka_unit_test_setup_teardown(ended_ones_come_in_order_and_the_one_that_lasts_last, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_one_that_lasts_grows_with_the_samples, setup, teardown),
+                cmocka_unit_test_setup_teardown(what_whoever_marked_it_measured_goes_before, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_snapshot_that_lags_does_not_show_a_phase_twice, setup, teardown),
+                cmocka_unit_test_setup_teardown(more_than_fit_are_said_to_be_missing, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_answer_has_a_size_whatever_is_in_the_phases, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_store_that_cannot_be_read_is_told_of, setup, teardown),
+                cmocka_unit_test_setup_teardown(time_blocks_are_summed_by_name, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_name_that_is_a_metrics_key_gets_a_prefix, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_longest_name_with_its_prefix_is_whole, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

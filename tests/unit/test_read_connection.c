@@ -1,0 +1,45 @@
+/* The reader's connection: what must hold of it whatever becomes of a question. */
+
+#include "store_fixture.h"
+
+#include "store/read_connection.h"
+
+static int64_t ask_pragma(Asking *asking, const char *sql) {
+        sqlite3_stmt *statement;
+        int64_t v;
+
+        assert_int_equal(sqlite3_prepare_v2(asking->db, sql, -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+        v = sqlite3_column_int64(statement, 0);
+        sqlite3_finalize(statement);
+        return v;
+}
+
+/* Whoever repairs or copies the file may hold it just when a thread asks for the first time. */
+static void a_connection_that_could_not_be_set_up_is_made_anew(void **state) {
+        Place *place = *state;
+        char path[PATH_MAX];
+        Asking asking;
+        sqlite3 *other;
+
+        place_close(place);
+        place_path(place, "perfd.db", path);
+        other = place_open_database(place, SQLITE_OPEN_READWRITE);
+        assert_int_equal(sqlite3_exec(other, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+
+        assert_int_equal(asking_init(&asking, path, NULL, 10 * NS_PER_S), 0);
+        assert_int_equal(asking_begin(&asking, QUESTION_INDICATORS), READER_TIMEOUT);
+        sqlite3_close(other);
+        assert_int_equal(asking_begin(&asking, QUESTION_INDICATORS), 0);
+        assert_int_equal(asking_step(&asking), READER_END);
+        assert_int_equal(ask_pragma(&asking, "PRAGMA temp_store"), 2); /* in memory */
+        asking_deinit(&asking);
+}
+
+int main(void) {
+        static const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(a_connection_that_could_not_be_set_up_is_made_anew, place_setup, place_teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,217 @@
+/* The log begins anew between two questions: nobody who stores waits for one that reads, and nobody reads for ever. */
+
+#include "store_fixture.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+#include "store/wal_barrier.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define N_TOGETHER 100
+#define N_BEFORE (20 * N_TOGETHER)
+
+typedef struct Visitor {
+        Gate *gate;
+        atomic_bool is_open;
+        bool was_open;
+} Visitor;
+
+static void *on_visit(void *userdata) {
+        Visitor *visitor = userdata;
+
+        gate_enter(visitor->gate, 60 * NS_PER_S);
+        visitor->was_open = atomic_load(&visitor->is_open);
+        gate_leave(visitor->gate);
+        return NULL;
+}
+
+static void who_comes_to_a_closed_gate_waits_for_it_to_open(void **state) {
+        Queue queue;
+        Gate gate;
+        Visitor visitor = { .gate = &gate };
+        pthread_t thread;
+
+        (void)state;
+        assert_int_equal(queue_init(&queue), 0);
+        gate_init(&gate, &queue);
+        assert_true(gate_close(&gate));
+        assert_int_equal(pthread_create(&thread, NULL, on_visit, &visitor), 0);
+        assert_true(gate_close(&gate));
+        atomic_store(&visitor.is_open, true);
+        gate_open(&gate);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_true(visitor.was_open);
+        gate_deinit(&gate);
+        queue_deinit(&queue);
+}
+
+static void who_has_waited_long_enough_goes_in(void **state) {
+        Queue queue;
+        Gate gate;
+
+        (void)state;
+        assert_int_equal(queue_init(&queue), 0);
+        gate_init(&gate, &queue);
+        assert_true(gate_close(&gate));
+        gate_enter(&gate, NS_PER_MS);
+        assert_false(gate_close(&gate));
+        gate_leave(&gate);
+        assert_true(gate_close(&gate));
+        gate_deinit(&gate);
+        queue_deinit(&queue);
+}
+
+static void the_last_to_leave_a_closed_gate_wakes_the_writer(void **state) {
+        bool is_stopping = true;
+        Queue queue;
+        Gate gate;
+
+        (void)state;
+        assert_int_equal(queue_init(&queue), 0);
+        gate_init(&gate, &queue);
+        gate_enter(&gate, 0);
+        gate_enter(&gate, 0);
+        assert_false(gate_close(&gate));
+        gate_leave(&gate);
+        assert_false(queue.is_poked);
+        gate_leave(&gate);
+        assert_true(queue.is_poked);
+        assert_null(queue_take(&queue, 60 * NS_PER_S, &is_stopping));
+        assert_false(is_stopping);
+        gate_deinit(&gate);
+        queue_deinit(&queue);
+}
+
+/* --- with a store -------------------------------------------------------------------------------- */
+
+static uint64_t wal_bytes(const Place *place) {
+        char path[PATH_MAX];
+        struct stat st;
+
+        place_path(place, "perfd.db-wal", path);
+        return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+static bool gate_is_closed(Store *store) {
+        Gate *gate = store_gate(store);
+        bool is_closed;
+
+        pthread_mutex_lock(&gate->mutex);
+        is_closed = gate->is_closed;
+        pthread_mutex_unlock(&gate->mutex);
+        return is_closed;
+}
+
+/* Results n and those after it, in one row-set. */
+static void put_some(Store *store, uint64_t n) {
+        Item items[N_TOGETHER];
+        Submission submissions[N_TOGETHER];
+
+        for (size_t i = 0; i < N_TOGETHER; i++) {
+                item_make(&items[i], "PiMatmul", "tensorflow", n + i);
+                items[i].submission.time_ms = 5000 + n + i;
+                submissions[i] = items[i].submission;
+        }
+        assert_int_equal(store_put_results(store, submissions, N_TOGETHER, ROOT, 5000, (StoreCookie){ n + 1, 1 }), 0);
+        assert_int_equal(outcome_of(store, n + 1), STORE_DONE);
+}
+
+/* A log of 1 MiB is to be copied, of 2 MiB begins anew, and has room for 4 MiB. */
+static int open_small(void **state) {
+        static Place place;
+        StoreConfig config;
+
+        place_make(&place);
+        config = place_config(&place);
+        config.size_max_bytes = 16 * MIB;
+        place_open_with(&place, &config);
+        for (uint64_t n = 0; n < N_BEFORE; n += N_TOGETHER)
+                put_some(place.store, n);
+        *state = &place;
+        return 0;
+}
+
+static int remove_place(void **state) {
+        place_remove(*state);
+        return 0;
+}
+
+/* Begins to read and does not go on. */
+static void hold(Reader *reader) {
+        ResultFilter filter = {};
+        ResultRow row;
+
+        assert_int_equal(reader_results(reader, &filter), 0);
+        assert_int_equal(reader_next_result(reader, &row), 0);
+}
+
+static uint64_t put_until(Place *place, uint64_t n, uint64_t n_bytes) {
+        for (; wal_bytes(place) < n_bytes; n += N_TOGETHER)
+                put_some(place->store, n);
+        return n;
+}
+
+/* A log that grew behind a question, and one put more when it has begun anew; what it has on disk then. */
+static uint64_t grow_behind_a_question(Place *place, uint64_t *n) {
+        hold(place->reader);
+        *n = put_until(place, *n, 2 * MIB + MIB / 2);
+        assert_true(gate_is_closed(place->store));
+
+        reader_reset(place->reader);
+        EVENTUALLY(!gate_is_closed(place->store));
+        put_some(place->store, *n);
+        *n += N_TOGETHER;
+        return wal_bytes(place);
+}
+
+static void the_log_grows_while_a_question_reads_and_begins_anew_when_it_ends(void **state) {
+        Place *place = *state;
+        uint64_t n = N_BEFORE, n_bytes;
+
+        n_bytes = grow_behind_a_question(place, &n);
+        for (int i = 0; i < 5; i++, n += N_TOGETHER)
+                put_some(place->store, n);
+        assert_true(wal_bytes(place) <= n_bytes);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), n);
+}
+
+/* A cut, and blocks for the next time, would cost those who store more than what the file takes. */
+static void the_log_keeps_its_length_until_nobody_stores(void **state) {
+        Place *place = *state;
+        uint64_t n = N_BEFORE, n_bytes = 0;
+
+        /* Again when we were kept from storing for so long that it was cut. */
+        for (int i = 0; i < 10 && n_bytes == 0; i++)
+                n_bytes = grow_behind_a_question(place, &n);
+        assert_true(n_bytes > 2 * MIB);
+        EVENTUALLY(wal_bytes(place) == 0);
+}
+
+static void another_program_that_reads_keeps_nobody_waiting(void **state) {
+        Place *place = *state;
+        Reader *other;
+        uint64_t n;
+
+        assert_int_equal(reader_new(&other, store_path(place->store), NULL, 60 * NS_PER_S), 0);
+        hold(other);
+        n = put_until(place, N_BEFORE, 2 * MIB + MIB / 2);
+        EVENTUALLY(!gate_is_closed(place->store));
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), n);
+        reader_free(other);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(who_comes_to_a_closed_gate_waits_for_it_to_open),
+                cmocka_unit_test(who_has_waited_long_enough_goes_in),
+                cmocka_unit_test(the_last_to_leave_a_closed_gate_wakes_the_writer),
+                cmocka_unit_test_setup_teardown(the_log_grows_while_a_question_reads_and_begins_anew_when_it_ends,
+                                                open_small, remove_place),
+                cmocka_unit_test_setup_teardown(the_log_keeps_its_length_until_nobody_stores, open_small, remove_place),
+                cmocka_unit_test_setup_teardown(another_program_that_reads_keeps_nobody_waiting, open_small, remove_place),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
