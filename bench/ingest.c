@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench/ingest: what the daemon's loop pays for a submission
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a question about many results takes, and what being able to ask costs who stores them
  *
@@ -203,7 +204,7 @@ static void bench_questions(Store *store) {
         double filtered[N_ASKED], filtered_cpu[N_ASKED], aggregated[N_ASKED], aggregated_cpu[N_ASKED];
         Reader *reader;
 
-        check(reader_new(&reader, store_path(store), store_gate(store), 60 * NS_PER_S) == 0, "reader_new");
+        check(reader_new(&reader, store_path(store), store_wal_barrier(store), 60 * NS_PER_S) == 0, "reader_new");
         for (size_t i = 0; i < N_ASKED; i++) {
                 filtered_cpu[i] = cpu_ms();
                 filtered[i] = ask_ms(reader, filter, N_ELEMENTS(filter), "\"key\":{}");
@@ -227,7 +228,7 @@ static void *on_start(void *userdata) {
         Asker *asker = userdata;
         Reader *reader;
 
-        check(reader_new(&reader, store_path(asker->store), store_gate(asker->store), 60 * NS_PER_S) == 0, "reader_new");
+        check(reader_new(&reader, store_path(asker->store), store_wal_barrier(asker->store), 60 * NS_PER_S) == 0, "reader_new");
         for (; !atomic_load(&asker->must_end); asker->n_asked++)
                 (void)ask_ms(reader, aggregate, N_ELEMENTS(aggregate), "\"pytorch\"");
         reader_free(reader);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon.h"
 
 #include <dirent.h>
@@ -381,7 +382,7 @@ static int open_http(Daemon *daemon) {
                 .connections_per_ip_max = (unsigned)config->http_connections_per_ip,
                 .timeout_s = (unsigned)(config->http_timeout_ns / NS_PER_S),
                 .store_path = store_path(daemon->service.store),
-                .store_gate = store_gate(daemon->service.store),
+                .store_wal_barrier = store_wal_barrier(daemon->service.store),
                 .question_timeout_ns = config->http_query_timeout_ns,
         };
 

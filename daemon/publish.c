@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "publish.h"
 
 #include <fcntl.h>
@@ -20,12 +21,12 @@ static void fill_phase(const Service *service, const Job *job, JobView *view) {
         if (!view->phase)
                 return;
 
-        ending_phase_view(service, job, view->phase);
+        job_end_phase_view(service, job, view->phase);
         view->phase->end_realtime_ms = 0;
 }
 
 static void fill_running(const Service *service, const Job *job, JobView *view) {
-        job_card_share(&job->info, &view->info);
+        job_description_share(&job->info, &view->info);
         view->state = JOB_RUNNING;
         view->begin_realtime_ms = job->begin_realtime_ms;
         view->end_realtime_ms = 0;
@@ -44,7 +45,7 @@ static bool fill_finished(const FinishedJob *finished, JobView *view) {
         if (job_view_set_end(view, finished->view.end) < 0)
                 return false;
 
-        job_card_share(&finished->view.info, &view->info);
+        job_description_share(&finished->view.info, &view->info);
         view->state = finished->view.state;
         view->n_phases = finished->view.n_phases;
         view->begin_realtime_ms = finished->view.begin_realtime_ms;

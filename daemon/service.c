@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "service.h"
 
 #include <assert.h>
@@ -237,7 +238,7 @@ int service_take_completions(Service *service) {
         }
 
         if (r >= 0)
-                r = found_take_postponed(service);
+                r = detection_take_postponed(service);
         ingest_flush(service->ingest);
         return r < 0 ? r : checkpoints_continue(service);
 }
@@ -332,7 +333,7 @@ int service_configure(Service *service) {
                 log_err("Models of indicators are as before, until the next reload: %s", strerror(-r));
                 result = r;
         }
-        r = found_configure(service);
+        r = detection_configure(service);
         if (r < 0) {
                 log_err("Jobs are looked for by the patterns of before, until the next reload: %s%s", strerror(-r),
                         r == -EMFILE ? " (see fs.inotify.max_user_instances and LimitNOFILE=)" : "");
@@ -387,13 +388,13 @@ int service_start(Service *service) {
 
         begin_node_point(service);
         r = registry_start(service);
-        return r < 0 ? r : found_configure(service);
+        return r < 0 ? r : detection_configure(service);
 }
 
 void service_deinit(Service *service) {
         http_free(service->http);
         ingest_free(service->ingest);
-        found_deinit(service);
+        detection_deinit(service);
         phases_deinit(service);
         identity_deinit(&service->identity);
         jobs_deinit(&service->jobs);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/frame.h"
 
 /* Little-endian groups of seven bits; the fifth byte has room for the top four of 32. */

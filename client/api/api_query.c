@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/api/api_query.h"
 
 #include <errno.h>
@@ -14,12 +15,12 @@
 
 #define QUESTION_TIMEOUT_NS (10 * NS_PER_S)
 
-int question_init(Question *question, const Options *options) {
+int api_query_init(ApiQuery *question, const Options *options) {
         int r;
 
-        *question = (Question){};
-        question->socket = ask_path(options->http_socket, wire_path(options->socket));
-        r = question->socket ? asker_new(&question->asker, question->socket, QUESTION_TIMEOUT_NS) : -ENOMEM;
+        *question = (ApiQuery){};
+        question->socket = http_client_path(options->http_socket, wire_path(options->socket));
+        r = question->socket ? http_client_new(&question->asker, question->socket, QUESTION_TIMEOUT_NS) : -ENOMEM;
         if (r == 0)
                 return EXIT_DONE;
 
@@ -30,14 +31,14 @@ int question_init(Question *question, const Options *options) {
         return EXIT_FAILED;
 }
 
-void question_deinit(Question *question) {
-        asker_freep(&question->asker);
+void api_query_deinit(ApiQuery *question) {
+        http_client_freep(&question->asker);
         free(question->socket);
         buffer_deinit(&question->body);
         arena_deinit(&question->arena);
 }
 
-static int parse_answer(Question *question) {
+static int parse_answer(ApiQuery *question) {
         JsonReader reader;
         JsonError error;
         int r;
@@ -51,20 +52,20 @@ static int parse_answer(Question *question) {
         return json_read(&reader, &question->arena, &question->answer, &error);
 }
 
-static int refuse(const Question *question, unsigned status) {
+static int refuse(const ApiQuery *question, unsigned status) {
         const char *message = text_get(value_get(question->answer, "error"), "message");
 
         say("%s", message[0] ? message : "perfd gave no answer that is understood here");
         return status == 503 ? EXIT_UNREACHABLE : EXIT_FAILED;
 }
 
-int question_try(Question *question, const char *path) {
+int api_query_try(ApiQuery *question, const char *path) {
         unsigned status = 0;
         int r;
 
         buffer_clear(&question->body);
         question->answer = NULL;
-        r = asker_get(question->asker, path, &status, &question->body);
+        r = http_client_get(question->asker, path, &status, &question->body);
         if (r == ASK_UNREACHABLE)
                 return EXIT_UNREACHABLE;
         if (r == 0)
@@ -79,23 +80,23 @@ int question_try(Question *question, const char *path) {
         return r == 0 && status >= 200 && status < 300 ? EXIT_DONE : refuse(question, status);
 }
 
-int question_ask(Question *question, const char *path) {
+int api_query_ask(ApiQuery *question, const char *path) {
         int r;
 
-        r = question_try(question, path);
+        r = api_query_try(question, path);
         if (r == EXIT_UNREACHABLE && !question->answer)
-                say("perfd cannot be reached at %s: %s", question->socket, asker_error(question->asker));
+                say("perfd cannot be reached at %s: %s", question->socket, http_client_error(question->asker));
         return r;
 }
 
-int question_open(Question *question, const Options *options, const char *path) {
+int api_query_open(ApiQuery *question, const Options *options, const char *path) {
         int r;
 
-        r = question_init(question, options);
-        return r == EXIT_DONE ? question_ask(question, path) : r;
+        r = api_query_init(question, options);
+        return r == EXIT_DONE ? api_query_ask(question, path) : r;
 }
 
-int question_open_job(Question *question, const Options *options, const char *id, const char *below) {
+int api_query_open_job(ApiQuery *question, const Options *options, const char *id, const char *below) {
         char path[JOB_ID_MAX + 32];
 
         if (!name_is_valid(id, JOB_ID_MAX - 1)) {
@@ -104,20 +105,20 @@ int question_open_job(Question *question, const Options *options, const char *id
         }
 
         snprintf(path, sizeof(path), "/api/v1/jobs/%s%s", id, below);
-        return question_open(question, options, path);
+        return api_query_open(question, options, path);
 }
 
-int question_ask_text(Question *question, const char *path) {
+int api_query_ask_text(ApiQuery *question, const char *path) {
         unsigned status = 0;
         int r;
 
         buffer_clear(&question->body);
         question->answer = NULL;
-        r = asker_get(question->asker, path, &status, &question->body);
+        r = http_client_get(question->asker, path, &status, &question->body);
         if (r == 0 && status >= 200 && status < 300)
                 return EXIT_DONE;
         if (r == ASK_UNREACHABLE) {
-                say("perfd cannot be reached at %s: %s", question->socket, asker_error(question->asker));
+                say("perfd cannot be reached at %s: %s", question->socket, http_client_error(question->asker));
                 return EXIT_UNREACHABLE;
         }
         if (r < 0) {
@@ -129,7 +130,7 @@ int question_ask_text(Question *question, const char *path) {
         return refuse(question, status);
 }
 
-int question_print_json(const Question *question) {
+int api_query_print_json(const ApiQuery *question) {
         scoped(buffer_deinit) Buffer out = {};
         Screen screen = { .out = &out };
 

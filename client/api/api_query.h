@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -14,32 +15,32 @@
 #include "document/value.h"
 #include "util/arena.h"
 
-typedef struct Question {
-        Asker *asker;
+typedef struct ApiQuery {
+        HttpClient *asker;
         char *socket;
         Buffer body;  /* JSON, of the last answer */
         Arena arena;
         const Value *answer; /* lives until the next one */
-} Question;
+} ApiQuery;
 
-/* EXIT_DONE, or the exit status after saying why. question_deinit() in any case. */
-int question_init(Question *question, const Options *options);
-void question_deinit(Question *question);
+/* EXIT_DONE, or the exit status after saying why. api_query_deinit() in any case. */
+int api_query_init(ApiQuery *question, const Options *options);
+void api_query_deinit(ApiQuery *question);
 
 /* 0, or an exit status after saying why; no answer with status 2xx is an error. */
-int question_ask(Question *question, const char *path);
+int api_query_ask(ApiQuery *question, const char *path);
 /* Both: the first question. */
-int question_open(Question *question, const Options *options, const char *path);
+int api_query_open(ApiQuery *question, const Options *options, const char *path);
 /* The first question, about a job: its address, or what is below it, as "/samples". EXIT_USAGE after saying so where `id` is no job's. */
-int question_open_job(Question *question, const Options *options, const char *id, const char *below);
-/* As question_ask(), but says nothing when perfd cannot be reached: EXIT_UNREACHABLE, and asker_error() has the reason. */
-int question_try(Question *question, const char *path);
+int api_query_open_job(ApiQuery *question, const Options *options, const char *id, const char *below);
+/* As api_query_ask(), but says nothing when perfd cannot be reached: EXIT_UNREACHABLE, and http_client_error() has the reason. */
+int api_query_try(ApiQuery *question, const char *path);
 
-/* The same as question_ask() for an answer that is no JSON: it is in `body`, and there is no `answer`. */
-int question_ask_text(Question *question, const char *path);
+/* The same as api_query_ask() for an answer that is no JSON: it is in `body`, and there is no `answer`. */
+int api_query_ask_text(ApiQuery *question, const char *path);
 
 /* Prints the answer as JSON to standard output. */
-int question_print_json(const Question *question);
+int api_query_print_json(const ApiQuery *question);
 
 /* --- what answers have in common ------------------------------------------------------------------ */
 

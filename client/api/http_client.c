@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/api/http_client.h"
 
 #include <curl/curl.h>
@@ -10,7 +11,7 @@
 
 #define ANSWER_BYTES_MAX (64U * 1024U * 1024U)
 
-struct Asker {
+struct HttpClient {
         void *library; /* owned */
         CURL *easy;    /* owned */
         char *socket;
@@ -26,7 +27,7 @@ struct Asker {
         __typeof__(curl_easy_strerror) *describe;
 };
 
-char *ask_path(const char *given, const char *socket) {
+char *http_client_path(const char *given, const char *socket) {
         const char *path = given ? given : getenv("PERFD_HTTP_SOCKET");
         const char *slash = strrchr(socket, '/');
         char *beside;
@@ -37,7 +38,7 @@ char *ask_path(const char *given, const char *socket) {
         return asprintf(&beside, "%.*shttp.sock", slash ? (int)(slash + 1 - socket) : 0, socket) < 0 ? NULL : beside;
 }
 
-static int load(Asker *asker) {
+static int load(HttpClient *asker) {
         static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
 
         for (size_t i = 0; i < N_ELEMENTS(names) && !asker->library; i++)
@@ -61,8 +62,8 @@ static int load(Asker *asker) {
         return asker->easy ? 0 : -ENOMEM;
 }
 
-int asker_new(Asker **ret, const char *socket, uint64_t timeout_ns) {
-        scoped(asker_freep) Asker *asker = NULL;
+int http_client_new(HttpClient **ret, const char *socket, uint64_t timeout_ns) {
+        scoped(http_client_freep) HttpClient *asker = NULL;
         int r;
 
         asker = calloc(1, sizeof(*asker));
@@ -83,7 +84,7 @@ int asker_new(Asker **ret, const char *socket, uint64_t timeout_ns) {
 }
 
 /* The library stays loaded: it has registered functions that run at exit. */
-Asker *asker_free(Asker *asker) {
+HttpClient *http_client_free(HttpClient *asker) {
         if (!asker)
                 return NULL;
 
@@ -94,7 +95,7 @@ Asker *asker_free(Asker *asker) {
         return NULL;
 }
 
-void asker_allow(Asker *asker, uint64_t timeout_ns) {
+void http_client_allow(HttpClient *asker, uint64_t timeout_ns) {
         asker->timeout_ns = timeout_ns;
 }
 
@@ -108,7 +109,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *userdata) {
         return buffer_error(body) == 0 ? size * n : 0;
 }
 
-static CURLcode prepare(Asker *asker, const char *url, Buffer *body) {
+static CURLcode prepare(HttpClient *asker, const char *url, Buffer *body) {
         long timeout_ms = (long)(asker->timeout_ns / NS_PER_MS) + 1; /* 0 would mean for ever */
         CURL *easy = asker->easy;
         CURLcode r = CURLE_OK;
@@ -127,7 +128,7 @@ static CURLcode prepare(Asker *asker, const char *url, Buffer *body) {
 }
 
 /* "Couldn't connect to server" is not what anybody needs to know of a Unix socket. */
-static void explain(Asker *asker, CURLcode code) {
+static void explain(HttpClient *asker, CURLcode code) {
         long os_error = 0;
         const char *text = asker->error[0] ? asker->error : asker->describe(code);
         char copy[CURL_ERROR_SIZE];
@@ -142,7 +143,7 @@ static void explain(Asker *asker, CURLcode code) {
         memcpy(asker->error, copy, sizeof(copy));
 }
 
-int asker_get(Asker *asker, const char *path, unsigned *ret_status, Buffer *body) {
+int http_client_get(HttpClient *asker, const char *path, unsigned *ret_status, Buffer *body) {
         scoped(freep) char *url = NULL;
         CURLcode code;
         long status;
@@ -167,6 +168,6 @@ int asker_get(Asker *asker, const char *path, unsigned *ret_status, Buffer *body
         return 0;
 }
 
-const char *asker_error(const Asker *asker) {
+const char *http_client_error(const HttpClient *asker) {
         return asker->error;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -13,23 +14,23 @@
 #include "util/buffer.h"
 #include "util/scoped.h"
 
-typedef struct Asker Asker;
+typedef struct HttpClient HttpClient;
 
 /* Path of the socket: `given`, else $PERFD_HTTP_SOCKET, else http.sock beside `socket`. Caller frees; NULL: out of memory. */
-char *ask_path(const char *given, const char *socket);
+char *http_client_path(const char *given, const char *socket);
 
 /* socket: path, copied. 0, -ENOMEM, or -ENOPKG: there is no libcurl here. */
-int asker_new(Asker **ret, const char *socket, uint64_t timeout_ns);
-Asker *asker_free(Asker *asker);
-DEFINE_SCOPED(Asker, asker_free);
+int http_client_new(HttpClient **ret, const char *socket, uint64_t timeout_ns);
+HttpClient *http_client_free(HttpClient *asker);
+DEFINE_SCOPED(HttpClient, http_client_free);
 
 /* For each question from now on. */
-void asker_allow(Asker *asker, uint64_t timeout_ns);
+void http_client_allow(HttpClient *asker, uint64_t timeout_ns);
 
 enum {
-        ASK_UNREACHABLE = 1, /* asker_error() says why */
+        ASK_UNREACHABLE = 1, /* http_client_error() says why */
 };
 
 /* GET of a path with its query. 0: *ret_status is HTTP's, the body is appended to `body`. Keeps the connection for the next. */
-int asker_get(Asker *asker, const char *path, unsigned *ret_status, Buffer *body);
-const char *asker_error(const Asker *asker);
+int http_client_get(HttpClient *asker, const char *path, unsigned *ret_status, Buffer *body);
+const char *http_client_error(const HttpClient *asker);

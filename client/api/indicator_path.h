@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* Paths of questions about an indicator: what a person typed becomes data in them, whatever it is. */

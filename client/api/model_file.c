@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/api/model_file.h"
 
 #include <errno.h>
@@ -100,7 +101,7 @@ static int add_declaration(ModelSet *set, const Value *declaration) {
         return EXIT_DONE;
 }
 
-int model_set_add_answer(ModelSet *set, const Question *question) {
+int model_set_add_answer(ModelSet *set, const ApiQuery *question) {
         const Value *models = value_get(question->answer, "models");
         int r = EXIT_DONE;
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -20,4 +21,4 @@ void model_set_deinit(ModelSet *set);
 /* EXIT_DONE, or an exit status after saying what is wrong where. file: "-" for standard input. */
 int model_set_add_file(ModelSet *set, const char *file);
 /* All that perfd knows. The question has its answer. */
-int model_set_add_answer(ModelSet *set, const Question *question);
+int model_set_add_answer(ModelSet *set, const ApiQuery *question);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/api/model_schema.h"
 
 #include <stdio.h>
@@ -165,7 +166,7 @@ typedef struct Predicate {
         bool is_exact; /* one of the indexes is */
 } Predicate;
 
-static Predicate gather(const IndicatorModel *models, size_t n, const char *name) {
+static Predicate result_groups_read(const IndicatorModel *models, size_t n, const char *name) {
         Predicate predicate = {};
 
         for (size_t i = 0; i < n; i++) {
@@ -192,7 +193,7 @@ static bool is_first(const IndicatorModel *models, size_t i, const Property *pro
 }
 
 static void put_predicate_line(Buffer *out, const IndicatorModel *models, size_t n, const Property *property) {
-        Predicate predicate = gather(models, n, property->name);
+        Predicate predicate = result_groups_read(models, n, property->name);
         const char *type = rdf_type(predicate.types);
 
         if (predicate.is_indexed && strcmp(type, "default") == 0)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static bool ask_hello(Checks *checks, const char *path, uint64_t deadline_ns) {
 
 /* What it says of itself, when it can be asked. *ret_is_there: it answered, if only that it is not ready. */
 static void ask_node(Checks *checks, const Options *options, uint64_t deadline_ns, bool *ret_is_there) {
-        scoped(question_deinit) Question question = {};
+        scoped(api_query_deinit) ApiQuery question = {};
         scoped(buffer_deinit) Buffer metrics = {};
         uint64_t now_ns = clock_boottime_ns();
         unsigned status;
@@ -48,7 +49,7 @@ static void ask_node(Checks *checks, const Options *options, uint64_t deadline_n
         int r;
 
         *ret_is_there = true;
-        if (question_init(&question, options) != EXIT_DONE) {
+        if (api_query_init(&question, options) != EXIT_DONE) {
                 check = checks_add(checks, "libcurl");
                 check_detail(check, "libcurl.so.4 cannot be loaded");
                 check_lacks(check, CHECK_TROUBLE, "report, metrics, watch, job list and status of perfctl");
@@ -57,21 +58,21 @@ static void ask_node(Checks *checks, const Options *options, uint64_t deadline_n
         }
 
         check_socket(checks, "http-socket", question.socket, "perfd-http.socket");
-        asker_allow(question.asker, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
-        r = question_try(&question, "/api/v1/node");
+        http_client_allow(question.asker, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
+        r = api_query_try(&question, "/api/v1/node");
         check = checks_add(checks, "http");
         if (r != EXIT_DONE) {
                 *ret_is_there = r != EXIT_UNREACHABLE || question.answer;
-                check_detail(check, "%s", question.answer ? "not ready" : asker_error(question.asker));
+                check_detail(check, "%s", question.answer ? "not ready" : http_client_error(question.asker));
                 check_lacks(check, CHECK_TROUBLE, without_perfd);
                 check_fix(check, "systemctl start perfd, and when that fails journalctl -u perfd");
                 return;
         }
         check_detail(check, "answers");
-        if (asker_get(question.asker, "/metrics?collect%5B%5D=self", &status, &metrics) != 0 || status != 200)
+        if (http_client_get(question.asker, "/metrics?collect%5B%5D=self", &status, &metrics) != 0 || status != 200)
                 buffer_clear(&metrics);
         checks_of_node(checks, question.answer, metrics.n > 0 ? metrics.text : "", clock_realtime_ns() / NS_PER_MS);
-        if (question_try(&question, "/api/v1/models") == EXIT_DONE)
+        if (api_query_try(&question, "/api/v1/models") == EXIT_DONE)
                 check_models(checks, question.answer);
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -80,12 +81,12 @@ static int export(const Options *options, const Value *job, const Value *timelin
 }
 
 int cmd_export_perf_report(const Options *options) {
-        scoped(question_deinit) Question about_job = {}, about_samples = {};
+        scoped(api_query_deinit) ApiQuery about_job = {}, about_samples = {};
         const char *id = options->arguments[0];
         int r;
 
-        r = question_open_job(&about_job, options, id, "");
+        r = api_query_open_job(&about_job, options, id, "");
         if (r == EXIT_DONE)
-                r = question_open_job(&about_samples, options, id, "/samples");
+                r = api_query_open_job(&about_samples, options, id, "/samples");
         return r == EXIT_DONE ? export(options, about_job.answer, about_samples.answer) : r;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* perfctl indicator list, show, query: what is known of indicators. */
 
 #include <inttypes.h>
@@ -42,16 +43,16 @@ static size_t length_of(const Value *list) {
 /* --- list ---------------------------------------------------------------------------------------- */
 
 int cmd_indicator_list(const Options *options) {
-        scoped(question_deinit) Question question = {};
+        scoped(api_query_deinit) ApiQuery question = {};
         scoped(grid_deinit) Grid grid = {};
         const Value *indicators;
         int r;
 
-        r = question_open(&question, options, "/api/v1/indicators");
+        r = api_query_open(&question, options, "/api/v1/indicators");
         if (r != EXIT_DONE)
                 return r;
         if (options_has(options, OPTION_JSON))
-                return question_print_json(&question);
+                return api_query_print_json(&question);
 
         indicators = value_get(question.answer, "indicators");
         if (length_of(indicators) == 0) {
@@ -154,7 +155,7 @@ static const Value *find_declaration(const Value *models, const char *name, cons
 }
 
 /* models: all that perfd knows. */
-static int show_latest(Question *question, const Value *models, const char *name, Screen *screen) {
+static int show_latest(ApiQuery *question, const Value *models, const char *name, Screen *screen) {
         scoped(buffer_deinit) Buffer path = {};
         const Value *declaration;
         const Value *results, *document;
@@ -163,7 +164,7 @@ static int show_latest(Question *question, const Value *models, const char *name
 
         indicator_path_begin(&path, name, "results");
         buffer_puts(&path, "?limit=1");
-        r = question_ask(question, path.text ? path.text : "/");
+        r = api_query_ask(question, path.text ? path.text : "/");
         results = value_get(question->answer, "results");
         if (r != EXIT_DONE || length_of(results) == 0)
                 return r;
@@ -181,7 +182,7 @@ static int show_latest(Question *question, const Value *models, const char *name
 }
 
 int cmd_indicator_show(const Options *options) {
-        scoped(question_deinit) Question question = {}, models = {};
+        scoped(api_query_deinit) ApiQuery question = {}, models = {};
         scoped(buffer_deinit) Buffer out = {}, path = {};
         scoped(grid_deinit) Grid grid = {};
         const char *name = options->arguments[0];
@@ -191,11 +192,11 @@ int cmd_indicator_show(const Options *options) {
 
         indicator_path_begin(&path, name, "query");
         buffer_puts(&path, "?group_by=component,version");
-        r = question_open(&question, options, path.text ? path.text : "/");
+        r = api_query_open(&question, options, path.text ? path.text : "/");
         if (r != EXIT_DONE)
                 return r;
         if (options_has(options, OPTION_JSON))
-                return question_print_json(&question);
+                return api_query_print_json(&question);
 
         groups = value_get(question.answer, "groups");
         if (length_of(groups) == 0) {
@@ -207,7 +208,7 @@ int cmd_indicator_show(const Options *options) {
         fill_versions(&grid, groups);
         if (grid_write(&grid, &screen, isatty(STDOUT_FILENO) == 1) < 0)
                 return EXIT_FAILED;
-        r = question_open(&models, options, "/api/v1/models");
+        r = api_query_open(&models, options, "/api/v1/models");
         if (r == EXIT_DONE)
                 r = show_latest(&question, value_get(models.answer, "models"), name, &screen);
         return r == EXIT_DONE ? print_out(&out) : r;
@@ -266,7 +267,7 @@ static int print_groups(const Value *answer, const Options *options) {
 
 int cmd_indicator_query(const Options *options) {
         const char *format = options_has(options, OPTION_JSON) ? "json" : options->format ?: "table";
-        scoped(question_deinit) Question question = {};
+        scoped(api_query_deinit) ApiQuery question = {};
         scoped(buffer_deinit) Buffer path = {};
         bool is_csv = strcmp(format, "csv") == 0, is_json = strcmp(format, "json") == 0;
         int r;
@@ -282,17 +283,17 @@ int cmd_indicator_query(const Options *options) {
         indicator_path_put(&path, "stat", options->stat);
         indicator_path_put(&path, "format", is_csv ? "csv" : NULL);
         indicator_path_put(&path, "limit", is_json ? GROUPS_LIMIT : NULL); /* a page says it is cut, which nobody reads in a pipe */
-        r = question_init(&question, options);
+        r = api_query_init(&question, options);
         if (r != EXIT_DONE)
                 return r;
 
-        r = is_csv ? question_ask_text(&question, path.text ? path.text : "/") : question_ask(&question, path.text ? path.text : "/");
+        r = is_csv ? api_query_ask_text(&question, path.text ? path.text : "/") : api_query_ask(&question, path.text ? path.text : "/");
         if (r != EXIT_DONE)
                 return r;
         if (is_csv)
                 return print_lines_out(&question.body);
         if (is_json)
-                return question_print_json(&question);
+                return api_query_print_json(&question);
         if (length_of(value_get(question.answer, "groups")) == 0) {
                 say("%s", text_get(question.answer, "note"));
                 return EXIT_DONE;

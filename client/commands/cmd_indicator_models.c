@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -183,26 +184,26 @@ static void fill_models(Grid *grid, const Value *models, const Value *indicators
 }
 
 /* Two questions: the models stay while how much there is of each is asked. */
-static int ask_counts(const Options *options, Question *ret) {
+static int ask_counts(const Options *options, ApiQuery *ret) {
         int r;
 
-        r = question_init(ret, options);
-        return r == EXIT_DONE ? question_ask(ret, "/api/v1/indicators") : r;
+        r = api_query_init(ret, options);
+        return r == EXIT_DONE ? api_query_ask(ret, "/api/v1/indicators") : r;
 }
 
 int cmd_indicator_models(const Options *options) {
-        scoped(question_deinit) Question question = {}, counts = {};
+        scoped(api_query_deinit) ApiQuery question = {}, counts = {};
         scoped(grid_deinit) Grid grid = {};
         scoped(buffer_deinit) Buffer out = {};
         const Value *models;
         Screen screen;
         int r;
 
-        r = question_open(&question, options, "/api/v1/models");
+        r = api_query_open(&question, options, "/api/v1/models");
         if (r != EXIT_DONE)
                 return r;
         if (options_has(options, OPTION_JSON))
-                return question_print_json(&question);
+                return api_query_print_json(&question);
 
         models = value_get(question.answer, "models");
         if (!models || models->type != VALUE_LIST || models->n_items == 0) {
@@ -258,15 +259,15 @@ static void write_schema(Format format, const ModelSet *set, Buffer *out) {
         }
 }
 
-static int ask_models(const Options *options, Question *question, ModelSet *set) {
+static int ask_models(const Options *options, ApiQuery *question, ModelSet *set) {
         int r;
 
-        r = question_open(question, options, "/api/v1/models");
+        r = api_query_open(question, options, "/api/v1/models");
         return r == EXIT_DONE ? model_set_add_answer(set, question) : r;
 }
 
 int cmd_indicator_schema(const Options *options) {
-        scoped(question_deinit) Question question = {};
+        scoped(api_query_deinit) ApiQuery question = {};
         scoped(model_set_deinit) ModelSet set = {};
         scoped(buffer_deinit) Buffer out = {};
         Format format = find_format(options);

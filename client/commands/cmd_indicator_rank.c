@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* perfctl indicator rank, batch: which is better, and what a batch comes to. */
 
 #include <math.h>
@@ -365,7 +366,7 @@ static void write_counts(Screen *screen, const Value *answer) {
 }
 
 int cmd_indicator_rank(const Options *options) {
-        scoped(question_deinit) Question question = {};
+        scoped(api_query_deinit) ApiQuery question = {};
         scoped(buffer_deinit) Buffer out = {}, path = {};
         Screen screen;
         int r;
@@ -377,11 +378,11 @@ int cmd_indicator_rank(const Options *options) {
         indicator_path_put(&path, "direction", options->direction);
         indicator_path_put(&path, "confidence", options->confidence);
         indicator_path_put(&path, "across", options->across);
-        r = question_open(&question, options, path.text ? path.text : "/");
+        r = api_query_open(&question, options, path.text ? path.text : "/");
         if (r != EXIT_DONE)
                 return r;
         if (options_has(options, OPTION_JSON))
-                return question_print_json(&question);
+                return api_query_print_json(&question);
         if (length_of(value_get(question.answer, "rankings")) == 0) {
                 say("%s", text_get(question.answer, "note"));
                 return EXIT_DONE;
@@ -435,17 +436,17 @@ static int write_batch(Screen *screen, const Value *batch) {
 }
 
 int cmd_indicator_batch(const Options *options) {
-        scoped(question_deinit) Question question = {};
+        scoped(api_query_deinit) ApiQuery question = {};
         scoped(buffer_deinit) Buffer out = {}, path = {};
         Screen screen;
         int r;
 
         indicator_path_batch(&path, options->arguments[0]);
-        r = question_open(&question, options, path.text ? path.text : "/");
+        r = api_query_open(&question, options, path.text ? path.text : "/");
         if (r != EXIT_DONE)
                 return r;
         if (options_has(options, OPTION_JSON))
-                return question_print_json(&question);
+                return api_query_print_json(&question);
 
         screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
         r = write_batch(&screen, question.answer);

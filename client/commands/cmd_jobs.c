@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 
@@ -105,7 +106,7 @@ static void write_jobs(Screen *screen, const Value *jobs) {
 }
 
 int cmd_job_list(const Options *options) {
-        scoped(question_deinit) Question question = {};
+        scoped(api_query_deinit) ApiQuery question = {};
         scoped(buffer_deinit) Buffer out = {};
         const Value *jobs;
         Screen screen;
@@ -114,11 +115,11 @@ int cmd_job_list(const Options *options) {
 
         snprintf(path, sizeof(path), "/api/v1/jobs?limit=%ju%s%s", (uintmax_t)options->limit,
                  options->state >= 0 ? "&state=" : "", options->state >= 0 ? job_state_name((JobState)options->state) : "");
-        r = question_open(&question, options, path);
+        r = api_query_open(&question, options, path);
         if (r != EXIT_DONE)
                 return r;
         if (options_has(options, OPTION_JSON))
-                return question_print_json(&question);
+                return api_query_print_json(&question);
 
         jobs = value_get(question.answer, "jobs");
         if (!jobs || jobs->type != VALUE_LIST || jobs->n_items == 0) {

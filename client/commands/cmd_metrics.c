@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 
@@ -71,7 +72,7 @@ static int check_options(const Options *options) {
 }
 
 int cmd_metrics(const Options *options) {
-        scoped(question_deinit) Question question = {};
+        scoped(api_query_deinit) ApiQuery question = {};
         scoped(buffer_deinit) Buffer out = {};
         char path[JOB_ID_MAX + 32];
         Screen screen;
@@ -84,13 +85,13 @@ int cmd_metrics(const Options *options) {
 
         r = check_options(options);
         if (r == EXIT_DONE)
-                r = question_open(&question, options, path);
+                r = api_query_open(&question, options, path);
         if (r != EXIT_DONE)
                 return r;
         if (options_has(options, OPTION_MLFLOW))
                 return print_list(options, question.answer);
         if (options_has(options, OPTION_JSON))
-                return question_print_json(&question);
+                return api_query_print_json(&question);
 
         screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
         write_metrics(&screen, question.answer);

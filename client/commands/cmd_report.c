@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,27 +14,27 @@
 /* --- a job ---------------------------------------------------------------------------------------- */
 
 /* An older perfd does not say in its answer where the job ran. */
-static const Value *ask_node(Question *question, const Value *job) {
+static const Value *ask_node(ApiQuery *question, const Value *job) {
         const Value *on = value_get(job, "on");
 
         if (on && on->type == VALUE_OBJECT)
                 return on;
 
-        return question_try(question, "/api/v1/node") == EXIT_DONE ? question->answer : NULL;
+        return api_query_try(question, "/api/v1/node") == EXIT_DONE ? question->answer : NULL;
 }
 
 /* `job show` is the first part of `report`. */
 static int print_job(const Options *options, const Value *job, bool is_report) {
-        scoped(question_deinit) Question of_node = {}, of_results = {};
+        scoped(api_query_deinit) ApiQuery of_node = {}, of_results = {};
         scoped(buffer_deinit) Buffer out = {};
         const Value *node = NULL;
         JobResults results = {};
         Screen screen;
 
         /* A report without host name and clock, or without results, is still one. */
-        if (question_init(&of_node, options) == EXIT_DONE)
+        if (api_query_init(&of_node, options) == EXIT_DONE)
                 node = ask_node(&of_node, job);
-        if (is_report && question_init(&of_results, options) == EXIT_DONE)
+        if (is_report && api_query_init(&of_results, options) == EXIT_DONE)
                 job_results_ask(&of_results, job, &results);
 
         screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
@@ -45,14 +46,14 @@ static int print_job(const Options *options, const Value *job, bool is_report) {
 }
 
 static int show(const Options *options, bool is_report) {
-        scoped(question_deinit) Question question = {};
+        scoped(api_query_deinit) ApiQuery question = {};
         int r;
 
-        r = question_open_job(&question, options, options->arguments[0], "");
+        r = api_query_open_job(&question, options, options->arguments[0], "");
         if (r != EXIT_DONE)
                 return r;
 
-        return options_has(options, OPTION_JSON) ? question_print_json(&question) : print_job(options, question.answer, is_report);
+        return options_has(options, OPTION_JSON) ? api_query_print_json(&question) : print_job(options, question.answer, is_report);
 }
 
 /* --- the reports of several nodes ----------------------------------------------------------------- */

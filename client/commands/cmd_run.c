@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,10 +44,10 @@ typedef struct Run {
 
         bool is_captured;
         Capture capture;
-        Tail error;
+        OutputTail error;
         RunPlace place;
         bool has_place;
-        MeasuredPlan measured;
+        RunResultsPlan measured;
         RunSeries series;
 } Run;
 
@@ -57,7 +58,7 @@ static void run_deinit(Run *run) {
         job_info_deinit(&run->info);
         courier_deinit(&run->courier);
         capture_deinit(&run->capture);
-        tail_deinit(&run->error);
+        output_tail_deinit(&run->error);
         run_series_deinit(&run->series);
 }
 
@@ -84,7 +85,7 @@ static void keep(Run *run, const Batch *batch, const Delivery *delivery, const c
 }
 
 /* A result that perfd refuses, which is spoken of, takes none of the others with it. */
-static int deliver_good(Run *run, Measured *measured, Batch *batch, Delivery *ret) {
+static int deliver_good(Run *run, RunResults *measured, Batch *batch, Delivery *ret) {
         char reason[DELIVERY_TEXT_MAX];
         int r;
 
@@ -102,7 +103,7 @@ static int deliver_good(Run *run, Measured *measured, Batch *batch, Delivery *re
 }
 
 /* What is wrong with results is nothing that is wrong with the job's end. */
-static int deliver_both(Run *run, Measured *measured, Batch *batch, Delivery *ret) {
+static int deliver_both(Run *run, RunResults *measured, Batch *batch, Delivery *ret) {
         Batch alone = { .ended_job = batch->ended_job, .end = batch->end };
         char reason[DELIVERY_TEXT_MAX];
         int r;
@@ -121,7 +122,7 @@ static int deliver_both(Run *run, Measured *measured, Batch *batch, Delivery *re
         return deliver(&run->courier, &alone, ret);
 }
 
-static int deliver_end(Run *run, Measured *measured, Batch *batch) {
+static int deliver_end(Run *run, RunResults *measured, Batch *batch) {
         char reason[DELIVERY_TEXT_MAX], directory[PATH_MAX];
         Delivery delivery;
         Flush flush;
@@ -154,7 +155,7 @@ static int deliver_end(Run *run, Measured *measured, Batch *batch) {
 }
 
 /* One run's at once, so that what comes later cannot lose it. */
-static int deliver_measured(Run *run, Measured *measured, bool is_last) {
+static int deliver_measured(Run *run, RunResults *measured, bool is_last) {
         Batch batch = { .items = measured->items, .n_items = measured->n_items };
         int r;
 
@@ -190,14 +191,14 @@ static int deliver_unnamed(Run *run) {
 
 /* Of one run; the last one ends the job as well. */
 static int take_run(Run *run, const RunFacts *facts, uint64_t index, bool is_last) {
-        scoped(measured_deinit) Measured measured = {};
+        scoped(run_results_deinit) RunResults measured = {};
         int r = 0;
 
         if (run->is_captured && !run->last.exec_error) {
                 if (!run->has_place)
                         run_place_read(&run->place);
                 run->has_place = true;
-                r = measured_read(&measured, &run->measured, &run->capture, facts, run->last.status, (uint32_t)index);
+                r = run_results_read(&measured, &run->measured, &run->capture, facts, run->last.status, (uint32_t)index);
         }
         if (r == 0)
                 r = run_series_add(&run->series, &measured);
@@ -261,7 +262,7 @@ static int prepare_measuring(Run *run) {
         const char *path = getenv("PATH");
 
         run->is_captured = wants_capture(options);
-        run->measured = (MeasuredPlan){
+        run->measured = (RunResultsPlan){
                 .job = run->info.id,
                 .is_wanted = options->indicator == INDICATOR_YES || (options->repeat > 0 && run->is_captured),
                 .has_batch = options->repeat > 0 && run->is_captured,
@@ -344,7 +345,7 @@ static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
 
         *ret = (RunFacts){ .error = plan.error, .begin_realtime_ns = clock_realtime_ns() };
         capture_clear(&run->capture);
-        tail_clear(&run->error);
+        output_tail_clear(&run->error);
         r = child_run(options->arguments, &plan, &run->last);
         if (r < 0) {
                 say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(-r));

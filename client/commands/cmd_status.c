@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 
@@ -51,7 +52,7 @@ static int judge(const Health *health) {
 
 /* --- for programs --------------------------------------------------------------------------------- */
 
-static int print_json(const Health *health, const Question *question) {
+static int print_json(const Health *health, const ApiQuery *question) {
         scoped(buffer_deinit) Buffer out = {};
         int status = judge(health);
         Json json;
@@ -95,7 +96,7 @@ static void write_title(Screen *screen, const Health *health) {
         buffer_putc(screen->out, '\n');
 }
 
-static void write_sockets(Screen *screen, const Health *health, const Question *question) {
+static void write_sockets(Screen *screen, const Health *health, const ApiQuery *question) {
         char text[PATH_MAX + 320], duration[TEXT_MAX];
         const char *http;
 
@@ -104,7 +105,7 @@ static void write_sockets(Screen *screen, const Health *health, const Question *
                  health->error == 0 ? duration : "");
         screen_field(screen, "socket", text);
 
-        http = health->node ? "answers" : health->is_http_reachable ? "not ready" : asker_error(question->asker);
+        http = health->node ? "answers" : health->is_http_reachable ? "not ready" : http_client_error(question->asker);
         snprintf(text, sizeof(text), "%s: %s", question->socket, http);
         screen_field(screen, "http", text);
 }
@@ -150,7 +151,7 @@ static void write_spool(Screen *screen, const Health *health) {
         screen_field(screen, "spool", text);
 }
 
-static int print_text(const Options *options, const Health *health, const Question *question) {
+static int print_text(const Options *options, const Health *health, const ApiQuery *question) {
         scoped(buffer_deinit) Buffer out = {};
         Screen screen;
 
@@ -166,7 +167,7 @@ static int print_text(const Options *options, const Health *health, const Questi
 
 /* One deadline for both sockets: the first has half of the time, the second what is left. */
 int cmd_status(const Options *options) {
-        scoped(question_deinit) Question question = {};
+        scoped(api_query_deinit) ApiQuery question = {};
         Health health = { .path = wire_path(options->socket) };
         uint64_t now_ns = clock_boottime_ns(), deadline_ns = now_ns + options->timeout_ns;
         int r;
@@ -174,12 +175,12 @@ int cmd_status(const Options *options) {
         ask_wire(&health, now_ns + options->timeout_ns / 2);
         look_at_spool(options, &health);
 
-        r = question_init(&question, options);
+        r = api_query_init(&question, options);
         if (r != EXIT_DONE)
                 return r;
         now_ns = clock_boottime_ns();
-        asker_allow(question.asker, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
-        r = question_try(&question, "/api/v1/node");
+        http_client_allow(question.asker, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
+        r = api_query_try(&question, "/api/v1/node");
         health.is_http_reachable = r != EXIT_UNREACHABLE || question.answer;
         health.node = r == EXIT_DONE ? question.answer : NULL;
 

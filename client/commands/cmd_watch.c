@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -16,7 +17,7 @@
 
 typedef struct Watch {
         const Options *options;
-        Question question;
+        ApiQuery question;
         Screen screen;
         Buffer out;
         uint64_t n_updates;
@@ -28,7 +29,7 @@ typedef struct Watch {
 static void watch_deinit(Watch *watch) {
         if (watch->is_redrawn)
                 (void)!write(STDOUT_FILENO, "\x1b[?25h", 6);
-        question_deinit(&watch->question);
+        api_query_deinit(&watch->question);
         buffer_deinit(&watch->out);
         closep(&watch->signal_fd);
 }
@@ -191,11 +192,11 @@ static int update(Watch *watch) {
         int r;
 
         /* What was seen at first may come back: only then is it worth waiting for. */
-        r = watch->n_updates == 0 ? question_ask(&watch->question, "/api/v1/node") : question_try(&watch->question, "/api/v1/node");
+        r = watch->n_updates == 0 ? api_query_ask(&watch->question, "/api/v1/node") : api_query_try(&watch->question, "/api/v1/node");
         if (r == EXIT_UNREACHABLE && watch->n_updates > 0) {
                 if (!watch->was_away)
                         say("perfd cannot be reached at %s: %s. Waiting for it", watch->question.socket,
-                            asker_error(watch->question.asker));
+                            http_client_error(watch->question.asker));
                 watch->was_away = true;
                 return EXIT_DONE;
         }
@@ -249,7 +250,7 @@ int cmd_watch(const Options *options) {
 
         screen_init(&watch.screen, &watch.out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
         watch.is_redrawn = watch.screen.can_move && !options_has(options, OPTION_JSON);
-        r = question_init(&watch.question, options);
+        r = api_query_init(&watch.question, options);
         if (r == EXIT_DONE && take_signals(&watch) < 0)
                 r = EXIT_FAILED;
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/doctor/checks.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/import/amun_run.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* How Amun's run was made, as the record of a submission: perfd-protocol(7), run. A part of client/import/amun.c. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/report/report_results.h"
 
 #include <stdio.h>
@@ -98,11 +99,11 @@ static void choose_indicators(const Value *answer, const Value *job, Indicators 
         }
 }
 
-void job_results_ask(Question *question, const Value *job, JobResults *ret) {
+void job_results_ask(ApiQuery *question, const Value *job, JobResults *ret) {
         scoped(indicators_deinit) Indicators indicators = {};
 
         *ret = (JobResults){};
-        if (question_try(question, "/api/v1/indicators") != EXIT_DONE)
+        if (api_query_try(question, "/api/v1/indicators") != EXIT_DONE)
                 return;
 
         choose_indicators(question->answer, job, &indicators);
@@ -110,7 +111,7 @@ void job_results_ask(Question *question, const Value *job, JobResults *ret) {
         for (size_t i = 0; i < indicators.n; i++) {
                 const Value *results;
 
-                if (question_try(question, indicators.items[i].path) != EXIT_DONE)
+                if (api_query_try(question, indicators.items[i].path) != EXIT_DONE)
                         return;
                 results = value_get(question->answer, "results");
                 if (!results || results->type != VALUE_LIST || results->n_items == 0)

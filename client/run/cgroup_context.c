@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/cgroup_context.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ static bool exists(int root_fd, const char *path) {
 /* A line of proc/PID/cgroup: "4:cpu,cpuacct:/path". "" for version 2, "name=systemd" for systemd's own. */
 typedef struct GroupLine {
         char controllers[128];
-        char path[SURROUNDINGS_PATH_MAX];
+        char path[CGROUP_CONTEXT_PATH_MAX];
 } GroupLine;
 
 /* False for a line that is none, or has more than fits. */
@@ -61,7 +62,7 @@ static bool has_controller(const char *controllers, const char *name) {
 }
 
 /* Where a hierarchy puts us: "" for version 2, else a controller or systemd's own. False when there is none. */
-static bool find_path(const char *lines, const char *controller, char ret[static SURROUNDINGS_PATH_MAX]) {
+static bool find_path(const char *lines, const char *controller, char ret[static CGROUP_CONTEXT_PATH_MAX]) {
         GroupLine line;
 
         for (const char *p = lines; *p; p = scan_line_end(p)) {
@@ -88,7 +89,7 @@ static const char *find_mount(int root_fd) {
 }
 
 /* systemd has a hierarchy of its own where it does not have all in version 2; somebody else may have made another of that name there. */
-static void find_unit(const char *lines, const char *mount, char ret[static SURROUNDINGS_PATH_MAX]) {
+static void find_unit(const char *lines, const char *mount, char ret[static CGROUP_CONTEXT_PATH_MAX]) {
         bool is_whole = mount && strcmp(mount, MOUNT_WHOLE) == 0;
 
         if ((is_whole || !find_path(lines, "name=systemd", ret)) && !find_path(lines, "", ret))
@@ -165,7 +166,7 @@ static bool has_limit(int root_fd, const char *mount, const char *controller, co
 }
 
 static bool find_limits(int root_fd, const char *lines, const char *mount, size_t n_kept) {
-        char path[SURROUNDINGS_PATH_MAX];
+        char path[CGROUP_CONTEXT_PATH_MAX];
 
         for (size_t i = 0; i < N_ELEMENTS(limits); i++)
                 if (find_path(lines, limits[i].controller, path) &&
@@ -177,7 +178,7 @@ static bool find_limits(int root_fd, const char *lines, const char *mount, size_
 
 static uint64_t read_tasks_max(int root_fd, const char *lines, const char *mount) {
         static const char *const controllers[] = { "", "pids" };
-        char path[SURROUNDINGS_PATH_MAX];
+        char path[CGROUP_CONTEXT_PATH_MAX];
         uint64_t n;
 
         for (size_t i = 0; i < N_ELEMENTS(controllers); i++) {
@@ -215,7 +216,7 @@ static bool belongs_to(int fd, const char *path, uint32_t uid) {
         return fstatat(fd, path, &st, AT_EMPTY_PATH) == 0 && st.st_uid == uid;
 }
 
-static void look_at_group(Surroundings *ret, int root_fd, const char *mount, const char *path) {
+static void look_at_group(CgroupContext *ret, int root_fd, const char *mount, const char *path) {
         scoped(closep) int fd = -1;
 
         /* Beyond the root of our namespace. */
@@ -238,7 +239,7 @@ static void look_at_group(Surroundings *ret, int root_fd, const char *mount, con
 /* A container may see the machine's sockets, but not the machine's process 1 in the place that it has there. */
 static bool is_manager_ours(int root_fd, const char *mount) {
         scoped(freep) char *lines = read_text(root_fd, "proc/1/cgroup");
-        char path[SURROUNDINGS_PATH_MAX] = "";
+        char path[CGROUP_CONTEXT_PATH_MAX] = "";
 
         if (lines)
                 find_unit(lines, mount, path);
@@ -256,13 +257,13 @@ static bool has_linger(int root_fd, uint32_t uid) {
         return exists(root_fd, path);
 }
 
-int surroundings_read(Surroundings *ret, int root_fd, uint32_t uid) {
+int cgroup_context_read(CgroupContext *ret, int root_fd, uint32_t uid) {
         scoped(freep) char *lines = NULL;
         const char *mount = find_mount(root_fd);
-        char path[SURROUNDINGS_PATH_MAX];
+        char path[CGROUP_CONTEXT_PATH_MAX];
         int r;
 
-        *ret = (Surroundings){ .uid = uid, .tasks_max = UINT64_MAX };
+        *ret = (CgroupContext){ .uid = uid, .tasks_max = UINT64_MAX };
         r = file_read_at(root_fd, "proc/self/cgroup", TEXT_BYTES_MAX, &lines, NULL);
         if (r < 0)
                 return r;
@@ -281,7 +282,7 @@ int surroundings_read(Surroundings *ret, int root_fd, uint32_t uid) {
         return 0;
 }
 
-int surroundings_read_unit(int root_fd, char ret[static SURROUNDINGS_PATH_MAX]) {
+int cgroup_context_read_unit(int root_fd, char ret[static CGROUP_CONTEXT_PATH_MAX]) {
         scoped(freep) char *lines = NULL;
         int r;
 

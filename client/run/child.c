@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/child.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ typedef struct Stream {
         int pipe_fd;      /* -1: the command has ours itself, or it is finished */
         bool is_fifo;     /* ours is a pipe itself */
         Capture *capture; /* one of these two, or none */
-        Tail *tail;
+        OutputTail *tail;
 } Stream;
 
 typedef struct Child {
@@ -262,7 +263,7 @@ static void keep(Stream *stream, const char *bytes, size_t n) {
         if (stream->capture)
                 capture_add(stream->capture, bytes, n);
         else
-                tail_add(stream->tail, bytes, n);
+                output_tail_add(stream->tail, bytes, n);
 }
 
 /* Takes in what is still wanted; the bytes are known to be there. */
@@ -454,7 +455,7 @@ size_t child_count_left(const ChildEnd *end) {
         return living.n_living;
 }
 
-static Stream stream_to(int fd, Capture *capture, Tail *tail) {
+static Stream stream_to(int fd, Capture *capture, OutputTail *tail) {
         struct stat st;
 
         return (Stream){

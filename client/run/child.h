@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -31,7 +32,7 @@ typedef struct ChildSignals {
 
 typedef struct ChildPlan {
         Capture *capture;      /* of standard output; NULL: none */
-        Tail *error;           /* of standard error; NULL: none */
+        OutputTail *error;           /* of standard error; NULL: none */
         Announcement *announcement; /* that goes on meanwhile; NULL: none */
         ChildSignals *signals; /* that several runs, one after the other, have in common; NULL: it is the only one */
         bool adopts;       /* processes whose parents have ended become ours, as PR_SET_CHILD_SUBREAPER makes them */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/enclosure.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 /* --- choosing ------------------------------------------------------------------------------------- */
 
 /* NULL when nothing speaks against a scope. */
-static const char *why_no_scope(const Surroundings *surroundings) {
+static const char *why_no_scope(const CgroupContext *surroundings) {
         const ScopePlace *place = &surroundings->scope;
 
         if (!surroundings->has_systemd)
@@ -33,7 +34,7 @@ static const char *why_no_scope(const Surroundings *surroundings) {
         return NULL;
 }
 
-static const char *why_no_group(const Surroundings *surroundings) {
+static const char *why_no_group(const CgroupContext *surroundings) {
         bool is_managed = surroundings->has_systemd && surroundings->scope.is_root;
 
         if (!surroundings->directory[0])
@@ -45,7 +46,7 @@ static const char *why_no_group(const Surroundings *surroundings) {
         return "systemd has not delegated the control group";
 }
 
-void enclosure_choose(const Surroundings *surroundings, EnclosureChoice *ret) {
+void enclosure_choose(const CgroupContext *surroundings, EnclosureChoice *ret) {
         const char *no_scope = why_no_scope(surroundings), *no_group = why_no_group(surroundings);
 
         *ret = (EnclosureChoice){ .may_scope = !no_scope, .may_group = !no_group };
@@ -59,7 +60,7 @@ typedef struct Attempt {
         const char *job;
         const Limits *limits;
         int root_fd; /* owned */
-        Surroundings surroundings;
+        CgroupContext surroundings;
         EnclosureChoice choice;
         Enclosed *enclosed;
 } Attempt;
@@ -70,10 +71,10 @@ static void attempt_deinit(Attempt *attempt) {
 
 /* The manager's word is not enough: it is by /proc/PID/cgroup that perfd finds the group. */
 static bool is_in_scope(int root_fd, const char *name) {
-        char path[SURROUNDINGS_PATH_MAX];
+        char path[CGROUP_CONTEXT_PATH_MAX];
         const char *last;
 
-        if (surroundings_read_unit(root_fd, path) < 0)
+        if (cgroup_context_read_unit(root_fd, path) < 0)
                 return false;
 
         last = strrchr(path, '/');
@@ -86,7 +87,7 @@ static void keep_reason(char ret[static SCOPE_REASON_MAX], const char *reason) {
 
 /* Ids have no character that names of units may not have. */
 static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
-        const Surroundings *surroundings = &attempt->surroundings;
+        const CgroupContext *surroundings = &attempt->surroundings;
         char name[JOB_ID_MAX + 16], description[JOB_ID_MAX + 16], reason[BUS_REASON_MAX];
         ScopeRequest request = {
                 .manager = surroundings->scope.manager,
@@ -142,7 +143,7 @@ static void choose(Attempt *attempt, Enclosure best) {
         int r;
 
         attempt->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        r = surroundings_read(&attempt->surroundings, attempt->root_fd, geteuid());
+        r = cgroup_context_read(&attempt->surroundings, attempt->root_fd, geteuid());
         if (r == 0)
                 enclosure_choose(&attempt->surroundings, &attempt->choice);
         else {

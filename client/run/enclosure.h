@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -21,7 +22,7 @@ typedef struct EnclosureChoice {
         char no_scope[SCOPE_REASON_MAX], no_group[SCOPE_REASON_MAX];
 } EnclosureChoice;
 
-void enclosure_choose(const Surroundings *surroundings, EnclosureChoice *ret);
+void enclosure_choose(const CgroupContext *surroundings, EnclosureChoice *ret);
 
 #define ENCLOSED_TEXT_MAX 512U
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/limits.h"
 
 #include <errno.h>
@@ -78,12 +79,12 @@ int limits_write(const Limits *limits, int group_fd, const char **ret_file) {
 /* *ret_fd: of the group's directory; caller closes. */
 static int open_own(int *ret_fd) {
         scoped(closep) int root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        Surroundings surroundings;
+        CgroupContext surroundings;
         int r;
 
         if (root_fd < 0)
                 return -errno;
-        r = surroundings_read(&surroundings, root_fd, geteuid());
+        r = cgroup_context_read(&surroundings, root_fd, geteuid());
         if (r < 0)
                 return r;
         if (!surroundings.directory[0])

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/output_tail.h"
 
 #include <stdlib.h>
@@ -5,31 +6,31 @@
 
 #include "util/utf8.h"
 
-void tail_deinit(Tail *tail) {
+void output_tail_deinit(OutputTail *tail) {
         free(tail->bytes);
 }
 
-void tail_clear(Tail *tail) {
+void output_tail_clear(OutputTail *tail) {
         tail->n_all = 0;
 }
 
-void tail_add(Tail *tail, const void *bytes, size_t n) {
+void output_tail_add(OutputTail *tail, const void *bytes, size_t n) {
         const char *p = bytes;
 
         if (!tail->bytes && !tail->failed) {
-                tail->bytes = malloc(TAIL_BYTES_MAX);
+                tail->bytes = malloc(OUTPUT_TAIL_BYTES_MAX);
                 tail->failed = !tail->bytes;
         }
         if (tail->failed)
                 return;
 
-        if (n > TAIL_BYTES_MAX) {
-                tail->n_all += n - TAIL_BYTES_MAX;
-                p += n - TAIL_BYTES_MAX;
-                n = TAIL_BYTES_MAX;
+        if (n > OUTPUT_TAIL_BYTES_MAX) {
+                tail->n_all += n - OUTPUT_TAIL_BYTES_MAX;
+                p += n - OUTPUT_TAIL_BYTES_MAX;
+                n = OUTPUT_TAIL_BYTES_MAX;
         }
         while (n > 0) {
-                size_t at = tail->n_all % TAIL_BYTES_MAX, k = n < TAIL_BYTES_MAX - at ? n : TAIL_BYTES_MAX - at;
+                size_t at = tail->n_all % OUTPUT_TAIL_BYTES_MAX, k = n < OUTPUT_TAIL_BYTES_MAX - at ? n : OUTPUT_TAIL_BYTES_MAX - at;
 
                 memcpy(tail->bytes + at, p, k);
                 tail->n_all += k;
@@ -39,12 +40,12 @@ void tail_add(Tail *tail, const void *bytes, size_t n) {
 }
 
 /* In the order in which they came. */
-static void unroll(const Tail *tail, Buffer *ret) {
-        size_t at = tail->n_all % TAIL_BYTES_MAX;
+static void unroll(const OutputTail *tail, Buffer *ret) {
+        size_t at = tail->n_all % OUTPUT_TAIL_BYTES_MAX;
 
-        if (tail->n_all > TAIL_BYTES_MAX)
-                buffer_put(ret, tail->bytes + at, TAIL_BYTES_MAX - at);
-        buffer_put(ret, tail->bytes, tail->n_all > TAIL_BYTES_MAX ? at : (size_t)tail->n_all);
+        if (tail->n_all > OUTPUT_TAIL_BYTES_MAX)
+                buffer_put(ret, tail->bytes + at, OUTPUT_TAIL_BYTES_MAX - at);
+        buffer_put(ret, tail->bytes, tail->n_all > OUTPUT_TAIL_BYTES_MAX ? at : (size_t)tail->n_all);
 }
 
 static bool goes_on(char c) {
@@ -64,11 +65,11 @@ static void clean(const char *text, size_t n, size_t first, Buffer *ret) {
         }
 }
 
-void tail_text(const Tail *tail, Buffer *ret, bool *ret_is_cut) {
+void output_tail_text(const OutputTail *tail, Buffer *ret, bool *ret_is_cut) {
         scoped(buffer_deinit) Buffer bytes = {}, text = {};
         size_t first = 0;
 
-        *ret_is_cut = tail->n_all > TAIL_BYTES_MAX;
+        *ret_is_cut = tail->n_all > OUTPUT_TAIL_BYTES_MAX;
         if (tail->failed || tail->n_all == 0)
                 return;
 
@@ -78,7 +79,7 @@ void tail_text(const Tail *tail, Buffer *ret, bool *ret_is_cut) {
         clean(bytes.text, bytes.n, first, &text);
 
         /* what was replaced takes more */
-        first = text.n > TAIL_BYTES_MAX ? text.n - TAIL_BYTES_MAX : 0;
+        first = text.n > OUTPUT_TAIL_BYTES_MAX ? text.n - OUTPUT_TAIL_BYTES_MAX : 0;
         *ret_is_cut |= first > 0;
         while (first > 0 && first < text.n && goes_on(text.text[first]))
                 first++;

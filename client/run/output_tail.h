@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
  * Tail: the end of what a command printed
  *
- * Whatever passes through, the last TAIL_BYTES_MAX are kept; what went before is only counted.
+ * Whatever passes through, the last OUTPUT_TAIL_BYTES_MAX are kept; what went before is only counted.
  */
 
 #include <stdbool.h>
@@ -12,19 +13,19 @@
 
 #include "util/buffer.h"
 
-#define TAIL_BYTES_MAX 65536U
+#define OUTPUT_TAIL_BYTES_MAX 65536U
 
-typedef struct Tail {
+typedef struct OutputTail {
         char *bytes; /* owned; NULL until there are any */
         uint64_t n_all;
         bool failed; /* no memory for them */
-} Tail;
+} OutputTail;
 
-void tail_deinit(Tail *tail);
-void tail_clear(Tail *tail); /* keeps the memory */
-void tail_add(Tail *tail, const void *bytes, size_t n);
+void output_tail_deinit(OutputTail *tail);
+void output_tail_clear(OutputTail *tail); /* keeps the memory */
+void output_tail_add(OutputTail *tail, const void *bytes, size_t n);
 
 /*
- * At most TAIL_BYTES_MAX of valid UTF-8: whatever is none, and NUL, becomes U+FFFD. *ret_is_cut: there was more.
+ * At most OUTPUT_TAIL_BYTES_MAX of valid UTF-8: whatever is none, and NUL, becomes U+FFFD. *ret_is_cut: there was more.
  */
-void tail_text(const Tail *tail, Buffer *ret, bool *ret_is_cut);
+void output_tail_text(const OutputTail *tail, Buffer *ret, bool *ret_is_cut);

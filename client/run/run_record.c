@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/run_record.h"
 
 #include <errno.h>
@@ -46,11 +47,11 @@ static void put_rusage(const JobRusage *from, Object *run) {
         object_put_object(run, "rusage", &rusage);
 }
 
-static void put_stderr(const Tail *tail, Object *run) {
+static void put_stderr(const OutputTail *tail, Object *run) {
         scoped(buffer_deinit) Buffer text = {};
         bool is_cut;
 
-        tail_text(tail, &text, &is_cut);
+        output_tail_text(tail, &text, &is_cut);
         run->failed |= buffer_error(&text) < 0;
         object_put_text_n(run, "stderr", text.text, text.n);
         object_put_bool(run, "stderr_cut", is_cut);

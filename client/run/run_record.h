@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -33,7 +34,7 @@ void run_place_read(RunPlace *place);
 typedef struct RunFacts {
         bool has_rusage;
         JobRusage rusage;
-        const Tail *error; /* NULL: standard error was not kept */
+        const OutputTail *error; /* NULL: standard error was not kept */
         uint64_t begin_realtime_ns, end_realtime_ns;
         double wall_seconds;
         uint64_t n_oom_kills;
@@ -42,4 +43,4 @@ typedef struct RunFacts {
 /* The record, in the arena, of at least RUN_RECORD_ARENA_BYTES. 0 or -ENOMEM. */
 int run_record_make(const RunPlace *place, const RunFacts *facts, Arena *arena, const Value **ret);
 /* Values of the environment are cut to 4 KiB. */
-#define RUN_RECORD_ARENA_BYTES (HOST_FACTS_ARENA_BYTES + 2U * TAIL_BYTES_MAX + ENV_NAMES_MAX * 4352U)
+#define RUN_RECORD_ARENA_BYTES (HOST_FACTS_ARENA_BYTES + 2U * OUTPUT_TAIL_BYTES_MAX + ENV_NAMES_MAX * 4352U)

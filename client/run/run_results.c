@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/run_results.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include "client/wire/id.h"
 #include "util/clock.h"
 
-void measured_deinit(Measured *measured) {
+void run_results_deinit(RunResults *measured) {
         free(measured->items);
         arena_deinit(&measured->arena);
 }
@@ -41,7 +42,7 @@ static int take_document(const Value *document, const char *sha256, Arena *arena
 }
 
 /* The documents that are indicators; the others are spoken of. */
-static int take_documents(Measured *measured, const MeasuredPlan *plan, const Submission *common, const Value *const *documents, size_t n) {
+static int take_documents(RunResults *measured, const RunResultsPlan *plan, const Submission *common, const Value *const *documents, size_t n) {
         const char *sha256 = plan->place->has_script ? plan->place->script.sha256 : NULL;
         Complaint complaint;
         int r;
@@ -65,14 +66,14 @@ static int take_documents(Measured *measured, const MeasuredPlan *plan, const Su
         return 0;
 }
 
-static int take_nothing(Measured *measured, const Submission *common) {
+static int take_nothing(RunResults *measured, const Submission *common) {
         measured->items[0] = *common;
         measured->n_items = 1;
         measured->is_unnamed = true;
         return result_id_make(common->time_ms, measured->items[0].id);
 }
 
-int measured_read(Measured *ret, const MeasuredPlan *plan, const Capture *capture, const RunFacts *facts, int exit_status,
+int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture *capture, const RunFacts *facts, int exit_status,
                   uint32_t index) {
         Submission common = {
                 .job = plan->job,
@@ -87,7 +88,7 @@ int measured_read(Measured *ret, const MeasuredPlan *plan, const Capture *captur
         size_t n;
         int r;
 
-        *ret = (Measured){};
+        *ret = (RunResults){};
         memcpy(common.batch, plan->batch, sizeof(common.batch));
         r = arena_init(&ret->arena, 2 * json_arena_size(capture->text.n) + RUN_RECORD_ARENA_BYTES);
         if (r == 0)
@@ -108,7 +109,7 @@ int measured_read(Measured *ret, const MeasuredPlan *plan, const Capture *captur
         return r == 0 && ret->n_items == 0 && plan->is_wanted && exit_status != 0 ? take_nothing(ret, &common) : r;
 }
 
-bool measured_name(Measured *measured, const Value *document, const IndicatorGiven *given) {
+bool run_results_name(RunResults *measured, const Value *document, const IndicatorGiven *given) {
         Complaint complaint;
 
         if (indicator_from_failed_run(document, given, STRING_ANY_BYTES, &measured->items[0].indicator, &complaint) != 0)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -15,27 +16,27 @@
 #include "client/run/run_record.h"
 #include "request/request.h"
 
-typedef struct MeasuredPlan {
+typedef struct RunResultsPlan {
         const char *job;
         bool is_wanted; /* that there is none is worth a word, and a failed run without one is kept */
         bool has_batch;
         uint8_t batch[RESULT_ID_BYTES];
         const RunPlace *place;
-} MeasuredPlan;
+} RunResultsPlan;
 
-typedef struct Measured {
+typedef struct RunResults {
         Arena arena;
         Submission *items; /* owned */
         size_t n_items;
         bool is_unnamed; /* its only item is a failed run, and what it measured is still to be given */
-} Measured;
+} RunResults;
 
-void measured_deinit(Measured *measured);
+void run_results_deinit(RunResults *measured);
 
 /*
  * index: of the run in its batch. What is no proper indicator is spoken of. 0 or a negative errno; *ret is to be deinitialised in any case.
  */
-int measured_read(Measured *ret, const MeasuredPlan *plan, const Capture *capture, const RunFacts *facts, int exit_status, uint32_t index);
+int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture *capture, const RunFacts *facts, int exit_status, uint32_t index);
 
 /* Names what is unnamed. document: in place of what it printed, or NULL. Both borrowed. False when the name cannot be one. */
-bool measured_name(Measured *measured, const Value *document, const IndicatorGiven *given);
+bool run_results_name(RunResults *measured, const Value *document, const IndicatorGiven *given);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/run_series.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@ void run_series_deinit(RunSeries *series) {
         summary_deinit(&series->summary);
         kept_parameters_deinit(&series->parameters);
         for (size_t i = 0; i < series->n_unnamed; i++)
-                measured_deinit(&series->unnamed[i]);
+                run_results_deinit(&series->unnamed[i]);
         free(series->unnamed);
         free(series->version);
 }
@@ -26,7 +27,7 @@ static void learn_name(RunSeries *series, const Indicator *indicator) {
                 series->version = strdup(indicator->version); /* without memory it is not known */
 }
 
-static int learn(RunSeries *series, const Measured *measured) {
+static int learn(RunSeries *series, const RunResults *measured) {
         int r = 0;
 
         if (measured->n_items > 0)
@@ -39,18 +40,18 @@ static int learn(RunSeries *series, const Measured *measured) {
         return r;
 }
 
-static int put_off(RunSeries *series, Measured *measured) {
-        Measured *unnamed = reallocarray(series->unnamed, series->n_unnamed + 1, sizeof(*unnamed));
+static int put_off(RunSeries *series, RunResults *measured) {
+        RunResults *unnamed = reallocarray(series->unnamed, series->n_unnamed + 1, sizeof(*unnamed));
 
         if (!unnamed)
                 return -ENOMEM;
         series->unnamed = unnamed;
         series->unnamed[series->n_unnamed++] = *measured;
-        *measured = (Measured){};
+        *measured = (RunResults){};
         return 0;
 }
 
-int run_series_add(RunSeries *series, Measured *measured) {
+int run_series_add(RunSeries *series, RunResults *measured) {
         return measured->is_unnamed ? put_off(series, measured) : learn(series, measured);
 }
 
@@ -63,7 +64,7 @@ void run_series_complete(RunSeries *series, const char *name, const char *compon
                 (void)snprintf(series->component, sizeof(series->component), "%s", component);
 }
 
-int run_series_name(RunSeries *series, Measured *unnamed, const char *version) {
+int run_series_name(RunSeries *series, RunResults *unnamed, const char *version) {
         const IndicatorGiven given = { series->name, series->component, series->version ?: version };
         const Value *document;
         int r;
@@ -71,5 +72,5 @@ int run_series_name(RunSeries *series, Measured *unnamed, const char *version) {
         r = kept_parameters_document(&series->parameters, &document);
         if (r < 0)
                 return r;
-        return measured_name(unnamed, document, &given) ? 0 : RUN_SERIES_NO_NAME;
+        return run_results_name(unnamed, document, &given) ? 0 : RUN_SERIES_NO_NAME;
 }

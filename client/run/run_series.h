@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -22,14 +23,14 @@ typedef struct RunSeries {
         char name[NAME_MAX_BYTES + 1], component[COMPONENT_MAX_BYTES + 1];
         char *version; /* owned */
         KeptParameters parameters;
-        Measured *unnamed; /* owned: runs that failed before */
+        RunResults *unnamed; /* owned: runs that failed before */
         size_t n_unnamed;
 } RunSeries;
 
 void run_series_deinit(RunSeries *series);
 
 /* One run. Where it is one that is still to be named, *measured is taken and left empty. 0 or -ENOMEM. */
-int run_series_add(RunSeries *series, Measured *measured);
+int run_series_add(RunSeries *series, RunResults *measured);
 
 /* What nobody has said: as it was given, which may be NULL, else by the file that was run. */
 void run_series_complete(RunSeries *series, const char *name, const char *component, const char *file);
@@ -38,4 +39,4 @@ void run_series_complete(RunSeries *series, const char *name, const char *compon
 enum {
         RUN_SERIES_NO_NAME = 1, /* what it would be called cannot be a name */
 };
-int run_series_name(RunSeries *series, Measured *unnamed, const char *version);
+int run_series_name(RunSeries *series, RunResults *unnamed, const char *version);

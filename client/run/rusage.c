@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/rusage.h"
 
 void rusage_take(const struct rusage *from, JobRusage *ret) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/sweep/placeholder.h"
 #include "util/utf8.h"
 

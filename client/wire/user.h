@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* Name of a user, "" when it cannot be known without asking the network: nothing may wait for a directory server. */

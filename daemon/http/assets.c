@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "http/assets.h"
 
 /* The assembler reads the files; the path is relative to where make runs. The Makefile knows what this depends on. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "http/connection_limits.h"
 
 #include <errno.h>
@@ -6,20 +7,20 @@
 
 #define UID_UNKNOWN ((uid_t)-1)
 
-struct Guest {
+struct LimitedConnection {
         int fd; /* the library's; -1: free place */
         uid_t uid; /* UID_UNKNOWN over TCP */
         uint64_t since_ns;
 };
 
-struct Guests {
+struct ConnectionLimits {
         pthread_mutex_t mutex;
         size_t n, n_max, n_per_uid_max;
-        Guest guests[];
+        LimitedConnection guests[];
 };
 
-int guests_new(Guests **ret, size_t n_max, size_t n_per_uid_max) {
-        Guests *guests;
+int connection_limits_new(ConnectionLimits **ret, size_t n_max, size_t n_per_uid_max) {
+        ConnectionLimits *guests;
 
         guests = calloc(1, sizeof(*guests) + n_max * sizeof(guests->guests[0]));
         if (!guests)
@@ -35,7 +36,7 @@ int guests_new(Guests **ret, size_t n_max, size_t n_per_uid_max) {
         return 0;
 }
 
-Guests *guests_free(Guests *guests) {
+ConnectionLimits *connection_limits_free(ConnectionLimits *guests) {
         if (!guests)
                 return NULL;
 
@@ -55,12 +56,12 @@ static uid_t peer_uid(int fd) {
 }
 
 /* A free place for one more connection of that user, or NULL. */
-static Guest *find_place(Guests *guests, uid_t uid) {
-        Guest *place = NULL;
+static LimitedConnection *find_place(ConnectionLimits *guests, uid_t uid) {
+        LimitedConnection *place = NULL;
         size_t n_of_uid = 0;
 
         for (size_t i = 0; i < guests->n_max; i++) {
-                Guest *guest = &guests->guests[i];
+                LimitedConnection *guest = &guests->guests[i];
 
                 if (guest->fd < 0)
                         place = guest;
@@ -71,14 +72,14 @@ static Guest *find_place(Guests *guests, uid_t uid) {
         return n_of_uid < guests->n_per_uid_max ? place : NULL;
 }
 
-Guest *guests_add(Guests *guests, int fd, uint64_t now_ns) {
+LimitedConnection *connection_limits_add(ConnectionLimits *guests, int fd, uint64_t now_ns) {
         uid_t uid = peer_uid(fd);
-        Guest *guest;
+        LimitedConnection *guest;
 
         pthread_mutex_lock(&guests->mutex);
         guest = find_place(guests, uid);
         if (guest) {
-                *guest = (Guest){ .fd = fd, .uid = uid, .since_ns = now_ns };
+                *guest = (LimitedConnection){ .fd = fd, .uid = uid, .since_ns = now_ns };
                 guests->n++;
         } else
                 (void)shutdown(fd, SHUT_RDWR);
@@ -87,7 +88,7 @@ Guest *guests_add(Guests *guests, int fd, uint64_t now_ns) {
         return guest;
 }
 
-void guests_renew(Guests *guests, Guest *guest, uint64_t now_ns) {
+void connection_limits_renew(ConnectionLimits *guests, LimitedConnection *guest, uint64_t now_ns) {
         if (!guest)
                 return;
 
@@ -96,7 +97,7 @@ void guests_renew(Guests *guests, Guest *guest, uint64_t now_ns) {
         pthread_mutex_unlock(&guests->mutex);
 }
 
-void guests_remove(Guests *guests, Guest *guest) {
+void connection_limits_remove(ConnectionLimits *guests, LimitedConnection *guest) {
         if (!guest)
                 return;
 
@@ -106,7 +107,7 @@ void guests_remove(Guests *guests, Guest *guest) {
         pthread_mutex_unlock(&guests->mutex);
 }
 
-void guests_cut(Guests *guests, uint64_t since_ns) {
+void connection_limits_cut(ConnectionLimits *guests, uint64_t since_ns) {
         if (pthread_mutex_trylock(&guests->mutex) != 0)
                 return;
 
@@ -116,7 +117,7 @@ void guests_cut(Guests *guests, uint64_t since_ns) {
         pthread_mutex_unlock(&guests->mutex);
 }
 
-size_t guests_count(Guests *guests) {
+size_t connection_limits_count(ConnectionLimits *guests) {
         size_t n;
 
         pthread_mutex_lock(&guests->mutex);

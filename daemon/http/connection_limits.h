@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -13,24 +14,24 @@
 
 #include "util/scoped.h"
 
-typedef struct Guests Guests;
-typedef struct Guest Guest;
+typedef struct ConnectionLimits ConnectionLimits;
+typedef struct LimitedConnection LimitedConnection;
 
 /* n_per_uid_max: of connections whose user is known. Caller frees. */
-int guests_new(Guests **ret, size_t n_max, size_t n_per_uid_max);
-Guests *guests_free(Guests *guests);
-DEFINE_SCOPED(Guests, guests_free);
+int connection_limits_new(ConnectionLimits **ret, size_t n_max, size_t n_per_uid_max);
+ConnectionLimits *connection_limits_free(ConnectionLimits *guests);
+DEFINE_SCOPED(ConnectionLimits, connection_limits_free);
 
 /*
- * fd: a connected socket, borrowed until guests_remove(). NULL when there is no place left or the user has too
+ * fd: a connected socket, borrowed until connection_limits_remove(). NULL when there is no place left or the user has too
  * many: then the connection has been ended, and its owner will notice.
  */
-Guest *guests_add(Guests *guests, int fd, uint64_t now_ns);
+LimitedConnection *connection_limits_add(ConnectionLimits *guests, int fd, uint64_t now_ns);
 /* It completed a request. NULL is fine for both. */
-void guests_renew(Guests *guests, Guest *guest, uint64_t now_ns);
+void connection_limits_renew(ConnectionLimits *guests, LimitedConnection *guest, uint64_t now_ns);
 /* To be called before its descriptor is closed. */
-void guests_remove(Guests *guests, Guest *guest);
+void connection_limits_remove(ConnectionLimits *guests, LimitedConnection *guest);
 
 /* Ends every connection that has completed nothing since then. Never waits: when a guest comes or goes just now, does nothing. */
-void guests_cut(Guests *guests, uint64_t since_ns);
-size_t guests_count(Guests *guests);
+void connection_limits_cut(ConnectionLimits *guests, uint64_t since_ns);
+size_t connection_limits_count(ConnectionLimits *guests);

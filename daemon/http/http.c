@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "http/http.h"
 
 #include <errno.h>
@@ -37,7 +38,7 @@ typedef struct Worker {
 struct Http {
         struct MHD_Daemon *tcp, *local;
         Slots *slots;
-        Guests *guests;
+        ConnectionLimits *guests;
         uint64_t request_limit_ns, question_timeout_ns;
 
         size_t n_workers;
@@ -243,10 +244,10 @@ static void on_connection(void *userdata, struct MHD_Connection *connection, voi
 
         switch (code) {
         case MHD_CONNECTION_NOTIFY_STARTED:
-                *guest = info ? guests_add(http->guests, info->connect_fd, clock_boottime_ns()) : NULL;
+                *guest = info ? connection_limits_add(http->guests, info->connect_fd, clock_boottime_ns()) : NULL;
                 return;
         case MHD_CONNECTION_NOTIFY_CLOSED:
-                guests_remove(http->guests, TAKE(*guest));
+                connection_limits_remove(http->guests, TAKE(*guest));
                 return;
         }
 }
@@ -257,7 +258,7 @@ static void on_completed(void *userdata, struct MHD_Connection *connection, void
 
         (void)request;
         if (info && code == MHD_REQUEST_TERMINATED_COMPLETED_OK)
-                guests_renew(http->guests, info->socket_context, clock_boottime_ns());
+                connection_limits_renew(http->guests, info->socket_context, clock_boottime_ns());
 }
 
 /* Signals are the loop's business: the library's threads are born with all of them blocked. */
@@ -307,7 +308,7 @@ static int workers_new(Http *http, const HttpConfig *config, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 int r;
 
-                r = reader_new(&http->workers[i].reader, config->store_path, config->store_gate, config->question_timeout_ns);
+                r = reader_new(&http->workers[i].reader, config->store_path, config->store_wal_barrier, config->question_timeout_ns);
                 if (r < 0)
                         return r;
                 worker_give(http, &http->workers[i]);
@@ -333,7 +334,7 @@ int http_new(Http **ret, const HttpConfig *config) {
         if (r < 0)
                 return r;
 
-        r = guests_new(&http->guests, 2 * (size_t)config->connections_max + n_threads, config->connections_per_ip_max);
+        r = connection_limits_new(&http->guests, 2 * (size_t)config->connections_max + n_threads, config->connections_per_ip_max);
         if (r < 0)
                 return r;
 
@@ -384,7 +385,7 @@ Http *http_free(Http *http) {
         stop(http->tcp);
         stop(http->local);
         workers_free(http);
-        guests_free(http->guests);
+        connection_limits_free(http->guests);
         slots_free(http->slots);
         (void)pthread_mutex_destroy(&http->idle_mutex);
         free(http);
@@ -401,7 +402,7 @@ void http_snapshot_publish(Http *http, Snapshot *snapshot) {
 
         slots_publish(http->slots, snapshot);
         if (now_ns > http->request_limit_ns && http->request_limit_ns > 0)
-                guests_cut(http->guests, now_ns - http->request_limit_ns);
+                connection_limits_cut(http->guests, now_ns - http->request_limit_ns);
 }
 
 void http_snapshot_abandon(Http *http) {
@@ -415,7 +416,7 @@ void http_set_ready(Http *http, bool ready) {
 void http_stats(const Http *http, HttpStats *ret) {
         *ret = (HttpStats){
                 .n_bytes_sent = atomic_load(&http->n_bytes_sent),
-                .n_connections = guests_count(http->guests),
+                .n_connections = connection_limits_count(http->guests),
                 .cpu_ns = atomic_load(&http->cpu_ns),
         };
         for (size_t i = 0; i < N_ELEMENTS(http->n_requests_by_class); i++)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -23,7 +24,7 @@ typedef struct HttpConfig {
         unsigned connections_per_ip_max; /* and per user on the Unix socket */
         unsigned timeout_s;       /* idle connections are closed */
         const char *store_path;   /* borrowed */
-        struct Gate *store_gate;  /* borrowed; NULL: there is no such file */
+        struct WalBarrier *store_wal_barrier;  /* borrowed; NULL: there is no such file */
         uint64_t question_timeout_ns;
 } HttpConfig;
 

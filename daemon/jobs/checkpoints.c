@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/checkpoints.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #define JOBS_AT_ONCE 64
 
 /* Those that this round has not put yet, with their progress, which the caller frees. */
-static int gather(Service *service, StoreCheckpoint items[static JOBS_AT_ONCE], size_t *n) {
+static int result_groups_read(Service *service, StoreCheckpoint items[static JOBS_AT_ONCE], size_t *n) {
         for (Job *job = service->jobs.first; job && *n < JOBS_AT_ONCE; job = job->next) {
                 char *progress;
                 int r;
@@ -32,7 +33,7 @@ static int put_part(Service *service) {
         size_t n = 0;
         int r;
 
-        r = gather(service, items, &n);
+        r = result_groups_read(service, items, &n);
         if (r == 0 && n > 0)
                 r = meter_save(service->node.meter, service->node.boot_id, &meter);
         if (r == 0 && n > 0)

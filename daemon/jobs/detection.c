@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/detection.h"
 
 #include <errno.h>
@@ -112,7 +113,7 @@ static int take_all(Service *service) {
         return r < 0 ? r : 0;
 }
 
-int found_take_postponed(Service *service) {
+int detection_take_postponed(Service *service) {
         scoped(freep) FoundGroup *groups = TAKE(service->postponed);
         size_t n = service->n_postponed;
         int r = 0;
@@ -130,14 +131,14 @@ static int on_found(sd_event_source *source, int fd, uint32_t events, void *user
         return take_all(userdata);
 }
 
-void found_deinit(Service *service) {
+void detection_deinit(Service *service) {
         service->found = sd_event_source_disable_unref(service->found);
         service->finder = finder_free(service->finder);
         free(TAKE(service->postponed));
         service->n_postponed = 0;
 }
 
-int found_configure(Service *service) {
+int detection_configure(Service *service) {
         scoped(finder_freep) Finder *finder = NULL;
         FinderPattern patterns[CONFIG_PATTERNS_MAX];
         sd_event_source *found = NULL;
@@ -155,7 +156,7 @@ int found_configure(Service *service) {
                 (void)sd_event_source_set_exit_on_failure(found, true);
         }
 
-        found_deinit(service);
+        detection_deinit(service);
         service->finder = TAKE(finder);
         service->found = found;
         return service->finder ? take_all(service) : 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -10,7 +11,7 @@
 
 /* Makes the finder for the patterns of the configuration, anew after a reload. Without a pattern there is none. 0, or < 0:
  * then the one of before goes on. */
-int found_configure(Service *service);
+int detection_configure(Service *service);
 /* The store has done something: a group that was made anew while its job was being stored is a new job's. 0 or < 0. */
-int found_take_postponed(Service *service);
-void found_deinit(Service *service);
+int detection_take_postponed(Service *service);
+void detection_deinit(Service *service);

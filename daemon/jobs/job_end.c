@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/job_end.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 #include "reply.h"
 #include "util/clock.h"
 
-void ending_phase_view(const Service *service, const Job *job, PhaseView *ret) {
+void job_end_phase_view(const Service *service, const Job *job, PhaseView *ret) {
         const Phase *phase = job->mark;
 
         *ret = (PhaseView){
@@ -32,11 +33,11 @@ static int fill(Service *service, Job *job, const JobEnd *end, Ending *ret) {
         if (!ret->phase)
                 return -ENOMEM;
 
-        ending_phase_view(service, job, ret->phase);
+        job_end_phase_view(service, job, ret->phase);
         return 0;
 }
 
-int ending_make(Service *service, Job *job, JobState state, const JobEnd *end) {
+int job_end_make(Service *service, Job *job, JobState state, const JobEnd *end) {
         int r;
 
         if (!job->ending) {
@@ -56,7 +57,7 @@ int ending_make(Service *service, Job *job, JobState state, const JobEnd *end) {
         return 0;
 }
 
-int ending_put(Service *service, Job *job) {
+int job_end_put(Service *service, Job *job) {
         scoped(freep) char *timeline = NULL;
         const Ending *ending = job->ending;
         StoreJobEnd row = {

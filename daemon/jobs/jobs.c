@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/jobs.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ static void job_free(Job *job) {
         free(job->mark);
         job_drop_ending(job);
         recording_deinit(&job->recording);
-        job_card_deinit(&job->info);
+        job_description_deinit(&job->info);
         free(job);
 }
 
@@ -68,7 +69,7 @@ int jobs_add(Jobs *jobs, const JobInfo *info, Job **ret) {
         job = calloc(1, sizeof(*job));
         if (!job)
                 return -ENOMEM;
-        if (job_card_make(&without_cgroup, &job->info) < 0) {
+        if (job_description_make(&without_cgroup, &job->info) < 0) {
                 free(job);
                 return -ENOMEM;
         }
@@ -105,7 +106,7 @@ static void unlink_group(Jobs *jobs, Job *job) {
 
 int jobs_set_group(Jobs *jobs, Job *job, const char *name) {
         Job **bucket = group_bucket_of(jobs, name);
-        JobCard card = {};
+        JobDescription card = {};
         int r;
 
         if (job->info.cgroup && strcmp(job->info.cgroup, name) == 0)
@@ -113,15 +114,15 @@ int jobs_set_group(Jobs *jobs, Job *job, const char *name) {
         if (jobs_find_group(jobs, name))
                 return JOBS_TAKEN;
 
-        job_card_share(&job->info, &card);
-        r = job_card_set_cgroup(&card, name);
+        job_description_share(&job->info, &card);
+        r = job_description_set_cgroup(&card, name);
         if (r < 0) {
-                job_card_deinit(&card);
+                job_description_deinit(&card);
                 return r;
         }
 
         unlink_group(jobs, job);
-        job_card_deinit(&job->info);
+        job_description_deinit(&job->info);
         job->info = card;
         job->next_in_group_bucket = *bucket;
         *bucket = job;
@@ -167,7 +168,7 @@ static FinishedJob *finished_new(const Job *job) {
                 return NULL;
         }
 
-        job_card_share(&job->info, &finished->view.info);
+        job_description_share(&job->info, &finished->view.info);
         finished->view.state = ending->state;
         finished->view.begin_realtime_ms = job->begin_realtime_ms;
         finished->view.end_realtime_ms = ending->realtime_ms;

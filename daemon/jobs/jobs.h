@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -52,7 +53,7 @@ struct Job {
         Job *next_in_bucket;
         Job *next_in_group_bucket;
         Job *previous, *next; /* in order of begin */
-        JobCard info;
+        JobDescription info;
         JobPhase phase;
         Window window;
         Recording recording;

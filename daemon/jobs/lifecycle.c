@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/lifecycle.h"
 
 #include <errno.h>
@@ -35,7 +36,7 @@ static void answer_job_not_stored(Service *service, Job *job) {
 
 /* Out of memory: it goes without. */
 static void note(Job *job, const char *text) {
-        (void)job_card_set_note(&job->info, text);
+        (void)job_description_set_note(&job->info, text);
 }
 
 /* --- ends that nobody said --------------------------------------------------------------------- */
@@ -48,7 +49,7 @@ static int end_numbers(Service *service, Job *job, const char *why) {
                 return 0;
 
         job->unsaid = why;
-        return ending_make(service, job, job->is_announced ? JOB_INTERRUPTED : JOB_FINISHED, &nothing_said);
+        return job_end_make(service, job, job->is_announced ? JOB_INTERRUPTED : JOB_FINISHED, &nothing_said);
 }
 
 /* A full queue leaves it active: the next tick tries again. */
@@ -59,7 +60,7 @@ static int close_job(Service *service, Job *job) {
                 return 0;
         if (job->is_announced && job->unsaid && job->ending->state == JOB_INTERRUPTED)
                 note(job, job->unsaid);
-        r = ending_put(service, job);
+        r = job_end_put(service, job);
         return r < 0 ? r : 0;
 }
 
@@ -202,7 +203,7 @@ static int watch_process(Service *service, Job *job) {
         if (job->info.pid == 0)
                 return 0;
 
-        r = watch_open(&service->node, job->info.pid, job->info.pid_start_ticks, &fd);
+        r = process_watch_open(&service->node, job->info.pid, job->info.pid_start_ticks, &fd);
         if (r > 0)
                 return LIFECYCLE_GONE;
         if (r == 0)
@@ -230,7 +231,7 @@ static int put_begin(Service *service, Job *job) {
         scoped(freep) char *meter = NULL;
         int r;
 
-        r = job_card_info(&job->info, &info);
+        r = job_description_info(&job->info, &info);
         if (r == 0)
                 r = progress_format(job, NULL, 0, &progress);
         if (r == 0)
@@ -297,7 +298,7 @@ int lifecycle_sweep(Service *service) {
                 int r;
 
                 if (job->phase != JOB_PHASE_ACTIVE || job->is_process_gone ||
-                    watch_is_alive(&service->node, job->info.pid, job->info.pid_start_ticks))
+                    process_watch_is_alive(&service->node, job->info.pid, job->info.pid_start_ticks))
                         continue;
                 r = on_process_end(service, job);
                 if (r < 0)
@@ -497,7 +498,7 @@ static int begin_found_again(Service *service, Job *job) {
 
         if (cgroup_place_named(job->info.cgroup, &place) != 0)
                 return 0;
-        r = job_card_info(&job->info, &info);
+        r = job_description_info(&job->info, &info);
         if (r < 0)
                 return r;
 
@@ -564,10 +565,10 @@ int lifecycle_end(Service *service, const Request *request, Ticket ticket) {
                 return r;
         if (!job->ending && groups_read(service, job) == GROUPS_GONE)
                 note_removal(job);
-        r = ending_make(service, job, JOB_FINISHED, &request->job_end.end);
+        r = job_end_make(service, job, JOB_FINISHED, &request->job_end.end);
         if (r < 0)
                 return r;
-        r = ending_put(service, job);
+        r = job_end_put(service, job);
         if (r != 0)
                 return r;
 

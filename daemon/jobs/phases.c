@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/phases.h"
 
 #include <errno.h>
@@ -126,7 +127,7 @@ static int mark_job(Service *service, Job *job, const Request *request, PendingM
         window_see(&job->window, &service->node.sample);
         window_see(&job->mark->window, &service->node.sample);
 
-        ending_phase_view(service, job, &ended);
+        job_end_phase_view(service, job, &ended);
         ended.has_wall_seconds = request->mark.has_wall_seconds;
         ended.wall_seconds = request->mark.wall_seconds;
         begin_next(service, job, request->mark.name, &next);

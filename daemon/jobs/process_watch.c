@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/process_watch.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-bool watch_is_alive(const Node *node, int32_t pid, uint64_t start_ticks) {
+bool process_watch_is_alive(const Node *node, int32_t pid, uint64_t start_ticks) {
         uint64_t its_ticks;
         uint32_t uid;
         int r;
@@ -16,14 +17,14 @@ bool watch_is_alive(const Node *node, int32_t pid, uint64_t start_ticks) {
         return r == 0 ? its_ticks == start_ticks : r != -ESRCH;
 }
 
-int watch_open(const Node *node, int32_t pid, uint64_t start_ticks, int *ret_fd) {
+int process_watch_open(const Node *node, int32_t pid, uint64_t start_ticks, int *ret_fd) {
         scoped(closep) int fd = -1;
 
         fd = (int)syscall(SYS_pidfd_open, pid, 0);
         if (fd < 0)
                 return errno == ESRCH ? WATCH_GONE : -errno;
         /* Opened first, then compared: from here on the descriptor is the process we mean. */
-        if (!watch_is_alive(node, pid, start_ticks))
+        if (!process_watch_is_alive(node, pid, start_ticks))
                 return WATCH_GONE;
 
         *ret_fd = TAKE_FD(fd);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -15,7 +16,7 @@
 enum {
         WATCH_GONE = 1,
 };
-int watch_open(const Node *node, int32_t pid, uint64_t start_ticks, int *ret_fd);
+int process_watch_open(const Node *node, int32_t pid, uint64_t start_ticks, int *ret_fd);
 
 /* False when that process is gone; one that cannot be looked at is not, and pid 0 is nobody. */
-bool watch_is_alive(const Node *node, int32_t pid, uint64_t start_ticks);
+bool process_watch_is_alive(const Node *node, int32_t pid, uint64_t start_ticks);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/recovery.h"
 
 #include <errno.h>
@@ -64,7 +65,7 @@ static void say_gap(Job *job, const StoreRecoveredJob *recovered) {
 
         (void)snprintf(note, sizeof(note),
                        "perfd restarted: totals are exact, but peaks, threshold times and the timeline miss %.1f s", (double)gap_ms / 1e3);
-        (void)job_card_set_note(&job->info, note);
+        (void)job_description_set_note(&job->info, note);
 }
 
 /* From the checkpoint into the table: its windows, its own usage, its phase. */
@@ -124,7 +125,7 @@ static int follow(Service *service, Job *job, GroupState state, const CgroupPlac
                 return r < 0 ? r : 0;
         case GROUP_REMADE:
                 job->is_usage_cut = true;
-                (void)job_card_set_note(&job->info, REMADE_NOTE);
+                (void)job_description_set_note(&job->info, REMADE_NOTE);
                 r = groups_attach(service, job, place, true);
                 return r < 0 ? r : 0;
         }
@@ -194,7 +195,7 @@ static int recover_job(Service *service, const StoreRecovery *recovery, const St
         if (recovered->info.cgroup && progress.has_usage)
                 return close_lost(service, recovered, &progress, recovery->meter_realtime_ms,
                                   "it ended while perfd was down: totals end at the last checkpoint before");
-        if (!watch_is_alive(&service->node, recovered->info.pid, recovered->info.pid_start_ticks))
+        if (!process_watch_is_alive(&service->node, recovered->info.pid, recovered->info.pid_start_ticks))
                 return close_lost(service, recovered, &progress, recovery->meter_realtime_ms,
                                   "its process ended while perfd was down: totals end at the last checkpoint before");
         return go_on(service, recovered, &progress, GROUP_NONE, NULL);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/cgroup_limits.h"
 
 #include <errno.h>

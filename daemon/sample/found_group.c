@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/found_group.h"
 
 #include <stdio.h>
@@ -65,8 +66,8 @@ int found_group_find(const CgroupTree *tree, const FinderRule *rule, const char 
         return 0;
 }
 
-bool found_group_is_of(const FoundGroup *found, const JobCard *job) {
-        const char *name = job_card_label(job, found->is_sluid ? "sluid" : "slurm_job"), *node = job_card_label(job, "slurm_node");
+bool found_group_is_of(const FoundGroup *found, const JobDescription *job) {
+        const char *name = job_description_label(job, found->is_sluid ? "sluid" : "slurm_job"), *node = job_description_label(job, "slurm_node");
 
         if (strcmp(found->job, job->id) == 0)
                 return true;

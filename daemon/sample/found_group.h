@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -28,7 +29,7 @@ typedef struct FoundGroup {
  * "sluid" for a SLUID, else "slurm_job" for the job and, if it is there, "slurm_node" for the node. Slurm's prolog sets them,
  * since a job that was requeued has an id of its own.
  */
-bool found_group_is_of(const FoundGroup *found, const JobCard *job);
+bool found_group_is_of(const FoundGroup *found, const JobDescription *job);
 
 /* Of a path below where hierarchies are mounted, "/a/b", which the rule's pattern matches. 0, or an outcome. */
 enum {

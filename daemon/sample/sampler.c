@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sampler reads one file after the other; one that fails costs the sample its part and nothing else.
  */

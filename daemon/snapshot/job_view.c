@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "snapshot/job_view.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 void job_view_deinit(JobView *view) {
-        job_card_deinit(&view->info);
+        job_description_deinit(&view->info);
         free(TAKE(view->end));
         free(TAKE(view->phase));
 }

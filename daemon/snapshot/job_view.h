@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -13,7 +14,7 @@
 #include "util/json.h"
 
 typedef struct JobView {
-        JobCard info;
+        JobDescription info;
         JobState state;
         uint32_t n_phases;                           /* that have begun; 0: it was never marked */
         uint64_t begin_realtime_ms, end_realtime_ms; /* end 0 while running */

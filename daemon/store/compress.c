@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "store/compress.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ static void inflate_endp(z_stream **stream) {
         (void)inflateEnd(*stream);
 }
 
-int squeeze(const char *text, size_t n, Buffer *out) {
+int compress_text(const char *text, size_t n, Buffer *out) {
         z_stream stream = { .next_in = (void *)text, .avail_in = (unsigned)n };
         int code;
 
@@ -38,7 +39,7 @@ int squeeze(const char *text, size_t n, Buffer *out) {
         return code == Z_STREAM_END ? buffer_error(out) : -ENOMEM;
 }
 
-int unsqueeze(const void *bytes, size_t n, Buffer *out) {
+int compress_restore(const void *bytes, size_t n, Buffer *out) {
         z_stream stream = { .next_in = (void *)bytes, .avail_in = (unsigned)n };
         int code;
 
@@ -54,9 +55,9 @@ int unsqueeze(const void *bytes, size_t n, Buffer *out) {
                 stream.avail_out = sizeof(piece);
                 code = inflate(&stream, Z_NO_FLUSH);
                 buffer_put(out, piece, sizeof(piece) - stream.avail_out);
-        } while (code == Z_OK && stream.total_out < SQUEEZE_TEXT_MAX);
+        } while (code == Z_OK && stream.total_out < COMPRESS_TEXT_MAX);
 
         if (code == Z_MEM_ERROR)
                 return -ENOMEM;
-        return code == Z_STREAM_END ? buffer_error(out) : SQUEEZE_MALFORMED;
+        return code == Z_STREAM_END ? buffer_error(out) : COMPRESS_MALFORMED;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -11,14 +12,14 @@
 
 #include "util/buffer.h"
 
-#define SQUEEZE_TEXT_MAX (1U << 20) /* what may come out again: no timeline is longer */
+#define COMPRESS_TEXT_MAX (1U << 20) /* what may come out again: no timeline is longer */
 
 /* Appends. 0 or -ENOMEM. */
-int squeeze(const char *text, size_t n, Buffer *out);
+int compress_text(const char *text, size_t n, Buffer *out);
 
 /* All positive: outcomes. */
 enum {
-        SQUEEZE_MALFORMED = 1,
+        COMPRESS_MALFORMED = 1,
 };
-/* Appends. 0, -ENOMEM or SQUEEZE_MALFORMED. */
-int unsqueeze(const void *bytes, size_t n, Buffer *out);
+/* Appends. 0, -ENOMEM or COMPRESS_MALFORMED. */
+int compress_restore(const void *bytes, size_t n, Buffer *out);

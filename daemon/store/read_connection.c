@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "store/read_connection.h"
 
 #include <errno.h>
@@ -11,30 +12,30 @@
 
 /* --- connection ---------------------------------------------------------------------------------- */
 
-int asking_init(Asking *asking, const char *path, Gate *gate, uint64_t timeout_ns) {
-        *asking = (Asking){ .gate = gate, .timeout_ns = timeout_ns };
+int read_connection_init(ReadConnection *asking, const char *path, WalBarrier *gate, uint64_t timeout_ns) {
+        *asking = (ReadConnection){ .gate = gate, .timeout_ns = timeout_ns };
         asking->path = strdup(path);
         return asking->path ? 0 : -ENOMEM;
 }
 
 /* New questions wait while the log begins anew, at most half of their time. */
-static void enter(Asking *asking) {
+static void enter(ReadConnection *asking) {
         if (!asking->gate)
                 return;
 
-        gate_enter(asking->gate, asking->timeout_ns / 2);
+        wal_barrier_enter(asking->gate, asking->timeout_ns / 2);
         asking->is_inside = true;
 }
 
-static void leave(Asking *asking) {
+static void leave(ReadConnection *asking) {
         if (!asking->is_inside)
                 return;
 
         asking->is_inside = false;
-        gate_leave(asking->gate);
+        wal_barrier_leave(asking->gate);
 }
 
-static void disconnect(Asking *asking) {
+static void disconnect(ReadConnection *asking) {
         for (size_t i = 0; i < N_QUESTIONS; i++) {
                 sqlite3_finalize(asking->statements[i]);
                 asking->statements[i] = NULL;
@@ -45,19 +46,19 @@ static void disconnect(Asking *asking) {
         leave(asking);
 }
 
-void asking_deinit(Asking *asking) {
+void read_connection_deinit(ReadConnection *asking) {
         disconnect(asking);
         free(TAKE(asking->path));
 }
 
 /* Every so often while a statement runs: not zero interrupts it. */
 static int on_progress(void *userdata) {
-        Asking *asking = userdata;
+        ReadConnection *asking = userdata;
 
         return clock_boottime_ns() >= asking->deadline_ns;
 }
 
-static int connect_to_store(Asking *asking) {
+static int connect_to_store(ReadConnection *asking) {
         int code;
 
         if (asking->db)
@@ -78,19 +79,19 @@ static int connect_to_store(Asking *asking) {
 /* --- one question at a time ---------------------------------------------------------------------- */
 
 /* Ends the read transaction as well: the next question sees what was committed by then. */
-void asking_end(Asking *asking) {
+void read_connection_end(ReadConnection *asking) {
         for (size_t i = 0; asking->current && i < N_QUESTIONS; i++)
                 sqlite3_reset(asking->statements[i]);
         asking->current = NULL;
         leave(asking);
 }
 
-int asking_give_up(Asking *asking, int code) {
+int read_connection_give_up(ReadConnection *asking, int code) {
         switch (code & 0xff) {
         case SQLITE_INTERRUPT:
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
-                asking_end(asking);
+                read_connection_end(asking);
                 return READER_TIMEOUT;
         case SQLITE_NOMEM:
                 disconnect(asking);
@@ -101,7 +102,7 @@ int asking_give_up(Asking *asking, int code) {
         }
 }
 
-int asking_prepare(Asking *asking, unsigned question, sqlite3_stmt **ret) {
+int read_connection_prepare(ReadConnection *asking, unsigned question, sqlite3_stmt **ret) {
         char sql[QUESTION_SQL_MAX];
         int code = SQLITE_OK;
 
@@ -110,18 +111,18 @@ int asking_prepare(Asking *asking, unsigned question, sqlite3_stmt **ret) {
                 code = sqlite3_prepare_v3(asking->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &asking->statements[question], NULL);
         }
         if (code != SQLITE_OK)
-                return asking_give_up(asking, code);
+                return read_connection_give_up(asking, code);
 
         *ret = asking->statements[question];
         sqlite3_clear_bindings(*ret);
         return 0;
 }
 
-int asking_begin(Asking *asking, unsigned question) {
+int read_connection_begin(ReadConnection *asking, unsigned question) {
         sqlite3_stmt *statement;
         int code, r;
 
-        asking_end(asking);
+        read_connection_end(asking);
         asking->deadline_ns = clock_boottime_ns() + asking->timeout_ns;
         if (asking->deadline_ns < asking->timeout_ns)
                 asking->deadline_ns = UINT64_MAX;
@@ -129,12 +130,12 @@ int asking_begin(Asking *asking, unsigned question) {
         enter(asking);
         code = connect_to_store(asking);
         if (code != SQLITE_OK) {
-                r = asking_give_up(asking, code);
+                r = read_connection_give_up(asking, code);
                 disconnect(asking); /* it may be half set up, whatever the reason */
                 return r;
         }
 
-        r = asking_prepare(asking, question, &statement);
+        r = read_connection_prepare(asking, question, &statement);
         if (r != 0)
                 return r;
 
@@ -142,26 +143,26 @@ int asking_begin(Asking *asking, unsigned question) {
         return 0;
 }
 
-int asking_step_inside(Asking *asking, sqlite3_stmt *statement) {
+int read_connection_step_inside(ReadConnection *asking, sqlite3_stmt *statement) {
         int code = clock_boottime_ns() >= asking->deadline_ns ? SQLITE_INTERRUPT : sqlite3_step(statement);
 
         if (code == SQLITE_ROW)
                 return 0;
         if (code != SQLITE_DONE)
-                return asking_give_up(asking, code);
+                return read_connection_give_up(asking, code);
 
         sqlite3_reset(statement);
         return READER_END;
 }
 
-int asking_step(Asking *asking) {
+int read_connection_step(ReadConnection *asking) {
         int r;
 
         if (!asking->current)
                 return READER_END;
 
-        r = asking_step_inside(asking, asking->current);
+        r = read_connection_step_inside(asking, asking->current);
         if (r == READER_END)
-                asking_end(asking);
+                read_connection_end(asking);
         return r;
 }

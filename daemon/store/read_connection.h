@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -15,36 +16,36 @@
 #include "store/store_types.h"
 #include "store/wal_barrier.h"
 
-typedef struct Asking {
+typedef struct ReadConnection {
         char *path; /* owned */
-        Gate *gate; /* borrowed, or NULL */
+        WalBarrier *gate; /* borrowed, or NULL */
         uint64_t timeout_ns;
         sqlite3 *db; /* owned; NULL until the first question, and again after a failure */
         sqlite3_stmt *statements[N_QUESTIONS];
         sqlite3_stmt *current; /* the question that is being answered, or NULL */
         uint64_t deadline_ns;
         bool is_inside; /* the gate */
-} Asking;
+} ReadConnection;
 
 /* 0 or -ENOMEM. Must stay where it is. */
-int asking_init(Asking *asking, const char *path, Gate *gate, uint64_t timeout_ns);
-void asking_deinit(Asking *asking);
+int read_connection_init(ReadConnection *asking, const char *path, WalBarrier *gate, uint64_t timeout_ns);
+void read_connection_deinit(ReadConnection *asking);
 
 /* Makes a statement the current one, ready for its values. The clock starts here. 0 or an outcome of reader.h. */
-int asking_begin(Asking *asking, unsigned question);
+int read_connection_begin(ReadConnection *asking, unsigned question);
 /* 0: at a row. */
-int asking_step(Asking *asking);
+int read_connection_step(ReadConnection *asking);
 /* Ends the question, and with it its hold on the database. */
-void asking_end(Asking *asking);
+void read_connection_end(ReadConnection *asking);
 
 /* A statement inside the question, ready for its values. *ret is borrowed until the next failure. 0 or an outcome. */
-int asking_prepare(Asking *asking, unsigned question, sqlite3_stmt **ret);
+int read_connection_prepare(ReadConnection *asking, unsigned question, sqlite3_stmt **ret);
 /* 0: at a row. READER_END: no more, and it is reset. */
-int asking_step_inside(Asking *asking, sqlite3_stmt *statement);
+int read_connection_step_inside(ReadConnection *asking, sqlite3_stmt *statement);
 
 /* What an SQLite code means to who asked. A connection that failed is not used again. */
-int asking_give_up(Asking *asking, int code);
+int read_connection_give_up(ReadConnection *asking, int code);
 
 /* A reader's own. */
 struct Reader;
-Asking *reader_asking(struct Reader *reader);
+ReadConnection *reader_connection(struct Reader *reader);

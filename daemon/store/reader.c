@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "store/reader.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #define N_NUMBER_COLUMNS 4
 
 struct Reader {
-        Asking asking;
+        ReadConnection asking;
 
         JobView job;    /* owned: what the last JobRow shows */
         char *timeline; /* owned */
@@ -26,14 +27,14 @@ struct Reader {
         } layouts[N_LAYOUT_KINDS]; /* the last of each */
 };
 
-int reader_new(Reader **ret, const char *path, Gate *gate, uint64_t timeout_ns) {
+int reader_new(Reader **ret, const char *path, WalBarrier *gate, uint64_t timeout_ns) {
         scoped(reader_freep) Reader *reader = calloc(1, sizeof(*reader));
         int r;
 
         if (!reader)
                 return -ENOMEM;
 
-        r = asking_init(&reader->asking, path, gate, timeout_ns);
+        r = read_connection_init(&reader->asking, path, gate, timeout_ns);
         if (r < 0)
                 return r;
 
@@ -45,7 +46,7 @@ Reader *reader_free(Reader *reader) {
         if (!reader)
                 return NULL;
 
-        asking_deinit(&reader->asking);
+        read_connection_deinit(&reader->asking);
         job_view_deinit(&reader->job);
         free(reader->timeline);
         free(reader);
@@ -53,16 +54,16 @@ Reader *reader_free(Reader *reader) {
 }
 
 void reader_reset(Reader *reader) {
-        asking_end(&reader->asking);
+        read_connection_end(&reader->asking);
 }
 
-Asking *reader_asking(Reader *reader) {
+ReadConnection *reader_connection(Reader *reader) {
         return &reader->asking;
 }
 
 /* Layouts are numbered by the database, which may be another one when it is opened again. */
 static int give_up(Reader *reader, int code) {
-        int r = asking_give_up(&reader->asking, code);
+        int r = read_connection_give_up(&reader->asking, code);
 
         for (size_t i = 0; !reader->asking.db && i < N_LAYOUT_KINDS; i++)
                 reader->layouts[i].number = 0;
@@ -73,11 +74,11 @@ static int ask(Reader *reader, unsigned question) {
         if (!reader->asking.db)
                 for (size_t i = 0; i < N_LAYOUT_KINDS; i++)
                         reader->layouts[i].number = 0;
-        return asking_begin(&reader->asking, question);
+        return read_connection_begin(&reader->asking, question);
 }
 
 static int step(Reader *reader) {
-        return asking_step(&reader->asking);
+        return read_connection_step(&reader->asking);
 }
 
 /* --- values in and out --------------------------------------------------------------------------- */
@@ -222,7 +223,7 @@ static int find_layout(Reader *reader, LayoutKind kind, int64_t number, const La
         if (number == reader->layouts[kind].number && number != 0)
                 return 0;
 
-        code = asking_prepare(&reader->asking, QUESTION_LAYOUT, &statement);
+        code = read_connection_prepare(&reader->asking, QUESTION_LAYOUT, &statement);
         if (code != 0)
                 return code;
 
@@ -338,7 +339,7 @@ static int read_timeline(Reader *reader) {
         if (r < 0 || bytes.n == 0)
                 return r;
 
-        r = unsqueeze(bytes.text, bytes.n, &text);
+        r = compress_restore(bytes.text, bytes.n, &text);
         if (r != 0)
                 return r;
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -18,11 +19,11 @@
 typedef struct Reader Reader;
 
 /*
- * path: store_path(); gate: store_gate(), borrowed, or NULL for a file that nobody writes. timeout_ns: of one question, all its
+ * path: store_path(); gate: store_wal_barrier(), borrowed, or NULL for a file that nobody writes. timeout_ns: of one question, all its
  * rows. Opened lazily: 0 or -ENOMEM.
  */
-struct Gate;
-int reader_new(Reader **ret, const char *path, struct Gate *gate, uint64_t timeout_ns);
+struct WalBarrier;
+int reader_new(Reader **ret, const char *path, struct WalBarrier *gate, uint64_t timeout_ns);
 Reader *reader_free(Reader *reader);
 DEFINE_SCOPED(Reader, reader_free);
 

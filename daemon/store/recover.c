@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a start needs, read over a connection of its own: the writer's is the writer's. */
 
 #include <errno.h>
@@ -83,7 +84,7 @@ static int add_job(sqlite3_stmt *statement, StoreRecovery *recovery) {
         r = job_columns_read(statement, &view);
         if (r < 0)
                 return r;
-        r = job_card_info(&view.info, &info);
+        r = job_description_info(&view.info, &info);
         job_view_deinit(&view);
         if (r < 0)
                 return r;

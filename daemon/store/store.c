@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "store/store.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 struct Store {
         Opening opening;
         Queue queue;
-        Gate gate;
+        WalBarrier gate;
         Writer writer;
         RowSet *done; /* owned: the completion that was handed out last */
         bool is_late; /* there was no database when it was opened */
@@ -66,7 +67,7 @@ static int open_in(Store *store, const StoreConfig *config, char **ret_note) {
         if (r < 0)
                 return r;
 
-        gate_init(&store->gate, &store->queue);
+        wal_barrier_init(&store->gate, &store->queue);
         r = writer_init(&store->writer, &store->queue, &store->gate, &store->opening, &limits);
         if (r < 0)
                 return r;
@@ -107,7 +108,7 @@ Store *store_free(Store *store) {
         if (store->queue.is_initialised)
                 queue_stop(&store->queue);
         writer_deinit(&store->writer);
-        gate_deinit(&store->gate);
+        wal_barrier_deinit(&store->gate);
         queue_deinit(&store->queue);
         opening_deinit(&store->opening);
         rowset_free(store->done);
@@ -127,7 +128,7 @@ const char *store_path(const Store *store) {
         return store->opening.path;
 }
 
-Gate *store_gate(Store *store) {
+WalBarrier *store_wal_barrier(Store *store) {
         return &store->gate;
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -54,7 +55,7 @@ void store_configure(Store *store, const StoreConfig *config);
 const char *store_path(const Store *store);
 
 /* What its questions pass, for readers. Borrowed. */
-struct Gate *store_gate(Store *store);
+struct WalBarrier *store_wal_barrier(Store *store);
 
 /* It was opened without its database. Jobs that it has as running when it gets it are closed there as interrupted. */
 bool store_is_late(const Store *store);

@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "store/wal_barrier.h"
 
 #include "util/clock.h"
 
-void gate_init(Gate *gate, Queue *writers) {
+void wal_barrier_init(WalBarrier *gate, Queue *writers) {
         pthread_condattr_t attributes;
 
-        *gate = (Gate){ .writers = writers };
+        *gate = (WalBarrier){ .writers = writers };
         pthread_mutex_init(&gate->mutex, NULL);
         pthread_condattr_init(&attributes);
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -14,16 +15,16 @@ void gate_init(Gate *gate, Queue *writers) {
         gate->is_initialised = true;
 }
 
-void gate_deinit(Gate *gate) {
+void wal_barrier_deinit(WalBarrier *gate) {
         if (!gate->is_initialised)
                 return;
 
         pthread_cond_destroy(&gate->opened);
         pthread_mutex_destroy(&gate->mutex);
-        *gate = (Gate){};
+        *gate = (WalBarrier){};
 }
 
-void gate_enter(Gate *gate, uint64_t wait_max_ns) {
+void wal_barrier_enter(WalBarrier *gate, uint64_t wait_max_ns) {
         struct timespec until = clock_monotonic_after(wait_max_ns);
 
         pthread_mutex_lock(&gate->mutex);
@@ -34,7 +35,7 @@ void gate_enter(Gate *gate, uint64_t wait_max_ns) {
         pthread_mutex_unlock(&gate->mutex);
 }
 
-void gate_leave(Gate *gate) {
+void wal_barrier_leave(WalBarrier *gate) {
         bool is_clear;
 
         pthread_mutex_lock(&gate->mutex);
@@ -44,7 +45,7 @@ void gate_leave(Gate *gate) {
                 queue_poke(gate->writers);
 }
 
-bool gate_close(Gate *gate) {
+bool wal_barrier_close(WalBarrier *gate) {
         bool is_clear;
 
         pthread_mutex_lock(&gate->mutex);
@@ -54,7 +55,7 @@ bool gate_close(Gate *gate) {
         return is_clear;
 }
 
-void gate_open(Gate *gate) {
+void wal_barrier_open(WalBarrier *gate) {
         pthread_mutex_lock(&gate->mutex);
         gate->is_closed = false;
         pthread_cond_broadcast(&gate->opened);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -15,7 +16,7 @@
 
 #include "store/queue.h"
 
-typedef struct Gate {
+typedef struct WalBarrier {
         Queue *writers; /* borrowed; poked when the last question left a closed gate */
         pthread_mutex_t mutex;
         pthread_cond_t opened;
@@ -24,16 +25,16 @@ typedef struct Gate {
         /* Under the mutex. */
         size_t n_inside;
         bool is_closed;
-} Gate;
+} WalBarrier;
 
-void gate_init(Gate *gate, Queue *writers);
+void wal_barrier_init(WalBarrier *gate, Queue *writers);
 /* Nobody may be inside any more. */
-void gate_deinit(Gate *gate);
+void wal_barrier_deinit(WalBarrier *gate);
 
 /* For a question: waits while the gate is closed, at most so long, and goes in then in any case. */
-void gate_enter(Gate *gate, uint64_t wait_max_ns);
-void gate_leave(Gate *gate);
+void wal_barrier_enter(WalBarrier *gate, uint64_t wait_max_ns);
+void wal_barrier_leave(WalBarrier *gate);
 
 /* For the writer: true when nobody is inside, nor can come in until it opens the gate. */
-bool gate_close(Gate *gate);
-void gate_open(Gate *gate);
+bool wal_barrier_close(WalBarrier *gate);
+void wal_barrier_open(WalBarrier *gate);

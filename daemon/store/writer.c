@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "store/writer.h"
 
 #include <errno.h>
@@ -302,7 +303,7 @@ static void begin_log_anew(Writer *writer, int mode) {
                 return;
 
         writer->is_gate_closed = true;
-        if (!gate_close(writer->gate) && !must_wait)
+        if (!wal_barrier_close(writer->gate) && !must_wait)
                 return;
 
         database_wait(&writer->database, must_wait);
@@ -310,7 +311,7 @@ static void begin_log_anew(Writer *writer, int mode) {
         database_wait(&writer->database, true);
         writer->n_wal_pages_waited = must_wait ? writer->database.n_wal_pages : 0;
         writer->is_gate_closed = false;
-        gate_open(writer->gate);
+        wal_barrier_open(writer->gate);
 }
 
 /*
@@ -542,7 +543,7 @@ static void *on_start(void *userdata) {
 
 /* --- life ---------------------------------------------------------------------------------------- */
 
-int writer_init(Writer *writer, Queue *queue, Gate *gate, Opening *opening, const Limits *limits) {
+int writer_init(Writer *writer, Queue *queue, WalBarrier *gate, Opening *opening, const Limits *limits) {
         *writer = (Writer){ .queue = queue, .gate = gate, .opening = opening, .retention.limits = *limits };
         pthread_mutex_init(&writer->mutex, NULL);
         writer->is_initialised = true;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -20,7 +21,7 @@
 
 typedef struct Writer {
         Queue *queue;      /* borrowed */
-        Gate *gate;        /* borrowed */
+        WalBarrier *gate;        /* borrowed */
         Opening *opening;  /* borrowed */
         Database database; /* without a connection until it could be opened */
         uint64_t next_opening_ns; /* CLOCK_BOOTTIME */
@@ -42,7 +43,7 @@ typedef struct Writer {
 } Writer;
 
 /* Must not be moved in memory afterwards. 0 or -ENOMEM. */
-int writer_init(Writer *writer, Queue *queue, Gate *gate, Opening *opening, const Limits *limits);
+int writer_init(Writer *writer, Queue *queue, WalBarrier *gate, Opening *opening, const Limits *limits);
 /* As opening_open(). A writer that is started without a database tries again by itself, and fails all rows until then. */
 int writer_open(Writer *writer, char **ret_note);
 int writer_start(Writer *writer);

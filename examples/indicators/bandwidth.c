@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An indicator: how fast memory is read and written, by a[i] = b[i] + s * c[i] over arrays that no cache holds.
  * Settings: BANDWIDTH_MIB (of one of the three arrays), BANDWIDTH_REPS. Each element counts as 24 bytes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* What the examples in C have in common: settings from the environment, a clock, a median. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An indicator: the product of two square matrices in plain C, double precision as in matmul.py.
  * Settings: MATMUL_MATRIX_SIZE, MATMUL_REPS. A product takes n² (2n - 1) operations.

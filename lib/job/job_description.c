@@ -1,35 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "job/job_description.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct CardBlock {
+struct DescriptionBlock {
         size_t n_cards; /* that share it */
-        CardLabel labels[];
+        DescriptionLabel labels[];
         /* and after them the texts */
 };
 
-void job_card_deinit(JobCard *card) {
+void job_description_deinit(JobDescription *card) {
         if (card->block && --card->block->n_cards == 0)
                 free(card->block);
-        *card = (JobCard){};
+        *card = (JobDescription){};
 }
 
-void job_card_share(const JobCard *from, JobCard *to) {
+void job_description_share(const JobDescription *from, JobDescription *to) {
         if (from->block != to->block) {
                 if (from->block)
                         from->block->n_cards++;
-                job_card_deinit(to);
+                job_description_deinit(to);
         }
         *to = *from;
 }
 
 /* --- a new block ------------------------------------------------------------------------------ */
 
-static size_t n_bytes_of(const JobCard *from) {
+static size_t n_bytes_of(const JobDescription *from) {
         const char *const texts[] = { from->id, from->name, from->command, from->user, from->cgroup, from->note };
-        size_t n = sizeof(CardBlock) + from->n_labels * sizeof(*from->labels);
+        size_t n = sizeof(DescriptionBlock) + from->n_labels * sizeof(*from->labels);
 
         for (size_t i = 0; i < N_ELEMENTS(texts); i++)
                 n += texts[i] ? strlen(texts[i]) + 1 : 0;
@@ -49,9 +50,9 @@ static const char *put_text(char **at, const char *text) {
 }
 
 /* A card like `from`, whose texts may lie anywhere, in a block of its own. */
-static int make(const JobCard *from, JobCard *ret) {
-        CardBlock *block = malloc(n_bytes_of(from));
-        JobCard card = *from;
+static int make(const JobDescription *from, JobDescription *ret) {
+        DescriptionBlock *block = malloc(n_bytes_of(from));
+        JobDescription card = *from;
         char *at;
 
         if (!block)
@@ -75,9 +76,9 @@ static int make(const JobCard *from, JobCard *ret) {
         return 0;
 }
 
-int job_card_make(const JobInfo *info, JobCard *ret) {
-        scoped(freep) CardLabel *labels = NULL;
-        JobCard from = {
+int job_description_make(const JobInfo *info, JobDescription *ret) {
+        scoped(freep) DescriptionLabel *labels = NULL;
+        JobDescription from = {
                 .id = info->id, .name = info->name, .command = info->command, .user = info->user, .cgroup = info->cgroup,
                 .note = "", .uid = info->uid, .gid = info->gid, .pid = info->pid, .pid_start_ticks = info->pid_start_ticks,
                 .rank = info->rank, .node = info->node, .n_nodes = info->n_nodes, .n_ranks = info->n_ranks,
@@ -90,34 +91,34 @@ int job_card_make(const JobInfo *info, JobCard *ret) {
                         return -ENOMEM;
         }
         for (size_t i = 0; i < info->n_labels; i++)
-                labels[i] = (CardLabel){ info->labels[i].key, info->labels[i].value };
+                labels[i] = (DescriptionLabel){ info->labels[i].key, info->labels[i].value };
         from.n_labels = (uint32_t)info->n_labels;
         from.labels = labels;
         return make(&from, ret);
 }
 
-static int remake(JobCard *card, const JobCard *changed) {
-        JobCard made;
+static int remake(JobDescription *card, const JobDescription *changed) {
+        JobDescription made;
         int r;
 
         r = make(changed, &made);
         if (r < 0)
                 return r;
 
-        job_card_deinit(card);
+        job_description_deinit(card);
         *card = made;
         return 0;
 }
 
-int job_card_set_cgroup(JobCard *card, const char *cgroup) {
-        JobCard changed = *card;
+int job_description_set_cgroup(JobDescription *card, const char *cgroup) {
+        JobDescription changed = *card;
 
         changed.cgroup = cgroup;
         return remake(card, &changed);
 }
 
-int job_card_set_note(JobCard *card, const char *note) {
-        JobCard changed = *card;
+int job_description_set_note(JobDescription *card, const char *note) {
+        JobDescription changed = *card;
 
         changed.note = note;
         return remake(card, &changed);
@@ -125,7 +126,7 @@ int job_card_set_note(JobCard *card, const char *note) {
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-const char *job_card_label(const JobCard *card, const char *key) {
+const char *job_description_label(const JobDescription *card, const char *key) {
         for (size_t i = 0; i < card->n_labels; i++)
                 if (strcmp(card->labels[i].key, key) == 0)
                         return card->labels[i].value;
@@ -133,7 +134,7 @@ const char *job_card_label(const JobCard *card, const char *key) {
 }
 
 /* Everything fitted when the card was made. */
-static int copy_labels(const JobCard *card, JobInfo *info) {
+static int copy_labels(const JobDescription *card, JobInfo *info) {
         if (card->n_labels == 0)
                 return 0;
 
@@ -148,7 +149,7 @@ static int copy_labels(const JobCard *card, JobInfo *info) {
         return 0;
 }
 
-int job_card_info(const JobCard *card, JobInfo *ret) {
+int job_description_info(const JobDescription *card, JobInfo *ret) {
         scoped(job_info_deinit) JobInfo info = {
                 .uid = card->uid, .gid = card->gid, .pid = card->pid, .pid_start_ticks = card->pid_start_ticks,
                 .rank = card->rank, .node = card->node, .n_nodes = card->n_nodes, .n_ranks = card->n_ranks,

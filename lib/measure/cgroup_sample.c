@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "measure/cgroup_sample.h"
 
 static const char *const names[N_CGROUP_PARTS] = {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "request/request.h"
 
 const char *status_name(Status status) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* UTF-8 as RFC 3629 has it: no surrogates, nothing over-long, nothing past U+10FFFF. */

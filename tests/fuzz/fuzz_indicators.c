@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fuzz target: declarations of indicators, as a file of indicators.d or a registered model has them
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fuzz target: what the model reads back from the store, a meter, a window or a timeline
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fuzz target: Amun's specifications, as `perfctl run --spec` takes them
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Work whose cost is known: work [--in DIRECTORY]... KIND [ARGUMENT]... [+ KIND [ARGUMENT]...]...
  *

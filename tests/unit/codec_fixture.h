@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* Requests through the codec, with an arena of the size it gets from a daemon's settings. */

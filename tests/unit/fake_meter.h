@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* A fake machine and the meter that looks at it. Included after cmocka.h. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* An ingest on a real socket in a loop of its own; the test takes the daemon's part, and the clients'. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* What the tests of points share: a model of an indicator, and results of it. */
@@ -23,19 +24,19 @@ static inline IndicatorModel matmul_model(Property properties[static 5]) {
 }
 
 /* {"@parameters":{"reps","matrix_size","dtype"},"@result":{"elapsed","rate"},"name","component","version"} */
-typedef struct Measured {
+typedef struct RunResults {
         Member parameters[3], result[2], members[5];
         Value document;
         Submission submission;
-} Measured;
+} RunResults;
 
 static inline Value string_value(const char *text) {
         return (Value){ .type = VALUE_STRING, .string = text };
 }
 
 /* Odd ones have their matrix size as a float; n is the id, and the time. */
-static inline void measured_make(Measured *m, uint64_t n, const char *component, const char *dtype, int64_t size, double rate) {
-        *m = (Measured){};
+static inline void run_results_make(RunResults *m, uint64_t n, const char *component, const char *dtype, int64_t size, double rate) {
+        *m = (RunResults){};
         m->parameters[0] = (Member){ "reps", { .type = VALUE_INT, .integer = 50 } };
         m->parameters[1] = (Member){ "matrix_size", { .type = VALUE_INT, .integer = size } };
         if (n % 2 == 1)
@@ -66,10 +67,10 @@ static inline void measured_make(Measured *m, uint64_t n, const char *component,
 }
 
 /* Result n of a pattern with every combination in it; every tenth run failed. */
-static inline void measured_make_nth(Measured *m, uint64_t n, const IndicatorModel *model) {
+static inline void run_results_make_nth(RunResults *m, uint64_t n, const IndicatorModel *model) {
         static const char *const components[] = { "tensorflow", "pytorch" }, *const dtypes[] = { "float32", "512", "int \"8\"" };
 
-        measured_make(m, n, components[n / 2 % 2], dtypes[n / 4 % 3], (int64_t)(256 << n / 12 % 3), 100 + (double)n);
+        run_results_make(m, n, components[n / 2 % 2], dtypes[n / 4 % 3], (int64_t)(256 << n / 12 % 3), 100 + (double)n);
         m->submission.model = model;
         if (n % 10 == 0) {
                 m->submission.has_exit_status = true;
@@ -79,9 +80,9 @@ static inline void measured_make_nth(Measured *m, uint64_t n, const IndicatorMod
 
 static inline void put_measured(Store *store, uint64_t from, uint64_t to, const IndicatorModel *model) {
         for (uint64_t n = from; n < to; n++) {
-                Measured measured;
+                RunResults measured;
 
-                measured_make_nth(&measured, n, model);
+                run_results_make_nth(&measured, n, model);
                 assert_int_equal(put_one(store, &measured.submission, n), STORE_DONE);
         }
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* A Snapshot made by hand, with as much hardware and as many jobs as asked for. For tests and benchmarks. */
@@ -50,8 +51,8 @@ static inline void fixture_fill_job(JobView *job, size_t i) {
 
         (void)snprintf(info.id, sizeof(info.id), "job-%zu", i);
         (void)snprintf(info.name, sizeof(info.name), "training \"%zu\"", i);
-        job_card_deinit(&job->info);
-        assert(job_card_make(&info, &job->info) == 0);
+        job_description_deinit(&job->info);
+        assert(job_description_make(&info, &job->info) == 0);
         job->state = JOB_RUNNING;
         job->begin_realtime_ms = 1763676000000;
         for (Metric metric = 0; metric < N_METRICS; metric++) {

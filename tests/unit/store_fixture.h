@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* What the tests of store and reader share: a store in a directory of its own, results to put, waiting for completions. */
@@ -51,7 +52,7 @@ static inline void place_open_with(Place *place, const StoreConfig *config) {
 
         assert_int_equal(store_open(&place->store, config, &note), 0);
         assert_null(note);
-        assert_int_equal(reader_new(&place->reader, store_path(place->store), store_gate(place->store), 10 * NS_PER_S), 0);
+        assert_int_equal(reader_new(&place->reader, store_path(place->store), store_wal_barrier(place->store), 10 * NS_PER_S), 0);
 }
 
 static inline void place_open(Place *place) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where a process is among control groups, read from trees as machines of several kinds have them. */
 
 #include <setjmp.h>
@@ -61,8 +62,8 @@ static void put(const Root *root, const char *path, const char *text) {
         tree_write(root->path, path, text);
 }
 
-static void read_all(const Root *root, uint32_t uid, Surroundings *ret) {
-        assert_int_equal(surroundings_read(ret, root->fd, uid), 0);
+static void read_all(const Root *root, uint32_t uid, CgroupContext *ret) {
+        assert_int_equal(cgroup_context_read(ret, root->fd, uid), 0);
 }
 
 /* A machine with version 2 alone, and this process in a session of its. */
@@ -81,7 +82,7 @@ static void put_session(const Root *root) {
 }
 
 static void a_session_without_limits(void **state) {
-        Surroundings s;
+        CgroupContext s;
 
         put_session(*state);
         read_all(*state, 1000, &s);
@@ -102,7 +103,7 @@ static void each_limit_is_seen(void **state) {
                 { "memory.max", "1073741824\n" }, { "memory.high", "0\n" },   { "memory.swap.max", "0\n" },      { "cpu.max", "200000 100000\n" },
                 { "cpuset.cpus", "0-3\n" },       { "cpuset.mems", "0\n" }, { "io.max", "8:0 rbps=1048576\n" },
         };
-        Surroundings s;
+        CgroupContext s;
 
         for (size_t i = 0; i < N_ELEMENTS(files); i++) {
                 char path[256];
@@ -119,7 +120,7 @@ static void each_limit_is_seen(void **state) {
 }
 
 static void limits_of_slices_that_stay_above_do_not_matter(void **state) {
-        Surroundings s;
+        CgroupContext s;
 
         put_session(*state);
         put(*state, V2 SLICE "/memory.max", "1073741824\n");
@@ -130,7 +131,7 @@ static void limits_of_slices_that_stay_above_do_not_matter(void **state) {
 
 static void limits_of_everything_that_is_left_do(void **state) {
         const Root *root = *state;
-        Surroundings s;
+        CgroupContext s;
 
         /* With sudo, the user's manager is left as well as its scope. */
         put_session(root);
@@ -144,7 +145,7 @@ static void limits_of_everything_that_is_left_do(void **state) {
 }
 
 static void the_limit_of_tasks_is_told(void **state) {
-        Surroundings s;
+        CgroupContext s;
 
         put_session(*state);
         put(*state, V2 SESSION "/pids.max", "100\n");
@@ -155,7 +156,7 @@ static void the_limit_of_tasks_is_told(void **state) {
 
 static void a_user_may_linger(void **state) {
         char name[128], path[256];
-        Surroundings s;
+        CgroupContext s;
 
         put_session(*state);
         read_all(*state, geteuid(), &s);
@@ -170,7 +171,7 @@ static void a_user_may_linger(void **state) {
 
 static void a_container_that_sees_the_machines_systemd_is_not_managed_by_it(void **state) {
         static const char *const places[] = { "0::/\n", "0::/../../init.scope\n", "" };
-        Surroundings s;
+        CgroupContext s;
 
         put_session(*state);
         put(*state, "proc/self/cgroup", "0::/\n");
@@ -184,7 +185,7 @@ static void a_container_that_sees_the_machines_systemd_is_not_managed_by_it(void
 
 static void without_systemd_there_is_just_a_group(void **state) {
         const Root *root = *state;
-        Surroundings s;
+        CgroupContext s;
 
         put(root, "proc/self/cgroup", "0::/docker/0123\n");
         put(root, V2 "/cgroup.controllers", "cpu\n");
@@ -201,7 +202,7 @@ static void without_systemd_there_is_just_a_group(void **state) {
 
 static void a_group_without_its_file_cannot_be_entered(void **state) {
         const Root *root = *state;
-        Surroundings s;
+        CgroupContext s;
 
         put(root, "proc/self/cgroup", "0::/docker/0123\n");
         put(root, V2 "/cgroup.controllers", "cpu\n");
@@ -214,7 +215,7 @@ static void a_group_without_its_file_cannot_be_entered(void **state) {
 static void delegation_is_said_in_an_attribute(void **state) {
         const Root *root = *state;
         char path[256];
-        Surroundings s;
+        CgroupContext s;
 
         put_session(root);
         snprintf(path, sizeof(path), "%s/" V2 SESSION, root->path);
@@ -230,7 +231,7 @@ static void delegation_is_said_in_an_attribute(void **state) {
 static void what_is_out_of_sight_is_no_group(void **state) {
         static const char *const places[] = { "0::/../x\n", "0::/..\n", "0::/not/mounted/here\n" };
         const Root *root = *state;
-        Surroundings s;
+        CgroupContext s;
 
         put(root, V2 "/cgroup.controllers", "cpu\n");
         for (size_t i = 0; i < N_ELEMENTS(places); i++) {
@@ -244,7 +245,7 @@ static void what_is_out_of_sight_is_no_group(void **state) {
 /* Debian 10, RHEL 9 with both: systemd's hierarchy is its own, and version 2 beside the others. */
 static void mixed_hierarchies_are_read_in_both(void **state) {
         const Root *root = *state;
-        Surroundings s;
+        CgroupContext s;
 
         put(root, "proc/self/cgroup", "5:memory:" SESSION "\n4:cpu,cpuacct:/user.slice\n1:name=systemd:" SESSION "\n0::" SESSION "\n");
         put(root, "run/systemd/system/x", "");
@@ -265,7 +266,7 @@ static void mixed_hierarchies_are_read_in_both(void **state) {
 
 static void quotas_and_tasks_of_version_1_are_seen(void **state) {
         const Root *root = *state;
-        Surroundings s;
+        CgroupContext s;
 
         put(root, "proc/self/cgroup", "4:cpu,cpuacct:" SESSION "\n3:pids:" SESSION "\n1:name=systemd:" SESSION "\n");
         put(root, "sys/fs/cgroup/cpu" SESSION "/cpu.cfs_quota_us", "-1\n");
@@ -282,7 +283,7 @@ static void quotas_and_tasks_of_version_1_are_seen(void **state) {
 
 /* pam_slurm_adopt puts a session into the job's groups, and leaves it in its place for systemd. */
 static void what_a_scheduler_did_in_version_1_is_seen(void **state) {
-        Surroundings s;
+        CgroupContext s;
 
         put(*state, "proc/self/cgroup", "5:memory:/slurm/uid_1000/job_42/step_extern\n1:name=systemd:" SESSION "\n");
         read_all(*state, 1000, &s);
@@ -297,7 +298,7 @@ static void what_a_scheduler_did_in_version_1_is_seen(void **state) {
 
 /* Some mount a hierarchy of that name for old containers; with version 2 alone, systemd has nothing to do with it. */
 static void a_hierarchy_of_systemds_name_is_not_always_its(void **state) {
-        Surroundings s;
+        CgroupContext s;
 
         put_session(*state);
         put(*state, "proc/self/cgroup", "1:name=systemd:/\n0::" SESSION "\n");
@@ -308,7 +309,7 @@ static void a_hierarchy_of_systemds_name_is_not_always_its(void **state) {
 static void texts_that_make_no_sense_allow_nothing(void **state) {
         static char longest[5000];
         const char *const texts[] = { "", "0::\n", "x", "0::relative\n", "::::\n", longest };
-        Surroundings s;
+        CgroupContext s;
 
         snprintf(longest, sizeof(longest), "0::/user.slice/%04000d\n", 0);
         for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
@@ -322,9 +323,9 @@ static void texts_that_make_no_sense_allow_nothing(void **state) {
 
 static void without_control_groups_it_is_an_error(void **state) {
         const Root *root = *state;
-        Surroundings s;
+        CgroupContext s;
 
-        assert_int_equal(surroundings_read(&s, root->fd, 0), -ENOENT);
+        assert_int_equal(cgroup_context_read(&s, root->fd, 0), -ENOENT);
 }
 
 int main(void) {

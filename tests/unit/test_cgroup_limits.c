@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Limits of groups above, what is read how often, and what a kernel does not count. */
 
 #include <setjmp.h>

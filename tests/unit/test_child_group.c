@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A group of one's own: in a directory that is none, and where version 2 can be written, in the real thing. */
 
 #include <setjmp.h>
@@ -40,7 +41,7 @@ static void a_directory_that_is_no_group_stays_as_it_is(void **state) {
 typedef struct Real {
         int root_fd;
         char id[32];
-        Surroundings at_first;
+        CgroupContext at_first;
 } Real;
 
 static int setup(void **state) {
@@ -49,7 +50,7 @@ static int setup(void **state) {
         assert_non_null(real);
         real->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
         snprintf(real->id, sizeof(real->id), "unit-%d", getpid());
-        assert_int_equal(surroundings_read(&real->at_first, real->root_fd, geteuid()), 0);
+        assert_int_equal(cgroup_context_read(&real->at_first, real->root_fd, geteuid()), 0);
         *state = real;
         return 0;
 }
@@ -71,7 +72,7 @@ static void skip_unless_writable(const Real *real) {
 }
 
 static bool exists(const Real *real) {
-        char path[SURROUNDINGS_PATH_MAX + 64];
+        char path[CGROUP_CONTEXT_PATH_MAX + 64];
         struct stat st;
 
         snprintf(path, sizeof(path), "%s/perfd-%s", real->at_first.directory, real->id);
@@ -80,10 +81,10 @@ static bool exists(const Real *real) {
 
 static void assert_inside(const Real *real, bool is_inside) {
         char name[64];
-        Surroundings now;
+        CgroupContext now;
 
         snprintf(name, sizeof(name), "/perfd-%s", real->id);
-        assert_int_equal(surroundings_read(&now, real->root_fd, geteuid()), 0);
+        assert_int_equal(cgroup_context_read(&now, real->root_fd, geteuid()), 0);
         assert_int_equal(strstr(now.directory, name) != NULL, is_inside);
         if (!is_inside)
                 assert_string_equal(now.directory, real->at_first.directory);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How an indicator was measured, runs that failed, and models: as they come off the wire. */
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,8 +20,8 @@ static void text_comes_back_as_it_was(void **state) {
 
                 for (size_t n = 0; n < lengths[i]; n++)
                         buffer_putc(&text, (char)(' ' + n * n % 89));
-                assert_int_equal(squeeze(text.text, text.n, &bytes), 0);
-                assert_int_equal(unsqueeze(bytes.text, bytes.n, &again), 0);
+                assert_int_equal(compress_text(text.text, text.n, &bytes), 0);
+                assert_int_equal(compress_restore(bytes.text, bytes.n, &again), 0);
                 assert_int_equal(again.n, text.n);
                 if (text.n > 0)
                         assert_memory_equal(again.text, text.text, text.n);
@@ -32,13 +33,13 @@ static void damage_anywhere_is_told(void **state) {
         const char *text = "cpu lo=0.2 hi=0.9675 levels=300 about=P0-z$towJ1=+.+#&'(,)5*.F)1A')#,->*1*%%-,&#9<=/'{#1*z,tlwB(0;6821";
 
         (void)state;
-        assert_int_equal(squeeze(text, strlen(text), &bytes), 0);
+        assert_int_equal(compress_text(text, strlen(text), &bytes), 0);
         for (size_t i = 0; i < bytes.n; i++) {
                 scoped(buffer_deinit) Buffer cut = {}, changed = {};
 
-                assert_int_equal(unsqueeze(bytes.text, i, &cut), SQUEEZE_MALFORMED);
+                assert_int_equal(compress_restore(bytes.text, i, &cut), COMPRESS_MALFORMED);
                 bytes.text[i] ^= 1;
-                assert_int_equal(unsqueeze(bytes.text, bytes.n, &changed), SQUEEZE_MALFORMED);
+                assert_int_equal(compress_restore(bytes.text, bytes.n, &changed), COMPRESS_MALFORMED);
                 bytes.text[i] ^= 1;
         }
 }
@@ -47,12 +48,12 @@ static void what_never_ends_is_refused(void **state) {
         scoped(buffer_deinit) Buffer text = {}, bytes = {}, again = {};
 
         (void)state;
-        for (size_t i = 0; i < 4 * SQUEEZE_TEXT_MAX; i++)
+        for (size_t i = 0; i < 4 * COMPRESS_TEXT_MAX; i++)
                 buffer_putc(&text, 'x');
-        assert_int_equal(squeeze(text.text, text.n, &bytes), 0);
+        assert_int_equal(compress_text(text.text, text.n, &bytes), 0);
         assert_true(bytes.n < 100000);
-        assert_int_equal(unsqueeze(bytes.text, bytes.n, &again), SQUEEZE_MALFORMED);
-        assert_true(again.n < 2 * SQUEEZE_TEXT_MAX);
+        assert_int_equal(compress_restore(bytes.text, bytes.n, &again), COMPRESS_MALFORMED);
+        assert_true(again.n < 2 * COMPRESS_TEXT_MAX);
 }
 
 int main(void) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Conditions as people write them. */
 
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,82 +35,82 @@ static bool is_ended(Pair pair) {
 }
 
 static void who_completes_nothing_in_time_is_cut_off(void **state) {
-        scoped(guests_freep) Guests *guests = NULL;
+        scoped(connection_limits_freep) ConnectionLimits *guests = NULL;
         Pair slow = pair_open(), diligent = pair_open();
-        Guest *a, *b;
+        LimitedConnection *a, *b;
 
         (void)state;
-        assert_int_equal(guests_new(&guests, 4, 4), 0);
-        a = guests_add(guests, slow.fds[1], 100);
-        b = guests_add(guests, diligent.fds[1], 100);
+        assert_int_equal(connection_limits_new(&guests, 4, 4), 0);
+        a = connection_limits_add(guests, slow.fds[1], 100);
+        b = connection_limits_add(guests, diligent.fds[1], 100);
         assert_non_null(a);
         assert_non_null(b);
 
-        guests_cut(guests, 100);
+        connection_limits_cut(guests, 100);
         assert_false(is_ended(slow));
 
-        guests_renew(guests, b, 200);
-        guests_cut(guests, 150);
+        connection_limits_renew(guests, b, 200);
+        connection_limits_cut(guests, 150);
         assert_true(is_ended(slow));
         assert_false(is_ended(diligent));
 
-        guests_remove(guests, a);
-        guests_remove(guests, b);
-        assert_int_equal(guests_count(guests), 0);
+        connection_limits_remove(guests, a);
+        connection_limits_remove(guests, b);
+        assert_int_equal(connection_limits_count(guests), 0);
         pair_close(slow);
         pair_close(diligent);
 }
 
 static void who_has_left_is_not_touched(void **state) {
-        scoped(guests_freep) Guests *guests = NULL;
+        scoped(connection_limits_freep) ConnectionLimits *guests = NULL;
         Pair pair = pair_open();
 
         (void)state;
-        assert_int_equal(guests_new(&guests, 4, 4), 0);
-        guests_remove(guests, guests_add(guests, pair.fds[1], 100));
-        guests_cut(guests, UINT64_MAX);
+        assert_int_equal(connection_limits_new(&guests, 4, 4), 0);
+        connection_limits_remove(guests, connection_limits_add(guests, pair.fds[1], 100));
+        connection_limits_cut(guests, UINT64_MAX);
         assert_false(is_ended(pair));
         pair_close(pair);
 }
 
 static void one_user_cannot_take_every_place(void **state) {
-        scoped(guests_freep) Guests *guests = NULL;
+        scoped(connection_limits_freep) ConnectionLimits *guests = NULL;
         Pair pairs[3] = { pair_open(), pair_open(), pair_open() };
-        Guest *first;
+        LimitedConnection *first;
 
         (void)state;
-        assert_int_equal(guests_new(&guests, 8, 2), 0);
-        first = guests_add(guests, pairs[0].fds[1], 1);
+        assert_int_equal(connection_limits_new(&guests, 8, 2), 0);
+        first = connection_limits_add(guests, pairs[0].fds[1], 1);
         assert_non_null(first);
-        assert_non_null(guests_add(guests, pairs[1].fds[1], 1));
-        assert_null(guests_add(guests, pairs[2].fds[1], 1));
+        assert_non_null(connection_limits_add(guests, pairs[1].fds[1], 1));
+        assert_null(connection_limits_add(guests, pairs[2].fds[1], 1));
         assert_true(is_ended(pairs[2]));
         assert_false(is_ended(pairs[0]));
-        assert_int_equal(guests_count(guests), 2);
+        assert_int_equal(connection_limits_count(guests), 2);
 
-        guests_renew(guests, NULL, 2);
-        guests_remove(guests, NULL);
-        guests_remove(guests, first);
+        connection_limits_renew(guests, NULL, 2);
+        connection_limits_remove(guests, NULL);
+        connection_limits_remove(guests, first);
         pair_close(pairs[2]);
         pairs[2] = pair_open();
-        assert_non_null(guests_add(guests, pairs[2].fds[1], 1));
+        assert_non_null(connection_limits_add(guests, pairs[2].fds[1], 1));
 
         for (size_t i = 0; i < N_ELEMENTS(pairs); i++)
                 pair_close(pairs[i]);
 }
 
 static void connections_over_tcp_have_no_user(void **state) {
-        scoped(guests_freep) Guests *guests = NULL;
+        scoped(connection_limits_freep) ConnectionLimits *guests = NULL;
         int fds[3];
 
         (void)state;
-        assert_int_equal(guests_new(&guests, 3, 1), 0);
+        assert_int_equal(connection_limits_new(&guests, 3, 1), 0);
         for (size_t i = 0; i < N_ELEMENTS(fds); i++) {
                 fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
                 assert_true(fds[i] >= 0);
-                assert_non_null(guests_add(guests, fds[i], 1));
+                assert_non_null(connection_limits_add(guests, fds[i], 1));
         }
-        assert_int_equal(guests_count(guests), 3);
+        assert_int_equal(connection_limits_count(guests), 3);
         for (size_t i = 0; i < N_ELEMENTS(fds); i++)
                 close(fds[i]);
 }

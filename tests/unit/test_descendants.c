@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What lives below a process: a made-up /proc, and the real one. */
 
 #include <setjmp.h>

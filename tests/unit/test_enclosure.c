@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What may be had, of facts alone. */
 
 #include <setjmp.h>
@@ -13,8 +14,8 @@
 #include "client/run/enclosure.h"
 
 /* A machine with systemd and version 2, in the group at `path`, which is root's. */
-static Surroundings machine(const char *path, uint32_t uid) {
-        Surroundings s = {
+static CgroupContext machine(const char *path, uint32_t uid) {
+        CgroupContext s = {
                 .uid = uid,
                 .has_systemd = true,
                 .has_system_manager = true,
@@ -30,7 +31,7 @@ static Surroundings machine(const char *path, uint32_t uid) {
 }
 
 /* no_scope, no_group: parts of the reasons, or NULL for what may be had. */
-static void assert_choice(const Surroundings *surroundings, const char *no_scope, const char *no_group) {
+static void assert_choice(const CgroupContext *surroundings, const char *no_scope, const char *no_group) {
         EnclosureChoice choice;
 
         enclosure_choose(surroundings, &choice);
@@ -44,7 +45,7 @@ static void assert_choice(const Surroundings *surroundings, const char *no_scope
 #define TERMINAL "/user.slice/user-1000.slice/user@1000.service/app.slice/vte-spawn-1.scope"
 
 static void a_session_gets_a_scope(void **state) {
-        Surroundings root = machine(SESSION, 0), user = machine(SESSION, 1000);
+        CgroupContext root = machine(SESSION, 0), user = machine(SESSION, 1000);
 
         (void)state;
         assert_choice(&root, NULL, "not delegated");
@@ -52,7 +53,7 @@ static void a_session_gets_a_scope(void **state) {
 }
 
 static void a_user_who_does_not_linger_keeps_the_session(void **state) {
-        Surroundings session = machine(SESSION, 1000), terminal = machine(TERMINAL, 1000), root = machine(SESSION, 0);
+        CgroupContext session = machine(SESSION, 1000), terminal = machine(TERMINAL, 1000), root = machine(SESSION, 0);
 
         (void)state;
         session.has_linger = terminal.has_linger = root.has_linger = false;
@@ -64,7 +65,7 @@ static void a_user_who_does_not_linger_keeps_the_session(void **state) {
 }
 
 static void limits_are_never_left(void **state) {
-        Surroundings session = machine(SESSION, 0), terminal = machine(TERMINAL, 1000);
+        CgroupContext session = machine(SESSION, 0), terminal = machine(TERMINAL, 1000);
 
         (void)state;
         session.is_limited = terminal.is_limited = true;
@@ -74,7 +75,7 @@ static void limits_are_never_left(void **state) {
 }
 
 static void neither_is_what_others_manage(void **state) {
-        Surroundings s = machine(SESSION, 0);
+        CgroupContext s = machine(SESSION, 0);
 
         (void)state;
         s.is_apart = true;
@@ -86,7 +87,7 @@ static void neither_is_what_others_manage(void **state) {
 }
 
 static void in_a_service_there_is_a_group_where_it_was_delegated(void **state) {
-        Surroundings s = machine("/system.slice/slurmd.service", 0);
+        CgroupContext s = machine("/system.slice/slurmd.service", 0);
 
         (void)state;
         assert_choice(&s, "slurmd.service", "not delegated");
@@ -102,8 +103,8 @@ static void in_a_service_there_is_a_group_where_it_was_delegated(void **state) {
 }
 
 static void a_run_within_a_run_stays_in_it(void **state) {
-        Surroundings root = machine("/user.slice/user-0.slice/perfd-j1.scope", 0);
-        Surroundings user = machine("/user.slice/user-1000.slice/user@1000.service/app.slice/perfd-j1.scope", 1000);
+        CgroupContext root = machine("/user.slice/user-0.slice/perfd-j1.scope", 0);
+        CgroupContext user = machine("/user.slice/user-1000.slice/user@1000.service/app.slice/perfd-j1.scope", 1000);
 
         (void)state;
         assert_choice(&root, "perfd-j1.scope", "not delegated");
@@ -116,7 +117,7 @@ static void at_the_root_systemd_is_asked_if_it_is_its_own(void **state) {
 
         (void)state;
         for (size_t i = 0; i < 2; i++) {
-                Surroundings s = machine(paths[i], 0);
+                CgroupContext s = machine(paths[i], 0);
 
                 assert_choice(&s, NULL, "not delegated");
                 /* The root of a container's namespace was delegated to it as a whole: to its systemd, where it runs one. */
@@ -128,7 +129,7 @@ static void at_the_root_systemd_is_asked_if_it_is_its_own(void **state) {
 }
 
 static void without_systemd_a_writable_group_will_do(void **state) {
-        Surroundings s = machine("/docker/0123", 0);
+        CgroupContext s = machine("/docker/0123", 0);
 
         (void)state;
         s.has_systemd = s.has_system_manager = s.has_linger = false;
@@ -140,7 +141,7 @@ static void without_systemd_a_writable_group_will_do(void **state) {
 }
 
 static void in_version_1_only_root_has_a_scope(void **state) {
-        Surroundings root = machine(SESSION, 0), user = machine(SESSION, 1000);
+        CgroupContext root = machine(SESSION, 0), user = machine(SESSION, 1000);
 
         (void)state;
         root.directory[0] = user.directory[0] = '\0';

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -304,16 +305,16 @@ static void the_first_setting_that_matches_has_it_and_others_go_on_below(void **
 static bool is_jobs(const char *path_job, const char *node, const char *id, size_t n_labels, JobLabel *labels) {
         FoundGroup group = { .is_sluid = path_job[0] == 's' };
         JobInfo info = { .n_labels = n_labels, .labels = labels };
-        JobCard card;
+        JobDescription card;
         bool is_of;
 
         (void)snprintf(group.path_job, sizeof(group.path_job), "%s", path_job);
         (void)snprintf(group.job, sizeof(group.job), "%s%s%s", path_job, node[0] ? "." : "", node);
         (void)snprintf(group.node, sizeof(group.node), "%s", node);
         (void)snprintf(info.id, sizeof(info.id), "%s", id);
-        assert_int_equal(job_card_make(&info, &card), 0);
+        assert_int_equal(job_description_make(&info, &card), 0);
         is_of = found_group_is_of(&group, &card);
-        job_card_deinit(&card);
+        job_description_deinit(&card);
         return is_of;
 }
 

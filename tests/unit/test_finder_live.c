@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Groups of the machine's own hierarchies, made and removed by the tests: does the kernel tell of them? Where making them
  * is not permitted, the tests are skipped.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Hierarchies of version 1, in which a job comes to be one after the other. */
 
 #include <setjmp.h>

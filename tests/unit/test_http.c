@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -463,15 +464,15 @@ static void every_answer_is_counted(void **state) {
         assert_true(stats.cpu_ns > 0);
 }
 
-typedef struct Asker {
+typedef struct HttpClient {
         const Fixture *fixture;
         atomic_bool *is_over;
         atomic_uint n_answers;
         unsigned n_bad;
-} Asker;
+} HttpClient;
 
 static void *on_asker(void *userdata) {
-        Asker *asker = userdata;
+        HttpClient *asker = userdata;
 
         while (!atomic_load(asker->is_over)) {
                 scoped(answer_deinit) HttpAnswer answer = {};
@@ -483,7 +484,7 @@ static void *on_asker(void *userdata) {
 }
 
 static void answers_stay_whole_while_snapshots_change(void **state) {
-        Asker askers[2] = {};
+        HttpClient askers[2] = {};
         pthread_t threads[N_ELEMENTS(askers)];
         Fixture *fixture = *state;
         atomic_bool is_over = false;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,22 +21,22 @@ static JobInfo info_of_all(void) {
         };
 }
 
-static JobCard card_of_all(void) {
+static JobDescription card_of_all(void) {
         JobInfo info = info_of_all();
-        JobCard card;
+        JobDescription card;
 
-        assert_int_equal(job_card_make(&info, &card), 0);
+        assert_int_equal(job_description_make(&info, &card), 0);
         return card;
 }
 
 static void a_card_says_all_that_the_info_said(void **state) {
         scoped(job_info_deinit) JobInfo back = {};
-        scoped(job_card_deinit) JobCard card = card_of_all();
+        scoped(job_description_deinit) JobDescription card = card_of_all();
         JobInfo info = info_of_all();
 
         (void)state;
         assert_string_equal(card.note, "");
-        assert_int_equal(job_card_info(&card, &back), 0);
+        assert_int_equal(job_description_info(&card, &back), 0);
         assert_string_equal(back.cgroup, info.cgroup);
         assert_int_equal(back.n_labels, info.n_labels);
         for (size_t i = 0; i < info.n_labels; i++) {
@@ -59,7 +60,7 @@ static void a_card_says_all_that_the_info_said(void **state) {
 
 static void the_longest_texts_fit(void **state) {
         scoped(job_info_deinit) JobInfo back = {};
-        scoped(job_card_deinit) JobCard card = {};
+        scoped(job_description_deinit) JobDescription card = {};
         static JobLabel many[JOB_LABELS_MAX];
         JobInfo info = { .n_labels = JOB_LABELS_MAX, .labels = many };
 
@@ -72,72 +73,72 @@ static void the_longest_texts_fit(void **state) {
                 memset(many[i].key, 'a' + (int)i, sizeof(many[i].key) - 1);
                 memset(many[i].value, 'v', sizeof(many[i].value) - 1);
         }
-        assert_int_equal(job_card_make(&info, &card), 0);
-        assert_int_equal(job_card_info(&card, &back), 0);
+        assert_int_equal(job_description_make(&info, &card), 0);
+        assert_int_equal(job_description_info(&card, &back), 0);
         assert_string_equal(back.command, info.command);
         assert_memory_equal(back.labels, many, sizeof(many));
 }
 
 static void what_is_shared_outlives_the_card_it_came_from(void **state) {
-        JobCard card = card_of_all(), shown = {}, other = {};
+        JobDescription card = card_of_all(), shown = {}, other = {};
 
         (void)state;
-        job_card_share(&card, &shown);
-        job_card_share(&card, &shown);
-        job_card_share(&shown, &other);
+        job_description_share(&card, &shown);
+        job_description_share(&card, &shown);
+        job_description_share(&shown, &other);
         assert_ptr_equal(shown.id, card.id);
-        job_card_deinit(&card);
-        job_card_deinit(&shown);
+        job_description_deinit(&card);
+        job_description_deinit(&shown);
         assert_string_equal(other.command, "python3 train.py --lr=0.1");
         assert_string_equal(other.labels[0].value, "long");
 
-        job_card_share(&shown, &other); /* of nothing */
+        job_description_share(&shown, &other); /* of nothing */
         assert_null(other.block);
         assert_null(other.id);
 }
 
 static void what_changes_in_place_is_shared_as_well(void **state) {
-        scoped(job_card_deinit) JobCard card = card_of_all(), shown = {};
+        scoped(job_description_deinit) JobDescription card = card_of_all(), shown = {};
 
         (void)state;
-        job_card_share(&card, &shown);
+        job_description_share(&card, &shown);
         card.enclosure = ENCLOSURE_FOUND;
         card.uid = 7;
         assert_int_equal(shown.uid, 1000);
-        job_card_share(&card, &shown);
+        job_description_share(&card, &shown);
         assert_int_equal(shown.uid, 7);
         assert_int_equal(shown.enclosure, ENCLOSURE_FOUND);
 }
 
 static void a_text_changes_for_the_one_card_alone(void **state) {
-        scoped(job_card_deinit) JobCard card = card_of_all(), shown = {};
+        scoped(job_description_deinit) JobDescription card = card_of_all(), shown = {};
 
         (void)state;
-        job_card_share(&card, &shown);
-        assert_int_equal(job_card_set_cgroup(&card, "/slice/other"), 0);
-        assert_int_equal(job_card_set_note(&card, "its cgroup was removed"), 0);
+        job_description_share(&card, &shown);
+        assert_int_equal(job_description_set_cgroup(&card, "/slice/other"), 0);
+        assert_int_equal(job_description_set_note(&card, "its cgroup was removed"), 0);
         assert_string_equal(card.cgroup, "/slice/other");
         assert_string_equal(card.note, "its cgroup was removed");
         assert_string_equal(card.id, "job-1");
-        assert_string_equal(job_card_label(&card, "sluid"), "s1");
+        assert_string_equal(job_description_label(&card, "sluid"), "s1");
         assert_int_equal(card.pid_start_ticks, 4711);
         assert_string_equal(shown.cgroup, "/slice/job-1.scope");
         assert_string_equal(shown.note, "");
 
-        assert_int_equal(job_card_set_cgroup(&card, NULL), 0);
+        assert_int_equal(job_description_set_cgroup(&card, NULL), 0);
         assert_null(card.cgroup);
         assert_string_equal(card.note, "its cgroup was removed");
 }
 
 static void a_label_is_found_by_its_key(void **state) {
-        scoped(job_card_deinit) JobCard card = card_of_all();
-        JobCard none = {};
+        scoped(job_description_deinit) JobDescription card = card_of_all();
+        JobDescription none = {};
 
         (void)state;
-        assert_string_equal(job_card_label(&card, "queue"), "long");
-        assert_string_equal(job_card_label(&card, "empty"), "");
-        assert_null(job_card_label(&card, "que"));
-        assert_null(job_card_label(&none, "queue"));
+        assert_string_equal(job_description_label(&card, "queue"), "long");
+        assert_string_equal(job_description_label(&card, "empty"), "");
+        assert_null(job_description_label(&card, "que"));
+        assert_null(job_description_label(&none, "queue"));
 }
 
 int main(void) {

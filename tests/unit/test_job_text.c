@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texts that jobs are stored as: read back as written, by later versions too, and refused when they are not what they should be. */
 
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Looking into JSON text without building anything of it. */
 
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,18 +10,18 @@
 
 #include "http/indicators/latest_rows.h"
 
-static void add_all(Newest *newest, size_t n_max, int64_t n) {
-        newest_init(newest, n_max);
+static void add_all(LatestRows *newest, size_t n_max, int64_t n) {
+        latest_rows_init(newest, n_max);
         for (int64_t i = 0; i < n; i++) {
                 int64_t row = i * 7919 % n; /* each once, in no order */
 
-                (void)newest_add(newest, (PageKey){ .time_ms = 1000 + (uint64_t)row / 3, .row = row });
+                (void)latest_rows_add(newest, (PageKey){ .time_ms = 1000 + (uint64_t)row / 3, .row = row });
         }
-        newest_sort(newest);
+        latest_rows_sort(newest);
 }
 
 static void the_newest_are_kept_and_come_in_order(void **state) {
-        Newest *newest = malloc(sizeof(*newest));
+        LatestRows *newest = malloc(sizeof(*newest));
 
         (void)state;
         assert_non_null(newest);
@@ -28,7 +29,7 @@ static void the_newest_are_kept_and_come_in_order(void **state) {
         assert_int_equal(newest->n, 100);
         for (size_t i = 0; i < 100; i++)
                 assert_int_equal(newest->keys[i].row, 4999 - i);
-        add_all(newest, NEWEST_MAX, 50);
+        add_all(newest, LATEST_ROWS_MAX, 50);
         assert_int_equal(newest->n, 50);
         assert_int_equal(newest->keys[0].row, 49);
         assert_int_equal(newest->keys[49].row, 0);
@@ -36,17 +37,17 @@ static void the_newest_are_kept_and_come_in_order(void **state) {
 }
 
 static void what_is_older_than_all_of_a_full_page_is_told(void **state) {
-        Newest *newest = malloc(sizeof(*newest));
+        LatestRows *newest = malloc(sizeof(*newest));
 
         (void)state;
         assert_non_null(newest);
-        newest_init(newest, 2);
-        assert_true(newest_add(newest, (PageKey){ 5, 1 }));
-        assert_true(newest_add(newest, (PageKey){ 3, 9 }));
-        assert_false(newest_add(newest, (PageKey){ 3, 8 }));
-        assert_true(newest_add(newest, (PageKey){ 5, 0 }));
-        assert_false(newest_add(newest, (PageKey){ 4, 100 }));
-        newest_sort(newest);
+        latest_rows_init(newest, 2);
+        assert_true(latest_rows_add(newest, (PageKey){ 5, 1 }));
+        assert_true(latest_rows_add(newest, (PageKey){ 3, 9 }));
+        assert_false(latest_rows_add(newest, (PageKey){ 3, 8 }));
+        assert_true(latest_rows_add(newest, (PageKey){ 5, 0 }));
+        assert_false(latest_rows_add(newest, (PageKey){ 4, 100 }));
+        latest_rows_sort(newest);
         assert_int_equal(newest->keys[0].row, 1);
         assert_int_equal(newest->keys[1].row, 0);
         free(newest);

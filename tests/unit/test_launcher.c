@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What launchers say in the environment: whole, in part, wrongly, and one inside another. */
 
 #include <setjmp.h>

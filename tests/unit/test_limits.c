@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Limits as they are written on the command line, and as the kernel gets them. */
 
 #include <setjmp.h>

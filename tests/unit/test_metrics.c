@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -212,7 +213,7 @@ static void both_tables_agree_on_the_families_they_share(void **state) {
 
 static void names_are_on_the_info_alone_whatever_is_in_them(void **state) {
         Fixture *fixture = *state;
-        JobCard *info = &fixture->snapshot.jobs[1].info;
+        JobDescription *info = &fixture->snapshot.jobs[1].info;
 
         info->name = "gr\xc3\xbcn \"1\"\n\\x \xff";
         info->enclosure = ENCLOSURE_SCOPE;

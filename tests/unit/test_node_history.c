@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,23 +32,23 @@ static NodeSampleRow row_new(uint64_t begin_ms, uint64_t interval_ms, double cpu
         return (NodeSampleRow){ .begin_ms = begin_ms, .interval_ms = interval_ms, .timeline = *ret_text };
 }
 
-static int add(History *history, uint64_t begin_ms, uint64_t interval_ms, double cpu) {
+static int add(NodeHistory *history, uint64_t begin_ms, uint64_t interval_ms, double cpu) {
         scoped(freep) char *text = NULL;
         NodeSampleRow row = row_new(begin_ms, interval_ms, cpu, &text);
 
-        return history_add(history, &row);
+        return node_history_add(history, &row);
 }
 
-static float cpu_at(const History *history, size_t i) {
+static float cpu_at(const NodeHistory *history, size_t i) {
         assert_in_range(i, 0, history->timeline.n - 1);
         return history->timeline.points[i].series[SERIES_CPU].mean;
 }
 
 static void rows_of_one_grid_become_one_timeline(void **state) {
-        scoped(history_deinit) History history = {};
+        scoped(node_history_deinit) NodeHistory history = {};
 
         (void)state;
-        history_init(&history, 100, false);
+        node_history_init(&history, 100, false);
         for (unsigned i = 0; i < 10; i++)
                 assert_int_equal(add(&history, BEGIN_MS + i * 10000 + i % 3, 10000, i / 10.0), 0);
 
@@ -59,10 +60,10 @@ static void rows_of_one_grid_become_one_timeline(void **state) {
 }
 
 static void a_missing_row_is_a_hole(void **state) {
-        scoped(history_deinit) History history = {};
+        scoped(node_history_deinit) NodeHistory history = {};
 
         (void)state;
-        history_init(&history, 100, false);
+        node_history_init(&history, 100, false);
         assert_int_equal(add(&history, BEGIN_MS, 10000, 0.5), 0);
         assert_int_equal(add(&history, BEGIN_MS + 30000, 10000, 0.5), 0);
         assert_int_equal(history.timeline.n, 4);
@@ -72,10 +73,10 @@ static void a_missing_row_is_a_hole(void **state) {
 }
 
 static void a_page_ends_where_a_row_does_not_fit(void **state) {
-        scoped(history_deinit) History history = {};
+        scoped(node_history_deinit) NodeHistory history = {};
 
         (void)state;
-        history_init(&history, 3, false);
+        node_history_init(&history, 3, false);
         assert_int_equal(add(&history, BEGIN_MS, 10000, 0.5), 0);
         assert_int_equal(add(&history, BEGIN_MS + 10000, 5000, 0.5), HISTORY_FULL);  /* another interval */
         assert_int_equal(add(&history, BEGIN_MS + 1000, 10000, 0.5), HISTORY_FULL);  /* another place */
@@ -85,21 +86,21 @@ static void a_page_ends_where_a_row_does_not_fit(void **state) {
 }
 
 static void what_is_no_row_of_ours_is_told(void **state) {
-        scoped(history_deinit) History history = {};
+        scoped(node_history_deinit) NodeHistory history = {};
         NodeSampleRow row = { .begin_ms = BEGIN_MS, .interval_ms = 10000, .timeline = "nonsense" };
 
         (void)state;
-        history_init(&history, 3, true);
-        assert_int_equal(history_add(&history, &row), HISTORY_MALFORMED);
+        node_history_init(&history, 3, true);
+        assert_int_equal(node_history_add(&history, &row), HISTORY_MALFORMED);
         assert_int_equal(add(&history, BEGIN_MS, UINT64_MAX, 0.5), HISTORY_MALFORMED);
         assert_int_equal(history.timeline.n, 0);
 }
 
 static void merging_keeps_mean_and_extremes_of_any_length(void **state) {
-        scoped(history_deinit) History history = {};
+        scoped(node_history_deinit) NodeHistory history = {};
 
         (void)state;
-        history_init(&history, 16, true);
+        node_history_init(&history, 16, true);
         for (unsigned i = 0; i < 16 * 8; i++)
                 assert_int_equal(add(&history, BEGIN_MS + i * 1000, 1000, i % 2 ? 1.0 : 0.5), 0);
 
@@ -116,10 +117,10 @@ static void merging_keeps_mean_and_extremes_of_any_length(void **state) {
 }
 
 static void a_long_absence_costs_no_memory_when_merging(void **state) {
-        scoped(history_deinit) History history = {};
+        scoped(node_history_deinit) NodeHistory history = {};
 
         (void)state;
-        history_init(&history, 16, true);
+        node_history_init(&history, 16, true);
         assert_int_equal(add(&history, BEGIN_MS, 1000, 0.25), 0);
         assert_int_equal(add(&history, BEGIN_MS + UINT64_C(90) * 86400 * 1000, 1000, 0.75), 0);
         assert_in_range(history.timeline.n, 9, 16);
@@ -129,10 +130,10 @@ static void a_long_absence_costs_no_memory_when_merging(void **state) {
 }
 
 static void a_row_longer_than_the_grid_fills_its_places(void **state) {
-        scoped(history_deinit) History history = {};
+        scoped(node_history_deinit) NodeHistory history = {};
 
         (void)state;
-        history_init(&history, 16, true);
+        node_history_init(&history, 16, true);
         assert_int_equal(add(&history, BEGIN_MS, 1000, 0.5), 0);
         assert_int_equal(add(&history, BEGIN_MS + 1000, 4000, 1.0), 0);
         assert_int_equal(history.timeline.n, 5);

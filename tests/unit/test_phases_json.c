@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Phases as JSON, from a real store. */
 
 #include "http/jobs/phases_json.h"
@@ -16,7 +17,7 @@ typedef struct Fixture {
 static void put_begin(Fixture *fixture) {
         scoped(job_info_deinit) JobInfo info = {};
 
-        assert_int_equal(job_card_info(&fixture->job->info, &info), 0);
+        assert_int_equal(job_description_info(&fixture->job->info, &info), 0);
         assert_int_equal(store_put_job_begin(fixture->place.store, &info, fixture->job->begin_realtime_ms, "boot-1",
                                              "progress", "meter", (StoreCookie){ 1, 0 }), 0);
         assert_int_equal(outcome_of(fixture->place.store, 1), STORE_DONE);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Templates of commands: values are put into words, and never into the text of a script. */
 
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers of results by conditions: indexed, not indexed, and on the way between. */
 
 #include "run_results_fixture.h"
@@ -148,12 +149,12 @@ static void results_without_a_model_among_others_are_answered_right(void **state
 
 static void the_same_result_again_leaves_nothing_in_the_index(void **state) {
         Place *place = *state;
-        Measured measured, other;
+        RunResults measured, other;
         Property properties[5];
         IndicatorModel model = matmul_model(properties);
 
-        measured_make(&measured, 7, "tensorflow", "float32", 512, 300);
-        measured_make(&other, 7, "tensorflow", "float64", 99, 300);
+        run_results_make(&measured, 7, "tensorflow", "float32", 512, 300);
+        run_results_make(&other, 7, "tensorflow", "float64", 99, 300);
         measured.submission.model = other.submission.model = &model;
         assert_int_equal(put_one(place->store, &measured.submission, 1), STORE_DONE);
         assert_int_equal(put_one(place->store, &measured.submission, 2), STORE_DUPLICATE);
@@ -344,11 +345,11 @@ static void a_batch_is_found_in_its_order(void **state) {
         Place *place = *state;
         Member exit[] = { { "stderr", string_value("Killed") } };
         Value run = { .type = VALUE_OBJECT, .members = exit, .n_members = 1 };
-        Measured measured;
+        RunResults measured;
         BatchRow row;
 
         for (uint64_t i = 0; i < 5; i++) {
-                measured_make(&measured, 100 + i, "tensorflow", "float32", 512, 300);
+                run_results_make(&measured, 100 + i, "tensorflow", "float32", 512, 300);
                 measured.submission.has_batch = true;
                 memset(measured.submission.batch, 0xab, 16);
                 measured.submission.batch_index = (uint32_t)(4 - i);

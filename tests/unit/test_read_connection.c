@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reader's connection: what must hold of it whatever becomes of a question. */
 
 #include "store_fixture.h"
 
 #include "store/read_connection.h"
 
-static int64_t ask_pragma(Asking *asking, const char *sql) {
+static int64_t ask_pragma(ReadConnection *asking, const char *sql) {
         sqlite3_stmt *statement;
         int64_t v;
 
@@ -19,7 +20,7 @@ static int64_t ask_pragma(Asking *asking, const char *sql) {
 static void a_connection_that_could_not_be_set_up_is_made_anew(void **state) {
         Place *place = *state;
         char path[PATH_MAX];
-        Asking asking;
+        ReadConnection asking;
         sqlite3 *other;
 
         place_close(place);
@@ -27,13 +28,13 @@ static void a_connection_that_could_not_be_set_up_is_made_anew(void **state) {
         other = place_open_database(place, SQLITE_OPEN_READWRITE);
         assert_int_equal(sqlite3_exec(other, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
 
-        assert_int_equal(asking_init(&asking, path, NULL, 10 * NS_PER_S), 0);
-        assert_int_equal(asking_begin(&asking, QUESTION_INDICATORS), READER_TIMEOUT);
+        assert_int_equal(read_connection_init(&asking, path, NULL, 10 * NS_PER_S), 0);
+        assert_int_equal(read_connection_begin(&asking, QUESTION_INDICATORS), READER_TIMEOUT);
         sqlite3_close(other);
-        assert_int_equal(asking_begin(&asking, QUESTION_INDICATORS), 0);
-        assert_int_equal(asking_step(&asking), READER_END);
+        assert_int_equal(read_connection_begin(&asking, QUESTION_INDICATORS), 0);
+        assert_int_equal(read_connection_step(&asking), READER_END);
         assert_int_equal(ask_pragma(&asking, "PRAGMA temp_store"), 2); /* in memory */
-        asking_deinit(&asking);
+        read_connection_deinit(&asking);
 }
 
 int main(void) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Questions to the store: filters, pages, time limits, and which index answers. */
 
 #include "store_fixture.h"
@@ -305,7 +306,7 @@ static void a_question_past_its_time_is_given_up_and_the_next_is_answered(void *
         int r;
 
         put_pattern(place->store, 1000, &(Pattern){ .times = 1000, .names = 1, .components = 1, .jobs = 1 });
-        assert_int_equal(reader_new(&hasty, store_path(place->store), store_gate(place->store), 1), 0);
+        assert_int_equal(reader_new(&hasty, store_path(place->store), store_wal_barrier(place->store), 1), 0);
         for (size_t i = 0; i < 3; i++) {
                 r = reader_results(hasty, &(ResultFilter){});
                 assert_int_equal(r == 0 ? reader_next_result(hasty, &row) : r, READER_TIMEOUT);
@@ -322,7 +323,7 @@ static void the_limit_holds_inside_one_step_that_finds_nothing(void **state) {
         /* The whole index is walked for a component that is not among the newest: far more than 100 µs of work. */
         put_pattern(place->store, 50000, &(Pattern){ .times = 50000, .names = 1, .components = 1, .jobs = 1 });
         assert_int_equal(put_number(place->store, 60000, 1), STORE_DONE);
-        assert_int_equal(reader_new(&hasty, store_path(place->store), store_gate(place->store), 500 * NS_PER_US), 0);
+        assert_int_equal(reader_new(&hasty, store_path(place->store), store_wal_barrier(place->store), 500 * NS_PER_US), 0);
         for (size_t i = 0; i < 10 && r != READER_TIMEOUT; i++) {
                 /* The first time it connects, which takes its time, too. */
                 r = reader_results(hasty, &(ResultFilter){ .component = "tensorflow" });

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who may be asked for a scope, told from the path of the group one is in. */
 
 #include <setjmp.h>

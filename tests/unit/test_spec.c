@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Amun specifications: what is run of them, what is left aside, and what is wrong with them. */
 
 #include <setjmp.h>

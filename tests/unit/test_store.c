@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The store as its users see it: rows in, outcomes back, rows still there afterwards. */
 
 #include "store_fixture.h"

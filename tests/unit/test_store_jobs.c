@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs in the store: begun, ended, amended, and recovered at a start. */
 
 #include "store_fixture.h"

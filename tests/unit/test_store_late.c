@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A store that cannot have its database when it is opened, and gets it later. */
 
 #include "store_fixture.h"
@@ -47,7 +48,7 @@ static void open_late(Place *place, const char *reason) {
         StoreStats stats;
 
         assert_int_equal(store_open(&place->store, &config, &note), 0);
-        assert_int_equal(reader_new(&place->reader, store_path(place->store), store_gate(place->store), 10 * NS_PER_S), 0);
+        assert_int_equal(reader_new(&place->reader, store_path(place->store), store_wal_barrier(place->store), 10 * NS_PER_S), 0);
         assert_non_null(note);
         assert_non_null(strstr(note, store_path(place->store)));
         assert_non_null(strstr(note, reason));

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A database that an older perfd wrote: opened in place, read as it was, and gone on with. */
 
 #include "store_fixture.h"

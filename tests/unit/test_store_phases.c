@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A job's own cgroup, what it used, and its phases, in the store. */
 
 #include "store_fixture.h"
@@ -285,7 +286,7 @@ static void a_question_for_phases_has_its_time(void **state) {
 
         assert_int_equal(begin(place->store, &info), STORE_DONE);
         assert_int_equal(put_phase(place->store, "job-1", &phase, "p"), STORE_DONE);
-        assert_int_equal(reader_new(&hasty, store_path(place->store), store_gate(place->store), 1), 0);
+        assert_int_equal(reader_new(&hasty, store_path(place->store), store_wal_barrier(place->store), 1), 0);
         r = reader_phases(hasty, "job-1");
         assert_int_equal(r == 0 ? reader_next_phase(hasty, &phase) : r, READER_TIMEOUT);
 }
@@ -353,7 +354,7 @@ static void layouts_that_make_no_sense_are_absent(void **state) {
 
                 (void)snprintf(sql, sizeof(sql), "UPDATE layout SET keys = id || ' ' || %s", damages[i]);
                 change_place(place, sql);
-                assert_int_equal(reader_new(&reader, store_path(place->store), store_gate(place->store), 10 * NS_PER_S), 0);
+                assert_int_equal(reader_new(&reader, store_path(place->store), store_wal_barrier(place->store), 10 * NS_PER_S), 0);
                 assert_int_equal(reader_job(reader, "job-1", &row), 0);
                 assert_false(row.has_metrics);
                 assert_int_equal(row.view.usage.quality[USAGE_CPU_SECONDS], QUALITY_UNKNOWN_SOURCE);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a finished job costs on disk, with everything kept of it: numbers and timeline from a machine under a noisy load. */
 
 #include "store_fixture.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a store does when something is wrong with its file, its disk or its limits. */
 
 #include "store_fixture.h"
@@ -20,7 +21,7 @@ static char *open_with_note(Place *place, int expected) {
         assert_int_equal(store_open(&place->store, &config, &note), expected);
         assert_non_null(note);
         if (expected == 0)
-                assert_int_equal(reader_new(&place->reader, store_path(place->store), store_gate(place->store), 10 * NS_PER_S), 0);
+                assert_int_equal(reader_new(&place->reader, store_path(place->store), store_wal_barrier(place->store), 10 * NS_PER_S), 0);
         return note;
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a point says of itself on disk: it reads back as the point, and names of directories are harmless. */
 
 

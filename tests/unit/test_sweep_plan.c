@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a file for perfctl sweep asks for: the product, what is added and left out, and what is wrong with a file. */
 
 #include <setjmp.h>

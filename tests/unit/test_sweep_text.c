@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Settings as they are written: what is read back is what was written. */
 
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is recorded of a sweep, and what is to be run again. */
 
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "usage_samples.h"
 
 static void totals_are_what_was_counted_between_begin_and_end(void **state) {

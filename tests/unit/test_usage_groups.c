@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A job with one group after another, and one without any. */
 
 #include "usage_samples.h"

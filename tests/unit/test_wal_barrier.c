@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The log begins anew between two questions: nobody who stores waits for one that reads, and nobody reads for ever. */
 
 #include "store_fixture.h"
@@ -13,7 +14,7 @@
 #define N_BEFORE (20 * N_TOGETHER)
 
 typedef struct Visitor {
-        Gate *gate;
+        WalBarrier *gate;
         atomic_bool is_open;
         bool was_open;
 } Visitor;
@@ -21,66 +22,66 @@ typedef struct Visitor {
 static void *on_visit(void *userdata) {
         Visitor *visitor = userdata;
 
-        gate_enter(visitor->gate, 60 * NS_PER_S);
+        wal_barrier_enter(visitor->gate, 60 * NS_PER_S);
         visitor->was_open = atomic_load(&visitor->is_open);
-        gate_leave(visitor->gate);
+        wal_barrier_leave(visitor->gate);
         return NULL;
 }
 
 static void who_comes_to_a_closed_gate_waits_for_it_to_open(void **state) {
         Queue queue;
-        Gate gate;
+        WalBarrier gate;
         Visitor visitor = { .gate = &gate };
         pthread_t thread;
 
         (void)state;
         assert_int_equal(queue_init(&queue), 0);
-        gate_init(&gate, &queue);
-        assert_true(gate_close(&gate));
+        wal_barrier_init(&gate, &queue);
+        assert_true(wal_barrier_close(&gate));
         assert_int_equal(pthread_create(&thread, NULL, on_visit, &visitor), 0);
-        assert_true(gate_close(&gate));
+        assert_true(wal_barrier_close(&gate));
         atomic_store(&visitor.is_open, true);
-        gate_open(&gate);
+        wal_barrier_open(&gate);
         assert_int_equal(pthread_join(thread, NULL), 0);
         assert_true(visitor.was_open);
-        gate_deinit(&gate);
+        wal_barrier_deinit(&gate);
         queue_deinit(&queue);
 }
 
 static void who_has_waited_long_enough_goes_in(void **state) {
         Queue queue;
-        Gate gate;
+        WalBarrier gate;
 
         (void)state;
         assert_int_equal(queue_init(&queue), 0);
-        gate_init(&gate, &queue);
-        assert_true(gate_close(&gate));
-        gate_enter(&gate, NS_PER_MS);
-        assert_false(gate_close(&gate));
-        gate_leave(&gate);
-        assert_true(gate_close(&gate));
-        gate_deinit(&gate);
+        wal_barrier_init(&gate, &queue);
+        assert_true(wal_barrier_close(&gate));
+        wal_barrier_enter(&gate, NS_PER_MS);
+        assert_false(wal_barrier_close(&gate));
+        wal_barrier_leave(&gate);
+        assert_true(wal_barrier_close(&gate));
+        wal_barrier_deinit(&gate);
         queue_deinit(&queue);
 }
 
 static void the_last_to_leave_a_closed_gate_wakes_the_writer(void **state) {
         bool is_stopping = true;
         Queue queue;
-        Gate gate;
+        WalBarrier gate;
 
         (void)state;
         assert_int_equal(queue_init(&queue), 0);
-        gate_init(&gate, &queue);
-        gate_enter(&gate, 0);
-        gate_enter(&gate, 0);
-        assert_false(gate_close(&gate));
-        gate_leave(&gate);
+        wal_barrier_init(&gate, &queue);
+        wal_barrier_enter(&gate, 0);
+        wal_barrier_enter(&gate, 0);
+        assert_false(wal_barrier_close(&gate));
+        wal_barrier_leave(&gate);
         assert_false(queue.is_poked);
-        gate_leave(&gate);
+        wal_barrier_leave(&gate);
         assert_true(queue.is_poked);
         assert_null(queue_take(&queue, 60 * NS_PER_S, &is_stopping));
         assert_false(is_stopping);
-        gate_deinit(&gate);
+        wal_barrier_deinit(&gate);
         queue_deinit(&queue);
 }
 
@@ -94,8 +95,8 @@ static uint64_t wal_bytes(const Place *place) {
         return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-static bool gate_is_closed(Store *store) {
-        Gate *gate = store_gate(store);
+static bool wal_barrier_is_closed(Store *store) {
+        WalBarrier *gate = store_wal_barrier(store);
         bool is_closed;
 
         pthread_mutex_lock(&gate->mutex);
@@ -157,10 +158,10 @@ static uint64_t put_until(Place *place, uint64_t n, uint64_t n_bytes) {
 static uint64_t grow_behind_a_question(Place *place, uint64_t *n) {
         hold(place->reader);
         *n = put_until(place, *n, 2 * MIB + MIB / 2);
-        assert_true(gate_is_closed(place->store));
+        assert_true(wal_barrier_is_closed(place->store));
 
         reader_reset(place->reader);
-        EVENTUALLY(!gate_is_closed(place->store));
+        EVENTUALLY(!wal_barrier_is_closed(place->store));
         put_some(place->store, *n);
         *n += N_TOGETHER;
         return wal_bytes(place);
@@ -197,7 +198,7 @@ static void another_program_that_reads_keeps_nobody_waiting(void **state) {
         assert_int_equal(reader_new(&other, store_path(place->store), NULL, 60 * NS_PER_S), 0);
         hold(other);
         n = put_until(place, N_BEFORE, 2 * MIB + MIB / 2);
-        EVENTUALLY(!gate_is_closed(place->store));
+        EVENTUALLY(!wal_barrier_is_closed(place->store));
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), n);
         reader_free(other);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* A sample to begin from, and what is asked of the metrics that come of it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A batch: what its runs come to, column by column. Runs that failed are counted, and never averaged in. */
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "http/handlers.h"
 
 #include <errno.h>
@@ -112,27 +113,27 @@ static int write_filtered(Exchange *exchange, const ResultFilter *filter, Page *
 }
 
 /* Which rows meet the conditions is found without their documents where there is an index, and only those of the page are read. */
-static int find_newest(Exchange *exchange, const PointFilter *filter, Newest *newest) {
+static int find_newest(Exchange *exchange, const PointFilter *filter, LatestRows *newest) {
         scoped(points_freep) Points *points = NULL;
         PointRow row;
         int r;
 
         r = points_new(&points, exchange->reader, filter);
         while (r == 0 && (r = points_next(points, &row)) == 0)
-                if (!newest_add(newest, (PageKey){ row.time_ms, row.row }))
+                if (!latest_rows_add(newest, (PageKey){ row.time_ms, row.row }))
                         points_skip(points);
-        newest_sort(newest);
+        latest_rows_sort(newest);
         return r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
 static int write_met(Exchange *exchange, const PointFilter *filter, Page *page, Json *json) {
-        scoped(freep) Newest *newest = malloc(sizeof(*newest));
+        scoped(freep) LatestRows *newest = malloc(sizeof(*newest));
         ResultRow row;
         int r;
 
         if (!newest)
                 return exchange_store_error(exchange, -ENOMEM);
-        newest_init(newest, page->limit + 1);
+        latest_rows_init(newest, page->limit + 1);
         r = find_newest(exchange, filter, newest);
 
         for (size_t i = 0; r == 0 && i < newest->n; i++) {

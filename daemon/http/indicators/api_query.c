@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statistics of an indicator's results, by what they have in common. */
 
 #include <inttypes.h>
@@ -210,9 +211,9 @@ void answer_indicator_query(Exchange *exchange) {
 
         if (parse(exchange, &query) > 0 || vocabulary_new(&query.vocabulary, exchange, &query.selection.filter) > 0 ||
             vocabulary_check(query.vocabulary, exchange, &query.selection) > 0 || find_units(exchange, &query) > 0 ||
-            gather(exchange, &query.selection, &query.fields, &grouping, &query.n_scanned) > 0)
+            result_groups_read(exchange, &query.selection, &query.fields, &grouping, &query.n_scanned) > 0)
                 return;
-        if (query.n_scanned == 0 && !query.is_csv && explain_nothing(exchange, &query.selection.filter, &query.note) > 0)
+        if (query.n_scanned == 0 && !query.is_csv && explain_empty(exchange, &query.selection.filter, &query.note) > 0)
                 return;
 
         groups = grouping_sorted(grouping, &n);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which of several alternatives is better by an indicator
  *
@@ -245,13 +246,13 @@ void answer_indicator_rank(Exchange *exchange) {
         Group *groups;
         size_t n;
 
-        if (parse(exchange, &rank) > 0 || gather(exchange, &rank.selection, &rank.fields, &grouping, &rank.n_scanned) > 0)
+        if (parse(exchange, &rank) > 0 || result_groups_read(exchange, &rank.selection, &rank.fields, &grouping, &rank.n_scanned) > 0)
                 return;
 
         groups = grouping_sorted(grouping, &n);
         if (count_sets(exchange, &rank, groups, n) > 0)
                 return;
-        if (n == 0 && explain_nothing(exchange, &rank.selection.filter, &rank.note) > 0)
+        if (n == 0 && explain_empty(exchange, &rank.selection.filter, &rank.note) > 0)
                 return;
         rank_answer(exchange, &rank, groups, n);
 }

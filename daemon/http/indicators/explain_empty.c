@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "http/indicators/explain_empty.h"
 
 #include <stdio.h>
@@ -168,7 +169,7 @@ static int explain_conditions(Exchange *exchange, const PointFilter *filter, boo
         return r;
 }
 
-int explain_nothing(Exchange *exchange, const PointFilter *filter, Buffer *out) {
+int explain_empty(Exchange *exchange, const PointFilter *filter, Buffer *out) {
         PointFilter timed = { .name = filter->name, .since_ms = filter->since_ms, .until_ms = filter->until_ms };
         bool is_there = false, is_said = false;
         int r;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* Nothing: why no result meets what was asked for */
@@ -9,4 +10,4 @@
  * A sentence for people, appended: which condition alone leaves nothing, or that all of them together do.
  * 0 or EXCHANGE_ANSWERED.
  */
-int explain_nothing(Exchange *exchange, const PointFilter *filter, Buffer *out);
+int explain_empty(Exchange *exchange, const PointFilter *filter, Buffer *out);

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "http/indicators/latest_rows.h"
 
 #include <stdlib.h>
 
-void newest_init(Newest *newest, size_t n_max) {
+void latest_rows_init(LatestRows *newest, size_t n_max) {
         newest->n = 0;
         newest->n_max = n_max;
 }
@@ -18,12 +19,12 @@ static void swap(PageKey *a, PageKey *b) {
         *b = kept;
 }
 
-static void sift_up(Newest *newest) {
+static void sift_up(LatestRows *newest) {
         for (size_t i = newest->n - 1; i > 0 && is_older(newest->keys[i], newest->keys[(i - 1) / 2]); i = (i - 1) / 2)
                 swap(&newest->keys[i], &newest->keys[(i - 1) / 2]);
 }
 
-static void sift_down(Newest *newest) {
+static void sift_down(LatestRows *newest) {
         size_t i = 0;
 
         for (;;) {
@@ -39,7 +40,7 @@ static void sift_down(Newest *newest) {
         }
 }
 
-bool newest_add(Newest *newest, PageKey key) {
+bool latest_rows_add(LatestRows *newest, PageKey key) {
         if (newest->n < newest->n_max) {
                 newest->keys[newest->n++] = key;
                 sift_up(newest);
@@ -59,6 +60,6 @@ static int on_compare(const void *a, const void *b) {
         return is_older(*y, *x) ? -1 : is_older(*x, *y);
 }
 
-void newest_sort(Newest *newest) {
+void latest_rows_sort(LatestRows *newest) {
         qsort(newest->keys, newest->n, sizeof(*newest->keys), on_compare);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* Newest: of rows that come in no order, those that a page of a list shows */
@@ -7,16 +8,16 @@
 
 #include "http/pagination.h"
 
-#define NEWEST_MAX (PAGE_ROWS_MAX + 1U)
+#define LATEST_ROWS_MAX (PAGE_ROWS_MAX + 1U)
 
-typedef struct Newest {
-        PageKey keys[NEWEST_MAX]; /* a heap, the oldest on top; later sorted */
+typedef struct LatestRows {
+        PageKey keys[LATEST_ROWS_MAX]; /* a heap, the oldest on top; later sorted */
         size_t n, n_max;
-} Newest;
+} LatestRows;
 
-/* n_max: NEWEST_MAX at most. */
-void newest_init(Newest *newest, size_t n_max);
+/* n_max: LATEST_ROWS_MAX at most. */
+void latest_rows_init(LatestRows *newest, size_t n_max);
 /* False when it is older than n_max others: so are all that are older than it. */
-bool newest_add(Newest *newest, PageKey key);
+bool latest_rows_add(LatestRows *newest, PageKey key);
 /* The newest first. Nothing can be added afterwards. */
-void newest_sort(Newest *newest);
+void latest_rows_sort(LatestRows *newest);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* The two halves of a ranking's answer: what is compared (api_rank.c), and how that is written (rank_answer.c). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "http/indicators/result_groups.h"
 
 static int say_many(Exchange *exchange, int outcome) {
@@ -13,7 +14,7 @@ static int say_many(Exchange *exchange, int outcome) {
         return exchange_store_error(exchange, outcome);
 }
 
-int gather(Exchange *exchange, const Selection *selection, const GroupFields *fields, Grouping **ret, uint64_t *ret_n_scanned) {
+int result_groups_read(Exchange *exchange, const Selection *selection, const GroupFields *fields, Grouping **ret, uint64_t *ret_n_scanned) {
         scoped(grouping_freep) Grouping *grouping = NULL;
         scoped(points_freep) Points *points = NULL;
         uint64_t n = 0;

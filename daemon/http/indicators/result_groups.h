@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* What query and rank both do: read what is selected into groups. */
@@ -7,4 +8,4 @@
 #include "http/indicators/selection.h"
 
 /* 0 or EXCHANGE_ANSWERED; then *ret is NULL. */
-int gather(Exchange *exchange, const Selection *selection, const GroupFields *fields, Grouping **ret, uint64_t *ret_n_scanned);
+int result_groups_read(Exchange *exchange, const Selection *selection, const GroupFields *fields, Grouping **ret, uint64_t *ret_n_scanned);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "http/handlers.h"
@@ -105,7 +106,7 @@ void answer_job(Exchange *exchange) {
 
 static int scopes_parse(Exchange *exchange, MetricChoice *ret) {
         const char *text = exchange_parameter(exchange, "scope");
-        int scope = text ? scope_find(text) : -1;
+        int scope = text ? metric_scope_find(text) : -1;
 
         if (text && scope < 0)
                 return exchange_error(exchange, 400, "Query parameter 'scope' must be node or job, not '%s'", text);
@@ -157,14 +158,14 @@ void answer_job_metrics(Exchange *exchange) {
 
 /* The node's history since the job began: what there is of one that runs. */
 static void answer_from_node(Exchange *exchange, uint64_t begin_ms) {
-        scoped(history_deinit) History history;
+        scoped(node_history_deinit) NodeHistory history;
         NodeSampleRow row;
         int r, added = 0;
 
-        history_init(&history, HISTORY_POINTS, true);
+        node_history_init(&history, HISTORY_POINTS, true);
         r = reader_node_samples(exchange->reader, begin_ms, 0);
         while (added >= 0 && r == 0 && (r = reader_next_node_sample(exchange->reader, &row)) == 0)
-                added = history_add(&history, &row);
+                added = node_history_add(&history, &row);
         if (added < 0 || (r != 0 && r != READER_END)) {
                 (void)exchange_store_error(exchange, added < 0 ? added : r);
                 return;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "http/jobs/job_advice.h"
 
 size_t job_advice(const JobView *job, const Snapshot *snapshot, Advice ret[static ADVICE_MAX]) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "http/jobs/job_json.h"
 
 #include "http/jobs/job_advice.h"
@@ -28,7 +29,7 @@ static void write_end(Json *json, const JobEnd *end) {
 }
 
 /* Its place among those of its run, and what is around it here. */
-static void write_place(Json *json, const JobCard *info) {
+static void write_place(Json *json, const JobDescription *info) {
         put_int_or_null(json, "rank", info->rank >= 0, info->rank);
         put_int_or_null(json, "ranks", info->n_ranks > 0, info->n_ranks);
         put_int_or_null(json, "node_index", info->node >= 0, info->node);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "http/jobs/metric_json.h"
 
 #include <string.h>
@@ -14,29 +15,29 @@ static void put_stamp(Json *json, MetricStamp stamp) {
 }
 
 /* stamp NULL: none. */
-static void write_present(Json *json, const Figures *figures, const MetricStamp *stamp) {
+static void write_present(Json *json, const ScopeMetrics *figures, const MetricStamp *stamp) {
         for (size_t i = 0; i < figures->n; i++) {
-                if (!figures_has(figures, i))
+                if (!metric_scope_has(figures, i))
                         continue;
 
-                begin_metric(json, figures->info[i].key, figures_key_value(figures, i));
+                begin_metric(json, figures->info[i].key, metric_scope_key_value(figures, i));
                 if (stamp)
                         put_stamp(json, *stamp);
                 json_put_string(json, "unit", figures->info[i].key_unit);
                 json_put_string(json, "quality", quality_name(figures->quality[i]));
-                json_put_string(json, "scope", scope_name(figures->scope));
+                json_put_string(json, "scope", metric_scope_name(figures->scope));
                 json_object_end(json);
         }
 }
 
-static void write_absent(Json *json, const Figures *figures) {
+static void write_absent(Json *json, const ScopeMetrics *figures) {
         for (size_t i = 0; i < figures->n; i++) {
-                if (figures_has(figures, i))
+                if (metric_scope_has(figures, i))
                         continue;
 
                 json_object_begin(json);
                 json_put_string(json, "key", figures->info[i].key);
-                json_put_string(json, "scope", scope_name(figures->scope));
+                json_put_string(json, "scope", metric_scope_name(figures->scope));
                 json_put_string(json, "reason", quality_reason(figures->quality[i]));
                 json_object_end(json);
         }
@@ -55,7 +56,7 @@ static void write_compat(Json *json, const MetricSet *metrics, MetricStamp stamp
 }
 
 void metric_json_write_all(Json *json, const MetricSet *metrics, const UsageSet *usage, MetricStamp stamp) {
-        const Figures node = figures_of_node(metrics), job = figures_of_job(usage);
+        const ScopeMetrics node = metric_scope_of_node(metrics), job = metric_scope_of_job(usage);
 
         json_key(json, "metrics");
         json_array_begin(json);
@@ -76,7 +77,7 @@ void metric_json_write_all(Json *json, const MetricSet *metrics, const UsageSet 
 }
 
 void metric_json_write_part(Json *json, const MetricSet *metrics, const UsageSet *usage) {
-        const Figures node = figures_of_node(metrics), job = figures_of_job(usage);
+        const ScopeMetrics node = metric_scope_of_node(metrics), job = metric_scope_of_job(usage);
 
         json_key(json, "metrics");
         json_array_begin(json);
@@ -85,14 +86,14 @@ void metric_json_write_part(Json *json, const MetricSet *metrics, const UsageSet
         json_array_end(json);
 }
 
-static void write_values(Json *json, const Figures *figures) {
+static void write_values(Json *json, const ScopeMetrics *figures) {
         for (size_t i = 0; i < figures->n; i++)
-                if (figures_has(figures, i))
-                        json_put_double(json, figures->info[i].key, figures_key_value(figures, i));
+                if (metric_scope_has(figures, i))
+                        json_put_double(json, figures->info[i].key, metric_scope_key_value(figures, i));
 }
 
 void metric_json_write_values(Json *json, const MetricSet *metrics, const UsageSet *usage) {
-        const Figures node = figures_of_node(metrics), job = figures_of_job(usage);
+        const ScopeMetrics node = metric_scope_of_node(metrics), job = metric_scope_of_job(usage);
 
         json_object_begin(json);
         write_values(json, &node);
@@ -101,23 +102,23 @@ void metric_json_write_values(Json *json, const MetricSet *metrics, const UsageS
 }
 
 /* perf.py had other names for some of the node's. */
-static const char *raw_key(const Figures *figures, size_t i) {
+static const char *raw_key(const ScopeMetrics *figures, size_t i) {
         return figures->scope == SCOPE_NODE ? metric_raw_key((Metric)i) : figures->info[i].key;
 }
 
-static bool is_asked_for(const MetricChoice *choice, const Figures *figures, size_t i) {
+static bool is_asked_for(const MetricChoice *choice, const ScopeMetrics *figures, size_t i) {
         return !choice->key || strcmp(choice->key, figures->info[i].key) == 0 || strcmp(choice->key, raw_key(figures, i)) == 0;
 }
 
-static void write_chosen(Json *json, const Figures *figures, const MetricChoice *choice, MetricStamp stamp) {
+static void write_chosen(Json *json, const ScopeMetrics *figures, const MetricChoice *choice, MetricStamp stamp) {
         for (size_t i = 0; i < figures->n; i++)
-                if (figures_has(figures, i) && is_asked_for(choice, figures, i))
+                if (metric_scope_has(figures, i) && is_asked_for(choice, figures, i))
                         metric_json_write_item(json, choice->has_raw_keys ? raw_key(figures, i) : figures->info[i].key,
-                                               figures_key_value(figures, i), stamp);
+                                               metric_scope_key_value(figures, i), stamp);
 }
 
 static void write_chosen_compat(Json *json, const MetricSet *metrics, const MetricChoice *choice, MetricStamp stamp) {
-        const Figures figures = figures_of_node(metrics);
+        const ScopeMetrics figures = metric_scope_of_node(metrics);
 
         for (Metric metric = 0; metric < N_PERFPY_METRICS; metric++)
                 if (metrics->has_compat[metric] && is_asked_for(choice, &figures, metric))
@@ -127,7 +128,7 @@ static void write_chosen_compat(Json *json, const MetricSet *metrics, const Metr
 
 void metric_json_write_list(Json *json, const MetricSet *metrics, const UsageSet *usage, const MetricChoice *choice,
                             MetricStamp stamp) {
-        const Figures node = figures_of_node(metrics), job = figures_of_job(usage);
+        const ScopeMetrics node = metric_scope_of_node(metrics), job = metric_scope_of_job(usage);
 
         if (choice->has_scope[SCOPE_NODE] && choice->is_compat)
                 write_chosen_compat(json, metrics, choice, stamp);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "http/jobs/metric_scope.h"
 
 #include <string.h>
@@ -7,23 +8,23 @@ static const char *const names[N_SCOPES] = {
         [SCOPE_JOB] = "job",
 };
 
-const char *scope_name(Scope scope) {
+const char *metric_scope_name(Scope scope) {
         return names[scope];
 }
 
-int scope_find(const char *name) {
+int metric_scope_find(const char *name) {
         for (Scope scope = 0; scope < N_SCOPES; scope++)
                 if (strcmp(names[scope], name) == 0)
                         return (int)scope;
         return -1;
 }
 
-Figures figures_of_node(const MetricSet *metrics) {
-        return (Figures){ SCOPE_NODE, N_METRICS, metric_info, metrics->value, metrics->quality };
+ScopeMetrics metric_scope_of_node(const MetricSet *metrics) {
+        return (ScopeMetrics){ SCOPE_NODE, N_METRICS, metric_info, metrics->value, metrics->quality };
 }
 
-Figures figures_of_job(const UsageSet *usage) {
+ScopeMetrics metric_scope_of_job(const UsageSet *usage) {
         if (!usage)
-                return (Figures){ .scope = SCOPE_JOB };
-        return (Figures){ SCOPE_JOB, N_USAGES, usage_info, usage->value, usage->quality };
+                return (ScopeMetrics){ .scope = SCOPE_JOB };
+        return (ScopeMetrics){ SCOPE_JOB, N_USAGES, usage_info, usage->value, usage->quality };
 }

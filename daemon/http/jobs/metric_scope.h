@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -19,27 +20,27 @@ typedef enum Scope {
         N_SCOPES,
 } Scope;
 
-const char *scope_name(Scope scope); /* "node", "job" */
-int scope_find(const char *name);    /* -1 when there is none */
+const char *metric_scope_name(Scope scope); /* "node", "job" */
+int metric_scope_find(const char *name);    /* -1 when there is none */
 
 /* The table, and what one window has for each of its lines; all borrowed. */
-typedef struct Figures {
+typedef struct ScopeMetrics {
         Scope scope;
         size_t n;
         const MetricInfo *info;
         const double *value;
         const uint8_t *quality; /* Quality */
-} Figures;
+} ScopeMetrics;
 
-Figures figures_of_node(const MetricSet *metrics);
+ScopeMetrics metric_scope_of_node(const MetricSet *metrics);
 /* usage NULL: there is no job, and the table is empty. */
-Figures figures_of_job(const UsageSet *usage);
+ScopeMetrics metric_scope_of_job(const UsageSet *usage);
 
-static inline bool figures_has(const Figures *figures, size_t i) {
+static inline bool metric_scope_has(const ScopeMetrics *figures, size_t i) {
         return quality_is_present(figures->quality[i]);
 }
 
 /* In the unit of its key. */
-static inline double figures_key_value(const Figures *figures, size_t i) {
+static inline double metric_scope_key_value(const ScopeMetrics *figures, size_t i) {
         return figures->value[i] * figures->info[i].scale;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "http/jobs/metric_scope.h"
 #include "http/metrics.h"
 
@@ -9,7 +10,7 @@ static size_t n_exposed(const Snapshot *snapshot) {
 
 /* Names and users are here alone: whoever wants them elsewhere joins by job. */
 static void put_info_of(Exposition *exposition, const JobView *job) {
-        const JobCard *info = &job->info;
+        const JobDescription *info = &job->info;
 
         exposition_sample(exposition);
         exposition_label(exposition, "job", info->id);
@@ -48,15 +49,15 @@ static const MetricInfo *line_info(size_t line) {
         return line < N_METRICS ? &metric_info[line] : &usage_info[line - N_METRICS];
 }
 
-static Figures figures_of_line(const JobView *job, size_t line) {
-        return line < N_METRICS ? figures_of_node(&job->metrics) : figures_of_job(&job->usage);
+static ScopeMetrics metric_scope_of_line(const JobView *job, size_t line) {
+        return line < N_METRICS ? metric_scope_of_node(&job->metrics) : metric_scope_of_job(&job->usage);
 }
 
 static void put_job_line(Exposition *exposition, const JobView *job, size_t line) {
-        const Figures figures = figures_of_line(job, line);
+        const ScopeMetrics figures = metric_scope_of_line(job, line);
         size_t i = line < N_METRICS ? line : line - N_METRICS;
 
-        if (!figures_has(&figures, i))
+        if (!metric_scope_has(&figures, i))
                 return;
 
         exposition_sample(exposition);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "http/handlers.h"
 #include "http/jobs/metric_json.h"
 #include "http/node/node_history.h"
@@ -238,7 +239,7 @@ void answer_node(Exchange *exchange) {
 }
 
 void answer_node_samples(Exchange *exchange) {
-        scoped(history_deinit) History history = {};
+        scoped(node_history_deinit) NodeHistory history = {};
         uint64_t since_ms, until_ms, limit, next_ms = 0;
         NodeSampleRow row;
         Json json;
@@ -248,10 +249,10 @@ void answer_node_samples(Exchange *exchange) {
             exchange_parameter_u64(exchange, "limit", 1, PAGE_ROWS_MAX, PAGE_ROWS_DEFAULT, &limit) > 0)
                 return;
 
-        history_init(&history, limit, false);
+        node_history_init(&history, limit, false);
         r = reader_node_samples(exchange->reader, since_ms, until_ms);
         while (r == 0 && (r = reader_next_node_sample(exchange->reader, &row)) == 0) {
-                added = history_add(&history, &row);
+                added = node_history_add(&history, &row);
                 if (added == HISTORY_FULL)
                         next_ms = row.begin_ms;
                 if (added < 0 || added == HISTORY_FULL)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "http/node/node_history.h"
 
 #include <errno.h>
@@ -7,11 +8,11 @@
 
 #define TIME_MS_MAX (INT64_MAX / NS_PER_MS)
 
-void history_init(History *history, size_t n_points_max, bool is_merging) {
-        *history = (History){ .n_points_max = n_points_max, .is_merging = is_merging };
+void node_history_init(NodeHistory *history, size_t n_points_max, bool is_merging) {
+        *history = (NodeHistory){ .n_points_max = n_points_max, .is_merging = is_merging };
 }
 
-void history_deinit(History *history) {
+void node_history_deinit(NodeHistory *history) {
         timeline_deinit(&history->timeline);
 }
 
@@ -82,7 +83,7 @@ static int add_in_place(Timeline *timeline, size_t n_max, uint64_t begin_ns, uin
         return 0;
 }
 
-int history_add(History *history, const NodeSampleRow *row) {
+int node_history_add(NodeHistory *history, const NodeSampleRow *row) {
         scoped(timeline_deinit) Timeline piece = {};
         Timeline *timeline = &history->timeline;
         uint64_t begin_ns = row->begin_ms * NS_PER_MS, interval_ns = row->interval_ms * NS_PER_MS;

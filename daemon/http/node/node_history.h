@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -10,14 +11,14 @@
 #include "series/timeline.h"
 #include "store/reader.h"
 
-typedef struct History {
+typedef struct NodeHistory {
         Timeline timeline;
         size_t n_points_max;
         bool is_merging; /* full: neighbours merge. Else: full is full */
-} History;
+} NodeHistory;
 
-void history_init(History *history, size_t n_points_max, bool is_merging);
-void history_deinit(History *history);
+void node_history_init(NodeHistory *history, size_t n_points_max, bool is_merging);
+void node_history_deinit(NodeHistory *history);
 
 /*
  * Takes the next row, later than the last. 0; HISTORY_FULL: it does not fit (no place left, or another grid and
@@ -27,4 +28,4 @@ enum {
         HISTORY_FULL = 1,
         HISTORY_MALFORMED,
 };
-int history_add(History *history, const NodeSampleRow *row);
+int node_history_add(NodeHistory *history, const NodeSampleRow *row);

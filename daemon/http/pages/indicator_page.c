@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An indicator's page
  *
@@ -271,7 +272,7 @@ static int put_rankings(Exchange *exchange, IndicatorPage *page) {
         int r;
 
         choose_columns(page, &table);
-        if (gather(exchange, &page->selection, &ranking_fields, &grouping, &n_scanned) > 0)
+        if (result_groups_read(exchange, &page->selection, &ranking_fields, &grouping, &n_scanned) > 0)
                 return exchange->status == 413 ? say_many(exchange, page) : EXCHANGE_ANSWERED;
 
         groups = grouping_sorted(grouping, &n);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "http/pages/job_html.h"
 
 #include <inttypes.h>
@@ -59,7 +60,7 @@ static void put_times(Buffer *out, const JobView *job, uint64_t now_ms) {
         fact_end(out);
 }
 
-static void put_place(Buffer *out, const JobCard *info) {
+static void put_place(Buffer *out, const JobDescription *info) {
         static const char *const enclosures[N_ENCLOSURES] = {
                 [ENCLOSURE_NONE] = "none",
                 [ENCLOSURE_SCOPE] = "a scope of systemd",
@@ -253,12 +254,12 @@ static void put_value(Buffer *out, Format format, double value, double duration_
         }
 }
 
-static void put_cell(Buffer *out, const Figures *figures, int i, Format format, double duration_s) {
+static void put_cell(Buffer *out, const ScopeMetrics *figures, int i, Format format, double duration_s) {
         if (i == NONE) {
                 buffer_puts(out, "<td></td>");
                 return;
         }
-        if (!figures_has(figures, (size_t)i)) {
+        if (!metric_scope_has(figures, (size_t)i)) {
                 buffer_printf(out, "<td><abbr title=\"%s\">–</abbr></td>", quality_reason(figures->quality[i]));
                 return;
         }
@@ -273,7 +274,7 @@ static double duration_of(const MetricSet *metrics) {
 }
 
 void job_html_numbers(Buffer *out, const JobView *job) {
-        const Figures own = figures_of_job(&job->usage), node = figures_of_node(&job->metrics);
+        const ScopeMetrics own = metric_scope_of_job(&job->usage), node = metric_scope_of_node(&job->metrics);
 
         for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
                 buffer_printf(out, "<tr><th scope=\"row\">%s</th>", rows[i].label);
@@ -284,7 +285,7 @@ void job_html_numbers(Buffer *out, const JobView *job) {
 }
 
 void job_html_phase(Buffer *out, const PhaseView *phase, double seconds, double total_seconds) {
-        const Figures own = figures_of_job(&phase->usage);
+        const ScopeMetrics own = metric_scope_of_job(&phase->usage);
         double share = total_seconds > 0 ? seconds / total_seconds : 0;
         double duration_s = duration_of(&phase->metrics);
 

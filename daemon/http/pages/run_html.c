@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "http/pages/run_html.h"
 
 #include <inttypes.h>

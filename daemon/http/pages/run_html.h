@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* One run of an indicator as a row of a table: when, what, what it measured or why it failed, and of which job and batch. */

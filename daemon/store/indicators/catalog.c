@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "store/indicators/catalog.h"
 
 #include <assert.h>

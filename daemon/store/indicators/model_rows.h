@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* Models: from declarations to a row-set, and from there to the table and to what results are indexed by. */

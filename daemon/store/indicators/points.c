@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "store/indicators/points.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ typedef enum Stage {
 } Stage;
 
 struct Points {
-        Asking *asking; /* borrowed */
+        ReadConnection *asking; /* borrowed */
         PointFilter filter;
         Stage stage;
 
@@ -124,7 +125,7 @@ static int begin_series(Points *points) {
         unsigned question = !indexed ? QUESTION_SERIES : condition_is_range(indexed) ? QUESTION_SERIES_RANGE : QUESTION_SERIES_EQUAL;
         int r;
 
-        r = asking_prepare(points->asking, question, &points->series);
+        r = read_connection_prepare(points->asking, question, &points->series);
         if (r != 0)
                 return r;
 
@@ -161,7 +162,7 @@ static void bind_times(Points *points, int i) {
 static int begin_points(Points *points) {
         int r;
 
-        r = asking_prepare(points->asking, QUESTION_POINTS, &points->rows);
+        r = read_connection_prepare(points->asking, QUESTION_POINTS, &points->rows);
         if (r != 0)
                 return r;
 
@@ -181,7 +182,7 @@ static int begin_documents(Points *points) {
         if (is_indexed && points->indexed_from <= 1)
                 return 0;
 
-        r = asking_prepare(points->asking, QUESTION_UNINDEXED, &points->rows);
+        r = read_connection_prepare(points->asking, QUESTION_UNINDEXED, &points->rows);
         if (r != 0)
                 return r;
 
@@ -211,7 +212,7 @@ static int next_pair(Points *points) {
         sqlite3_stmt *pairs;
         int r;
 
-        r = asking_step(points->asking);
+        r = read_connection_step(points->asking);
         if (r != 0)
                 return r;
 
@@ -223,7 +224,7 @@ static int next_pair(Points *points) {
         points->indexed_from = sqlite3_column_int64(pairs, 4);
         points->keys = json_at(pairs, 5);
         if (!points->component_text)
-                return asking_give_up(points->asking, SQLITE_NOMEM);
+                return read_connection_give_up(points->asking, SQLITE_NOMEM);
         if (points->filter.component && strcmp(points->filter.component, points->component_text) != 0)
                 return 0;
         if (points->shape == 0 || !points->keys.text || !find_places(points)) {
@@ -236,7 +237,7 @@ static int next_pair(Points *points) {
 static int next_series(Points *points) {
         int r;
 
-        r = asking_step_inside(points->asking, points->series);
+        r = read_connection_step_inside(points->asking, points->series);
         if (r == READER_END)
                 return begin_documents(points);
         if (r != 0)
@@ -268,7 +269,7 @@ static void take_numbers(Points *points, const char *bytes, size_t n_bytes) {
 static int next_point(Points *points, bool *ret_is_there) {
         int r;
 
-        r = asking_step_inside(points->asking, points->rows);
+        r = read_connection_step_inside(points->asking, points->rows);
         if (r == READER_END)
                 points->stage = STAGE_SERIES;
         if (r != 0)
@@ -326,7 +327,7 @@ static int read_document(Points *points) {
 static int next_document(Points *points, bool *ret_is_there) {
         int r;
 
-        r = asking_step_inside(points->asking, points->rows);
+        r = read_connection_step_inside(points->asking, points->rows);
         if (r == READER_END)
                 points->stage = STAGE_PAIR;
         if (r != 0)
@@ -381,9 +382,9 @@ int points_new(Points **ret, Reader *reader, const PointFilter *filter) {
         if (!points)
                 return -ENOMEM;
 
-        points->asking = reader_asking(reader);
+        points->asking = reader_connection(reader);
         points->filter = *filter;
-        r = asking_begin(points->asking, filter->name ? QUESTION_PAIRS : QUESTION_ALL_PAIRS);
+        r = read_connection_begin(points->asking, filter->name ? QUESTION_PAIRS : QUESTION_ALL_PAIRS);
         if (r != 0)
                 return r;
 
@@ -397,7 +398,7 @@ Points *points_free(Points *points) {
         if (!points)
                 return NULL;
 
-        asking_end(points->asking);
+        read_connection_end(points->asking);
         buffer_deinit(&points->hardware);
         buffer_deinit(&points->parameters);
         free(points);
@@ -407,21 +408,21 @@ Points *points_free(Points *points) {
 /* --- batches and models -------------------------------------------------------------------------- */
 
 int reader_batch(Reader *reader, const uint8_t id[static 16]) {
-        Asking *asking = reader_asking(reader);
+        ReadConnection *asking = reader_connection(reader);
         int r;
 
-        r = asking_begin(asking, QUESTION_BATCH);
+        r = read_connection_begin(asking, QUESTION_BATCH);
         if (r == 0)
                 sqlite3_bind_blob(asking->current, 1, id, 16, SQLITE_TRANSIENT);
         return r;
 }
 
 int reader_next_batch(Reader *reader, BatchRow *ret) {
-        Asking *asking = reader_asking(reader);
+        ReadConnection *asking = reader_connection(reader);
         sqlite3_stmt *row;
         int r;
 
-        r = asking_step(asking);
+        r = read_connection_step(asking);
         if (r != 0)
                 return r;
 
@@ -436,24 +437,24 @@ int reader_next_batch(Reader *reader, BatchRow *ret) {
                 .score = sqlite3_column_double(row, 1),
                 .document = json_at(row, 5), .run = json_at(row, 4),
         };
-        return ret->name && ret->component ? 0 : asking_give_up(asking, SQLITE_NOMEM);
+        return ret->name && ret->component ? 0 : read_connection_give_up(asking, SQLITE_NOMEM);
 }
 
 int reader_models(Reader *reader, const char *name) {
-        Asking *asking = reader_asking(reader);
+        ReadConnection *asking = reader_connection(reader);
         int r;
 
-        r = asking_begin(asking, QUESTION_MODEL);
+        r = read_connection_begin(asking, QUESTION_MODEL);
         if (r == 0)
                 sqlite3_bind_text(asking->current, 1, name, -1, SQLITE_TRANSIENT);
         return r;
 }
 
 int reader_next_model(Reader *reader, ModelRow *ret) {
-        Asking *asking = reader_asking(reader);
+        ReadConnection *asking = reader_connection(reader);
         int r;
 
-        r = asking_step(asking);
+        r = read_connection_step(asking);
         if (r != 0)
                 return r;
 
@@ -463,20 +464,20 @@ int reader_next_model(Reader *reader, ModelRow *ret) {
 }
 
 int reader_parameters(Reader *reader, const char *name) {
-        Asking *asking = reader_asking(reader);
+        ReadConnection *asking = reader_connection(reader);
         int r;
 
-        r = asking_begin(asking, name ? QUESTION_PARAMETERS : QUESTION_ALL_PARAMETERS);
+        r = read_connection_begin(asking, name ? QUESTION_PARAMETERS : QUESTION_ALL_PARAMETERS);
         if (r == 0 && name)
                 sqlite3_bind_text(asking->current, 1, name, -1, SQLITE_TRANSIENT);
         return r;
 }
 
 int reader_next_parameters(Reader *reader, JsonText *ret) {
-        Asking *asking = reader_asking(reader);
+        ReadConnection *asking = reader_connection(reader);
         int r;
 
-        r = asking_step(asking);
+        r = read_connection_step(asking);
         if (r == 0)
                 *ret = json_at(asking->current, 0);
         return r;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "store/jobs/job_columns.h"
 
 #include <errno.h>
@@ -67,15 +68,15 @@ static int read_info(sqlite3_stmt *statement, JobInfo *info) {
         return 0;
 }
 
-static int read_card(sqlite3_stmt *statement, JobCard *ret) {
+static int read_card(sqlite3_stmt *statement, JobDescription *ret) {
         scoped(job_info_deinit) JobInfo info = {};
         const char *note = text_at(statement, 17);
         int r;
 
         r = read_info(statement, &info);
         if (r == 0)
-                r = job_card_make(&info, ret);
-        return r == 0 && *note ? job_card_set_note(ret, note) : r;
+                r = job_description_make(&info, ret);
+        return r == 0 && *note ? job_description_set_note(ret, note) : r;
 }
 
 int job_columns_read(sqlite3_stmt *statement, JobView *ret) {

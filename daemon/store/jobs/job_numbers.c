@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "store/jobs/job_numbers.h"
 
 #include "store/jobs/job_text.h"
 
-void numbers_pack(Buffer *buffer, const MetricSet *metrics, const UsageSet *usage) {
+void job_numbers_pack(Buffer *buffer, const MetricSet *metrics, const UsageSet *usage) {
         size_t begin;
 
         if (metrics) {
@@ -49,7 +50,7 @@ static int bind_one(sqlite3_stmt *statement, int i, Database *database, LayoutKi
         return r;
 }
 
-int numbers_bind(Unpack *from, Database *database, Statement which, int i) {
+int job_numbers_bind(Unpack *from, Database *database, Statement which, int i) {
         sqlite3_stmt *statement = database_statement(database, which);
         int r;
 

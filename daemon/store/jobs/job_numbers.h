@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -14,6 +15,6 @@
 #include "util/buffer.h"
 
 /* NULL: none. */
-void numbers_pack(Buffer *buffer, const MetricSet *metrics, const UsageSet *usage);
+void job_numbers_pack(Buffer *buffer, const MetricSet *metrics, const UsageSet *usage);
 /* Unpacks and binds the four from place i on, entering layouts that are not there. 0 or an outcome of database.h. */
-int numbers_bind(Unpack *from, Database *database, Statement statement, int i);
+int job_numbers_bind(Unpack *from, Database *database, Statement statement, int i);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "store/jobs/job_rows.h"
 
 #include <string.h>
@@ -79,7 +80,7 @@ int job_end_pack(const StoreJobEnd *row, StoreCookie cookie, RowSet **ret) {
         pack_u64(&buffer, row->end_realtime_ms);
         pack_end(&buffer, row->end);
         pack_text(&buffer, row->note && row->note[0] ? row->note : NULL);
-        numbers_pack(&buffer, row->metrics, row->usage);
+        job_numbers_pack(&buffer, row->metrics, row->usage);
         pack_last_phase(&buffer, row->phase);
         pack_text(&buffer, row->timeline);
         return rowset_finish(&buffer, ROW_JOB_END, 1, cookie, ret);
@@ -218,7 +219,7 @@ static int put_timeline(Database *database, Text job, Text timeline) {
         if (!timeline.text)
                 return 0;
 
-        r = squeeze(timeline.text, (size_t)timeline.n, &bytes);
+        r = compress_text(timeline.text, (size_t)timeline.n, &bytes);
         for (size_t i = 0; r == 0 && i < N_TIMELINE_PARTS; i++) {
                 size_t end = bytes.n * (i + 1) / N_TIMELINE_PARTS;
 
@@ -243,7 +244,7 @@ static int apply_end(RowSet *set, Database *database) {
         bind_u64(update, 3, unpack_u64(&from));
         bind_end(update, 4, &from);
         bind_text(update, 7, unpack_text(&from));
-        r = numbers_bind(&from, database, STATEMENT_JOB_END, 8);
+        r = job_numbers_bind(&from, database, STATEMENT_JOB_END, 8);
         n_phases = unpack_u64(&from);
         bind_u64(update, 12, n_phases);
         if (r == 0)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* Jobs, their checkpoints and the meter's account: row-sets, and from there to the tables. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "store/jobs/phase_rows.h"
 
 #include "store/jobs/job_numbers.h"
@@ -9,7 +10,7 @@ void phase_pack(Buffer *buffer, const PhaseView *phase) {
         pack_u64(buffer, phase->end_realtime_ms);
         pack_u64(buffer, phase->has_wall_seconds);
         pack_double(buffer, phase->wall_seconds);
-        numbers_pack(buffer, &phase->metrics, &phase->usage);
+        job_numbers_pack(buffer, &phase->metrics, &phase->usage);
 }
 
 int phase_put(Unpack *from, Database *database, Text job) {
@@ -30,6 +31,6 @@ int phase_put(Unpack *from, Database *database, Text job) {
         else
                 sqlite3_bind_null(put, 6);
 
-        r = numbers_bind(from, database, STATEMENT_PHASE_PUT, 7);
+        r = job_numbers_bind(from, database, STATEMENT_PHASE_PUT, 7);
         return r != 0 ? r : database_run(database, STATEMENT_PHASE_PUT);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* A phase that has ended: from a PhaseView to fields of a row-set, and from there to the table. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "store/node/sample_rows.h"
 
 int sample_rows_pack(uint64_t begin_ms, uint64_t interval_ms, const char *timeline, RowSet **ret) {
