@@ -116,13 +116,11 @@ $(B)/daemon/http/assets.o: web/index.html web/job.html web/indicator.html web/st
 $(B)/%.o: $(B)/%.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -w -c -o $@ $<
 
-$(B)/tests/unit/%: tests/unit/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS) -lcmocka
+$(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS) -lcmocka
 
-$(B)/bench/%: bench/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS)
+$(B)/bench/%: $(B)/bench/%.o $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS)
 
 # Programs of their own: none of perfd is in them.
 $(B)/examples/%: examples/indicators/%.c examples/indicators/example.h
@@ -130,9 +128,8 @@ $(B)/examples/%: examples/indicators/%.c examples/indicators/example.h
 	$(CC) -O2 $(WARNINGS) -D_GNU_SOURCE -o $@ $<
 
 # tests/fuzz/run builds these, with CC=clang and SANITIZE=address,undefined,fuzzer-no-link.
-$(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS)
+$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS)
 
 # --- packages ------------------------------------------------------------------------------------
 

@@ -42,7 +42,8 @@ static int take_document(const Value *document, const char *sha256, Arena *arena
 }
 
 /* The documents that are indicators; the others are spoken of. */
-static int take_documents(RunResults *measured, const RunResultsPlan *plan, const Submission *common, const Value *const *documents, size_t n) {
+static int take_documents(RunResults *measured, const RunResultsPlan *plan, const Submission *common,
+                          const Value *const *documents, size_t n) {
         const char *sha256 = plan->place->has_script ? plan->place->script.sha256 : NULL;
         Complaint complaint;
         int r;

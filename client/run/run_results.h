@@ -36,7 +36,8 @@ void run_results_deinit(RunResults *measured);
 /*
  * index: of the run in its batch. What is no proper indicator is spoken of. 0 or a negative errno; *ret is to be deinitialised in any case.
  */
-int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture *capture, const RunFacts *facts, int exit_status, uint32_t index);
+int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture *capture, const RunFacts *facts, int exit_status,
+                     uint32_t index);
 
 /* Names what is unnamed. document: in place of what it printed, or NULL. Both borrowed. False when the name cannot be one. */
 bool run_results_name(RunResults *measured, const Value *document, const IndicatorGiven *given);

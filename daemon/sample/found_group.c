@@ -67,7 +67,8 @@ int found_group_find(const CgroupTree *tree, const FinderRule *rule, const char 
 }
 
 bool found_group_is_of(const FoundGroup *found, const JobDescription *job) {
-        const char *name = job_description_label(job, found->is_sluid ? "sluid" : "slurm_job"), *node = job_description_label(job, "slurm_node");
+        const char *name = job_description_label(job, found->is_sluid ? "sluid" : "slurm_job");
+        const char *node = job_description_label(job, "slurm_node");
 
         if (strcmp(found->job, job->id) == 0)
                 return true;

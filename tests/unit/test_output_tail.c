@@ -35,7 +35,8 @@ static void what_is_short_is_whole(void **state) {
 /* In pieces of any size, it is the same end. */
 static void the_end_remains_of_what_is_long(void **state) {
         static char all[3 * OUTPUT_TAIL_BYTES_MAX + 123];
-        static const size_t sizes[] = { 1, 7, 4096, OUTPUT_TAIL_BYTES_MAX - 1, OUTPUT_TAIL_BYTES_MAX, OUTPUT_TAIL_BYTES_MAX + 1, sizeof(all) };
+        static const size_t sizes[] = { 1, 7, 4096, OUTPUT_TAIL_BYTES_MAX - 1, OUTPUT_TAIL_BYTES_MAX,
+                                        OUTPUT_TAIL_BYTES_MAX + 1, sizeof(all) };
 
         (void)state;
         for (size_t i = 0; i + 1 < sizeof(all); i++)
