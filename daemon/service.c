@@ -117,7 +117,7 @@ static void reply_stored(Service *service, Ticket ticket, StoreDone done) {
 }
 
 static void complete_for_ticket(Service *service, StoreDone done) {
-        Ticket ticket = cookie_ticket(done.cookie);
+        Ticket ticket = done.cookie.ticket;
 
         switch (done.outcome) {
         case STORE_DONE:
@@ -205,15 +205,15 @@ int service_take_completions(Service *service) {
         while ((r = store_next_done(service->store, &done)) == 0) {
                 switch (cookie_kind(done.cookie)) {
                 case COOKIE_BEGIN:
-                        r = lifecycle_complete_begin(service, cookie_job(done.cookie), done.outcome);
+                        r = lifecycle_complete_begin(service, done.cookie.owner, done.outcome);
                         if (r < 0)
                                 return r;
                         break;
                 case COOKIE_END:
-                        lifecycle_complete_end(service, cookie_job(done.cookie), done.outcome);
+                        lifecycle_complete_end(service, done.cookie.owner, done.outcome);
                         break;
                 case COOKIE_MARK:
-                        phases_complete(service, cookie_mark(done.cookie), done.outcome);
+                        phases_complete(service, done.cookie.owner, done.outcome);
                         break;
                 case COOKIE_RESULTS:
                 case COOKIE_OTHER_RESULTS:
@@ -225,7 +225,7 @@ int service_take_completions(Service *service) {
                         complete_for_ticket(service, done);
                         break;
                 case COOKIE_MODEL:
-                        r = registry_complete(service, cookie_ticket(done.cookie), done.outcome);
+                        r = registry_complete(service, done.cookie.ticket, done.outcome);
                         if (r < 0)
                                 return r;
                         break;
@@ -233,7 +233,10 @@ int service_take_completions(Service *service) {
                         complete_for_ticket(service, done);
                         break;
                 case COOKIE_ADOPT:
-                        lifecycle_complete_adopt(service, cookie_ticket(done.cookie), done.outcome);
+                        lifecycle_complete_adopt(service, done.cookie.ticket, done.outcome);
+                        break;
+                case N_COOKIES:
+                        break;
                 }
         }
 

@@ -77,7 +77,7 @@ int job_end_put(Service *service, Job *job) {
                 return r;
 
         row.timeline = timeline;
-        r = store_put_job_end(service->store, &row, cookie_of_job(job, COOKIE_END));
+        r = store_put_job_end(service->store, &row, cookie_of_owner(job, COOKIE_END));
         if (r == 0)
                 job->phase = JOB_PHASE_ENDING;
         return r;

@@ -240,7 +240,7 @@ static int put_begin(Service *service, Job *job) {
                 return r;
 
         return store_put_job_begin(service->store, &info, job->begin_realtime_ms, service->node.boot_id,
-                                   progress, meter, cookie_of_job(job, COOKIE_BEGIN));
+                                   progress, meter, cookie_of_owner(job, COOKIE_BEGIN));
 }
 
 /* Of a job that was found. Its group is read meanwhile: what it counted is stored when there is room, even if it is over. */

@@ -111,7 +111,7 @@ static int put(Service *service, const Job *job, const PhaseView *ended, const P
 
         row.progress = progress;
         row.meter = meter;
-        return store_put_phase(service->store, &row, cookie_of_mark(mark));
+        return store_put_phase(service->store, &row, cookie_of_owner(mark, COOKIE_MARK));
 }
 
 static int mark_job(Service *service, Job *job, const Request *request, PendingMark *mark) {

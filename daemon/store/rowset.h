@@ -53,7 +53,7 @@ RowSet *rowset_free(RowSet *sets);
 DEFINE_SCOPED(RowSet, rowset_free);
 
 static inline bool rowset_is_awaited(const RowSet *set) {
-        return set->cookie.a != 0 || set->cookie.b != 0;
+        return set->cookie.kind;
 }
 
 static inline Unpack rowset_unpack(const RowSet *set) {

@@ -8,10 +8,16 @@
 
 #include "document/indicator_model.h"
 #include "job/job.h"
+#include "request/request.h"
 
-/* Tells the caller which of its puts a completion is of. */
+struct Kind;
+
+/* Tells the caller which of its puts a completion is of. The store hands the cookie back and never looks inside, except that a
+ * cookie without a kind makes no completion. */
 typedef struct StoreCookie {
-        uint64_t a, b;
+        const struct Kind *kind; /* NULL: nobody waits */
+        Ticket ticket;           /* request to answer; all zero: none */
+        void *owner;             /* borrowed: object of the caller that the rows are about, or NULL */
 } StoreCookie;
 
 typedef enum StoreOutcome {

@@ -19,7 +19,7 @@ static void put_begin(Fixture *fixture) {
 
         assert_int_equal(job_description_info(&fixture->job->info, &info), 0);
         assert_int_equal(store_put_job_begin(fixture->place.store, &info, fixture->job->begin_realtime_ms, "boot-1",
-                                             "progress", "meter", (StoreCookie){ 1, 0 }), 0);
+                                             "progress", "meter", cookie_of(1)), 0);
         assert_int_equal(outcome_of(fixture->place.store, 1), STORE_DONE);
 }
 
@@ -59,7 +59,7 @@ static PhaseView make_phase(const Fixture *fixture, uint32_t index, const char *
 static void send_phase(Fixture *fixture, const PhaseView *phase) {
         StorePhase row = { .job = "job-0", .phase = phase, .progress = "progress", .boot_id = "boot-1", .meter = "meter" };
 
-        assert_int_equal(store_put_phase(fixture->place.store, &row, (StoreCookie){ 3, 0 }), 0);
+        assert_int_equal(store_put_phase(fixture->place.store, &row, cookie_of(3)), 0);
 }
 
 static void put_phase(Fixture *fixture, const PhaseView *phase) {

@@ -179,11 +179,11 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         JobRow row;
 
         place_open(place);
-        assert_int_equal(store_put_job_begin(place->store, &(JobInfo){ .id = "checked" }, 10, "b", "w", "m", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put_job_begin(place->store, &(JobInfo){ .id = "checked" }, 10, "b", "w", "m", cookie_of(1)), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
-        assert_int_equal(store_put_job_begin(place->store, &(JobInfo){ .id = "over" }, 10, "b", "w", "m", (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(store_put_job_begin(place->store, &(JobInfo){ .id = "over" }, 10, "b", "w", "m", cookie_of(2)), 0);
         assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
-        assert_int_equal(store_put_job_end(place->store, &over, (StoreCookie){ 3, 0 }), 0);
+        assert_int_equal(store_put_job_end(place->store, &over, cookie_of(3)), 0);
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
         assert_int_equal(store_put_checkpoints(place->store, &checkpoint, 1, "b", "m", 99), 0);
         place_close(place);
@@ -203,7 +203,7 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         assert_string_equal(row.view.info.note, "");
 
         /* And its end may still come. */
-        assert_int_equal(store_put_job_amend(place->store, "checked", ROOT, &end, (StoreCookie){ 4, 0 }), 0);
+        assert_int_equal(store_put_job_amend(place->store, "checked", ROOT, &end, cookie_of(4)), 0);
         assert_int_equal(outcome_of(place->store, 4), STORE_DONE);
 }
 

@@ -11,7 +11,7 @@ static JobInfo make_job(const char *id) {
 }
 
 static StoreOutcome begin(Store *store, const JobInfo *info) {
-        assert_int_equal(store_put_job_begin(store, info, 1000, "boot-1", "progress-1", "meter-1", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put_job_begin(store, info, 1000, "boot-1", "progress-1", "meter-1", cookie_of(1)), 0);
         return outcome_of(store, 1);
 }
 
@@ -33,7 +33,7 @@ static PhaseView make_phase(uint32_t index, const char *name) {
 static StoreOutcome put_phase(Store *store, const char *job, const PhaseView *phase, const char *progress) {
         StorePhase row = { .job = job, .phase = phase, .progress = progress, .boot_id = "boot-1", .meter = "meter-2" };
 
-        assert_int_equal(store_put_phase(store, &row, (StoreCookie){ 3, 0 }), 0);
+        assert_int_equal(store_put_phase(store, &row, cookie_of(3)), 0);
         return outcome_of(store, 3);
 }
 
@@ -43,7 +43,7 @@ static StoreOutcome end(Store *store, const char *job, const UsageSet *usage, co
                 .usage = usage, .phase = phase,
         };
 
-        assert_int_equal(store_put_job_end(store, &row, (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(store_put_job_end(store, &row, cookie_of(2)), 0);
         return outcome_of(store, 2);
 }
 
@@ -131,7 +131,7 @@ static void what_a_job_used_is_lost_when_nobody_could_tell(void **state) {
 }
 
 static StoreOutcome learn(Store *store, const StoreLearned *learned) {
-        assert_int_equal(store_put_job_learned(store, learned, (StoreCookie){ 77, 1 }), 0);
+        assert_int_equal(store_put_job_learned(store, learned, cookie_of(77)), 0);
         return outcome_of(store, 77);
 }
 

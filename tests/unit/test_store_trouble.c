@@ -189,7 +189,7 @@ static void damage_found_while_writing_stops_writing_and_is_put_aside_at_the_nex
         write_at(place, (page - 1) * 4096, junk, sizeof(junk));
 
         place_open(place);
-        assert_int_equal(store_put_job_begin(place->store, &(JobInfo){ .id = "a" }, 1, "b", "w", "m", (StoreCookie){ 5, 0 }), 0);
+        assert_int_equal(store_put_job_begin(place->store, &(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(5)), 0);
         assert_int_equal(outcome_of(place->store, 5), STORE_FAILED);
         store_stats(place->store, &stats);
         assert_false(stats.is_writable);
@@ -285,11 +285,11 @@ static void put_job(Store *store, const char *id, uint64_t begin_ms, bool is_ove
         StoreJobEnd row = { .job = id, .state = JOB_FINISHED, .end_realtime_ms = begin_ms + 1, .end = &(JobEnd){}, .timeline = "points" };
 
         (void)snprintf(info.id, sizeof(info.id), "%s", id);
-        assert_int_equal(store_put_job_begin(store, &info, begin_ms, "b", "w", "m", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put_job_begin(store, &info, begin_ms, "b", "w", "m", cookie_of(1)), 0);
         assert_int_equal(outcome_of(store, 1), STORE_DONE);
         if (!is_over)
                 return;
-        assert_int_equal(store_put_job_end(store, &row, (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(store_put_job_end(store, &row, cookie_of(2)), 0);
         assert_int_equal(outcome_of(store, 2), STORE_DONE);
 }
 

@@ -115,7 +115,7 @@ static void put_some(Store *store, uint64_t n) {
                 items[i].submission.time_ms = 5000 + n + i;
                 submissions[i] = items[i].submission;
         }
-        assert_int_equal(store_put_results(store, submissions, N_TOGETHER, ROOT, 5000, (StoreCookie){ n + 1, 1 }), 0);
+        assert_int_equal(store_put_results(store, submissions, N_TOGETHER, ROOT, 5000, cookie_of(n + 1)), 0);
         assert_int_equal(outcome_of(store, n + 1), STORE_DONE);
 }
 
