@@ -19,6 +19,7 @@
 
 #include <sqlite3.h>
 
+#include "store/indicators/result_rows.h"
 #include "store/store.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -213,7 +214,8 @@ static double put_rows(Store *store, Result *result, size_t n_begin, size_t n_en
 
                 while (n_put < n_end && r == 0) {
                         result_number(result, n_put, is_random);
-                        r = store_put_results(store, &result->submission, 1, &(Peer){ .uid = 1000 }, 1, cookie_of(n_put + 1));
+                        r = store_put(store, result_rows_pack(&result->submission, 1, &(Peer){ .uid = 1000 }, 1,
+                                                              cookie_of(n_put + 1)));
                         check(r >= 0, "store_put_results");
                         n_put += r == 0;
                 }
@@ -276,7 +278,8 @@ static void bench_pace(const char *directory) {
                 for (; n_put < n_all && n_put < (now_ns - begin_ns) / (NS_PER_S / PACED_PER_S); n_put++) {
                         result_number(&result, n_put, false);
                         waited_ns[n_put] = now_ns;
-                        check(store_put_results(store, &result.submission, 1, &(Peer){}, 1, cookie_of(n_put)) == 0, "a put");
+                        check(store_put(store, result_rows_pack(&result.submission, 1, &(Peer){}, 1,
+                                                                cookie_of(n_put))) == 0, "a put");
                 }
                 wait_readable(store, 1);
                 for (; store_next_done(store, &done) == 0; n_done++)

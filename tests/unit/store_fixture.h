@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "store/indicators/result_rows.h"
 #include "store/reader.h"
 #include "store/store.h"
 #include "util/clock.h"
@@ -231,7 +232,7 @@ static inline StoreOutcome outcome_of(Store *store, uint64_t cookie) {
 }
 
 static inline StoreOutcome put_one(Store *store, const Submission *submission, uint64_t cookie) {
-        assert_int_equal(store_put_results(store, submission, 1, &(Peer){ .uid = 1000 }, 5000, cookie_of(cookie)), 0);
+        assert_int_equal(store_put(store, result_rows_pack(submission, 1, &(Peer){ .uid = 1000 }, 5000, cookie_of(cookie))), 0);
         return outcome_of(store, cookie);
 }
 
