@@ -39,13 +39,6 @@ typedef struct IngestServer {
         bool durable;            /* an acknowledged row survives a power failure */
 } IngestServer;
 
-/* Names one unanswered request. Stays valid, and harmless, after its connection is gone. */
-typedef struct Ticket {
-        uint32_t connection;
-        uint32_t generation;
-        uint64_t number;
-} Ticket;
-
 typedef struct IngestStats {
         uint64_t n_connections, n_connections_total, n_connections_refused, n_protocol_errors;
         uint64_t n_in_flight;
