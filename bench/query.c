@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "http/routes.h"
+#include "store/indicators/result_rows.h"
 #include "store/store.h"
 #include "util/clock.h"
 
@@ -27,6 +28,13 @@
 #define N_COMPONENTS 2
 #define N_ASKED 20
 #define N_TURNS 3
+
+/* Cookie number `number` of this benchmark; the store does not look inside. */
+static StoreCookie cookie_of(uint64_t number) {
+        static const char kind[] = "bench";
+
+        return (StoreCookie){ .kind = (const struct Kind *)(const void *)kind, .ticket = { .generation = 1, .number = number } };
+}
 
 static void check(bool is_true, const char *what) {
         if (is_true)
@@ -139,7 +147,8 @@ static double put_rows(Store *store, size_t n_begin, size_t n_end, bool has_mode
 
                 while (n_put < n_end && r == 0) {
                         result_number(&result, n_put, has_model);
-                        r = store_put_results(store, &result.submission, 1, &(Peer){ .uid = 1000 }, 1, (StoreCookie){ n_put + 1, 0 });
+                        r = store_put(store, result_rows_pack(&result.submission, 1, &(Peer){ .uid = 1000 }, 1,
+                                                              cookie_of(n_put + 1)));
                         check(r >= 0, "store_put_results");
                         n_put += r == 0;
                 }

@@ -16,6 +16,8 @@
 #include "node/observe.h"
 #include "publish.h"
 #include "reply.h"
+#include "store/indicators/result_rows.h"
+#include "store/node/sample_rows.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -47,17 +49,20 @@ static int check_age(Service *service, const Request *request, Ticket ticket) {
 
 /* To the store, and into the count of what comes back from there. */
 static int put_results(Service *service, const Request *request, const Peer *sender, Ticket ticket) {
-        size_t n_odd;
+        StoreCookie cookie = cookie_of_ticket(ticket, service->is_held_other ? COOKIE_OTHER_RESULTS : COOKIE_RESULTS);
+        const Submission *items = request->submit.items;
+        size_t n_items = request->submit.n_items, n_odd;
         int r;
 
+        if (!store_has_room(service->store, n_items))
+                return STORE_QUEUE_FULL;
         if (check_age(service, request, ticket) != 0 || registry_judge(service, request, ticket, &n_odd) != 0)
                 return 0;
-        r = tally_note(&service->tally, request->submit.items, request->submit.n_items);
+        r = tally_note(&service->tally, items, n_items);
         if (r < 0)
                 return r;
 
-        r = store_put_results(service->store, request->submit.items, request->submit.n_items, sender, clock_realtime_ns() / NS_PER_MS,
-                              cookie_of_ticket(ticket, service->is_held_other ? COOKIE_OTHER_RESULTS : COOKIE_RESULTS));
+        r = store_put(service->store, result_rows_pack(items, n_items, sender, clock_realtime_ns() / NS_PER_MS, cookie));
         if (r == 0)
                 service->self.n_odd_keys += n_odd;
         else
@@ -111,13 +116,13 @@ static void reply_stored(Service *service, Ticket ticket, StoreDone done) {
 
         if (cookie_kind(done.cookie) == COOKIE_OTHER_RESULTS)
                 identity_explain_other(service, ticket, remark);
-        else if (done.has_left_job)
+        else if (cookie_kind(done.cookie) == COOKIE_RESULTS && result_rows_stored(done.rows)->has_left_job)
                 (void)snprintf(remark, sizeof(remark), "the job that $PERFD_JOB names has ended: taken for none");
         reply(service, ticket, STATUS_OK, "", remark);
 }
 
 static void complete_for_ticket(Service *service, StoreDone done) {
-        Ticket ticket = cookie_ticket(done.cookie);
+        Ticket ticket = done.cookie.ticket;
 
         switch (done.outcome) {
         case STORE_DONE:
@@ -205,27 +210,27 @@ int service_take_completions(Service *service) {
         while ((r = store_next_done(service->store, &done)) == 0) {
                 switch (cookie_kind(done.cookie)) {
                 case COOKIE_BEGIN:
-                        r = lifecycle_complete_begin(service, cookie_job(done.cookie), done.outcome);
+                        r = lifecycle_complete_begin(service, done.cookie.owner, done.outcome);
                         if (r < 0)
                                 return r;
                         break;
                 case COOKIE_END:
-                        lifecycle_complete_end(service, cookie_job(done.cookie), done.outcome);
+                        lifecycle_complete_end(service, done.cookie.owner, done.outcome);
                         break;
                 case COOKIE_MARK:
-                        phases_complete(service, cookie_mark(done.cookie), done.outcome);
+                        phases_complete(service, done.cookie.owner, done.outcome);
                         break;
                 case COOKIE_RESULTS:
                 case COOKIE_OTHER_RESULTS:
                         if (done.outcome == STORE_DONE) {
-                                service->self.n_indicators_stored += done.n_new;
-                                tally_settle(&service->tally, done.old);
+                                service->self.n_indicators_stored += result_rows_stored(done.rows)->n_new;
+                                tally_settle(&service->tally, result_rows_stored(done.rows)->old);
                         } else
                                 tally_drop(&service->tally);
                         complete_for_ticket(service, done);
                         break;
                 case COOKIE_MODEL:
-                        r = registry_complete(service, cookie_ticket(done.cookie), done.outcome);
+                        r = registry_complete(service, done.cookie.ticket, done.outcome);
                         if (r < 0)
                                 return r;
                         break;
@@ -233,7 +238,10 @@ int service_take_completions(Service *service) {
                         complete_for_ticket(service, done);
                         break;
                 case COOKIE_ADOPT:
-                        lifecycle_complete_adopt(service, cookie_ticket(done.cookie), done.outcome);
+                        lifecycle_complete_adopt(service, done.cookie.ticket, done.outcome);
+                        break;
+                case N_COOKIES:
+                        break;
                 }
         }
 
@@ -304,7 +312,7 @@ static void put_node_sample(Service *service) {
         /* When it began is said beside the text, not in it. */
         service->node_point.begin_boottime_ns = service->node_point.begin_realtime_ns = 0;
         if (service->node_point.n > 0 && recording_format(&service->node_point, &text) == 0)
-                (void)store_put_node_sample(service->store, begin_ms, interval_ns / NS_PER_MS, text);
+                (void)store_put(service->store, sample_rows_pack(begin_ms, interval_ns / NS_PER_MS, text));
 
         begin_node_point(service);
 }

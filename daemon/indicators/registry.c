@@ -6,6 +6,8 @@
 
 #include "publish.h"
 #include "reply.h"
+#include "store/indicators/model_rows.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/utf8.h"
 
@@ -24,7 +26,7 @@ static int tell_store(Service *service) {
                 if (models_is_in_force(&service->models, files->items[i]))
                         models[n++] = &files->items[i]->model;
 
-        return store_put_declared_models(service->store, models, n);
+        return store_put(service->store, model_rows_pack_declared(models, n, clock_realtime_ns() / NS_PER_MS));
 }
 
 static int note_change(Service *service) {
@@ -206,6 +208,7 @@ bool registry_is_busy(const Service *service) {
 
 int registry_take(Service *service, const Request *request, Ticket ticket) {
         scoped(model_freep) Model *model = NULL;
+        StoreModel row;
         int r;
 
         if (check_right(service, request, ticket) != 0)
@@ -223,8 +226,8 @@ int registry_take(Service *service, const Request *request, Ticket ticket) {
                 return 0;
         }
 
-        r = store_put_model(service->store, &(StoreModel){ .model = &model->model, .uid = model->uid, .by_admin = model->by_admin },
-                            cookie_of_ticket(ticket, COOKIE_MODEL));
+        row = (StoreModel){ .model = &model->model, .uid = model->uid, .by_admin = model->by_admin };
+        r = store_put(service->store, model_rows_pack(&row, clock_realtime_ns() / NS_PER_MS, cookie_of_ticket(ticket, COOKIE_MODEL)));
         if (r == 0)
                 service->pending_model = TAKE(model);
         return r;
@@ -260,7 +263,7 @@ int registry_forget(Service *service, const Request *request, Ticket ticket) {
         if (check_forgettable(service, request, ticket) != 0)
                 return 0;
 
-        r = store_remove_model(service->store, name, component, cookie_of_ticket(ticket, COOKIE_MODEL));
+        r = store_put(service->store, model_rows_pack_removal(name, component, cookie_of_ticket(ticket, COOKIE_MODEL)));
         if (r != 0)
                 return r;
         service->pending_model = models_take_registered(&service->models, name, component);

@@ -35,13 +35,6 @@ typedef struct IngestConfig {
         uint32_t admin_gid;     /* whose members act for others' jobs as root does */
 } IngestConfig;
 
-/* Names one unanswered request. Stays valid, and harmless, after its connection is gone. */
-typedef struct Ticket {
-        uint32_t connection;
-        uint32_t generation;
-        uint64_t number;
-} Ticket;
-
 typedef struct IngestStats {
         uint64_t n_connections, n_connections_total, n_connections_refused, n_protocol_errors;
         uint64_t n_in_flight;

@@ -6,6 +6,7 @@
 
 #include "jobs/groups.h"
 #include "reply.h"
+#include "store/jobs/job_rows.h"
 #include "util/clock.h"
 
 void job_end_phase_view(const Service *service, const Job *job, PhaseView *ret) {
@@ -77,7 +78,7 @@ int job_end_put(Service *service, Job *job) {
                 return r;
 
         row.timeline = timeline;
-        r = store_put_job_end(service->store, &row, cookie_of_job(job, COOKIE_END));
+        r = store_put(service->store, job_rows_pack_end(&row, cookie_of_owner(job, COOKIE_END)));
         if (r == 0)
                 job->phase = JOB_PHASE_ENDING;
         return r;

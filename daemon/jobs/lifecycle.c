@@ -13,6 +13,7 @@
 #include "jobs/progress.h"
 #include "node/observe.h"
 #include "reply.h"
+#include "store/jobs/job_rows.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -239,8 +240,8 @@ static int put_begin(Service *service, Job *job) {
         if (r < 0)
                 return r;
 
-        return store_put_job_begin(service->store, &info, job->begin_realtime_ms, service->node.boot_id,
-                                   progress, meter, cookie_of_job(job, COOKIE_BEGIN));
+        return store_put(service->store, job_rows_pack_begin(&info, job->begin_realtime_ms, service->node.boot_id, progress, meter,
+                                                             cookie_of_owner(job, COOKIE_BEGIN)));
 }
 
 /* Of a job that was found. Its group is read meanwhile: what it counted is stored when there is room, even if it is over. */
@@ -256,7 +257,7 @@ static int put_begin_again(Service *service, Job *job) {
 
 /* Without it in the store, the next perfd would take what the group has counted for new, and the job for nobody's. */
 int lifecycle_put_learned(Service *service, const Job *job, StoreCookie cookie) {
-        const StoreLearned learned = {
+        const StoreJobIdentity learned = {
                 .job = job->info.id,
                 .enclosure = job->info.enclosure,
                 .cgroup = job->info.cgroup,
@@ -264,7 +265,7 @@ int lifecycle_put_learned(Service *service, const Job *job, StoreCookie cookie) 
                 .gid = job->info.gid,
         };
 
-        return store_put_job_learned(service->store, &learned, cookie);
+        return store_put(service->store, job_rows_pack_identity(&learned, cookie));
 }
 
 static int tick_job(Service *service, Job *job) {
@@ -541,8 +542,8 @@ int lifecycle_end(Service *service, const Request *request, Ticket ticket) {
         int r;
 
         if (!job)
-                return store_put_job_amend(service->store, request->job_end.job, &request->peer, &request->job_end.end,
-                                           cookie_of_ticket(ticket, COOKIE_AMEND));
+                return store_put(service->store, job_rows_pack_amend(request->job_end.job, &request->peer, &request->job_end.end,
+                                                                     cookie_of_ticket(ticket, COOKIE_AMEND)));
         if (!identity_may(service, &request->peer, ticket, job)) {
                 reply(service, ticket, STATUS_DENIED, "job_end.job", "this job belongs to another user");
                 return 0;
@@ -552,8 +553,8 @@ int lifecycle_end(Service *service, const Request *request, Ticket ticket) {
                 Peer sender = request->peer;
 
                 sender.is_admin = true; /* or in it, which the store cannot tell */
-                return store_put_job_amend(service->store, request->job_end.job, &sender, &request->job_end.end,
-                                           cookie_of_ticket(ticket, COOKIE_AMEND));
+                return store_put(service->store, job_rows_pack_amend(request->job_end.job, &sender, &request->job_end.end,
+                                                                     cookie_of_ticket(ticket, COOKIE_AMEND)));
         }
         if (job->phase != JOB_PHASE_ACTIVE) {
                 reply(service, ticket, STATUS_UNAVAILABLE, "job_end.job", "this job is just being begun: ask again");

@@ -11,6 +11,7 @@
 #include "jobs/progress.h"
 #include "node/observe.h"
 #include "reply.h"
+#include "store/jobs/job_rows.h"
 #include "util/clock.h"
 #include "util/utf8.h"
 
@@ -111,7 +112,7 @@ static int put(Service *service, const Job *job, const PhaseView *ended, const P
 
         row.progress = progress;
         row.meter = meter;
-        return store_put_phase(service->store, &row, cookie_of_mark(mark));
+        return store_put(service->store, job_rows_pack_phase(&row, cookie_of_owner(mark, COOKIE_MARK)));
 }
 
 static int mark_job(Service *service, Job *job, const Request *request, PendingMark *mark) {

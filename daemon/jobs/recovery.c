@@ -8,6 +8,7 @@
 #include "jobs/lifecycle.h"
 #include "jobs/process_watch.h"
 #include "jobs/progress.h"
+#include "store/jobs/job_rows.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -53,7 +54,7 @@ static int close_lost(Service *service, const StoreRecoveredJob *recovered, Prog
                 row.phase = &phase;
         }
 
-        r = store_put_job_end(service->store, &row, (StoreCookie){});
+        r = store_put(service->store, job_rows_pack_end(&row, (StoreCookie){}));
         service->jobs.n_interrupted++;
         return r == STORE_QUEUE_FULL ? 0 : r; /* more jobs than the queue holds: the next start closes the rest */
 }

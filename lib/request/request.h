@@ -70,6 +70,17 @@ typedef struct Peer {
         bool is_admin; /* root, or a member of the administrators' group: may act for others' jobs */
 } Peer;
 
+/* Names one unanswered request. Stays valid, and harmless, after its connection is gone. All zero: no request. */
+typedef struct Ticket {
+        uint32_t connection; /* number of the connection; numbers are used again */
+        uint32_t generation; /* of that number, from 1 on */
+        uint64_t number;     /* of the request on its connection */
+} Ticket;
+
+static inline bool ticket_is_set(Ticket ticket) {
+        return ticket.generation != 0;
+}
+
 typedef struct Request {
         RequestKind kind;
         Peer peer;

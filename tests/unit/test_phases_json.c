@@ -4,6 +4,7 @@
 #include "http/jobs/phases_json.h"
 #include "http/routes.h"
 #include "snapshot_fixture.h"
+#include "store/jobs/job_rows.h"
 #include "store_fixture.h"
 
 typedef struct Fixture {
@@ -18,8 +19,8 @@ static void put_begin(Fixture *fixture) {
         scoped(job_info_deinit) JobInfo info = {};
 
         assert_int_equal(job_description_info(&fixture->job->info, &info), 0);
-        assert_int_equal(store_put_job_begin(fixture->place.store, &info, fixture->job->begin_realtime_ms, "boot-1",
-                                             "progress", "meter", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put(fixture->place.store, job_rows_pack_begin(&info, fixture->job->begin_realtime_ms, "boot-1",
+                                                                             "progress", "meter", cookie_of(1))), 0);
         assert_int_equal(outcome_of(fixture->place.store, 1), STORE_DONE);
 }
 
@@ -59,7 +60,7 @@ static PhaseView make_phase(const Fixture *fixture, uint32_t index, const char *
 static void send_phase(Fixture *fixture, const PhaseView *phase) {
         StorePhase row = { .job = "job-0", .phase = phase, .progress = "progress", .boot_id = "boot-1", .meter = "meter" };
 
-        assert_int_equal(store_put_phase(fixture->place.store, &row, (StoreCookie){ 3, 0 }), 0);
+        assert_int_equal(store_put(fixture->place.store, job_rows_pack_phase(&row, cookie_of(3))), 0);
 }
 
 static void put_phase(Fixture *fixture, const PhaseView *phase) {
