@@ -414,13 +414,10 @@ static void node_put_answer(Node *node, uint64_t number, uint64_t sequence, cons
 }
 
 static void node_put_hello(Node *node, uint64_t number, uint64_t sequence) {
-        const IngestConfig *config = &node->ingest->config;
+        const Ingest *ingest = node->ingest;
         const Greeting greeting = {
-                .server = node->ingest->server.name,
-                .node = node->ingest->server.node,
-                .frame_max_bytes = (uint32_t)config->frame_max_bytes,
-                .in_flight_max = config->in_flight_max,
-                .durable = node->ingest->server.durable,
+                .server = ingest->server.name, .node = ingest->server.node, .durable = ingest->server.durable,
+                .frame_max_bytes = (uint32_t)ingest->config.frame_max_bytes, .in_flight_max = ingest->config.in_flight_max,
         };
         uint8_t reply[CODEC_REPLY_MAX];
         size_t n = codec_encode_hello_reply(sequence, &greeting, reply);

@@ -61,7 +61,8 @@ static inline int set_up(void **state) {
         };
         if (sd_event_new(&f->event) < 0)
                 return -1;
-        return ingest_new(&f->ingest, f->event, listen_at(&f->address), &f->config, &(IngestServer){ .name = "perfd test", .node = "node" });
+        return ingest_new(&f->ingest, f->event, listen_at(&f->address), &f->config,
+                          &(IngestServer){ .name = "perfd test", .node = "node" });
 }
 
 static inline int tear_down(void **state) {
