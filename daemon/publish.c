@@ -60,7 +60,7 @@ static void fill_jobs(const Service *service, Snapshot *snapshot) {
         const Jobs *jobs = &service->jobs;
 
         snapshot->n_jobs = snapshot->n_jobs_running = 0;
-        snapshot->metrics_jobs_max = service->config.metrics_jobs;
+        snapshot->metrics_jobs_max = service->config.jobs.metrics_jobs_max;
         if (snapshot_reserve_jobs(snapshot, jobs->n + jobs->n_finished) < 0)
                 return;
 
@@ -94,7 +94,7 @@ static void fill_node(const Service *service, Snapshot *snapshot) {
         memcpy(snapshot->machine, service->machine, sizeof(snapshot->machine));
         memcpy(snapshot->kernel, service->kernel, sizeof(snapshot->kernel));
         memcpy(snapshot->boot_id, node->boot_id, sizeof(snapshot->boot_id));
-        snapshot->interval_ns = service->config.interval_ns;
+        snapshot->interval_ns = service->config.node.interval_ns;
         snapshot->boottime_ns = node->sample.boottime_ns;
         snapshot->realtime_ns = node->sample.realtime_ns;
         snapshot->totals = *meter_totals(node->meter);
@@ -157,7 +157,7 @@ static void fill_store(const Service *service, SelfStats *self) {
         self->store_bytes = stats.size_bytes;
         self->store_bytes_max = stats.size_max_bytes;
         self->store_writable = stats.is_writable;
-        self->store_volatile = service->config.store_volatile;
+        self->store_volatile = service->config.store.is_volatile;
         memcpy(self->store_error, stats.error, sizeof(self->store_error));
 }
 

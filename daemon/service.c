@@ -25,7 +25,7 @@
 
 /* Retention goes by when a result was measured: one that it would take away at once is refused, not lost. 0, or 1: answered. */
 static int check_age(Service *service, const Request *request, Ticket ticket) {
-        uint64_t now_ns = clock_realtime_ns(), keep_ns = service->config.store_keep_results_ns;
+        uint64_t now_ns = clock_realtime_ns(), keep_ns = service->config.store.keep_results_ns;
         char path[64], measured[CLOCK_TEXT_MAX], text[COMPLAINT_TEXT_MAX];
 
         for (size_t i = 0; keep_ns > 0 && keep_ns < now_ns && i < request->submit.n_items; i++) {
@@ -284,10 +284,10 @@ int service_tick(Service *service) {
 
         service->self.n_ticks++;
         jobs_forget_finished(&service->jobs,
-                             service->node.sample.boottime_ns > service->config.metrics_finished_ns
-                                     ? service->node.sample.boottime_ns - service->config.metrics_finished_ns
+                             service->node.sample.boottime_ns > service->config.jobs.metrics_finished_ns
+                                     ? service->node.sample.boottime_ns - service->config.jobs.metrics_finished_ns
                                      : 0,
-                             service->config.metrics_jobs);
+                             service->config.jobs.metrics_jobs_max);
         r = note_store_changes(service);
         if (r < 0)
                 return r;
@@ -301,7 +301,7 @@ int service_tick(Service *service) {
 static void begin_node_point(Service *service) {
         recording_deinit(&service->node_point);
         recording_init(&service->node_point, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
-                       NODE_POINT_ROOM * service->config.checkpoint_interval_ns, 2);
+                       NODE_POINT_ROOM * service->config.jobs.checkpoint_interval_ns, 2);
 }
 
 /* The interval of node history that is complete goes to the store, the next one begins. */
@@ -330,13 +330,11 @@ int service_checkpoint(Service *service) {
 }
 
 int service_configure(Service *service) {
-        IngestConfig ingest = service_ingest_config(service);
-        StoreConfig store = service_store_config(service);
         int result = 0, r;
 
-        ingest_configure(service->ingest, &ingest);
-        store_configure(service->store, &store);
-        meter_set_interval(service->node.meter, service->config.interval_ns);
+        ingest_configure(service->ingest, &service->config.ingest);
+        store_configure(service->store, &service->config.store);
+        meter_set_interval(service->node.meter, service->config.node.interval_ns);
         r = registry_configure(service);
         if (r < 0) {
                 log_err("Models of indicators are as before, until the next reload: %s", strerror(-r));
@@ -349,38 +347,6 @@ int service_configure(Service *service) {
                 result = r;
         }
         return result;
-}
-
-IngestConfig service_ingest_config(const Service *service) {
-        const Config *config = &service->config;
-
-        return (IngestConfig){
-                .frame_max_bytes = config->frame_size,
-                .connections_max = (unsigned)config->connections,
-                .connections_per_uid_max = (unsigned)config->connections_per_uid,
-                .in_flight_max = (unsigned)config->in_flight,
-                .string_max_bytes = config->string_size,
-                .server = "perfd " PERFD_VERSION,
-                .node = service->hostname,
-                .durable = !config->store_volatile,
-                .has_admin_gid = config->admin_gid != CONFIG_NO_GROUP,
-                .admin_gid = (uint32_t)config->admin_gid,
-        };
-}
-
-StoreConfig service_store_config(const Service *service) {
-        const Config *config = &service->config;
-
-        return (StoreConfig){
-                .directory = config->store_directory,
-                .is_volatile = config->store_volatile,
-                .size_max_bytes = config->store_max_size,
-                .keep_samples_ns = config->store_keep_samples_ns,
-                .keep_jobs_ns = config->store_keep_jobs_ns,
-                .keep_results_ns = config->store_keep_results_ns,
-                .queue_rows_max = config->store_queue_rows,
-                .queue_bytes_max = config->store_queue_size,
-        };
 }
 
 int service_start(Service *service) {

@@ -69,6 +69,3 @@ typedef struct Service {
         int statm_fd;
         char hostname[65], machine[65], kernel[65];
 } Service;
-
-IngestConfig service_ingest_config(const Service *service);
-StoreConfig service_store_config(const Service *service);

@@ -274,7 +274,7 @@ static struct MHD_Daemon *start(Http *http, const HttpConfig *config, int fd, un
                                   MHD_OPTION_THREAD_POOL_SIZE, n_threads > 1 ? n_threads : 0U,
                                   MHD_OPTION_CONNECTION_LIMIT, connections_max,
                                   MHD_OPTION_PER_IP_CONNECTION_LIMIT, per_ip_max,
-                                  MHD_OPTION_CONNECTION_TIMEOUT, config->timeout_s,
+                                  MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(config->timeout_ns / NS_PER_S),
                                   MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
                                   MHD_OPTION_STRICT_FOR_CLIENT, 1,
                                   MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
@@ -299,7 +299,7 @@ static int start_listener(Http *http, const HttpConfig *config, int fd, bool is_
         return *ret ? 0 : -EIO;
 }
 
-static int workers_new(Http *http, const HttpConfig *config, size_t n) {
+static int workers_new(Http *http, size_t n, const char *store_path, struct WalBarrier *barrier) {
         http->workers = calloc(n, sizeof(*http->workers));
         if (!http->workers)
                 return -ENOMEM;
@@ -308,7 +308,7 @@ static int workers_new(Http *http, const HttpConfig *config, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 int r;
 
-                r = reader_new(&http->workers[i].reader, config->store_path, config->store_wal_barrier, config->question_timeout_ns);
+                r = reader_new(&http->workers[i].reader, store_path, barrier, http->question_timeout_ns);
                 if (r < 0)
                         return r;
                 worker_give(http, &http->workers[i]);
@@ -317,7 +317,7 @@ static int workers_new(Http *http, const HttpConfig *config, size_t n) {
         return 0;
 }
 
-int http_new(Http **ret, const HttpConfig *config) {
+int http_new(Http **ret, const HttpConfig *config, int tcp_fd, int unix_fd, const char *store_path, struct WalBarrier *barrier) {
         scoped(http_freep) Http *http = NULL;
         size_t n_threads = config->n_threads + 1;
         int r;
@@ -326,8 +326,8 @@ int http_new(Http **ret, const HttpConfig *config) {
         if (!http)
                 return -ENOMEM;
 
-        http->request_limit_ns = REQUEST_TIMEOUTS * config->timeout_s * NS_PER_S;
-        http->question_timeout_ns = config->question_timeout_ns;
+        http->request_limit_ns = REQUEST_TIMEOUTS * config->timeout_ns;
+        http->question_timeout_ns = config->query_timeout_ns;
         (void)pthread_mutex_init(&http->idle_mutex, NULL);
 
         r = slots_new(&http->slots, n_threads);
@@ -338,15 +338,15 @@ int http_new(Http **ret, const HttpConfig *config) {
         if (r < 0)
                 return r;
 
-        r = workers_new(http, config, n_threads);
+        r = workers_new(http, n_threads, store_path, barrier);
         if (r < 0)
                 return r;
 
-        r = start_listener(http, config, config->tcp_fd, false, &http->tcp);
+        r = start_listener(http, config, tcp_fd, false, &http->tcp);
         if (r < 0)
                 return r;
 
-        r = start_listener(http, config, config->unix_fd, true, &http->local);
+        r = start_listener(http, config, unix_fd, true, &http->local);
         if (r < 0)
                 return r;
 

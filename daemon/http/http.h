@@ -16,21 +16,23 @@
 #include "snapshot/snapshot.h"
 #include "util/scoped.h"
 
+struct WalBarrier;
+
 typedef struct HttpConfig {
-        int tcp_fd;  /* listening TCP socket, taken over; -1: none */
-        int unix_fd; /* listening Unix socket, taken over; -1: none */
         unsigned n_threads;
-        unsigned connections_max; /* in all, per listener */
-        unsigned connections_per_ip_max; /* and per user on the Unix socket */
-        unsigned timeout_s;       /* idle connections are closed */
-        const char *store_path;   /* borrowed */
-        struct WalBarrier *store_wal_barrier;  /* borrowed; NULL: there is no such file */
-        uint64_t question_timeout_ns;
+        unsigned connections_max;        /* for each listener */
+        unsigned connections_per_ip_max; /* also for each user of the Unix socket */
+        uint64_t timeout_ns;             /* after which an idle connection is closed; whole seconds */
+        uint64_t query_timeout_ns;       /* for one question to the store */
 } HttpConfig;
 
 typedef struct Http Http;
 
-int http_new(Http **ret, const HttpConfig *config);
+/*
+ * Takes over the listening sockets; -1: none. Borrows the path of the database and its WAL barrier (NULL: there is
+ * no such file). Copies the configuration. Caller frees.
+ */
+int http_new(Http **ret, const HttpConfig *config, int tcp_fd, int unix_fd, const char *store_path, struct WalBarrier *barrier);
 Http *http_free(Http *http);
 DEFINE_SCOPED(Http, http_free);
 

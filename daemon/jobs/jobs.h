@@ -21,6 +21,16 @@
 #include "snapshot/job_view.h"
 #include "util/scoped.h"
 
+typedef struct JobsConfig {
+        uint64_t jobs_max, jobs_per_uid_max; /* running at the same time */
+        uint64_t phases_max;                 /* of one job */
+        uint64_t checkpoint_interval_ns;
+        uint64_t timeline_points;            /* even */
+        uint64_t linger_ns;                  /* for which a job that is over waits for its end request */
+        uint64_t metrics_jobs_max;           /* in /metrics */
+        uint64_t metrics_finished_ns;        /* for which a finished job stays in /metrics */
+} JobsConfig;
+
 typedef enum JobPhase {
         JOB_PHASE_BEGINNING, /* queued for the store, or about to be, not acked */
         JOB_PHASE_ACTIVE,

@@ -3,19 +3,19 @@
 
 #include "util/clock.h"
 
-int node_init(Node *node, const char *root, uint64_t interval_ns, uint64_t filesystems_interval_ns) {
+int node_init(Node *node, const char *root, const NodeConfig *config) {
         int r;
 
         *node = (Node){};
-        r = sampler_new(&node->sampler, root, filesystems_interval_ns);
+        r = sampler_new(&node->sampler, root, config->filesystems_interval_ns);
         if (r < 0)
                 return r;
-        r = sampler_new(&node->processes, "/", filesystems_interval_ns);
+        r = sampler_new(&node->processes, "/", config->filesystems_interval_ns);
         if (r < 0)
                 return r;
 
         sampler_boot_id(node->sampler, node->boot_id);
-        return meter_new(&node->meter, interval_ns);
+        return meter_new(&node->meter, config->interval_ns);
 }
 
 void node_deinit(Node *node) {

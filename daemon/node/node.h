@@ -13,6 +13,11 @@
 #include "snapshot/snapshot.h"
 #include "util/scoped.h"
 
+typedef struct NodeConfig {
+        uint64_t interval_ns;             /* between two samples */
+        uint64_t filesystems_interval_ns; /* between two readings of the file systems' sizes */
+} NodeConfig;
+
 typedef struct Node {
         Sampler *sampler;
         Sampler *processes; /* of the machine's own root: the pids of peers are the kernel's, whatever root is sampled */
@@ -27,7 +32,7 @@ typedef struct Node {
 } Node;
 
 /* 0 or a negative errno. Nothing is read yet but the boot id. */
-int node_init(Node *node, const char *root, uint64_t interval_ns, uint64_t filesystems_interval_ns);
+int node_init(Node *node, const char *root, const NodeConfig *config);
 void node_deinit(Node *node);
 
 /*

@@ -23,8 +23,8 @@ static inline void fixture_fill_sample(Sample *sample, const SnapshotSize *size)
         sample->n_online = (uint32_t)size->n_cpus;
         sample->cpu.ticks[CPU_USER] = 12345;
         sample->memory = (SampleMemory){ .total_bytes = 64ULL << 30, .available_bytes = 48ULL << 30 };
-        sample->load1 = 0.25;
-        sample->psi_cpu.some_us = 1500000;
+        sample->load.average1 = 0.25;
+        sample->counter[KERNEL_PSI_CPU_SOME] = 1500000;
         for (size_t i = 0; i < size->n_cpus; i++)
                 sample->cpus[i] = (SampleCpu){ .online = true, .times.ticks[CPU_USER] = 100 + i };
 

@@ -51,17 +51,15 @@ static int listen_local(const char *directory, struct sockaddr_un *ret) {
 
 static void start(Fixture *fixture, unsigned n_per_ip_max, unsigned timeout_s) {
         const HttpConfig config = {
-                .tcp_fd = listen_tcp(&fixture->tcp),
-                .unix_fd = listen_local(fixture->directory, &fixture->local),
                 .n_threads = 2,
                 .connections_max = 64,
                 .connections_per_ip_max = n_per_ip_max,
-                .timeout_s = timeout_s,
-                .store_path = "/nonexistent/perfd.db",
-                .question_timeout_ns = NS_PER_S,
+                .timeout_ns = timeout_s * NS_PER_S,
+                .query_timeout_ns = NS_PER_S,
         };
 
-        assert_int_equal(http_new(&fixture->http, &config), 0);
+        assert_int_equal(http_new(&fixture->http, &config, listen_tcp(&fixture->tcp), listen_local(fixture->directory, &fixture->local),
+                                  "/nonexistent/perfd.db", NULL), 0);
 }
 
 static void publish(Fixture *fixture) {

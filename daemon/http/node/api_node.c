@@ -45,11 +45,11 @@ static void write_load(Json *json, const Sample *sample) {
         }
 
         json_object_begin(json);
-        json_put_double(json, "load1", sample->load1);
-        json_put_double(json, "load5", sample->load5);
-        json_put_double(json, "load15", sample->load15);
-        json_put_uint(json, "processes_running", sample->n_running);
-        json_put_uint(json, "threads", sample->n_threads);
+        json_put_double(json, "load1", sample->load.average1);
+        json_put_double(json, "load5", sample->load.average5);
+        json_put_double(json, "load15", sample->load.average15);
+        json_put_uint(json, "processes_running", sample->load.n_running);
+        json_put_uint(json, "threads", sample->load.n_threads);
         json_object_end(json);
 }
 
@@ -75,12 +75,11 @@ static void write_pressure(Json *json, const Sample *sample) {
         const struct {
                 Source source;
                 const char *resource;
-                const SamplePsi *psi;
-                bool has_full;
+                KernelCounter some, full;
         } lines[] = {
-                { SOURCE_PSI_CPU, "cpu", &sample->psi_cpu, false },
-                { SOURCE_PSI_MEMORY, "memory", &sample->psi_memory, true },
-                { SOURCE_PSI_IO, "io", &sample->psi_io, true },
+                { SOURCE_PSI_CPU, "cpu", KERNEL_PSI_CPU_SOME, N_KERNEL_COUNTERS },
+                { SOURCE_PSI_MEMORY, "memory", KERNEL_PSI_MEMORY_SOME, KERNEL_PSI_MEMORY_FULL },
+                { SOURCE_PSI_IO, "io", KERNEL_PSI_IO_SOME, KERNEL_PSI_IO_FULL },
         };
 
         json_key(json, "pressure");
@@ -91,9 +90,9 @@ static void write_pressure(Json *json, const Sample *sample) {
 
                 json_key(json, lines[i].resource);
                 json_object_begin(json);
-                put_seconds(json, "waiting_seconds", lines[i].psi->some_us);
-                if (lines[i].has_full)
-                        put_seconds(json, "stalled_seconds", lines[i].psi->full_us);
+                put_seconds(json, "waiting_seconds", sample->counter[lines[i].some]);
+                if (lines[i].full != N_KERNEL_COUNTERS)
+                        put_seconds(json, "stalled_seconds", sample->counter[lines[i].full]);
                 json_object_end(json);
         }
         json_object_end(json);
