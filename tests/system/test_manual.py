@@ -100,7 +100,7 @@ class Completeness(harness.TestCase):
         documented = dict(re.findall(r"^\.It Li perfd_job_(\w+) Pq (\w+)", page, re.M))
         wanted = {}
         for header in ("metric.h", "usage.h"):
-            text = (ROOT / "lib" / "model" / header).read_text()
+            text = (ROOT / "lib" / "measure" / header).read_text()
             lines = re.findall(r'^ +X\(\w+, +"(\w+)",.*?"(\w+)", +"\w*", +(GAUGE|COUNTER),', text, re.M)
             self.assertGreater(len(lines), 20, header)
             for key, family, kind in lines:
