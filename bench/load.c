@@ -97,7 +97,10 @@ typedef struct Load {
 #define MARK_SEQUENCE (SEQUENCE_END - 1)
 static const uint8_t mark_id[ID_BYTES] = "\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x5a";
 static const char mark_digits[] = "@@@@@@@";
-static const double mark_rate = 223.6039559880204, mark_elapsed = 1.1993227526545525;
+static const double mark_rate = 223.6039559880204, mark_elapsed = 1.199322752654552;
+static const char mark_rate_text[] = "223.6039559880204", mark_elapsed_text[] = "1.199322752654552";
+#define RATE_DECIMALS 13
+#define ELAPSED_DECIMALS 15
 
 static size_t find(const Pattern *pattern, const void *bytes, size_t n) {
         const char *p = memmem(pattern->frame.text, pattern->frame.n, bytes, n);
@@ -160,8 +163,8 @@ static int pattern_init(Pattern *pattern, const Plan *plan) {
         pattern->sequence_at = find(pattern, sequence, sizeof(sequence));
         pattern->digits_at = find(pattern, mark_digits, DIGITS);
         pattern->id_at = find(pattern, mark_id, ID_BYTES);
-        pattern->rate_at = find(pattern, &mark_rate, sizeof(mark_rate));
-        pattern->elapsed_at = find(pattern, &mark_elapsed, sizeof(mark_elapsed));
+        pattern->rate_at = find(pattern, mark_rate_text, sizeof(mark_rate_text) - 1);
+        pattern->elapsed_at = find(pattern, mark_elapsed_text, sizeof(mark_elapsed_text) - 1);
         if (plan->kind == KIND_SUBMIT ? !pattern->id_at || !pattern->rate_at || !pattern->elapsed_at : !pattern->digits_at)
                 return -EINVAL;
         return pattern->sequence_at ? 0 : -EINVAL;
@@ -191,6 +194,14 @@ static void write_digits(uint8_t *p, uint64_t v) {
                 p[i] = (uint8_t)('0' + v % 10);
 }
 
+/* As long as its mark: one digit before the point of `elapsed`, three before that of `rate`. */
+static void write_decimal(uint8_t *p, double v, int n_decimals) {
+        char text[32];
+        int n = snprintf(text, sizeof(text), "%.*f", n_decimals, v);
+
+        memcpy(p, text, (size_t)n);
+}
+
 /* The pattern as request `number` of all, with this sequence. */
 static void write_frame(Load *load, uint64_t number, uint64_t sequence, uint8_t *p) {
         const Pattern *pattern = &load->pattern;
@@ -203,8 +214,8 @@ static void write_frame(Load *load, uint64_t number, uint64_t sequence, uint8_t 
                 double rate = 100.0 + (double)(random_next(load) >> 11) * 0x1p-53 * 10.0, elapsed = 268173312.0 / rate / 1e6;
 
                 write_id(load, p + pattern->id_at);
-                memcpy(p + pattern->rate_at, &rate, sizeof(rate));
-                memcpy(p + pattern->elapsed_at, &elapsed, sizeof(elapsed));
+                write_decimal(p + pattern->rate_at, rate, RATE_DECIMALS);
+                write_decimal(p + pattern->elapsed_at, elapsed, ELAPSED_DECIMALS);
         }
 }
 
