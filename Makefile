@@ -147,6 +147,7 @@ interop-deps:
 
 # Packages can change what pkg-config answers, so the build is its own make.
 run: deps
+	@[ -x $(B)/perfctl ] || echo "Building perfd (about a minute) ..."
 	@$(MAKE) --no-print-directory -s all examples
 	@tools/run $(B)
 
