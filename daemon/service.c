@@ -156,6 +156,7 @@ static int place(Service *service, const Request *request, Ticket ticket) {
 
         switch (request->kind) {
         case REQUEST_HELLO: /* ingest's own */
+        case N_REQUEST_KINDS:
                 return 0;
         case REQUEST_JOB_BEGIN:
                 return lifecycle_begin(service, request, ticket);
