@@ -100,8 +100,6 @@ static const uint8_t mark_id[ID_BYTES] = "\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x
 static const char mark_digits[] = "@@@@@@@";
 #define MARK_RATE "223.6039559880204"
 #define MARK_ELAPSED "1.199322752654552"
-#define RATE_DECIMALS 13
-#define ELAPSED_DECIMALS 15
 
 static size_t find(const Pattern *pattern, const void *bytes, size_t n) {
         const char *p = memmem(pattern->frame.text, pattern->frame.n, bytes, n);
@@ -188,14 +186,6 @@ static void write_digits(uint8_t *p, uint64_t v) {
                 p[i] = (uint8_t)('0' + v % 10);
 }
 
-/* As long as its mark: one digit before the point of `elapsed`, three before that of `rate`. */
-static void write_decimal(uint8_t *p, double v, int n_decimals) {
-        char text[32];
-        int n = snprintf(text, sizeof(text), "%.*f", n_decimals, v);
-
-        memcpy(p, text, (size_t)n);
-}
-
 /* The pattern as request `number` of all, with this sequence. */
 static void write_frame(Load *load, uint64_t number, uint64_t sequence, uint8_t *p) {
         const Pattern *pattern = &load->pattern;
@@ -205,11 +195,13 @@ static void write_frame(Load *load, uint64_t number, uint64_t sequence, uint8_t 
         if (pattern->digits_at)
                 write_digits(p + pattern->digits_at, load->plan->first + number);
         if (pattern->id_at) {
+                char text[64];
                 double rate = 100.0 + (double)(random_next(load) >> 11) * 0x1p-53 * 10.0, elapsed = 268173312.0 / rate / 1e6;
 
                 write_id(load, p + pattern->id_at);
-                write_decimal(p + pattern->rate_at, rate, RATE_DECIMALS);
-                write_decimal(p + pattern->elapsed_at, elapsed, ELAPSED_DECIMALS);
+                (void)snprintf(text, sizeof(text), "%.13f%.15f", rate, elapsed); /* each as long as its mark */
+                memcpy(p + pattern->rate_at, text, sizeof(MARK_RATE) - 1);
+                memcpy(p + pattern->elapsed_at, text + sizeof(MARK_RATE) - 1, sizeof(MARK_ELAPSED) - 1);
         }
 }
 
