@@ -61,7 +61,7 @@ CORE_SRC   := $(wildcard lib/*/*.c proto/*.c)
 DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c daemon/*/*/*.c))
 CLIENT_SRC := $(wildcard client/*/*.c)
 # What goes into libperfd: the library itself and what it needs, which needs nothing else of the client.
-LIB_SRC    := $(filter client/wire/libperfd.c client/wire/codec.c client/wire/id.c client/wire/json.c client/wire/user.c client/wire/wire.c,$(CLIENT_SRC))
+LIB_SRC    := $(filter client/wire/%,$(CLIENT_SRC))
 
 CORE_OBJ   := $(CORE_SRC:%.c=$(B)/%.o) $(PROTO_C:.c=.o)
 DAEMON_OBJ := $(DAEMON_SRC:%.c=$(B)/%.o)

@@ -12,10 +12,8 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <systemd/sd-daemon.h>
 
-#include "publish.h"
 #include "service.h"
 #include "sockets.h"
 #include "trim.h"
@@ -112,7 +110,7 @@ static void notify_status(const Daemon *daemon) {
         const Service *service = &daemon->service;
 
         (void)sd_notifyf(0, "STATUS=%zu jobs running, %lu indicators stored since start%s", service->jobs.n,
-                         (unsigned long)service->self.n_indicators_stored,
+                         (unsigned long)service->tally.stats.n_stored,
                          service->store_was_writable ? "" : "; the store cannot be written");
 }
 
@@ -336,16 +334,6 @@ static int add_events(Daemon *daemon) {
         return r < 0 ? r : add_timers(daemon);
 }
 
-/* A cluster's node name, without its domain's secrets: as uname says. */
-static void describe_host(Service *service) {
-        struct utsname name = {};
-
-        (void)uname(&name);
-        (void)snprintf(service->hostname, sizeof(service->hostname), "%.64s", name.nodename);
-        (void)snprintf(service->machine, sizeof(service->machine), "%.64s", name.machine);
-        (void)snprintf(service->kernel, sizeof(service->kernel), "%.64s", name.release);
-}
-
 static int exit_code_of(int error) {
         return error == -EACCES || error == -EPERM || error == -EROFS ? EXIT_PERMISSION : EXIT_FAILURE;
 }
@@ -378,9 +366,10 @@ static int open_modules(Daemon *daemon) {
         const Config *config = &service->config;
         const IngestServer server = {
                 .name = "perfd " PERFD_VERSION,
-                .node = service->hostname,
+                .node = service->node.identity.hostname, /* read by node_init() */
                 .durable = !config->store.is_volatile,
         };
+        HttpSources sources;
         int r;
 
         r = node_init(&service->node, daemon->options->root, &config->node);
@@ -398,14 +387,22 @@ static int open_modules(Daemon *daemon) {
         r = ingest_new(&service->ingest, daemon->event, TAKE_FD(daemon->sockets.submit_fd), &config->ingest, &server);
         if (r < 0)
                 return r;
-        r = http_new(&service->http, &config->http, TAKE_FD(daemon->sockets.http_tcp_fd), TAKE_FD(daemon->sockets.http_unix_fd),
-                     store_path(service->store), store_wal_barrier(service->store));
+        r = publisher_new(&service->publisher);
+        if (r < 0)
+                return r;
+
+        sources = (HttpSources){
+                .publisher = service->publisher,
+                .store_path = store_path(service->store),
+                .store_wal_barrier = store_wal_barrier(service->store),
+        };
+        r = http_new(&service->http, &config->http, TAKE_FD(daemon->sockets.http_tcp_fd), TAKE_FD(daemon->sockets.http_unix_fd), &sources);
         if (r < 0)
                 return r;
 
         service->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
         count_open_fds(&service->self);
-        publish(service);
+        service_publish(service);
         return 0;
 }
 
@@ -551,7 +548,6 @@ int daemon_run(const Options *options) {
         daemon.service.self.started_realtime_ns = clock_realtime_ns();
         daemon.service.self.config_reload_ok = true;
         daemon.service.self.config_reload_realtime_ns = daemon.service.self.started_realtime_ns;
-        describe_host(&daemon.service);
 
         r = daemon_start(&daemon);
         daemon_close(&daemon);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "indicators/registry.h"
 #include "jobs/checkpoints.h"
@@ -14,12 +15,12 @@
 #include "jobs/phases.h"
 #include "jobs/recovery.h"
 #include "node/observe.h"
-#include "publish.h"
 #include "reply.h"
 #include "store/indicators/result_rows.h"
 #include "store/node/sample_rows.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/parse.h"
 
 /* --- results ---------------------------------------------------------------------------------- */
 
@@ -64,7 +65,7 @@ static int put_results(Service *service, const Request *request, const Peer *sen
 
         r = store_put(service->store, result_rows_pack(items, n_items, sender, clock_realtime_ns() / NS_PER_MS, cookie));
         if (r == 0)
-                service->self.n_odd_keys += n_odd;
+                service->tally.stats.n_odd_keys += n_odd;
         else
                 tally_forget_last(&service->tally);
         return r;
@@ -155,6 +156,7 @@ static int place(Service *service, const Request *request, Ticket ticket) {
 
         switch (request->kind) {
         case REQUEST_HELLO: /* ingest's own */
+        case N_REQUEST_KINDS:
                 return 0;
         case REQUEST_JOB_BEGIN:
                 return lifecycle_begin(service, request, ticket);
@@ -223,8 +225,8 @@ int service_take_completions(Service *service) {
                 case COOKIE_RESULTS:
                 case COOKIE_OTHER_RESULTS:
                         if (done.outcome == STORE_DONE) {
-                                service->self.n_indicators_stored += result_rows_stored(done.rows)->n_new;
                                 tally_settle(&service->tally, result_rows_stored(done.rows)->old);
+                                service->tally.stats.n_stored += result_rows_stored(done.rows)->n_new;
                         } else
                                 tally_drop(&service->tally);
                         complete_for_ticket(service, done);
@@ -233,6 +235,7 @@ int service_take_completions(Service *service) {
                         r = registry_complete(service, done.cookie.ticket, done.outcome);
                         if (r < 0)
                                 return r;
+                        service_publish(service); /* before the reply is sent: HTTP has the model then */
                         break;
                 case COOKIE_AMEND:
                         complete_for_ticket(service, done);
@@ -267,6 +270,63 @@ static int note_store_changes(Service *service) {
         return registry_store_is_back(service);
 }
 
+/* Pages in all and pages resident, from /proc/self/statm. */
+static void read_memory(int statm_fd, SelfStats *self) {
+        uint64_t virtual_pages, resident_pages, page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+        const char *p;
+        char text[128];
+        ssize_t n;
+
+        n = pread(statm_fd, text, sizeof(text) - 1, 0);
+        if (n <= 0)
+                return;
+
+        text[n] = '\0';
+        p = scan_u64(text, &virtual_pages);
+        if (p && scan_u64(p, &resident_pages)) {
+                self->virtual_bytes = virtual_pages * page_bytes;
+                self->resident_bytes = resident_pages * page_bytes;
+        }
+}
+
+static int fill_snapshot(const Service *service, Snapshot *snapshot) {
+        int r;
+
+        r = node_publish(&service->node, service->config.node.interval_ns, &snapshot->node);
+        if (r < 0)
+                return r;
+        r = jobs_publish(&service->jobs, service->config.jobs.metrics_jobs_max, &snapshot->jobs);
+        if (r < 0)
+                return r;
+        r = tally_publish(&service->tally, &snapshot->indicators);
+        if (r < 0)
+                return r;
+
+        indicators_snapshot_set_models(&snapshot->indicators, service->models_json, service->models_version);
+        snapshot->jobs.finder = (FinderStats){};
+        if (service->finder)
+                finder_stats(service->finder, &snapshot->jobs.finder);
+        snapshot->ingest = *ingest_stats(service->ingest);
+        store_stats(service->store, &snapshot->store);
+        snapshot->self = service->self;
+        return 0;
+}
+
+void service_publish(Service *service) {
+        Snapshot *snapshot = publisher_begin(service->publisher);
+
+        if (!snapshot)
+                return; /* out of memory: the former snapshot stays current */
+
+        service->self.process_cpu_ns = clock_process_cpu_ns();
+        read_memory(service->statm_fd, &service->self);
+        if (fill_snapshot(service, snapshot) < 0)
+                publisher_abandon(service->publisher, snapshot);
+        else
+                publisher_publish(service->publisher, snapshot);
+        http_close_slow(service->http);
+}
+
 int service_tick(Service *service) {
         int r;
 
@@ -290,7 +350,7 @@ int service_tick(Service *service) {
         r = note_store_changes(service);
         if (r < 0)
                 return r;
-        publish(service);
+        service_publish(service);
         return 0;
 }
 
@@ -367,6 +427,7 @@ int service_start(Service *service) {
 
 void service_deinit(Service *service) {
         http_free(service->http);
+        publisher_free(service->publisher);
         ingest_free(service->ingest);
         detection_deinit(service);
         phases_deinit(service);

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "http/http_stats.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/publisher.h"
 #include "util/scoped.h"
 
 struct WalBarrier;
@@ -28,22 +28,20 @@ typedef struct HttpConfig {
 
 typedef struct Http Http;
 
-/*
- * Takes over the listening sockets; -1: none. Borrows the path of the database and its WAL barrier (NULL: there is
- * no such file). Copies the configuration. Caller frees.
- */
-int http_new(Http **ret, const HttpConfig *config, int tcp_fd, int unix_fd, const char *store_path, struct WalBarrier *barrier);
+/* What answers are made from. Borrowed. */
+typedef struct HttpSources {
+        Publisher *publisher;
+        const char *store_path;               /* of the database */
+        struct WalBarrier *store_wal_barrier; /* NULL: there is no such file */
+} HttpSources;
+
+/* Takes over the listening sockets; -1: none. Copies the configuration. Caller frees. */
+int http_new(Http **ret, const HttpConfig *config, int tcp_fd, int unix_fd, const HttpSources *sources);
 Http *http_free(Http *http);
 DEFINE_SCOPED(Http, http_free);
 
-/*
- * A snapshot nobody reads at the moment, to be filled at once and then published or abandoned: who asks meanwhile may be waiting.
- * A previous filling is still in it, its arrays for reuse. NULL when all are being read (then this tick is not published: the
- * next will be).
- */
-Snapshot *http_snapshot_begin(Http *http);
-void http_snapshot_publish(Http *http, Snapshot *snapshot);
-void http_snapshot_abandon(Http *http);
+/* Closes connections whose request takes too long; called at each tick. */
+void http_close_slow(Http *http);
 /* What /-/ready answers: set once recovery is done, cleared when draining. */
 void http_set_ready(Http *http, bool ready);
 void http_stats(const Http *http, HttpStats *ret);

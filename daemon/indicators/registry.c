@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "publish.h"
 #include "reply.h"
 #include "store/indicators/model_rows.h"
 #include "util/clock.h"
@@ -315,7 +314,6 @@ int registry_complete(Service *service, Ticket ticket, StoreOutcome outcome) {
         if (r < 0)
                 return r;
 
-        publish(service);
         if (is_done)
                 reply(service, ticket, STATUS_OK, "", remark);
         else

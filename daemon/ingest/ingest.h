@@ -20,6 +20,7 @@
 #include <systemd/sd-event.h>
 
 #include "request/request.h"
+#include "snapshot/stats.h"
 #include "util/scoped.h"
 
 typedef struct IngestConfig {
@@ -38,12 +39,6 @@ typedef struct IngestServer {
         const char *name, *node; /* borrowed */
         bool durable;            /* an acknowledged row survives a power failure */
 } IngestServer;
-
-typedef struct IngestStats {
-        uint64_t n_connections, n_connections_total, n_connections_refused, n_protocol_errors;
-        uint64_t n_in_flight;
-        uint64_t n_answers[N_STATUSES];
-} IngestStats;
 
 typedef struct Ingest Ingest;
 

@@ -513,7 +513,7 @@ int lifecycle_complete_begin(Service *service, Job *job, StoreOutcome outcome) {
 
         if (outcome == STORE_DONE) {
                 job->phase = JOB_PHASE_ACTIVE;
-                service->jobs.n_begun++;
+                service->jobs.stats.n_begun++;
                 answer_job(service, job, STATUS_OK, "");
                 r = lifecycle_watch(service, job);
                 return r == LIFECYCLE_GONE ? on_process_end(service, job) : r;

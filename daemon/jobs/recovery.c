@@ -55,7 +55,7 @@ static int close_lost(Service *service, const StoreRecoveredJob *recovered, Prog
         }
 
         r = store_put(service->store, job_rows_pack_end(&row, (StoreCookie){}));
-        service->jobs.n_interrupted++;
+        service->jobs.stats.n_interrupted++;
         return r == STORE_QUEUE_FULL ? 0 : r; /* more jobs than the queue holds: the next start closes the rest */
 }
 

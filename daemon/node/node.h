@@ -10,7 +10,7 @@
 #include "measure/meter.h"
 #include "measure/window.h"
 #include "sample/sampler.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/node_snapshot.h"
 #include "util/scoped.h"
 
 typedef struct NodeConfig {
@@ -27,6 +27,7 @@ typedef struct Node {
         bool has_window; /* false before the first sample */
         uint64_t window_begin_realtime_ns;
         Observation observation; /* the latest; end_ns 0: none yet */
+        NodeIdentity identity;
         char boot_id[BOOT_ID_MAX];
         uint64_t n_samples, sample_cpu_ns, last_sample_cpu_ns;
 } Node;
@@ -49,3 +50,6 @@ int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint3
 
 /* CPUs online in the latest sample, at least 1. */
 uint32_t node_n_cpus(const Node *node);
+
+/* Fills the node's part of a snapshot. 0 or -ENOMEM. */
+int node_publish(const Node *node, uint64_t interval_ns, NodeSnapshot *ret);

@@ -8,7 +8,7 @@
 #define TICK_DECIMALS 2U /* TICKS_PER_S is 100 */
 _Static_assert(TICKS_PER_S == 100, "a tick is two decimals of a second");
 
-#define MEMBER(member) offsetof(Snapshot, member)
+#define MEMBER(member) offsetof(NodeSnapshot, member)
 #define COUNTER(member, decimals, name, unit, help) \
         { MEMBER(member), SCALAR_U64, decimals, FAMILY_COUNTER, name, unit, help }
 
@@ -19,18 +19,18 @@ static const Scalar meter_scalars[] = {
                 "Time without observations: perfd stopped or the machine suspended"),
 };
 
-static void put_info(Exposition *exposition, const Snapshot *snapshot) {
+static void put_info(Exposition *exposition, const NodeSnapshot *node) {
         exposition_family(exposition, "perfd_node", FAMILY_INFO, "", "What this node is");
         exposition_sample(exposition);
-        exposition_label(exposition, "kernel", snapshot->kernel);
-        exposition_label(exposition, "machine", snapshot->machine);
-        exposition_label(exposition, "boot_id", snapshot->boot_id);
+        exposition_label(exposition, "kernel", node->identity.kernel);
+        exposition_label(exposition, "machine", node->identity.machine);
+        exposition_label(exposition, "boot_id", node->boot_id);
         exposition_u64(exposition, 1);
 
         exposition_family(exposition, "perfd_last_sample_timestamp_seconds", FAMILY_GAUGE, "seconds",
                           "When the kernel said what is shown here, Unix time");
         exposition_sample(exposition);
-        exposition_decimal(exposition, snapshot->realtime_ns, 9);
+        exposition_decimal(exposition, node->realtime_ns, 9);
 }
 
 static void put_cpu_seconds(Exposition *exposition, const Sample *sample) {
@@ -258,24 +258,24 @@ static void put_devices(Exposition *exposition, const Sample *sample) {
         }
 }
 
-void metrics_node(Exposition *exposition, const Snapshot *snapshot) {
-        const Sample *sample = &snapshot->sample;
+void metrics_node(Exposition *exposition, const NodeSnapshot *node) {
+        const Sample *sample = &node->sample;
 
-        if (snapshot->boottime_ns == 0)
+        if (node->boottime_ns == 0)
                 return;
 
-        put_info(exposition, snapshot);
+        put_info(exposition, node);
         put_cpu_seconds(exposition, sample);
-        put_utilization(exposition, &snapshot->observation);
-        put_over_threshold(exposition, &snapshot->totals);
-        metrics_scalars(exposition, snapshot, meter_scalars, N_ELEMENTS(meter_scalars));
+        put_utilization(exposition, &node->observation);
+        put_over_threshold(exposition, &node->totals);
+        metrics_scalars(exposition, node, meter_scalars, N_ELEMENTS(meter_scalars));
         put_kernel_families(exposition, sample);
         put_psi_available(exposition, sample);
         put_devices(exposition, sample);
 }
 
-void metrics_node_percpu(Exposition *exposition, const Snapshot *snapshot) {
-        const Sample *sample = &snapshot->sample;
+void metrics_node_percpu(Exposition *exposition, const NodeSnapshot *node) {
+        const Sample *sample = &node->sample;
 
         if (!sample_has(sample, SOURCE_STAT))
                 return;
