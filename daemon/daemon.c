@@ -1,33 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <malloc.h>
 #include <signal.h>
-#include <stdalign.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
+#include "journal.h"
+#include "self.h"
 #include "service.h"
 #include "sockets.h"
-#include "trim.h"
 #include "util/clock.h"
 #include "util/file.h"
 
 /* A clean end waits this long for what is under way. */
 #define DRAIN_NS (5 * NS_PER_S)
 
-/* Open descriptors are counted every so many ticks: it takes a directory listing. */
-#define TICKS_PER_FD_COUNT 10
-
 typedef struct Daemon {
         const Options *options;
+        Journal *journal; /* owned; NULL: plain lines on stderr */
         sd_event *event;
         sd_event_source *tick, *checkpoint, *drain;
         Service service;
@@ -37,54 +29,13 @@ typedef struct Daemon {
 
 /* --- the loop's events ------------------------------------------------------------------------ */
 
-/* How late, and how many ticks were missed altogether; the next deadline stays on the grid. */
-static void note_lateness(Daemon *daemon, uint64_t now_us) {
-        uint64_t interval_us = daemon->service.config.node.interval_ns / NS_PER_US;
-        uint64_t late_us = now_us > daemon->tick_deadline_us ? now_us - daemon->tick_deadline_us : 0;
-        SelfStats *self = &daemon->service.self;
-
-        self->lateness_last_ns = late_us * NS_PER_US;
-        self->lateness_sum_ns += self->lateness_last_ns;
-        if (self->lateness_last_ns > self->lateness_max_ns)
-                self->lateness_max_ns = self->lateness_last_ns;
-
-        self->n_missed_ticks += late_us / interval_us;
-        daemon->tick_deadline_us += (late_us / interval_us + 1) * interval_us;
-}
-
-/* With a buffer of our own: opendir(3) allocates one. */
-static size_t count_entries(int fd) {
-        alignas(struct dirent64) char entries[4096];
-        ssize_t n_bytes;
-        size_t n = 0;
-
-        while ((n_bytes = getdents64(fd, entries, sizeof(entries))) > 0)
-                for (ssize_t at = 0; at < n_bytes; n++)
-                        at += ((const struct dirent64 *)(const void *)(entries + at))->d_reclen;
-        return n;
-}
-
-static void count_open_fds(SelfStats *self) {
-        scoped(closep) int fd = -1;
-        struct rlimit limit;
-        struct stat st;
-        size_t n;
-
-        if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-                self->n_fds_max = limit.rlim_cur;
-
-        /* Since 6.2 the kernel says how many; a list of ten thousand is 1 ms. */
-        if (stat("/proc/self/fd", &st) == 0 && st.st_size > 0) {
-                self->n_open_fds = (size_t)st.st_size;
-                return;
+/* Statistics of this process, as the next snapshot shows them. */
+static void daemon_measure(Daemon *daemon) {
+        self_measure(&daemon->service.self);
+        if (daemon->journal) {
+                journal_flush(daemon->journal);
+                daemon->service.self.n_log_messages_dropped = journal_n_dropped(daemon->journal);
         }
-        fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0)
-                return;
-
-        n = count_entries(fd);
-        if (n >= 3)
-                self->n_open_fds = n - 3; /* ".", "..", and the one that counts */
 }
 
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -92,10 +43,9 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         int r;
 
         (void)usec;
-        note_lateness(daemon, clock_boottime_ns() / NS_PER_US);
-        if (daemon->service.self.n_ticks % TICKS_PER_FD_COUNT == 0)
-                count_open_fds(&daemon->service.self);
-
+        daemon->tick_deadline_us = self_note_tick(&daemon->service.self, daemon->tick_deadline_us, clock_boottime_ns() / NS_PER_US,
+                                                  daemon->service.config.node.interval_ns / NS_PER_US);
+        daemon_measure(daemon);
         r = service_tick(&daemon->service);
         if (r < 0)
                 return r;
@@ -400,8 +350,7 @@ static int open_modules(Daemon *daemon) {
         if (r < 0)
                 return r;
 
-        service->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-        count_open_fds(&service->self);
+        daemon_measure(daemon);
         service_publish(service);
         return 0;
 }
@@ -449,28 +398,15 @@ static int daemon_loop(Daemon *daemon) {
         int r;
 
         say_ready(daemon);
-        trim_loaded_objects();
+        self_trim_memory();
         r = sd_event_loop(daemon->event);
         if (r < 0)
                 log_err("The loop ended, a restart will take up the jobs: %s", strerror(-r));
         return r < 0 ? EXIT_FAILURE : 0;
 }
 
-/*
- * The soft limit is for programs that use select(2), which cannot take a larger descriptor; we do not. What clients may
- * take of it has limits of its own.
- */
-static void raise_descriptor_limit(void) {
-        struct rlimit limit;
-
-        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-                limit.rlim_cur = limit.rlim_max;
-                (void)setrlimit(RLIMIT_NOFILE, &limit);
-        }
-}
-
 /* Signals go to the loop's signalfd: blocked before the first thread is made, so that all inherit it. */
-static void prepare_process(void) {
+static void block_signals(void) {
         sigset_t set;
 
         sigemptyset(&set);
@@ -479,12 +415,17 @@ static void prepare_process(void) {
         sigaddset(&set, SIGHUP);
         sigaddset(&set, SIGPIPE);
         (void)sigprocmask(SIG_BLOCK, &set, NULL);
-        (void)prctl(PR_SET_TIMERSLACK, 1000000UL);
-        (void)umask(0022);
-        raise_descriptor_limit();
-        /* Few threads, small answers: two arenas are enough, and what a burst took goes back. */
-        (void)mallopt(M_ARENA_MAX, 2);
-        (void)mallopt(M_TRIM_THRESHOLD, 128 * 1024);
+}
+
+/* The service manager's descriptor remains when journald cannot be reached. */
+static void open_journal(Daemon *daemon) {
+        int r;
+
+        if (!journal_is_connected())
+                return;
+        r = journal_new(&daemon->journal, JOURNAL_SOCKET);
+        if (r < 0)
+                log_warning("Cannot send log messages with fields to journald, logging plain lines instead: %s", strerror(-r));
 }
 
 static void daemon_close(Daemon *daemon) {
@@ -495,6 +436,7 @@ static void daemon_close(Daemon *daemon) {
         sockets_close(&daemon->sockets);
         service_deinit(&daemon->service);
         sd_event_unref(daemon->event);
+        journal_free(daemon->journal);
 }
 
 static int daemon_start(Daemon *daemon) {
@@ -530,7 +472,6 @@ static int check_models(const Config *config) {
 int daemon_run(const Options *options) {
         Daemon daemon = {
                 .options = options,
-                .service.statm_fd = -1,
                 .sockets = { .submit_fd = -1, .http_unix_fd = -1, .http_tcp_fd = -1 },
         };
         ConfigError error;
@@ -544,7 +485,9 @@ int daemon_run(const Options *options) {
         if (options->check_config)
                 return check_models(&daemon.service.config);
 
-        prepare_process();
+        block_signals();
+        self_prepare_process();
+        open_journal(&daemon);
         daemon.service.self.started_realtime_ns = clock_realtime_ns();
         daemon.service.self.config_reload_ok = true;
         daemon.service.self.config_reload_realtime_ns = daemon.service.self.started_realtime_ns;

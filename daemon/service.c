@@ -270,25 +270,6 @@ static int note_store_changes(Service *service) {
         return registry_store_is_back(service);
 }
 
-/* Pages in all and pages resident, from /proc/self/statm. */
-static void read_memory(int statm_fd, SelfStats *self) {
-        uint64_t virtual_pages, resident_pages, page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-        const char *p;
-        char text[128];
-        ssize_t n;
-
-        n = pread(statm_fd, text, sizeof(text) - 1, 0);
-        if (n <= 0)
-                return;
-
-        text[n] = '\0';
-        p = scan_u64(text, &virtual_pages);
-        if (p && scan_u64(p, &resident_pages)) {
-                self->virtual_bytes = virtual_pages * page_bytes;
-                self->resident_bytes = resident_pages * page_bytes;
-        }
-}
-
 static int fill_snapshot(const Service *service, Snapshot *snapshot) {
         int r;
 
@@ -318,8 +299,6 @@ void service_publish(Service *service) {
         if (!snapshot)
                 return; /* out of memory: the former snapshot stays current */
 
-        service->self.process_cpu_ns = clock_process_cpu_ns();
-        read_memory(service->statm_fd, &service->self);
         if (fill_snapshot(service, snapshot) < 0)
                 publisher_abandon(service->publisher, snapshot);
         else
@@ -341,7 +320,6 @@ int service_tick(Service *service) {
         if (r < 0)
                 return r;
 
-        service->self.n_ticks++;
         jobs_forget_finished(&service->jobs,
                              service->node.sample.boottime_ns > service->config.jobs.metrics_finished_ns
                                      ? service->node.sample.boottime_ns - service->config.jobs.metrics_finished_ns
@@ -438,5 +416,4 @@ void service_deinit(Service *service) {
         store_free(service->store);
         node_deinit(&service->node);
         recording_deinit(&service->node_point);
-        closep(&service->statm_fd);
 }

@@ -55,7 +55,7 @@ typedef struct Service {
         Ingest *ingest; /* owned */
         Publisher *publisher; /* owned */
         Http *http;           /* owned; reads what is published */
-        SelfStats self;
+        SelfStats self; /* counted by daemon.c */
         Recording node_point; /* the interval of node history that is being collected */
         /* A request the store had no room for: first in line at the next completion. Borrowed from ingest until its next one. */
         Request held;
@@ -68,5 +68,4 @@ typedef struct Service {
         uint32_t checkpoint_round;  /* jobs whose own is another have not been put in it */
         bool is_checkpoint_under_way;
         LogLimit log_limit; /* of what clients can bring about */
-        int statm_fd;
 } Service;

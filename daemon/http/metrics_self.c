@@ -14,6 +14,7 @@ static const Scalar scalars[] = {
                 "Address space perfd has mapped"),
         GAUGE(self.n_open_fds, SCALAR_U64, "process_open_fds", "", "Descriptors perfd has open"),
         GAUGE(self.n_fds_max, SCALAR_U64, "process_max_fds", "", "Descriptors perfd may open"),
+        COUNTER(self.n_log_messages_dropped, "perfd_log_messages_dropped", "", "Log messages that journald did not accept"),
         SECONDS(self.started_realtime_ns, FAMILY_GAUGE, "process_start_time_seconds",
                 "When perfd started, Unix time"),
 
