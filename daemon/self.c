@@ -7,38 +7,71 @@
 #include <link.h>
 #include <malloc.h>
 #include <stdalign.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "util/clock.h"
+#include "util/log.h"
 #include "util/parse.h"
 #include "util/scoped.h"
 
+/* Before Linux 6.2, counting open descriptors takes a directory listing. */
 #define TICKS_PER_FD_COUNT 10
+
 #define TIMER_SLACK_NS 1000000UL
 
-/*
- * The soft limit protects programs that use select(2), which cannot handle a larger descriptor. perfd does not use it; each
- * followed cgroup has a dozen files open, and the descriptors that clients can take have limits of their own.
- */
-static void raise_descriptor_limit(void) {
+/* The soft limit is meant for programs that use select(2), which fails for larger descriptors; perfd uses epoll(7). */
+static void raise_descriptor_limit(SelfStats *stats) {
         struct rlimit limit;
 
-        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-                limit.rlim_cur = limit.rlim_max;
-                (void)setrlimit(RLIMIT_NOFILE, &limit);
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return;
+        if (limit.rlim_cur < limit.rlim_max) {
+                struct rlimit raised = { limit.rlim_max, limit.rlim_max };
+
+                if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
+                        limit = raised;
         }
+        stats->n_fds_max = limit.rlim_cur;
 }
 
-void self_prepare_process(void) {
+/* Without journald's socket, the service manager still reads plain lines from stderr. */
+static Journal *open_journal(void) {
+        Journal *journal = NULL;
+        int r;
+
+        if (!journal_is_connected())
+                return NULL;
+        r = journal_new(&journal, JOURNAL_SOCKET);
+        if (r < 0)
+                log_warning("Cannot reach journald, logging plain lines without fields: %s", strerror(-r));
+        return journal;
+}
+
+void self_init(Self *self) {
+        uint64_t now_ns = clock_realtime_ns();
+
+        *self = (Self){
+                .stats = { .started_realtime_ns = now_ns, .config_reload_ok = true, .config_reload_realtime_ns = now_ns },
+        };
         (void)prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
         (void)umask(0022);
-        raise_descriptor_limit();
         /* perfd has few threads and small allocations: two arenas suffice, and memory of a burst is returned. */
         (void)mallopt(M_ARENA_MAX, 2);
         (void)mallopt(M_TRIM_THRESHOLD, 128 * 1024);
+        raise_descriptor_limit(&self->stats);
+        self->journal = open_journal();
+        self->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+}
+
+void self_deinit(Self *self) {
+        closep(&self->statm_fd);
+        self->statm_fd = -1;
+        self->journal = journal_free(self->journal);
 }
 
 /* Segments that were never writable equal their file: dropping their pages loses nothing. */
@@ -65,20 +98,29 @@ void self_trim_memory(void) {
         (void)malloc_trim(0);
 }
 
-uint64_t self_note_tick(SelfStats *self, uint64_t deadline_us, uint64_t now_us, uint64_t interval_us) {
+uint64_t self_count_tick(Self *self, uint64_t deadline_us, uint64_t now_us, uint64_t interval_us) {
         uint64_t late_us = now_us > deadline_us ? now_us - deadline_us : 0;
+        SelfStats *stats = &self->stats;
 
         assert(interval_us > 0);
-        self->n_ticks++;
-        self->n_missed_ticks += late_us / interval_us;
-        self->lateness_last_ns = late_us * NS_PER_US;
-        self->lateness_sum_ns += self->lateness_last_ns;
-        if (self->lateness_last_ns > self->lateness_max_ns)
-                self->lateness_max_ns = self->lateness_last_ns;
+
+        stats->lateness_last_ns = late_us * NS_PER_US;
+        stats->lateness_sum_ns += stats->lateness_last_ns;
+        if (stats->lateness_last_ns > stats->lateness_max_ns)
+                stats->lateness_max_ns = stats->lateness_last_ns;
+
+        stats->n_ticks++;
+        stats->n_missed_ticks += late_us / interval_us;
         return deadline_us + (late_us / interval_us + 1) * interval_us;
 }
 
-/* Entries of a directory. opendir(3) would allocate a buffer. */
+void self_count_reload(Self *self, bool is_ok) {
+        self->stats.n_config_reloads++;
+        self->stats.config_reload_realtime_ns = clock_realtime_ns();
+        self->stats.config_reload_ok = is_ok;
+}
+
+/* With a buffer on the stack: opendir(3) allocates one. */
 static size_t count_entries(int fd) {
         alignas(struct dirent64) char entries[4096];
         ssize_t n_bytes;
@@ -94,18 +136,14 @@ static size_t count_entries(int fd) {
         return n;
 }
 
-static void count_descriptors(SelfStats *self) {
+static void count_open_fds(SelfStats *stats) {
         scoped(closep) int fd = -1;
-        struct rlimit limit;
         struct stat st;
         size_t n;
 
-        if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-                self->n_fds_max = limit.rlim_cur;
-
-        /* Since Linux 6.2 the size of the directory is their number; listing ten thousand takes 1 ms. */
+        /* Linux 6.2 and later have the number as the directory's size; a listing of ten thousand takes 1 ms. */
         if (stat("/proc/self/fd", &st) == 0 && st.st_size > 0) {
-                self->n_open_fds = (size_t)st.st_size;
+                stats->n_open_fds = (size_t)st.st_size;
                 return;
         }
         fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -114,32 +152,35 @@ static void count_descriptors(SelfStats *self) {
 
         n = count_entries(fd);
         if (n >= 3)
-                self->n_open_fds = n - 3; /* ".", ".." and `fd` itself */
+                stats->n_open_fds = n - 3; /* ".", "..", and the descriptor of the listing */
 }
 
 /* Pages in all and pages resident. */
-static void read_memory(SelfStats *self) {
-        scoped(closep) int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+static void read_memory(int statm_fd, SelfStats *stats) {
         uint64_t virtual_pages, resident_pages, page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-        char text[128];
         const char *p;
+        char text[128];
         ssize_t n;
 
-        n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+        n = pread(statm_fd, text, sizeof(text) - 1, 0);
         if (n <= 0)
                 return;
 
         text[n] = '\0';
         p = scan_u64(text, &virtual_pages);
         if (p && scan_u64(p, &resident_pages)) {
-                self->virtual_bytes = virtual_pages * page_bytes;
-                self->resident_bytes = resident_pages * page_bytes;
+                stats->virtual_bytes = virtual_pages * page_bytes;
+                stats->resident_bytes = resident_pages * page_bytes;
         }
 }
 
-void self_measure(SelfStats *self) {
-        self->process_cpu_ns = clock_process_cpu_ns();
-        read_memory(self);
-        if (self->n_ticks % TICKS_PER_FD_COUNT == 0)
-                count_descriptors(self);
+void self_read(Self *self) {
+        self->stats.process_cpu_ns = clock_process_cpu_ns();
+        read_memory(self->statm_fd, &self->stats);
+        if (self->journal) {
+                journal_flush(self->journal);
+                self->stats.n_log_messages_dropped = journal_n_dropped(self->journal);
+        }
+        if (self->stats.n_ticks % TICKS_PER_FD_COUNT <= 1)
+                count_open_fds(&self->stats);
 }
