@@ -108,6 +108,25 @@ class Completeness(harness.TestCase):
                 self.assertRegex(page, rf"(?m)^\.Li {key}( |$)")
         self.assertEqual({name: documented.get(name) for name in wanted}, wanted)
 
+    def test_every_counter_of_the_kernel_is_in_the_manual(self):
+        page = (ROOT / "man" / "perfd-metrics.7").read_text()
+        documented = dict(re.findall(r"^\.It Li (\w+) Pq (\w+)", page, re.M))
+        text = (ROOT / "lib" / "measure" / "kernel_counter.h").read_text()
+        counters = re.findall(r'^ +X\(\w+, +\w+, +\d, +"(\w+)", +"\w+", +"(\w+)",', text, re.M)
+        self.assertGreater(len(counters), 8)
+        for key, family in counters:
+            for subject in ("node", "job"):
+                self.assertEqual(documented.get(f"perfd_{subject}_{family}_total"), "counter", family)
+            self.assertRegex(page, rf"(?m)^\.Li {key}( |$)")
+
+    def test_the_manual_has_no_metric_that_perfd_lacks(self):
+        """Looks for the names in the source, because a machine may lack some of the metrics."""
+        source = "".join(path.read_text() for folder in ("daemon", "lib") for path in (ROOT / folder).rglob("*.[ch]"))
+        page = (ROOT / "man" / "perfd-metrics.7").read_text()
+        families = [re.sub(r"_(total|info)$", "", name) for name in re.findall(r"^\.It Li (\w+) Pq \w+", page, re.M)]
+        self.assertGreater(len(families), 100)
+        self.assertEqual([name for name in families if not re.search(rf'"({name}|{re.sub("^perfd_(node|job)_", "", name)})"', source)], [])
+
     def test_every_option_of_perfd_is_in_the_manual(self):
         usage = subprocess.run([PERFD, "--help"], capture_output=True, text=True).stdout
         text = (ROOT / "man" / "perfd.8").read_text()
