@@ -276,7 +276,7 @@ class Ends(GroupTest):
             self.begin(client, "job", member, pid=announcer.pid)
             announcer.stdin.close()
             announcer.wait()
-            wait_for(lambda: "went away" in self.job(daemon, "job")["note"], "the word of it")
+            wait_for(lambda: "without reporting its end" in self.job(daemon, "job")["note"], "the word of it")
             self.assertEqual(self.job(daemon, "job")["state"], "running")
             group.used(member)
             group.stop()
