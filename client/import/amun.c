@@ -7,7 +7,7 @@
 
 #include "client/import/amun_run.h"
 #include "client/run/capture.h"
-#include "client/run/object.h"
+#include "client/run/object_builder.h"
 #include "client/wire/json.h"
 #include "util/clock.h"
 #include "util/utf8.h"

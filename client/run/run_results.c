@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "client/cli/message.h"
-#include "client/run/object.h"
+#include "client/run/object_builder.h"
 #include "client/wire/id.h"
 #include "util/clock.h"
 

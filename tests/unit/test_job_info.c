@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "client/run/job.h"
+#include "client/run/job_info.h"
 #include "util/utf8.h"
 
 #define assert_command(expected, ...)                                           \

@@ -13,7 +13,7 @@
 #include "client/run/capture.h"
 #include "client/run/child.h"
 #include "client/run/enclosure.h"
-#include "client/run/job.h"
+#include "client/run/job_info.h"
 #include "client/run/limits.h"
 #include "client/run/run_series.h"
 #include "client/run/rusage.h"

@@ -4,7 +4,7 @@
 #include "client/cli/message.h"
 #include "client/commands/perfctl.h"
 #include "client/deliver/deliver.h"
-#include "client/run/job.h"
+#include "client/run/job_info.h"
 
 /* What became of a begin or an end. done: "begun", "ended". */
 static int conclude(const Options *options, const Courier *courier, const Delivery *delivery, int r, const char *done) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/run/job.h"
+#include "client/run/job_info.h"
 
 #include <errno.h>
 #include <string.h>
