@@ -1,75 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "client/cli/message.h"
-#include "client/commands/perfctl.h"
-#include "client/deliver/deliver.h"
+#include "client/api/api_query.h"
+#include "client/commands/commands.h"
+#include "client/commands/job_change.h"
 #include "client/run/job_info.h"
 
-/* What became of a begin or an end. done: "begun", "ended". */
-static int conclude(const Options *options, const Courier *courier, const Delivery *delivery, int r, const char *done) {
-        scoped(buffer_deinit) Buffer out = {};
-        char reason[DELIVERY_TEXT_MAX];
-        bool is_duplicate;
+typedef struct JobBeginOptions {
+        JobOptions job;
+        uint64_t timeout_ns;
+        bool json;
+} JobBeginOptions;
 
-        if (r != 0) {
-                delivery_explain(delivery, courier, reason);
-                say("%s", r < 0 ? strerrordesc_np(-r) : reason);
-                return r > 0 && delivery->error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
-        }
+static const Option options_table[] = {
+        OPTION_INCLUDE(JobBeginOptions, job, JobOptions, job_options),
+        { "pid", 0, "PID", "Process that represents the job", OPTION_COUNT(JobBeginOptions, job.pid, 1, INT32_MAX), .value = OPTION_VALUE_PID },
+        /* The largest uid is no user's. */
+        { "uid", 0, "UID", "User of the job; for root and administrators", OPTION_NUMBER(JobBeginOptions, job.uid, 0, UINT32_MAX - 1),
+          .value = OPTION_VALUE_UID },
+        OPTION_ROW_TIMEOUT(JobBeginOptions, timeout_ns),
+        OPTION_ROW_JSON(JobBeginOptions, json),
+        {},
+};
 
-        is_duplicate = delivery->reply.status == STATUS_DUPLICATE;
-        if (options_has(options, OPTION_JSON))
-                buffer_printf(&out, "{\"job\":\"%s\",\"%s\":true,\"duplicate\":%s}\n", options->arguments[0], done,
-                              is_duplicate ? "true" : "false");
-        else
-                buffer_printf(&out, "%s %s%s\n", options->arguments[0], is_duplicate ? "had already " : "has ", done);
-        return print_out(&out);
-}
-
-static int check_id(const char *id) {
-        if (name_is_valid(id, JOB_ID_MAX - 1))
-                return 0;
-
-        say("'%.80s' is no job's id: expected 1 to 128 characters of [A-Za-z0-9_.:-]", id);
-        return EXIT_USAGE;
-}
-
-int cmd_job_begin(const Options *options) {
+static int job_begin_run(const CommandLine *line) {
+        const JobBeginOptions *options = line->options;
+        const char *id = line->arguments[0];
         scoped(courier_deinit) Courier courier;
         scoped(job_info_deinit) JobInfo info = {};
-        Options with_job = *options;
-        Launch launch;
+        JobOptions job = options->job;
+        char error[OPTION_ERROR_MAX];
         Delivery delivery = {};
+        Launch launch;
         int r;
 
-        courier_init(&courier, options->socket, options->timeout_ns);
-        r = check_id(options->arguments[0]);
-        if (r != 0)
+        courier_init(&courier, line->global.socket, options->timeout_ns);
+        if (place_options_check(&job.place, error) != 0)
+                return command_refuse(line->command->name, "%s", error);
+        r = api_query_check_job_id(id);
+        if (r != EXIT_DONE)
                 return r;
 
-        with_job.job = options->arguments[0];
+        job.id = id;
         launch_find(&launch);
-        r = job_info_fill(&info, &with_job, &launch, NULL);
+        r = job_info_fill(&info, &job, &launch, NULL);
         if (r == 0)
-                r = deliver_begin(&courier, &(JobBegin){ .info = &info, .has_uid = options_has(options, OPTION_UID) }, &delivery);
+                r = deliver_begin(&courier, &(JobBegin){ .info = &info, .has_uid = job.uid.is_given }, &delivery);
 
-        return conclude(options, &courier, &delivery, r, "begun");
+        return job_change_print(id, options->json, &courier, &delivery, r, "begun");
 }
 
-int cmd_job_end(const Options *options) {
-        scoped(courier_deinit) Courier courier;
-        Batch batch = { .ended_job = options->arguments[0] };
-        Delivery delivery;
-        int r;
-
-        courier_init(&courier, options->socket, options->timeout_ns);
-        r = check_id(batch.ended_job);
-        if (r != 0)
-                return r;
-
-        batch.end.has_exit_status = options_has(options, OPTION_EXIT_STATUS);
-        batch.end.exit_status = options->exit_status;
-        r = deliver(&courier, &batch, &delivery);
-        return conclude(options, &courier, &delivery, r, "ended");
-}
+const Command cmd_job_begin = {
+        .name = "job begin",
+        .arguments = "JOB",
+        .summary = "Begin a job, as from a scheduler's prolog",
+        .help = "Beginning a running job of the same user again changes nothing and is no error. With --pid, the job counts as interrupted "
+                "when that process ends before `job end`.",
+        .examples = { "perfctl job begin --name train --pid $$ train-17" },
+        COMMAND_OPTIONS(JobBeginOptions, options_table),
+        .n_arguments_min = 1,
+        .n_arguments_max = 1,
+        .run = job_begin_run,
+};

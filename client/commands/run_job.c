@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "client/commands/run_job.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,14 +8,13 @@
 #include <sys/stat.h>
 
 #include "client/cli/message.h"
-#include "client/commands/perfctl.h"
+#include "client/cli/text.h"
 #include "client/deliver/deliver.h"
 #include "client/deliver/spool.h"
 #include "client/run/announcement.h"
 #include "client/run/capture.h"
 #include "client/run/child.h"
 #include "client/run/enclosure.h"
-#include "client/run/job_info.h"
 #include "client/run/limits.h"
 #include "client/run/run_series.h"
 #include "client/run/rusage.h"
@@ -26,8 +27,9 @@
 #define END_TIMEOUT_NS (500 * NS_PER_MS)
 #define FLUSH_TIMEOUT_NS (200 * NS_PER_MS)
 
-typedef struct Run {
-        const Options *options;
+typedef struct RunJob {
+        const RunOptions *options;
+        char *const *command;
         Launch launch;
         JobInfo info;
         Limits limits;
@@ -36,7 +38,6 @@ typedef struct Run {
         Announcement announcement;
         bool is_ended; /* perfd has its end */
         bool is_kept;  /* in the spool, and that has been said */
-        bool is_verbose;
         JobEnd end; /* of all runs */
         ChildEnd last; /* run */
         uint64_t end_realtime_ms;
@@ -49,10 +50,10 @@ typedef struct Run {
         bool has_place;
         RunResultsPlan measured;
         RunSeries series;
-} Run;
+} RunJob;
 
 /* A group that perfd has not read at the end is left for it to read. */
-static void run_deinit(Run *run) {
+static void run_job_deinit(RunJob *run) {
         enclosure_leave(&run->enclosed, run->is_ended || !run->announcement.is_begun);
         announcement_deinit(&run->announcement);
         job_info_deinit(&run->info);
@@ -64,7 +65,7 @@ static void run_deinit(Run *run) {
 
 /* --- the end -------------------------------------------------------------------------------------- */
 
-static void keep(Run *run, const Batch *batch, const Delivery *delivery, const char *reason) {
+static void keep(RunJob *run, const Batch *batch, const Delivery *delivery, const char *reason) {
         const char *what = batch->ended_job ? "end and results" : "results";
         Batch rest = *batch;
         char directory[PATH_MAX] = "", name[SPOOL_NAME_MAX];
@@ -77,15 +78,15 @@ static void keep(Run *run, const Batch *batch, const Delivery *delivery, const c
                 r = spool_put(directory, &rest, run->end_realtime_ms, name);
         *(r < 0 ? &run->series.n_lost : &run->series.n_kept) += rest.n_items;
         if (r < 0)
-                say("%s. The job's %s are lost: they cannot be kept in %s: %s", reason, what,
+                message_print("%s. The job's %s are lost: they cannot be kept in %s: %s", reason, what,
                     directory[0] ? directory : "a spool", strerrordesc_np(-r));
         else if (!run->is_kept)
-                say("%s. The job's %s are kept in %s/%s", reason, what, directory, name);
+                message_print("%s. The job's %s are kept in %s/%s", reason, what, directory, name);
         run->is_kept = true;
 }
 
 /* A result that perfd refuses, which is spoken of, takes none of the others with it. */
-static int deliver_good(Run *run, RunResults *measured, Batch *batch, Delivery *ret) {
+static int deliver_good(RunJob *run, RunResults *measured, Batch *batch, Delivery *ret) {
         char reason[DELIVERY_TEXT_MAX];
         int r;
 
@@ -97,13 +98,13 @@ static int deliver_good(Run *run, RunResults *measured, Batch *batch, Delivery *
                 memmove(refused, refused + 1, (batch->n_items - ret->refused) * sizeof(*refused));
                 ret->refused = DELIVERY_WHOLE;
                 delivery_explain(ret, &run->courier, reason);
-                say("An indicator in the output was not submitted: %s", reason);
+                message_print("An indicator in the output was not submitted: %s", reason);
         }
         return r;
 }
 
 /* What is wrong with results is nothing that is wrong with the job's end. */
-static int deliver_both(Run *run, RunResults *measured, Batch *batch, Delivery *ret) {
+static int deliver_both(RunJob *run, RunResults *measured, Batch *batch, Delivery *ret) {
         Batch alone = { .ended_job = batch->ended_job, .end = batch->end };
         char reason[DELIVERY_TEXT_MAX];
         int r;
@@ -118,11 +119,11 @@ static int deliver_both(Run *run, RunResults *measured, Batch *batch, Delivery *
                 return r;
 
         delivery_explain(ret, &run->courier, reason);
-        say("The job's results were not taken: %s", reason);
+        message_print("The job's results were not taken: %s", reason);
         return deliver(&run->courier, &alone, ret);
 }
 
-static int deliver_end(Run *run, RunResults *measured, Batch *batch) {
+static int deliver_end(RunJob *run, RunResults *measured, Batch *batch) {
         char reason[DELIVERY_TEXT_MAX], directory[PATH_MAX];
         Delivery delivery;
         Flush flush;
@@ -139,13 +140,13 @@ static int deliver_end(Run *run, RunResults *measured, Batch *batch) {
                 if (r == DELIVERY_AWAY)
                         keep(run, batch, &delivery, reason);
                 else
-                        say("The job's end or results were not taken: %s", reason);
+                        message_print("The job's end or results were not taken: %s", reason);
                 return 0;
         }
 
         run->is_ended = batch->ended_job != NULL;
-        if (run->is_verbose && delivery.n_stored > 0 && !run->measured.has_batch)
-                say("%zu indicators stored", delivery.n_stored);
+        if (run->options->verbose && delivery.n_stored > 0 && !run->measured.has_batch)
+                message_print("%zu indicators stored", delivery.n_stored);
         if (!batch->ended_job && run->announcement.is_begun) /* another run follows */
                 return 0;
         courier_allow(&run->courier, FLUSH_TIMEOUT_NS);
@@ -155,7 +156,7 @@ static int deliver_end(Run *run, RunResults *measured, Batch *batch) {
 }
 
 /* One run's at once, so that what comes later cannot lose it. */
-static int deliver_measured(Run *run, RunResults *measured, bool is_last) {
+static int deliver_measured(RunJob *run, RunResults *measured, bool is_last) {
         Batch batch = { .items = measured->items, .n_items = measured->n_items };
         int r;
 
@@ -171,18 +172,18 @@ static int deliver_measured(Run *run, RunResults *measured, bool is_last) {
         return deliver_end(run, measured, &batch);
 }
 
-static int deliver_unnamed(Run *run) {
-        const char *file = run->place.has_script ? run->place.script.origin : run->options->arguments[0];
+static int deliver_unnamed(RunJob *run) {
+        const char *file = run->place.has_script ? run->place.script.origin : run->command[0];
         const char *sha256 = run->place.has_script ? run->place.script.sha256 : NULL;
         RunSeries *series = &run->series;
         int r = 0;
 
         if (series->n_unnamed > 0)
-                run_series_complete(series, run->options->name, run->options->component, file);
+                run_series_complete(series, run->options->failed.indicator ?: run->options->job.name, run->options->failed.component, file);
         for (size_t i = 0; i < series->n_unnamed && r >= 0; i++) {
                 r = run_series_name(series, &series->unnamed[i], sha256);
                 if (r == RUN_SERIES_NO_NAME)
-                        say("A run that failed is not kept: '%s' is no name of an indicator, give --name", series->name);
+                        message_print("failed run not recorded: '%s' is no name of an indicator; use --indicator-name", series->name);
                 else if (r == 0)
                         r = deliver_measured(run, &series->unnamed[i], false);
         }
@@ -190,7 +191,7 @@ static int deliver_unnamed(Run *run) {
 }
 
 /* Of one run; the last one ends the job as well. */
-static int take_run(Run *run, const RunFacts *facts, uint64_t index, bool is_last) {
+static int take_run(RunJob *run, const RunFacts *facts, uint64_t index, bool is_last) {
         scoped(run_results_deinit) RunResults measured = {};
         int r = 0;
 
@@ -208,7 +209,7 @@ static int take_run(Run *run, const RunFacts *facts, uint64_t index, bool is_las
 }
 
 /* Line by line, since what scripts call their numbers is shown. */
-static void summarise(Run *run) {
+static void summarise(RunJob *run) {
         RunSeries *series = &run->series;
         scoped(buffer_deinit) Buffer text = {};
         char batch[RESULT_ID_TEXT_MAX], lost[TEXT_MAX] = "", *line, *rest;
@@ -219,30 +220,23 @@ static void summarise(Run *run) {
         result_id_format(run->measured.batch, batch);
         if (series->n_lost > 0)
                 snprintf(lost, sizeof(lost), ", and %ju that are not stored", (uintmax_t)series->n_lost);
-        say("Batch %s: %ju runs, %ju failed, %ju results%s", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
+        message_print("Batch %s: %ju runs, %ju failed, %ju results%s", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
             (uintmax_t)(series->n_stored + series->n_kept), lost);
         summary_write(&series->summary, &text);
         for (rest = text.text; rest && (line = strsep(&rest, "\n"));)
                 if (line[0])
-                        say("%s", line);
+                        message_print("%s", line);
         if (series->n_stored > 0)
-                say("'perfctl indicator batch %s' shows more of it", batch);
+                message_print("'perfctl indicator batch %s' shows more of it", batch);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------ */
 
-static bool wants_capture(const Options *options) {
-        switch (options->indicator) {
-        case INDICATOR_AUTO:
-                /* A program on a terminal behaves differently from one on a pipe. */
+static bool wants_capture(const RunOptions *options) {
+        /* A program on a terminal behaves differently from one on a pipe. */
+        if (strcmp(options->indicator, "auto") == 0)
                 return isatty(STDOUT_FILENO) == 0 || options->repeat > 0;
-        case INDICATOR_YES:
-                return true;
-        case INDICATOR_NO:
-                return false;
-        }
-
-        return false;
+        return strcmp(options->indicator, "yes") == 0;
 }
 
 /* In one file the two keep their order only if nothing is between the command and it. */
@@ -253,84 +247,83 @@ static bool is_one_file(void) {
                output.st_ino == error.st_ino;
 }
 
-static bool wants_error(const Run *run) {
+static bool wants_error(const RunJob *run) {
         return run->is_captured && (run->measured.is_wanted || (isatty(STDERR_FILENO) == 0 && !is_one_file()));
 }
 
-static int prepare_measuring(Run *run) {
-        const Options *options = run->options;
+static int prepare_measuring(RunJob *run) {
+        const RunOptions *options = run->options;
         const char *path = getenv("PATH");
 
         run->is_captured = wants_capture(options);
         run->measured = (RunResultsPlan){
                 .job = run->info.id,
-                .is_wanted = options->indicator == INDICATOR_YES || (options->repeat > 0 && run->is_captured),
+                .is_wanted = strcmp(options->indicator, "yes") == 0 || (options->repeat > 0 && run->is_captured),
                 .has_batch = options->repeat > 0 && run->is_captured,
                 .place = &run->place,
         };
-        memcpy(run->place.names, options->names, sizeof(run->place.names));
-        run->place.n_names = options->n_names;
-        run->place.program = options->arguments[0];
-        run->place.has_script = run->is_captured && script_find(options->arguments, path ?: "", &run->place.script);
+        run->place.environment = options->environment;
+        run->place.program = run->command[0];
+        run->place.has_script = run->is_captured && script_find(run->command, path ?: "", &run->place.script);
         return result_id_make(clock_realtime_ns() / NS_PER_MS, run->measured.batch);
 }
 
-static int prepare(Run *run) {
-        const Options *options = run->options;
+static int prepare(RunJob *run) {
+        const RunOptions *options = run->options;
         int r;
 
         launch_find(&run->launch);
-        for (size_t i = 0; i < run->launch.n_ignored && run->is_verbose; i++)
-                say("Ignoring $%s: it makes no sense here", run->launch.ignored[i]);
+        for (size_t i = 0; i < run->launch.n_ignored && run->options->verbose; i++)
+                message_print("Ignoring $%s: it makes no sense here", run->launch.ignored[i]);
 
-        r = job_info_fill(&run->info, options, &run->launch, options->arguments);
+        r = job_info_fill(&run->info, &options->job, &run->launch, run->command);
         run->info.pid = (int32_t)getpid();
         return r;
 }
 
 /* First of all: what the command will be in is to have nothing else in it, and perfd is to know it from the begin on. */
-static void enclose(Run *run) {
-        enclosure_enter(&run->enclosed, run->info.id, run->options->enclosure, &run->limits,
+static void enclose(RunJob *run) {
+        enclosure_enter(&run->enclosed, run->info.id, (Enclosure)enclosure_find(run->options->enclosure), &run->limits,
                         limits_are_set(&run->limits) ? LIMITED_TIMEOUT_NS : ENCLOSURE_TIMEOUT_NS);
         run->info.enclosure = run->enclosed.kind;
         limits_apply(&run->limits, run->enclosed.kind, run->enclosed.text);
-        if (run->is_verbose && run->enclosed.text[0])
-                say("Running %s", run->enclosed.text);
+        if (run->options->verbose && run->enclosed.text[0])
+                message_print("Running %s", run->enclosed.text);
 }
 
 /* Of its own. */
-static bool has_group(const Run *run) {
+static bool has_group(const RunJob *run) {
         return run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
 }
 
-static int begin(Run *run) {
+static int begin(RunJob *run) {
         run->announcement.info = &run->info;
         run->announcement.courier = &run->courier;
-        run->announcement.is_id_given = run->options->job || !run->launch.job[0];
+        run->announcement.is_id_given = run->options->job.id || !run->launch.job[0];
         run->announcement.has_group = has_group(run);
         return announcement_begin(&run->announcement);
 }
 
 /* So that what the command starts finds the job, and the same perfd. */
-static int set_environment(const Run *run) {
+static int set_environment(const RunJob *run) {
         if (setenv("PERFD_JOB", run->info.id, 1) < 0 || setenv("PERFD_SOCKET", run->courier.path, 1) < 0)
                 return -errno;
         return 0;
 }
 
 /* To the kernel a script whose interpreter is not there is not there itself. */
-static void explain_exec(const Run *run, int error) {
-        const char *file = run->options->arguments[0], *interpreter = run->place.has_script ? run->place.script.interpreter : "";
+static void explain_exec(const RunJob *run, int error) {
+        const char *file = run->command[0], *interpreter = run->place.has_script ? run->place.script.interpreter : "";
 
         if (error == ENOENT && interpreter[0] == '/' && access(file, F_OK) == 0 && access(interpreter, F_OK) < 0)
-                say("Cannot run '%s': its interpreter %s is not there", file, interpreter);
+                message_print("Cannot run '%s': its interpreter %s is not there", file, interpreter);
         else
-                say("Cannot run '%s': %s", file, strerrordesc_np(error));
+                message_print("Cannot run '%s': %s", file, strerrordesc_np(error));
 }
 
-static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
-        const Options *options = run->options;
-        bool waits = options_has(options, OPTION_WAIT);
+static void run_command(RunJob *run, ChildSignals *signals, RunFacts *ret) {
+        const RunOptions *options = run->options;
+        bool waits = options->wait;
         ChildPlan plan = {
                 .capture = run->is_captured ? &run->capture : NULL,
                 .error = wants_error(run) ? &run->error : NULL,
@@ -346,9 +339,9 @@ static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
         *ret = (RunFacts){ .error = plan.error, .begin_realtime_ns = clock_realtime_ns() };
         capture_clear(&run->capture);
         output_tail_clear(&run->error);
-        r = child_run(options->arguments, &plan, &run->last);
+        r = child_run(run->command, &plan, &run->last);
         if (r < 0) {
-                say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(-r));
+                message_print("Cannot run '%s': %s", run->command[0], strerrordesc_np(-r));
                 run->last = (ChildEnd){ .status = 126, .exec_error = -r };
         } else if (run->last.exec_error)
                 explain_exec(run, run->last.exec_error);
@@ -360,7 +353,7 @@ static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
 }
 
 /* A command that was killed does not say why. */
-static uint64_t count_kills(Run *run) {
+static uint64_t count_kills(RunJob *run) {
         bool is_asked = has_group(run) && (run->last.status != 0 || run->limits.memory_bytes > 0);
         uint64_t n_all = is_asked ? limits_count_kills() : 0, n = n_all - run->n_killed;
 
@@ -368,15 +361,16 @@ static uint64_t count_kills(Run *run) {
                 return 0;
         run->n_killed = n_all;
         if (run->limits.memory_bytes > 0)
-                say("The kernel killed %ju of the command's processes: it needed more memory than its limit of %ju bytes", (uintmax_t)n,
+                message_print("The kernel killed %ju of the command's processes: it needed more memory than its limit of %ju bytes",
+                              (uintmax_t)n,
                     (uintmax_t)run->limits.memory_bytes);
         else
-                say("The kernel killed %ju of the command's processes for want of memory", (uintmax_t)n);
+                message_print("The kernel killed %ju of the command's processes for want of memory", (uintmax_t)n);
         return n;
 }
 
 /* The job ends as the first run did that failed. */
-static void add_end(Run *run, const RunFacts *facts) {
+static void add_end(RunJob *run, const RunFacts *facts) {
         JobEnd *end = &run->end;
 
         end->has_exit_status = true;
@@ -390,7 +384,7 @@ static void add_end(Run *run, const RunFacts *facts) {
 }
 
 /* Warm-ups are runs like any, of which nothing is kept but their end. */
-static int run_all(Run *run) {
+static int run_all(RunJob *run) {
         uint64_t n_warmups = run->options->warmup, n = n_warmups + (run->options->repeat > 0 ? run->options->repeat : 1);
         ChildSignals signals = {};
         bool is_last = false;
@@ -415,31 +409,27 @@ static int run_all(Run *run) {
 }
 
 /* At the very end: what only takes a moment longer than the command is not worth a word. */
-static void speak_of_left(const Run *run) {
+static void speak_of_left(const RunJob *run) {
         size_t n = child_count_left(&run->last);
 
         if (n == 1)
-                say("A process that the command started goes on; what it uses from now on is not counted (--wait waits for it)");
+                message_print("1 process of the command is still running; what it uses from now on is not counted (see --wait)");
         if (n > 1)
-                say("%zu processes that the command started go on; what they use from now on is not counted (--wait waits for them)", n);
+                message_print("%zu processes of the command are still running; what they use from now on is not counted (see --wait)", n);
 }
 
 /* Nothing of ours may be the command's undoing: trouble is spoken of, and it runs all the same. */
-int cmd_run(const Options *options) {
-        scoped(run_deinit) Run run = { .options = options, .is_verbose = options_has(options, OPTION_VERBOSE) };
+int run_job(const CommandLine *line, const RunOptions *options, char *const *command) {
+        scoped(run_job_deinit) RunJob run = { .options = options, .command = command };
         int r;
 
         announcement_init(&run.announcement);
         enclosure_init(&run.enclosed);
-        courier_init(&run.courier, options->socket, 0);
-        if (options->limits && !limits_parse(options->limits, &run.limits)) {
-                say("--limits expects " LIMITS_EXPECTED);
-                return EXIT_USAGE;
-        }
-        if (options->warmup > 0 && options->repeat == 0) {
-                say("--warmup goes with --repeat");
-                return EXIT_USAGE;
-        }
+        courier_init(&run.courier, line->global.socket, 0);
+        if (options->limits && !limits_parse(options->limits, &run.limits))
+                return command_refuse(line->command->name, "--limits expects " LIMITS_EXPECTED);
+        if (options->warmup > 0 && options->repeat == 0)
+                return command_refuse(line->command->name, "--warmup requires --repeat");
         r = prepare(&run);
         if (r == 0)
                 r = prepare_measuring(&run);
@@ -450,17 +440,17 @@ int cmd_run(const Options *options) {
         if (r == 0)
                 r = set_environment(&run);
         if (r < 0)
-                say("Cannot begin a job: %s. Running without perfd", strerrordesc_np(-r));
-        else if (run.announcement.is_begin_known && run.is_verbose)
-                say("Job %s has begun", run.info.id);
+                message_print("Cannot begin a job: %s. Running without perfd", strerrordesc_np(-r));
+        else if (run.announcement.is_begin_known && options->verbose)
+                message_print("Job %s has begun", run.info.id);
 
         r = run_all(&run);
         if (r < 0)
-                say("Cannot tell perfd of the job's end: %s", strerrordesc_np(-r));
-        else if (!run.announcement.is_begun && run.is_verbose)
-                say("Job %s is not recorded: perfd could not be told of it", run.info.id);
-        else if (run.is_ended && (run.is_verbose || isatty(STDERR_FILENO) == 1))
-                say("Job %s has ended; 'perfctl report %s' shows how it went", run.info.id, run.info.id);
+                message_print("Cannot tell perfd of the job's end: %s", strerrordesc_np(-r));
+        else if (!run.announcement.is_begun && options->verbose)
+                message_print("Job %s is not recorded: perfd could not be told of it", run.info.id);
+        else if (run.is_ended && (options->verbose || isatty(STDERR_FILENO) == 1))
+                message_print("Job %s has ended; 'perfctl report %s' shows how it went", run.info.id, run.info.id);
         if (run.announcement.is_begun)
                 speak_of_left(&run);
 

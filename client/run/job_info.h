@@ -1,20 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/*
- * What is said of a job when it begins
- */
+/* Job info: the description of a job that its begin carries */
 
-#include "client/cli/options.h"
+#include "client/cli/common_options.h"
 #include "client/run/launcher.h"
 #include "job/job.h"
 
-/*
- * Id (--job, else the launcher's, else a new one), name, labels, user (--uid, else who we are), command, and the place in
- * a parallel run: what options say, else the launcher where it does not contradict them. command: its words, or NULL. 0 or < 0;
- * job_info_deinit() in any case.
- */
-int job_info_fill(JobInfo *info, const Options *options, const Launch *launch, char *const *command);
+/* Options that describe a job. */
+typedef struct JobOptions {
+        const char *id, *name; /* NULL: not given */
+        OptionTexts labels;
+        PlaceOptions place;
+        uint64_t pid;          /* 0: not given */
+        OptionNumber uid;
+} JobOptions;
 
-/* A command as one would type it, cut with an ellipsis. Bytes that are not UTF-8 become U+FFFD. */
-void job_command_format(char *const *words, char ret[static JOB_COMMAND_MAX]);
+/* --name, --label and the place in a parallel run. */
+extern const Option job_options[];
+
+/*
+ * Fills in id (option, else the launcher's, else a new one), name, labels, user (option, else this process's), command, and the place
+ * in a parallel run (option, else the launcher's where it does not contradict the options). command: its words, or NULL. 0 or a
+ * negative errno; job_info_deinit() in any case.
+ */
+int job_info_fill(JobInfo *info, const JobOptions *options, const Launch *launch, char *const *command);
+
+/* A command as typed into a shell, cut with an ellipsis. Bytes that are not UTF-8 become U+FFFD. */
+void job_info_format_command(char *const *words, char ret[static JOB_COMMAND_MAX]);

@@ -76,7 +76,7 @@ class List(WithJob):
         self.assertEqual({m["step"] for m in metrics}, {0})
 
     def test_wrong_usage(self):
-        for words, text in ((("--compat",), "--compat goes with --mlflow"), (("--prefix", "a"), "--prefix goes with --mlflow"),
+        for words, text in ((("--compat",), "--compat requires --mlflow"), (("--prefix", "a"), "--prefix goes with --mlflow"),
                             (("--names", "raw"), "--names goes with --mlflow"), (("--mlflow", "--names", "row"), "sanitised or raw"),
                             (("--mlflow", "--prefix", "x" * 201), "--prefix is longer than 200 bytes"),
                             (("--mlflow", "--prefix", "/x/"), "makes the name '/x/max_t_cpu_pct_per_cpu_avg', which MLflow refuses"),
@@ -162,7 +162,7 @@ class Artifact(WithJob):
 
     def test_what_cannot_be_exported_is_said(self):
         self.assertIn("There is no job 'absent'", self.ask("export", "perf-report", "absent", status=1).stderr)
-        self.assertIn("is no job's id", self.ask("export", "perf-report", "a/b", status=2).stderr)
+        self.assertIn("invalid job id", self.ask("export", "perf-report", "a/b", status=2).stderr)
         self.assertIn("'export' needs another word: perf-report", self.ask("export", status=2).stderr)
         self.assertIn("Something is missing", self.ask("export", "perf-report", status=2).stderr)
         self.running.stop()
