@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "http/routes.h"
+#include "store/indicators/result_rows.h"
 #include "store/store.h"
 #include "util/clock.h"
 
@@ -27,6 +28,13 @@
 #define N_COMPONENTS 2
 #define N_ASKED 20
 #define N_TURNS 3
+
+/* Cookie number `number` of this benchmark; the store does not look inside. */
+static StoreCookie cookie_of(uint64_t number) {
+        static const char kind[] = "bench";
+
+        return (StoreCookie){ .kind = (const struct Kind *)(const void *)kind, .ticket = { .generation = 1, .number = number } };
+}
 
 static void check(bool is_true, const char *what) {
         if (is_true)
@@ -106,11 +114,12 @@ static void result_number(Result *result, uint64_t n, bool has_model) {
 
 static Store *open_store(const char *directory) {
         StoreConfig config = {
-                .directory = directory, .size_max_bytes = UINT64_C(8) << 30, .queue_rows_max = 65536, .queue_bytes_max = 64 << 20,
+                .size_max_bytes = UINT64_C(8) << 30, .queue_rows_max = 65536, .queue_bytes_max = 64 << 20,
         };
         Store *store = NULL;
         char *note = NULL;
 
+        (void)snprintf(config.directory, sizeof(config.directory), "%s", directory);
         check(store_open(&store, &config, &note) == 0 && !note, "store_open");
         return store;
 }
@@ -139,7 +148,8 @@ static double put_rows(Store *store, size_t n_begin, size_t n_end, bool has_mode
 
                 while (n_put < n_end && r == 0) {
                         result_number(&result, n_put, has_model);
-                        r = store_put_results(store, &result.submission, 1, &(Peer){ .uid = 1000 }, 1, (StoreCookie){ n_put + 1, 0 });
+                        r = store_put(store, result_rows_pack(&result.submission, 1, &(Peer){ .uid = 1000 }, 1,
+                                                              cookie_of(n_put + 1)));
                         check(r >= 0, "store_put_results");
                         n_put += r == 0;
                 }

@@ -1,42 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reply.h"
 
-#define KIND_BITS 3U
-#define KIND_MASK ((1U << KIND_BITS) - 1)
+#include <assert.h>
+
+typedef struct Kind {
+        CookieKind kind;
+} Kind;
+
+static const Kind *find_kind(CookieKind kind) {
+        static const Kind kinds[N_COOKIES] = {
+                { COOKIE_RESULTS }, { COOKIE_AMEND }, { COOKIE_BEGIN },         { COOKIE_END },
+                { COOKIE_MARK },    { COOKIE_MODEL }, { COOKIE_OTHER_RESULTS }, { COOKIE_ADOPT },
+        };
+
+        assert(kinds[kind].kind == kind);
+        return &kinds[kind];
+}
 
 StoreCookie cookie_of_ticket(Ticket ticket, CookieKind kind) {
-        return (StoreCookie){
-                .a = ((uint64_t)ticket.connection << 32) | ticket.generation,
-                .b = (ticket.number << KIND_BITS) | kind,
-        };
+        return (StoreCookie){ .kind = find_kind(kind), .ticket = ticket };
 }
 
-StoreCookie cookie_of_job(const Job *job, CookieKind kind) {
-        return (StoreCookie){ .a = (uintptr_t)job, .b = kind };
-}
-
-StoreCookie cookie_of_mark(const PendingMark *mark) {
-        return (StoreCookie){ .a = (uintptr_t)mark, .b = COOKIE_MARK };
+StoreCookie cookie_of_owner(void *owner, CookieKind kind) {
+        return (StoreCookie){ .kind = find_kind(kind), .owner = owner };
 }
 
 CookieKind cookie_kind(StoreCookie cookie) {
-        return (CookieKind)(cookie.b & KIND_MASK);
-}
-
-Ticket cookie_ticket(StoreCookie cookie) {
-        return (Ticket){
-                .connection = (uint32_t)(cookie.a >> 32),
-                .generation = (uint32_t)cookie.a,
-                .number = cookie.b >> KIND_BITS,
-        };
-}
-
-Job *cookie_job(StoreCookie cookie) {
-        return (Job *)(uintptr_t)cookie.a;
-}
-
-PendingMark *cookie_mark(StoreCookie cookie) {
-        return (PendingMark *)(uintptr_t)cookie.a;
+        return cookie.kind->kind;
 }
 
 void reply(Service *service, Ticket ticket, Status status, const char *path, const char *text) {

@@ -7,7 +7,7 @@
 
 #include "state.h"
 
-/* What a completion is for; in the low bits of StoreCookie.b. */
+/* What a completion is for; behind StoreCookie.kind. */
 typedef enum CookieKind {
         COOKIE_RESULTS, /* carries a ticket */
         COOKIE_AMEND,   /* likewise */
@@ -17,15 +17,12 @@ typedef enum CookieKind {
         COOKIE_MODEL,   /* carries a ticket */
         COOKIE_OTHER_RESULTS, /* likewise; results of another job than the one named */
         COOKIE_ADOPT,   /* likewise */
+        N_COOKIES,
 } CookieKind;
 
 StoreCookie cookie_of_ticket(Ticket ticket, CookieKind kind);
-StoreCookie cookie_of_job(const Job *job, CookieKind kind);
-StoreCookie cookie_of_mark(const PendingMark *mark);
+StoreCookie cookie_of_owner(void *owner, CookieKind kind);
 CookieKind cookie_kind(StoreCookie cookie);
-Ticket cookie_ticket(StoreCookie cookie);
-Job *cookie_job(StoreCookie cookie);
-PendingMark *cookie_mark(StoreCookie cookie);
 
 /* path and text: what to complain of and the fix; with STATUS_OK "", or what is remarkable. */
 void reply(Service *service, Ticket ticket, Status status, const char *path, const char *text);

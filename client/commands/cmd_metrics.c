@@ -72,7 +72,7 @@ static int print_list(const MetricsOptions *options, const Value *answer) {
                 return EXIT_USAGE;
         }
         if (names.n_same > 0)
-                message_print("%zu names are the same as another, '%s' first: --prefix leaves too little of their 50 characters. All are printed",
+                message_print("%zu names are duplicates, '%s' first: --prefix leaves too little of their 50 characters; all are printed",
                     names.n_same, names.same);
         return output_print(&out);
 }

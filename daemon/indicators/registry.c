@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "publish.h"
 #include "reply.h"
+#include "store/indicators/model_rows.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/utf8.h"
 
@@ -24,14 +25,14 @@ static int tell_store(Service *service) {
                 if (models_is_in_force(&service->models, files->items[i]))
                         models[n++] = &files->items[i]->model;
 
-        return store_put_declared_models(service->store, models, n);
+        return store_put(service->store, model_rows_pack_declared(models, n, clock_realtime_ns() / NS_PER_MS));
 }
 
 static int note_change(Service *service) {
         Buffer text = {};
         char *json;
 
-        models_write_json(&service->models, (ModelPolicy)service->config.indicators_policy, &text);
+        models_write_json(&service->models, service->config.indicators.policy, &text);
         json = buffer_take(&text);
         if (!json)
                 return -ENOMEM;
@@ -60,15 +61,15 @@ static void log_read(const Service *service, int n_bad) {
 
         if (n_bad > 0)
                 log_warning("%zu models of indicators are read, %d files in %s are not: see above.", n, n_bad,
-                            service->config.indicators_directory);
+                            service->config.indicators.directory);
         else if (n > 0)
-                log_info("%zu models of indicators are read from %s.", n, service->config.indicators_directory);
+                log_info("%zu models of indicators are read from %s.", n, service->config.indicators.directory);
 }
 
 int registry_configure(Service *service) {
         int r;
 
-        r = models_read_files(&service->models, service->config.indicators_directory);
+        r = models_read_files(&service->models, service->config.indicators.directory);
         if (r < 0)
                 return r;
 
@@ -206,6 +207,7 @@ bool registry_is_busy(const Service *service) {
 
 int registry_take(Service *service, const Request *request, Ticket ticket) {
         scoped(model_freep) Model *model = NULL;
+        StoreModel row;
         int r;
 
         if (check_right(service, request, ticket) != 0)
@@ -223,8 +225,8 @@ int registry_take(Service *service, const Request *request, Ticket ticket) {
                 return 0;
         }
 
-        r = store_put_model(service->store, &(StoreModel){ .model = &model->model, .uid = model->uid, .by_admin = model->by_admin },
-                            cookie_of_ticket(ticket, COOKIE_MODEL));
+        row = (StoreModel){ .model = &model->model, .uid = model->uid, .by_admin = model->by_admin };
+        r = store_put(service->store, model_rows_pack(&row, clock_realtime_ns() / NS_PER_MS, cookie_of_ticket(ticket, COOKIE_MODEL)));
         if (r == 0)
                 service->pending_model = TAKE(model);
         return r;
@@ -260,7 +262,7 @@ int registry_forget(Service *service, const Request *request, Ticket ticket) {
         if (check_forgettable(service, request, ticket) != 0)
                 return 0;
 
-        r = store_remove_model(service->store, name, component, cookie_of_ticket(ticket, COOKIE_MODEL));
+        r = store_put(service->store, model_rows_pack_removal(name, component, cookie_of_ticket(ticket, COOKIE_MODEL)));
         if (r != 0)
                 return r;
         service->pending_model = models_take_registered(&service->models, name, component);
@@ -312,7 +314,6 @@ int registry_complete(Service *service, Ticket ticket, StoreOutcome outcome) {
         if (r < 0)
                 return r;
 
-        publish(service);
         if (is_done)
                 reply(service, ticket, STATUS_OK, "", remark);
         else
@@ -337,7 +338,7 @@ static int refuse(Service *service, const Request *request, Ticket ticket, size_
 
 static int judge_item(Service *service, Submission *item, size_t *ret_n_odd, Complaint *complaint) {
         const Indicator *indicator = &item->indicator;
-        ModelPolicy policy = (ModelPolicy)service->config.indicators_policy;
+        ModelPolicy policy = service->config.indicators.policy;
         const Model *model = models_find(&service->models, indicator->name, indicator->component);
 
         *ret_n_odd = 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "jobs/progress.h"
+#include "store/jobs/job_rows.h"
 #include "util/clock.h"
 
 #define JOBS_AT_ONCE 64
@@ -37,8 +38,8 @@ static int put_part(Service *service) {
         if (r == 0 && n > 0)
                 r = meter_save(service->node.meter, service->node.boot_id, &meter);
         if (r == 0 && n > 0)
-                r = store_put_checkpoints(service->store, items, n, service->node.boot_id, meter,
-                                          service->node.sample.realtime_ns / NS_PER_MS);
+                r = store_put(service->store, job_rows_pack_checkpoints(items, n, service->node.boot_id, meter,
+                                                                        service->node.sample.realtime_ns / NS_PER_MS));
 
         /* A full queue costs the rest of this round, not the daemon: the next is an interval away. */
         service->is_checkpoint_under_way = r == 0 && n == JOBS_AT_ONCE;

@@ -6,6 +6,7 @@
 
 #include "jobs/groups.h"
 #include "reply.h"
+#include "store/jobs/job_rows.h"
 #include "util/clock.h"
 
 void job_end_phase_view(const Service *service, const Job *job, PhaseView *ret) {
@@ -24,8 +25,8 @@ void job_end_phase_view(const Service *service, const Job *job, PhaseView *ret) 
 static int fill(Service *service, Job *job, const JobEnd *end, Ending *ret) {
         ret->realtime_ms = service->node.sample.realtime_ns / NS_PER_MS;
         ret->boottime_ns = service->node.sample.boottime_ns;
-        window_metrics(&job->window, meter_totals(service->node.meter), node_n_cpus(&service->node), &ret->metrics);
-        groups_metrics(service, job, end, &ret->usage);
+        window_metrics(&job->window, meter_totals(service->node.meter), node_n_cpus(&service->node), &ret->result.metrics);
+        groups_metrics(service, job, end, &ret->result.usage);
         if (!job->mark)
                 return 0;
 
@@ -53,7 +54,7 @@ int job_end_make(Service *service, Job *job, JobState state, const JobEnd *end) 
         }
 
         job->ending->state = state;
-        job->ending->end = *end;
+        job->ending->result.end = *end;
         return 0;
 }
 
@@ -64,10 +65,10 @@ int job_end_put(Service *service, Job *job) {
                 .job = job->info.id,
                 .state = ending->state,
                 .end_realtime_ms = ending->realtime_ms,
-                .end = &ending->end,
+                .end = &ending->result.end,
                 .note = job->info.note,
-                .metrics = &ending->metrics,
-                .usage = &ending->usage,
+                .metrics = &ending->result.metrics,
+                .usage = &ending->result.usage,
                 .phase = ending->phase,
         };
         int r;
@@ -77,7 +78,7 @@ int job_end_put(Service *service, Job *job) {
                 return r;
 
         row.timeline = timeline;
-        r = store_put_job_end(service->store, &row, cookie_of_job(job, COOKIE_END));
+        r = store_put(service->store, job_rows_pack_end(&row, cookie_of_owner(job, COOKIE_END)));
         if (r == 0)
                 job->phase = JOB_PHASE_ENDING;
         return r;

@@ -13,6 +13,7 @@
 #include "jobs/progress.h"
 #include "node/observe.h"
 #include "reply.h"
+#include "store/jobs/job_rows.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -68,7 +69,7 @@ static int close_job(Service *service, Job *job) {
 static bool is_waited_for(const Service *service, const Job *job) {
         if (job->info.pid != 0)
                 return !job->is_process_gone;
-        return service->node.sample.boottime_ns - job->ending->boottime_ns < service->config.linger_ns;
+        return service->node.sample.boottime_ns - job->ending->boottime_ns < service->config.jobs.linger_ns;
 }
 
 static int on_empty(Service *service, Job *job, const char *why) {
@@ -239,8 +240,8 @@ static int put_begin(Service *service, Job *job) {
         if (r < 0)
                 return r;
 
-        return store_put_job_begin(service->store, &info, job->begin_realtime_ms, service->node.boot_id,
-                                   progress, meter, cookie_of_job(job, COOKIE_BEGIN));
+        return store_put(service->store, job_rows_pack_begin(&info, job->begin_realtime_ms, service->node.boot_id, progress, meter,
+                                                             cookie_of_owner(job, COOKIE_BEGIN)));
 }
 
 /* Of a job that was found. Its group is read meanwhile: what it counted is stored when there is room, even if it is over. */
@@ -256,7 +257,7 @@ static int put_begin_again(Service *service, Job *job) {
 
 /* Without it in the store, the next perfd would take what the group has counted for new, and the job for nobody's. */
 int lifecycle_put_learned(Service *service, const Job *job, StoreCookie cookie) {
-        const StoreLearned learned = {
+        const StoreJobIdentity learned = {
                 .job = job->info.id,
                 .enclosure = job->info.enclosure,
                 .cgroup = job->info.cgroup,
@@ -264,7 +265,7 @@ int lifecycle_put_learned(Service *service, const Job *job, StoreCookie cookie) 
                 .gid = job->info.gid,
         };
 
-        return store_put_job_learned(service->store, &learned, cookie);
+        return store_put(service->store, job_rows_pack_identity(&learned, cookie));
 }
 
 static int tick_job(Service *service, Job *job) {
@@ -348,10 +349,10 @@ static bool refuse_begin(Service *service, const Request *request, Ticket ticket
                 reply(service, ticket, STATUS_DUPLICATE, "job_begin.job", "this job is running already");
         else if (job)
                 reply(service, ticket, STATUS_UNAVAILABLE, "job_begin.job", "this job is just being begun or ended: ask again");
-        else if (service->jobs.n >= service->config.jobs)
+        else if (service->jobs.n >= service->config.jobs.jobs_max)
                 reply(service, ticket, STATUS_QUOTA, "job_begin.job",
                        "limit [limits] jobs is reached: end a job, or ask the administrator to raise it");
-        else if (jobs_count_uid(&service->jobs, info->uid) >= service->config.jobs_per_uid)
+        else if (jobs_count_uid(&service->jobs, info->uid) >= service->config.jobs.jobs_per_uid_max)
                 reply(service, ticket, STATUS_QUOTA, "job_begin.job",
                        "limit [limits] jobs_per_uid is reached: end a job of yours, or ask the administrator to raise it");
         else
@@ -396,7 +397,7 @@ static int make_job(Service *service, const JobInfo *info, const CgroupPlace *pl
         job->begin_realtime_ms = service->node.sample.realtime_ns / NS_PER_MS;
         window_begin(&job->window, meter_totals(service->node.meter), &service->node.sample);
         recording_init(&job->recording, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
-                       service->config.interval_ns, service->config.timeline_points);
+                       service->config.node.interval_ns, service->config.jobs.timeline_points);
         *ret = job;
         if (!place)
                 return 0;
@@ -475,7 +476,7 @@ int lifecycle_begin_found(Service *service, const JobInfo *info, const CgroupPla
         Job *job;
         int r;
 
-        if (service->jobs.n >= service->config.jobs)
+        if (service->jobs.n >= service->config.jobs.jobs_max)
                 return LIFECYCLE_REFUSED;
 
         r = make_job(service, info, place, true, &job);
@@ -512,7 +513,7 @@ int lifecycle_complete_begin(Service *service, Job *job, StoreOutcome outcome) {
 
         if (outcome == STORE_DONE) {
                 job->phase = JOB_PHASE_ACTIVE;
-                service->jobs.n_begun++;
+                service->jobs.stats.n_begun++;
                 answer_job(service, job, STATUS_OK, "");
                 r = lifecycle_watch(service, job);
                 return r == LIFECYCLE_GONE ? on_process_end(service, job) : r;
@@ -541,8 +542,8 @@ int lifecycle_end(Service *service, const Request *request, Ticket ticket) {
         int r;
 
         if (!job)
-                return store_put_job_amend(service->store, request->job_end.job, &request->peer, &request->job_end.end,
-                                           cookie_of_ticket(ticket, COOKIE_AMEND));
+                return store_put(service->store, job_rows_pack_amend(request->job_end.job, &request->peer, &request->job_end.end,
+                                                                     cookie_of_ticket(ticket, COOKIE_AMEND)));
         if (!identity_may(service, &request->peer, ticket, job)) {
                 reply(service, ticket, STATUS_DENIED, "job_end.job", "this job belongs to another user");
                 return 0;
@@ -552,8 +553,8 @@ int lifecycle_end(Service *service, const Request *request, Ticket ticket) {
                 Peer sender = request->peer;
 
                 sender.is_admin = true; /* or in it, which the store cannot tell */
-                return store_put_job_amend(service->store, request->job_end.job, &sender, &request->job_end.end,
-                                           cookie_of_ticket(ticket, COOKIE_AMEND));
+                return store_put(service->store, job_rows_pack_amend(request->job_end.job, &sender, &request->job_end.end,
+                                                                     cookie_of_ticket(ticket, COOKIE_AMEND)));
         }
         if (job->phase != JOB_PHASE_ACTIVE) {
                 reply(service, ticket, STATUS_UNAVAILABLE, "job_end.job", "this job is just being begun: ask again");
@@ -583,7 +584,7 @@ void lifecycle_complete_end(Service *service, Job *job, StoreOutcome outcome) {
                            outcome == STORE_DONE ? "" : "the store has lost this job: its database was replaced");
                 jobs_retire(&service->jobs, job, clock_boottime_ns());
                 /* Not only at the next tick: thousands may end before it. */
-                jobs_forget_finished(&service->jobs, 0, service->config.metrics_jobs);
+                jobs_forget_finished(&service->jobs, 0, service->config.jobs.metrics_jobs_max);
                 return;
         }
 

@@ -24,7 +24,7 @@ enum {
 };
 int lifecycle_begin_found(Service *service, const JobInfo *info, const CgroupPlace *place);
 
-/* Tells the store of a job's group and owner, which were learned after its begin. As store_put_job_learned(). */
+/* Tells the store of a job's group and owner, which were learned after its begin. As store_put(). */
 int lifecycle_put_learned(Service *service, const Job *job, StoreCookie cookie);
 
 /* The store is done with a job's row. 0 or < 0. */

@@ -11,6 +11,7 @@
 #include "jobs/progress.h"
 #include "node/observe.h"
 #include "reply.h"
+#include "store/jobs/job_rows.h"
 #include "util/clock.h"
 #include "util/utf8.h"
 
@@ -58,7 +59,7 @@ static Job *find_job(Service *service, const Request *request, Ticket ticket, bo
                 reply(service, ticket, STATUS_DENIED, "mark.job", "this job belongs to another user");
         else if (job->phase != JOB_PHASE_ACTIVE || job->ending)
                 reply(service, ticket, STATUS_UNAVAILABLE, "mark.job", "this job is just being begun or ended: ask again");
-        else if (job->n_phases >= service->config.phases)
+        else if (job->n_phases >= service->config.jobs.phases_max)
                 reply(service, ticket, STATUS_QUOTA, "mark.name",
                       "limit [limits] phases of one job is reached: mark less often, or ask the administrator to raise it");
         else
@@ -111,7 +112,7 @@ static int put(Service *service, const Job *job, const PhaseView *ended, const P
 
         row.progress = progress;
         row.meter = meter;
-        return store_put_phase(service->store, &row, cookie_of_mark(mark));
+        return store_put(service->store, job_rows_pack_phase(&row, cookie_of_owner(mark, COOKIE_MARK)));
 }
 
 static int mark_job(Service *service, Job *job, const Request *request, PendingMark *mark) {

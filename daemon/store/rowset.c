@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/rowset.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <stdlib.h>
 
 void rowset_begin(Buffer *buffer) {
         buffer_put(buffer, &(RowSet){}, sizeof(RowSet));
 }
 
-int rowset_finish(Buffer *buffer, RowKind kind, size_t n_rows, StoreCookie cookie, RowSet **ret) {
+RowSet *rowset_finish(Buffer *buffer, const RowKind *kind, size_t n_rows, StoreCookie cookie) {
         size_t n_bytes = buffer->n;
         RowSet *set;
         void *fitting;
 
+        assert(kind && kind->apply);
+        assert(buffer->failed || n_bytes >= sizeof(RowSet));
+
         /* The buffer's text comes from malloc(), so it is aligned for any type. */
         set = (RowSet *)(void *)buffer_take(buffer);
         if (!set)
-                return -ENOMEM;
+                return NULL;
 
         /* Up to half of it is room to grow, which would wait in the queue uncounted. */
         fitting = realloc(set, n_bytes);
@@ -29,8 +32,7 @@ int rowset_finish(Buffer *buffer, RowKind kind, size_t n_rows, StoreCookie cooki
                 .n_rows = n_rows,
                 .n_bytes = n_bytes,
         };
-        *ret = set;
-        return 0;
+        return set;
 }
 
 RowSet *rowset_free(RowSet *sets) {

@@ -17,43 +17,38 @@
 #include "util/buffer.h"
 #include "util/scoped.h"
 
-typedef enum RowKind {
-        ROW_RESULTS,
-        ROW_JOB_BEGIN,
-        ROW_JOB_END,
-        ROW_JOB_AMEND,
-        ROW_JOB_LEARNED,
-        ROW_PHASE,
-        ROW_CHECKPOINTS,
-        ROW_NODE_SAMPLE,
-        ROW_MODEL,
-        ROW_MODEL_GONE,
-        ROW_DECLARED_MODELS,
+struct Database;
+
+/* What the writer does with a row set. Each subject's file has a row of this type for each kind that the file packs. */
+typedef struct RowKind {
+        const char *name;
+        /*
+         * Runs inside a transaction, possibly more than once for the same set, and sets set->outcome. state: what the writer
+         * keeps for the subject. 0, or an outcome of database.h: the transaction is to be rolled back.
+         */
+        int (*apply)(RowSet *set, struct Database *database, void *state);
 } RowKind;
 
-typedef struct RowSet RowSet;
 struct RowSet {
         RowSet *next; /* owned by whoever holds the list */
         StoreCookie cookie;
         StoreOutcome outcome; /* set by the writer */
-        RowKind kind;
+        const RowKind *kind;  /* never NULL */
         bool is_refused; /* by the writer: it would fail again */
         size_t n_rows;
-        size_t n_new;   /* of the rows, not there before; set by the writer */
-        bool has_left_job; /* as StoreDone's; set by the writer */
         size_t n_bytes; /* of the whole allocation */
 };
 
 /* Starts a row-set in an empty buffer; the fields are packed behind it. */
 void rowset_begin(Buffer *buffer);
-/* Moves it out of the buffer. 0 or -ENOMEM, also when packing ran out of memory. */
-int rowset_finish(Buffer *buffer, RowKind kind, size_t n_rows, StoreCookie cookie, RowSet **ret);
+/* Moves the set out of the buffer. Caller frees; NULL: out of memory, also while packing. */
+RowSet *rowset_finish(Buffer *buffer, const RowKind *kind, size_t n_rows, StoreCookie cookie);
 /* Frees the whole list. */
 RowSet *rowset_free(RowSet *sets);
 DEFINE_SCOPED(RowSet, rowset_free);
 
 static inline bool rowset_is_awaited(const RowSet *set) {
-        return set->cookie.a != 0 || set->cookie.b != 0;
+        return set->cookie.kind;
 }
 
 static inline Unpack rowset_unpack(const RowSet *set) {

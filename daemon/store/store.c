@@ -6,14 +6,9 @@
 #include <stdlib.h>
 
 #include "store/database.h"
-#include "store/indicators/model_rows.h"
-#include "store/indicators/result_rows.h"
-#include "store/jobs/job_rows.h"
-#include "store/node/sample_rows.h"
 #include "store/opening.h"
 #include "store/queue.h"
 #include "store/writer.h"
-#include "util/clock.h"
 
 struct Store {
         Opening opening;
@@ -138,117 +133,20 @@ bool store_is_late(const Store *store) {
 
 /* --- rows in ------------------------------------------------------------------------------------- */
 
-/* `r` is of the packing, which made `set` when it is 0. */
-static int push(Store *store, int r, RowSet *packed) {
-        scoped(rowset_freep) RowSet *set = packed;
+bool store_has_room(Store *store, size_t n_rows) {
+        return queue_has_room(&store->queue, n_rows);
+}
 
-        if (r < 0)
-                return r;
+int store_put(Store *store, RowSet *rows) {
+        scoped(rowset_freep) RowSet *set = rows;
+
+        if (!set)
+                return -ENOMEM;
         if (queue_push(&store->queue, set) == QUEUE_FULL)
                 return STORE_QUEUE_FULL;
 
         (void)TAKE(set);
         return 0;
-}
-
-int store_put_results(Store *store, const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms,
-                      StoreCookie cookie) {
-        RowSet *set = NULL;
-        int r;
-
-        if (!queue_has_room(&store->queue, n_items))
-                return STORE_QUEUE_FULL;
-
-        r = result_rows_pack(items, n_items, sender, arrived_ms, cookie, &set);
-        return push(store, r, set);
-}
-
-int store_put_job_begin(Store *store, const JobInfo *info, uint64_t begin_realtime_ms, const char *boot_id,
-                        const char *progress, const char *meter, StoreCookie cookie) {
-        JobBeginRow row = {
-                .info = info, .begin_ms = begin_realtime_ms, .boot_id = boot_id, .progress = progress, .meter = meter,
-        };
-        RowSet *set = NULL;
-        int r;
-
-        r = job_begin_pack(&row, cookie, &set);
-        return push(store, r, set);
-}
-
-int store_put_job_end(Store *store, const StoreJobEnd *end, StoreCookie cookie) {
-        RowSet *set = NULL;
-        int r;
-
-        r = job_end_pack(end, cookie, &set);
-        return push(store, r, set);
-}
-
-int store_put_phase(Store *store, const StorePhase *phase, StoreCookie cookie) {
-        RowSet *set = NULL;
-        int r;
-
-        r = job_phase_pack(phase, cookie, &set);
-        return push(store, r, set);
-}
-
-int store_put_job_learned(Store *store, const StoreLearned *learned, StoreCookie cookie) {
-        RowSet *set = NULL;
-        int r;
-
-        r = job_learned_pack(learned, cookie, &set);
-        return push(store, r, set);
-}
-
-int store_put_job_amend(Store *store, const char *job, const Peer *sender, const JobEnd *end, StoreCookie cookie) {
-        RowSet *set = NULL;
-        int r;
-
-        r = job_amend_pack(job, sender, end, cookie, &set);
-        return push(store, r, set);
-}
-
-int store_put_checkpoints(Store *store, const StoreCheckpoint *items, size_t n_items, const char *boot_id,
-                          const char *meter, uint64_t realtime_ms) {
-        RowSet *set = NULL;
-        int r;
-
-        if (!queue_has_room(&store->queue, n_items + 1))
-                return STORE_QUEUE_FULL;
-
-        r = checkpoints_pack(items, n_items, boot_id, meter, realtime_ms, &set);
-        return push(store, r, set);
-}
-
-int store_put_node_sample(Store *store, uint64_t begin_realtime_ms, uint64_t interval_ms, const char *timeline) {
-        RowSet *set = NULL;
-        int r;
-
-        r = sample_rows_pack(begin_realtime_ms, interval_ms, timeline, &set);
-        return push(store, r, set);
-}
-
-int store_put_model(Store *store, const StoreModel *model, StoreCookie cookie) {
-        RowSet *set = NULL;
-        int r;
-
-        r = model_pack(model, clock_realtime_ns() / NS_PER_MS, cookie, &set);
-        return push(store, r, set);
-}
-
-int store_remove_model(Store *store, const char *name, const char *component, StoreCookie cookie) {
-        RowSet *set = NULL;
-        int r;
-
-        r = model_gone_pack(name, component, cookie, &set);
-        return push(store, r, set);
-}
-
-int store_put_declared_models(Store *store, const IndicatorModel *const *models, size_t n_models) {
-        RowSet *set = NULL;
-        int r;
-
-        r = declared_models_pack(models, n_models, clock_realtime_ns() / NS_PER_MS, &set);
-        return push(store, r, set);
 }
 
 /* --- completions --------------------------------------------------------------------------------- */
@@ -266,9 +164,7 @@ int store_next_done(Store *store, StoreDone *ret) {
         *ret = (StoreDone){
                 .cookie = store->done->cookie,
                 .outcome = store->done->outcome,
-                .n_new = store->done->n_new,
-                .has_left_job = store->done->has_left_job,
-                .old = result_rows_old(store->done),
+                .rows = store->done,
         };
         return 0;
 }
@@ -281,4 +177,5 @@ void store_stats(Store *store, StoreStats *ret) {
         ret->queue_rows = n_rows;
         ret->queue_bytes = n_bytes;
         ret->queue_rows_max = n_rows_max;
+        ret->is_volatile = store->opening.is_volatile;
 }

@@ -11,10 +11,7 @@
 #include <sys/stat.h>
 
 #include "store/indicators/indexing.h"
-#include "store/indicators/model_rows.h"
-#include "store/indicators/result_rows.h"
 #include "store/jobs/job_rows.h"
-#include "store/node/sample_rows.h"
 #include "store/salvage.h"
 #include "store/schema.h"
 #include "util/clock.h"
@@ -216,28 +213,6 @@ static void open_if_due(Writer *writer) {
 
 /* --- a batch ------------------------------------------------------------------------------------- */
 
-static int apply(Writer *writer, RowSet *set) {
-        switch (set->kind) {
-        case ROW_RESULTS:
-                return result_rows_apply(set, &writer->database, writer->catalog);
-        case ROW_JOB_BEGIN:
-        case ROW_JOB_END:
-        case ROW_JOB_AMEND:
-        case ROW_JOB_LEARNED:
-        case ROW_PHASE:
-        case ROW_CHECKPOINTS:
-                return job_rows_apply(set, &writer->database);
-        case ROW_NODE_SAMPLE:
-                return sample_rows_apply(set, &writer->database);
-        case ROW_MODEL:
-        case ROW_MODEL_GONE:
-        case ROW_DECLARED_MODELS:
-                writer->has_more_to_index = true;
-                return model_rows_apply(set, &writer->database, writer->catalog);
-        }
-        return DATABASE_REFUSED;
-}
-
 static int apply_all(Writer *writer, RowSet *batch) {
         for (RowSet *set = batch; set; set = set->next) {
                 int r;
@@ -245,7 +220,7 @@ static int apply_all(Writer *writer, RowSet *batch) {
                 if (set->is_refused)
                         continue;
 
-                r = apply(writer, set);
+                r = set->kind->apply(set, &writer->database, writer->catalog);
                 if (r == DATABASE_REFUSED)
                         set->is_refused = true;
                 if (r != 0)

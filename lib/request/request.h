@@ -14,6 +14,7 @@
 #include "document/indicator.h"
 #include "document/indicator_model.h"
 #include "job/job.h"
+#include "util/json_text.h"
 
 /* Numbers are the wire's. */
 typedef enum Status {
@@ -39,6 +40,7 @@ typedef enum RequestKind {
         REQUEST_MARK,
         REQUEST_REGISTER,
         REQUEST_UNREGISTER,
+        N_REQUEST_KINDS,
 } RequestKind;
 
 #define RESULT_ID_BYTES 16U
@@ -55,6 +57,7 @@ typedef struct Submission {
         uint8_t batch[RESULT_ID_BYTES];
         uint32_t batch_index;
         const Value *run; /* how it was measured: an object, or NULL */
+        JsonText document_text, run_text; /* of both objects, as value_write_json() writes them; the daemon's decoder sets them */
         const IndicatorModel *model; /* that it is judged and indexed by; NULL: none. The daemon's; borrowed */
 } Submission;
 
@@ -69,6 +72,17 @@ typedef struct Peer {
         int pidfd;    /* the same process, unmistakably; -1: not known. Borrowed from its connection */
         bool is_admin; /* root, or a member of the administrators' group: may act for others' jobs */
 } Peer;
+
+/* Names one unanswered request. Stays valid, and harmless, after its connection is gone. All zero: no request. */
+typedef struct Ticket {
+        uint32_t connection; /* number of the connection; numbers are used again */
+        uint32_t generation; /* of that number, from 1 on */
+        uint64_t number;     /* of the request on its connection */
+} Ticket;
+
+static inline bool ticket_is_set(Ticket ticket) {
+        return ticket.generation != 0;
+}
 
 typedef struct Request {
         RequestKind kind;
@@ -111,6 +125,8 @@ typedef struct Request {
 typedef struct Answer {
         Status status;
         Complaint complaint; /* path and sentence when not OK; else "", or a sentence of what is remarkable */
+        bool has_item;
+        uint32_t item;       /* which indicator of a submission is refused, from 0 */
         char job[JOB_ID_MAX];           /* of a mark: whose it was; else "" */
         char phase[PHASE_NAME_MAX];     /* of a mark: name of the phase that it ended; else "" */
 } Answer;

@@ -3,6 +3,7 @@
 
 #include "run_results_fixture.h"
 
+#include "store/indicators/model_rows.h"
 #include "store/reader_sql.h"
 
 static const char *const questions[][4] = {
@@ -93,7 +94,8 @@ static void results_from_before_their_model_are_indexed_when_it_comes(void **sta
 
         put_measured(place->store, 1, 1000, NULL);
         ask_all(place->reader, expected);
-        assert_int_equal(store_put_model(place->store, &(StoreModel){ .model = &model, .uid = 1000 }, (StoreCookie){ 5000, 1 }), 0);
+        assert_int_equal(store_put(place->store, model_rows_pack(&(StoreModel){ .model = &model, .uid = 1000 },
+                                                                 clock_realtime_ns() / NS_PER_MS, cookie_of(5000))), 0);
         assert_int_equal(outcome_of(place->store, 5000), STORE_DONE);
 
         /* Whatever is indexed by now, and after a restart in between. */
@@ -119,7 +121,7 @@ static void a_model_that_changes_has_its_results_indexed_anew(void **state) {
 
         properties[0].index = INDEX_NONE;
         properties[2].index = INDEX_INT;
-        assert_int_equal(store_put_declared_models(place->store, models, 1), 0);
+        assert_int_equal(store_put(place->store, model_rows_pack_declared(models, 1, clock_realtime_ns() / NS_PER_MS)), 0);
         EVENTUALLY(ask_place(place, "SELECT count(*) FROM property WHERE key = 'reps'") > 0 &&
                    ask_place(place, "SELECT max(indexed_from) FROM indicator") == 0);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM property WHERE key = 'matrix_size'"), 0);
@@ -279,11 +281,12 @@ static void registered_models_are_there_at_the_next_start(void **state) {
         ModelRow row;
 
         model.document = &document;
-        assert_int_equal(store_put_declared_models(place->store, declared, 1), 0);
+        assert_int_equal(store_put(place->store, model_rows_pack_declared(declared, 1, clock_realtime_ns() / NS_PER_MS)), 0);
         for (uint64_t cookie = 1; cookie < 3; cookie++) {
                 StoreModel registered = { .model = &model, .uid = 1000 + (uint32_t)cookie, .by_admin = true };
 
-                assert_int_equal(store_put_model(place->store, &registered, (StoreCookie){ cookie, 1 }), 0);
+                assert_int_equal(store_put(place->store, model_rows_pack(&registered, clock_realtime_ns() / NS_PER_MS,
+                                                                         cookie_of(cookie))), 0);
                 assert_int_equal(outcome_of(place->store, cookie), STORE_DONE);
         }
         assert_int_equal(store_models(place->store, &models), 0);
@@ -299,15 +302,15 @@ static void registered_models_are_there_at_the_next_start(void **state) {
         assert_true(json_text_is_string(json_text_find(json_text_find(row.results, "elapsed"), "direction"), "lower", 5));
 
         /* One that is removed takes none of another component with it. */
-        assert_int_equal(store_remove_model(place->store, "PiMatmul", "tensorflow", (StoreCookie){ 3, 1 }), 0);
+        assert_int_equal(store_put(place->store, model_rows_pack_removal("PiMatmul", "tensorflow", cookie_of(3))), 0);
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM model WHERE NOT is_declared"), 1);
-        assert_int_equal(store_remove_model(place->store, "PiMatmul", NULL, (StoreCookie){ 4, 1 }), 0);
+        assert_int_equal(store_put(place->store, model_rows_pack_removal("PiMatmul", NULL, cookie_of(4))), 0);
         assert_int_equal(outcome_of(place->store, 4), STORE_DONE);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM model WHERE NOT is_declared"), 0);
 
         /* Those of files are forgotten when they are told anew. */
-        assert_int_equal(store_put_declared_models(place->store, NULL, 0), 0);
+        assert_int_equal(store_put(place->store, model_rows_pack_declared(NULL, 0, clock_realtime_ns() / NS_PER_MS)), 0);
         EVENTUALLY(ask_place(place, "SELECT count(*) FROM model") == 0);
 }
 
@@ -328,7 +331,8 @@ static void models_that_are_replaced_leave_nothing_behind(void **state) {
 
                 (void)snprintf(name, sizeof(name), "reps_%d", (int)i);
                 properties[2].index = INDEX_INT;
-                assert_int_equal(store_put_model(place->store, &registered, (StoreCookie){ 1000 + i, 1 }), 0);
+                assert_int_equal(store_put(place->store, model_rows_pack(&registered, clock_realtime_ns() / NS_PER_MS,
+                                                                         cookie_of(1000 + i))), 0);
                 assert_int_equal(outcome_of(place->store, 1000 + i), STORE_DONE);
         }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Questions to the store: filters, pages, time limits, and which index answers. */
 
+#include "store/indicators/result_rows.h"
+#include "store/jobs/job_rows.h"
+#include "store/node/sample_rows.h"
 #include "store_fixture.h"
 
 #include "store/reader_sql.h"
@@ -28,7 +31,7 @@ static void put_pattern(Store *store, uint64_t n, const Pattern *pattern) {
                         submissions[k].time_ms = 1 + (i + k) % pattern->times;
                         submissions[k].job = jobs[k];
                 }
-                assert_int_equal(store_put_results(store, submissions, GROUP, ROOT, 1, (StoreCookie){ i + 1, 0 }), 0);
+                assert_int_equal(store_put(store, result_rows_pack(submissions, GROUP, ROOT, 1, cookie_of(i + 1))), 0);
                 assert_int_equal(outcome_of(store, i + 1), STORE_DONE);
         }
         free(items);
@@ -168,7 +171,7 @@ static void many_names_share_the_memory_of_few(void **state) {
                         (void)snprintf(name, sizeof(name), "name-%u", (unsigned)(i % 500));
                         item_make(&item, name, "part", i);
                         item.submission.time_ms = i;
-                        assert_int_equal(store_put_results(place->store, &item.submission, 1, ROOT, 1, (StoreCookie){ i, 0 }), 0);
+                        assert_int_equal(store_put(place->store, result_rows_pack(&item.submission, 1, ROOT, 1, cookie_of(i))), 0);
                 }
         for (size_t i = 0; i < 3000; i++) {
                 StoreDone done;
@@ -200,14 +203,14 @@ static void put_job(Store *store, unsigned n, bool is_over) {
         (void)snprintf(info.id, sizeof(info.id), "job-%u", n);
         (void)snprintf(info.name, sizeof(info.name), "name-%u", n % 2);
         (void)snprintf(info.user, sizeof(info.user), "user-%u", n % 3);
-        assert_int_equal(store_put_job_begin(store, &info, 100 + n / 4, "b", "w", "m", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put(store, job_rows_pack_begin(&info, 100 + n / 4, "b", "w", "m", cookie_of(1))), 0);
         assert_int_equal(outcome_of(store, 1), STORE_DONE);
         if (!is_over)
                 return;
 
         metrics.quality[METRIC_DURATION] = QUALITY_EXACT;
         metrics.value[METRIC_DURATION] = n;
-        assert_int_equal(store_put_job_end(store, &row, (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(store_put(store, job_rows_pack_end(&row, cookie_of(2))), 0);
         assert_int_equal(outcome_of(store, 2), STORE_DONE);
 }
 
@@ -284,7 +287,7 @@ static void node_samples_come_oldest_first(void **state) {
         NodeSampleRow row;
 
         for (uint64_t i = 0; i < 50; i++)
-                assert_int_equal(store_put_node_sample(place->store, 1000 - 10 * i, 10, "point"), 0);
+                assert_int_equal(store_put(place->store, sample_rows_pack(1000 - 10 * i, 10, "point")), 0);
         assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
 
         assert_int_equal(reader_node_samples(place->reader, 600, 700), 0);

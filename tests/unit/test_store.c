@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The store as its users see it: rows in, outcomes back, rows still there afterwards. */
 
+#include "store/indicators/result_rows.h"
 #include "store_fixture.h"
 
 #include <fcntl.h>
@@ -73,11 +74,11 @@ static void of_a_submission_half_new_the_new_half_is_stored(void **state) {
                 item_make(&items[i], "PiMatmul", "tensorflow", i + 1);
                 both[i] = items[i].submission;
         }
-        assert_int_equal(store_put_results(place->store, both, 2, ROOT, 1, (StoreCookie){ 9, 0 }), 0);
+        assert_int_equal(store_put(place->store, result_rows_pack(both, 2, ROOT, 1, cookie_of(9))), 0);
         assert_int_equal(outcome_of(place->store, 9), STORE_DONE);
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), 2);
 
-        assert_int_equal(store_put_results(place->store, both, 2, ROOT, 1, (StoreCookie){ 10, 0 }), 0);
+        assert_int_equal(store_put(place->store, result_rows_pack(both, 2, ROOT, 1, cookie_of(10))), 0);
         assert_int_equal(outcome_of(place->store, 10), STORE_DUPLICATE);
 }
 
@@ -88,7 +89,7 @@ static void completions_come_in_the_order_of_the_puts(void **state) {
                 Item item;
 
                 item_make(&item, "PiMatmul", n % 2 ? "tensorflow" : "pytorch", n);
-                assert_int_equal(store_put_results(place->store, &item.submission, 1, ROOT, n, (StoreCookie){ n, 0 }), 0);
+                assert_int_equal(store_put(place->store, result_rows_pack(&item.submission, 1, ROOT, n, cookie_of(n))), 0);
         }
         for (uint64_t n = 1; n <= 2000; n++)
                 assert_int_equal(outcome_of(place->store, n), STORE_DONE);
@@ -101,7 +102,7 @@ static void nobody_is_told_of_rows_without_a_cookie(void **state) {
         Item item;
 
         item_make(&item, "PiMatmul", "tensorflow", 1);
-        assert_int_equal(store_put_results(place->store, &item.submission, 1, ROOT, 1, (StoreCookie){}), 0);
+        assert_int_equal(store_put(place->store, result_rows_pack(&item.submission, 1, ROOT, 1, (StoreCookie){})), 0);
         assert_int_equal(put_number(place->store, 2, 1), STORE_DONE);
         assert_int_equal(store_next_done(place->store, &done), STORE_NONE);
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), 2);
@@ -181,7 +182,7 @@ static void a_full_queue_takes_nothing_and_has_room_again_later(void **state) {
                 int r;
 
                 item_make(&item, "PiMatmul", "tensorflow", n_put + 1);
-                r = store_put_results(place->store, &item.submission, 1, ROOT, 1, (StoreCookie){ n_put + 1, 0 });
+                r = store_put(place->store, result_rows_pack(&item.submission, 1, ROOT, 1, cookie_of(n_put + 1)));
                 if (r == 0) {
                         n_put++;
                         continue;
@@ -208,7 +209,7 @@ static void a_row_set_larger_than_the_queue_passes_alone(void **state) {
                 item_make(&items[i], "PiMatmul", "tensorflow", i + 1);
                 submissions[i] = items[i].submission;
         }
-        assert_int_equal(store_put_results(place->store, submissions, 100, ROOT, 1, (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put(place->store, result_rows_pack(submissions, 100, ROOT, 1, cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), 100);
 }
@@ -223,7 +224,7 @@ static void the_descriptor_stays_readable_until_all_is_taken(void **state) {
                 Item item;
 
                 item_make(&item, "PiMatmul", "tensorflow", n);
-                assert_int_equal(store_put_results(place->store, &item.submission, 1, ROOT, 1, (StoreCookie){ n, 0 }), 0);
+                assert_int_equal(store_put(place->store, result_rows_pack(&item.submission, 1, ROOT, 1, cookie_of(n))), 0);
         }
         EVENTUALLY((store_stats(place->store, &stats), stats.queue_rows == 0));
         assert_int_equal(poll(&fd, 1, DEADLINE_MS), 1);
@@ -249,7 +250,7 @@ static void *on_putter_start(void *userdata) {
                 Item item;
 
                 item_make(&item, "PiMatmul", "tensorflow", putter->first + n);
-                if (store_put_results(putter->store, &item.submission, 1, ROOT, 1, (StoreCookie){ putter->first + n, 0 }) != 0)
+                if (store_put(putter->store, result_rows_pack(&item.submission, 1, ROOT, 1, cookie_of(putter->first + n))) != 0)
                         return putter;
         }
         return NULL;
@@ -285,7 +286,7 @@ static void closing_writes_out_what_is_queued(void **state) {
                 Item item;
 
                 item_make(&item, "PiMatmul", "tensorflow", n);
-                assert_int_equal(store_put_results(place->store, &item.submission, 1, ROOT, 1, (StoreCookie){}), 0);
+                assert_int_equal(store_put(place->store, result_rows_pack(&item.submission, 1, ROOT, 1, (StoreCookie){})), 0);
         }
         place_close(place);
         place_open(place);
@@ -331,7 +332,7 @@ static void put_for_ever(const Place *place, int fd) {
                         int r;
 
                         item_make(&item, "PiMatmul", "tensorflow", n_put + 1);
-                        r = store_put_results(store, &item.submission, 1, ROOT, 1, (StoreCookie){ n_put + 1, 0 });
+                        r = store_put(store, result_rows_pack(&item.submission, 1, ROOT, 1, cookie_of(n_put + 1)));
                         if (r < 0)
                                 _exit(1);
                         if (r == STORE_QUEUE_FULL)
@@ -339,7 +340,8 @@ static void put_for_ever(const Place *place, int fd) {
                         n_put++;
                 }
                 while (wait_done(store, &done, 0))
-                        if (done.outcome != STORE_DONE || write(fd, &done.cookie.a, sizeof(done.cookie.a)) != sizeof(done.cookie.a))
+                        if (done.outcome != STORE_DONE || write(fd, &done.cookie.ticket.number, sizeof(done.cookie.ticket.number)) !=
+                                                                    sizeof(done.cookie.ticket.number))
                                 _exit(1);
         }
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs in the store: begun, ended, amended, and recovered at a start. */
 
+#include "store/indicators/result_rows.h"
+#include "store/jobs/job_rows.h"
 #include "store_fixture.h"
 
 static JobInfo make_job(const char *id, JobLabel *labels, size_t n_labels) {
@@ -16,7 +18,7 @@ static JobInfo make_job(const char *id, JobLabel *labels, size_t n_labels) {
 static StoreOutcome begin_job(Store *store, const char *id, uint64_t begin_ms) {
         JobInfo info = make_job(id, NULL, 0);
 
-        assert_int_equal(store_put_job_begin(store, &info, begin_ms, "boot-1", "window-1", "meter-1", (StoreCookie){ 1, 2 }), 0);
+        assert_int_equal(store_put(store, job_rows_pack_begin(&info, begin_ms, "boot-1", "window-1", "meter-1", cookie_of(1))), 0);
         return outcome_of(store, 1);
 }
 
@@ -26,14 +28,14 @@ static StoreOutcome end_job(Store *store, const char *id, JobState job_state, co
                 .note = "a note", .metrics = metrics, .timeline = "a timeline",
         };
 
-        assert_int_equal(store_put_job_end(store, &row, (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(store_put(store, job_rows_pack_end(&row, cookie_of(2))), 0);
         return outcome_of(store, 2);
 }
 
 static StoreOutcome amend_job(Store *store, const char *id, uint32_t uid) {
         JobEnd end = { .has_exit_status = true, .exit_status = 3, .has_rusage = true, .rusage = { .ru_utime = 1.25 } };
 
-        assert_int_equal(store_put_job_amend(store, id, &(Peer){ .uid = uid }, &end, (StoreCookie){ 3, 0 }), 0);
+        assert_int_equal(store_put(store, job_rows_pack_amend(id, &(Peer){ .uid = uid }, &end, cookie_of(3))), 0);
         return outcome_of(store, 3);
 }
 
@@ -57,7 +59,7 @@ static void a_job_comes_back_as_it_was_put(void **state) {
                 metrics.compat[i] = 1e9 / (double)(i + 7);
         }
 
-        assert_int_equal(store_put_job_begin(place->store, &info, 1000, "boot-1", "w", "m", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_begin(&info, 1000, "boot-1", "w", "m", cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         assert_int_equal(end_job(place->store, "job-1", JOB_FINISHED, &end, &metrics), STORE_DONE);
 
@@ -80,9 +82,9 @@ static void a_job_comes_back_as_it_was_put(void **state) {
         assert_int_equal(row.view.begin_realtime_ms, 1000);
         assert_int_equal(row.view.end_realtime_ms, 2000);
         assert_string_equal(row.view.info.note, "a note");
-        assert_memory_equal(&row.view.end->rusage, &end.rusage, sizeof(end.rusage));
-        assert_int_equal(row.view.end->exit_status, 143);
-        assert_int_equal(row.view.end->signal, 15);
+        assert_memory_equal(&row.view.end.rusage, &end.rusage, sizeof(end.rusage));
+        assert_int_equal(row.view.end.exit_status, 143);
+        assert_int_equal(row.view.end.signal, 15);
         assert_true(row.has_metrics);
         assert_memory_equal(&row.view.metrics, &metrics, sizeof(metrics));
         assert_string_equal(row.timeline, "a timeline");
@@ -98,7 +100,7 @@ static StoreOutcome put_for_jobs(Store *store, uint64_t n, uint32_t uid, const c
         }
         both[0].job = first_job;
         both[1].job = second_job;
-        assert_int_equal(store_put_results(store, both, 2, &(Peer){ .uid = uid }, 1, (StoreCookie){ n, 0 }), 0);
+        assert_int_equal(store_put(store, result_rows_pack(both, 2, &(Peer){ .uid = uid }, 1, cookie_of(n))), 0);
         return outcome_of(store, n);
 }
 
@@ -127,7 +129,7 @@ static StoreOutcome put_inherited(Store *store, uint64_t n, uint32_t uid, const 
         item_make(&item, "PiMatmul", "tensorflow", n);
         item.submission.job = job;
         item.submission.is_job_inherited = true;
-        assert_int_equal(store_put_results(store, &item.submission, 1, &(Peer){ .uid = uid }, 1, (StoreCookie){ n, 0 }), 0);
+        assert_int_equal(store_put(store, result_rows_pack(&item.submission, 1, &(Peer){ .uid = uid }, 1, cookie_of(n))), 0);
         return outcome_of(store, n);
 }
 
@@ -148,10 +150,10 @@ static void a_job_that_was_inherited_is_left_once_it_has_ended(void **state) {
                 all[i].is_job_inherited = true;
         }
 
-        assert_int_equal(store_put_results(place->store, all, 3, &(Peer){ .uid = 1000 }, 1, (StoreCookie){ 10, 0 }), 0);
+        assert_int_equal(store_put(place->store, result_rows_pack(all, 3, &(Peer){ .uid = 1000 }, 1, cookie_of(10))), 0);
         assert_true(wait_done(place->store, &done, 5000));
         assert_int_equal(done.outcome, STORE_DONE);
-        assert_true(done.has_left_job);
+        assert_true(result_rows_stored(done.rows)->has_left_job);
         for (size_t i = 0; i < 3; i++) {
                 ResultRow row;
 
@@ -175,7 +177,7 @@ static void an_administrator_acts_for_others_under_his_own_name(void **state) {
         assert_int_equal(begin_job(place->store, "job-1", 1), STORE_DONE);
         item_make(&item, "PiMatmul", "tensorflow", 1);
         item.submission.job = "job-1";
-        assert_int_equal(store_put_results(place->store, &item.submission, 1, &admin, 1, (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put(place->store, result_rows_pack(&item.submission, 1, &admin, 1, cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         assert_int_equal(reader_results(place->reader, &(ResultFilter){ .job = "job-1" }), 0);
         assert_int_equal(reader_next_result(place->reader, &row), 0);
@@ -183,7 +185,7 @@ static void an_administrator_acts_for_others_under_his_own_name(void **state) {
         reader_reset(place->reader);
 
         assert_int_equal(end_job(place->store, "job-1", JOB_INTERRUPTED, &(JobEnd){}, NULL), STORE_DONE);
-        assert_int_equal(store_put_job_amend(place->store, "job-1", &admin, &end, (StoreCookie){ 3, 0 }), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_amend("job-1", &admin, &end, cookie_of(3))), 0);
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
 }
 
@@ -219,9 +221,9 @@ static void a_late_end_makes_an_interrupted_job_finished_and_keeps_its_numbers(v
 
         assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
         assert_int_equal(row.view.state, JOB_FINISHED);
-        assert_true(row.view.end->has_exit_status);
-        assert_int_equal(row.view.end->exit_status, 3);
-        assert_true(row.view.end->rusage.ru_utime == 1.25);
+        assert_true(row.view.end.has_exit_status);
+        assert_int_equal(row.view.end.exit_status, 3);
+        assert_true(row.view.end.rusage.ru_utime == 1.25);
         assert_true(row.view.metrics.value[METRIC_DURATION] == 12.5);
         assert_string_equal(row.view.info.note, "a note");
         assert_int_equal(row.view.end_realtime_ms, 2000);
@@ -255,7 +257,7 @@ static void running_jobs_are_recovered_with_their_last_checkpoint(void **state) 
         assert_int_equal(begin_job(place->store, "job-2", 20), STORE_DONE);
         assert_int_equal(begin_job(place->store, "job-3", 30), STORE_DONE);
         assert_int_equal(end_job(place->store, "job-3", JOB_FINISHED, &(JobEnd){}, NULL), STORE_DONE);
-        assert_int_equal(store_put_checkpoints(place->store, &checkpoint, 1, "boot-2", "meter-2", 99), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_checkpoints(&checkpoint, 1, "boot-2", "meter-2", 99)), 0);
         place_close(place);
         place_open(place);
 
@@ -282,7 +284,7 @@ static void a_begin_in_conflict_leaves_the_meter_alone(void **state) {
         JobInfo info = make_job("job-1", NULL, 0);
 
         assert_int_equal(begin_job(place->store, "job-1", 10), STORE_DONE);
-        assert_int_equal(store_put_job_begin(place->store, &info, 50, "boot-9", "w", "meter-9", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_begin(&info, 50, "boot-9", "w", "meter-9", cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_CONFLICT);
         assert_int_equal(store_recover(place->store, &recovery), 0);
         assert_string_equal(recovery->meter, "meter-1");

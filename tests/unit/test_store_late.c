@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A store that cannot have its database when it is opened, and gets it later. */
 
+#include "store/indicators/result_rows.h"
+#include "store/jobs/job_rows.h"
 #include "store_fixture.h"
 
 #include <fcntl.h>
@@ -154,7 +156,8 @@ static void a_store_that_stays_without_a_database_closes(void **state) {
         fd = fill_disk(place);
         open_late(place, "No space left on device");
         item_make(&item, "PiMatmul", "tensorflow", 1);
-        assert_int_equal(store_put_results(place->store, &item.submission, 1, &(Peer){ .uid = 1000 }, 5000, (StoreCookie){}), 0);
+        assert_int_equal(store_put(place->store, result_rows_pack(&item.submission, 1, &(Peer){ .uid = 1000 }, 5000,
+                                                                  (StoreCookie){})), 0);
         place_close(place);
 }
 
@@ -179,13 +182,15 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         JobRow row;
 
         place_open(place);
-        assert_int_equal(store_put_job_begin(place->store, &(JobInfo){ .id = "checked" }, 10, "b", "w", "m", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_begin(&(JobInfo){ .id = "checked" }, 10, "b", "w", "m",
+                                                                     cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
-        assert_int_equal(store_put_job_begin(place->store, &(JobInfo){ .id = "over" }, 10, "b", "w", "m", (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_begin(&(JobInfo){ .id = "over" }, 10, "b", "w", "m",
+                                                                     cookie_of(2))), 0);
         assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
-        assert_int_equal(store_put_job_end(place->store, &over, (StoreCookie){ 3, 0 }), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_end(&over, cookie_of(3))), 0);
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
-        assert_int_equal(store_put_checkpoints(place->store, &checkpoint, 1, "b", "m", 99), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_checkpoints(&checkpoint, 1, "b", "m", 99)), 0);
         place_close(place);
 
         other = hold(place);
@@ -203,7 +208,7 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         assert_string_equal(row.view.info.note, "");
 
         /* And its end may still come. */
-        assert_int_equal(store_put_job_amend(place->store, "checked", ROOT, &end, (StoreCookie){ 4, 0 }), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_amend("checked", ROOT, &end, cookie_of(4))), 0);
         assert_int_equal(outcome_of(place->store, 4), STORE_DONE);
 }
 

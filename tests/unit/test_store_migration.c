@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A database that an older perfd wrote: opened in place, read as it was, and gone on with. */
 
+#include "store/jobs/job_rows.h"
 #include "store_fixture.h"
 
 #include "measure/meter.h"
@@ -59,9 +60,9 @@ static void a_finished_job_reads_as_it_was(void **state) {
         assert_int_equal(row.view.state, JOB_FINISHED);
         assert_int_equal(row.view.begin_realtime_ms, 1795290103209);
         assert_int_equal(row.view.end_realtime_ms, 1795290106215);
-        assert_int_equal(row.view.end->exit_status, 3);
-        assert_true(row.view.end->rusage.ru_utime == 9.25);
-        assert_int_equal(row.view.end->rusage.ru_maxrss, 4096);
+        assert_int_equal(row.view.end.exit_status, 3);
+        assert_true(row.view.end.rusage.ru_utime == 9.25);
+        assert_int_equal(row.view.end.rusage.ru_maxrss, 4096);
 
         assert_true(row.has_metrics);
         assert_int_equal(row.view.metrics.quality[METRIC_CPU_MEAN], QUALITY_EXACT);
@@ -144,15 +145,15 @@ static void a_running_job_goes_on_with_all_that_is_new(void **state) {
                 .job = "job-on", .state = JOB_FINISHED, .end_realtime_ms = 1795290200000, .end = &(JobEnd){},
                 .metrics = &phase.metrics, .usage = &phase.usage, .timeline = "t",
         };
-        StoreLearned found = { .job = "job-on", .enclosure = ENCLOSURE_FOUND, .cgroup = "/system.slice/job-on.service" };
+        StoreJobIdentity found = { .job = "job-on", .enclosure = ENCLOSURE_FOUND, .cgroup = "/system.slice/job-on.service" };
         JobRow row;
 
         phase.usage.quality[USAGE_CPU_SECONDS] = QUALITY_EXACT;
         phase.usage.value[USAGE_CPU_SECONDS] = 1.5;
-        assert_int_equal(store_put_job_learned(place->store, &found, (StoreCookie){}), 0);
-        assert_int_equal(store_put_phase(place->store, &put, (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_identity(&found, (StoreCookie){})), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_phase(&put, cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
-        assert_int_equal(store_put_job_end(place->store, &end, (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_end(&end, cookie_of(2))), 0);
         assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
 
         assert_int_equal(reader_job(place->reader, "job-on", &row), 0);
@@ -170,7 +171,7 @@ static void a_job_takes_all_that_is_its_with_it(void **state) {
         PhaseView phase = { .name = "load" };
         StorePhase put = { .job = "job-on", .phase = &phase, .progress = "p", .boot_id = BOOT, .meter = "m" };
 
-        assert_int_equal(store_put_phase(place->store, &put, (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_phase(&put, cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         place_close(place);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline"), 3);

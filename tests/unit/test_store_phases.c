@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job's own cgroup, what it used, and its phases, in the store. */
 
+#include "store/jobs/job_rows.h"
 #include "store_fixture.h"
 
 static JobInfo make_job(const char *id) {
@@ -11,7 +12,7 @@ static JobInfo make_job(const char *id) {
 }
 
 static StoreOutcome begin(Store *store, const JobInfo *info) {
-        assert_int_equal(store_put_job_begin(store, info, 1000, "boot-1", "progress-1", "meter-1", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put(store, job_rows_pack_begin(info, 1000, "boot-1", "progress-1", "meter-1", cookie_of(1))), 0);
         return outcome_of(store, 1);
 }
 
@@ -33,7 +34,7 @@ static PhaseView make_phase(uint32_t index, const char *name) {
 static StoreOutcome put_phase(Store *store, const char *job, const PhaseView *phase, const char *progress) {
         StorePhase row = { .job = job, .phase = phase, .progress = progress, .boot_id = "boot-1", .meter = "meter-2" };
 
-        assert_int_equal(store_put_phase(store, &row, (StoreCookie){ 3, 0 }), 0);
+        assert_int_equal(store_put(store, job_rows_pack_phase(&row, cookie_of(3))), 0);
         return outcome_of(store, 3);
 }
 
@@ -43,7 +44,7 @@ static StoreOutcome end(Store *store, const char *job, const UsageSet *usage, co
                 .usage = usage, .phase = phase,
         };
 
-        assert_int_equal(store_put_job_end(store, &row, (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(store_put(store, job_rows_pack_end(&row, cookie_of(2))), 0);
         return outcome_of(store, 2);
 }
 
@@ -130,14 +131,14 @@ static void what_a_job_used_is_lost_when_nobody_could_tell(void **state) {
                 assert_int_equal(row.view.usage.quality[i], QUALITY_LOST);
 }
 
-static StoreOutcome learn(Store *store, const StoreLearned *learned) {
-        assert_int_equal(store_put_job_learned(store, learned, (StoreCookie){ 77, 1 }), 0);
+static StoreOutcome learn(Store *store, const StoreJobIdentity *learned) {
+        assert_int_equal(store_put(store, job_rows_pack_identity(learned, cookie_of(77))), 0);
         return outcome_of(store, 77);
 }
 
 static void a_running_job_may_turn_out_to_have_a_cgroup_and_an_owner(void **state) {
         Place *place = *state;
-        StoreLearned learned = {
+        StoreJobIdentity learned = {
                 .job = "job-1", .enclosure = ENCLOSURE_FOUND, .cgroup = "cpuacct:/slurm/uid_0/job_7", .uid = 2000, .gid = 3000,
         };
         JobInfo info = make_job("job-1");

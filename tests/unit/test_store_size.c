@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a finished job costs on disk, with everything kept of it: numbers and timeline from a machine under a noisy load. */
 
+#include "store/jobs/job_rows.h"
 #include "store_fixture.h"
 
 #include <math.h>
@@ -121,7 +122,7 @@ static void put_begin(Store *store, const Run *run, const Bench *bench) {
         char *account, *text = progress_of(run);
 
         assert_int_equal(meter_save(bench->meter, BOOT, &account), 0);
-        assert_int_equal(store_put_job_begin(store, &run->info, now_ms, BOOT, text, account, (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put(store, job_rows_pack_begin(&run->info, now_ms, BOOT, text, account, cookie_of(1))), 0);
         assert_int_equal(outcome_of(store, 1), STORE_DONE);
         free(account);
         free(text);
@@ -144,7 +145,7 @@ static void put_phase(Store *store, Run *run, const Bench *bench) {
         assert_int_equal(meter_save(bench->meter, BOOT, &account), 0);
         row.progress = text;
         row.meter = account;
-        assert_int_equal(store_put_phase(store, &row, (StoreCookie){ 3, 0 }), 0);
+        assert_int_equal(store_put(store, job_rows_pack_phase(&row, cookie_of(3))), 0);
         assert_int_equal(outcome_of(store, 3), STORE_DONE);
         run->phase = (PhaseView){ .index = run->phase.index + 1, .name = "evaluate", .begin_realtime_ms = run->phase.end_realtime_ms };
         free(account);
@@ -173,7 +174,7 @@ static void put_end(Store *store, const Run *run, const Bench *bench) {
                 assert_true(quality_is_present(usage.quality[i]));
         assert_int_equal(recording_format(&run->recording, &text), 0);
         row.timeline = text;
-        assert_int_equal(store_put_job_end(store, &row, (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(store_put(store, job_rows_pack_end(&row, cookie_of(2))), 0);
         assert_int_equal(outcome_of(store, 2), STORE_DONE);
         free(text);
 }
@@ -216,7 +217,8 @@ static void put_checkpoints(Store *store, const Bench *bench, const Run runs[sta
         for (unsigned i = 0; i < N_AT_ONCE; i++) {
                 items[i] = (StoreCheckpoint){ .job = runs[i].info.id, .progress = progress_of(&runs[i]) };
         }
-        assert_int_equal(store_put_checkpoints(store, items, N_AT_ONCE, BOOT, account, bench->now.realtime_ns / MS), 0);
+        assert_int_equal(store_put(store, job_rows_pack_checkpoints(items, N_AT_ONCE, BOOT, account,
+                                                                    bench->now.realtime_ns / MS)), 0);
         for (unsigned i = 0; i < N_AT_ONCE; i++)
                 free((char *)items[i].progress);
         free(account);

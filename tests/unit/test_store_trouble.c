@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a store does when something is wrong with its file, its disk or its limits. */
 
+#include "store/jobs/job_rows.h"
+#include "store/node/sample_rows.h"
 #include "store_fixture.h"
 
 #include <fcntl.h>
@@ -74,7 +76,7 @@ static void a_directory_that_is_not_there_is_an_error(void **state) {
         Store *store = NULL;
         char *note;
 
-        config.directory = "/nonexistent/perfd";
+        strcpy(config.directory, "/nonexistent/perfd");
         assert_int_equal(store_open(&store, &config, &note), -ENOENT);
         assert_null(note);
         assert_null(store);
@@ -189,7 +191,7 @@ static void damage_found_while_writing_stops_writing_and_is_put_aside_at_the_nex
         write_at(place, (page - 1) * 4096, junk, sizeof(junk));
 
         place_open(place);
-        assert_int_equal(store_put_job_begin(place->store, &(JobInfo){ .id = "a" }, 1, "b", "w", "m", (StoreCookie){ 5, 0 }), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_begin(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(5))), 0);
         assert_int_equal(outcome_of(place->store, 5), STORE_FAILED);
         store_stats(place->store, &stats);
         assert_false(stats.is_writable);
@@ -257,7 +259,7 @@ static void at_the_size_limit_the_oldest_results_go(void **state) {
 }
 
 static void put_sample(Store *store, uint64_t begin_ms) {
-        assert_int_equal(store_put_node_sample(store, begin_ms, 1000, "one point"), 0);
+        assert_int_equal(store_put(store, sample_rows_pack(begin_ms, 1000, "one point")), 0);
 }
 
 static uint64_t count_samples(Reader *reader) {
@@ -285,11 +287,11 @@ static void put_job(Store *store, const char *id, uint64_t begin_ms, bool is_ove
         StoreJobEnd row = { .job = id, .state = JOB_FINISHED, .end_realtime_ms = begin_ms + 1, .end = &(JobEnd){}, .timeline = "points" };
 
         (void)snprintf(info.id, sizeof(info.id), "%s", id);
-        assert_int_equal(store_put_job_begin(store, &info, begin_ms, "b", "w", "m", (StoreCookie){ 1, 0 }), 0);
+        assert_int_equal(store_put(store, job_rows_pack_begin(&info, begin_ms, "b", "w", "m", cookie_of(1))), 0);
         assert_int_equal(outcome_of(store, 1), STORE_DONE);
         if (!is_over)
                 return;
-        assert_int_equal(store_put_job_end(store, &row, (StoreCookie){ 2, 0 }), 0);
+        assert_int_equal(store_put(store, job_rows_pack_end(&row, cookie_of(2))), 0);
         assert_int_equal(outcome_of(store, 2), STORE_DONE);
 }
 

@@ -27,11 +27,11 @@ typedef struct Names {
         size_t n;
 } Names;
 
-typedef enum Kind {
+typedef enum PropertyKind {
         KIND_PARAMETER,
         KIND_RESULT,
         N_KINDS,
-} Kind;
+} PropertyKind;
 
 static const char *const members[N_KINDS] = { [KIND_PARAMETER] = "parameters", [KIND_RESULT] = "results" };
 static const char *const places[N_KINDS] = { [KIND_PARAMETER] = "@parameters", [KIND_RESULT] = "@result" };
@@ -48,7 +48,7 @@ struct Vocabulary {
 
 typedef struct Asked {
         const char *key;
-        Kind kind;
+        PropertyKind kind;
         bool is_known;
 } Asked;
 
@@ -61,7 +61,7 @@ Vocabulary *vocabulary_free(Vocabulary *vocabulary) {
                 free(vocabulary->models[i].results);
                 free(vocabulary->models[i].declaration);
         }
-        for (Kind kind = 0; kind < N_KINDS; kind++)
+        for (PropertyKind kind = 0; kind < N_KINDS; kind++)
                 for (size_t i = 0; i < vocabulary->names[kind].n; i++)
                         free(vocabulary->names[kind].items[i]);
         free(vocabulary->models);
@@ -148,7 +148,7 @@ static int add_model(Vocabulary *vocabulary, const ModelRow *row) {
         if (!model->results || !model->declaration || (row->component && !model->component))
                 return -ENOMEM;
 
-        for (Kind kind = 0; kind < N_KINDS; kind++)
+        for (PropertyKind kind = 0; kind < N_KINDS; kind++)
                 names_add_members(&vocabulary->names[kind], json_text_find(text_of(model->declaration), members[kind]));
         return 0;
 }
@@ -166,7 +166,7 @@ static int read_models(Vocabulary *vocabulary, Exchange *exchange) {
 
 /* Known to the loop, and about to be in the store: at the start that takes a moment. */
 static bool is_declared(const Exchange *exchange, const char *name) {
-        const char *models = exchange->snapshot ? exchange->snapshot->models : NULL;
+        const char *models = exchange->snapshot ? exchange->snapshot->indicators.models : NULL;
         JsonWalk walk = json_walk(json_text_find(text_of(models ?: ""), "models"));
         JsonText unused, model;
 
@@ -257,7 +257,7 @@ int vocabulary_say(const Vocabulary *vocabulary, const char *key, const char *me
 
 /* --- keys ---------------------------------------------------------------------------------------- */
 
-static JsonText declaration_of(const Model *model, Kind kind, const char *key) {
+static JsonText declaration_of(const Model *model, PropertyKind kind, const char *key) {
         return json_text_find(json_text_find(text_of(model->declaration), members[kind]), key);
 }
 
@@ -278,7 +278,7 @@ static size_t count_unknown(const Asked *asked, size_t n) {
 }
 
 /* Members of one object, @parameters or @result. Returns how many became known. */
-static size_t find_in_object(Asked *asked, size_t n, Kind kind, JsonText object) {
+static size_t find_in_object(Asked *asked, size_t n, PropertyKind kind, JsonText object) {
         size_t n_found = 0;
 
         for (size_t i = 0; i < n; i++)
@@ -289,7 +289,7 @@ static size_t find_in_object(Asked *asked, size_t n, Kind kind, JsonText object)
         return n_found;
 }
 
-static bool has_unknown(const Asked *asked, size_t n, Kind kind) {
+static bool has_unknown(const Asked *asked, size_t n, PropertyKind kind) {
         for (size_t i = 0; i < n; i++)
                 if (!asked[i].is_known && asked[i].kind == kind)
                         return true;
@@ -322,7 +322,7 @@ static int find_in_documents(Vocabulary *vocabulary, Exchange *exchange, Asked *
         while (r == 0 && n_unknown > 0 && (r = reader_next_result(exchange->reader, &row)) == 0) {
                 bool is_named = vocabulary->n_documents++ < NAMED_DOCUMENTS_MAX;
 
-                for (Kind kind = 0; kind < N_KINDS; kind++) {
+                for (PropertyKind kind = 0; kind < N_KINDS; kind++) {
                         JsonText object = json_text_find(text_of(row.document), places[kind]);
 
                         n_unknown -= find_in_object(asked, n, kind, object);
@@ -361,7 +361,7 @@ int vocabulary_list_results(Vocabulary *vocabulary, Exchange *exchange, const ch
         return r;
 }
 
-static bool is_a(const Vocabulary *vocabulary, Kind kind, const char *key) {
+static bool is_a(const Vocabulary *vocabulary, PropertyKind kind, const char *key) {
         for (size_t i = 0; i < vocabulary->names[kind].n; i++)
                 if (strcmp(vocabulary->names[kind].items[i], key) == 0)
                         return true;
@@ -372,7 +372,7 @@ static int say_unknown(const Vocabulary *vocabulary, Exchange *exchange, const A
         const Names *names = &vocabulary->names[asked->kind];
         const char *nearest = words_nearest(asked->key, (const char *const *)names->items, names->n);
         const char *what = asked->kind == KIND_RESULT ? "result" : "parameter", *name = vocabulary->filter.name;
-        Kind other = asked->kind == KIND_RESULT ? KIND_PARAMETER : KIND_RESULT;
+        PropertyKind other = asked->kind == KIND_RESULT ? KIND_PARAMETER : KIND_RESULT;
         scoped(buffer_deinit) Buffer list = {}, whose = {};
 
         names_list(names, "", &list);

@@ -159,6 +159,10 @@ void catalog_add(Catalog *catalog, CatalogEntry *entry, uint64_t time_ms, int64_
         entry->is_known = true;
 }
 
+void catalog_note_unindexed(Catalog *catalog) {
+        catalog->has_unindexed = true;
+}
+
 bool catalog_take_unindexed(Catalog *catalog) {
         bool has_unindexed = catalog->has_unindexed;
 

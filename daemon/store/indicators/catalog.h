@@ -38,6 +38,8 @@ typedef struct CatalogEntry {
 int catalog_find(Catalog *catalog, Database *database, Text name, Text component, CatalogEntry **ret);
 /* A result was stored in a row, with a point of that shape (0: without one). */
 void catalog_add(Catalog *catalog, CatalogEntry *entry, uint64_t time_ms, int64_t row, int64_t shape);
+/* Results may have to be indexed: after a model changed. */
+void catalog_note_unindexed(Catalog *catalog);
 /* True once after results turned out not to be indexed that could be. */
 bool catalog_take_unindexed(Catalog *catalog);
 /* The series of these names. Borrowed. */

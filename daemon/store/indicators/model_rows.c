@@ -1,80 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/indicators/model_rows.h"
 
+#include "store/database.h"
+#include "store/indicators/catalog.h"
 #include "store/indicators/shape.h"
 
-/* {"rate":{"unit":"GFLOP/s","direction":"higher"},…}: what answers say of results, in one form whatever declared it. */
-static void pack_results(Buffer *buffer, const IndicatorModel *model) {
-        size_t begin = pack_text_begin(buffer);
-        Json json;
+/* --- in the writer's thread -------------------------------------------------------------------- */
 
-        json_init(&json, buffer);
-        json_object_begin(&json);
-        for (size_t i = 0; i < model->n_properties; i++) {
-                const Property *property = &model->properties[i];
-
-                if (!property->is_result)
-                        continue;
-                json_key(&json, property->name);
-                json_object_begin(&json);
-                json_put_string(&json, "unit", property->unit);
-                json_put_string(&json, "direction", direction_text(property->direction));
-                json_object_end(&json);
-        }
-        json_object_end(&json);
-        pack_text_end(buffer, begin);
-}
-
-static void pack_model(Buffer *buffer, const IndicatorModel *model) {
-        size_t begin;
-        Json json;
-
-        pack_text(buffer, model->name);
-        pack_text(buffer, model->component);
-        begin = pack_text_begin(buffer);
-        shape_write(model, buffer);
-        pack_text_end(buffer, begin);
-        pack_results(buffer, model);
-
-        begin = pack_text_begin(buffer);
-        json_init(&json, buffer);
-        value_write_json(model->document, &json);
-        pack_text_end(buffer, begin);
-}
-
-int model_pack(const StoreModel *model, uint64_t time_ms, StoreCookie cookie, RowSet **ret) {
-        scoped(buffer_deinit) Buffer buffer = {};
-
-        rowset_begin(&buffer);
-        pack_u64(&buffer, model->uid);
-        pack_u64(&buffer, model->by_admin);
-        pack_u64(&buffer, time_ms);
-        pack_model(&buffer, model->model);
-        return rowset_finish(&buffer, ROW_MODEL, 1, cookie, ret);
-}
-
-int model_gone_pack(const char *name, const char *component, StoreCookie cookie, RowSet **ret) {
-        scoped(buffer_deinit) Buffer buffer = {};
-
-        rowset_begin(&buffer);
-        pack_text(&buffer, name);
-        pack_text(&buffer, component);
-        return rowset_finish(&buffer, ROW_MODEL_GONE, 1, cookie, ret);
-}
-
-int declared_models_pack(const IndicatorModel *const *models, size_t n_models, uint64_t time_ms, RowSet **ret) {
-        scoped(buffer_deinit) Buffer buffer = {};
-
-        rowset_begin(&buffer);
-        pack_u64(&buffer, 0);
-        pack_u64(&buffer, true);
-        pack_u64(&buffer, time_ms);
-        for (size_t i = 0; i < n_models; i++)
-                pack_model(&buffer, models[i]);
-        return rowset_finish(&buffer, ROW_DECLARED_MODELS, n_models, (StoreCookie){}, ret);
-}
-
-/* --- in the writer's ----------------------------------------------------------------------------- */
 
 typedef struct Sender {
         uint64_t uid, by_admin, time_ms;
@@ -144,8 +76,7 @@ static int remove_model(RowSet *set, Database *database) {
         return r != 0 ? r : apply_models(database, &name);
 }
 
-static int put_models(RowSet *set, Database *database) {
-        bool is_declared = set->kind == ROW_DECLARED_MODELS;
+static int put_models(RowSet *set, Database *database, bool is_declared) {
         Unpack from = rowset_unpack(set);
         Text name = {};
         Sender sender;
@@ -162,17 +93,115 @@ static int put_models(RowSet *set, Database *database) {
         return r != 0 ? r : apply_models(database, is_declared ? NULL : &name);
 }
 
-int model_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
-        int r;
+/* Writes the counts of this transaction first: the catalog's entries are not valid afterwards. */
+static int begin_change(RowSet *set, Database *database, Catalog *catalog) {
+        int r = catalog_flush(catalog, database);
 
-        /* What it has counted in this transaction is written, since what it knows is not true afterwards. */
-        r = catalog_flush(catalog, database);
         catalog_forget(catalog);
-        if (r == 0)
-                r = set->kind == ROW_MODEL_GONE ? remove_model(set, database) : put_models(set, database);
-        if (r == 0)
-                r = drop_shapes(database);
-
+        catalog_note_unindexed(catalog);
         set->outcome = STORE_DONE;
         return r;
+}
+
+static int apply_put(RowSet *set, Database *database, Catalog *catalog, bool is_declared) {
+        int r;
+
+        r = begin_change(set, database, catalog);
+        if (r == 0)
+                r = put_models(set, database, is_declared);
+        return r != 0 ? r : drop_shapes(database);
+}
+
+static int apply_model(RowSet *set, Database *database, void *catalog) {
+        return apply_put(set, database, catalog, false);
+}
+
+static int apply_declared(RowSet *set, Database *database, void *catalog) {
+        return apply_put(set, database, catalog, true);
+}
+
+static int apply_removal(RowSet *set, Database *database, void *catalog) {
+        int r;
+
+        r = begin_change(set, database, catalog);
+        if (r == 0)
+                r = remove_model(set, database);
+        return r != 0 ? r : drop_shapes(database);
+}
+
+static const RowKind model_kind = { "model", apply_model };
+static const RowKind removal_kind = { "model removal", apply_removal };
+static const RowKind declared_kind = { "declared models", apply_declared };
+
+/* --- in the caller's thread -------------------------------------------------------------------- */
+
+/* {"rate":{"unit":"GFLOP/s","direction":"higher"},…}: what answers say of results, in one form whatever declared it. */
+static void pack_results(Buffer *buffer, const IndicatorModel *model) {
+        size_t begin = pack_text_begin(buffer);
+        Json json;
+
+        json_init(&json, buffer);
+        json_object_begin(&json);
+        for (size_t i = 0; i < model->n_properties; i++) {
+                const Property *property = &model->properties[i];
+
+                if (!property->is_result)
+                        continue;
+                json_key(&json, property->name);
+                json_object_begin(&json);
+                json_put_string(&json, "unit", property->unit);
+                json_put_string(&json, "direction", direction_text(property->direction));
+                json_object_end(&json);
+        }
+        json_object_end(&json);
+        pack_text_end(buffer, begin);
+}
+
+static void pack_model(Buffer *buffer, const IndicatorModel *model) {
+        size_t begin;
+        Json json;
+
+        pack_text(buffer, model->name);
+        pack_text(buffer, model->component);
+        begin = pack_text_begin(buffer);
+        shape_write(model, buffer);
+        pack_text_end(buffer, begin);
+        pack_results(buffer, model);
+
+        begin = pack_text_begin(buffer);
+        json_init(&json, buffer);
+        value_write_json(model->document, &json);
+        pack_text_end(buffer, begin);
+}
+
+RowSet *model_rows_pack(const StoreModel *model, uint64_t realtime_ms, StoreCookie cookie) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_u64(&buffer, model->uid);
+        pack_u64(&buffer, model->by_admin);
+        pack_u64(&buffer, realtime_ms);
+        pack_model(&buffer, model->model);
+        return rowset_finish(&buffer, &model_kind, 1, cookie);
+}
+
+RowSet *model_rows_pack_removal(const char *name, const char *component, StoreCookie cookie) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_text(&buffer, name);
+        pack_text(&buffer, component);
+        return rowset_finish(&buffer, &removal_kind, 1, cookie);
+}
+
+RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_models, uint64_t realtime_ms) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_u64(&buffer, 0);
+        pack_u64(&buffer, true);
+        pack_u64(&buffer, realtime_ms);
+        for (size_t i = 0; i < n_models; i++)
+                pack_model(&buffer, models[i]);
+        return rowset_finish(&buffer, &declared_kind, n_models, (StoreCookie){});
 }

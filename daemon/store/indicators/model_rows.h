@@ -1,16 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Models: from declarations to a row-set, and from there to the table and to what results are indexed by. */
+/*
+ * Model rows: row sets of models, by which results are indexed
+ *
+ * A model whose indexed parameters or typed results differ from those before has the stored results of its name and
+ * component (of all components, when the model names none and no other model has them) indexed anew, a bounded number of rows
+ * at a time between other row sets. Each packer copies everything and returns a row set for store_put(); NULL: out of memory.
+ */
 
-#include "store/database.h"
-#include "store/indicators/catalog.h"
+#include "document/indicator_model.h"
 #include "store/rowset.h"
 #include "store/store_types.h"
 
-/* 0 or -ENOMEM. */
-int model_pack(const StoreModel *model, uint64_t time_ms, StoreCookie cookie, RowSet **ret);
-int model_gone_pack(const char *name, const char *component, StoreCookie cookie, RowSet **ret);
-int declared_models_pack(const IndicatorModel *const *models, size_t n_models, uint64_t time_ms, RowSet **ret);
-/* Inside a transaction. 0 or an outcome of database.h, then the transaction is to be rolled back. */
-int model_rows_apply(RowSet *set, Database *database, Catalog *catalog);
+/* A model that was registered. */
+typedef struct StoreModel {
+        const IndicatorModel *model;
+        uint32_t uid; /* of the sender */
+        bool by_admin;
+} StoreModel;
+
+/* Stores a registered model with its document, as JSON, in place of the one of the same name and component. */
+RowSet *model_rows_pack(const StoreModel *model, uint64_t realtime_ms, StoreCookie cookie);
+/* Removes a registered model; component: NULL for the model that names none. Results stay indexed until another model applies. */
+RowSet *model_rows_pack_removal(const char *name, const char *component, StoreCookie cookie);
+/* Replaces all models that are declared in files; perfd reads these again at each start. */
+RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_models, uint64_t realtime_ms);

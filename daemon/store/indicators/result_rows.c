@@ -1,120 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/indicators/result_rows.h"
 
+#include <assert.h>
+#include <stdalign.h>
 #include <string.h>
 
+#include "store/database.h"
+#include "store/indicators/catalog.h"
 #include "store/indicators/series.h"
 #include "store/indicators/shape.h"
 
-/* NULL: of a run that failed before it printed one. Returns where its text begins. */
-static size_t pack_document(Buffer *buffer, const Value *document) {
-        static const Value none = { .type = VALUE_NULL };
-        size_t begin = pack_text_begin(buffer);
-        Json json;
-
-        json_init(&json, buffer);
-        value_write_json(document ?: &none, &json);
-        pack_text_end(buffer, begin);
-        return begin;
+/* The body of a row set begins with what became of its results, which the writer fills in. */
+static size_t n_stored_bytes(size_t n_rows) {
+        return sizeof(ResultsStored) + (n_rows + 7) / 8;
 }
 
-static size_t pack_run(Buffer *buffer, const Submission *item) {
-        pack_u64(buffer, item->has_exit_status);
-        pack_u64(buffer, (uint64_t)item->exit_status);
-        pack_u64(buffer, item->has_batch);
-        pack_bytes(buffer, item->batch, sizeof(item->batch));
-        pack_u64(buffer, item->batch_index);
-        if (item->run)
-                return pack_document(buffer, item->run);
-
-        pack_text(buffer, NULL);
-        return buffer->n;
+static ResultsStored *stored_of(RowSet *set) {
+        return (ResultsStored *)(void *)(set + 1);
 }
 
-/* A text that was packed from `begin` on, with the NUL that ends it; to be read before anything more is packed. */
-static JsonText packed_text(const Buffer *buffer, size_t begin, size_t end) {
-        return buffer->failed || end <= begin ? (JsonText){} : json_text(buffer->text + begin, end - begin - 1);
-}
+_Static_assert(sizeof(RowSet) % alignof(ResultsStored) == 0, "the body of a row set is aligned for what it begins with");
 
-/* The parts of its series and of its point. They are read from one buffer and written to another, which may move. */
-static void pack_point(Buffer *buffer, const Submission *item, JsonText document, JsonText run) {
-        scoped(buffer_deinit) Buffer shape = {}, parameters = {}, hardware = {}, numbers = {};
-        bool has_hardware;
+/* --- in the writer's thread -------------------------------------------------------------------- */
 
-        shape_write(item->model, &shape);
-        has_hardware = run_put_hardware(run, &hardware);
-        if (document_put_parameters(document, &parameters) < 0 || buffer_error(&shape) < 0 || buffer_error(&hardware) < 0) {
-                buffer->failed = true;
-                return;
-        }
-        if (!submission_has_failed(item))
-                document_put_numbers(document, json_text(shape.text, shape.n), &numbers);
-        buffer->failed |= buffer_error(&numbers) < 0;
-
-        pack_text(buffer, shape.text);
-        pack_text(buffer, has_hardware ? hardware.text : NULL);
-        pack_text(buffer, parameters.text);
-        if (submission_has_failed(item))
-                pack_text(buffer, NULL);
-        else {
-                size_t begin = pack_text_begin(buffer);
-
-                buffer_put(buffer, numbers.text, numbers.n);
-                pack_text_end(buffer, begin);
-        }
-}
-
-static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_ms) {
-        const Indicator *indicator = &item->indicator;
-        size_t begin, end, run;
-
-        pack_bytes(buffer, item->id, sizeof(item->id));
-        pack_u64(buffer, item->time_ms ? item->time_ms : arrived_ms);
-        pack_text(buffer, indicator->name);
-        pack_text(buffer, indicator->component ? indicator->component : "");
-        pack_text(buffer, item->job && item->job[0] ? item->job : NULL);
-        pack_u64(buffer, item->is_job_inherited);
-        pack_text(buffer, indicator->version);
-        pack_u64(buffer, indicator->has_overall_score);
-        pack_double(buffer, indicator->overall_score);
-        begin = pack_document(buffer, indicator->document);
-        end = buffer->n;
-        run = pack_run(buffer, item);
-        if (item->model)
-                pack_point(buffer, item, packed_text(buffer, begin, end), packed_text(buffer, run, buffer->n));
-        else
-                pack_text(buffer, NULL);
-}
-
-/* In front there is a bit for each row, which the writer sets where the row was there before. */
-static size_t n_old_bytes(size_t n_rows) {
-        return (n_rows + 7) / 8;
-}
-
-static uint8_t *old_bits(RowSet *set) {
-        return (uint8_t *)(set + 1);
-}
-
-const uint8_t *result_rows_old(const RowSet *set) {
-        return set->kind == ROW_RESULTS ? (const uint8_t *)(set + 1) : NULL;
-}
-
-int result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie,
-                     RowSet **ret) {
-        scoped(buffer_deinit) Buffer buffer = {};
-
-        rowset_begin(&buffer);
-        for (size_t i = 0; i < n_old_bytes(n_items); i++)
-                buffer_putc(&buffer, 0);
-        pack_u64(&buffer, sender->uid);
-        pack_u64(&buffer, sender->is_admin || sender->uid == 0);
-        for (size_t i = 0; i < n_items; i++)
-                pack_item(&buffer, &items[i], arrived_ms);
-
-        return rowset_finish(&buffer, ROW_RESULTS, n_items, cookie, ret);
-}
-
-/* --- in the writer's ----------------------------------------------------------------------------- */
 
 typedef struct Item {
         const void *id;
@@ -241,7 +149,7 @@ static int apply_item(const Item *item, uint32_t uid, Database *database, Catalo
 static Unpack unpack_rows(const RowSet *set) {
         Unpack from = rowset_unpack(set);
 
-        (void)unpack_bytes(&from, n_old_bytes(set->n_rows));
+        (void)unpack_bytes(&from, n_stored_bytes(set->n_rows));
         return from;
 }
 
@@ -304,22 +212,20 @@ static int leave_ended_job(RowSet *set, Database *database, uint32_t uid, Named 
         r = find_named(database, item->job, uid, named);
         if (r == 0 && named->has_ended) {
                 item->job = (Text){};
-                set->has_left_job = true;
+                stored_of(set)->has_left_job = true;
         }
         return r;
 }
 
-int result_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
+static int apply(RowSet *set, Database *database, void *state) {
+        ResultsStored *stored = stored_of(set);
         Unpack from = unpack_rows(set);
         uint32_t uid = (uint32_t)unpack_u64(&from);
-        uint8_t *old = old_bits(set);
         Named named = {};
         int r;
 
         (void)unpack_u64(&from);
-        set->n_new = 0;
-        set->has_left_job = false;
-        memset(old, 0, n_old_bytes(set->n_rows));
+        memset(stored, 0, n_stored_bytes(set->n_rows));
         r = judge(set, database, &set->outcome);
         if (r != 0 || set->outcome != STORE_DONE)
                 return r;
@@ -330,14 +236,117 @@ int result_rows_apply(RowSet *set, Database *database, Catalog *catalog) {
 
                 r = leave_ended_job(set, database, uid, &named, &item);
                 if (r == 0)
-                        r = apply_item(&item, uid, database, catalog, &is_new);
+                        r = apply_item(&item, uid, database, state, &is_new);
                 if (r != 0)
                         return r;
-                set->n_new += is_new;
+                stored->n_new += is_new;
                 if (!is_new)
-                        old[i / 8] |= (uint8_t)(1U << i % 8);
+                        stored->old[i / 8] |= (uint8_t)(1U << i % 8);
         }
 
-        set->outcome = set->n_new > 0 || set->n_rows == 0 ? STORE_DONE : STORE_DUPLICATE;
+        set->outcome = stored->n_new > 0 || set->n_rows == 0 ? STORE_DONE : STORE_DUPLICATE;
         return 0;
+}
+
+static const RowKind results_kind = { "results", apply };
+
+const ResultsStored *result_rows_stored(const RowSet *set) {
+        assert(set->kind == &results_kind);
+        return (const ResultsStored *)(const void *)(set + 1);
+}
+
+/* --- in the caller's thread -------------------------------------------------------------------- */
+
+/* NULL: of a run that failed before it printed one. Returns where its text begins. */
+static size_t pack_document(Buffer *buffer, const Value *document) {
+        static const Value none = { .type = VALUE_NULL };
+        size_t begin = pack_text_begin(buffer);
+        Json json;
+
+        json_init(&json, buffer);
+        value_write_json(document ?: &none, &json);
+        pack_text_end(buffer, begin);
+        return begin;
+}
+
+static size_t pack_run(Buffer *buffer, const Submission *item) {
+        pack_u64(buffer, item->has_exit_status);
+        pack_u64(buffer, (uint64_t)item->exit_status);
+        pack_u64(buffer, item->has_batch);
+        pack_bytes(buffer, item->batch, sizeof(item->batch));
+        pack_u64(buffer, item->batch_index);
+        if (item->run)
+                return pack_document(buffer, item->run);
+
+        pack_text(buffer, NULL);
+        return buffer->n;
+}
+
+/* A text that was packed from `begin` on, with the NUL that ends it; to be read before anything more is packed. */
+static JsonText packed_text(const Buffer *buffer, size_t begin, size_t end) {
+        return buffer->failed || end <= begin ? (JsonText){} : json_text(buffer->text + begin, end - begin - 1);
+}
+
+/* The parts of its series and of its point. They are read from one buffer and written to another, which may move. */
+static void pack_point(Buffer *buffer, const Submission *item, JsonText document, JsonText run) {
+        scoped(buffer_deinit) Buffer shape = {}, parameters = {}, hardware = {}, numbers = {};
+        bool has_hardware;
+
+        shape_write(item->model, &shape);
+        has_hardware = run_put_hardware(run, &hardware);
+        if (document_put_parameters(document, &parameters) < 0 || buffer_error(&shape) < 0 || buffer_error(&hardware) < 0) {
+                buffer->failed = true;
+                return;
+        }
+        if (!submission_has_failed(item))
+                document_put_numbers(document, json_text(shape.text, shape.n), &numbers);
+        buffer->failed |= buffer_error(&numbers) < 0;
+
+        pack_text(buffer, shape.text);
+        pack_text(buffer, has_hardware ? hardware.text : NULL);
+        pack_text(buffer, parameters.text);
+        if (submission_has_failed(item))
+                pack_text(buffer, NULL);
+        else {
+                size_t begin = pack_text_begin(buffer);
+
+                buffer_put(buffer, numbers.text, numbers.n);
+                pack_text_end(buffer, begin);
+        }
+}
+
+static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_ms) {
+        const Indicator *indicator = &item->indicator;
+        size_t begin, end, run;
+
+        pack_bytes(buffer, item->id, sizeof(item->id));
+        pack_u64(buffer, item->time_ms ? item->time_ms : arrived_ms);
+        pack_text(buffer, indicator->name);
+        pack_text(buffer, indicator->component ? indicator->component : "");
+        pack_text(buffer, item->job && item->job[0] ? item->job : NULL);
+        pack_u64(buffer, item->is_job_inherited);
+        pack_text(buffer, indicator->version);
+        pack_u64(buffer, indicator->has_overall_score);
+        pack_double(buffer, indicator->overall_score);
+        begin = pack_document(buffer, indicator->document);
+        end = buffer->n;
+        run = pack_run(buffer, item);
+        if (item->model)
+                pack_point(buffer, item, packed_text(buffer, begin, end), packed_text(buffer, run, buffer->n));
+        else
+                pack_text(buffer, NULL);
+}
+
+RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        for (size_t i = 0; i < n_stored_bytes(n_items); i++)
+                buffer_putc(&buffer, 0);
+        pack_u64(&buffer, sender->uid);
+        pack_u64(&buffer, sender->is_admin || sender->uid == 0);
+        for (size_t i = 0; i < n_items; i++)
+                pack_item(&buffer, &items[i], arrived_ms);
+
+        return rowset_finish(&buffer, &results_kind, n_items, cookie);
 }

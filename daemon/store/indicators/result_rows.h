@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Results: from submissions to a row-set, and from there to the table. */
+/* Result rows: row sets of submitted results. */
 
 #include "request/request.h"
-#include "store/database.h"
-#include "store/indicators/catalog.h"
 #include "store/rowset.h"
 
-/* Copies everything, documents as JSON text. 0 or -ENOMEM. */
-int result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie,
-                     RowSet **ret);
-/* Inside a transaction. Sets set->outcome. 0 or an outcome of database.h, then the transaction is to be rolled back. */
-int result_rows_apply(RowSet *set, Database *database, Catalog *catalog);
+/*
+ * All items of one submission in one row set: all are stored, or none. arrived_ms: time for items without one. The sender must be
+ * an administrator or the owner of every job that the items name and that was begun here, else STORE_DENIED. An inherited job that
+ * has ended here is left out. Copies everything, documents as JSON text. For store_put(); NULL: out of memory.
+ */
+RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie);
 
-/* Once applied: a bit for each row, as in StoreDone. NULL: it has no results. Borrowed. */
-const uint8_t *result_rows_old(const RowSet *set);
+/* What became of the results of a row set. */
+typedef struct ResultsStored {
+        size_t n_new;      /* results that were not stored before */
+        bool has_left_job; /* an inherited job has ended: these results belong to no job */
+        uint8_t old[];     /* a bit for each result, lowest bit of the first byte first: set where it was stored before */
+} ResultsStored;
+/* Borrowed from the set, which must be one of results. */
+const ResultsStored *result_rows_stored(const RowSet *set);

@@ -4,144 +4,13 @@
 #include <string.h>
 
 #include "store/compress.h"
+#include "store/database.h"
 #include "store/jobs/job_numbers.h"
 #include "store/jobs/job_text.h"
 #include "store/jobs/phase_rows.h"
 
-/* --- in the caller's thread ---------------------------------------------------------------------- */
+/* --- in the writer's thread -------------------------------------------------------------------- */
 
-static void pack_labels(Buffer *buffer, const JobInfo *info) {
-        size_t begin = pack_text_begin(buffer);
-
-        labels_write(info, buffer);
-        pack_text_end(buffer, begin);
-}
-
-int job_begin_pack(const JobBeginRow *row, StoreCookie cookie, RowSet **ret) {
-        scoped(buffer_deinit) Buffer buffer = {};
-        const JobInfo *info = row->info;
-
-        rowset_begin(&buffer);
-        pack_text(&buffer, info->id);
-        pack_text(&buffer, info->name);
-        pack_text(&buffer, info->user);
-        pack_text(&buffer, info->command);
-        pack_labels(&buffer, info);
-        pack_u64(&buffer, info->uid);
-        pack_u64(&buffer, info->gid);
-        pack_u64(&buffer, (uint64_t)info->pid);
-        pack_u64(&buffer, info->pid_start_ticks);
-        pack_u64(&buffer, (uint64_t)info->rank);
-        pack_u64(&buffer, (uint64_t)info->node);
-        pack_u64(&buffer, info->n_nodes);
-        pack_u64(&buffer, info->n_ranks);
-        pack_text(&buffer, enclosure_name(info->enclosure));
-        pack_text(&buffer, info->cgroup);
-        pack_u64(&buffer, row->begin_ms);
-        pack_text(&buffer, row->boot_id);
-        pack_text(&buffer, row->progress);
-        pack_text(&buffer, row->meter);
-        return rowset_finish(&buffer, ROW_JOB_BEGIN, 1, cookie, ret);
-}
-
-static void pack_rusage(Buffer *buffer, const JobEnd *end) {
-        size_t begin;
-
-        if (!end->has_rusage) {
-                pack_text(buffer, NULL);
-                return;
-        }
-
-        begin = pack_text_begin(buffer);
-        rusage_write(&end->rusage, buffer);
-        pack_text_end(buffer, begin);
-}
-
-static void pack_end(Buffer *buffer, const JobEnd *end) {
-        pack_u64(buffer, end->has_exit_status);
-        pack_u64(buffer, (uint64_t)end->exit_status);
-        pack_u64(buffer, (uint64_t)end->signal);
-        pack_rusage(buffer, end);
-}
-
-/* How many phases the job has had with this one, its last; 0 without one. */
-static void pack_last_phase(Buffer *buffer, const PhaseView *phase) {
-        pack_u64(buffer, phase ? UINT64_C(1) + phase->index : 0);
-        if (phase)
-                phase_pack(buffer, phase);
-}
-
-int job_end_pack(const StoreJobEnd *row, StoreCookie cookie, RowSet **ret) {
-        scoped(buffer_deinit) Buffer buffer = {};
-
-        rowset_begin(&buffer);
-        pack_text(&buffer, row->job);
-        pack_text(&buffer, job_state_name(row->state));
-        pack_u64(&buffer, row->end_realtime_ms);
-        pack_end(&buffer, row->end);
-        pack_text(&buffer, row->note && row->note[0] ? row->note : NULL);
-        job_numbers_pack(&buffer, row->metrics, row->usage);
-        pack_last_phase(&buffer, row->phase);
-        pack_text(&buffer, row->timeline);
-        return rowset_finish(&buffer, ROW_JOB_END, 1, cookie, ret);
-}
-
-int job_phase_pack(const StorePhase *row, StoreCookie cookie, RowSet **ret) {
-        scoped(buffer_deinit) Buffer buffer = {};
-
-        rowset_begin(&buffer);
-        pack_text(&buffer, row->job);
-        pack_u64(&buffer, row->phase->end_realtime_ms);
-        pack_text(&buffer, row->boot_id);
-        pack_text(&buffer, row->progress);
-        pack_text(&buffer, row->meter);
-        /* With the one that has begun. */
-        pack_u64(&buffer, UINT64_C(2) + row->phase->index);
-        phase_pack(&buffer, row->phase);
-        return rowset_finish(&buffer, ROW_PHASE, 1, cookie, ret);
-}
-
-int job_learned_pack(const StoreLearned *learned, StoreCookie cookie, RowSet **ret) {
-        scoped(buffer_deinit) Buffer buffer = {};
-
-        rowset_begin(&buffer);
-        pack_text(&buffer, learned->job);
-        pack_text(&buffer, enclosure_name(learned->enclosure));
-        pack_text(&buffer, learned->cgroup);
-        pack_u64(&buffer, learned->uid);
-        pack_u64(&buffer, learned->gid);
-        return rowset_finish(&buffer, ROW_JOB_LEARNED, 1, cookie, ret);
-}
-
-int job_amend_pack(const char *job, const Peer *sender, const JobEnd *end, StoreCookie cookie, RowSet **ret) {
-        scoped(buffer_deinit) Buffer buffer = {};
-
-        rowset_begin(&buffer);
-        pack_text(&buffer, job);
-        pack_u64(&buffer, sender->uid);
-        pack_u64(&buffer, sender->is_admin || sender->uid == 0);
-        pack_end(&buffer, end);
-        return rowset_finish(&buffer, ROW_JOB_AMEND, 1, cookie, ret);
-}
-
-int checkpoints_pack(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,
-                     uint64_t time_ms, RowSet **ret) {
-        scoped(buffer_deinit) Buffer buffer = {};
-
-        rowset_begin(&buffer);
-        pack_u64(&buffer, time_ms);
-        pack_text(&buffer, boot_id);
-        pack_text(&buffer, meter);
-        pack_u64(&buffer, n_items);
-        for (size_t i = 0; i < n_items; i++) {
-                pack_text(&buffer, items[i].job);
-                pack_text(&buffer, items[i].progress);
-        }
-        /* The meter is a row, too. */
-        return rowset_finish(&buffer, ROW_CHECKPOINTS, n_items + 1, (StoreCookie){}, ret);
-}
-
-/* --- in the writer's ----------------------------------------------------------------------------- */
 
 static int put_meter(Database *database, Text meter, Text boot_id, uint64_t time_ms) {
         sqlite3_stmt *put = database_statement(database, STATEMENT_METER_PUT);
@@ -166,13 +35,14 @@ static int put_progress(Database *database, Statement which, Text job, Text prog
         return database_run(database, which);
 }
 
-static int apply_begin(RowSet *set, Database *database) {
+static int apply_begin(RowSet *set, Database *database, void *state) {
         sqlite3_stmt *insert = database_statement(database, STATEMENT_JOB_INSERT);
         Unpack from = rowset_unpack(set);
         Text job = unpack_text(&from), boot_id, progress;
         uint64_t begin_ms;
         int r;
 
+        (void)state;
         bind_text(insert, 1, job);
         for (int i = 2; i <= 5; i++) /* name, user, command, labels */
                 bind_text(insert, i, unpack_text(&from));
@@ -232,13 +102,14 @@ static int put_timeline(Database *database, Text job, Text timeline) {
         return r;
 }
 
-static int apply_end(RowSet *set, Database *database) {
+static int apply_end(RowSet *set, Database *database, void *state) {
         sqlite3_stmt *update = database_statement(database, STATEMENT_JOB_END);
         Unpack from = rowset_unpack(set);
         Text job = unpack_text(&from);
         uint64_t n_phases;
         int r;
 
+        (void)state;
         bind_text(update, 1, job);
         bind_text(update, 2, unpack_text(&from));
         bind_u64(update, 3, unpack_u64(&from));
@@ -264,13 +135,14 @@ static int apply_end(RowSet *set, Database *database) {
 }
 
 /* Only a job that runs has progress to be put. */
-static int apply_phase(RowSet *set, Database *database) {
+static int apply_phase(RowSet *set, Database *database, void *state) {
         sqlite3_stmt *count = database_statement(database, STATEMENT_JOB_PHASES);
         Unpack from = rowset_unpack(set);
         Text job = unpack_text(&from), boot_id, progress;
         uint64_t end_ms = unpack_u64(&from);
         int r;
 
+        (void)state;
         boot_id = unpack_text(&from);
         progress = unpack_text(&from);
         r = put_progress(database, STATEMENT_RUNNING_CHECKPOINT, job, progress, boot_id, end_ms);
@@ -289,11 +161,12 @@ static int apply_phase(RowSet *set, Database *database) {
         return r != 0 ? r : phase_put(&from, database, job);
 }
 
-static int apply_learned(RowSet *set, Database *database) {
+static int apply_identity(RowSet *set, Database *database, void *state) {
         sqlite3_stmt *update = database_statement(database, STATEMENT_JOB_LEARNED);
         Unpack from = rowset_unpack(set);
         int r;
 
+        (void)state;
         for (int i = 1; i <= 3; i++) /* job, enclosure, cgroup */
                 bind_text(update, i, unpack_text(&from));
         bind_u64(update, 4, unpack_u64(&from));
@@ -329,7 +202,7 @@ static int judge_amend(Database *database, Text job, uint32_t uid, bool is_admin
         return 0;
 }
 
-static int apply_amend(RowSet *set, Database *database) {
+static int apply_amend(RowSet *set, Database *database, void *state) {
         sqlite3_stmt *amend = database_statement(database, STATEMENT_JOB_AMEND);
         Unpack from = rowset_unpack(set);
         Text job = unpack_text(&from);
@@ -337,6 +210,7 @@ static int apply_amend(RowSet *set, Database *database) {
         bool is_admin = unpack_u64(&from);
         int r;
 
+        (void)state;
         r = judge_amend(database, job, uid, is_admin, &set->outcome);
         if (r != 0 || set->outcome != STORE_DONE)
                 return r;
@@ -346,12 +220,13 @@ static int apply_amend(RowSet *set, Database *database) {
         return database_run(database, STATEMENT_JOB_AMEND);
 }
 
-static int apply_checkpoints(RowSet *set, Database *database) {
+static int apply_checkpoints(RowSet *set, Database *database, void *state) {
         Unpack from = rowset_unpack(set);
         uint64_t time_ms = unpack_u64(&from), n_items;
         Text boot_id = unpack_text(&from);
         int r;
 
+        (void)state;
         r = put_meter(database, unpack_text(&from), boot_id, time_ms);
         n_items = unpack_u64(&from);
         for (uint64_t i = 0; r == 0 && i < n_items; i++) {
@@ -372,26 +247,142 @@ int job_rows_interrupt(Database *database, const char *note) {
         return r != 0 ? r : database_run(database, STATEMENT_RUNNING_CLEAR);
 }
 
-int job_rows_apply(RowSet *set, Database *database) {
-        switch (set->kind) {
-        case ROW_JOB_BEGIN:
-                return apply_begin(set, database);
-        case ROW_JOB_END:
-                return apply_end(set, database);
-        case ROW_JOB_AMEND:
-                return apply_amend(set, database);
-        case ROW_JOB_LEARNED:
-                return apply_learned(set, database);
-        case ROW_PHASE:
-                return apply_phase(set, database);
-        case ROW_CHECKPOINTS:
-                return apply_checkpoints(set, database);
-        case ROW_RESULTS:
-        case ROW_NODE_SAMPLE:
-        case ROW_MODEL:
-        case ROW_MODEL_GONE:
-        case ROW_DECLARED_MODELS:
-                break;
+static const RowKind begin_kind = { "job begin", apply_begin };
+static const RowKind end_kind = { "job end", apply_end };
+static const RowKind phase_kind = { "phase", apply_phase };
+static const RowKind identity_kind = { "job identity", apply_identity };
+static const RowKind amend_kind = { "job amend", apply_amend };
+static const RowKind checkpoints_kind = { "checkpoints", apply_checkpoints };
+
+/* --- in the caller's thread ---------------------------------------------------------------------- */
+
+static void pack_labels(Buffer *buffer, const JobInfo *info) {
+        size_t begin = pack_text_begin(buffer);
+
+        labels_write(info, buffer);
+        pack_text_end(buffer, begin);
+}
+
+RowSet *job_rows_pack_begin(const JobInfo *info, uint64_t begin_realtime_ms, const char *boot_id, const char *progress,
+                            const char *meter, StoreCookie cookie) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_text(&buffer, info->id);
+        pack_text(&buffer, info->name);
+        pack_text(&buffer, info->user);
+        pack_text(&buffer, info->command);
+        pack_labels(&buffer, info);
+        pack_u64(&buffer, info->uid);
+        pack_u64(&buffer, info->gid);
+        pack_u64(&buffer, (uint64_t)info->pid);
+        pack_u64(&buffer, info->pid_start_ticks);
+        pack_u64(&buffer, (uint64_t)info->rank);
+        pack_u64(&buffer, (uint64_t)info->node);
+        pack_u64(&buffer, info->n_nodes);
+        pack_u64(&buffer, info->n_ranks);
+        pack_text(&buffer, enclosure_name(info->enclosure));
+        pack_text(&buffer, info->cgroup);
+        pack_u64(&buffer, begin_realtime_ms);
+        pack_text(&buffer, boot_id);
+        pack_text(&buffer, progress);
+        pack_text(&buffer, meter);
+        return rowset_finish(&buffer, &begin_kind, 1, cookie);
+}
+
+static void pack_rusage(Buffer *buffer, const JobEnd *end) {
+        size_t begin;
+
+        if (!end->has_rusage) {
+                pack_text(buffer, NULL);
+                return;
         }
-        return DATABASE_REFUSED;
+
+        begin = pack_text_begin(buffer);
+        rusage_write(&end->rusage, buffer);
+        pack_text_end(buffer, begin);
+}
+
+static void pack_end(Buffer *buffer, const JobEnd *end) {
+        pack_u64(buffer, end->has_exit_status);
+        pack_u64(buffer, (uint64_t)end->exit_status);
+        pack_u64(buffer, (uint64_t)end->signal);
+        pack_rusage(buffer, end);
+}
+
+/* How many phases the job has had with this one, its last; 0 without one. */
+static void pack_last_phase(Buffer *buffer, const PhaseView *phase) {
+        pack_u64(buffer, phase ? UINT64_C(1) + phase->index : 0);
+        if (phase)
+                phase_pack(buffer, phase);
+}
+
+RowSet *job_rows_pack_end(const StoreJobEnd *row, StoreCookie cookie) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_text(&buffer, row->job);
+        pack_text(&buffer, job_state_name(row->state));
+        pack_u64(&buffer, row->end_realtime_ms);
+        pack_end(&buffer, row->end);
+        pack_text(&buffer, row->note && row->note[0] ? row->note : NULL);
+        job_numbers_pack(&buffer, row->metrics, row->usage);
+        pack_last_phase(&buffer, row->phase);
+        pack_text(&buffer, row->timeline);
+        return rowset_finish(&buffer, &end_kind, 1, cookie);
+}
+
+RowSet *job_rows_pack_phase(const StorePhase *row, StoreCookie cookie) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_text(&buffer, row->job);
+        pack_u64(&buffer, row->phase->end_realtime_ms);
+        pack_text(&buffer, row->boot_id);
+        pack_text(&buffer, row->progress);
+        pack_text(&buffer, row->meter);
+        /* With the one that has begun. */
+        pack_u64(&buffer, UINT64_C(2) + row->phase->index);
+        phase_pack(&buffer, row->phase);
+        return rowset_finish(&buffer, &phase_kind, 1, cookie);
+}
+
+RowSet *job_rows_pack_identity(const StoreJobIdentity *identity, StoreCookie cookie) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_text(&buffer, identity->job);
+        pack_text(&buffer, enclosure_name(identity->enclosure));
+        pack_text(&buffer, identity->cgroup);
+        pack_u64(&buffer, identity->uid);
+        pack_u64(&buffer, identity->gid);
+        return rowset_finish(&buffer, &identity_kind, 1, cookie);
+}
+
+RowSet *job_rows_pack_amend(const char *job, const Peer *sender, const JobEnd *end, StoreCookie cookie) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_text(&buffer, job);
+        pack_u64(&buffer, sender->uid);
+        pack_u64(&buffer, sender->is_admin || sender->uid == 0);
+        pack_end(&buffer, end);
+        return rowset_finish(&buffer, &amend_kind, 1, cookie);
+}
+
+RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,
+                                  uint64_t realtime_ms) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_u64(&buffer, realtime_ms);
+        pack_text(&buffer, boot_id);
+        pack_text(&buffer, meter);
+        pack_u64(&buffer, n_items);
+        for (size_t i = 0; i < n_items; i++) {
+                pack_text(&buffer, items[i].job);
+                pack_text(&buffer, items[i].progress);
+        }
+        /* The meter is a row, too. */
+        return rowset_finish(&buffer, &checkpoints_kind, n_items + 1, (StoreCookie){});
 }

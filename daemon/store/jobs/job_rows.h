@@ -1,33 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Jobs, their checkpoints and the meter's account: row-sets, and from there to the tables. */
+/*
+ * Job rows: row sets of jobs, their phases, their checkpoints and the meter's account
+ *
+ * Each packer copies everything and returns a row set for store_put(); NULL: out of memory.
+ */
 
 #include "job/job.h"
 #include "request/request.h"
-#include "store/database.h"
 #include "store/rowset.h"
 #include "store/store_types.h"
 
-/* A timeline is stored squeezed, in parts of the same size: schema.c says why. */
+/* A timeline is stored compressed, in parts of the same size: schema.c says why. */
 #define N_TIMELINE_PARTS 3
 
-typedef struct JobBeginRow {
-        const JobInfo *info;
-        uint64_t begin_ms;
-        const char *boot_id, *progress, *meter;
-} JobBeginRow;
+/* The job's begin, with the progress that the job starts from and the meter's account (meter_save). An id that is taken: STORE_CONFLICT. */
+RowSet *job_rows_pack_begin(const JobInfo *info, uint64_t begin_realtime_ms, const char *boot_id, const char *progress,
+                            const char *meter, StoreCookie cookie);
 
-/* All copy everything. 0 or -ENOMEM. */
-int job_begin_pack(const JobBeginRow *row, StoreCookie cookie, RowSet **ret);
-int job_end_pack(const StoreJobEnd *row, StoreCookie cookie, RowSet **ret);
-int job_phase_pack(const StorePhase *row, StoreCookie cookie, RowSet **ret);
-int job_learned_pack(const StoreLearned *learned, StoreCookie cookie, RowSet **ret);
-int job_amend_pack(const char *job, const Peer *sender, const JobEnd *end, StoreCookie cookie, RowSet **ret);
-int checkpoints_pack(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,
-                     uint64_t time_ms, RowSet **ret);
+/* Final state of a job. */
+typedef struct StoreJobEnd {
+        const char *job;
+        JobState state;
+        uint64_t end_realtime_ms;
+        const JobEnd *end;
+        const char *note;         /* or NULL */
+        const MetricSet *metrics; /* or NULL */
+        const UsageSet *usage;    /* or NULL */
+        const PhaseView *phase;   /* the phase that ends with the job, or NULL */
+        const char *timeline;     /* timeline_format() text, or NULL */
+} StoreJobEnd;
+/* A job that was never begun here: STORE_MISSING. */
+RowSet *job_rows_pack_end(const StoreJobEnd *end, StoreCookie cookie);
 
-/* Inside a transaction: closes every job that is running as interrupted, at its last checkpoint. 0 or an outcome of database.h. */
-int job_rows_interrupt(Database *database, const char *note);
-/* Inside a transaction. Sets set->outcome. 0 or an outcome of database.h, then the transaction is to be rolled back. */
-int job_rows_apply(RowSet *set, Database *database);
+/* A phase that has ended, and the job's progress, boot and meter's account at that moment. */
+typedef struct StorePhase {
+        const char *job;
+        const PhaseView *phase;
+        const char *progress, *boot_id, *meter;
+} StorePhase;
+/*
+ * The end of a phase and the begin of the next. The progress may count from where the meter is now: the meter's account is
+ * stored with it. A job that does not run: STORE_MISSING. A phase with the same index is replaced.
+ */
+RowSet *job_rows_pack_phase(const StorePhase *row, StoreCookie cookie);
+
+/* Cgroup and owner of a running job, found after its begin. */
+typedef struct StoreJobIdentity {
+        const char *job;
+        Enclosure enclosure;
+        const char *cgroup; /* or NULL */
+        uint32_t uid, gid;
+} StoreJobIdentity;
+/* A job that does not run: STORE_MISSING. */
+RowSet *job_rows_pack_identity(const StoreJobIdentity *identity, StoreCookie cookie);
+
+/*
+ * An end that arrives for a job already closed as interrupted: adds exit status and rusage and makes the job finished; metrics
+ * and note stay. A sender who is neither an administrator nor the job's owner: STORE_DENIED. A finished job: STORE_DUPLICATE.
+ */
+RowSet *job_rows_pack_amend(const char *job, const Peer *sender, const JobEnd *end, StoreCookie cookie);
+
+/* Progress of a running job at a checkpoint. */
+typedef struct StoreCheckpoint {
+        const char *job;
+        const char *progress; /* text of the caller's own format */
+} StoreCheckpoint;
+/* The progress of running jobs at one instant with the meter's account. Few jobs at a time: all of it stays in memory until written. */
+RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,
+                                  uint64_t realtime_ms);
+
+/* Inside a transaction: closes every running job as interrupted, at its last checkpoint. 0 or an outcome of database.h. */
+int job_rows_interrupt(struct Database *database, const char *note);
