@@ -74,7 +74,8 @@ typedef struct OptionTexts {
 #define OPTION_TEXT(type, member) .parse = option_parse_text, .offset = OPTION_PLACE(type, member, const char *)
 #define OPTION_LINE(type, member, n_max) .parse = option_parse_line, .offset = OPTION_PLACE(type, member, const char *), .max = (n_max)
 #define OPTION_CHOICE(type, member, ...) \
-        .parse = option_parse_choice, .offset = OPTION_PLACE(type, member, const char *), .words = (const char *const[]){ __VA_ARGS__, NULL }
+        .parse = option_parse_choice, .offset = OPTION_PLACE(type, member, const char *), \
+        .words = (const char *const[]){ __VA_ARGS__, NULL }
 #define OPTION_COUNT(type, member, least, most) \
         .parse = option_parse_count, .offset = OPTION_PLACE(type, member, uint64_t), .min = (least), .max = (most)
 #define OPTION_NUMBER(type, member, least, most) \

@@ -209,9 +209,9 @@ const Command cmd_import_inspection = {
         .name = "import inspection",
         .arguments = "DIRECTORY…",
         .summary = "Import result directories of Amun, each as a batch",
-        .help = "Amun is the service of Project Thoth that ran benchmark scripts in a cluster. Reads build/specification and results/N/result "
-                "of each directory. Failed runs are kept with their exit status and output. Importing a directory again changes nothing. "
-                "Exits with 1 when a file was skipped; the reason is reported with its place.",
+        .help = "Amun is the service of Project Thoth that ran benchmark scripts in a cluster. Reads build/specification and "
+                "results/N/result of each directory. Failed runs are kept with their exit status and output. Importing a "
+                "directory again changes nothing. Exits with 1 when a file was skipped; the reason is reported with its place.",
         .examples = {
                 "perfctl import inspection inspection-matmul-fd697eb4",
                 "perfctl import inspection --json zoo/inspection-*",

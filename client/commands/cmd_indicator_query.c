@@ -104,8 +104,9 @@ const Command cmd_indicator_query = {
         .name = "indicator query",
         .arguments = "NAME",
         .summary = "Compute statistics of an indicator's results",
-        .help = "Statistics are n, mean, median, sd, standard_error, min, max, q1, q3, iqr, cov, covm, skew and p0 to p100, of a result or of "
-                "overall_score. Failed runs are counted separately. A KEY is a parameter, component, version or hardware.",
+        .help = "Statistics are n, mean, median, sd, standard_error, min, max, q1, q3, iqr, cov, covm, skew and p0 to p100, of a "
+                "result or of overall_score. Failed runs are counted separately. A KEY is a parameter, component, version or "
+                "hardware.",
         .examples = {
                 "perfctl indicator query PiMatmul -w size=512 -g component -s median:rate",
                 "perfctl indicator query PiMatmul --since 30d --stat median:rate,p95:elapsed",

@@ -247,13 +247,13 @@ static void put_label(Buffer *out, const Value *ranking, const Value *apart) {
 /* A set in which there is one alternative, or none that has enough runs. */
 static void write_alone(Screen *screen, const Value *ranking, const Value *answer) {
         const Value *alternatives = value_get(ranking, "alternatives"), *left_out = value_get(ranking, "left_out");
-        size_t n = answer_length(alternatives) + answer_length(left_out);
+        size_t n_ranked = answer_length(alternatives), n = n_ranked + answer_length(left_out);
         scoped(buffer_deinit) Buffer line = {}, why = {};
 
         buffer_puts(&line, "  ");
         put_label(&line, ranking, value_get(answer, "apart"));
         for (size_t i = 0; i < n; i++) {
-                const Value *group = i < answer_length(alternatives) ? &alternatives->items[i] : &left_out->items[i - answer_length(alternatives)];
+                const Value *group = i < n_ranked ? &alternatives->items[i] : &left_out->items[i - n_ranked];
 
                 buffer_clear(&why);
                 put_uncounted(&why, group, answer_text(answer, "objective"));
@@ -333,7 +333,8 @@ static void write_counts(Screen *screen, const Value *answer) {
         scoped(buffer_deinit) Buffer text = {};
         bool is_first = true;
 
-        buffer_printf(&text, "Compared: %.0f of %.0f results.", answer_number_or_zero(answer, "compared"), answer_number_or_zero(answer, "scanned"));
+        buffer_printf(&text, "Compared: %.0f of %.0f results.", answer_number_or_zero(answer, "compared"),
+                      answer_number_or_zero(answer, "scanned"));
         for (size_t i = 0; i < N_ELEMENTS(reasons); i++) {
                 double n = answer_number_or_zero(left_out, reasons[i].key);
 
@@ -391,8 +392,9 @@ const Command cmd_indicator_rank = {
         .name = "indicator rank",
         .arguments = "NAME",
         .summary = "Rank alternatives, and tell differences from noise",
-        .help = "Orders alternatives by their median, with a confidence interval. Alternatives that cannot be distinguished share a rank, "
-                "marked with =. Each set of parameters and each hardware has its own ranking; --across compares across them.",
+        .help = "Orders alternatives by their median, with a confidence interval. Alternatives that cannot be distinguished share "
+                "a rank, marked with =. Each set of parameters and each hardware has its own ranking; --across compares across "
+                "them.",
         .examples = {
                 "perfctl indicator rank PiMatmul --objective rate --direction higher",
                 "perfctl indicator rank PiMatmul --by version -o elapsed --direction lower",

@@ -58,8 +58,8 @@ const Command cmd_indicator_register = {
         .name = "indicator register",
         .arguments = "FILE…",
         .summary = "Register a model: declare an indicator's parameters and results",
-        .help = "Each file, or standard input for -, declares one model as described in perfd-indicators(5). A model replaces the one with "
-                "the same name and component.",
+        .help = "Each file, or standard input for -, declares one model as described in perfd-indicators(5). A model replaces the "
+                "one with the same name and component.",
         .examples = { "perfctl indicator register membw.yaml", "./describe.py | perfctl indicator register -" },
         COMMAND_OPTIONS(IndicatorRegisterOptions, options_table),
         .n_arguments_min = 1,

@@ -35,8 +35,8 @@ const Command cmd_indicator_unregister = {
         .name = "indicator unregister",
         .arguments = "NAME [COMPONENT]",
         .summary = "Remove a registered model",
-        .help = "Without a component, removes the model that has none. Stored results are kept; a model of the same name in a file, if there "
-                "is one, applies to them again.",
+        .help = "Without a component, removes the model that has none. Stored results are kept; a model of the same name in a "
+                "file, if there is one, applies to them again.",
         .examples = { "perfctl indicator unregister MemBw", "perfctl indicator unregister MemBw 'plain C'" },
         COMMAND_OPTIONS(IndicatorUnregisterOptions, options_table),
         .n_arguments_min = 1,

@@ -52,8 +52,8 @@ const Command cmd_job_begin = {
         .name = "job begin",
         .arguments = "JOB",
         .summary = "Begin a job, as from a scheduler's prolog",
-        .help = "Beginning a running job of the same user again changes nothing and is no error. With --pid, the job counts as interrupted "
-                "when that process ends before `job end`.",
+        .help = "Beginning a running job of the same user again changes nothing and is no error. With --pid, the job counts as "
+                "interrupted when that process ends before `job end`.",
         .examples = { "perfctl job begin --name train --pid $$ train-17" },
         COMMAND_OPTIONS(JobBeginOptions, options_table),
         .n_arguments_min = 1,

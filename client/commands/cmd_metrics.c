@@ -67,7 +67,7 @@ static int print_list(const MetricsOptions *options, const Value *answer) {
                 return EXIT_FAILED;
         }
         if (names.refused) {
-                message_print("--prefix '%s' makes the name '%s', which MLflow refuses: a name has no empty part, '.' or '..' between its '/'",
+                message_print("--prefix '%s' makes the name '%s', which MLflow rejects: empty, '.' or '..' between slashes",
                     style.prefix, names.refused);
                 return EXIT_USAGE;
         }

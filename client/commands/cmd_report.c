@@ -167,9 +167,9 @@ const Command cmd_report = {
         .name = "report",
         .arguments = "{JOB | --all-nodes FILE…}",
         .summary = "Show a report of a job on one screen",
-        .help = "What ran, where and how it ended; allocated and used resources; phases; the node during the job; advice. A number marked "
-                "with ~ comes from samples; the others are exact. With --all-nodes, which takes files or - instead of a job, the reports "
-                "of all nodes and ranks of a run are shown as one.",
+        .help = "What ran, where and how it ended; allocated and used resources; phases; the node during the job; advice. A "
+                "number marked with ~ comes from samples; the others are exact. With --all-nodes, which takes files or - instead "
+                "of a job, the reports of all nodes and ranks of a run are shown as one.",
         .examples = {
                 "perfctl report train-17",
                 "perfctl report --json train-17 > $(hostname).json",

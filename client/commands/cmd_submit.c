@@ -373,10 +373,11 @@ const Command cmd_submit = {
         .name = "submit",
         .arguments = "[FILE]…",
         .summary = "Submit indicators: JSON documents printed by a script",
-        .help = "Reads the files, or standard input for - and without files. A file may hold several documents, one after the other. "
-                "All are checked before the first is sent. Results that perfd cannot accept within the timeout are kept in the spool, "
-                "and sent by the next submit or flush. With --latencies, a file holds the seconds that each batch of a model took, on lines or as "
-                "{\"time_per_batch\": [...], \"batch_length\": 8}, and their percentiles are submitted.",
+        .help = "Reads the files, or standard input for - and without files. A file may hold several documents, one after the "
+                "other. All are checked before the first is sent. Results that perfd cannot accept within the timeout are kept in "
+                "the spool, and sent by the next submit or flush. With --latencies, a file holds the seconds that each batch of a "
+                "model took, on lines or as {\"time_per_batch\": [...], \"batch_length\": 8}, and their percentiles are "
+                "submitted.",
         .examples = {
                 "./matmul.py | perfctl submit",
                 "perfctl submit --job train-17 result.json",

@@ -236,9 +236,10 @@ const Command cmd_sweep = {
         .name = "sweep",
         .arguments = "FILE",
         .summary = "Run a command with all combinations of settings",
-        .help = "FILE, YAML or JSON, has the command with {setting} in it, settings with one value or a list each, extra combinations, and "
-                "combinations to exclude. Each point is a job with its settings as labels, and a directory with settings.yaml, stdout, "
-                "stderr and, once it has ended, exit_code. Recorded points do not run again: after Ctrl-C, the same command continues.",
+        .help = "FILE, YAML or JSON, has the command with {setting} in it, settings with one value or a list each, extra "
+                "combinations, and combinations to exclude. Each point is a job with its settings as labels, and a directory with "
+                "settings.yaml, stdout, stderr and, once it has ended, exit_code. Recorded points do not run again: after Ctrl-C, "
+                "the same command continues.",
         .examples = {
                 "perfctl sweep --dry-run matmul.yaml",
                 "perfctl sweep --output-dir results matmul.yaml",

@@ -108,9 +108,9 @@ const Command cmd_time = {
         .name = "time",
         .arguments = "NAME -- COMMAND [ARGUMENT]…",
         .summary = "Run a command as a phase of the current job",
-        .help = "Marks NAME, runs the command, and marks the previous phase again with the seconds that the command took. perfctl exits as "
-                "the command did. A perfd that is down, slow or without such a job delays the command by at most 0.2 seconds "
-                "at each end.",
+        .help = "Marks NAME, runs the command, and marks the previous phase again with the seconds that the command took. perfctl "
+                "exits as the command did. A perfd that is down, slow or without such a job delays the command by at most 0.2 "
+                "seconds at each end.",
         .examples = { "perfctl time load -- ./load.sh data/", "perfctl time --job train-17 evaluate -- python3 eval.py" },
         COMMAND_OPTIONS(TimeOptions, options_table),
         .n_arguments_min = 2,

@@ -473,7 +473,7 @@ class Wait(EnclosureTestCase):
             process.send_signal(number)
             self.assertEqual(process.wait(TIMEOUT_S), 7)
             os.kill(int(pid.read_text()), signal.SIGKILL)
-            self.assertIn("goes on", process.stderr.read())
+            self.assertIn("still running", process.stderr.read())
             process.stderr.close()
             ready.unlink()
             pid.unlink()

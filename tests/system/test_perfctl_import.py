@@ -197,7 +197,7 @@ class Inspections(Import):
         self.perfctl("import", "inspection", "--indicator-name", "PiMatmul", self.inspection(runs, specification, name="inspection-2"))
         self.assertEqual(len(self.stored()), 2)
         done = self.perfctl("import", "inspection", self.inspection(runs, name="inspection-3"), status=1)
-        self.assertIn("results/0/result: name: a run that failed does not say what it is", done.stderr)
+        self.assertIn("results/0/result: name: a failed run names no indicator", done.stderr)
 
     def test_names_come_from_the_first_run_that_says_them(self):
         second = {**PRINTED, "name": "Second", "component": "other"}
