@@ -79,8 +79,8 @@ class List(WithJob):
         for words, text in ((("--compat",), "--compat requires --mlflow"), (("--prefix", "a"), "--prefix requires --mlflow"),
                             (("--names", "raw"), "--names requires --mlflow"), (("--mlflow", "--names", "row"), "sanitised or raw"),
                             (("--mlflow", "--prefix", "x" * 201), "--prefix is longer than 200 bytes"),
-                            (("--mlflow", "--prefix", "/x/"), "makes the name '/x/max_t_cpu_pct_per_cpu_avg', which MLflow refuses"),
-                            (("--mlflow", "--prefix", "a/../"), "which MLflow refuses")):
+                            (("--mlflow", "--prefix", "/x/"), "makes the name '/x/max_t_cpu_pct_per_cpu_avg', which MLflow rejects"),
+                            (("--mlflow", "--prefix", "a/../"), "which MLflow rejects")):
             done = self.ask("metrics", *words, status=2)
             self.assertEqual(done.stdout, "")
             self.assertIn(text, done.stderr)

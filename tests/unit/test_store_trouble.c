@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a store does when something is wrong with its file, its disk or its limits. */
+/* The store with a damaged file, a failing disk, or exceeded limits. */
 
 #include "store/jobs/job_rows.h"
 #include "store/node/sample_rows.h"
