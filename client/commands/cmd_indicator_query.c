@@ -110,7 +110,7 @@ const Command cmd_indicator_query = {
         .examples = {
                 "perfctl indicator query PiMatmul -w size=512 -g component -s median:rate",
                 "perfctl indicator query PiMatmul --since 30d --stat median:rate,p95:elapsed",
-                "perfctl indicator query PiMatmul -g dtype -s mean:rate,sd:rate -f csv > rates.csv",
+                "perfctl indicator query PiMatmul -g dtype -s mean:rate -f csv > rates.csv",
         },
         COMMAND_OPTIONS(IndicatorQueryOptions, options_table),
         .n_arguments_min = 1,
