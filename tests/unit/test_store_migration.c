@@ -44,55 +44,6 @@ static void it_is_brought_up_to_date_once(void **state) {
         assert_int_equal(ask_place(place, "SELECT count(*) FROM job"), 3);
 }
 
-static void a_finished_job_reads_as_it_was(void **state) {
-        scoped(timeline_deinit) Timeline timeline = {};
-        Place *place = *state;
-        JobRow row;
-
-        assert_int_equal(reader_job(place->reader, "job-done", &row), 0);
-        assert_string_equal(row.view.info.name, "train");
-        assert_string_equal(row.view.info.command, "python3 train.py --epochs 90");
-        assert_string_equal(row.view.info.user, "ada");
-        assert_int_equal(row.view.info.rank, 0);
-        assert_int_equal(row.view.info.n_labels, 2);
-        assert_string_equal(row.view.info.labels[1].key, "note");
-        assert_string_equal(row.view.info.labels[1].value, "a=b c");
-        assert_int_equal(row.view.state, JOB_FINISHED);
-        assert_int_equal(row.view.begin_realtime_ms, 1795290103209);
-        assert_int_equal(row.view.end_realtime_ms, 1795290106215);
-        assert_int_equal(row.view.end->exit_status, 3);
-        assert_true(row.view.end->rusage.ru_utime == 9.25);
-        assert_int_equal(row.view.end->rusage.ru_maxrss, 4096);
-
-        assert_true(row.has_metrics);
-        assert_int_equal(row.view.metrics.quality[METRIC_CPU_MEAN], QUALITY_EXACT);
-        assert_true(row.view.metrics.value[METRIC_CPU_MEAN] == 0.3);
-        assert_true(row.view.metrics.value[METRIC_DISK_READ] == 3145728);
-        assert_int_equal(row.view.metrics.quality[METRIC_PSI_IO_SOME], QUALITY_UNKNOWN_SOURCE);
-        assert_true(row.view.metrics.compat[METRIC_NET_EXT_SENT] == 3.0009536743164062);
-        assert_nothing_new(&row.view);
-        assert_int_equal(timeline_parse(row.timeline, &timeline), 0);
-        assert_int_equal(timeline.n, 3);
-}
-
-static void the_others_are_listed_with_their_states(void **state) {
-        static const char *const ids[] = { "job-on", "job-done", "job-lost" };
-        static const JobState states[] = { JOB_RUNNING, JOB_FINISHED, JOB_INTERRUPTED };
-        Place *place = *state;
-        JobRow row;
-
-        assert_int_equal(reader_jobs(place->reader, &(JobFilter){}), 0);
-        for (size_t i = 0; i < N_ELEMENTS(ids); i++) {
-                assert_int_equal(reader_next_job(place->reader, &row), 0);
-                assert_string_equal(row.view.info.id, ids[i]);
-                assert_int_equal(row.view.state, states[i]);
-                assert_int_equal(row.has_metrics, states[i] != JOB_RUNNING);
-        }
-        assert_string_equal(row.view.info.note, "the machine was rebooted: totals end at the last checkpoint before");
-        assert_true(row.view.metrics.value[METRIC_DISK_READ] == 1024000);
-        assert_int_equal(row.view.metrics.quality[METRIC_DISK_READ], QUALITY_SAMPLED);
-}
-
 static void results_and_history_read_as_they_were(void **state) {
         Place *place = *state;
         ResultRow row;
@@ -109,32 +60,6 @@ static void results_and_history_read_as_they_were(void **state) {
         assert_int_equal(reader_next_node_sample(place->reader, &sample), 0);
         assert_int_equal(sample.begin_ms, 1795290102180);
         assert_int_equal(sample.interval_ms, 10000);
-}
-
-static void a_running_job_is_recovered_with_its_window(void **state) {
-        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
-        scoped(meter_freep) Meter *meter = NULL;
-        Place *place = *state;
-        MetricSet metrics;
-        Window window;
-
-        assert_int_equal(store_recover(place->store, &recovery), 0);
-        assert_int_equal(recovery->n_jobs, 1);
-        assert_string_equal(recovery->jobs[0].info.id, "job-on");
-        assert_string_equal(recovery->jobs[0].info.user, "grace");
-        assert_int_equal(recovery->jobs[0].info.rank, -1);
-        assert_int_equal(recovery->jobs[0].info.node, -1);
-        assert_null(recovery->jobs[0].info.cgroup);
-        assert_string_equal(recovery->jobs[0].boot_id, BOOT);
-        assert_int_equal(recovery->jobs[0].checkpoint_realtime_ms, 1795290108207);
-
-        assert_int_equal(meter_new(&meter, NS_PER_S), 0);
-        assert_int_equal(meter_restore(meter, recovery->meter, BOOT), 0);
-        assert_int_equal(window_parse(recovery->jobs[0].progress, &window), 0);
-        window_metrics(&window, meter_totals(meter), 1, &metrics);
-        assert_true(metrics.value[METRIC_CPU_USER] == 5);
-        assert_int_equal(metrics.quality[METRIC_CPU_USER], QUALITY_EXACT);
-        assert_true(metrics.value[METRIC_CPU_MAX] == 0.5);
 }
 
 static void a_running_job_goes_on_with_all_that_is_new(void **state) {
@@ -186,10 +111,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, place_teardown)
                 TEST(it_is_brought_up_to_date_once),
-                TEST(a_finished_job_reads_as_it_was),
-                TEST(the_others_are_listed_with_their_states),
                 TEST(results_and_history_read_as_they_were),
-                TEST(a_running_job_is_recovered_with_its_window),
                 TEST(a_running_job_goes_on_with_all_that_is_new),
                 TEST(a_job_takes_all_that_is_its_with_it),
         };
