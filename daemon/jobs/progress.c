@@ -29,17 +29,17 @@ static const Record progress_record = RECORD(Progress, fields);
 int progress_format(const Job *job, const Phase *phase, uint32_t n_phases, char **ret) {
         Progress progress = {
                 .window = job->window,
-                .has_usage = job->usage,
+                .has_usage = job->group.usage,
                 .has_phase = phase,
                 .n_phases = n_phases,
                 .is_announced = job->is_announced,
-                .is_usage_cut = job->is_usage_cut,
-                .is_group_vouched = job->is_group_vouched,
-                .group_id = job->group_id,
+                .is_usage_cut = job->group.is_usage_cut,
+                .is_group_vouched = job->group.is_vouched,
+                .group_id = job->group.id,
         };
 
-        if (job->usage)
-                progress.usage = *job->usage;
+        if (job->group.usage)
+                progress.usage = *job->group.usage;
         if (phase)
                 progress.phase = *phase;
         return record_format(&progress_record, &progress, ret);

@@ -21,8 +21,10 @@
 #include "store/store_types.h"
 #include "util/scoped.h"
 
+#define STORE_DIRECTORY_MAX 256
+
 typedef struct StoreConfig {
-        const char *directory;    /* state directory; must exist */
+        char directory[STORE_DIRECTORY_MAX]; /* state directory; must exist */
         bool is_volatile;         /* no syncing: gone with the machine, survives the process at most */
         uint64_t size_max_bytes;  /* database with its WAL; oldest rows go first when reached */
         uint64_t keep_samples_ns, keep_jobs_ns, keep_results_ns; /* 0: for ever */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "request/request.h"
+#include "snapshot/stats.h"
 
 struct Kind;
 
@@ -40,12 +41,3 @@ enum {
         READER_TIMEOUT, /* the limit was reached */
         READER_BROKEN,  /* the database cannot be read */
 };
-
-typedef struct StoreStats {
-        uint64_t queue_rows, queue_bytes, queue_rows_max;
-        uint64_t n_commits, n_commit_failures, commit_ns_sum, commit_ns_last, n_rows_committed, n_rows_removed;
-        uint64_t size_bytes, size_max_bytes;
-        bool is_writable;
-        char error[160];
-        char notice[256]; /* what had to be done to open the database late; "" */
-} StoreStats;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the tests of store and reader share: a store in a directory of its own, results to put, waiting for completions. */
+/* Shared by the tests of store and reader: a store in a temporary directory, results, and waiting for completions. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,12 +42,14 @@ typedef struct Place {
 } Place;
 
 static inline StoreConfig place_config(const Place *place) {
-        return (StoreConfig){
-                .directory = place->directory,
+        StoreConfig config = {
                 .size_max_bytes = UINT64_C(1) << 30,
                 .queue_rows_max = 100000,
                 .queue_bytes_max = 64 << 20,
         };
+
+        (void)snprintf(config.directory, sizeof(config.directory), "%s", place->directory);
+        return config;
 }
 
 static inline void place_make(Place *place) {

@@ -63,20 +63,18 @@ static bool says(const Fixture *fixture, const char *words) {
 }
 
 static void every_route_is_described_with_its_parameters(void **state) {
-        const Route *routes;
-        size_t n;
+        const Route *route;
 
         (void)state;
-        routes = routes_table(&n);
-        for (size_t i = 0; i < n; i++) {
-                scoped(freep) char *parameters = strdup(routes[i].parameters);
+        for (size_t i = 0; (route = routes_at(i)); i++) {
+                scoped(freep) char *parameters = strdup(route->parameters);
                 char path[96], *rest = parameters;
                 const char *begin, *end;
 
-                (void)snprintf(path, sizeof(path), "\n    \"%s\": {", routes[i].path);
+                (void)snprintf(path, sizeof(path), "\n    \"%s\": {", route->path);
                 begin = strstr(asset_openapi_json, path);
                 if (!begin)
-                        fail_msg("%s is not in openapi.json", routes[i].path);
+                        fail_msg("%s is not in openapi.json", route->path);
                 end = strstr(begin, "\n    }");
                 assert_non_null(end);
 
@@ -88,27 +86,27 @@ static void every_route_is_described_with_its_parameters(void **state) {
                         (void)snprintf(definition, sizeof(definition), "\"name\": \"%s\"", name);
                         at = strstr(begin, reference) && strstr(begin, reference) < end ? begin : strstr(begin, definition);
                         if (!at || at >= end)
-                                fail_msg("%s's parameter %s is not in openapi.json", routes[i].path, name);
+                                fail_msg("%s's parameter %s is not in openapi.json", route->path, name);
                 }
         }
 }
 
 static void every_described_path_is_a_route(void **state) {
-        const Route *routes;
         const char *p = strstr(asset_openapi_json, "\"paths\": {");
-        size_t n, n_described = 0;
+        size_t n = 0, n_described = 0;
 
         (void)state;
-        routes = routes_table(&n);
+        while (routes_at(n))
+                n++;
         assert_non_null(p);
         while ((p = strstr(p, "\n    \"/"))) {
                 const char *path = p + 6;
                 bool is_found = false;
 
                 for (size_t i = 0; i < n; i++) {
-                        size_t n_path = strlen(routes[i].path);
+                        size_t n_path = strlen(routes_at(i)->path);
 
-                        is_found = is_found || (strncmp(path, routes[i].path, n_path) == 0 && path[n_path] == '"');
+                        is_found = is_found || (strncmp(path, routes_at(i)->path, n_path) == 0 && path[n_path] == '"');
                 }
                 if (!is_found)
                         fail_msg("openapi.json has a path that is no route: %.40s", path);
@@ -116,6 +114,31 @@ static void every_described_path_is_a_route(void **state) {
                 p = path;
         }
         assert_int_equal(n_described, n);
+}
+
+/* True if some path is both. */
+static bool overlap(const char *a, const char *b) {
+        while (*a == '/' && *b == '/') {
+                size_t n_a = strcspn(++a, "/"), n_b = strcspn(++b, "/");
+
+                if (*a != '{' && *b != '{' && (n_a != n_b || strncmp(a, b, n_a) != 0))
+                        return false;
+                a += n_a;
+                b += n_b;
+        }
+        return *a == *b;
+}
+
+static void no_path_has_two_routes(void **state) {
+        (void)state;
+        assert_true(overlap("/jobs/{id}", "/jobs/all"));
+        assert_true(overlap("/a/{b}/c", "/a/{d}/c"));
+        assert_false(overlap("/jobs/{id}", "/jobs"));
+        assert_false(overlap("/jobs/{id}/samples", "/jobs/{id}/metrics"));
+        for (size_t i = 0; routes_at(i); i++)
+                for (size_t k = 0; k < i; k++)
+                        if (overlap(routes_at(i)->path, routes_at(k)->path))
+                                fail_msg("%s and %s overlap", routes_at(i)->path, routes_at(k)->path);
 }
 
 static void before_the_first_snapshot_live_numbers_are_unavailable(void **state) {
@@ -173,7 +196,7 @@ static void bad_values_are_named_with_what_was_expected(void **state) {
         static const struct {
                 const char *question, *words;
         } cases[] = {
-                { "/metrics?collect[]=cpu", "node, jobs, self or percpu, not 'cpu'" },
+                { "/metrics?collect[]=cpu", "must be one of: node, percpu, self, jobs; not 'cpu'" },
                 { "/api/v1/jobs?limit=1001", "from 1 to 1000" },
                 { "/api/v1/jobs?since_ms=yesterday", "'since_ms'" },
                 { "/api/v1/jobs?state=done", "running, finished or interrupted" },
@@ -261,9 +284,8 @@ static void one_scope_can_be_chosen(void **state) {
 static void absent_metrics_of_the_node_come_with_a_reason(void **state) {
         Fixture *fixture = *state;
 
-        fixture->snapshot.sample.have &= ~(1U << SOURCE_LOADAVG);
-        fixture->snapshot.self.sources_absent = 1U << SOURCE_LOADAVG;
-        (void)snprintf(fixture->snapshot.self.source_error[SOURCE_LOADAVG], sizeof(fixture->snapshot.self.source_error[0]), "%s",
+        fixture->snapshot.node.sample.have &= ~(1U << SOURCE_LOADAVG);
+        (void)snprintf(fixture->snapshot.node.sampler.error[SOURCE_LOADAVG], sizeof(fixture->snapshot.node.sampler.error[0]), "%s",
                        "proc/loadavg: Permission denied");
         assert_int_equal(ask(fixture, "/api/v1/node", true), 200);
         assert_true(says(fixture, "\"absent\":[{\"key\":\"max_t_cpu_pct_per_cpu_avg\",\"scope\":\"node\",\"reason\":\""));
@@ -297,23 +319,21 @@ static void the_landing_page_escapes_what_the_node_says(void **state) {
 static void the_landing_page_shows_the_jobs(void **state) {
         Fixture *fixture = *state;
 
-        fixture->snapshot.jobs[0].info.name = "<b>{{hostname}}";
+        fixture->snapshot.jobs.records[0].info.name = "<b>{{hostname}}";
         assert_int_equal(ask(fixture, "/", true), 200);
         assert_true(says(fixture, "<a href=\"/jobs/job-0\">&lt;b&gt;{{hostname}}</a>"));
         assert_true(says(fixture, "<a href=\"/jobs/job-1\">training &quot;1&quot;</a>"));
-        fixture->snapshot.n_jobs = 0;
+        fixture->snapshot.jobs.used.n_records = 0;
         assert_int_equal(ask(fixture, "/", true), 200);
         assert_true(says(fixture, "None runs"));
 }
 
 static void a_jobs_page_is_made_for_people(void **state) {
         Fixture *fixture = *state;
-        JobView *job = &fixture->snapshot.jobs[1];
+        const Phase phase = { .name = "<load>" };
 
-        job->info.command = "sh -c 'a < b > \"c\"' \xff";
-        job->phase = calloc(1, sizeof(*job->phase));
-        assert_non_null(job->phase);
-        (void)snprintf(job->phase->name, sizeof(job->phase->name), "<load>");
+        fixture_set_phase(&fixture->snapshot.jobs, 1, &phase);
+        fixture->snapshot.jobs.records[1].info.command = "sh -c 'a < b > \"c\"' \xff";
         assert_int_equal(ask(fixture, "/jobs/job-1", true), 200);
         assert_int_equal(fixture->exchange.type, CONTENT_HTML);
         assert_true(says(fixture, "<title>training &quot;1&quot; on node&lt;7&gt;</title>"));
@@ -332,6 +352,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(every_route_is_described_with_its_parameters, setup, teardown),
                 cmocka_unit_test_setup_teardown(every_described_path_is_a_route, setup, teardown),
+                cmocka_unit_test_setup_teardown(no_path_has_two_routes, setup, teardown),
                 cmocka_unit_test_setup_teardown(before_the_first_snapshot_live_numbers_are_unavailable, setup, teardown),
                 cmocka_unit_test_setup_teardown(paths_that_are_none_are_not_found, setup, teardown),
                 cmocka_unit_test_setup_teardown(names_with_odd_characters_are_refused, setup, teardown),

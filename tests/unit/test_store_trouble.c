@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a store does when something is wrong with its file, its disk or its limits. */
+/* The store with a damaged file, a failing disk, or exceeded limits. */
 
 #include "store/jobs/job_rows.h"
 #include "store/node/sample_rows.h"
@@ -76,7 +76,7 @@ static void a_directory_that_is_not_there_is_an_error(void **state) {
         Store *store = NULL;
         char *note;
 
-        config.directory = "/nonexistent/perfd";
+        strcpy(config.directory, "/nonexistent/perfd");
         assert_int_equal(store_open(&store, &config, &note), -ENOENT);
         assert_null(note);
         assert_null(store);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "http/assets.h"
-#include "http/handlers.h"
+#include "http/pages/pages_subject.h"
 #include "http/indicators/result_groups.h"
 #include "http/indicators/vocabulary.h"
 #include "http/pages/html.h"
@@ -304,14 +304,14 @@ static int fill(Exchange *exchange, IndicatorPage *page) {
                 return r;
 
         html_text(word(page, WORD_NAME), exchange->argument);
-        html_text(word(page, WORD_HOSTNAME), exchange->snapshot ? exchange->snapshot->hostname : "this node");
+        html_text(word(page, WORD_HOSTNAME), exchange->snapshot ? exchange->snapshot->node.identity.hostname : "this node");
         buffer_puts(word(page, WORD_STYLE), asset_style_css);
         put_objective(exchange, page);
         put_choice(exchange, page);
         return 0;
 }
 
-void answer_indicator_page(Exchange *exchange) {
+void indicator_page_answer(Exchange *exchange) {
         scoped(indicator_page_deinit) IndicatorPage page;
 
         indicator_page_init(&page);
