@@ -7,6 +7,7 @@
 #include "publish.h"
 #include "reply.h"
 #include "store/indicators/model_rows.h"
+#include "store/indicators/stored_models.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/utf8.h"
@@ -102,7 +103,7 @@ static int recover(Service *service) {
         scoped(stored_models_freep) StoredModels *stored = NULL;
         int r;
 
-        r = store_models(service->store, &stored);
+        r = stored_models_read(service->store, &stored);
         for (size_t i = 0; r == 0 && i < stored->n; i++)
                 r = take_stored(service, &stored->items[i]);
         return r;

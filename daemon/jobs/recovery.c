@@ -8,6 +8,7 @@
 #include "jobs/lifecycle.h"
 #include "jobs/process_watch.h"
 #include "jobs/progress.h"
+#include "store/jobs/job_recovery.h"
 #include "store/jobs/job_rows.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -28,7 +29,7 @@ static void measure_lost(const Service *service, Progress *progress, MetricSet *
 }
 
 /* Closes a job with what the last checkpoint knew. Nothing later can be said of it. */
-static int close_lost(Service *service, const StoreRecoveredJob *recovered, Progress *progress, uint64_t end_ms, const char *note) {
+static int close_lost(Service *service, const RecoveredJob *recovered, Progress *progress, uint64_t end_ms, const char *note) {
         const JobEnd end = {};
         MetricSet metrics;
         UsageSet usage;
@@ -59,7 +60,7 @@ static int close_lost(Service *service, const StoreRecoveredJob *recovered, Prog
         return r == STORE_QUEUE_FULL ? 0 : r; /* more jobs than the queue holds: the next start closes the rest */
 }
 
-static void say_gap(Job *job, const StoreRecoveredJob *recovered) {
+static void say_gap(Job *job, const RecoveredJob *recovered) {
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
         uint64_t gap_ms = now_ms > recovered->checkpoint_realtime_ms ? now_ms - recovered->checkpoint_realtime_ms : 0;
         char note[160];
@@ -70,7 +71,7 @@ static void say_gap(Job *job, const StoreRecoveredJob *recovered) {
 }
 
 /* From the checkpoint into the table: its windows, its own usage, its phase. */
-static int take_up(Service *service, const StoreRecoveredJob *recovered, const Progress *progress, Job **ret) {
+static int take_up(Service *service, const RecoveredJob *recovered, const Progress *progress, Job **ret) {
         Job *job;
         int r;
 
@@ -134,7 +135,7 @@ static int follow(Service *service, Job *job, GroupState state, const CgroupPlac
         return 0;
 }
 
-static int go_on(Service *service, const StoreRecoveredJob *recovered, const Progress *progress, GroupState state,
+static int go_on(Service *service, const RecoveredJob *recovered, const Progress *progress, GroupState state,
                  const CgroupPlace *place) {
         Job *job;
         int r;
@@ -158,14 +159,14 @@ static int go_on(Service *service, const StoreRecoveredJob *recovered, const Pro
  * Whether a group that was made anew is the same job's, as it would be with perfd there: a scheduler's next step, in time. A
  * group that was made for a job by whoever began it has no other of that job's after it.
  */
-static bool may_be_next(const Service *service, const StoreRecoveredJob *recovered, const Progress *progress) {
+static bool may_be_next(const Service *service, const RecoveredJob *recovered, const Progress *progress) {
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
 
         return recovered->info.enclosure == ENCLOSURE_FOUND &&
                (progress->is_announced || now_ms < recovered->checkpoint_realtime_ms + service->config.linger_ns / NS_PER_MS);
 }
 
-static GroupState find_group(const Service *service, const StoreRecoveredJob *recovered, const Progress *progress, CgroupPlace *ret) {
+static GroupState find_group(const Service *service, const RecoveredJob *recovered, const Progress *progress, CgroupPlace *ret) {
         scoped(cgroup_freep) Cgroup *cgroup = NULL;
 
         if (!recovered->info.cgroup || cgroup_place_named(recovered->info.cgroup, ret) != 0 ||
@@ -176,7 +177,7 @@ static GroupState find_group(const Service *service, const StoreRecoveredJob *re
         return may_be_next(service, recovered, progress) ? GROUP_REMADE : GROUP_NONE;
 }
 
-static int recover_job(Service *service, const StoreRecovery *recovery, const StoreRecoveredJob *recovered, bool same_boot) {
+static int recover_job(Service *service, const JobRecovery *recovery, const RecoveredJob *recovered, bool same_boot) {
         CgroupPlace place;
         Progress progress;
         GroupState state;
@@ -203,7 +204,7 @@ static int recover_job(Service *service, const StoreRecovery *recovery, const St
 }
 
 /* 0: goes on in the same boot. Else a positive outcome of meter_restore(). */
-static int restore_meter(Service *service, const StoreRecovery *recovery) {
+static int restore_meter(Service *service, const JobRecovery *recovery) {
         if (!recovery->meter)
                 return METER_MALFORMED;
         return meter_restore(service->node.meter, recovery->meter, service->node.boot_id);
@@ -216,10 +217,10 @@ static int new_meter(Service *service) {
 }
 
 int recovery_run(Service *service) {
-        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        scoped(job_recovery_freep) JobRecovery *recovery = NULL;
         int restored, r;
 
-        r = store_recover(service->store, &recovery);
+        r = job_recovery_read(service->store, &recovery);
         if (r < 0)
                 return r;
 

@@ -34,18 +34,25 @@ typedef struct StoreDone {
         const RowSet *rows; /* borrowed until the next completion; a subject's functions read more of the outcome from these */
 } StoreDone;
 
-/* Of a reader's questions, and of each step to the next row. */
-enum {
-        READER_END = 1, /* no (more) rows */
-        READER_TIMEOUT, /* the limit was reached */
-        READER_BROKEN,  /* the database cannot be read */
-};
+
+#define STORE_DIRECTORY_MAX 256
+
+typedef struct StoreConfig {
+        char directory[STORE_DIRECTORY_MAX]; /* state directory; must exist */
+        bool is_volatile;         /* no syncing: rows may survive the process, not the machine */
+        uint64_t size_max_bytes;  /* of the database with its log; the oldest rows go when reached; 0: no limit */
+        uint64_t keep_samples_ns, keep_jobs_ns, keep_results_ns; /* 0: for ever */
+        size_t queue_rows_max;
+        size_t queue_bytes_max;
+} StoreConfig;
+
+#define STORE_ERROR_MAX 160
 
 typedef struct StoreStats {
         uint64_t queue_rows, queue_bytes, queue_rows_max;
         uint64_t n_commits, n_commit_failures, commit_ns_sum, commit_ns_last, n_rows_committed, n_rows_removed;
         uint64_t size_bytes, size_max_bytes;
         bool is_writable;
-        char error[160];
-        char notice[256]; /* what had to be done to open the database late; "" */
+        char error[STORE_ERROR_MAX]; /* the last failure; "": none since the last commit */
+        char notice[256]; /* what was done to open the database late; "": nothing */
 } StoreStats;

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"
 #include "store/reader.h"
 #include "store/store.h"
@@ -250,8 +251,8 @@ static inline uint64_t count_results(Reader *reader, const ResultFilter *filter)
         ResultRow row;
         int r;
 
-        assert_int_equal(reader_results(reader, filter), 0);
-        while ((r = reader_next_result(reader, &row)) == 0)
+        assert_int_equal(result_reader_list(reader, filter), 0);
+        while ((r = result_reader_next(reader, &row)) == 0)
                 n++;
         assert_int_equal(r, READER_END);
         return n;

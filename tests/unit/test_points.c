@@ -3,7 +3,10 @@
 
 #include "run_results_fixture.h"
 
+#include "store/indicators/indicator_reader.h"
 #include "store/indicators/model_rows.h"
+#include "store/indicators/result_reader.h"
+#include "store/indicators/stored_models.h"
 #include "store/reader_sql.h"
 
 static const char *const questions[][4] = {
@@ -289,14 +292,14 @@ static void registered_models_are_there_at_the_next_start(void **state) {
                                                                          cookie_of(cookie))), 0);
                 assert_int_equal(outcome_of(place->store, cookie), STORE_DONE);
         }
-        assert_int_equal(store_models(place->store, &models), 0);
+        assert_int_equal(stored_models_read(place->store, &models), 0);
         assert_int_equal(models->n, 1);
         assert_string_equal(models->items[0].document, "\"as declared\"");
         assert_int_equal(models->items[0].uid, 1002);
         assert_true(models->items[0].by_admin);
 
-        assert_int_equal(reader_models(place->reader, "PiMatmul"), 0);
-        assert_int_equal(reader_next_model(place->reader, &row), 0);
+        assert_int_equal(indicator_reader_list_models(place->reader, "PiMatmul"), 0);
+        assert_int_equal(indicator_reader_next_model(place->reader, &row), 0);
         assert_null(row.component);
         assert_true(json_text_is_string(json_text_find(json_text_find(row.results, "rate"), "unit"), "GFLOP/s", 7));
         assert_true(json_text_is_string(json_text_find(json_text_find(row.results, "elapsed"), "direction"), "lower", 5));
@@ -365,15 +368,15 @@ static void a_batch_is_found_in_its_order(void **state) {
                 assert_int_equal(put_one(place->store, &measured.submission, i + 1), STORE_DONE);
         }
 
-        assert_int_equal(reader_batch(place->reader, measured.submission.batch), 0);
+        assert_int_equal(result_reader_list_batch(place->reader, measured.submission.batch), 0);
         for (uint64_t i = 0; i < 5; i++) {
-                assert_int_equal(reader_next_batch(place->reader, &row), 0);
+                assert_int_equal(result_reader_next_of_batch(place->reader, &row), 0);
                 assert_int_equal(row.batch_index, i);
                 assert_int_equal(row.exit_status, i == 1 ? 137 : 0);
                 assert_true(json_text_is_string(json_text_find(row.run, "stderr"), "Killed", 6));
                 assert_int_equal(json_text_kind(json_text_find(row.document, "@result")), i == 1 ? JSON_KIND_NONE : JSON_KIND_OBJECT);
         }
-        assert_int_equal(reader_next_batch(place->reader, &row), READER_END);
+        assert_int_equal(result_reader_next_of_batch(place->reader, &row), READER_END);
 }
 
 int main(void) {

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A database that an older perfd wrote: opened in place, read as it was, and gone on with. */
 
+#include "store/indicators/result_reader.h"
+#include "store/jobs/job_reader.h"
+#include "store/jobs/job_recovery.h"
 #include "store/jobs/job_rows.h"
+#include "store/node/sample_reader.h"
 #include "store_fixture.h"
 
 #include "measure/meter.h"
@@ -49,7 +53,7 @@ static void a_finished_job_reads_as_it_was(void **state) {
         Place *place = *state;
         JobRow row;
 
-        assert_int_equal(reader_job(place->reader, "job-done", &row), 0);
+        assert_int_equal(job_reader_find(place->reader, "job-done", &row), 0);
         assert_string_equal(row.view.info.name, "train");
         assert_string_equal(row.view.info.command, "python3 train.py --epochs 90");
         assert_string_equal(row.view.info.user, "ada");
@@ -81,9 +85,9 @@ static void the_others_are_listed_with_their_states(void **state) {
         Place *place = *state;
         JobRow row;
 
-        assert_int_equal(reader_jobs(place->reader, &(JobFilter){}), 0);
+        assert_int_equal(job_reader_list(place->reader, &(JobFilter){}), 0);
         for (size_t i = 0; i < N_ELEMENTS(ids); i++) {
-                assert_int_equal(reader_next_job(place->reader, &row), 0);
+                assert_int_equal(job_reader_next(place->reader, &row), 0);
                 assert_string_equal(row.view.info.id, ids[i]);
                 assert_int_equal(row.view.state, states[i]);
                 assert_int_equal(row.has_metrics, states[i] != JOB_RUNNING);
@@ -98,27 +102,27 @@ static void results_and_history_read_as_they_were(void **state) {
         ResultRow row;
         NodeSampleRow sample;
 
-        assert_int_equal(reader_results(place->reader, &(ResultFilter){ .job = "job-done" }), 0);
-        assert_int_equal(reader_next_result(place->reader, &row), 0);
+        assert_int_equal(result_reader_list(place->reader, &(ResultFilter){ .job = "job-done" }), 0);
+        assert_int_equal(result_reader_next(place->reader, &row), 0);
         assert_string_equal(row.name, "PiMatmul");
         assert_string_equal(row.component, "perfd.test");
         assert_non_null(strstr(row.document, "\"@result\":{\"rate\":12.5}"));
-        assert_int_equal(reader_next_result(place->reader, &row), READER_END);
+        assert_int_equal(result_reader_next(place->reader, &row), READER_END);
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), 2);
-        assert_int_equal(reader_node_samples(place->reader, 0, 0), 0);
-        assert_int_equal(reader_next_node_sample(place->reader, &sample), 0);
+        assert_int_equal(sample_reader_list(place->reader, 0, 0), 0);
+        assert_int_equal(sample_reader_next(place->reader, &sample), 0);
         assert_int_equal(sample.begin_ms, 1795290102180);
         assert_int_equal(sample.interval_ms, 10000);
 }
 
 static void a_running_job_is_recovered_with_its_window(void **state) {
-        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        scoped(job_recovery_freep) JobRecovery *recovery = NULL;
         scoped(meter_freep) Meter *meter = NULL;
         Place *place = *state;
         MetricSet metrics;
         Window window;
 
-        assert_int_equal(store_recover(place->store, &recovery), 0);
+        assert_int_equal(job_recovery_read(place->store, &recovery), 0);
         assert_int_equal(recovery->n_jobs, 1);
         assert_string_equal(recovery->jobs[0].info.id, "job-on");
         assert_string_equal(recovery->jobs[0].info.user, "grace");
@@ -156,13 +160,13 @@ static void a_running_job_goes_on_with_all_that_is_new(void **state) {
         assert_int_equal(store_put(place->store, job_rows_pack_end(&end, cookie_of(2))), 0);
         assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
 
-        assert_int_equal(reader_job(place->reader, "job-on", &row), 0);
+        assert_int_equal(job_reader_find(place->reader, "job-on", &row), 0);
         assert_int_equal(row.view.state, JOB_FINISHED);
         assert_string_equal(row.view.info.cgroup, "/system.slice/job-on.service");
         assert_int_equal(row.view.n_phases, 2);
         assert_true(row.view.usage.value[USAGE_CPU_SECONDS] == 1.5);
-        assert_int_equal(reader_phases(place->reader, "job-on"), 0);
-        assert_int_equal(reader_next_phase(place->reader, &phase), 0);
+        assert_int_equal(job_reader_list_phases(place->reader, "job-on"), 0);
+        assert_int_equal(job_reader_next_phase(place->reader, &phase), 0);
         assert_string_equal(phase.name, "load");
 }
 

@@ -7,8 +7,10 @@
 
 #include "store/database.h"
 #include "store/indicators/catalog.h"
+#include "store/indicators/indicator_subject.h"
 #include "store/indicators/series.h"
 #include "store/indicators/shape.h"
+#include "store/jobs/job_rows.h"
 
 /* The body of a row set begins with what became of its results, which the writer fills in. */
 static size_t n_stored_bytes(size_t n_rows) {
@@ -36,7 +38,7 @@ typedef struct Item {
         const void *batch;
         uint64_t batch_index;
         Text run;
-        Text shape; /* NULL: it is not indexed, and has none of the following */
+        Text shape; /* NULL: the result is not indexed and has none of the following */
         Text hardware, parameters, numbers;
 } Item;
 
@@ -82,26 +84,33 @@ static int find_series(const Item *item, Database *database, Catalog *catalog, c
         return 0;
 }
 
-static void bind_run(sqlite3_stmt *insert, const Item *item, int64_t series) {
+static const Statement result_insert = {
+        "INSERT INTO result (id, time_ms, name, component, uid, score, job, version, document,"
+        " exit_status, batch, batch_index, run, series)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT (id) DO NOTHING",
+        0,
+};
+
+static void bind_run(Prepared *insert, const Item *item, int64_t series) {
         if (item->has_exit_status)
-                sqlite3_bind_int64(insert, 10, item->exit_status);
+                bind_i64(insert, item->exit_status);
         else
-                sqlite3_bind_null(insert, 10);
+                bind_null(insert);
         if (item->has_batch) {
-                sqlite3_bind_blob(insert, 11, item->batch, RESULT_ID_BYTES, SQLITE_STATIC);
-                bind_u64(insert, 12, item->batch_index);
+                bind_blob(insert, item->batch, RESULT_ID_BYTES);
+                bind_u64(insert, item->batch_index);
         } else {
-                sqlite3_bind_null(insert, 11);
-                sqlite3_bind_null(insert, 12);
+                bind_null(insert);
+                bind_null(insert);
         }
-        bind_text(insert, 13, item->run);
+        bind_text(insert, item->run);
         if (series != 0)
-                sqlite3_bind_int64(insert, 14, series);
+                bind_i64(insert, series);
         else
-                sqlite3_bind_null(insert, 14);
+                bind_null(insert);
 }
 
-/* Right after its row was inserted. */
+/* Right after the row of the item was inserted. */
 static int note_item(const Item *item, Database *database, Catalog *catalog, CatalogEntry *entry, const SeriesEntry *series) {
         Point point = {
                 .series = series->id, .row = sqlite3_last_insert_rowid(database->db), .time_ms = item->time_ms,
@@ -109,12 +118,12 @@ static int note_item(const Item *item, Database *database, Catalog *catalog, Cat
         };
 
         catalog_add(catalog, entry, item->time_ms, point.row, series->shape);
-        return series->id != 0 ? point_put(database, &point) : 0;
+        return series->id != 0 ? series_put_point(database, &point) : 0;
 }
 
-/* *ret_is_new: it was not there before. */
+/* *ret_is_new: the result was not stored before. */
 static int apply_item(const Item *item, uint32_t uid, Database *database, Catalog *catalog, bool *ret_is_new) {
-        sqlite3_stmt *insert = database_statement(database, STATEMENT_RESULT_INSERT);
+        Prepared *insert = database_prepare(database, &result_insert);
         CatalogEntry *entry;
         SeriesEntry series;
         int r;
@@ -125,20 +134,20 @@ static int apply_item(const Item *item, uint32_t uid, Database *database, Catalo
         if (r != 0)
                 return r;
 
-        sqlite3_bind_blob(insert, 1, item->id, RESULT_ID_BYTES, SQLITE_STATIC);
-        bind_u64(insert, 2, item->time_ms);
-        sqlite3_bind_int64(insert, 3, entry->name);
-        sqlite3_bind_int64(insert, 4, entry->component);
-        bind_u64(insert, 5, uid);
+        bind_blob(insert, item->id, RESULT_ID_BYTES);
+        bind_u64(insert, item->time_ms);
+        bind_i64(insert, entry->name);
+        bind_i64(insert, entry->component);
+        bind_u64(insert, uid);
         if (item->has_score)
-                sqlite3_bind_double(insert, 6, item->score);
+                bind_double(insert, item->score);
         else
-                sqlite3_bind_null(insert, 6);
-        bind_text(insert, 7, item->job);
-        bind_text(insert, 8, item->version);
-        bind_text(insert, 9, item->document);
+                bind_null(insert);
+        bind_text(insert, item->job);
+        bind_text(insert, item->version);
+        bind_text(insert, item->document);
         bind_run(insert, item, series.id);
-        r = database_run(database, STATEMENT_RESULT_INSERT);
+        r = database_run(database, insert);
         if (r != 0)
                 return r;
 
@@ -160,26 +169,27 @@ typedef struct Named {
         uint32_t owner;
 } Named;
 
-/* A job that nobody began here belongs to nobody. Neighbours tend to name the same, which *ret is then. */
+/* A job that was never begun here belongs to the sender. Neighbours tend to name the same job, which *ret is then. */
 static int find_named(Database *database, Text id, uint32_t sender, Named *ret) {
-        sqlite3_stmt *find = database_statement(database, STATEMENT_JOB_FIND);
+        JobOwner owner;
         int r;
 
         if (ret->id.text && strcmp(id.text, ret->id.text) == 0)
                 return 0;
 
-        *ret = (Named){ .id = id, .owner = sender };
-        bind_text(find, 1, id);
-        r = database_step(database, STATEMENT_JOB_FIND);
-        if (r != DATABASE_ROW)
+        r = job_rows_find_owner(database, id, &owner);
+        if (r != 0)
                 return r;
 
-        ret->has_ended = strcmp((const char *)sqlite3_column_text(find, 0), job_state_name(JOB_RUNNING)) != 0;
-        ret->owner = (uint32_t)sqlite3_column_int64(find, 1);
-        return database_run(database, STATEMENT_JOB_FIND);
+        *ret = (Named){
+                .id = id,
+                .has_ended = owner.is_stored && !owner.is_running,
+                .owner = owner.is_stored ? owner.uid : sender,
+        };
+        return 0;
 }
 
-/* Before the first row is put: may all of them go to the jobs they name? */
+/* Before the first row is stored: whether all items may go to the jobs that they name. */
 static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
         Unpack from = unpack_rows(set);
         uint32_t uid = (uint32_t)unpack_u64(&from);
@@ -202,7 +212,7 @@ static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
         return 0;
 }
 
-/* An environment may outlive its job, and what is measured in it then is not the job's. */
+/* A process may outlive the job that its environment names; what it measures then is not the job's. */
 static int leave_ended_job(RowSet *set, Database *database, uint32_t uid, Named *named, Item *item) {
         int r;
 
@@ -248,7 +258,9 @@ static int apply(RowSet *set, Database *database, void *state) {
         return 0;
 }
 
-static const RowKind results_kind = { "results", apply };
+static const RowKind results_kind = { "results", &indicator_subject, apply };
+
+const Statement *const result_rows_statements[] = { &result_insert, NULL };
 
 const ResultsStored *result_rows_stored(const RowSet *set) {
         assert(set->kind == &results_kind);
@@ -257,7 +269,7 @@ const ResultsStored *result_rows_stored(const RowSet *set) {
 
 /* --- in the caller's thread -------------------------------------------------------------------- */
 
-/* NULL: of a run that failed before it printed one. Returns where its text begins. */
+/* NULL: the run failed before it printed a document. Returns where the text begins. */
 static size_t pack_document(Buffer *buffer, const Value *document) {
         static const Value none = { .type = VALUE_NULL };
         size_t begin = pack_text_begin(buffer);
@@ -282,12 +294,12 @@ static size_t pack_run(Buffer *buffer, const Submission *item) {
         return buffer->n;
 }
 
-/* A text that was packed from `begin` on, with the NUL that ends it; to be read before anything more is packed. */
+/* The text that was packed from `begin` to `end`, with its NUL; valid until more is packed. */
 static JsonText packed_text(const Buffer *buffer, size_t begin, size_t end) {
         return buffer->failed || end <= begin ? (JsonText){} : json_text(buffer->text + begin, end - begin - 1);
 }
 
-/* The parts of its series and of its point. They are read from one buffer and written to another, which may move. */
+/* Packs the parts of the series and of the point. Reads from one buffer and writes to another, which may move. */
 static void pack_point(Buffer *buffer, const Submission *item, JsonText document, JsonText run) {
         scoped(buffer_deinit) Buffer shape = {}, parameters = {}, hardware = {}, numbers = {};
         bool has_hardware;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Stored models: the registered models, for a start. */
+
+#include "store/store.h"
+
+typedef struct StoredModel {
+        char *document; /* owned; JSON, as json_raw() takes it */
+        uint32_t uid;
+        bool by_admin;
+} StoredModel;
+
+typedef struct StoredModels {
+        StoredModel *items; /* owned */
+        size_t n;
+} StoredModels;
+
+/* In the order of their registration; none as long as a store that was opened late has no database. Caller frees. 0 or a negative errno. */
+int stored_models_read(Store *store, StoredModels **ret);
+StoredModels *stored_models_free(StoredModels *models);
+DEFINE_SCOPED(StoredModels, stored_models_free);
+
+extern const struct Statement *const stored_models_statements[];

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/node/node_subject.h"
+
+#include "store/node/sample_reader.h"
+#include "store/node/sample_rows.h"
+#include "store/retention.h"
+
+static const Statement sample_remove = {
+        "DELETE FROM node_sample WHERE begin_ms IN (SELECT begin_ms FROM node_sample ORDER BY begin_ms LIMIT ?1)", 0,
+};
+
+static const Statement sample_expire = {
+        "DELETE FROM node_sample WHERE begin_ms IN"
+        " (SELECT begin_ms FROM node_sample WHERE begin_ms < ?2 ORDER BY begin_ms LIMIT ?1)",
+        0,
+};
+
+static const Statement *const removal_statements[] = { &sample_remove, &sample_expire, NULL };
+
+static const Table sample_table = {
+        .name = "node_sample",
+        .schema =
+                "CREATE TABLE node_sample ("
+                " begin_ms INTEGER PRIMARY KEY, interval_ms INTEGER NOT NULL, timeline TEXT NOT NULL) STRICT;",
+        .checks = { "SELECT max(begin_ms) FROM node_sample" },
+        .removal_order = 1,
+        .keep = offsetof(StoreConfig, keep_samples_ns),
+        .remove = &sample_remove,
+        .expire = &sample_expire,
+        .run = retention_run,
+};
+
+static const Table *const tables[] = { &sample_table, NULL };
+
+static const StatementList statements[] = { sample_rows_statements, sample_reader_statements, removal_statements, NULL };
+
+const Subject node_subject = {
+        .name = "node",
+        .tables = tables,
+        .statements = statements,
+};

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Subject: what the store keeps about one subject (jobs, indicators, the node)
+ *
+ * A subject is a folder with its tables, their statements, the row sets that change them and the readers that query them. One row of
+ * type Subject tells the shared machinery all of that; subject.c has the list of subjects, and nothing else names one.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/rowset.h"
+#include "store/statement.h"
+#include "store/store_types.h"
+#include "util/scoped.h"
+
+typedef struct Database Database;
+
+#define TABLE_CHECKS_MAX 6
+
+/* A table of the database. */
+typedef struct Table {
+        const char *name;
+        const char *schema; /* creates the table, its indexes and triggers */
+        /* Queries of one number that read first or last entries when the database is opened; a damaged table fails them. */
+        const char *checks[TABLE_CHECKS_MAX];
+
+        /* Retention; NULL and 0 for a table whose rows go with the rows of another, or stay. */
+        unsigned removal_order;   /* tables of a lower order lose their rows first when space is needed */
+        size_t keep;              /* offset in StoreConfig of how long rows are kept, in ns */
+        const Statement *remove;  /* removes the oldest rows, ?1 at most; never NULL with a removal_order */
+        const Statement *expire;  /* the same, and only rows from before ?2, in ms */
+        int (*run)(Database *database, Prepared *removal, int64_t *ret_n); /* runs either and counts the rows that went */
+        int (*tidy)(Database *database); /* or NULL: runs after the last of several removals */
+} Table;
+
+typedef struct Subject {
+        const char *name;
+        const Table *const *tables;          /* ends with NULL */
+        const StatementList *statements; /* ends with NULL */
+
+        /* What the writer remembers for the subject; NULL: nothing. new_state: 0 or -ENOMEM. */
+        int (*new_state)(void **ret);
+        void (*free_state)(void *state);
+        void (*forget)(void *state);                    /* after a rollback, or when rows were removed */
+        int (*flush)(void *state, Database *database);  /* before a commit */
+
+        /* Or NULL. When the database is opened late: nobody resumed what was under way before. */
+        int (*interrupt)(Database *database);
+
+        /* Work on stored rows, in steps between batches; or NULL. */
+        bool (*take_work)(void *state);                                          /* true once after rows that need work */
+        int (*find_work)(Database *database, bool *ret_has_work);
+        int (*work)(void *state, Database *database, bool *ret_has_more);        /* one step, inside a transaction */
+} Subject;
+
+/* The subjects, up to NULL; for walks over their tables and statements. */
+const Subject *const *subjects_all(void);
+/* True for a statement of a subject's list or of the machinery's own. */
+bool subjects_have_statement(const Statement *statement);
+/* Prepares each statement once: does the schema fit all of them? 0 or an outcome of database.h. */
+int subjects_check_statements(Database *database);
+
+/* The subjects' states, for the writer. */
+typedef struct Subjects Subjects;
+/* 0 or -ENOMEM. */
+int subjects_new(Subjects **ret);
+Subjects *subjects_free(Subjects *subjects);
+DEFINE_SCOPED(Subjects, subjects_free);
+
+/* 0 or an outcome of database.h, as all of these: the transaction is to be rolled back. */
+int subjects_apply(Subjects *subjects, Database *database, RowSet *set);
+int subjects_flush(Subjects *subjects, Database *database);
+void subjects_forget(Subjects *subjects);
+int subjects_interrupt(Database *database);
+bool subjects_take_work(Subjects *subjects);
+int subjects_find_work(Database *database, bool *ret_has_work);
+int subjects_work(Subjects *subjects, Database *database, bool *ret_has_more);
