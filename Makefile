@@ -1,9 +1,11 @@
 # make            build perfd, perfctl and libperfd       make run        see it work, Ctrl-C ends it
 # make check      install what tests need, run them all   make lint       layers, formatting rules, manuals
 # make install    DESTDIR= PREFIX= and the *_DIR below    make bench      the table of bench/RESULTS.md
+# make coverage   the share of each module that its own unit tests run (MODULES=daemon/jobs selects)
 # make clean                                              make compile_commands.json
 #
 #   SANITIZE=address,undefined    instrumented build in its own directory
+#   COVERAGE=1                    build for gcov in its own directory, see make coverage
 #   CC=clang                      another compiler, in its own directory
 #   YES=1                         install missing packages without asking
 #
@@ -15,7 +17,7 @@ CC      ?= cc
 ifeq ($(origin CC),default)
 CC      := gcc
 endif
-B       := build$(if $(filter-out gcc,$(CC)),-$(CC))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+B       := build$(if $(filter-out gcc,$(CC)),-$(CC))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(COVERAGE),-coverage)
 
 PREFIX       ?= /usr
 SBIN_DIR     ?= $(PREFIX)/sbin
@@ -41,11 +43,12 @@ WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvl
             -Wno-sign-conversion -Wpointer-arith -Wundef -Wwrite-strings
 CFLAGS   ?= -O2 -g
 override CFLAGS   += -std=gnu17 $(WARNINGS) -fPIC -pthread -fvisibility=hidden -ffunction-sections -fdata-sections \
-            $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+            $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
+            $(if $(COVERAGE),-O0 --coverage -fprofile-update=atomic -fprofile-abs-path)
 override CPPFLAGS += -D_GNU_SOURCE -DPERFD_VERSION='"$(VERSION)"' -Ilib -Idaemon -I. -I$(B) \
-            $(if $(SANITIZE),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2) -MMD -MP
+            $(if $(SANITIZE)$(COVERAGE),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2) -MMD -MP
 override LDFLAGS  += -pthread -Wl,--gc-sections -Wl,--as-needed -Wl,-z,relro,-z,now \
-            $(if $(SANITIZE),-fsanitize=$(SANITIZE))
+            $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(if $(COVERAGE),--coverage)
 CPPFLAGS += $(call pkg,--cflags,$(CORE_PKGS) $(DAEMON_PKGS) $(CLIENT_PKGS))
 CORE_LIBS   = $(call pkg,--libs,$(CORE_PKGS)) -lm
 DAEMON_LIBS = $(call pkg,--libs,$(DAEMON_PKGS)) $(CORE_LIBS)
@@ -58,7 +61,7 @@ CORE_SRC   := $(wildcard lib/*/*.c proto/*.c)
 DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c daemon/*/*/*.c))
 CLIENT_SRC := $(wildcard client/*/*.c)
 # What goes into libperfd: the library itself and what it needs, which needs nothing else of the client.
-LIB_SRC    := $(filter client/wire/libperfd.c client/wire/codec.c client/wire/id.c client/wire/json.c client/wire/user.c client/wire/wire.c,$(CLIENT_SRC))
+LIB_SRC    := $(filter client/wire/%,$(CLIENT_SRC))
 
 CORE_OBJ   := $(CORE_SRC:%.c=$(B)/%.o) $(PROTO_C:.c=.o)
 DAEMON_OBJ := $(DAEMON_SRC:%.c=$(B)/%.o)
@@ -144,6 +147,7 @@ interop-deps:
 
 # Packages can change what pkg-config answers, so the build is its own make.
 run: deps
+	@[ -x $(B)/perfctl ] || echo "Building perfd (about a minute) ..."
 	@$(MAKE) --no-print-directory -s all examples
 	@tools/run $(B)
 
@@ -164,6 +168,9 @@ examples: $(EXAMPLES)
 
 lint:
 	@tests/lint
+
+coverage: test-deps
+	@tests/coverage $(MODULES)
 
 compile_commands.json: Makefile
 	@$(MAKE) --no-print-directory -nkB all unit-tests benches | tools/compile-commands > $@
@@ -198,7 +205,7 @@ clean:
 
 always:
 
-.PHONY: always all examples deps test-deps interop-deps run check unit-tests bench benches lint install clean compile_commands.json
+.PHONY: always all examples deps test-deps interop-deps run check unit-tests bench benches lint coverage install clean compile_commands.json
 .SECONDARY:
 -include $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)

@@ -144,15 +144,16 @@ static int measure(sd_event *event, Ingest *ingest, Sender *sender) {
 int main(void) {
         IngestConfig config = {
                 .frame_max_bytes = 1048576, .connections_max = 64, .connections_per_uid_max = 64,
-                .in_flight_max = 1024, .string_max_bytes = STRING_MAX_BYTES, .server = "bench", .node = "bench",
+                .in_flight_max = 1024, .string_max_bytes = STRING_MAX_BYTES, .admin_gid = INGEST_NO_ADMIN_GID,
         };
+        const IngestServer server = { .name = "bench", .node = "bench" };
         sd_event *event = NULL;
         Ingest *ingest = NULL;
         Sender sender = {};
         int fd, r;
 
         fd = listen_anywhere(&sender.address, &sender.n_address);
-        if (fd < 0 || sd_event_new(&event) < 0 || ingest_new(&ingest, event, fd, &config) < 0) {
+        if (fd < 0 || sd_event_new(&event) < 0 || ingest_new(&ingest, event, fd, &config, &server) < 0) {
                 perror("Cannot build the loop");
                 return EXIT_FAILURE;
         }

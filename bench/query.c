@@ -114,11 +114,12 @@ static void result_number(Result *result, uint64_t n, bool has_model) {
 
 static Store *open_store(const char *directory) {
         StoreConfig config = {
-                .directory = directory, .size_max_bytes = UINT64_C(8) << 30, .queue_rows_max = 65536, .queue_bytes_max = 64 << 20,
+                .size_max_bytes = UINT64_C(8) << 30, .queue_rows_max = 65536, .queue_bytes_max = 64 << 20,
         };
         Store *store = NULL;
         char *note = NULL;
 
+        (void)snprintf(config.directory, sizeof(config.directory), "%s", directory);
         check(store_open(&store, &config, &note) == 0 && !note, "store_open");
         return store;
 }

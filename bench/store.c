@@ -167,7 +167,6 @@ static double bare_rows_per_s(const char *directory, size_t n_rows) {
 
 static Store *open_store(const char *directory) {
         StoreConfig config = {
-                .directory = directory,
                 .size_max_bytes = UINT64_C(8) << 30,
                 .queue_rows_max = 65536,
                 .queue_bytes_max = 64 << 20,
@@ -175,6 +174,7 @@ static Store *open_store(const char *directory) {
         Store *store = NULL;
         char *note = NULL;
 
+        (void)snprintf(config.directory, sizeof(config.directory), "%s", directory);
         check(store_open(&store, &config, &note) == 0 && !note, "store_open");
         return store;
 }

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <grp.h>
@@ -31,7 +32,7 @@ typedef enum SettingType {
 typedef struct Setting {
         const char *section, *key;
         SettingType type;
-        size_t offset;
+        size_t offset, size;
         const char *initial;
         uint64_t min, max;    /* in ns, bytes, or itself */
         const char *expected; /* for the error, after "expected " */
@@ -43,53 +44,53 @@ typedef struct Setting {
 #define DAY (86400 * NS_PER_S)
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
-#define AT(field) offsetof(Config, field)
+#define AT(field) offsetof(Config, field), sizeof(((Config *)NULL)->field)
 #define PATTERNS "patterns of at most 255 bytes"
 
 /* The whole surface of perfd.conf. */
 static const Setting settings[] = {
-        { "sampling", "interval", TYPE_DURATION, AT(interval_ns), "1s", 100 * MS, 60 * S, "a time from 100ms to 60s", false },
-        { "sampling", "filesystems_interval", TYPE_DURATION, AT(filesystems_interval_ns), "10s", S, 3600 * S, "a time from 1s to 1h", true },
-        { "socket", "path", TYPE_PATH, AT(socket_path), "/run/perfd/perfd.sock", 1, 107, "an absolute path of at most 107 bytes", true },
-        { "socket", "mode", TYPE_MODE, AT(socket_mode), "0666", 0, 0777, "an octal mode from 0000 to 0777", true },
-        { "socket", "admin_group", TYPE_GROUP, AT(admin_gid), "", 0, CONFIG_NO_GROUP, "the name or number of a group that is there, or nothing", false },
-        { "http", "listen", TYPE_LISTEN, AT(http_listen), "127.0.0.1:9847", 0, 0, "ADDRESS:PORT, [IPV6]:PORT or off", true },
-        { "http", "socket", TYPE_PATH, AT(http_socket), "", 0, 107, "an absolute path of at most 107 bytes, or nothing", true },
-        { "http", "threads", TYPE_COUNT, AT(http_threads), "2", 1, 16, "a whole number from 1 to 16", true },
-        { "http", "connections", TYPE_COUNT, AT(http_connections), "256", 8, 65536, "a whole number from 8 to 65536", true },
-        { "http", "connections_per_ip", TYPE_COUNT, AT(http_connections_per_ip), "64", 1, 65536, "a whole number from 1 to 65536", true },
-        { "http", "timeout", TYPE_DURATION, AT(http_timeout_ns), "15s", S, 3600 * S, "a time from 1s to 1h", true },
-        { "http", "query_timeout", TYPE_DURATION, AT(http_query_timeout_ns), "2s", 10 * MS, 60 * S, "a time from 10ms to 60s", true },
-        { "store", "directory", TYPE_PATH, AT(store_directory), "/var/lib/perfd", 1, 200, "an absolute path", true },
-        { "store", "volatile", TYPE_BOOL, AT(store_volatile), "no", 0, 1, "yes or no", true },
-        { "store", "max_size", TYPE_SIZE, AT(store_max_size), "1G", 16 * MIB, UINT64_MAX, "a size of at least 16M", false },
-        { "store", "keep_samples", TYPE_DURATION, AT(store_keep_samples_ns), "30d", 0, 36500 * DAY, "a time, or 0 for ever", false },
-        { "store", "keep_jobs", TYPE_DURATION, AT(store_keep_jobs_ns), "365d", 0, 36500 * DAY, "a time, or 0 for ever", false },
-        { "store", "keep_results", TYPE_DURATION, AT(store_keep_results_ns), "0", 0, 36500 * DAY, "a time, or 0 for ever", false },
-        { "store", "queue_rows", TYPE_COUNT, AT(store_queue_rows), "65536", 16, 1 << 24, "a whole number from 16 to 16777216", false },
-        { "store", "queue_size", TYPE_SIZE, AT(store_queue_size), "32M", MIB, UINT64_C(1) << 32, "a size from 1M to 4G", false },
-        { "limits", "frame_size", TYPE_SIZE, AT(frame_size), "1M", 4 * KIB, 64 * MIB, "a size from 4K to 64M", false },
-        { "limits", "connections", TYPE_COUNT, AT(connections), "2048", 1, 100000, "a whole number from 1 to 100000", false },
-        { "limits", "connections_per_uid", TYPE_COUNT, AT(connections_per_uid), "1024", 1, 100000, "a whole number from 1 to 100000", false },
-        { "limits", "in_flight", TYPE_COUNT, AT(in_flight), "1024", 1, 65536, "a whole number from 1 to 65536", false },
-        { "limits", "jobs", TYPE_COUNT, AT(jobs), "1000", 1, 100000, "a whole number from 1 to 100000", false },
-        { "limits", "jobs_per_uid", TYPE_COUNT, AT(jobs_per_uid), "1000", 1, 100000, "a whole number from 1 to 100000", false },
-        { "limits", "phases", TYPE_COUNT, AT(phases), "1000", 2, 100000, "a whole number from 2 to 100000", false },
-        { "limits", "string_size", TYPE_SIZE, AT(string_size), "64K", 256, 16 * MIB, "a size from 256 to 16M", false },
-        { "jobs", "checkpoint_interval", TYPE_DURATION, AT(checkpoint_interval_ns), "10s", S, 600 * S, "a time from 1s to 10min", false },
-        { "jobs", "timeline_points", TYPE_COUNT, AT(timeline_points), "120", 2, 1000, "an even number from 2 to 1000", false },
-        { "jobs", "linger", TYPE_DURATION, AT(linger_ns), "30s", 0, 86400 * S, "a time of at most 1d", false },
-        { "patterns", "slurm", TYPE_PATTERNS, AT(patterns_slurm), "/*.slice/{node}slurmstepd.scope/job_{job} /{node}slurmstepd.scope/job_{job}", 0, 0, PATTERNS, false },
-        { "patterns", "slurm_sluid", TYPE_PATTERNS, AT(patterns_slurm_sluid), "/*.slice/{node}slurmstepd.scope/{sluid} /{node}slurmstepd.scope/{sluid}", 0, 0, PATTERNS, false },
-        { "patterns", "slurm_v1", TYPE_PATTERNS, AT(patterns_slurm_v1), "/slurm{node}/uid_{uid}/job_{job}", 0, 0, PATTERNS, false },
-        { "patterns", "kubernetes", TYPE_PATTERNS, AT(patterns_kubernetes), "/kubepods.slice/**/kubepods-*pod{job}.slice /kubepods/**/pod{job}", 0, 0, PATTERNS, false },
-        { "patterns", "scope", TYPE_PATTERNS, AT(patterns_scope), "", 0, 0, PATTERNS, false },
-        { "patterns", "service", TYPE_PATTERNS, AT(patterns_service), "", 0, 0, PATTERNS, false },
-        { "patterns", "other", TYPE_PATTERNS, AT(patterns_other), "", 0, 0, PATTERNS, false },
-        { "indicators", "directory", TYPE_PATH, AT(indicators_directory), "/etc/perfd/indicators.d", 0, 200, "an absolute path, or nothing", false },
-        { "indicators", "policy", TYPE_POLICY, AT(indicators_policy), "accept", MODEL_ACCEPT, MODEL_STRICT, "accept or strict", false },
-        { "metrics", "jobs", TYPE_COUNT, AT(metrics_jobs), "60", 0, 10000, "a whole number from 0 to 10000", false },
-        { "metrics", "finished_for", TYPE_DURATION, AT(metrics_finished_ns), "10min", 0, DAY, "a time of at most 1d", false },
+        { "sampling", "interval", TYPE_DURATION, AT(node.interval_ns), "1s", 100 * MS, 60 * S, "a time from 100ms to 60s", false },
+        { "sampling", "filesystems_interval", TYPE_DURATION, AT(node.filesystems_interval_ns), "10s", S, 3600 * S, "a time from 1s to 1h", true },
+        { "socket", "path", TYPE_PATH, AT(sockets.path), "/run/perfd/perfd.sock", 1, 107, "an absolute path of at most 107 bytes", true },
+        { "socket", "mode", TYPE_MODE, AT(sockets.mode), "0666", 0, 0777, "an octal mode from 0000 to 0777", true },
+        { "socket", "admin_group", TYPE_GROUP, AT(ingest.admin_gid), "", 0, INGEST_NO_ADMIN_GID, "the name or number of a group that is there, or nothing", false },
+        { "http", "listen", TYPE_LISTEN, AT(sockets.http_listen), "127.0.0.1:9847", 0, 0, "ADDRESS:PORT, [IPV6]:PORT or off", true },
+        { "http", "socket", TYPE_PATH, AT(sockets.http_path), "", 0, 107, "an absolute path of at most 107 bytes, or nothing", true },
+        { "http", "threads", TYPE_COUNT, AT(http.n_threads), "2", 1, 16, "a whole number from 1 to 16", true },
+        { "http", "connections", TYPE_COUNT, AT(http.connections_max), "256", 8, 65536, "a whole number from 8 to 65536", true },
+        { "http", "connections_per_ip", TYPE_COUNT, AT(http.connections_per_ip_max), "64", 1, 65536, "a whole number from 1 to 65536", true },
+        { "http", "timeout", TYPE_DURATION, AT(http.timeout_ns), "15s", S, 3600 * S, "a time from 1s to 1h", true },
+        { "http", "query_timeout", TYPE_DURATION, AT(http.query_timeout_ns), "2s", 10 * MS, 60 * S, "a time from 10ms to 60s", true },
+        { "store", "directory", TYPE_PATH, AT(store.directory), "/var/lib/perfd", 1, 200, "an absolute path", true },
+        { "store", "volatile", TYPE_BOOL, AT(store.is_volatile), "no", 0, 1, "yes or no", true },
+        { "store", "max_size", TYPE_SIZE, AT(store.size_max_bytes), "1G", 16 * MIB, UINT64_MAX, "a size of at least 16M", false },
+        { "store", "keep_samples", TYPE_DURATION, AT(store.keep_samples_ns), "30d", 0, 36500 * DAY, "a time, or 0 for ever", false },
+        { "store", "keep_jobs", TYPE_DURATION, AT(store.keep_jobs_ns), "365d", 0, 36500 * DAY, "a time, or 0 for ever", false },
+        { "store", "keep_results", TYPE_DURATION, AT(store.keep_results_ns), "0", 0, 36500 * DAY, "a time, or 0 for ever", false },
+        { "store", "queue_rows", TYPE_COUNT, AT(store.queue_rows_max), "65536", 16, 1 << 24, "a whole number from 16 to 16777216", false },
+        { "store", "queue_size", TYPE_SIZE, AT(store.queue_bytes_max), "32M", MIB, UINT64_C(1) << 32, "a size from 1M to 4G", false },
+        { "limits", "frame_size", TYPE_SIZE, AT(ingest.frame_max_bytes), "1M", 4 * KIB, 64 * MIB, "a size from 4K to 64M", false },
+        { "limits", "connections", TYPE_COUNT, AT(ingest.connections_max), "2048", 1, 100000, "a whole number from 1 to 100000", false },
+        { "limits", "connections_per_uid", TYPE_COUNT, AT(ingest.connections_per_uid_max), "1024", 1, 100000, "a whole number from 1 to 100000", false },
+        { "limits", "in_flight", TYPE_COUNT, AT(ingest.in_flight_max), "1024", 1, 65536, "a whole number from 1 to 65536", false },
+        { "limits", "jobs", TYPE_COUNT, AT(jobs.jobs_max), "1000", 1, 100000, "a whole number from 1 to 100000", false },
+        { "limits", "jobs_per_uid", TYPE_COUNT, AT(jobs.jobs_per_uid_max), "1000", 1, 100000, "a whole number from 1 to 100000", false },
+        { "limits", "phases", TYPE_COUNT, AT(jobs.phases_max), "1000", 2, 100000, "a whole number from 2 to 100000", false },
+        { "limits", "string_size", TYPE_SIZE, AT(ingest.string_max_bytes), "64K", 256, 16 * MIB, "a size from 256 to 16M", false },
+        { "jobs", "checkpoint_interval", TYPE_DURATION, AT(jobs.checkpoint_interval_ns), "10s", S, 600 * S, "a time from 1s to 10min", false },
+        { "jobs", "timeline_points", TYPE_COUNT, AT(jobs.timeline_points), "120", 2, 1000, "an even number from 2 to 1000", false },
+        { "jobs", "linger", TYPE_DURATION, AT(jobs.linger_ns), "30s", 0, 86400 * S, "a time of at most 1d", false },
+        { "patterns", "slurm", TYPE_PATTERNS, AT(patterns.slurm), "/*.slice/{node}slurmstepd.scope/job_{job} /{node}slurmstepd.scope/job_{job}", 0, 0, PATTERNS, false },
+        { "patterns", "slurm_sluid", TYPE_PATTERNS, AT(patterns.slurm_sluid), "/*.slice/{node}slurmstepd.scope/{sluid} /{node}slurmstepd.scope/{sluid}", 0, 0, PATTERNS, false },
+        { "patterns", "slurm_v1", TYPE_PATTERNS, AT(patterns.slurm_v1), "/slurm{node}/uid_{uid}/job_{job}", 0, 0, PATTERNS, false },
+        { "patterns", "kubernetes", TYPE_PATTERNS, AT(patterns.kubernetes), "/kubepods.slice/**/kubepods-*pod{job}.slice /kubepods/**/pod{job}", 0, 0, PATTERNS, false },
+        { "patterns", "scope", TYPE_PATTERNS, AT(patterns.scope), "", 0, 0, PATTERNS, false },
+        { "patterns", "service", TYPE_PATTERNS, AT(patterns.service), "", 0, 0, PATTERNS, false },
+        { "patterns", "other", TYPE_PATTERNS, AT(patterns.other), "", 0, 0, PATTERNS, false },
+        { "indicators", "directory", TYPE_PATH, AT(indicators.directory), "/etc/perfd/indicators.d", 0, 200, "an absolute path, or nothing", false },
+        { "indicators", "policy", TYPE_POLICY, AT(indicators.policy), "accept", MODEL_ACCEPT, MODEL_STRICT, "accept or strict", false },
+        { "metrics", "jobs", TYPE_COUNT, AT(jobs.metrics_jobs_max), "60", 0, 10000, "a whole number from 0 to 10000", false },
+        { "metrics", "finished_for", TYPE_DURATION, AT(jobs.metrics_finished_ns), "10min", 0, DAY, "a time of at most 1d", false },
 };
 
 static int parse_mode(const char *text, uint64_t *ret) {
@@ -139,7 +140,7 @@ static int find_group(const char *name, uint64_t *ret) {
 
 static int parse_group(const char *text, uint64_t *ret) {
         if (*text == '\0') {
-                *ret = CONFIG_NO_GROUP;
+                *ret = INGEST_NO_ADMIN_GID;
                 return 0;
         }
         if (strspn(text, "0123456789") == strlen(text))
@@ -173,11 +174,11 @@ static bool listen_is_valid(const char *text) {
         return inet_pton(AF_INET, address, &in) == 1;
 }
 
-static int setting_parse_text(const Setting *setting, const char *text, char ret[static CONFIG_TEXT_MAX]) {
+static int setting_parse_text(const Setting *setting, const char *text, char *ret) {
         char error[PATTERN_ERROR_MAX];
         size_t n = strlen(text);
 
-        if (n >= CONFIG_TEXT_MAX)
+        if (n >= setting->size)
                 return CONFIG_INVALID;
         if (setting->type == TYPE_LISTEN && !listen_is_valid(text))
                 return CONFIG_INVALID;
@@ -234,12 +235,29 @@ static bool is_text(const Setting *setting) {
         return setting->type == TYPE_PATH || setting->type == TYPE_LISTEN || setting->type == TYPE_PATTERNS;
 }
 
+/* The field is a bool, an unsigned or an enum, or a uint64_t or size_t. */
+static void setting_store(const Setting *setting, uint64_t v, void *field) {
+        if (setting->size == sizeof(bool))
+                *(bool *)field = v != 0;
+        else if (setting->size == sizeof(uint32_t))
+                *(uint32_t *)field = (uint32_t)v;
+        else
+                *(uint64_t *)field = v;
+}
+
 static int setting_set(const Setting *setting, Config *config, const char *text) {
         void *field = (char *)config + setting->offset;
+        uint64_t v;
 
         if (is_text(setting))
                 return setting_parse_text(setting, text, field);
-        return setting_parse_number(setting, text, field);
+
+        assert(setting->size == sizeof(uint64_t) || (setting->size == sizeof(uint32_t) && setting->max <= UINT32_MAX) ||
+               (setting->size == sizeof(bool) && setting->max == 1));
+        if (setting_parse_number(setting, text, &v) != 0)
+                return CONFIG_INVALID;
+        setting_store(setting, v, field);
+        return 0;
 }
 
 void config_defaults(Config *ret) {
@@ -436,11 +454,11 @@ static int config_read_drop_ins(const char *path, Config *config, ConfigError *r
 static int config_check(const Config *config, const char *path, ConfigError *ret_error) {
         const char *text = NULL;
 
-        if (config->store_queue_size < config->frame_size * 2)
+        if (config->store.queue_bytes_max < config->ingest.frame_max_bytes * 2)
                 text = "[store] queue_size must be at least twice [limits] frame_size, or the largest request never fits";
-        else if (config->string_size > config->frame_size)
+        else if (config->ingest.string_max_bytes > config->ingest.frame_max_bytes)
                 text = "[limits] string_size must not be above frame_size: no request could carry such a string";
-        else if (config->timeline_points % 2 != 0)
+        else if (config->jobs.timeline_points % 2 != 0)
                 text = "[jobs] timeline_points: expected an even number from 2 to 1000";
         if (!text)
                 return 0;
@@ -468,29 +486,25 @@ int config_load(const char *path, Config *ret, ConfigError *ret_error) {
 }
 
 void config_place_volatile_store(Config *config) {
-        const char *slash = strrchr(config->socket_path, '/');
+        const char *slash = strrchr(config->sockets.path, '/');
         const Setting *directory = setting_find("store", "directory");
 
-        if (config->store_volatile && strcmp(config->store_directory, directory->initial) == 0)
-                (void)snprintf(config->store_directory, sizeof(config->store_directory), "%.*s/volatile",
-                               (int)(slash - config->socket_path), config->socket_path);
+        if (config->store.is_volatile && strcmp(config->store.directory, directory->initial) == 0)
+                (void)snprintf(config->store.directory, sizeof(config->store.directory), "%.*s/volatile",
+                               (int)(slash - config->sockets.path), config->sockets.path);
 }
 
-size_t config_patterns(const Config *config, FinderPattern ret[static CONFIG_PATTERNS_MAX]) {
+size_t config_patterns(const PatternsConfig *config, FinderPattern ret[static CONFIG_PATTERNS_MAX]) {
         size_t n = 0;
 
         for (size_t i = 0; i < N_ELEMENTS(settings); i++)
                 if (settings[i].type == TYPE_PATTERNS)
                         ret[n++] = (FinderPattern){
                                 .name = settings[i].key,
-                                .text = (const char *)config + settings[i].offset,
+                                .text = (const char *)config + settings[i].offset - offsetof(Config, patterns),
                                 .others = strncmp(settings[i].key, "slurm", 5) == 0 ? "system" : NULL,
                         };
         return n;
-}
-
-static size_t setting_size(const Setting *setting) {
-        return is_text(setting) ? CONFIG_TEXT_MAX : sizeof(uint64_t);
 }
 
 void config_apply(Config *config, const Config *fresh, Buffer *ret_restart) {
@@ -499,11 +513,11 @@ void config_apply(Config *config, const Config *fresh, Buffer *ret_restart) {
                 char *now = (char *)config + setting->offset;
                 const char *next = (const char *)fresh + setting->offset;
 
-                if (is_text(setting) ? strcmp(now, next) == 0 : memcmp(now, next, sizeof(uint64_t)) == 0)
+                if (is_text(setting) ? strcmp(now, next) == 0 : memcmp(now, next, setting->size) == 0)
                         continue;
                 if (setting->needs_restart)
                         buffer_printf(ret_restart, "%s%s.%s", ret_restart->n > 0 ? ", " : "", setting->section, setting->key);
                 else
-                        memcpy(now, next, setting_size(setting));
+                        memcpy(now, next, setting->size);
         }
 }

@@ -12,10 +12,8 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <systemd/sd-daemon.h>
 
-#include "publish.h"
 #include "service.h"
 #include "sockets.h"
 #include "trim.h"
@@ -41,7 +39,7 @@ typedef struct Daemon {
 
 /* How late, and how many ticks were missed altogether; the next deadline stays on the grid. */
 static void note_lateness(Daemon *daemon, uint64_t now_us) {
-        uint64_t interval_us = daemon->service.config.interval_ns / NS_PER_US;
+        uint64_t interval_us = daemon->service.config.node.interval_ns / NS_PER_US;
         uint64_t late_us = now_us > daemon->tick_deadline_us ? now_us - daemon->tick_deadline_us : 0;
         SelfStats *self = &daemon->service.self;
 
@@ -112,13 +110,13 @@ static void notify_status(const Daemon *daemon) {
         const Service *service = &daemon->service;
 
         (void)sd_notifyf(0, "STATUS=%zu jobs running, %lu indicators stored since start%s", service->jobs.n,
-                         (unsigned long)service->self.n_indicators_stored,
+                         (unsigned long)service->tally.stats.n_stored,
                          service->store_was_writable ? "" : "; the store cannot be written");
 }
 
 /* On the grid of the one before, unless that has passed already: the machine slept, or the interval was changed. */
 static uint64_t next_checkpoint_us(const Daemon *daemon, uint64_t last_us) {
-        uint64_t interval_us = daemon->service.config.checkpoint_interval_ns / NS_PER_US;
+        uint64_t interval_us = daemon->service.config.jobs.checkpoint_interval_ns / NS_PER_US;
         uint64_t now_us = clock_boottime_ns() / NS_PER_US;
 
         return last_us + interval_us > now_us ? last_us + interval_us : now_us + interval_us;
@@ -225,12 +223,12 @@ static void restart_timers(Daemon *daemon, const Config *before) {
         const Config *config = &daemon->service.config;
         uint64_t now_ns = clock_boottime_ns();
 
-        if (config->interval_ns != before->interval_ns) {
-                daemon->tick_deadline_us = (now_ns + config->interval_ns) / NS_PER_US;
+        if (config->node.interval_ns != before->node.interval_ns) {
+                daemon->tick_deadline_us = (now_ns + config->node.interval_ns) / NS_PER_US;
                 (void)sd_event_source_set_time(daemon->tick, daemon->tick_deadline_us);
         }
-        if (config->checkpoint_interval_ns != before->checkpoint_interval_ns)
-                (void)sd_event_source_set_time(daemon->checkpoint, (now_ns + config->checkpoint_interval_ns) / NS_PER_US);
+        if (config->jobs.checkpoint_interval_ns != before->jobs.checkpoint_interval_ns)
+                (void)sd_event_source_set_time(daemon->checkpoint, (now_ns + config->jobs.checkpoint_interval_ns) / NS_PER_US);
 }
 
 static void daemon_reload(Daemon *daemon) {
@@ -279,7 +277,7 @@ static int add_timers(Daemon *daemon) {
         const Config *config = &daemon->service.config;
         int r;
 
-        daemon->tick_deadline_us = (clock_boottime_ns() + config->interval_ns) / NS_PER_US;
+        daemon->tick_deadline_us = (clock_boottime_ns() + config->node.interval_ns) / NS_PER_US;
         r = sd_event_add_time(daemon->event, &daemon->tick, CLOCK_BOOTTIME, daemon->tick_deadline_us, 1, on_tick, daemon);
         if (r < 0)
                 return r;
@@ -291,7 +289,7 @@ static int add_timers(Daemon *daemon) {
                 return r;
 
         r = sd_event_add_time_relative(daemon->event, &daemon->checkpoint, CLOCK_BOOTTIME,
-                                       config->checkpoint_interval_ns / NS_PER_US, 0, on_checkpoint, daemon);
+                                       config->jobs.checkpoint_interval_ns / NS_PER_US, 0, on_checkpoint, daemon);
         if (r < 0)
                 return r;
         return sd_event_source_set_exit_on_failure(daemon->checkpoint, true);
@@ -336,35 +334,25 @@ static int add_events(Daemon *daemon) {
         return r < 0 ? r : add_timers(daemon);
 }
 
-/* A cluster's node name, without its domain's secrets: as uname says. */
-static void describe_host(Service *service) {
-        struct utsname name = {};
-
-        (void)uname(&name);
-        (void)snprintf(service->hostname, sizeof(service->hostname), "%.64s", name.nodename);
-        (void)snprintf(service->machine, sizeof(service->machine), "%.64s", name.machine);
-        (void)snprintf(service->kernel, sizeof(service->kernel), "%.64s", name.release);
-}
-
 static int exit_code_of(int error) {
         return error == -EACCES || error == -EPERM || error == -EROFS ? EXIT_PERMISSION : EXIT_FAILURE;
 }
 
 static int open_store(Service *service) {
-        StoreConfig config = service_store_config(service);
+        const StoreConfig *config = &service->config.store;
         scoped(freep) char *note = NULL;
         int r;
 
-        r = file_make_dirs(config.directory, 0750);
+        r = file_make_dirs(config->directory, 0750);
         if (r < 0) {
-                log_err("Cannot make the state directory %s: %s; run as root, or name another with --state", config.directory,
+                log_err("Cannot make the state directory %s: %s; run as root, or name another with --state", config->directory,
                         strerror(-r));
                 return exit_code_of(r);
         }
 
-        r = store_open(&service->store, &config, &note);
+        r = store_open(&service->store, config, &note);
         if (r != 0) {
-                log_err("Cannot open the store in %s: %s", config.directory, note ? note : strerror(-r));
+                log_err("Cannot open the store in %s: %s", config->directory, note ? note : strerror(-r));
                 return r < 0 ? exit_code_of(r) : EXIT_FAILURE;
         }
         if (note)
@@ -372,30 +360,19 @@ static int open_store(Service *service) {
         return 0;
 }
 
-static int open_http(Daemon *daemon) {
-        const Config *config = &daemon->service.config;
-        HttpConfig http = {
-                .tcp_fd = TAKE_FD(daemon->sockets.http_tcp_fd),
-                .unix_fd = TAKE_FD(daemon->sockets.http_unix_fd),
-                .n_threads = (unsigned)config->http_threads,
-                .connections_max = (unsigned)config->http_connections,
-                .connections_per_ip_max = (unsigned)config->http_connections_per_ip,
-                .timeout_s = (unsigned)(config->http_timeout_ns / NS_PER_S),
-                .store_path = store_path(daemon->service.store),
-                .store_wal_barrier = store_wal_barrier(daemon->service.store),
-                .question_timeout_ns = config->http_query_timeout_ns,
-        };
-
-        return http_new(&daemon->service.http, &http);
-}
-
 /* What the last perfd left is taken up, and the first sample taken, before anybody can ask or submit. */
 static int open_modules(Daemon *daemon) {
         Service *service = &daemon->service;
-        IngestConfig ingest = service_ingest_config(service);
+        const Config *config = &service->config;
+        const IngestServer server = {
+                .name = "perfd " PERFD_VERSION,
+                .node = service->node.identity.hostname, /* read by node_init() */
+                .durable = !config->store.is_volatile,
+        };
+        HttpSources sources;
         int r;
 
-        r = node_init(&service->node, daemon->options->root, service->config.interval_ns, service->config.filesystems_interval_ns);
+        r = node_init(&service->node, daemon->options->root, &config->node);
         if (r < 0)
                 return r;
         r = cgroup_tree_new(&service->cgroups, "/");
@@ -407,16 +384,25 @@ static int open_modules(Daemon *daemon) {
         r = service_start(service);
         if (r < 0)
                 return r;
-        r = ingest_new(&service->ingest, daemon->event, TAKE_FD(daemon->sockets.submit_fd), &ingest);
+        r = ingest_new(&service->ingest, daemon->event, TAKE_FD(daemon->sockets.submit_fd), &config->ingest, &server);
         if (r < 0)
                 return r;
-        r = open_http(daemon);
+        r = publisher_new(&service->publisher);
+        if (r < 0)
+                return r;
+
+        sources = (HttpSources){
+                .publisher = service->publisher,
+                .store_path = store_path(service->store),
+                .store_wal_barrier = store_wal_barrier(service->store),
+        };
+        r = http_new(&service->http, &config->http, TAKE_FD(daemon->sockets.http_tcp_fd), TAKE_FD(daemon->sockets.http_unix_fd), &sources);
         if (r < 0)
                 return r;
 
         service->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
         count_open_fds(&service->self);
-        publish(service);
+        service_publish(service);
         return 0;
 }
 
@@ -424,7 +410,7 @@ static int daemon_open(Daemon *daemon) {
         char error[SOCKETS_ERROR_MAX];
         int r;
 
-        r = sockets_open(&daemon->sockets, &daemon->service.config, error);
+        r = sockets_open(&daemon->sockets, &daemon->service.config.sockets, error);
         if (r != 0) {
                 r = r < 0 ? r : -errno; /* SOCKETS_FAILED leaves the reason there */
                 log_err("%s", error[0] ? error : strerror(-r));
@@ -452,8 +438,8 @@ static void say_ready(Daemon *daemon) {
 
         http_set_ready(service->http, true);
         log_info("perfd " PERFD_VERSION " samples every %lu ms, keeps its store in %s%s, and serves %s%s.",
-                 (unsigned long)(service->config.interval_ns / NS_PER_MS), service->config.store_directory,
-                 service->config.store_volatile ? " (volatile)" : "", sockets->http_address[0] ? "http://" : "its Unix sockets only",
+                 (unsigned long)(service->config.node.interval_ns / NS_PER_MS), service->config.store.directory,
+                 service->config.store.is_volatile ? " (volatile)" : "", sockets->http_address[0] ? "http://" : "its Unix sockets only",
                  sockets->http_address);
         (void)sd_notify(0, "READY=1");
         notify_status(daemon);
@@ -532,11 +518,11 @@ static int check_models(const Config *config) {
         Models models = {};
         int r;
 
-        r = models_read_files(&models, config->indicators_directory);
+        r = models_read_files(&models, config->indicators.directory);
         if (r == 0)
                 log_info("The configuration is good, with %zu models of indicators.", models.files.n);
-        if (config->indicators_directory[0] && access(config->indicators_directory, F_OK) < 0 && errno == ENOENT)
-                log_info("There is no %s, the directory of models of indicators.", config->indicators_directory);
+        if (config->indicators.directory[0] && access(config->indicators.directory, F_OK) < 0 && errno == ENOENT)
+                log_info("There is no %s, the directory of models of indicators.", config->indicators.directory);
         models_deinit(&models);
         return r == 0 ? 0 : EXIT_NOT_CONFIGURED;
 }
@@ -562,7 +548,6 @@ int daemon_run(const Options *options) {
         daemon.service.self.started_realtime_ns = clock_realtime_ns();
         daemon.service.self.config_reload_ok = true;
         daemon.service.self.config_reload_realtime_ns = daemon.service.self.started_realtime_ns;
-        describe_host(&daemon.service);
 
         r = daemon_start(&daemon);
         daemon_close(&daemon);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "indicators/registry.h"
 #include "jobs/checkpoints.h"
@@ -14,18 +15,18 @@
 #include "jobs/phases.h"
 #include "jobs/recovery.h"
 #include "node/observe.h"
-#include "publish.h"
 #include "reply.h"
 #include "store/indicators/result_rows.h"
 #include "store/node/sample_rows.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/parse.h"
 
 /* --- results ---------------------------------------------------------------------------------- */
 
 /* Retention goes by when a result was measured: one that it would take away at once is refused, not lost. 0, or 1: answered. */
 static int check_age(Service *service, const Request *request, Ticket ticket) {
-        uint64_t now_ns = clock_realtime_ns(), keep_ns = service->config.store_keep_results_ns;
+        uint64_t now_ns = clock_realtime_ns(), keep_ns = service->config.store.keep_results_ns;
         char path[64], measured[CLOCK_TEXT_MAX], text[COMPLAINT_TEXT_MAX];
 
         for (size_t i = 0; keep_ns > 0 && keep_ns < now_ns && i < request->submit.n_items; i++) {
@@ -64,7 +65,7 @@ static int put_results(Service *service, const Request *request, const Peer *sen
 
         r = store_put(service->store, result_rows_pack(items, n_items, sender, clock_realtime_ns() / NS_PER_MS, cookie));
         if (r == 0)
-                service->self.n_odd_keys += n_odd;
+                service->tally.stats.n_odd_keys += n_odd;
         else
                 tally_forget_last(&service->tally);
         return r;
@@ -155,6 +156,7 @@ static int place(Service *service, const Request *request, Ticket ticket) {
 
         switch (request->kind) {
         case REQUEST_HELLO: /* ingest's own */
+        case N_REQUEST_KINDS:
                 return 0;
         case REQUEST_JOB_BEGIN:
                 return lifecycle_begin(service, request, ticket);
@@ -223,8 +225,8 @@ int service_take_completions(Service *service) {
                 case COOKIE_RESULTS:
                 case COOKIE_OTHER_RESULTS:
                         if (done.outcome == STORE_DONE) {
-                                service->self.n_indicators_stored += result_rows_stored(done.rows)->n_new;
                                 tally_settle(&service->tally, result_rows_stored(done.rows)->old);
+                                service->tally.stats.n_stored += result_rows_stored(done.rows)->n_new;
                         } else
                                 tally_drop(&service->tally);
                         complete_for_ticket(service, done);
@@ -233,6 +235,7 @@ int service_take_completions(Service *service) {
                         r = registry_complete(service, done.cookie.ticket, done.outcome);
                         if (r < 0)
                                 return r;
+                        service_publish(service); /* before the reply is sent: HTTP has the model then */
                         break;
                 case COOKIE_AMEND:
                         complete_for_ticket(service, done);
@@ -267,6 +270,63 @@ static int note_store_changes(Service *service) {
         return registry_store_is_back(service);
 }
 
+/* Pages in all and pages resident, from /proc/self/statm. */
+static void read_memory(int statm_fd, SelfStats *self) {
+        uint64_t virtual_pages, resident_pages, page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+        const char *p;
+        char text[128];
+        ssize_t n;
+
+        n = pread(statm_fd, text, sizeof(text) - 1, 0);
+        if (n <= 0)
+                return;
+
+        text[n] = '\0';
+        p = scan_u64(text, &virtual_pages);
+        if (p && scan_u64(p, &resident_pages)) {
+                self->virtual_bytes = virtual_pages * page_bytes;
+                self->resident_bytes = resident_pages * page_bytes;
+        }
+}
+
+static int fill_snapshot(const Service *service, Snapshot *snapshot) {
+        int r;
+
+        r = node_publish(&service->node, service->config.node.interval_ns, &snapshot->node);
+        if (r < 0)
+                return r;
+        r = jobs_publish(&service->jobs, service->config.jobs.metrics_jobs_max, &snapshot->jobs);
+        if (r < 0)
+                return r;
+        r = tally_publish(&service->tally, &snapshot->indicators);
+        if (r < 0)
+                return r;
+
+        indicators_snapshot_set_models(&snapshot->indicators, service->models_json, service->models_version);
+        snapshot->jobs.finder = (FinderStats){};
+        if (service->finder)
+                finder_stats(service->finder, &snapshot->jobs.finder);
+        snapshot->ingest = *ingest_stats(service->ingest);
+        store_stats(service->store, &snapshot->store);
+        snapshot->self = service->self;
+        return 0;
+}
+
+void service_publish(Service *service) {
+        Snapshot *snapshot = publisher_begin(service->publisher);
+
+        if (!snapshot)
+                return; /* out of memory: the former snapshot stays current */
+
+        service->self.process_cpu_ns = clock_process_cpu_ns();
+        read_memory(service->statm_fd, &service->self);
+        if (fill_snapshot(service, snapshot) < 0)
+                publisher_abandon(service->publisher, snapshot);
+        else
+                publisher_publish(service->publisher, snapshot);
+        http_close_slow(service->http);
+}
+
 int service_tick(Service *service) {
         int r;
 
@@ -283,14 +343,14 @@ int service_tick(Service *service) {
 
         service->self.n_ticks++;
         jobs_forget_finished(&service->jobs,
-                             service->node.sample.boottime_ns > service->config.metrics_finished_ns
-                                     ? service->node.sample.boottime_ns - service->config.metrics_finished_ns
+                             service->node.sample.boottime_ns > service->config.jobs.metrics_finished_ns
+                                     ? service->node.sample.boottime_ns - service->config.jobs.metrics_finished_ns
                                      : 0,
-                             service->config.metrics_jobs);
+                             service->config.jobs.metrics_jobs_max);
         r = note_store_changes(service);
         if (r < 0)
                 return r;
-        publish(service);
+        service_publish(service);
         return 0;
 }
 
@@ -300,7 +360,7 @@ int service_tick(Service *service) {
 static void begin_node_point(Service *service) {
         recording_deinit(&service->node_point);
         recording_init(&service->node_point, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
-                       NODE_POINT_ROOM * service->config.checkpoint_interval_ns, 2);
+                       NODE_POINT_ROOM * service->config.jobs.checkpoint_interval_ns, 2);
 }
 
 /* The interval of node history that is complete goes to the store, the next one begins. */
@@ -329,13 +389,11 @@ int service_checkpoint(Service *service) {
 }
 
 int service_configure(Service *service) {
-        IngestConfig ingest = service_ingest_config(service);
-        StoreConfig store = service_store_config(service);
         int result = 0, r;
 
-        ingest_configure(service->ingest, &ingest);
-        store_configure(service->store, &store);
-        meter_set_interval(service->node.meter, service->config.interval_ns);
+        ingest_configure(service->ingest, &service->config.ingest);
+        store_configure(service->store, &service->config.store);
+        meter_set_interval(service->node.meter, service->config.node.interval_ns);
         r = registry_configure(service);
         if (r < 0) {
                 log_err("Models of indicators are as before, until the next reload: %s", strerror(-r));
@@ -348,38 +406,6 @@ int service_configure(Service *service) {
                 result = r;
         }
         return result;
-}
-
-IngestConfig service_ingest_config(const Service *service) {
-        const Config *config = &service->config;
-
-        return (IngestConfig){
-                .frame_max_bytes = config->frame_size,
-                .connections_max = (unsigned)config->connections,
-                .connections_per_uid_max = (unsigned)config->connections_per_uid,
-                .in_flight_max = (unsigned)config->in_flight,
-                .string_max_bytes = config->string_size,
-                .server = "perfd " PERFD_VERSION,
-                .node = service->hostname,
-                .durable = !config->store_volatile,
-                .has_admin_gid = config->admin_gid != CONFIG_NO_GROUP,
-                .admin_gid = (uint32_t)config->admin_gid,
-        };
-}
-
-StoreConfig service_store_config(const Service *service) {
-        const Config *config = &service->config;
-
-        return (StoreConfig){
-                .directory = config->store_directory,
-                .is_volatile = config->store_volatile,
-                .size_max_bytes = config->store_max_size,
-                .keep_samples_ns = config->store_keep_samples_ns,
-                .keep_jobs_ns = config->store_keep_jobs_ns,
-                .keep_results_ns = config->store_keep_results_ns,
-                .queue_rows_max = config->store_queue_rows,
-                .queue_bytes_max = config->store_queue_size,
-        };
 }
 
 int service_start(Service *service) {
@@ -401,6 +427,7 @@ int service_start(Service *service) {
 
 void service_deinit(Service *service) {
         http_free(service->http);
+        publisher_free(service->publisher);
         ingest_free(service->ingest);
         detection_deinit(service);
         phases_deinit(service);

@@ -16,6 +16,8 @@ void service_deinit(Service *service);
 
 /* At each tick: sample, observe, publish. 0 or a negative errno. */
 int service_tick(Service *service);
+/* Makes the present state the snapshot that HTTP reads; service_tick() does so as well. */
+void service_publish(Service *service);
 /* At each checkpoint interval: windows, the meter's account and the node's history to the store. */
 int service_checkpoint(Service *service);
 /* After every turn of the loop: places the requests that have arrived. */

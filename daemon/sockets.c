@@ -40,7 +40,7 @@ static int remove_left_over(const char *path) {
 }
 
 static int make_parent(const char *path) {
-        char directory[CONFIG_TEXT_MAX];
+        char directory[SOCKETS_PATH_MAX];
         char *slash;
 
         (void)snprintf(directory, sizeof(directory), "%s", path);
@@ -91,7 +91,7 @@ static int listen_unix(const char *path, mode_t mode, int *ret_fd, char *ret_err
 static socklen_t parse_address(const char *text, struct sockaddr_storage *ret) {
         const char *colon = strrchr(text, ':');
         uint16_t port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
-        char address[CONFIG_TEXT_MAX];
+        char address[SOCKETS_ADDRESS_MAX];
         struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ret;
         struct sockaddr_in *in = (struct sockaddr_in *)ret;
         bool is_ipv6 = text[0] == '[';
@@ -112,7 +112,7 @@ static socklen_t parse_address(const char *text, struct sockaddr_storage *ret) {
 }
 
 /* What the socket is bound to: with port 0, or when it was passed, only the kernel knows. */
-static void describe_address(int fd, char ret[static CONFIG_TEXT_MAX]) {
+static void describe_address(int fd, char ret[static SOCKETS_ADDRESS_MAX]) {
         struct sockaddr_storage bound = {};
         const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&bound;
         const struct sockaddr_in *in = (const struct sockaddr_in *)&bound;
@@ -125,12 +125,12 @@ static void describe_address(int fd, char ret[static CONFIG_TEXT_MAX]) {
 
         if (bound.ss_family == AF_INET6) {
                 (void)inet_ntop(AF_INET6, &in6->sin6_addr, address, sizeof(address));
-                (void)snprintf(ret, CONFIG_TEXT_MAX, "[%s]:%u", address, ntohs(in6->sin6_port));
+                (void)snprintf(ret, SOCKETS_ADDRESS_MAX, "[%s]:%u", address, ntohs(in6->sin6_port));
                 return;
         }
 
         (void)inet_ntop(AF_INET, &in->sin_addr, address, sizeof(address));
-        (void)snprintf(ret, CONFIG_TEXT_MAX, "%s:%u", address, ntohs(in->sin_port));
+        (void)snprintf(ret, SOCKETS_ADDRESS_MAX, "%s:%u", address, ntohs(in->sin_port));
 }
 
 static int listen_tcp(const char *text, int *ret_fd, char *ret_error) {
@@ -181,24 +181,24 @@ static int take_passed(Sockets *sockets, char *ret_error) {
         return n == SOCKETS_FAILED && ret_error[0] ? SOCKETS_FAILED : 0;
 }
 
-static void http_path(const Config *config, char ret[static CONFIG_TEXT_MAX]) {
-        const char *slash = strrchr(config->socket_path, '/');
+static void http_path(const SocketsConfig *config, char ret[static SOCKETS_PATH_MAX]) {
+        const char *slash = strrchr(config->path, '/');
 
-        if (config->http_socket[0])
-                (void)snprintf(ret, CONFIG_TEXT_MAX, "%s", config->http_socket);
+        if (config->http_path[0])
+                (void)snprintf(ret, SOCKETS_PATH_MAX, "%s", config->http_path);
         else
-                (void)snprintf(ret, CONFIG_TEXT_MAX, "%.*s/http.sock", (int)(slash - config->socket_path), config->socket_path);
+                (void)snprintf(ret, SOCKETS_PATH_MAX, "%.*s/http.sock", (int)(slash - config->path), config->path);
 }
 
-static int open_missing(Sockets *sockets, const Config *config, char *ret_error) {
-        char path[CONFIG_TEXT_MAX];
+static int open_missing(Sockets *sockets, const SocketsConfig *config, char *ret_error) {
+        char path[SOCKETS_PATH_MAX];
         int r;
 
         if (sockets->submit_fd < 0) {
-                r = listen_unix(config->socket_path, (mode_t)config->socket_mode, &sockets->submit_fd, ret_error);
+                r = listen_unix(config->path, (mode_t)config->mode, &sockets->submit_fd, ret_error);
                 if (r != 0)
                         return r;
-                memcpy(sockets->submit_path, config->socket_path, sizeof(sockets->submit_path));
+                memcpy(sockets->submit_path, config->path, sizeof(sockets->submit_path));
         }
 
         if (sockets->http_unix_fd < 0) {
@@ -214,7 +214,7 @@ static int open_missing(Sockets *sockets, const Config *config, char *ret_error)
         return listen_tcp(config->http_listen, &sockets->http_tcp_fd, ret_error);
 }
 
-int sockets_open(Sockets *ret, const Config *config, char ret_error[static SOCKETS_ERROR_MAX]) {
+int sockets_open(Sockets *ret, const SocketsConfig *config, char ret_error[static SOCKETS_ERROR_MAX]) {
         int r;
 
         *ret = (Sockets){ .submit_fd = -1, .http_unix_fd = -1, .http_tcp_fd = -1 };

@@ -8,14 +8,24 @@
  * Unix socket left behind by a dead perfd is replaced; one that somebody listens on is not.
  */
 
-#include "config.h"
+#include <stdint.h>
+
+#define SOCKETS_PATH_MAX 108    /* sun_path of sockaddr_un(7) */
+#define SOCKETS_ADDRESS_MAX 256
+
+typedef struct SocketsConfig {
+        char path[SOCKETS_PATH_MAX];
+        uint32_t mode;
+        char http_path[SOCKETS_PATH_MAX];      /* "": http.sock in the directory of `path` */
+        char http_listen[SOCKETS_ADDRESS_MAX]; /* ADDRESS:PORT or "off" */
+} SocketsConfig;
 
 typedef struct Sockets {
         int submit_fd;    /* Unix stream */
         int http_unix_fd; /* Unix stream */
         int http_tcp_fd;  /* -1: off */
-        char submit_path[CONFIG_TEXT_MAX], http_path[CONFIG_TEXT_MAX]; /* made by us, to be removed; "" otherwise */
-        char http_address[CONFIG_TEXT_MAX]; /* "127.0.0.1:9847" as bound, "" when off */
+        char submit_path[SOCKETS_PATH_MAX], http_path[SOCKETS_PATH_MAX]; /* made by us, to be removed; "" otherwise */
+        char http_address[SOCKETS_ADDRESS_MAX]; /* "127.0.0.1:9847" as bound, "" when off */
 } Sockets;
 
 #define SOCKETS_ERROR_MAX 400
@@ -24,6 +34,6 @@ typedef struct Sockets {
 enum {
         SOCKETS_FAILED = 1,
 };
-int sockets_open(Sockets *ret, const Config *config, char ret_error[static SOCKETS_ERROR_MAX]);
+int sockets_open(Sockets *ret, const SocketsConfig *config, char ret_error[static SOCKETS_ERROR_MAX]);
 /* Closes what was not taken over, removes what was made. */
 void sockets_close(Sockets *sockets);

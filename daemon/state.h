@@ -17,6 +17,7 @@
 #include "jobs/jobs.h"
 #include "node/node.h"
 #include "sample/finder.h"
+#include "snapshot/publisher.h"
 #include "store/store.h"
 #include "util/log.h"
 #include "util/scoped.h"
@@ -52,8 +53,9 @@ typedef struct Service {
         Tally tally;
         Store *store;   /* owned */
         Ingest *ingest; /* owned */
-        Http *http;     /* owned */
-        SelfStats self; /* what the loop counts itself; the rest is filled in when published */
+        Publisher *publisher; /* owned */
+        Http *http;           /* owned; reads what is published */
+        SelfStats self;
         Recording node_point; /* the interval of node history that is being collected */
         /* A request the store had no room for: first in line at the next completion. Borrowed from ingest until its next one. */
         Request held;
@@ -67,8 +69,4 @@ typedef struct Service {
         bool is_checkpoint_under_way;
         LogLimit log_limit; /* of what clients can bring about */
         int statm_fd;
-        char hostname[65], machine[65], kernel[65];
 } Service;
-
-IngestConfig service_ingest_config(const Service *service);
-StoreConfig service_store_config(const Service *service);

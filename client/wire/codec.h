@@ -4,8 +4,8 @@
 /*
  * Codec: requests to frames, frames to replies
  *
- * The client's only place that knows the generated protobuf types. Past it everything
- * speaks lib/
+ * The codec's files are the client's only ones that know the generated protobuf types. The requests of each subject are encoded
+ * in a file of its own: codec_jobs.c, codec_indicators.c.
  */
 
 #include <stdbool.h>
@@ -20,6 +20,8 @@ typedef struct Reply {
         uint64_t sequence; /* of the request; 0: of the connection itself */
         Status status;
         Complaint complaint;
+        bool has_item;
+        uint32_t item;     /* which indicator of a submission is refused, from 0; the complaint's path begins with it */
         uint32_t frame_max_bytes; /* 0: the reply is none to a hello, the rest means nothing */
         uint32_t in_flight_max;
         bool durable;

@@ -126,6 +126,7 @@ static int ask_encode(const Ask *ask, uint64_t sequence, Buffer *out) {
         case REQUEST_REGISTER:
         case REQUEST_UNREGISTER:
         case REQUEST_HELLO:
+        case N_REQUEST_KINDS:
                 break;
         }
 

@@ -60,6 +60,11 @@ typedef struct Exchange {
         Buffer *body;
 } Exchange;
 
+/* The node's part of the snapshot, or NULL. */
+static inline const NodeSnapshot *exchange_node(const Exchange *exchange) {
+        return exchange->snapshot ? &exchange->snapshot->node : NULL;
+}
+
 /* Every function below that can refuse returns 0, or EXCHANGE_ANSWERED: the error is in the body already. */
 enum {
         EXCHANGE_ANSWERED = 1,

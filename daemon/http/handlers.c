@@ -69,11 +69,13 @@ void answer_metrics(Exchange *exchange) {
         exchange->type = exchange->wants_openmetrics ? CONTENT_OPENMETRICS : CONTENT_METRICS_TEXT;
         exposition_init(&exposition, exchange->body, exchange->wants_openmetrics);
         if (collectors & COLLECT_NODE)
-                metrics_node(&exposition, exchange->snapshot);
+                metrics_node(&exposition, &exchange->snapshot->node);
         if (collectors & COLLECT_PERCPU)
-                metrics_node_percpu(&exposition, exchange->snapshot);
-        if (collectors & COLLECT_JOBS)
-                metrics_jobs(&exposition, exchange->snapshot);
+                metrics_node_percpu(&exposition, &exchange->snapshot->node);
+        if (collectors & COLLECT_JOBS && metrics_jobs(&exposition, exchange->snapshot) < 0) {
+                (void)exchange_error(exchange, 503, "Out of memory");
+                return;
+        }
         if (collectors & COLLECT_SELF)
                 metrics_self(&exposition, exchange->snapshot, &exchange->http);
         exposition_end(&exposition);

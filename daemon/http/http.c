@@ -14,7 +14,6 @@
 #include "http/gzip.h"
 #include "http/negotiate.h"
 #include "http/routes.h"
-#include "http/slots.h"
 #include "store/reader.h"
 #include "util/clock.h"
 
@@ -37,7 +36,7 @@ typedef struct Worker {
 
 struct Http {
         struct MHD_Daemon *tcp, *local;
-        Slots *slots;
+        Publisher *publisher; /* borrowed */
         ConnectionLimits *guests;
         uint64_t request_limit_ns, question_timeout_ns;
 
@@ -175,7 +174,7 @@ static int read_question(Exchange *exchange, struct MHD_Connection *connection, 
 }
 
 static enum MHD_Result answer(Http *http, struct MHD_Connection *connection, const char *method, const char *path, Worker *worker) {
-        const Snapshot *snapshot = slots_acquire(http->slots);
+        const Snapshot *snapshot = publisher_acquire(http->publisher);
         Exchange exchange;
 
         exchange_init(&exchange, &worker->body);
@@ -187,7 +186,7 @@ static enum MHD_Result answer(Http *http, struct MHD_Connection *connection, con
 
         if (read_question(&exchange, connection, method, path) == 0)
                 routes_answer(&exchange);
-        slots_release(http->slots, snapshot);
+        publisher_release(http->publisher, snapshot);
 
         if (buffer_error(&worker->body) < 0) {
                 buffer_deinit(&worker->body);
@@ -274,7 +273,7 @@ static struct MHD_Daemon *start(Http *http, const HttpConfig *config, int fd, un
                                   MHD_OPTION_THREAD_POOL_SIZE, n_threads > 1 ? n_threads : 0U,
                                   MHD_OPTION_CONNECTION_LIMIT, connections_max,
                                   MHD_OPTION_PER_IP_CONNECTION_LIMIT, per_ip_max,
-                                  MHD_OPTION_CONNECTION_TIMEOUT, config->timeout_s,
+                                  MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(config->timeout_ns / NS_PER_S),
                                   MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
                                   MHD_OPTION_STRICT_FOR_CLIENT, 1,
                                   MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
@@ -299,7 +298,7 @@ static int start_listener(Http *http, const HttpConfig *config, int fd, bool is_
         return *ret ? 0 : -EIO;
 }
 
-static int workers_new(Http *http, const HttpConfig *config, size_t n) {
+static int workers_new(Http *http, size_t n, const HttpSources *sources) {
         http->workers = calloc(n, sizeof(*http->workers));
         if (!http->workers)
                 return -ENOMEM;
@@ -308,7 +307,7 @@ static int workers_new(Http *http, const HttpConfig *config, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 int r;
 
-                r = reader_new(&http->workers[i].reader, config->store_path, config->store_wal_barrier, config->question_timeout_ns);
+                r = reader_new(&http->workers[i].reader, sources->store_path, sources->store_wal_barrier, http->question_timeout_ns);
                 if (r < 0)
                         return r;
                 worker_give(http, &http->workers[i]);
@@ -317,7 +316,7 @@ static int workers_new(Http *http, const HttpConfig *config, size_t n) {
         return 0;
 }
 
-int http_new(Http **ret, const HttpConfig *config) {
+int http_new(Http **ret, const HttpConfig *config, int tcp_fd, int unix_fd, const HttpSources *sources) {
         scoped(http_freep) Http *http = NULL;
         size_t n_threads = config->n_threads + 1;
         int r;
@@ -326,27 +325,24 @@ int http_new(Http **ret, const HttpConfig *config) {
         if (!http)
                 return -ENOMEM;
 
-        http->request_limit_ns = REQUEST_TIMEOUTS * config->timeout_s * NS_PER_S;
-        http->question_timeout_ns = config->question_timeout_ns;
+        http->request_limit_ns = REQUEST_TIMEOUTS * config->timeout_ns;
+        http->question_timeout_ns = config->query_timeout_ns;
+        http->publisher = sources->publisher;
         (void)pthread_mutex_init(&http->idle_mutex, NULL);
-
-        r = slots_new(&http->slots, n_threads);
-        if (r < 0)
-                return r;
 
         r = connection_limits_new(&http->guests, 2 * (size_t)config->connections_max + n_threads, config->connections_per_ip_max);
         if (r < 0)
                 return r;
 
-        r = workers_new(http, config, n_threads);
+        r = workers_new(http, n_threads, sources);
         if (r < 0)
                 return r;
 
-        r = start_listener(http, config, config->tcp_fd, false, &http->tcp);
+        r = start_listener(http, config, tcp_fd, false, &http->tcp);
         if (r < 0)
                 return r;
 
-        r = start_listener(http, config, config->unix_fd, true, &http->local);
+        r = start_listener(http, config, unix_fd, true, &http->local);
         if (r < 0)
                 return r;
 
@@ -386,27 +382,16 @@ Http *http_free(Http *http) {
         stop(http->local);
         workers_free(http);
         connection_limits_free(http->guests);
-        slots_free(http->slots);
         (void)pthread_mutex_destroy(&http->idle_mutex);
         free(http);
         return NULL;
 }
 
-Snapshot *http_snapshot_begin(Http *http) {
-        return slots_begin(http->slots);
-}
-
-/* Comes with every tick, and so is the clock for what must be looked after now and then. */
-void http_snapshot_publish(Http *http, Snapshot *snapshot) {
+void http_close_slow(Http *http) {
         uint64_t now_ns = clock_boottime_ns();
 
-        slots_publish(http->slots, snapshot);
         if (now_ns > http->request_limit_ns && http->request_limit_ns > 0)
                 connection_limits_cut(http->guests, now_ns - http->request_limit_ns);
-}
-
-void http_snapshot_abandon(Http *http) {
-        slots_abandon(http->slots);
 }
 
 void http_set_ready(Http *http, bool ready) {

@@ -13,35 +13,35 @@
 #include <stdint.h>
 
 #include "http/http_stats.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/publisher.h"
 #include "util/scoped.h"
 
+struct WalBarrier;
+
 typedef struct HttpConfig {
-        int tcp_fd;  /* listening TCP socket, taken over; -1: none */
-        int unix_fd; /* listening Unix socket, taken over; -1: none */
         unsigned n_threads;
-        unsigned connections_max; /* in all, per listener */
-        unsigned connections_per_ip_max; /* and per user on the Unix socket */
-        unsigned timeout_s;       /* idle connections are closed */
-        const char *store_path;   /* borrowed */
-        struct WalBarrier *store_wal_barrier;  /* borrowed; NULL: there is no such file */
-        uint64_t question_timeout_ns;
+        unsigned connections_max;        /* for each listener */
+        unsigned connections_per_ip_max; /* also for each user of the Unix socket */
+        uint64_t timeout_ns;             /* after which an idle connection is closed; whole seconds */
+        uint64_t query_timeout_ns;       /* for one question to the store */
 } HttpConfig;
 
 typedef struct Http Http;
 
-int http_new(Http **ret, const HttpConfig *config);
+/* What answers are made from. Borrowed. */
+typedef struct HttpSources {
+        Publisher *publisher;
+        const char *store_path;               /* of the database */
+        struct WalBarrier *store_wal_barrier; /* NULL: there is no such file */
+} HttpSources;
+
+/* Takes over the listening sockets; -1: none. Copies the configuration. Caller frees. */
+int http_new(Http **ret, const HttpConfig *config, int tcp_fd, int unix_fd, const HttpSources *sources);
 Http *http_free(Http *http);
 DEFINE_SCOPED(Http, http_free);
 
-/*
- * A snapshot nobody reads at the moment, to be filled at once and then published or abandoned: who asks meanwhile may be waiting.
- * A previous filling is still in it, its arrays for reuse. NULL when all are being read (then this tick is not published: the
- * next will be).
- */
-Snapshot *http_snapshot_begin(Http *http);
-void http_snapshot_publish(Http *http, Snapshot *snapshot);
-void http_snapshot_abandon(Http *http);
+/* Closes connections whose request takes too long; called at each tick. */
+void http_close_slow(Http *http);
 /* What /-/ready answers: set once recovery is done, cleared when draining. */
 void http_set_ready(Http *http, bool ready);
 void http_stats(const Http *http, HttpStats *ret);

@@ -29,10 +29,10 @@ static void put_scalar(Exposition *exposition, const void *member, const Scalar 
         }
 }
 
-void metrics_scalars(Exposition *exposition, const Snapshot *snapshot, const Scalar *scalars, size_t n) {
+void metrics_scalars(Exposition *exposition, const void *part, const Scalar *scalars, size_t n) {
         for (const Scalar *scalar = scalars; scalar < scalars + n; scalar++) {
                 exposition_family(exposition, scalar->name, scalar->type, scalar->unit, scalar->help);
                 exposition_sample(exposition);
-                put_scalar(exposition, (const char *)snapshot + scalar->offset, scalar);
+                put_scalar(exposition, (const char *)part + scalar->offset, scalar);
         }
 }

@@ -18,12 +18,13 @@
 /* More devices or file systems of one class than this are counted, not shown. */
 #define DEVICES_MAX 64U
 
-void metrics_node(Exposition *exposition, const Snapshot *snapshot);
-void metrics_node_percpu(Exposition *exposition, const Snapshot *snapshot);
-void metrics_jobs(Exposition *exposition, const Snapshot *snapshot);
+void metrics_node(Exposition *exposition, const NodeSnapshot *node);
+void metrics_node_percpu(Exposition *exposition, const NodeSnapshot *node);
+/* 0 or -ENOMEM. */
+int metrics_jobs(Exposition *exposition, const Snapshot *snapshot);
 void metrics_self(Exposition *exposition, const Snapshot *snapshot, const HttpStats *http);
 
-/* A member of the Snapshot that is a family's only sample. */
+/* A member of a part of the Snapshot that is a family's only sample. */
 typedef enum ScalarType {
         SCALAR_U64,
         SCALAR_U32,
@@ -32,11 +33,11 @@ typedef enum ScalarType {
 } ScalarType;
 
 typedef struct Scalar {
-        size_t offset; /* in Snapshot */
+        size_t offset; /* in the part of the Snapshot */
         ScalarType scalar;
         unsigned n_decimals; /* of a SCALAR_U64 that counts fractions: 9 for nanoseconds */
         FamilyType type;
         const char *name, *unit, *help;
 } Scalar;
 
-void metrics_scalars(Exposition *exposition, const Snapshot *snapshot, const Scalar *scalars, size_t n);
+void metrics_scalars(Exposition *exposition, const void *part, const Scalar *scalars, size_t n);

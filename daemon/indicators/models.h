@@ -23,6 +23,13 @@
 #define MODEL_FILE_BYTES_MAX (256U * 1024U)
 #define MODEL_COMPLAINTS_MAX 16U /* that are kept: all are logged */
 
+#define MODELS_DIRECTORY_MAX 256
+
+typedef struct IndicatorsConfig {
+        char directory[MODELS_DIRECTORY_MAX]; /* of declarations; "": none */
+        ModelPolicy policy;
+} IndicatorsConfig;
+
 typedef struct Model {
         IndicatorModel model; /* in the arena */
         Arena arena;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "publish.h"
 #include "reply.h"
 #include "store/indicators/model_rows.h"
 #include "store/indicators/stored_models.h"
@@ -34,7 +33,7 @@ static int note_change(Service *service) {
         Buffer text = {};
         char *json;
 
-        models_write_json(&service->models, (ModelPolicy)service->config.indicators_policy, &text);
+        models_write_json(&service->models, service->config.indicators.policy, &text);
         json = buffer_take(&text);
         if (!json)
                 return -ENOMEM;
@@ -63,15 +62,15 @@ static void log_read(const Service *service, int n_bad) {
 
         if (n_bad > 0)
                 log_warning("%zu models of indicators are read, %d files in %s are not: see above.", n, n_bad,
-                            service->config.indicators_directory);
+                            service->config.indicators.directory);
         else if (n > 0)
-                log_info("%zu models of indicators are read from %s.", n, service->config.indicators_directory);
+                log_info("%zu models of indicators are read from %s.", n, service->config.indicators.directory);
 }
 
 int registry_configure(Service *service) {
         int r;
 
-        r = models_read_files(&service->models, service->config.indicators_directory);
+        r = models_read_files(&service->models, service->config.indicators.directory);
         if (r < 0)
                 return r;
 
@@ -316,7 +315,6 @@ int registry_complete(Service *service, Ticket ticket, StoreOutcome outcome) {
         if (r < 0)
                 return r;
 
-        publish(service);
         if (is_done)
                 reply(service, ticket, STATUS_OK, "", remark);
         else
@@ -341,7 +339,7 @@ static int refuse(Service *service, const Request *request, Ticket ticket, size_
 
 static int judge_item(Service *service, Submission *item, size_t *ret_n_odd, Complaint *complaint) {
         const Indicator *indicator = &item->indicator;
-        ModelPolicy policy = (ModelPolicy)service->config.indicators_policy;
+        ModelPolicy policy = service->config.indicators.policy;
         const Model *model = models_find(&service->models, indicator->name, indicator->component);
 
         *ret_n_odd = 0;

@@ -143,16 +143,21 @@ static bool has_counted(const IndicatorCount *count) {
         return count->n[INDICATOR_STORED] + count->n[INDICATOR_FAILED] + count->n[INDICATOR_REFUSED] > 0;
 }
 
-void tally_publish(const Tally *tally, Snapshot *snapshot) {
-        snapshot->n_indicators = 0;
-        if (snapshot_reserve_indicators(snapshot, tally->n_series + 1) < 0)
-                return;
+int tally_publish(const Tally *tally, IndicatorsSnapshot *ret) {
+        int r;
+
+        ret->n = 0;
+        ret->stats = tally->stats;
+        r = indicators_snapshot_reserve(ret, tally->n_series + 1);
+        if (r < 0)
+                return r;
 
         for (size_t i = 1; i <= tally->n_series; i++)
-                snapshot->indicators[snapshot->n_indicators++] = tally->series[i];
+                ret->counts[ret->n++] = tally->series[i];
         if (has_counted(&tally->series[0])) {
-                snapshot->indicators[snapshot->n_indicators] = tally->series[0];
-                snapshot->indicators[snapshot->n_indicators].name = snapshot->indicators[snapshot->n_indicators].component = "";
-                snapshot->n_indicators++;
+                ret->counts[ret->n] = tally->series[0];
+                ret->counts[ret->n].name = ret->counts[ret->n].component = "";
+                ret->n++;
         }
+        return 0;
 }

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "request/request.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/indicators_snapshot.h"
 
 #define INDICATOR_SERIES_MAX 200U /* names with their components that are counted apart */
 #define TALLY_BUCKETS 512U
@@ -33,6 +33,7 @@ typedef struct Tally {
         uint16_t buckets[TALLY_BUCKETS]; /* of series, by hash; 0: free */
         TallyNote *notes; /* owned; from `first` on: of submissions that are on their way to the disk */
         size_t first, n_notes, n_allocated;
+        IndicatorsStats stats;
 } Tally;
 
 void tally_deinit(Tally *tally);
@@ -49,5 +50,5 @@ void tally_drop(Tally *tally);
 /* component: NULL when not known. */
 void tally_refuse(Tally *tally, const char *name, const char *component);
 
-/* Into snapshot->indicators. Out of memory: they are just not shown. */
-void tally_publish(const Tally *tally, Snapshot *snapshot);
+/* Fills the counts and statistics of a snapshot. 0 or -ENOMEM. */
+int tally_publish(const Tally *tally, IndicatorsSnapshot *ret);

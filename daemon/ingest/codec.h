@@ -4,9 +4,8 @@
 /*
  * Codec: protobuf on one side, Request and Answer on the other
  *
- * The only file of the daemon that knows the generated code. Everything a request needs is
- * taken from one arena of fixed size, so no input makes decoding take more memory than was
- * planned, and nothing of it is malloc'ed.
+ * The codec's files are the only ones of the daemon that know the generated code. All memory of a request comes from one
+ * arena of fixed size, so that no input makes decoding take more memory than was planned.
  */
 
 #include <stdbool.h>
@@ -17,24 +16,20 @@
 #include "request/request.h"
 #include "util/arena.h"
 
-/*
- * Bytes of arena for one byte of frame. Unpacking {"a":1} takes some 200 bytes of structs for 9 on the
- * wire, so this is enough for any document people write; the pages are touched only when needed.
- */
+/* Arena bytes for each byte of a frame: enough for any document. Pages are touched only when needed. */
 #define CODEC_ARENA_FACTOR 32U
 
-#define CODEC_ITEMS_MAX 10000U /* indicators in one submission */
 #define CODEC_REPLY_MAX 1024U  /* bytes of one reply with its frame header */
 
 enum {
-        CODEC_REFUSED = 1, /* a frame of ours, but its request is not valid: `refusal` says why */
-        CODEC_GARBAGE,     /* no perfd request at all; *ret is untouched */
+        CODEC_REFUSED = 1, /* the request is not valid: `refusal` says why */
+        CODEC_GARBAGE,     /* not a perfd request at all; *ret is untouched */
 };
 
 /* Resets the arena; what *ret points to lives until the next call. */
 int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t string_max, Decoded *ret);
 
-/* What a client learns from hello. */
+/* The reply to hello. */
 typedef struct Greeting {
         const char *server, *node;
         uint32_t frame_max_bytes, in_flight_max;

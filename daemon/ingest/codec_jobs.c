@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ingest/codec_jobs.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "ingest/refuse.h"
+#include "proto/perfd.pb-c.h"
 #include "util/utf8.h"
 
 #define SIGNAL_MAX 127
@@ -75,13 +77,13 @@ static int check_job_texts(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         if (r != 0)
                 return r;
 
-        /* Its length is no matter, it is cut; and line breaks are part of many a command. */
+        /* A command that is too long is cut, and many have line breaks. */
         if (!utf8_is_valid(from->command, strlen(from->command)))
                 return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.command", "is not valid UTF-8");
         return 0;
 }
 
-/* Which part of a run of several nodes and ranks it is. */
+/* Checks which part of a run of several nodes and ranks the job is. */
 static int check_job_place(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         if (HAS_RANK(from) && from->rank < 0)
                 return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.rank", "is negative: ranks count from 0");
@@ -97,7 +99,7 @@ static int check_job_place(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         return 0;
 }
 
-/* Which processes it is, and whose. */
+/* Checks which processes the job is, and whose. */
 static int check_job_processes(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         const Peer *peer = &decoded->request.peer;
 
@@ -105,7 +107,7 @@ static int check_job_processes(Decoded *decoded, const Perfd__V1__JobBegin *from
                 return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.pid", "is negative: give a process id, or 0 for none");
         if (from->member_pid < 0)
                 return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.member_pid", "is negative: give a process id, or 0 for none");
-        if (HAS_UID(from) && from->uid == UINT32_MAX) /* (uid_t)-1, which to the kernel is nobody at all */
+        if (HAS_UID(from) && from->uid == UINT32_MAX) /* (uid_t)-1, which the kernel takes for "unchanged" */
                 return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.uid", "is %u, which no user has", from->uid);
         if (HAS_UID(from) && from->uid != peer->uid && !peer->is_admin)
                 return refuse(&decoded->refusal, STATUS_DENIED, "job_begin.uid",
@@ -114,7 +116,7 @@ static int check_job_processes(Decoded *decoded, const Perfd__V1__JobBegin *from
         return 0;
 }
 
-/* What a client can know: FOUND is ours to say, and a group of which it names no process is none. */
+/* Only perfd sets FOUND, and a cgroup needs a process that names it. */
 static Enclosure take_enclosure(const Perfd__V1__JobBegin *from) {
         bool has_member = from->member_pid > 0;
 
@@ -125,7 +127,7 @@ static Enclosure take_enclosure(const Perfd__V1__JobBegin *from) {
                 return has_member ? ENCLOSURE_CGROUP : ENCLOSURE_NONE;
         case PERFD__V1__ENCLOSURE__SUBREAPER:
                 return ENCLOSURE_SUBREAPER;
-        default: /* the wire's to say, not the compiler's */
+        default: /* a newer client's */
                 return ENCLOSURE_NONE;
         }
 }
@@ -145,10 +147,12 @@ static void take_job_info(const Peer *peer, const Perfd__V1__JobBegin *from, Job
         copy_command(info->command, from->command);
 }
 
-int codec_take_job_begin(Decoded *decoded, Arena *arena, const Perfd__V1__JobBegin *from) {
+int codec_decode_job_begin(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message) {
+        const Perfd__V1__JobBegin *from = (const Perfd__V1__JobBegin *)message;
         JobInfo *info;
         int r;
 
+        assert(message->descriptor == &perfd__v1__job_begin__descriptor);
         r = check_job_texts(decoded, from);
         if (r == 0)
                 r = check_job_place(decoded, from);
@@ -157,23 +161,25 @@ int codec_take_job_begin(Decoded *decoded, Arena *arena, const Perfd__V1__JobBeg
         if (r != 0)
                 return r;
 
-        info = arena_alloc(arena, sizeof(*info));
+        info = arena_alloc(context->arena, sizeof(*info));
         if (!info)
                 return refuse_no_room(&decoded->refusal);
 
         take_job_info(&decoded->request.peer, from, info);
-        decoded->request.kind = REQUEST_JOB_BEGIN;
         decoded->request.job_begin.info = info;
         decoded->request.job_begin.late_ms = from->late_ms;
         decoded->request.job_begin.member_pid = from->member_pid;
         decoded->request.job_begin.is_fresh = from->fresh && from->member_pid > 0;
-        return take_labels(decoded, arena, from, info);
+        return take_labels(decoded, context->arena, from, info);
 }
 
-int codec_take_mark(Decoded *decoded, const Perfd__V1__Mark *from) {
+int codec_decode_mark(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message) {
+        const Perfd__V1__Mark *from = (const Perfd__V1__Mark *)message;
         bool has_seconds = from->seconds_given_case == PERFD__V1__MARK__SECONDS_GIVEN_SECONDS;
         int r = 0;
 
+        (void)context;
+        assert(message->descriptor == &perfd__v1__mark__descriptor);
         if (from->job[0] != '\0')
                 r = refuse_bad_job_id(&decoded->refusal, "mark.job", from->job);
         if (r == 0)
@@ -183,7 +189,6 @@ int codec_take_mark(Decoded *decoded, const Perfd__V1__Mark *from) {
         if (has_seconds && (!isfinite(from->seconds) || from->seconds < 0))
                 return refuse(&decoded->refusal, STATUS_INVALID, "mark.seconds", "must be a number of seconds, 0 or more");
 
-        decoded->request.kind = REQUEST_MARK;
         decoded->request.mark.job = from->job;
         decoded->request.mark.is_job_inherited = from->inherited;
         decoded->request.mark.name = from->name;
@@ -216,12 +221,15 @@ static int take_rusage(Decoded *decoded, const Perfd__V1__Rusage *from, JobRusag
         return 0;
 }
 
-int codec_take_job_end(Decoded *decoded, const Perfd__V1__JobEnd *from) {
+int codec_decode_job_end(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message) {
+        const Perfd__V1__JobEnd *from = (const Perfd__V1__JobEnd *)message;
         bool has_exit_status = from->exit_status_given_case == PERFD__V1__JOB_END__EXIT_STATUS_GIVEN_EXIT_STATUS;
         JobEnd *end = &decoded->request.job_end.end;
         Answer *refusal = &decoded->refusal;
         int r;
 
+        (void)context;
+        assert(message->descriptor == &perfd__v1__job_end__descriptor);
         r = refuse_bad_job_id(refusal, "job_end.job", from->job);
         if (r != 0)
                 return r;
@@ -231,7 +239,6 @@ int codec_take_job_end(Decoded *decoded, const Perfd__V1__JobEnd *from) {
         if (from->signal < 0 || from->signal > SIGNAL_MAX)
                 return refuse(refusal, STATUS_INVALID, "job_end.signal", "is %d, must be 0 (none) to %d", from->signal, SIGNAL_MAX);
 
-        decoded->request.kind = REQUEST_JOB_END;
         decoded->request.job_end.job = from->job;
         *end = (JobEnd){
                 .has_exit_status = has_exit_status,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a frame says, past the door. */
+/* Decoded: the outcome of decoding a frame. */
 
 #include <stdint.h>
 
@@ -9,6 +9,6 @@
 
 typedef struct Decoded {
         uint64_t sequence; /* 0 when it could not be read */
-        Request request;   /* in the arena, but for `peer` */
-        Answer refusal;    /* set by CODEC_REFUSED */
+        Request request;   /* in the arena, except for `peer` */
+        Answer refusal;    /* set when the request is refused */
 } Decoded;

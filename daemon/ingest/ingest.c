@@ -35,6 +35,7 @@ typedef struct Node {
 
 struct Ingest {
         IngestConfig config;
+        IngestServer server;
         sd_event *event;
         Listener listener;
         Poller poller; /* of the connections */
@@ -184,7 +185,7 @@ static void node_judge(Node *node) {
         Peer *peer = &node->connection.peer;
 
         peer->is_admin = peer->uid == 0 ||
-                         (config->has_admin_gid && peer_is_member(node->connection.fd, peer, config->admin_gid));
+                         (config->admin_gid != INGEST_NO_ADMIN_GID && peer_is_member(node->connection.fd, peer, config->admin_gid));
 }
 
 /* --- accepting ----------------------------------------------------------------------------------- */
@@ -316,7 +317,7 @@ static int ingest_attach(Ingest *ingest) {
         return 0;
 }
 
-int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig *config) {
+int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig *config, const IngestServer *server) {
         scoped(ingest_freep) Ingest *ingest = NULL;
         int r;
 
@@ -327,6 +328,7 @@ int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig 
         }
 
         ingest->config = *config;
+        ingest->server = *server;
         ingest->lent_pidfd = ingest->kept_pidfd = ingest->poller.fd = -1;
         ingest->event = sd_event_ref(event);
         TAILQ_INIT(&ingest->ready);
@@ -412,13 +414,10 @@ static void node_put_answer(Node *node, uint64_t number, uint64_t sequence, cons
 }
 
 static void node_put_hello(Node *node, uint64_t number, uint64_t sequence) {
-        const IngestConfig *config = &node->ingest->config;
+        const Ingest *ingest = node->ingest;
         const Greeting greeting = {
-                .server = config->server,
-                .node = config->node,
-                .frame_max_bytes = (uint32_t)config->frame_max_bytes,
-                .in_flight_max = config->in_flight_max,
-                .durable = config->durable,
+                .server = ingest->server.name, .node = ingest->server.node, .durable = ingest->server.durable,
+                .frame_max_bytes = (uint32_t)ingest->config.frame_max_bytes, .in_flight_max = ingest->config.in_flight_max,
         };
         uint8_t reply[CODEC_REPLY_MAX];
         size_t n = codec_encode_hello_reply(sequence, &greeting, reply);

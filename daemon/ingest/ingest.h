@@ -20,6 +20,7 @@
 #include <systemd/sd-event.h>
 
 #include "request/request.h"
+#include "snapshot/stats.h"
 #include "util/scoped.h"
 
 typedef struct IngestConfig {
@@ -28,23 +29,21 @@ typedef struct IngestConfig {
         unsigned connections_per_uid_max;
         unsigned in_flight_max; /* unanswered requests of one connection */
         size_t string_max_bytes;
-        const char *server;     /* borrowed; for hello */
-        const char *node;       /* borrowed */
-        bool durable;
-        bool has_admin_gid;
-        uint32_t admin_gid;     /* whose members act for others' jobs as root does */
+        uint32_t admin_gid;     /* group whose members act for the jobs of others as root does */
 } IngestConfig;
 
-typedef struct IngestStats {
-        uint64_t n_connections, n_connections_total, n_connections_refused, n_protocol_errors;
-        uint64_t n_in_flight;
-        uint64_t n_answers[N_STATUSES];
-} IngestStats;
+#define INGEST_NO_ADMIN_GID UINT32_MAX /* only root acts for others */
+
+/* Identity of this server in its reply to hello. */
+typedef struct IngestServer {
+        const char *name, *node; /* borrowed */
+        bool durable;            /* an acknowledged row survives a power failure */
+} IngestServer;
 
 typedef struct Ingest Ingest;
 
-/* listen_fd: a listening SOCK_STREAM Unix socket, taken over in any case. Config is copied. Caller frees. */
-int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig *config);
+/* listen_fd: a listening SOCK_STREAM Unix socket, taken over in any case. Config and server are copied. Caller frees. */
+int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig *config, const IngestServer *server);
 Ingest *ingest_free(Ingest *ingest);
 DEFINE_SCOPED(Ingest, ingest_free);
 

@@ -4,13 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The field being looked at in one message, chained to the one it is in. */
+/* The field under the cursor in one message, chained to the message around it. */
 typedef struct Level {
         const struct Level *up;
         const ProtobufCMessageDescriptor *descriptor;
         const ProtobufCFieldDescriptor *field;
-        size_t index; /* among its neighbours, when repeated */
-        unsigned depth;
+        size_t index; /* of a repeated field */
 } Level;
 
 typedef struct Cursor {
@@ -61,7 +60,7 @@ static int cursor_skip(Cursor *cursor, uint64_t n) {
         return 0;
 }
 
-/* Our fields are numbered without gaps so far, which saves the search. */
+/* Fields are numbered without gaps so far, which saves the search. */
 static const ProtobufCFieldDescriptor *find_field(const ProtobufCMessageDescriptor *descriptor, uint64_t number) {
         if (number - 1 < descriptor->n_fields && descriptor->fields[number - 1].id == number)
                 return &descriptor->fields[number - 1];
@@ -71,10 +70,10 @@ static const ProtobufCFieldDescriptor *find_field(const ProtobufCMessageDescript
         return protobuf_c_message_descriptor_get_field(descriptor, (unsigned)number);
 }
 
-static int scan_fields(Level *level, Cursor cursor, unsigned depth_max, char *ret_path);
+static int scan_fields(Level *level, Cursor cursor, char *ret_path);
 
-static int scan_body(const Level *level, const uint8_t *bytes, size_t n, unsigned depth_max, char *ret_path) {
-        Level below = { .up = level, .depth = level->depth + 1 };
+static int scan_body(const Level *level, const uint8_t *bytes, size_t n, char *ret_path) {
+        Level below = { .up = level };
 
         if (level->field->type == PROTOBUF_C_TYPE_STRING && memchr(bytes, '\0', n)) {
                 (void)level_write_path(level, ret_path, SCAN_PATH_MAX);
@@ -83,16 +82,11 @@ static int scan_body(const Level *level, const uint8_t *bytes, size_t n, unsigne
         if (level->field->type != PROTOBUF_C_TYPE_MESSAGE)
                 return 0;
 
-        if (below.depth > depth_max) {
-                (void)level_write_path(level, ret_path, SCAN_PATH_MAX);
-                return SCAN_TOO_DEEP;
-        }
-
         below.descriptor = level->field->descriptor;
-        return scan_fields(&below, (Cursor){ bytes, bytes + n }, depth_max, ret_path);
+        return scan_fields(&below, (Cursor){ bytes, bytes + n }, ret_path);
 }
 
-static int scan_delimited(const Level *level, Cursor *cursor, unsigned depth_max, char *ret_path) {
+static int scan_delimited(const Level *level, Cursor *cursor, char *ret_path) {
         const uint8_t *bytes;
         uint64_t n;
         int r;
@@ -106,10 +100,10 @@ static int scan_delimited(const Level *level, Cursor *cursor, unsigned depth_max
         if (r != 0 || !level->field)
                 return r;
 
-        return scan_body(level, bytes, (size_t)n, depth_max, ret_path);
+        return scan_body(level, bytes, (size_t)n, ret_path);
 }
 
-static int scan_field(const Level *level, Cursor *cursor, unsigned wire_type, unsigned depth_max, char *ret_path) {
+static int scan_field(const Level *level, Cursor *cursor, unsigned wire_type, char *ret_path) {
         uint64_t unused;
 
         switch (wire_type) {
@@ -120,13 +114,13 @@ static int scan_field(const Level *level, Cursor *cursor, unsigned wire_type, un
         case PROTOBUF_C_WIRE_TYPE_32BIT:
                 return cursor_skip(cursor, 4);
         case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
-                return scan_delimited(level, cursor, depth_max, ret_path);
+                return scan_delimited(level, cursor, ret_path);
         default:
-                return SCAN_MALFORMED; /* groups are not of this protocol */
+                return SCAN_MALFORMED; /* this protocol has no groups */
         }
 }
 
-static int scan_fields(Level *level, Cursor cursor, unsigned depth_max, char *ret_path) {
+static int scan_fields(Level *level, Cursor cursor, char *ret_path) {
         const ProtobufCFieldDescriptor *before = NULL;
         uint64_t tag;
         int r = 0;
@@ -140,15 +134,15 @@ static int scan_fields(Level *level, Cursor cursor, unsigned depth_max, char *re
                 level->index = level->field && level->field == before ? level->index + 1 : 0;
                 before = level->field;
 
-                r = scan_field(level, &cursor, tag & 7, depth_max, ret_path);
+                r = scan_field(level, &cursor, tag & 7, ret_path);
         }
 
         return r;
 }
 
 int scan_message(const ProtobufCMessageDescriptor *descriptor, const uint8_t *bytes, size_t n,
-                 unsigned depth_max, char ret_path[static SCAN_PATH_MAX]) {
-        Level level = { .descriptor = descriptor, .depth = 1 };
+                 char ret_path[static SCAN_PATH_MAX]) {
+        Level level = { .descriptor = descriptor };
 
-        return scan_fields(&level, (Cursor){ bytes, bytes + n }, depth_max, ret_path);
+        return scan_fields(&level, (Cursor){ bytes, bytes + n }, ret_path);
 }

@@ -4,9 +4,8 @@
 /*
  * Scan: what must hold before a message may be unpacked
  *
- * protobuf-c recurses as deep as messages are nested, and hands out strings that end at
- * the first NUL. Both are a sender's to choose, so they are looked at first: one pass
- * over the bytes along the descriptors, without allocation, with its own bound on depth.
+ * protobuf-c hands out strings that end at their first NUL byte, and nobody sees what is cut off. So the bytes are scanned
+ * first, along the descriptors and without allocation. The descriptors must not be recursive: they bound the depth.
  */
 
 #include <protobuf-c/protobuf-c.h>
@@ -14,13 +13,12 @@
 #include <stdint.h>
 
 enum {
-        SCAN_MALFORMED = 1, /* no protobuf message */
-        SCAN_TOO_DEEP,
-        SCAN_NUL, /* a string with a NUL inside */
+        SCAN_MALFORMED = 1, /* not a protobuf message */
+        SCAN_NUL, /* a string has a NUL byte */
 };
 
 #define SCAN_PATH_MAX 200
 
-/* 0, or an outcome; after SCAN_NUL and SCAN_TOO_DEEP *ret_path names the field as the .proto file does. */
+/* 0, or an outcome; after SCAN_NUL *ret_path is the field's path in the names of the .proto file. */
 int scan_message(const ProtobufCMessageDescriptor *descriptor, const uint8_t *bytes, size_t n,
-                 unsigned depth_max, char ret_path[static SCAN_PATH_MAX]);
+                 char ret_path[static SCAN_PATH_MAX]);

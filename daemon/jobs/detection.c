@@ -58,7 +58,7 @@ static int begin(Service *service, const FoundGroup *group) {
 
         memcpy(info.id, group->job, sizeof(info.id));
         r = lifecycle_begin_found(service, &info, &group->place);
-        if (r == LIFECYCLE_REFUSED && service->jobs.n >= service->config.jobs)
+        if (r == LIFECYCLE_REFUSED && service->jobs.n >= service->config.jobs.jobs_max)
                 say_refused(service, group, "limit [limits] jobs is reached");
         return r < 0 ? r : 0;
 }
@@ -145,7 +145,7 @@ int detection_configure(Service *service) {
         size_t n;
         int r;
 
-        n = config_patterns(&service->config, patterns);
+        n = config_patterns(&service->config.patterns, patterns);
         if (n > 0) {
                 r = finder_new(&finder, service->cgroups, patterns, n);
                 if (r < 0)

@@ -104,7 +104,7 @@ static IdentityEntry *know(Service *service, const Peer *peer, Ticket ticket) {
 }
 
 Job *identity_find_job(Service *service, const Peer *peer, Ticket ticket) {
-        IdentityEntry *entry = service->jobs.n_groups > 0 ? know(service, peer, ticket) : NULL;
+        IdentityEntry *entry = service->jobs.stats.n_with_cgroup > 0 ? know(service, peer, ticket) : NULL;
         Job *job;
 
         if (!entry)

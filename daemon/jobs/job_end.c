@@ -25,8 +25,8 @@ void job_end_phase_view(const Service *service, const Job *job, PhaseView *ret) 
 static int fill(Service *service, Job *job, const JobEnd *end, Ending *ret) {
         ret->realtime_ms = service->node.sample.realtime_ns / NS_PER_MS;
         ret->boottime_ns = service->node.sample.boottime_ns;
-        window_metrics(&job->window, meter_totals(service->node.meter), node_n_cpus(&service->node), &ret->metrics);
-        groups_metrics(service, job, end, &ret->usage);
+        window_metrics(&job->window, meter_totals(service->node.meter), node_n_cpus(&service->node), &ret->result.metrics);
+        groups_metrics(service, job, end, &ret->result.usage);
         if (!job->mark)
                 return 0;
 
@@ -54,7 +54,7 @@ int job_end_make(Service *service, Job *job, JobState state, const JobEnd *end) 
         }
 
         job->ending->state = state;
-        job->ending->end = *end;
+        job->ending->result.end = *end;
         return 0;
 }
 
@@ -65,10 +65,10 @@ int job_end_put(Service *service, Job *job) {
                 .job = job->info.id,
                 .state = ending->state,
                 .end_realtime_ms = ending->realtime_ms,
-                .end = &ending->end,
+                .end = &ending->result.end,
                 .note = job->info.note,
-                .metrics = &ending->metrics,
-                .usage = &ending->usage,
+                .metrics = &ending->result.metrics,
+                .usage = &ending->result.usage,
                 .phase = ending->phase,
         };
         int r;

@@ -34,7 +34,7 @@ static void job_free(Job *job) {
 }
 
 static void finished_free(FinishedJob *finished) {
-        job_view_deinit(&finished->view);
+        job_description_deinit(&finished->info);
         free(finished);
 }
 
@@ -101,7 +101,7 @@ static void unlink_group(Jobs *jobs, Job *job) {
         while (*link != job)
                 link = &(*link)->next_in_group_bucket;
         *link = job->next_in_group_bucket;
-        jobs->n_groups--;
+        jobs->stats.n_with_cgroup--;
 }
 
 int jobs_set_group(Jobs *jobs, Job *job, const char *name) {
@@ -126,7 +126,7 @@ int jobs_set_group(Jobs *jobs, Job *job, const char *name) {
         job->info = card;
         job->next_in_group_bucket = *bucket;
         *bucket = job;
-        jobs->n_groups++;
+        jobs->stats.n_with_cgroup++;
         return 0;
 }
 
@@ -163,26 +163,23 @@ static FinishedJob *finished_new(const Job *job) {
         const Ending *ending = job->ending;
         FinishedJob *finished = calloc(1, sizeof(*finished));
 
-        if (!finished || job_view_set_end(&finished->view, &ending->end) < 0) {
-                free(finished);
+        if (!finished)
                 return NULL;
-        }
 
-        job_description_share(&job->info, &finished->view.info);
-        finished->view.state = ending->state;
-        finished->view.begin_realtime_ms = job->begin_realtime_ms;
-        finished->view.end_realtime_ms = ending->realtime_ms;
-        finished->view.metrics = ending->metrics;
-        finished->view.usage = ending->usage;
-        finished->view.n_phases = job->n_phases;
+        job_description_share(&job->info, &finished->info);
+        finished->state = ending->state;
+        finished->n_phases = job->n_phases;
+        finished->begin_realtime_ms = job->begin_realtime_ms;
+        finished->end_realtime_ms = ending->realtime_ms;
+        finished->result = ending->result;
         return finished;
 }
 
 void jobs_retire(Jobs *jobs, Job *job, uint64_t now_boottime_ns) {
         FinishedJob *finished = finished_new(job);
 
-        jobs->n_ended += job->ending->state == JOB_FINISHED;
-        jobs->n_interrupted += job->ending->state == JOB_INTERRUPTED;
+        jobs->stats.n_finished += job->ending->state == JOB_FINISHED;
+        jobs->stats.n_interrupted += job->ending->state == JOB_INTERRUPTED;
         if (finished) {
                 finished->ended_boottime_ns = now_boottime_ns;
                 *(jobs->last_finished ? &jobs->last_finished->next : &jobs->first_finished) = finished;
@@ -204,4 +201,77 @@ void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max)
                 jobs->n_finished--;
                 finished_free(oldest);
         }
+}
+
+/* --- publishing ------------------------------------------------------------------------------- */
+
+/* Jobs whose begin is not stored yet are not shown. */
+static bool is_published(const Job *job) {
+        return job->phase != JOB_PHASE_BEGINNING;
+}
+
+static JobsSize published_size(const Jobs *jobs) {
+        JobsSize size = { .n_records = jobs->n_finished, .n_results = jobs->n_finished };
+
+        for (const Job *job = jobs->first; job; job = job->next) {
+                if (!is_published(job))
+                        continue;
+                size.n_records++;
+                size.n_phases += job->mark != NULL;
+                size.n_results += job->ending != NULL;
+                size.n_windows += !job->ending;
+                size.n_usages += !job->ending && job->usage;
+        }
+        return size;
+}
+
+static void publish_running(const Job *job, JobsSnapshot *snapshot) {
+        JobRecord *record = jobs_snapshot_add(snapshot);
+
+        job_description_share(&job->info, &record->info);
+        record->state = JOB_RUNNING;
+        record->n_phases = job->n_phases;
+        record->begin_realtime_ms = job->begin_realtime_ms;
+        record->is_usage_cut = job->is_usage_cut;
+        if (job->mark)
+                record->phase = jobs_snapshot_copy_phase(snapshot, job->mark);
+        if (job->ending) { /* its metrics are final: only how it ended is missing */
+                record->result = jobs_snapshot_copy_result(snapshot, &job->ending->result);
+                return;
+        }
+
+        record->window = jobs_snapshot_copy_window(snapshot, &job->window);
+        if (job->usage)
+                record->usage = jobs_snapshot_copy_usage(snapshot, job->usage);
+}
+
+static void publish_finished(const FinishedJob *finished, JobsSnapshot *snapshot) {
+        JobRecord *record = jobs_snapshot_add(snapshot);
+
+        job_description_share(&finished->info, &record->info);
+        record->state = finished->state;
+        record->n_phases = finished->n_phases;
+        record->begin_realtime_ms = finished->begin_realtime_ms;
+        record->end_realtime_ms = finished->end_realtime_ms;
+        record->result = jobs_snapshot_copy_result(snapshot, &finished->result);
+}
+
+int jobs_publish(const Jobs *jobs, size_t n_exposed_max, JobsSnapshot *ret) {
+        JobsSize size = published_size(jobs);
+        int r;
+
+        r = jobs_snapshot_begin(ret, &size);
+        if (r < 0)
+                return r;
+
+        for (const Job *job = jobs->first; job; job = job->next)
+                if (is_published(job))
+                        publish_running(job, ret);
+        ret->n_running = ret->used.n_records;
+        for (const FinishedJob *finished = jobs->first_finished; finished; finished = finished->next)
+                publish_finished(finished, ret);
+
+        ret->n_exposed_max = n_exposed_max;
+        ret->stats = jobs->stats;
+        return 0;
 }

@@ -5,7 +5,7 @@
  * Jobs: the ones that run, and the ones that just ended
  *
  * A Job lives here from its begin request until its numbers are in the store; after that
- * its JobView stays a while for /metrics. Found by id, and by the name of its own cgroup, in hash tables that
+ * its result stays a while for /metrics. Found by id, and by the name of its own cgroup, in hash tables that
  * never move a Job.
  */
 
@@ -18,8 +18,18 @@
 #include "measure/window.h"
 #include "sample/cgroup.h"
 #include "series/recording.h"
-#include "snapshot/job_view.h"
+#include "snapshot/jobs_snapshot.h"
 #include "util/scoped.h"
+
+typedef struct JobsConfig {
+        uint64_t jobs_max, jobs_per_uid_max; /* running at the same time */
+        uint64_t phases_max;                 /* of one job */
+        uint64_t checkpoint_interval_ns;
+        uint64_t timeline_points;            /* even */
+        uint64_t linger_ns;                  /* for which a job that is over waits for its end request */
+        uint64_t metrics_jobs_max;           /* in /metrics */
+        uint64_t metrics_finished_ns;        /* for which a finished job stays in /metrics */
+} JobsConfig;
 
 typedef enum JobPhase {
         JOB_PHASE_BEGINNING, /* queued for the store, or about to be, not acked */
@@ -27,24 +37,12 @@ typedef enum JobPhase {
         JOB_PHASE_ENDING,    /* end queued for the store, not acked */
 } JobPhase;
 
-/* What a job did since its last mark. */
-typedef struct Phase {
-        uint32_t index;
-        char name[PHASE_NAME_MAX];
-        uint64_t begin_realtime_ms;
-        Window window;
-        Usage usage;
-        bool has_usage; /* the job had a cgroup of its own in it */
-} Phase;
-
 /* How a job ended: made when nothing more can happen in it, which may be before anybody says so. */
 typedef struct Ending {
         JobState state;
         uint64_t realtime_ms;
         uint64_t boottime_ns;
-        JobEnd end;
-        MetricSet metrics;
-        UsageSet usage;
+        JobResult result;
         PhaseView *phase; /* owned; the last one, NULL when there is none */
 } Ending;
 
@@ -84,7 +82,11 @@ struct Job {
 typedef struct FinishedJob FinishedJob;
 struct FinishedJob {
         FinishedJob *next; /* older first */
-        JobView view;
+        JobDescription info;
+        JobState state;
+        uint32_t n_phases;
+        uint64_t begin_realtime_ms, end_realtime_ms;
+        JobResult result;
         uint64_t ended_boottime_ns;
 };
 
@@ -93,10 +95,10 @@ typedef struct Jobs {
         Job **group_buckets; /* owned */
         size_t n_buckets;
         Job *first, *last;
-        size_t n, n_groups;
+        size_t n;
         FinishedJob *first_finished, *last_finished;
         size_t n_finished;
-        uint64_t n_begun, n_ended, n_interrupted; /* since start */
+        JobsStats stats;
 } Jobs;
 
 int jobs_init(Jobs *jobs);
@@ -124,3 +126,6 @@ void job_drop_ending(Job *job);
 void jobs_retire(Jobs *jobs, Job *job, uint64_t now_boottime_ns);
 /* Forgets the ones that ended before; and the oldest beyond n_max. */
 void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max);
+
+/* Fills the jobs' part of a snapshot, except for the finder's statistics. n_exposed_max: how many jobs /metrics shows. 0 or -ENOMEM. */
+int jobs_publish(const Jobs *jobs, size_t n_exposed_max, JobsSnapshot *ret);

@@ -69,7 +69,7 @@ static int close_job(Service *service, Job *job) {
 static bool is_waited_for(const Service *service, const Job *job) {
         if (job->info.pid != 0)
                 return !job->is_process_gone;
-        return service->node.sample.boottime_ns - job->ending->boottime_ns < service->config.linger_ns;
+        return service->node.sample.boottime_ns - job->ending->boottime_ns < service->config.jobs.linger_ns;
 }
 
 static int on_empty(Service *service, Job *job, const char *why) {
@@ -349,10 +349,10 @@ static bool refuse_begin(Service *service, const Request *request, Ticket ticket
                 reply(service, ticket, STATUS_DUPLICATE, "job_begin.job", "this job is running already");
         else if (job)
                 reply(service, ticket, STATUS_UNAVAILABLE, "job_begin.job", "this job is just being begun or ended: ask again");
-        else if (service->jobs.n >= service->config.jobs)
+        else if (service->jobs.n >= service->config.jobs.jobs_max)
                 reply(service, ticket, STATUS_QUOTA, "job_begin.job",
                        "limit [limits] jobs is reached: end a job, or ask the administrator to raise it");
-        else if (jobs_count_uid(&service->jobs, info->uid) >= service->config.jobs_per_uid)
+        else if (jobs_count_uid(&service->jobs, info->uid) >= service->config.jobs.jobs_per_uid_max)
                 reply(service, ticket, STATUS_QUOTA, "job_begin.job",
                        "limit [limits] jobs_per_uid is reached: end a job of yours, or ask the administrator to raise it");
         else
@@ -397,7 +397,7 @@ static int make_job(Service *service, const JobInfo *info, const CgroupPlace *pl
         job->begin_realtime_ms = service->node.sample.realtime_ns / NS_PER_MS;
         window_begin(&job->window, meter_totals(service->node.meter), &service->node.sample);
         recording_init(&job->recording, service->node.sample.boottime_ns, service->node.sample.realtime_ns,
-                       service->config.interval_ns, service->config.timeline_points);
+                       service->config.node.interval_ns, service->config.jobs.timeline_points);
         *ret = job;
         if (!place)
                 return 0;
@@ -476,7 +476,7 @@ int lifecycle_begin_found(Service *service, const JobInfo *info, const CgroupPla
         Job *job;
         int r;
 
-        if (service->jobs.n >= service->config.jobs)
+        if (service->jobs.n >= service->config.jobs.jobs_max)
                 return LIFECYCLE_REFUSED;
 
         r = make_job(service, info, place, true, &job);
@@ -513,7 +513,7 @@ int lifecycle_complete_begin(Service *service, Job *job, StoreOutcome outcome) {
 
         if (outcome == STORE_DONE) {
                 job->phase = JOB_PHASE_ACTIVE;
-                service->jobs.n_begun++;
+                service->jobs.stats.n_begun++;
                 answer_job(service, job, STATUS_OK, "");
                 r = lifecycle_watch(service, job);
                 return r == LIFECYCLE_GONE ? on_process_end(service, job) : r;
@@ -584,7 +584,7 @@ void lifecycle_complete_end(Service *service, Job *job, StoreOutcome outcome) {
                            outcome == STORE_DONE ? "" : "the store has lost this job: its database was replaced");
                 jobs_retire(&service->jobs, job, clock_boottime_ns());
                 /* Not only at the next tick: thousands may end before it. */
-                jobs_forget_finished(&service->jobs, 0, service->config.metrics_jobs);
+                jobs_forget_finished(&service->jobs, 0, service->config.jobs.metrics_jobs_max);
                 return;
         }
 

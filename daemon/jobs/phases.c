@@ -59,7 +59,7 @@ static Job *find_job(Service *service, const Request *request, Ticket ticket, bo
                 reply(service, ticket, STATUS_DENIED, "mark.job", "this job belongs to another user");
         else if (job->phase != JOB_PHASE_ACTIVE || job->ending)
                 reply(service, ticket, STATUS_UNAVAILABLE, "mark.job", "this job is just being begun or ended: ask again");
-        else if (job->n_phases >= service->config.phases)
+        else if (job->n_phases >= service->config.jobs.phases_max)
                 reply(service, ticket, STATUS_QUOTA, "mark.name",
                       "limit [limits] phases of one job is reached: mark less often, or ask the administrator to raise it");
         else

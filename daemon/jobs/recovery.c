@@ -56,7 +56,7 @@ static int close_lost(Service *service, const RecoveredJob *recovered, Progress 
         }
 
         r = store_put(service->store, job_rows_pack_end(&row, (StoreCookie){}));
-        service->jobs.n_interrupted++;
+        service->jobs.stats.n_interrupted++;
         return r == STORE_QUEUE_FULL ? 0 : r; /* more jobs than the queue holds: the next start closes the rest */
 }
 
@@ -87,8 +87,8 @@ static int take_up(Service *service, const RecoveredJob *recovered, const Progre
         job->is_group_vouched = progress->is_group_vouched;
         job->group_id = progress->group_id;
         job->n_phases = progress->n_phases;
-        recording_init(&job->recording, clock_boottime_ns(), clock_realtime_ns(), service->config.interval_ns,
-                      service->config.timeline_points);
+        recording_init(&job->recording, clock_boottime_ns(), clock_realtime_ns(), service->config.node.interval_ns,
+                      service->config.jobs.timeline_points);
 
         if (progress->has_usage) {
                 job->usage = malloc(sizeof(*job->usage));
@@ -163,7 +163,7 @@ static bool may_be_next(const Service *service, const RecoveredJob *recovered, c
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
 
         return recovered->info.enclosure == ENCLOSURE_FOUND &&
-               (progress->is_announced || now_ms < recovered->checkpoint_realtime_ms + service->config.linger_ns / NS_PER_MS);
+               (progress->is_announced || now_ms < recovered->checkpoint_realtime_ms + service->config.jobs.linger_ns / NS_PER_MS);
 }
 
 static GroupState find_group(const Service *service, const RecoveredJob *recovered, const Progress *progress, CgroupPlace *ret) {
@@ -213,7 +213,7 @@ static int restore_meter(Service *service, const JobRecovery *recovery) {
 /* The account of another boot was good for closing its jobs; this boot's begins at nothing. */
 static int new_meter(Service *service) {
         meter_free(TAKE(service->node.meter));
-        return meter_new(&service->node.meter, service->config.interval_ns);
+        return meter_new(&service->node.meter, service->config.node.interval_ns);
 }
 
 int recovery_run(Service *service) {

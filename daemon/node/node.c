@@ -1,21 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/node.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
 #include "util/clock.h"
 
-int node_init(Node *node, const char *root, uint64_t interval_ns, uint64_t filesystems_interval_ns) {
+/* The host's name without its domain, as uname(2) returns it. */
+static void read_identity(NodeIdentity *ret) {
+        struct utsname name = {};
+
+        (void)uname(&name);
+        (void)snprintf(ret->hostname, sizeof(ret->hostname), "%.64s", name.nodename);
+        (void)snprintf(ret->machine, sizeof(ret->machine), "%.64s", name.machine);
+        (void)snprintf(ret->kernel, sizeof(ret->kernel), "%.64s", name.release);
+}
+
+int node_init(Node *node, const char *root, const NodeConfig *config) {
         int r;
 
         *node = (Node){};
-        r = sampler_new(&node->sampler, root, filesystems_interval_ns);
+        r = sampler_new(&node->sampler, root, config->filesystems_interval_ns);
         if (r < 0)
                 return r;
-        r = sampler_new(&node->processes, "/", filesystems_interval_ns);
+        r = sampler_new(&node->processes, "/", config->filesystems_interval_ns);
         if (r < 0)
                 return r;
 
+        read_identity(&node->identity);
         sampler_boot_id(node->sampler, node->boot_id);
-        return meter_new(&node->meter, interval_ns);
+        return meter_new(&node->meter, config->interval_ns);
 }
 
 void node_deinit(Node *node) {
@@ -71,4 +86,28 @@ int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint3
 
 uint32_t node_n_cpus(const Node *node) {
         return node->sample.n_online > 0 ? node->sample.n_online : 1;
+}
+
+int node_publish(const Node *node, uint64_t interval_ns, NodeSnapshot *ret) {
+        int r;
+
+        r = sample_copy(&node->sample, &ret->sample);
+        if (r < 0)
+                return r;
+
+        _Static_assert(sizeof(ret->boot_id) == BOOT_ID_MAX, "a snapshot has room for a boot id");
+        memcpy(ret->boot_id, node->boot_id, sizeof(ret->boot_id));
+        ret->identity = node->identity;
+        ret->interval_ns = interval_ns;
+        ret->boottime_ns = node->sample.boottime_ns;
+        ret->realtime_ns = node->sample.realtime_ns;
+        ret->totals = *meter_totals(node->meter);
+        ret->events = *meter_events(node->meter);
+        ret->observation = node->observation;
+        ret->window = node->window;
+        ret->window_begin_realtime_ns = node->window_begin_realtime_ns;
+        ret->sampler = *sampler_stats(node->sampler);
+        ret->sample_cpu_ns = node->sample_cpu_ns;
+        ret->last_sample_cpu_ns = node->last_sample_cpu_ns;
+        return 0;
 }

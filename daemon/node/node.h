@@ -10,8 +10,13 @@
 #include "measure/meter.h"
 #include "measure/window.h"
 #include "sample/sampler.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/node_snapshot.h"
 #include "util/scoped.h"
+
+typedef struct NodeConfig {
+        uint64_t interval_ns;             /* between two samples */
+        uint64_t filesystems_interval_ns; /* between two readings of the file systems' sizes */
+} NodeConfig;
 
 typedef struct Node {
         Sampler *sampler;
@@ -22,12 +27,13 @@ typedef struct Node {
         bool has_window; /* false before the first sample */
         uint64_t window_begin_realtime_ns;
         Observation observation; /* the latest; end_ns 0: none yet */
+        NodeIdentity identity;
         char boot_id[BOOT_ID_MAX];
         uint64_t n_samples, sample_cpu_ns, last_sample_cpu_ns;
 } Node;
 
 /* 0 or a negative errno. Nothing is read yet but the boot id. */
-int node_init(Node *node, const char *root, uint64_t interval_ns, uint64_t filesystems_interval_ns);
+int node_init(Node *node, const char *root, const NodeConfig *config);
 void node_deinit(Node *node);
 
 /*
@@ -44,3 +50,6 @@ int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint3
 
 /* CPUs online in the latest sample, at least 1. */
 uint32_t node_n_cpus(const Node *node);
+
+/* Fills the node's part of a snapshot. 0 or -ENOMEM. */
+int node_publish(const Node *node, uint64_t interval_ns, NodeSnapshot *ret);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/cgroup_parse.h"
 
+#include "measure/sample.h"
 #include "sample/pressure.h"
 #include "sample/text.h"
 #include "util/parse.h"
@@ -265,21 +266,6 @@ static int parse_v1_oom(const char *text, CgroupSample *ret, const char **ret_fa
         return 0;
 }
 
-static int parse_psi(const char *text, PressureLines lines, uint64_t *ret_some_us, uint64_t *ret_full_us,
-                     const char **ret_fault) {
-        SamplePsi psi;
-        int r;
-
-        r = pressure_parse(text, lines, &psi, ret_fault);
-        if (r != 0)
-                return r;
-
-        *ret_some_us = psi.some_us;
-        if (ret_full_us)
-                *ret_full_us = psi.full_us;
-        return 0;
-}
-
 static int had(int r, CgroupSample *ret, CgroupPart part) {
         if (r == 0)
                 ret->have |= 1U << part;
@@ -316,12 +302,12 @@ int cgroup_file_parse(CgroupFile file, const char *text, CgroupSample *ret, cons
         case CGROUP_FILE_V1_PIDS:
                 return had(parse_number(text, &ret->n_pids, ret_fault), ret, CGROUP_PIDS);
         case CGROUP_FILE_CPU_PRESSURE:
-                return had(parse_psi(text, PRESSURE_SOME, &ret->psi_cpu_some_us, NULL, ret_fault), ret, CGROUP_PSI_CPU);
+                return had(pressure_parse(text, &ret->psi_cpu_some_us, NULL, ret_fault), ret, CGROUP_PSI_CPU);
         case CGROUP_FILE_MEMORY_PRESSURE:
-                return had(parse_psi(text, PRESSURE_SOME_AND_FULL, &ret->psi_memory_some_us, &ret->psi_memory_full_us,
+                return had(pressure_parse(text, &ret->psi_memory_some_us, &ret->psi_memory_full_us,
                                      ret_fault), ret, CGROUP_PSI_MEMORY);
         case CGROUP_FILE_IO_PRESSURE:
-                return had(parse_psi(text, PRESSURE_SOME_AND_FULL, &ret->psi_io_some_us, &ret->psi_io_full_us,
+                return had(pressure_parse(text, &ret->psi_io_some_us, &ret->psi_io_full_us,
                                      ret_fault), ret, CGROUP_PSI_IO);
         case CGROUP_FILE_V1_CPU_USAGE:
                 return had(parse_v1_cpu_usage(text, ret, ret_fault), ret, CGROUP_CPU);

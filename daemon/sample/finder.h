@@ -19,6 +19,7 @@
 #include "sample/cgroup_tree.h"
 #include "sample/finder_rules.h"
 #include "sample/found_group.h"
+#include "snapshot/stats.h"
 #include "util/scoped.h"
 
 /* What others can make us hold. What is beyond is not found, and counted in n_not_watched. */
@@ -28,13 +29,6 @@
 /* How long a group is waited for in more hierarchies, at least; at most it is twice that. Nothing is lost meanwhile: its counters
  * begin with it. */
 #define FINDER_WAIT_MS 500U
-
-typedef struct FinderStats {
-        uint64_t n_found;         /* groups handed out */
-        uint64_t n_unrecognized;  /* groups in a job's place whose name is none of a job */
-        uint64_t n_not_watched;   /* directories that could not be watched: a limit, no permission */
-        size_t n_watches;
-} FinderStats;
 
 typedef struct Finder Finder;
 

@@ -10,6 +10,15 @@
 
 #include "sample/pattern.h"
 
+#define PATTERNS_TEXT_MAX 256
+
+/* Patterns of each kind of job, separated by blanks; "" is off. */
+typedef struct PatternsConfig {
+        char slurm[PATTERNS_TEXT_MAX], slurm_sluid[PATTERNS_TEXT_MAX], slurm_v1[PATTERNS_TEXT_MAX];
+        char kubernetes[PATTERNS_TEXT_MAX];
+        char scope[PATTERNS_TEXT_MAX], service[PATTERNS_TEXT_MAX], other[PATTERNS_TEXT_MAX];
+} PatternsConfig;
+
 /* A setting of [patterns]: its name, and patterns separated by blanks ("" is off). perfd.conf(5) says how they are written.
  * `others` are names, separated by blanks, that lie where jobs do and are none. NULL: anything may lie there, and nothing is counted. */
 typedef struct FinderPattern {

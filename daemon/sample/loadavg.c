@@ -21,7 +21,7 @@ static const char *scan_load(const char *p, double *ret) {
         return p;
 }
 
-int loadavg_parse(const char *text, Sample *sample, const char **ret_fault) {
+int loadavg_parse(const char *text, SampleLoad *ret, const char **ret_fault) {
         uint64_t n_running, n_threads;
         double load[3];
 
@@ -38,10 +38,12 @@ int loadavg_parse(const char *text, Sample *sample, const char **ret_fault) {
         if (!text_next_line(text))
                 return text_malformed("cut off", ret_fault);
 
-        sample->load1 = load[0];
-        sample->load5 = load[1];
-        sample->load15 = load[2];
-        sample->n_running = n_running > 0 ? (uint32_t)n_running - 1 : 0;
-        sample->n_threads = (uint32_t)n_threads;
+        *ret = (SampleLoad){
+                .average1 = load[0],
+                .average5 = load[1],
+                .average15 = load[2],
+                .n_running = n_running > 0 ? (uint32_t)n_running - 1 : 0,
+                .n_threads = (uint32_t)n_threads,
+        };
         return 0;
 }

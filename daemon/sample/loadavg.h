@@ -7,5 +7,5 @@
 
 #include "measure/sample.h"
 
-/* Takes the reader's own running thread off n_running. 0, or TEXT_MALFORMED and the sample untouched. */
-int loadavg_parse(const char *text, Sample *sample, const char **ret_fault);
+/* Takes the reader's own running thread off n_running. 0, or TEXT_MALFORMED and *ret untouched. */
+int loadavg_parse(const char *text, SampleLoad *ret, const char **ret_fault);

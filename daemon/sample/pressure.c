@@ -18,25 +18,26 @@ static const char *scan_total(const char *p, uint64_t *ret_us) {
         return next;
 }
 
-int pressure_parse(const char *text, PressureLines lines, SamplePsi *ret, const char **ret_fault) {
-        SamplePsi psi = {};
+int pressure_parse(const char *text, uint64_t *ret_some_us, uint64_t *ret_full_us, const char **ret_fault) {
+        uint64_t some_us, full_us;
         const char *p;
 
         p = text_skip(text, "some");
         if (!p)
                 return text_malformed("no some line", ret_fault);
-        p = scan_total(p, &psi.some_us);
+        p = scan_total(p, &some_us);
         if (!p)
                 return text_malformed("a some line without a total", ret_fault);
 
-        if (lines == PRESSURE_SOME_AND_FULL) {
+        if (ret_full_us) {
                 p = text_skip(p, "full");
                 if (!p)
                         return text_malformed("no full line", ret_fault);
-                if (!scan_total(p, &psi.full_us))
+                if (!scan_total(p, &full_us))
                         return text_malformed("a full line without a total", ret_fault);
+                *ret_full_us = full_us;
         }
 
-        *ret = psi;
+        *ret_some_us = some_us;
         return 0;
 }

@@ -4,16 +4,14 @@
 /*
  * proc/pressure/: pressure stall information
  *
- * Only the totals: averages over a job are differences of these, exact, where the kernel's
- * own avg10 and so on decay.
+ * Reads the totals only: averages over a job are exact differences of totals, whereas the
+ * kernel's own avg10, avg60 and avg300 decay.
  */
 
-#include "measure/sample.h"
+#include <stdint.h>
 
-typedef enum PressureLines {
-        PRESSURE_SOME,          /* cpu: its full line is always 0, and old kernels have none */
-        PRESSURE_SOME_AND_FULL, /* memory, io */
-} PressureLines;
-
-/* 0, or TEXT_MALFORMED and *ret untouched. */
-int pressure_parse(const char *text, PressureLines lines, SamplePsi *ret, const char **ret_fault);
+/*
+ * Microseconds since boot. ret_full_us is NULL where only the some line is read: the full line of cpu is always 0, and old
+ * kernels have none. 0, or TEXT_MALFORMED and nothing returned.
+ */
+int pressure_parse(const char *text, uint64_t *ret_some_us, uint64_t *ret_full_us, const char **ret_fault);

@@ -165,13 +165,14 @@ static int parse(Sampler *sampler, Source source, Sample *sample, const char **r
         case SOURCE_FILESYSTEMS:
                 return parse_filesystems(sampler, sample, ret_fault);
         case SOURCE_LOADAVG:
-                return loadavg_parse(text, sample, ret_fault);
+                return loadavg_parse(text, &sample->load, ret_fault);
         case SOURCE_PSI_CPU:
-                return pressure_parse(text, PRESSURE_SOME, &sample->psi_cpu, ret_fault);
+                return pressure_parse(text, &sample->counter[KERNEL_PSI_CPU_SOME], NULL, ret_fault);
         case SOURCE_PSI_MEMORY:
-                return pressure_parse(text, PRESSURE_SOME_AND_FULL, &sample->psi_memory, ret_fault);
+                return pressure_parse(text, &sample->counter[KERNEL_PSI_MEMORY_SOME], &sample->counter[KERNEL_PSI_MEMORY_FULL],
+                                      ret_fault);
         case SOURCE_PSI_IO:
-                return pressure_parse(text, PRESSURE_SOME_AND_FULL, &sample->psi_io, ret_fault);
+                return pressure_parse(text, &sample->counter[KERNEL_PSI_IO_SOME], &sample->counter[KERNEL_PSI_IO_FULL], ret_fault);
         case N_SOURCES:
                 break;
         }
@@ -229,17 +230,14 @@ static int read_filesystems(Sampler *sampler, Sample *sample) {
         return r;
 }
 
-/* Nothing of the tick before stays but the memory of the arrays. */
+/* Keeps the memory of the arrays and nothing else. */
 static void clear(Sample *sample) {
         *sample = (Sample){
                 .cpus = sample->cpus,
-                .n_cpus_allocated = sample->n_cpus_allocated,
                 .disks = sample->disks,
-                .n_disks_allocated = sample->n_disks_allocated,
                 .nets = sample->nets,
-                .n_nets_allocated = sample->n_nets_allocated,
                 .filesystems = sample->filesystems,
-                .n_filesystems_allocated = sample->n_filesystems_allocated,
+                .allocated = sample->allocated,
         };
 }
 

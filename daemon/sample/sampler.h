@@ -14,14 +14,10 @@
 #include <stdint.h>
 
 #include "measure/sample.h"
+#include "snapshot/stats.h"
 #include "util/scoped.h"
 
 typedef struct Sampler Sampler;
-
-typedef struct SamplerStats {
-        uint64_t n_failures[N_SOURCES];
-        char error[N_SOURCES][96]; /* "proc/pressure/cpu: No such file or directory"; "" since it was read well */
-} SamplerStats;
 
 /* root: "/", or a directory that has proc/ and sys/ of its own: another machine's, captured, or the host's in
  * a container; mounts and network are then those of process 1, where they can be read.

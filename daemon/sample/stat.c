@@ -5,6 +5,7 @@
 
 #include "sample/text.h"
 #include "util/parse.h"
+#include "util/scoped.h"
 
 /* user, nice, system and idle: every kernel has them. */
 #define N_COLUMNS_MIN 4
@@ -86,21 +87,34 @@ static int parse_cpus(const char **p, Sample *sample, size_t *ret_n_cpus, const 
         return 0;
 }
 
-static int parse_context_switches(const char *p, uint64_t *ret, const char **ret_fault) {
-        const char *at = NULL;
+/* In the order of the file, after the lines of the CPUs. */
+static const struct {
+        const char *key, *missing, *malformed;
+        KernelCounter counter;
+} counters[] = {
+#define COUNTER(key, counter) { key " ", "no " key " line", "a " key " line that is not a number", counter }
+        COUNTER("ctxt", KERNEL_CONTEXT_SWITCHES),
+};
 
-        while (p && !(at = text_skip(p, "ctxt ")))
-                p = text_next_line(p);
-        if (!at)
-                return text_malformed("no ctxt line", ret_fault);
+static int parse_counters(const char *p, uint64_t values[static N_ELEMENTS(counters)], const char **ret_fault) {
+        for (size_t i = 0; i < N_ELEMENTS(counters); i++) {
+                size_t n_key = strlen(counters[i].key);
 
-        at = scan_u64(at, ret);
-        if (!at || *at != '\n')
-                return text_malformed("a ctxt line that is not a number", ret_fault);
+                while (p && strncmp(p, counters[i].key, n_key) != 0)
+                        p = text_next_line(p);
+                if (!p)
+                        return text_malformed(counters[i].missing, ret_fault);
+
+                p = scan_u64(p + n_key, &values[i]);
+                if (!p || *p != '\n')
+                        return text_malformed(counters[i].malformed, ret_fault);
+                p++;
+        }
         return 0;
 }
 
 static int parse_all(const char *text, Sample *sample, size_t *ret_n_cpus, const char **ret_fault) {
+        uint64_t values[N_ELEMENTS(counters)];
         const char *p;
         int r;
 
@@ -115,7 +129,11 @@ static int parse_all(const char *text, Sample *sample, size_t *ret_n_cpus, const
         r = parse_cpus(&p, sample, ret_n_cpus, ret_fault);
         if (r != 0)
                 return r;
-        return parse_context_switches(p, &sample->context_switches, ret_fault);
+
+        r = parse_counters(p, values, ret_fault);
+        for (size_t i = 0; r == 0 && i < N_ELEMENTS(counters); i++)
+                sample->counter[counters[i].counter] = values[i];
+        return r;
 }
 
 int stat_parse(const char *text, Sample *sample, const char **ret_fault) {
@@ -129,7 +147,6 @@ int stat_parse(const char *text, Sample *sample, const char **ret_fault) {
         if (r != 0) {
                 sample->cpu = (CpuTimes){};
                 sample->n_online = 0;
-                sample->context_switches = 0;
                 return r;
         }
 

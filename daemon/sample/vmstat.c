@@ -8,18 +8,18 @@
 typedef struct Field {
         const char *key; /* with the newline before: never the end of a longer name */
         size_t n_key;
-        size_t offset; /* in Sample */
+        KernelCounter counter;
         bool optional;
 } Field;
 
-#define FIELD(name, member, optional) { "\n" name " ", sizeof(name) + 1, offsetof(Sample, member), optional }
+#define FIELD(name, counter, optional) { "\n" name " ", sizeof(name) + 1, counter, optional }
 
 /* In the order of the file, which is walked once. None is its first line. */
 static const Field fields[] = {
-        FIELD("pswpin", pswpin_pages, true),
-        FIELD("pswpout", pswpout_pages, true),
-        FIELD("pgmajfault", pgmajfault, false),
-        FIELD("oom_kill", oom_kill, true),
+        FIELD("pswpin", KERNEL_SWAP_IN, true),
+        FIELD("pswpout", KERNEL_SWAP_OUT, true),
+        FIELD("pgmajfault", KERNEL_MAJOR_FAULTS, false),
+        FIELD("oom_kill", KERNEL_OOM_KILLS, true),
 };
 
 int vmstat_parse(const char *text, Sample *sample, const char **ret_fault) {
@@ -40,6 +40,6 @@ int vmstat_parse(const char *text, Sample *sample, const char **ret_fault) {
         }
 
         for (size_t i = 0; i < N_ELEMENTS(fields); i++)
-                *(uint64_t *)((char *)sample + fields[i].offset) = values[i];
+                sample->counter[fields[i].counter] = values[i];
         return 0;
 }

@@ -165,4 +165,5 @@ void store_stats(Store *store, StoreStats *ret) {
         ret->queue_rows = n_rows;
         ret->queue_bytes = n_bytes;
         ret->queue_rows_max = n_rows_max;
+        ret->is_volatile = store->opening.is_volatile;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "request/request.h"
+#include "snapshot/stats.h"
 
 struct Kind;
 
@@ -46,13 +47,4 @@ typedef struct StoreConfig {
         size_t queue_bytes_max;
 } StoreConfig;
 
-#define STORE_ERROR_MAX 160
-
-typedef struct StoreStats {
-        uint64_t queue_rows, queue_bytes, queue_rows_max;
-        uint64_t n_commits, n_commit_failures, commit_ns_sum, commit_ns_last, n_rows_committed, n_rows_removed;
-        uint64_t size_bytes, size_max_bytes;
-        bool is_writable;
-        char error[STORE_ERROR_MAX]; /* the last failure; "": none since the last commit */
-        char notice[256]; /* what was done to open the database late; "": nothing */
-} StoreStats;
+#define STORE_ERROR_MAX sizeof(((StoreStats *)NULL)->error)

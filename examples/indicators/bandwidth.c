@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An indicator: how fast memory is read and written, by a[i] = b[i] + s * c[i] over arrays that no cache holds.
- * Settings: BANDWIDTH_MIB (of one of the three arrays), BANDWIDTH_REPS. Each element counts as 24 bytes.
+ * Example of an indicator: memory bandwidth of a[i] = b[i] + s * c[i] over arrays that are larger than the caches.
+ * Settings: BANDWIDTH_MIB (size of each of the three arrays), BANDWIDTH_REPS. Each element counts as 24 bytes.
  */
 
 #include "example.h"
@@ -13,7 +13,7 @@ int main(void) {
         double *times = allocate((size_t)reps * sizeof(*times)), elapsed_s;
 
         for (size_t i = 0; i < n; i++) {
-                a[i] = 0; /* touched, so that its pages are there */
+                a[i] = 0; /* allocates the pages */
                 b[i] = (double)i;
                 c[i] = 2.0;
         }
@@ -26,7 +26,7 @@ int main(void) {
         }
         elapsed_s = median_of(times, reps);
 
-        fprintf(stderr, "the last element is %g\n", a[n - 1]);
+        fprintf(stderr, "last element: %g\n", a[n - 1]);
         printf("{\"name\": \"MemoryBandwidth\", \"component\": \"c\", \"version\": \"%s\",\n"
                " \"@parameters\": {\"array_mib\": %ld, \"reps\": %ld},\n"
                " \"@result\": {\"elapsed_s\": %.6g, \"bytes_per_second\": %.6g}}\n",

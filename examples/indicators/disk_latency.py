@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""An indicator: how long a small write takes to be on the disk.
+"""Example of an indicator: latency of a small synchronous write.
 
-Appends blocks to a temporary file and waits for each with fdatasync(2). Settings: DISK_DIRECTORY (where the file is made),
-DISK_BLOCK_BYTES, DISK_REPS.
+Appends blocks to a temporary file and waits for each block with fdatasync(2). Settings: DISK_DIRECTORY (directory of the
+file), DISK_BLOCK_BYTES, DISK_REPS.
 """
 
 import json
@@ -15,7 +15,7 @@ import time
 
 directory = os.environ.get("DISK_DIRECTORY", tempfile.gettempdir())
 block_bytes, reps = int(os.environ.get("DISK_BLOCK_BYTES", 4096)), int(os.environ.get("DISK_REPS", 200))
-print(f"{reps} blocks of {block_bytes} bytes in {directory}", file=sys.stderr)
+print(f"writing {reps} blocks of {block_bytes} bytes to {directory}", file=sys.stderr)
 
 times, block = [], bytes(block_bytes)
 with tempfile.TemporaryFile(dir=directory) as file:

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the examples in C have in common: settings from the environment, a clock, a median. */
+/* Functions that the C examples share: settings from the environment, a clock, and a median. */
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-/* A whole number of at least 1; what it is set to is said on stderr. */
+/* Reads an integer of at least 1 from the environment, and prints the value on stderr. */
 static inline long setting(const char *name, long initial) {
         const char *text = getenv(name);
         char *end = NULL;
         long value = text ? strtol(text, &end, 10) : initial;
 
         if (text && (*end || end == text || value < 1)) {
-                fprintf(stderr, "%s=%s: expected a whole number of at least 1\n", name, text);
+                fprintf(stderr, "%s=%s: expected an integer of at least 1\n", name, text);
                 exit(2);
         }
-        fprintf(stderr, "%s is %ld\n", name, value);
+        fprintf(stderr, "%s=%ld\n", name, value);
         return value;
 }
 
@@ -35,7 +35,7 @@ static inline int compare_times(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
-/* Sorts them. A repetition that something else got in the way of does not count. */
+/* Sorts the times. The median ignores repetitions that other processes disturbed. */
 static inline double median_of(double *times, long n) {
         qsort(times, (size_t)n, sizeof(*times), compare_times);
         return n % 2 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
@@ -45,7 +45,7 @@ static inline void *allocate(size_t n_bytes) {
         void *memory = malloc(n_bytes);
 
         if (!memory) {
-                fprintf(stderr, "There is no memory for %zu bytes: set smaller sizes\n", n_bytes);
+                fprintf(stderr, "Cannot allocate %zu bytes: choose smaller sizes\n", n_bytes);
                 exit(1);
         }
         return memory;

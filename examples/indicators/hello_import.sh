@@ -1,9 +1,9 @@
 #!/bin/sh
-# An indicator: how long it takes to start Python and import a module that only says hello.
+# Example of an indicator: time to start Python and to import a module that prints a line.
 # Settings: HELLO_REPS, HELLO_PYTHON (the interpreter).
 set -eu
 reps=${HELLO_REPS:-10} python=${HELLO_PYTHON:-python3}
-echo "$reps times $python" >&2
+echo "$reps runs of $python" >&2
 
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
@@ -17,7 +17,7 @@ while [ "$i" -lt "$reps" ]; do
         i=$((i + 1))
 done
 
-# shellcheck disable=SC2086 # the times are words
+# shellcheck disable=SC2086 # one word for each time
 median_ns=$(printf '%s\n' $times | sort -n | awk '{ t[NR] = $1 } END { print NR % 2 ? t[(NR + 1) / 2] : (t[NR / 2] + t[NR / 2 + 1]) / 2 }')
 version=$("$python" -c 'import platform; print(platform.python_version())')
 awk -v reps="$reps" -v ns="$median_ns" -v version="$version" 'BEGIN {

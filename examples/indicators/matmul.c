@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An indicator: the product of two square matrices in plain C, double precision as in matmul.py.
+ * Example of an indicator: product of two square matrices in plain C, in double precision as in matmul.py.
  * Settings: MATMUL_MATRIX_SIZE, MATMUL_REPS. A product takes n² (2n - 1) operations.
  */
 
@@ -8,7 +8,7 @@
 
 #include "example.h"
 
-/* Row by row of b, so that memory is read in its order. */
+/* Reads b row by row, in the order of memory. */
 static void multiply(const double *a, const double *b, double *c, long n) {
         memset(c, 0, (size_t)(n * n) * sizeof(*c));
         for (long i = 0; i < n; i++)
@@ -39,8 +39,8 @@ int main(void) {
         }
         elapsed_ms = median_of(times, reps) * 1e3;
 
-        /* The corner is printed so that no compiler can leave the work out. */
-        fprintf(stderr, "c[n - 1][n - 1] is %g\n", c[n * n - 1]);
+        /* Print an element, so that the compiler cannot omit the computation. */
+        fprintf(stderr, "c[n - 1][n - 1] = %g\n", c[n * n - 1]);
         printf("{\"name\": \"PiMatmul\", \"component\": \"c\", \"version\": \"%s\",\n"
                " \"@parameters\": {\"device\": \"cpu\", \"dtype\": \"float64\", \"matrix_size\": %ld, \"reps\": %ld},\n"
                " \"@result\": {\"elapsed\": %.6g, \"rate\": %.6g}}\n", __VERSION__, n, reps, elapsed_ms, n_operations / elapsed_ms / 1e6);

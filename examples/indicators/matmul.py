@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An indicator: the product of two square matrices in plain Python. Settings: MATMUL_MATRIX_SIZE, MATMUL_REPS."""
+"""Example of an indicator: product of two square matrices in plain Python. Settings: MATMUL_MATRIX_SIZE, MATMUL_REPS."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import time
 
 def setting(name, initial):
     value = int(os.environ.get(name, initial))
-    print(f"{name} is {value}", file=sys.stderr)
+    print(f"{name}={value}", file=sys.stderr)
     return value
 
 

@@ -1,11 +1,11 @@
 #!/bin/sh
-# An indicator: how fast this machine fills memory. dd has the kernel zero one block again and again.
-# Runs anywhere with a POSIX shell and GNU coreutils. Settings: MEMSET_BLOCK_MIB, MEMSET_BLOCKS, MEMSET_REPS.
+# Example of an indicator: rate at which the kernel fills memory with zeros; dd reads /dev/zero repeatedly into one block.
+# Requires a POSIX shell and GNU coreutils. Settings: MEMSET_BLOCK_MIB, MEMSET_BLOCKS, MEMSET_REPS.
 #
-# What it is told and what it does goes to stderr; on stdout there is one JSON object, the result.
+# Prints the settings on stderr, and the indicator, one JSON object, on stdout.
 set -eu
 block_mib=${MEMSET_BLOCK_MIB:-1} blocks=${MEMSET_BLOCKS:-8192} reps=${MEMSET_REPS:-5}
-echo "$reps times $blocks blocks of $block_mib MiB" >&2
+echo "$reps runs with $blocks blocks of $block_mib MiB" >&2
 
 times='' i=0
 while [ "$i" -lt "$reps" ]; do
@@ -15,8 +15,8 @@ while [ "$i" -lt "$reps" ]; do
         i=$((i + 1))
 done
 
-# The median: one repetition that something else got in the way of does not count.
-# shellcheck disable=SC2086 # the times are words
+# The median ignores repetitions that other processes disturbed.
+# shellcheck disable=SC2086 # one word for each time
 median_ns=$(printf '%s\n' $times | sort -n | awk '{ t[NR] = $1 } END { print NR % 2 ? t[(NR + 1) / 2] : (t[NR / 2] + t[NR / 2 + 1]) / 2 }')
 
 awk -v block_mib="$block_mib" -v blocks="$blocks" -v reps="$reps" -v ns="$median_ns" \

@@ -6,22 +6,10 @@
 
 #define GIB (UINT64_C(1) << 30)
 
-/* Totals that are one counter of the sample. The CPU modes go by a rule of their own. */
-static const struct {
-        Total total;
-        Source source;
-        size_t offset; /* of a uint64_t in Sample */
-} counters[] = {
-        { TOTAL_CONTEXT_SWITCHES, SOURCE_STAT, offsetof(Sample, context_switches) },
-        { TOTAL_MAJOR_FAULTS, SOURCE_VMSTAT, offsetof(Sample, pgmajfault) },
-        { TOTAL_OOM_KILLS, SOURCE_VMSTAT, offsetof(Sample, oom_kill) },
-        { TOTAL_SWAP_IN, SOURCE_VMSTAT, offsetof(Sample, pswpin_pages) },
-        { TOTAL_SWAP_OUT, SOURCE_VMSTAT, offsetof(Sample, pswpout_pages) },
-        { TOTAL_PSI_CPU_SOME_US, SOURCE_PSI_CPU, offsetof(Sample, psi_cpu.some_us) },
-        { TOTAL_PSI_MEMORY_SOME_US, SOURCE_PSI_MEMORY, offsetof(Sample, psi_memory.some_us) },
-        { TOTAL_PSI_MEMORY_FULL_US, SOURCE_PSI_MEMORY, offsetof(Sample, psi_memory.full_us) },
-        { TOTAL_PSI_IO_SOME_US, SOURCE_PSI_IO, offsetof(Sample, psi_io.some_us) },
-        { TOTAL_PSI_IO_FULL_US, SOURCE_PSI_IO, offsetof(Sample, psi_io.full_us) },
+static const Source kernel_sources[N_KERNEL_COUNTERS] = {
+#define X(id, source, ...) [KERNEL_##id] = SOURCE_##source,
+        KERNEL_COUNTERS(X)
+#undef X
 };
 
 /* Order of a disk's counters: read bytes, written bytes, reads, writes. N_TOTALS: not kept. */
@@ -52,14 +40,7 @@ static const DeviceUnit net_units[] = {
 
 _Static_assert(TOTAL_CPU_GUEST_NICE - TOTAL_CPU_USER == CPU_GUEST_NICE - CPU_USER, "CPU totals are in the order of the modes");
 
-bool account_has_raw(Total total) {
-        if (total <= TOTAL_CPU_GUEST_NICE)
-                return true;
-        for (size_t i = 0; i < N_ELEMENTS(counters); i++)
-                if (counters[i].total == total)
-                        return true;
-        return false;
-}
+_Static_assert(TOTAL_CPU_USER + N_CPU_MODES == ACCOUNT_N_RAW, "the kernel's counters and the CPU modes come first");
 
 void account_deinit(Account *account) {
         device_table_deinit(&account->disks);
@@ -97,15 +78,13 @@ static void advance_cpu(Account *account, const Sample *sample) {
 }
 
 static void advance_counters(Account *account, const Sample *sample) {
-        for (size_t i = 0; i < N_ELEMENTS(counters); i++) {
-                uint64_t *raw = &account->raw[counters[i].total], now;
+        for (KernelCounter counter = 0; counter < N_KERNEL_COUNTERS; counter++) {
+                uint64_t *raw = &account->raw[counter], now = sample->counter[counter];
 
-                if (!sample_has(sample, counters[i].source))
+                if (!sample_has(sample, kernel_sources[counter]))
                         continue;
-
-                memcpy(&now, (const char *)sample + counters[i].offset, sizeof(now));
-                if (knows(account, counters[i].source)) {
-                        account->totals.value[counters[i].total] += now >= *raw ? now - *raw : 0;
+                if (knows(account, kernel_sources[counter])) {
+                        account->totals.value[counter] += now >= *raw ? now - *raw : 0;
                         account->n_counter_resets += now < *raw;
                 }
                 *raw = now;

@@ -24,11 +24,14 @@
 /* How far CPU time may go back and be the same counter. */
 #define ACCOUNT_CPU_RESET_TICKS (3 * TICKS_PER_S)
 
+/* Totals that follow one counter of the kernel: those of the kernel's counters, then those of the CPU modes. */
+#define ACCOUNT_N_RAW (TOTAL_CPU_GUEST_NICE + 1)
+
 /* A zeroed one is empty. */
 typedef struct Account {
         Totals totals;
         uint32_t known;         /* bit per Source that has been read in this boot: its counters below mean something */
-        uint64_t raw[N_TOTALS]; /* the kernel's value behind each total that follows one counter */
+        uint64_t raw[ACCOUNT_N_RAW]; /* latest value of the kernel's counter behind each of the first totals */
         DeviceTable disks, nets;
         uint32_t n_online; /* CPUs, when last read */
         uint64_t n_counter_resets;
@@ -39,6 +42,3 @@ void account_deinit(Account *account);
 int account_reserve(Account *account, const Sample *sample);
 /* Adds what was counted since the last sample. Room must have been reserved. */
 void account_advance(Account *account, const Sample *sample);
-
-/* True for the totals that have a `raw` value. */
-bool account_has_raw(Total total);

@@ -49,9 +49,8 @@ void account_text_put(const Account *account, Buffer *out) {
         words_put_u64(out, "online", account->n_online);
 
         buffer_puts(out, "\nraw");
-        for (Total total = 0; total < N_TOTALS; total++)
-                if (account_has_raw(total))
-                        words_put_u64(out, total_name(total), account->raw[total]);
+        for (Total total = 0; total < ACCOUNT_N_RAW; total++)
+                words_put_u64(out, total_name(total), account->raw[total]);
         buffer_putc(out, '\n');
 
         put_devices(&account->disks, &disk_kind, out);
@@ -80,7 +79,7 @@ static int parse_raw(Account *account, const char *text) {
         Word word;
 
         while (words_next(&text, &word))
-                for (Total total = 0; total < N_TOTALS; total++)
+                for (Total total = 0; total < ACCOUNT_N_RAW; total++)
                         if (word_is(&word, total_name(total)) && word_u64(&word, &account->raw[total]) != 0)
                                 return PARSE_MALFORMED;
         return 0;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 const MetricInfo metric_info[N_METRICS] = {
-#define X(id, metric_key, metric_key_unit, metric_scale, metric_family, metric_unit, metric_type, metric_label, metric_help) \
+#define X(id, metric_key, metric_key_unit, metric_scale, metric_family, metric_unit, metric_type, metric_label, metric_help, derivation) \
         [METRIC_##id] = {                                                                                                     \
                 .key = metric_key,                                                                                            \
                 .key_unit = metric_key_unit,                                                                                  \
@@ -16,6 +16,19 @@ const MetricInfo metric_info[N_METRICS] = {
                 .help = metric_help,                                                                                          \
         },
         METRICS(X)
+#undef X
+#define X(id, source, decimals, metric_key, metric_key_unit, metric_family, metric_unit, metric_help) \
+        [METRIC_##id] = {                                                                              \
+                .key = metric_key,                                                                     \
+                .key_unit = metric_key_unit,                                                           \
+                .scale = 1,                                                                            \
+                .family = metric_family,                                                               \
+                .unit = metric_unit,                                                                   \
+                .type = METRIC_TYPE_COUNTER,                                                           \
+                .label = "",                                                                           \
+                .help = metric_help,                                                                   \
+        },
+        KERNEL_COUNTERS(X)
 #undef X
 };
 

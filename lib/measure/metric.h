@@ -2,79 +2,73 @@
 #pragma once
 
 /*
- * The metric table
+ * The metrics of a window
  *
- * Everything a window reports, one line each: the MLflow key with its unit as
- * perf.py of lightgbm-benchmark named it, and the OpenMetrics family with its base
- * unit. Exposition, JSON, the store and the report are written from this table.
+ * Each row has the MLflow key and unit as perf.py of lightgbm-benchmark named them, and the OpenMetrics family with its base
+ * unit. Exposition, JSON, the store and the report are written from this table. Each row of KERNEL_COUNTERS is a metric too.
  *
- *   X(ID, mlflow_key, mlflow_unit, scale, family, unit, type, label, help)
+ *   X(ID, mlflow_key, mlflow_unit, scale, family, unit, type, label, help, derivation)
  *
- * A window computes in base units (ratio 0…1, seconds, bytes); mlflow value = base × scale.
- * `label` distinguishes lines of one family and is "" for the others.
- * The first N_PERFPY_METRICS lines are perf.py's eighteen, in its order.
+ * A window computes in base units (ratio 0…1, seconds, bytes); the MLflow value is the base value × scale.
+ * `label` distinguishes rows of one family and is "" for the others; only the first row of a family has a help text.
+ * The derivation is for window.c: SUM(source, unit, totals…) adds differences of totals, which count in that many base units;
+ * SHARE(total) is a total's share of the observed time; window.c computes what is OWN by itself.
+ * The first N_PERFPY_METRICS rows are perf.py's eighteen, in its order.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "measure/kernel_counter.h"
+
 #define PER_MIB (1.0 / 1048576.0)
 #define PER_HOUR (1.0 / 3600.0)
 
 #define METRICS(X) \
-        X(CPU_MAX,            "max_t_cpu_pct_per_cpu_avg",        "%",   100, "cpu_utilization_peak_ratio", "ratio", GAUGE, "cpus=\"mean\"", "Highest utilization, mean over CPUs, of one observation") \
-        X(CPU_MEAN,           "cpu_avg_utilization_pct",          "%",   100, "cpu_utilization_ratio", "ratio", GAUGE, "", "CPU time used of what there was to use, over the whole window") \
-        X(CPU_AT100,          "cpu_avg_utilization_at100_pct",    "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"mean\",threshold=\"1\"", "Share of the time in which utilization was at or over the threshold") \
-        X(CPU_OVER80,         "cpu_avg_utilization_over80_pct",   "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"mean\",threshold=\"0.8\"", "") \
-        X(CPU_OVER40,         "cpu_avg_utilization_over40_pct",   "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"mean\",threshold=\"0.4\"", "") \
-        X(CPU_OVER20,         "cpu_avg_utilization_over20_pct",   "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"mean\",threshold=\"0.2\"", "") \
-        X(CPU_MIN_MAX,        "max_t_cpu_pct_per_cpu_min",        "%",   100, "cpu_utilization_peak_ratio", "ratio", GAUGE, "cpus=\"min\"", "") \
-        X(CPU_MAX_MAX,        "max_t_cpu_pct_per_cpu_max",        "%",   100, "cpu_utilization_peak_ratio", "ratio", GAUGE, "cpus=\"max\"", "") \
-        X(CPU_HOURS,          "node_cpu_hours",                   "h",   PER_HOUR, "cpu_capacity_seconds", "seconds", GAUGE, "", "CPU time the node had: window × online CPUs") \
-        X(CPU_UNUSED_HOURS,   "node_unused_cpu_hours",            "h",   PER_HOUR, "cpu_unused_seconds", "seconds", GAUGE, "", "CPU time there was to use and nobody did") \
-        X(MEM_MAX,            "max_t_mem_percent",                "%",   100, "memory_used_peak_ratio", "ratio", GAUGE, "", "Highest share of memory not available") \
-        X(DISK_USAGE_MAX,     "max_t_disk_usage_percent",         "%",   100, "root_filesystem_used_peak_ratio", "ratio", GAUGE, "", "Highest used share of the file system at /") \
-        X(DISK_READ,          "total_disk_io_read_mb",            "MiB", PER_MIB, "disk_read_bytes", "bytes", COUNTER, "", "Read from disks") \
-        X(DISK_WRITE,         "total_disk_io_write_mb",           "MiB", PER_MIB, "disk_written_bytes", "bytes", COUNTER, "", "Written to disks") \
-        X(NET_LO_SENT,        "total_net_io_lo_sent_mb",          "MiB", PER_MIB, "network_loopback_sent_bytes", "bytes", COUNTER, "", "Sent over loopback") \
-        X(NET_EXT_SENT,       "total_net_io_ext_sent_mb",         "MiB", PER_MIB, "network_sent_bytes", "bytes", COUNTER, "", "Sent over physical interfaces") \
-        X(NET_LO_RECV,        "total_net_io_lo_recv_mb",          "MiB", PER_MIB, "network_loopback_received_bytes", "bytes", COUNTER, "", "Received over loopback") \
-        X(NET_EXT_RECV,       "total_net_io_ext_recv_mb",         "MiB", PER_MIB, "network_received_bytes", "bytes", COUNTER, "", "Received over physical interfaces") \
-        X(ALL_AT100,          "cpu_all_cpus_at100_pct",           "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"all\",threshold=\"1\"", "") \
-        X(ALL_OVER80,         "cpu_all_cpus_over80_pct",          "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"all\",threshold=\"0.8\"", "") \
-        X(ALL_OVER40,         "cpu_all_cpus_over40_pct",          "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"all\",threshold=\"0.4\"", "") \
-        X(ALL_OVER20,         "cpu_all_cpus_over20_pct",          "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"all\",threshold=\"0.2\"", "") \
-        X(ANY_AT100,          "cpu_any_cpu_at100_pct",            "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"any\",threshold=\"1\"", "") \
-        X(ANY_OVER80,         "cpu_any_cpu_over80_pct",           "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"any\",threshold=\"0.8\"", "") \
-        X(ANY_OVER40,         "cpu_any_cpu_over40_pct",           "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"any\",threshold=\"0.4\"", "") \
-        X(ANY_OVER20,         "cpu_any_cpu_over20_pct",           "%",   100, "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"any\",threshold=\"0.2\"", "") \
-        X(DURATION,           "duration_seconds",                 "s",   1, "duration_seconds", "seconds", GAUGE, "", "Length of the window, suspend included") \
-        X(CPU_USER,           "cpu_user_seconds",                 "s",   1, "cpu_user_seconds", "seconds", COUNTER, "", "CPU time in user mode, nice and guests included") \
-        X(CPU_SYSTEM,         "cpu_system_seconds",               "s",   1, "cpu_system_seconds", "seconds", COUNTER, "", "CPU time in the kernel, interrupts included") \
-        X(CPU_IOWAIT,         "cpu_iowait_seconds",               "s",   1, "cpu_iowait_seconds", "seconds", COUNTER, "", "Idle CPU time with I/O outstanding") \
-        X(CPU_STEAL,          "cpu_steal_seconds",                "s",   1, "cpu_steal_seconds", "seconds", COUNTER, "", "CPU time the hypervisor gave to others") \
-        X(DISK_READS,         "total_disk_reads",                 "1",   1, "disk_reads", "", COUNTER, "", "Reads completed by physical disks") \
-        X(DISK_WRITES,        "total_disk_writes",                "1",   1, "disk_writes", "", COUNTER, "", "Writes completed by physical disks") \
-        X(VIRT_DISK_READ,     "total_virtual_disk_io_read_mb",    "MiB", PER_MIB, "virtual_disk_read_bytes", "bytes", COUNTER, "", "Read from stacked and virtual disks (counted on the disks below as well)") \
-        X(VIRT_DISK_WRITE,    "total_virtual_disk_io_write_mb",   "MiB", PER_MIB, "virtual_disk_written_bytes", "bytes", COUNTER, "", "Written to stacked and virtual disks (counted on the disks below as well)") \
-        X(VIRT_NET_SENT,      "total_net_io_virtual_sent_mb",     "MiB", PER_MIB, "network_virtual_sent_bytes", "bytes", COUNTER, "", "Sent over virtual interfaces") \
-        X(VIRT_NET_RECV,      "total_net_io_virtual_recv_mb",     "MiB", PER_MIB, "network_virtual_received_bytes", "bytes", COUNTER, "", "Received over virtual interfaces") \
-        X(CONTEXT_SWITCHES,   "context_switches",                 "1",   1, "context_switches", "", COUNTER, "", "Context switches") \
-        X(MAJOR_FAULTS,       "major_page_faults",                "1",   1, "major_page_faults", "", COUNTER, "", "Page faults that waited for a disk") \
-        X(OOM_KILLS,          "oom_kills",                        "1",   1, "oom_kills", "", COUNTER, "", "Processes killed for lack of memory") \
-        X(SWAP_IN,            "swap_in_pages",                    "1",   1, "swap_in_pages", "", COUNTER, "", "Pages read back from swap") \
-        X(SWAP_OUT,           "swap_out_pages",                   "1",   1, "swap_out_pages", "", COUNTER, "", "Pages written to swap") \
-        X(PSI_CPU_SOME,       "psi_cpu_some_seconds",             "s",   1, "pressure_cpu_waiting_seconds", "seconds", COUNTER, "", "Time in which some task waited for a CPU") \
-        X(PSI_MEMORY_SOME,    "psi_memory_some_seconds",          "s",   1, "pressure_memory_waiting_seconds", "seconds", COUNTER, "", "Time in which some task waited for memory") \
-        X(PSI_MEMORY_FULL,    "psi_memory_full_seconds",          "s",   1, "pressure_memory_stalled_seconds", "seconds", COUNTER, "", "Time in which all tasks waited for memory") \
-        X(PSI_IO_SOME,        "psi_io_some_seconds",              "s",   1, "pressure_io_waiting_seconds", "seconds", COUNTER, "", "Time in which some task waited for I/O") \
-        X(PSI_IO_FULL,        "psi_io_full_seconds",              "s",   1, "pressure_io_stalled_seconds", "seconds", COUNTER, "", "Time in which all tasks waited for I/O") \
-        X(UNOBSERVED,         "unobserved_seconds",               "s",   1, "unobserved_seconds", "seconds", COUNTER, "", "Time without observations (perfd was down, the machine asleep): totals include it, peaks and threshold times do not")
+        X(CPU_MAX,          "max_t_cpu_pct_per_cpu_avg",        "%",   100,      "cpu_utilization_peak_ratio", "ratio", GAUGE, "cpus=\"mean\"", "Highest CPU utilization of one observation: mean over CPUs, idlest CPU and busiest CPU", OWN) \
+        X(CPU_MEAN,         "cpu_avg_utilization_pct",          "%",   100,      "cpu_utilization_ratio", "ratio", GAUGE, "", "CPU utilization over the whole window: CPU time used of the CPU time available", OWN) \
+        X(CPU_AT100,        "cpu_avg_utilization_at100_pct",    "%",   100,      "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"mean\",threshold=\"1\"", "Share of the observed time in which CPU utilization was at or above the threshold", SHARE(TOTAL_MEAN_AT100_NS)) \
+        X(CPU_OVER80,       "cpu_avg_utilization_over80_pct",   "%",   100,      "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"mean\",threshold=\"0.8\"", "", SHARE(TOTAL_MEAN_OVER80_NS)) \
+        X(CPU_OVER40,       "cpu_avg_utilization_over40_pct",   "%",   100,      "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"mean\",threshold=\"0.4\"", "", SHARE(TOTAL_MEAN_OVER40_NS)) \
+        X(CPU_OVER20,       "cpu_avg_utilization_over20_pct",   "%",   100,      "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"mean\",threshold=\"0.2\"", "", SHARE(TOTAL_MEAN_OVER20_NS)) \
+        X(CPU_MIN_MAX,      "max_t_cpu_pct_per_cpu_min",        "%",   100,      "cpu_utilization_peak_ratio", "ratio", GAUGE, "cpus=\"min\"", "", OWN) \
+        X(CPU_MAX_MAX,      "max_t_cpu_pct_per_cpu_max",        "%",   100,      "cpu_utilization_peak_ratio", "ratio", GAUGE, "cpus=\"max\"", "", OWN) \
+        X(CPU_HOURS,        "node_cpu_hours",                   "h",   PER_HOUR, "cpu_capacity_seconds", "seconds", GAUGE, "", "Available CPU time: length of the window times online CPUs", OWN) \
+        X(CPU_UNUSED_HOURS, "node_unused_cpu_hours",            "h",   PER_HOUR, "cpu_unused_seconds", "seconds", GAUGE, "", "Unused CPU time", OWN) \
+        X(MEM_MAX,          "max_t_mem_percent",                "%",   100,      "memory_used_peak_ratio", "ratio", GAUGE, "", "Highest share of memory in use (1 - MemAvailable / MemTotal)", OWN) \
+        X(DISK_USAGE_MAX,   "max_t_disk_usage_percent",         "%",   100,      "root_filesystem_used_peak_ratio", "ratio", GAUGE, "", "Highest used share of the root file system", OWN) \
+        X(DISK_READ,        "total_disk_io_read_mb",            "MiB", PER_MIB,  "disk_read_bytes", "bytes", COUNTER, "", "Bytes read from physical disks", SUM(DISKSTATS, 1, TOTAL_DISK_READ_BYTES)) \
+        X(DISK_WRITE,       "total_disk_io_write_mb",           "MiB", PER_MIB,  "disk_written_bytes", "bytes", COUNTER, "", "Bytes written to physical disks", SUM(DISKSTATS, 1, TOTAL_DISK_WRITE_BYTES)) \
+        X(NET_LO_SENT,      "total_net_io_lo_sent_mb",          "MiB", PER_MIB,  "network_loopback_sent_bytes", "bytes", COUNTER, "", "Bytes sent over loopback", SUM(NETDEV, 1, TOTAL_NET_LO_SENT_BYTES)) \
+        X(NET_EXT_SENT,     "total_net_io_ext_sent_mb",         "MiB", PER_MIB,  "network_sent_bytes", "bytes", COUNTER, "", "Bytes sent over physical interfaces", SUM(NETDEV, 1, TOTAL_NET_SENT_BYTES)) \
+        X(NET_LO_RECV,      "total_net_io_lo_recv_mb",          "MiB", PER_MIB,  "network_loopback_received_bytes", "bytes", COUNTER, "", "Bytes received over loopback", SUM(NETDEV, 1, TOTAL_NET_LO_RECV_BYTES)) \
+        X(NET_EXT_RECV,     "total_net_io_ext_recv_mb",         "MiB", PER_MIB,  "network_received_bytes", "bytes", COUNTER, "", "Bytes received over physical interfaces", SUM(NETDEV, 1, TOTAL_NET_RECV_BYTES)) \
+        X(ALL_AT100,        "cpu_all_cpus_at100_pct",           "%",   100,      "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"all\",threshold=\"1\"", "", SHARE(TOTAL_ALL_AT100_NS)) \
+        X(ALL_OVER80,       "cpu_all_cpus_over80_pct",          "%",   100,      "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"all\",threshold=\"0.8\"", "", SHARE(TOTAL_ALL_OVER80_NS)) \
+        X(ALL_OVER40,       "cpu_all_cpus_over40_pct",          "%",   100,      "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"all\",threshold=\"0.4\"", "", SHARE(TOTAL_ALL_OVER40_NS)) \
+        X(ALL_OVER20,       "cpu_all_cpus_over20_pct",          "%",   100,      "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"all\",threshold=\"0.2\"", "", SHARE(TOTAL_ALL_OVER20_NS)) \
+        X(ANY_AT100,        "cpu_any_cpu_at100_pct",            "%",   100,      "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"any\",threshold=\"1\"", "", SHARE(TOTAL_ANY_AT100_NS)) \
+        X(ANY_OVER80,       "cpu_any_cpu_over80_pct",           "%",   100,      "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"any\",threshold=\"0.8\"", "", SHARE(TOTAL_ANY_OVER80_NS)) \
+        X(ANY_OVER40,       "cpu_any_cpu_over40_pct",           "%",   100,      "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"any\",threshold=\"0.4\"", "", SHARE(TOTAL_ANY_OVER40_NS)) \
+        X(ANY_OVER20,       "cpu_any_cpu_over20_pct",           "%",   100,      "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"any\",threshold=\"0.2\"", "", SHARE(TOTAL_ANY_OVER20_NS)) \
+        X(DURATION,         "duration_seconds",                 "s",   1,        "duration_seconds", "seconds", GAUGE, "", "Length of the window, including suspend", OWN) \
+        X(CPU_USER,         "cpu_user_seconds",                 "s",   1,        "cpu_user_seconds", "seconds", COUNTER, "", "CPU time in user mode, including nice and guests", SUM(STAT, 1.0 / TICKS_PER_S, TOTAL_CPU_USER, TOTAL_CPU_NICE, TOTAL_CPU_GUEST, TOTAL_CPU_GUEST_NICE)) \
+        X(CPU_SYSTEM,       "cpu_system_seconds",               "s",   1,        "cpu_system_seconds", "seconds", COUNTER, "", "CPU time in the kernel, including interrupts", SUM(STAT, 1.0 / TICKS_PER_S, TOTAL_CPU_SYSTEM, TOTAL_CPU_IRQ, TOTAL_CPU_SOFTIRQ)) \
+        X(CPU_IOWAIT,       "cpu_iowait_seconds",               "s",   1,        "cpu_iowait_seconds", "seconds", COUNTER, "", "Idle CPU time with outstanding I/O", SUM(STAT, 1.0 / TICKS_PER_S, TOTAL_CPU_IOWAIT)) \
+        X(CPU_STEAL,        "cpu_steal_seconds",                "s",   1,        "cpu_steal_seconds", "seconds", COUNTER, "", "CPU time that the hypervisor gave to other guests", SUM(STAT, 1.0 / TICKS_PER_S, TOTAL_CPU_STEAL)) \
+        X(DISK_READS,       "total_disk_reads",                 "1",   1,        "disk_reads", "", COUNTER, "", "Reads completed by physical disks", SUM(DISKSTATS, 1, TOTAL_DISK_READS)) \
+        X(DISK_WRITES,      "total_disk_writes",                "1",   1,        "disk_writes", "", COUNTER, "", "Writes completed by physical disks", SUM(DISKSTATS, 1, TOTAL_DISK_WRITES)) \
+        X(VIRT_DISK_READ,   "total_virtual_disk_io_read_mb",    "MiB", PER_MIB,  "virtual_disk_read_bytes", "bytes", COUNTER, "", "Bytes read from virtual disks (also counted on the physical disks below them)", SUM(DISKSTATS, 1, TOTAL_VIRT_DISK_READ_BYTES)) \
+        X(VIRT_DISK_WRITE,  "total_virtual_disk_io_write_mb",   "MiB", PER_MIB,  "virtual_disk_written_bytes", "bytes", COUNTER, "", "Bytes written to virtual disks (also counted on the physical disks below them)", SUM(DISKSTATS, 1, TOTAL_VIRT_DISK_WRITE_BYTES)) \
+        X(VIRT_NET_SENT,    "total_net_io_virtual_sent_mb",     "MiB", PER_MIB,  "network_virtual_sent_bytes", "bytes", COUNTER, "", "Bytes sent over virtual interfaces", SUM(NETDEV, 1, TOTAL_NET_VIRT_SENT_BYTES)) \
+        X(VIRT_NET_RECV,    "total_net_io_virtual_recv_mb",     "MiB", PER_MIB,  "network_virtual_received_bytes", "bytes", COUNTER, "", "Bytes received over virtual interfaces", SUM(NETDEV, 1, TOTAL_NET_VIRT_RECV_BYTES)) \
+        X(UNOBSERVED,       "unobserved_seconds",               "s",   1,        "unobserved_seconds", "seconds", COUNTER, "", "Time without observations (perfd stopped or the machine suspended): included in totals, not in peaks and threshold times", OWN)
 
 typedef enum Metric {
 #define X(id, ...) METRIC_##id,
         METRICS(X)
+        KERNEL_COUNTERS(X)
 #undef X
         N_METRICS,
 } Metric;

@@ -86,19 +86,19 @@ static int reserve(void **items, size_t *n_allocated, size_t n, size_t item_size
 }
 
 int sample_reserve_cpus(Sample *sample, size_t n) {
-        return reserve((void **)&sample->cpus, &sample->n_cpus_allocated, n, sizeof(SampleCpu));
+        return reserve((void **)&sample->cpus, &sample->allocated.n_cpus, n, sizeof(SampleCpu));
 }
 
 int sample_reserve_disks(Sample *sample, size_t n) {
-        return reserve((void **)&sample->disks, &sample->n_disks_allocated, n, sizeof(SampleDisk));
+        return reserve((void **)&sample->disks, &sample->allocated.n_disks, n, sizeof(SampleDisk));
 }
 
 int sample_reserve_nets(Sample *sample, size_t n) {
-        return reserve((void **)&sample->nets, &sample->n_nets_allocated, n, sizeof(SampleNet));
+        return reserve((void **)&sample->nets, &sample->allocated.n_nets, n, sizeof(SampleNet));
 }
 
 int sample_reserve_filesystems(Sample *sample, size_t n) {
-        return reserve((void **)&sample->filesystems, &sample->n_filesystems_allocated, n, sizeof(SampleFilesystem));
+        return reserve((void **)&sample->filesystems, &sample->allocated.n_filesystems, n, sizeof(SampleFilesystem));
 }
 
 uint64_t cpu_times_total(const CpuTimes *times) {
@@ -147,13 +147,10 @@ int sample_copy(const Sample *from, Sample *to) {
 
         *to = *from;
         to->cpus = kept.cpus;
-        to->n_cpus_allocated = kept.n_cpus_allocated;
         to->disks = kept.disks;
-        to->n_disks_allocated = kept.n_disks_allocated;
         to->nets = kept.nets;
-        to->n_nets_allocated = kept.n_nets_allocated;
         to->filesystems = kept.filesystems;
-        to->n_filesystems_allocated = kept.n_filesystems_allocated;
+        to->allocated = kept.allocated;
 
         if (from->n_cpus > 0)
                 memcpy(to->cpus, from->cpus, from->n_cpus * sizeof(*to->cpus));

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "measure/kernel_counter.h"
 #include "util/scoped.h"
 
 /* One bit each in Sample.have; also the `source` label of the self-metrics. */
@@ -113,10 +114,17 @@ typedef struct SampleMemory {
         uint64_t swap_total_bytes, swap_free_bytes;
 } SampleMemory;
 
-/* Pressure stall totals since boot. full of cpu is always 0 and not kept. */
-typedef struct SamplePsi {
-        uint64_t some_us, full_us;
-} SamplePsi;
+/* proc/loadavg. */
+typedef struct SampleLoad {
+        double average1, average5, average15; /* over 1, 5 and 15 minutes */
+        uint32_t n_running; /* runnable threads, without the one that reads */
+        uint32_t n_threads;
+} SampleLoad;
+
+/* Allocated lengths of the arrays of a Sample. */
+typedef struct SampleAllocated {
+        size_t n_cpus, n_disks, n_nets, n_filesystems;
+} SampleAllocated;
 
 typedef struct Sample {
         uint64_t boottime_ns; /* CLOCK_BOOTTIME: order and distance */
@@ -126,23 +134,20 @@ typedef struct Sample {
         CpuTimes cpu;     /* the kernel's own sum over all possible CPUs: keeps counting through hot-plug */
         SampleCpu *cpus;  /* owned; by CPU number */
         size_t n_cpus;    /* highest number seen + 1 */
-        size_t n_cpus_allocated;
         uint32_t n_online;
-        uint64_t context_switches;
 
+        uint64_t counter[N_KERNEL_COUNTERS]; /* since boot, by KernelCounter */
         SampleMemory memory;
-        uint64_t pgmajfault, oom_kill, pswpin_pages, pswpout_pages; /* since boot */
-        double load1, load5, load15;
-        uint32_t n_running, n_threads; /* runnable and existing, from loadavg; perfd's own thread taken off n_running */
-        SamplePsi psi_cpu, psi_memory, psi_io;
+        SampleLoad load;
 
         SampleDisk *disks; /* owned */
-        size_t n_disks, n_disks_allocated;
+        size_t n_disks;
         SampleNet *nets; /* owned */
-        size_t n_nets, n_nets_allocated;
+        size_t n_nets;
         SampleFilesystem *filesystems; /* owned; may be older than the rest, see filesystems_boottime_ns */
-        size_t n_filesystems, n_filesystems_allocated;
+        size_t n_filesystems;
         uint64_t filesystems_boottime_ns;
+        SampleAllocated allocated;
 } Sample;
 
 static inline bool sample_has(const Sample *sample, Source source) {

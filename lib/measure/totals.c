@@ -5,7 +5,7 @@
 #include "util/parse.h"
 
 static const char *const names[N_TOTALS] = {
-#define X(id) [TOTAL_##id] = #id,
+#define X(id, ...) [TOTAL_##id] = #id,
         TOTALS(X)
 #undef X
 };

@@ -15,8 +15,9 @@
 #include "measure/sample.h"
 #include "util/buffer.h"
 
-/* Integers in the kernel's own unit, so that no precision is lost. */
+/* Integers in the kernel's own unit, so that no precision is lost. The kernel's counters come first: Total has their numbers. */
 #define TOTALS(X)                                                                  \
+        KERNEL_COUNTERS(X)                                                         \
         X(CPU_USER) X(CPU_NICE) X(CPU_SYSTEM) X(CPU_IDLE) X(CPU_IOWAIT) X(CPU_IRQ) /* ticks */ \
         X(CPU_SOFTIRQ) X(CPU_STEAL) X(CPU_GUEST) X(CPU_GUEST_NICE)                 \
         X(CAPACITY_NS)           /* ∫ online CPUs dt */                            \
@@ -25,9 +26,6 @@
         X(NET_LO_SENT_BYTES) X(NET_LO_RECV_BYTES)                                  \
         X(NET_SENT_BYTES) X(NET_RECV_BYTES)                                        \
         X(NET_VIRT_SENT_BYTES) X(NET_VIRT_RECV_BYTES)                              \
-        X(CONTEXT_SWITCHES) X(MAJOR_FAULTS) X(OOM_KILLS) X(SWAP_IN) X(SWAP_OUT)    \
-        X(PSI_CPU_SOME_US) X(PSI_MEMORY_SOME_US) X(PSI_MEMORY_FULL_US)             \
-        X(PSI_IO_SOME_US) X(PSI_IO_FULL_US)                                        \
         X(OBSERVED_NS)           /* time covered by observations of the CPUs */    \
         X(UNOBSERVED_NS)         /* gaps: down, asleep */                          \
         X(MEAN_AT100_NS) X(MEAN_OVER80_NS) X(MEAN_OVER40_NS) X(MEAN_OVER20_NS)     \
@@ -35,11 +33,13 @@
         X(ANY_AT100_NS) X(ANY_OVER80_NS) X(ANY_OVER40_NS) X(ANY_OVER20_NS)
 
 typedef enum Total {
-#define X(id) TOTAL_##id,
+#define X(id, ...) TOTAL_##id,
         TOTALS(X)
 #undef X
         N_TOTALS,
 } Total;
+
+_Static_assert(TOTAL_CPU_USER == (Total)N_KERNEL_COUNTERS, "the total of a kernel counter has the counter's number");
 
 const char *total_name(Total total); /* "CPU_USER": names in the stored checkpoint */
 

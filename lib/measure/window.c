@@ -61,54 +61,33 @@ void window_observe(Window *window, const Observation *observation, uint64_t rea
 
 /* --- metrics -------------------------------------------------------------------------------- */
 
-/* Metrics that are a sum of differences of totals. */
-static const struct {
-        Metric metric;
+typedef enum Method {
+        METHOD_OWN,   /* a function below computes the metric */
+        METHOD_SUM,   /* sum of differences of totals */
+        METHOD_SHARE, /* difference of a total, of the time observed */
+} Method;
+
+typedef struct Derivation {
+        Method method;
         Source source;
-        double unit; /* of the totals, in the metric's base unit */
+        double unit; /* base units of the metric in one unit of the totals */
         size_t n_totals;
         Total totals[4];
-} sums[] = {
-        { METRIC_DISK_READ, SOURCE_DISKSTATS, 1, 1, { TOTAL_DISK_READ_BYTES } },
-        { METRIC_DISK_WRITE, SOURCE_DISKSTATS, 1, 1, { TOTAL_DISK_WRITE_BYTES } },
-        { METRIC_NET_LO_SENT, SOURCE_NETDEV, 1, 1, { TOTAL_NET_LO_SENT_BYTES } },
-        { METRIC_NET_EXT_SENT, SOURCE_NETDEV, 1, 1, { TOTAL_NET_SENT_BYTES } },
-        { METRIC_NET_LO_RECV, SOURCE_NETDEV, 1, 1, { TOTAL_NET_LO_RECV_BYTES } },
-        { METRIC_NET_EXT_RECV, SOURCE_NETDEV, 1, 1, { TOTAL_NET_RECV_BYTES } },
-        { METRIC_CPU_USER, SOURCE_STAT, 1.0 / TICKS_PER_S, 4,
-          { TOTAL_CPU_USER, TOTAL_CPU_NICE, TOTAL_CPU_GUEST, TOTAL_CPU_GUEST_NICE } },
-        { METRIC_CPU_SYSTEM, SOURCE_STAT, 1.0 / TICKS_PER_S, 3,
-          { TOTAL_CPU_SYSTEM, TOTAL_CPU_IRQ, TOTAL_CPU_SOFTIRQ } },
-        { METRIC_CPU_IOWAIT, SOURCE_STAT, 1.0 / TICKS_PER_S, 1, { TOTAL_CPU_IOWAIT } },
-        { METRIC_CPU_STEAL, SOURCE_STAT, 1.0 / TICKS_PER_S, 1, { TOTAL_CPU_STEAL } },
-        { METRIC_DISK_READS, SOURCE_DISKSTATS, 1, 1, { TOTAL_DISK_READS } },
-        { METRIC_DISK_WRITES, SOURCE_DISKSTATS, 1, 1, { TOTAL_DISK_WRITES } },
-        { METRIC_VIRT_DISK_READ, SOURCE_DISKSTATS, 1, 1, { TOTAL_VIRT_DISK_READ_BYTES } },
-        { METRIC_VIRT_DISK_WRITE, SOURCE_DISKSTATS, 1, 1, { TOTAL_VIRT_DISK_WRITE_BYTES } },
-        { METRIC_VIRT_NET_SENT, SOURCE_NETDEV, 1, 1, { TOTAL_NET_VIRT_SENT_BYTES } },
-        { METRIC_VIRT_NET_RECV, SOURCE_NETDEV, 1, 1, { TOTAL_NET_VIRT_RECV_BYTES } },
-        { METRIC_CONTEXT_SWITCHES, SOURCE_STAT, 1, 1, { TOTAL_CONTEXT_SWITCHES } },
-        { METRIC_MAJOR_FAULTS, SOURCE_VMSTAT, 1, 1, { TOTAL_MAJOR_FAULTS } },
-        { METRIC_OOM_KILLS, SOURCE_VMSTAT, 1, 1, { TOTAL_OOM_KILLS } },
-        { METRIC_SWAP_IN, SOURCE_VMSTAT, 1, 1, { TOTAL_SWAP_IN } },
-        { METRIC_SWAP_OUT, SOURCE_VMSTAT, 1, 1, { TOTAL_SWAP_OUT } },
-        { METRIC_PSI_CPU_SOME, SOURCE_PSI_CPU, 1e-6, 1, { TOTAL_PSI_CPU_SOME_US } },
-        { METRIC_PSI_MEMORY_SOME, SOURCE_PSI_MEMORY, 1e-6, 1, { TOTAL_PSI_MEMORY_SOME_US } },
-        { METRIC_PSI_MEMORY_FULL, SOURCE_PSI_MEMORY, 1e-6, 1, { TOTAL_PSI_MEMORY_FULL_US } },
-        { METRIC_PSI_IO_SOME, SOURCE_PSI_IO, 1e-6, 1, { TOTAL_PSI_IO_SOME_US } },
-        { METRIC_PSI_IO_FULL, SOURCE_PSI_IO, 1e-6, 1, { TOTAL_PSI_IO_FULL_US } },
-};
+} Derivation;
 
-static const struct {
-        Metric metric;
-        Total total;
-} shares[] = {
-        { METRIC_CPU_AT100, TOTAL_MEAN_AT100_NS },  { METRIC_CPU_OVER80, TOTAL_MEAN_OVER80_NS },
-        { METRIC_CPU_OVER40, TOTAL_MEAN_OVER40_NS }, { METRIC_CPU_OVER20, TOTAL_MEAN_OVER20_NS },
-        { METRIC_ALL_AT100, TOTAL_ALL_AT100_NS },   { METRIC_ALL_OVER80, TOTAL_ALL_OVER80_NS },
-        { METRIC_ALL_OVER40, TOTAL_ALL_OVER40_NS }, { METRIC_ALL_OVER20, TOTAL_ALL_OVER20_NS },
-        { METRIC_ANY_AT100, TOTAL_ANY_AT100_NS },   { METRIC_ANY_OVER80, TOTAL_ANY_OVER80_NS },
-        { METRIC_ANY_OVER40, TOTAL_ANY_OVER40_NS }, { METRIC_ANY_OVER20, TOTAL_ANY_OVER20_NS },
+#define OWN
+#define SUM(source_id, total_unit, ...)                                                                 \
+        .method = METHOD_SUM, .source = SOURCE_##source_id, .unit = total_unit,                         \
+        .n_totals = sizeof((Total[]){ __VA_ARGS__ }) / sizeof(Total), .totals = { __VA_ARGS__ }
+#define SHARE(total) .method = METHOD_SHARE, .source = SOURCE_STAT, .n_totals = 1, .totals = { total }
+
+static const Derivation derivations[N_METRICS] = {
+#define X(id, key, key_unit, scale, family, unit, type, label, help, derivation) [METRIC_##id] = { derivation },
+        METRICS(X)
+#undef X
+#define X(id, source, decimals, ...) [METRIC_##id] = { SUM(source, 1e-##decimals, TOTAL_##id) },
+        KERNEL_COUNTERS(X)
+#undef X
 };
 
 /* What window_metrics() works on. */
@@ -146,22 +125,32 @@ static void put_observed(const Span *span, Metric metric, Source source, bool ha
         put(span, metric, value, has ? QUALITY_SAMPLED : why_not);
 }
 
-static void put_sums(const Span *span) {
-        for (size_t i = 0; i < N_ELEMENTS(sums); i++) {
-                uint64_t sum = 0;
+static double sum_of(const Span *span, const Derivation *derivation) {
+        uint64_t sum = 0;
 
-                for (size_t k = 0; k < sums[i].n_totals; k++)
-                        sum += counted(span, sums[i].totals[k]);
-                put_counted(span, sums[i].metric, sums[i].source, (double)sum * sums[i].unit);
-        }
+        for (size_t i = 0; i < derivation->n_totals; i++)
+                sum += counted(span, derivation->totals[i]);
+        return (double)sum * derivation->unit;
 }
 
-static void put_shares(const Span *span) {
+static void put_derived(const Span *span) {
         uint64_t observed_ns = counted(span, TOTAL_OBSERVED_NS);
 
-        for (size_t i = 0; i < N_ELEMENTS(shares); i++)
-                put_observed(span, shares[i].metric, SOURCE_STAT, observed_ns > 0,
-                             observed_ns > 0 ? (double)counted(span, shares[i].total) / (double)observed_ns : 0);
+        for (Metric metric = 0; metric < N_METRICS; metric++) {
+                const Derivation *derivation = &derivations[metric];
+
+                switch (derivation->method) {
+                case METHOD_OWN:
+                        break;
+                case METHOD_SUM:
+                        put_counted(span, metric, derivation->source, sum_of(span, derivation));
+                        break;
+                case METHOD_SHARE:
+                        put_observed(span, metric, derivation->source, observed_ns > 0,
+                                     observed_ns > 0 ? (double)counted(span, derivation->totals[0]) / (double)observed_ns : 0);
+                        break;
+                }
+        }
 }
 
 /* Needs the mean: observations are cut at 10 ms ticks, so those of a short window may all lie a little below it. */
@@ -222,9 +211,8 @@ void window_metrics(const Window *window, const Totals *end, uint32_t n_cpus, Me
 
         put_time(&span);
         put_cpu(&span);
-        put_shares(&span);
         put_peaks(&span);
-        put_sums(&span);
+        put_derived(&span);
 }
 
 /* --- as text -------------------------------------------------------------------------------- */

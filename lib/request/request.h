@@ -14,6 +14,7 @@
 #include "document/indicator.h"
 #include "document/indicator_model.h"
 #include "job/job.h"
+#include "util/json_text.h"
 
 /* Numbers are the wire's. */
 typedef enum Status {
@@ -39,6 +40,7 @@ typedef enum RequestKind {
         REQUEST_MARK,
         REQUEST_REGISTER,
         REQUEST_UNREGISTER,
+        N_REQUEST_KINDS,
 } RequestKind;
 
 #define RESULT_ID_BYTES 16U
@@ -55,6 +57,7 @@ typedef struct Submission {
         uint8_t batch[RESULT_ID_BYTES];
         uint32_t batch_index;
         const Value *run; /* how it was measured: an object, or NULL */
+        JsonText document_text, run_text; /* of both objects, as value_write_json() writes them; the daemon's decoder sets them */
         const IndicatorModel *model; /* that it is judged and indexed by; NULL: none. The daemon's; borrowed */
 } Submission;
 
@@ -122,6 +125,8 @@ typedef struct Request {
 typedef struct Answer {
         Status status;
         Complaint complaint; /* path and sentence when not OK; else "", or a sentence of what is remarkable */
+        bool has_item;
+        uint32_t item;       /* which indicator of a submission is refused, from 0 */
         char job[JOB_ID_MAX];           /* of a mark: whose it was; else "" */
         char phase[PHASE_NAME_MAX];     /* of a mark: name of the phase that it ended; else "" */
 } Answer;

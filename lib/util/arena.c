@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/arena.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,11 +30,12 @@ void *arena_alloc(Arena *arena, size_t n_bytes) {
         size_t n;
         void *p;
 
-        if (n_bytes > arena->n_max - arena->n_used)
+        assert(arena->n_used + arena->n_pushed <= arena->n_max);
+        if (n_bytes > arena->n_max - arena->n_pushed - arena->n_used)
                 return NULL;
 
         n = (n_bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-        if (n > arena->n_max - arena->n_used)
+        if (n > arena->n_max - arena->n_pushed - arena->n_used)
                 return NULL;
 
         p = arena->bytes + arena->n_used;
@@ -57,7 +59,24 @@ char *arena_strndup(Arena *arena, const char *text, size_t n) {
 #define KEEP_BYTES (256U * 1024U)
 
 void arena_reset(Arena *arena) {
-        if (arena->n_used > KEEP_BYTES)
+        assert(arena->n_pushed <= arena->n_pushed_max);
+        if (arena->n_used > KEEP_BYTES || arena->n_pushed_max > KEEP_BYTES)
                 (void)madvise(arena->bytes + KEEP_BYTES, arena->n_max - KEEP_BYTES, MADV_DONTNEED);
-        arena->n_used = 0;
+        arena->n_used = arena->n_pushed = arena->n_pushed_max = 0;
+}
+
+void *arena_push(Arena *arena, size_t n_bytes) {
+        assert(arena->n_used + arena->n_pushed <= arena->n_max);
+        if (n_bytes > arena->n_max - arena->n_pushed - arena->n_used)
+                return NULL;
+
+        arena->n_pushed += n_bytes;
+        if (arena->n_pushed > arena->n_pushed_max)
+                arena->n_pushed_max = arena->n_pushed;
+        return arena->bytes + arena->n_max - arena->n_pushed;
+}
+
+void arena_pop(Arena *arena, size_t n_bytes) {
+        assert(n_bytes <= arena->n_pushed);
+        arena->n_pushed -= n_bytes;
 }

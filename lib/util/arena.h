@@ -18,6 +18,7 @@
 typedef struct Arena {
         uint8_t *bytes; /* owned */
         size_t n_used;
+        size_t n_pushed, n_pushed_max; /* at the end of the block; since the last reset */
         size_t n_max;
 } Arena;
 
@@ -30,3 +31,10 @@ void *arena_alloc(Arena *arena, size_t n_bytes);
 /* NUL-terminated copy of n bytes; NULL when full. */
 char *arena_strndup(Arena *arena, const char *text, size_t n);
 void arena_reset(Arena *arena);
+
+/*
+ * A stack at the end of the block, for what is collected before its size is known. The memory is not zeroed and not aligned
+ * beyond what n_bytes is a multiple of, up to 16; NULL when the arena is full. The last pushed is the first popped.
+ */
+void *arena_push(Arena *arena, size_t n_bytes);
+void arena_pop(Arena *arena, size_t n_bytes);

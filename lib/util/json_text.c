@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/json_escape.h"
+
 #define NUMBER_MAX 64 /* our writer's are shorter by far */
 
 static bool is_blank(char c) {
@@ -184,79 +186,27 @@ bool json_text_int(JsonText text, int64_t *ret) {
 
 /* --- strings ------------------------------------------------------------------------------------- */
 
-static int hex4(const char *p, const char *end) {
-        int v = 0;
-
-        if (end - p < 4)
-                return -1;
-        for (int i = 0; i < 4; i++) {
-                char c = p[i];
-                int digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-
-                if (digit < 0)
-                        return -1;
-                v = v * 16 + digit;
-        }
-        return v;
-}
-
-static size_t put_utf8(unsigned v, char ret[static 4]) {
-        if (v < 0x80) {
-                ret[0] = (char)v;
-                return 1;
-        }
-        if (v < 0x800) {
-                ret[0] = (char)(0xc0 | v >> 6);
-                ret[1] = (char)(0x80 | (v & 63));
-                return 2;
-        }
-        if (v < 0x10000) {
-                ret[0] = (char)(0xe0 | v >> 12);
-                ret[1] = (char)(0x80 | (v >> 6 & 63));
-                ret[2] = (char)(0x80 | (v & 63));
-                return 3;
-        }
-        ret[0] = (char)(0xf0 | v >> 18);
-        ret[1] = (char)(0x80 | (v >> 12 & 63));
-        ret[2] = (char)(0x80 | (v >> 6 & 63));
-        ret[3] = (char)(0x80 | (v & 63));
-        return 4;
-}
-
-/* p is behind \u. Two of them can be one character. */
-static const char *say_unicode(const char *p, const char *end, char ret[static 4], size_t *ret_n) {
-        int high = hex4(p, end), low = -1;
-        unsigned v = high < 0 ? 0xfffd : (unsigned)high;
-
-        if (high >= 0xd800 && high < 0xdc00 && end - p >= 10 && p[4] == '\\' && p[5] == 'u')
-                low = hex4(p + 6, end);
-        if (low >= 0xdc00 && low < 0xe000) {
-                *ret_n = put_utf8(0x10000 + ((unsigned)high - 0xd800) * 1024 + ((unsigned)low - 0xdc00), ret);
-                return p + 10;
-        }
-
-        *ret_n = put_utf8(v >= 0xd800 && v < 0xe000 ? 0xfffd : v, ret);
-        return high < 0 ? p : p + 4;
-}
-
-/* One character of a string, p before end: the next. */
+/* Reads one character of a string, p before end; returns the next. A malformed escape is taken for what follows its backslash. */
 static const char *say_character(const char *p, const char *end, char ret[static 4], size_t *ret_n) {
-        static const char escapes[] = "b\bf\fn\nr\rt\t";
+        uint32_t code_point;
+        size_t n;
 
         *ret_n = 1;
         ret[0] = *p++;
         if (ret[0] != '\\' || p == end)
                 return p;
 
-        ret[0] = *p++;
-        if (ret[0] == 'u')
-                return say_unicode(p, end, ret, ret_n);
-        for (size_t i = 0; i + 1 < sizeof(escapes); i += 2)
-                if (escapes[i] == ret[0]) {
-                        ret[0] = escapes[i + 1];
-                        break;
-                }
-        return p;
+        n = json_escape_read(p, (size_t)(end - p), &code_point);
+        if (n > 0 && !json_is_surrogate(code_point)) {
+                *ret_n = json_put_utf8(code_point, ret);
+                return p + n;
+        }
+        if (*p == 'u') {
+                *ret_n = json_put_utf8(0xfffd, ret);
+                return p + (n > 0 ? n : 1);
+        }
+        ret[0] = *p;
+        return p + 1;
 }
 
 static const char *string_end(JsonText text) {

@@ -53,6 +53,18 @@ static void check_value(const Value *value, unsigned depth) {
         abort(); /* no type of ours */
 }
 
+/* The text is the tree's, spelled as the writer does. */
+static void check_document(const Value *document, JsonText text) {
+        Buffer written = {};
+        Json json;
+
+        check_value(document, 1);
+        json_init(&json, &written);
+        value_write_json(document, &json);
+        assert(buffer_error(&written) == 0 && written.n == text.n && memcmp(written.text, text.text, text.n) == 0);
+        buffer_deinit(&written);
+}
+
 static void check_submission(const Submission *item) {
         assert(item->job[0] == '\0' || name_is_valid(item->job, JOB_ID_MAX - 1));
         assert(name_is_valid(item->indicator.name, NAME_MAX_BYTES));
@@ -61,9 +73,9 @@ static void check_submission(const Submission *item) {
         assert(item->exit_status >= 0 && item->exit_status <= 255);
         assert(item->has_batch || item->batch_index == 0);
         if (item->run)
-                check_value(item->run, 1);
+                check_document(item->run, item->run_text);
         if (item->indicator.document)
-                check_value(item->indicator.document, 1);
+                check_document(item->indicator.document, item->document_text);
         if (!submission_has_failed(item))
                 assert(item->indicator.component && item->indicator.parameters && item->indicator.result->n_members > 0);
 }
@@ -136,6 +148,8 @@ static void check_request(const Request *request) {
                 check_line(request->unregister_model.name, NAME_MAX_BYTES);
                 check_line(request->unregister_model.component ?: "", COMPONENT_MAX_BYTES);
                 return;
+        case N_REQUEST_KINDS:
+                break;
         }
         abort(); /* no kind of ours */
 }

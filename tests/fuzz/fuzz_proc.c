@@ -91,9 +91,9 @@ static void fuzz_rest(const char *text, Sample *sample) {
 
         check(meminfo_parse(text, &sample->memory, &fault), fault);
         check(vmstat_parse(text, sample, &fault), fault);
-        check(loadavg_parse(text, sample, &fault), fault);
-        check(pressure_parse(text, PRESSURE_SOME, &sample->psi_cpu, &fault), fault);
-        check(pressure_parse(text, PRESSURE_SOME_AND_FULL, &sample->psi_io, &fault), fault);
+        check(loadavg_parse(text, &sample->load, &fault), fault);
+        check(pressure_parse(text, &sample->counter[KERNEL_PSI_CPU_SOME], NULL, &fault), fault);
+        check(pressure_parse(text, &sample->counter[KERNEL_PSI_IO_SOME], &sample->counter[KERNEL_PSI_IO_FULL], &fault), fault);
         r = process_stat_parse(text, &ticks);
         check(r == PROCESS_ENDED ? 0 : r, "malformed");
 }

@@ -124,33 +124,9 @@ def frame(message):
     return varint(len(body)) + body
 
 
-def to_value(thing, value=None):
-    """A Python datum as wire.Value."""
-    value = wire.Value() if value is None else value
-    if thing is None:
-        value.null = True
-    elif isinstance(thing, bool):
-        value.boolean = thing
-    elif isinstance(thing, int):
-        value.integer = thing
-    elif isinstance(thing, float):
-        value.number = thing
-    elif isinstance(thing, str):
-        value.string = thing
-    elif isinstance(thing, list):
-        value.list.SetInParent()
-        for item in thing:
-            to_value(item, value.list.items.add())
-    else:
-        to_object(thing, value.object)
-    return value
-
-
-def to_object(document, ret):
-    ret.SetInParent()
-    for key, item in document.items():
-        member = ret.members.add(key=key)
-        to_value(item, member.value)
+def to_json(document):
+    """A document as a field of the protocol: its JSON text."""
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def indicator(name="demo", rate=1.0, **more):
@@ -223,7 +199,7 @@ class Client:
         for i, document in enumerate(documents):
             item = request.submit.indicators.add(job=job, time_ms=time_ms)
             item.id = ids[i] if ids else uuid.uuid4().bytes
-            to_object(document, item.document)
+            item.document = to_json(document)
         return request
 
     def submit(self, *documents, **more):

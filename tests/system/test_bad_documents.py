@@ -215,8 +215,8 @@ class Wire(harness.TestCase):
             ({**GOOD, "@result": {"n": 1}}, "submit.indicators[0].@result.n", "collision: 'n' is in @parameters as well"),
             ({**GOOD, "framework": "torch"}, "submit.indicators[0].framework", "'torch' differs from component 'numpy'"),
             ({**GOOD, "@result": {f"k{i}": i for i in range(5000)}}, "submit.indicators[0].document", "has more than 4096 keys in all"),
-            ({**GOOD, "@result": {"a\0b": 1}}, None, "has a NUL byte inside"),
-            ({**GOOD, "@result": {"x": "a\0b"}}, None, "has a NUL byte inside"),
+            ({**GOOD, "@result": {"a\0b": 1}}, None, "strings may not contain \\u0000: remove it"),
+            ({**GOOD, "@result": {"x": "a\0b"}}, None, "strings may not contain \\u0000: remove it"),
             ({**GOOD, "@result": {"x": deep}}, None, "nested"),
             ({**GOOD, "name": "x\x1b[2J"}, "submit.indicators[0].name", "must be 1 to 128 letters"),
         )
@@ -230,13 +230,37 @@ class Wire(harness.TestCase):
             self.assert_status(client.submit(GOOD), "OK")
         self.assertEqual(len(daemon.get("/api/v1/results").json["results"]), 1)
 
+    def test_what_is_no_json_is_refused_with_its_byte(self):
+        daemon = self.daemon()
+        cases = (
+            (b"{'a': 1}", "at byte 1: a key in double quotes expected"),
+            (b'{"a":01}', "at byte 5: a number has no leading zeros"),
+            (b'{"a":1,}', "at byte 7: a key in double quotes expected"),
+            (b'{"a":"\\ud800"}', "half a character"),
+            (b'{"a":"\x01"}', "control character in a string"),
+            (b'{"a":9223372036854775808}', "an integer beyond 64 bits"),
+            (b'{"a":[1,2', "the text is cut off"),
+            (b"{}{}", "at byte 2: something follows the object"),
+            (b"[]", "at byte 0: an object expected"),
+            (b'{"a":\xef\xbb\xbf1}', "at byte 5: a value expected"),
+        )
+        with daemon.client() as client:
+            for text, words in cases:
+                with self.subTest(text):
+                    request = client.submit_request(GOOD, GOOD)
+                    request.submit.indicators[1].document = text
+                    reply = client.call(request)
+                    self.assert_status(reply, "INVALID")
+                    self.assertEqual((reply.path, reply.item), ("submit.indicators[1].document", 1))
+                    self.assertIn(words, reply.message)
+                    self.assertTrue(reply.message.startswith("is not valid JSON at byte "))
+        self.assertEqual(daemon.get("/api/v1/results").json["results"], [])
+
     def test_a_key_that_is_there_twice_is_named(self):
         daemon = self.daemon()
         with daemon.client() as client:
             request = client.submit_request(GOOD)
-            for value in (1, 2):
-                member = request.submit.indicators[0].document.members.add(key="again")
-                harness.to_value(value, member.value)
+            request.submit.indicators[0].document = harness.to_json(GOOD)[:-1] + b',"again":1,"again":2}'
             reply = client.call(request)
             self.assert_status(reply, "INVALID")
             self.assertEqual((reply.path, reply.message), ("submit.indicators[0].again", "is there twice: keep one of them"))
@@ -247,7 +271,7 @@ class Wire(harness.TestCase):
         for _ in range(30):
             deep = {"x": deep}
         cases = (
-            ({"name": "M", "results": {"x": "int"}, "help": "a\0b"}, None, "has a NUL byte inside"),
+            ({"name": "M", "results": {"x": "int"}, "help": "a\0b"}, None, "strings may not contain \\u0000: remove it"),
             ({"name": "M", "results": {"x": deep}}, None, "nested"),
             ({"name": "M", "results": {f"r{i}": "int" for i in range(300)}}, "register.model",
              "has 300 parameters and results, may have up to 256"),
@@ -263,7 +287,7 @@ class Wire(harness.TestCase):
             for model, path, words in cases:
                 with self.subTest(words):
                     request = client.request()
-                    harness.to_object(model, request.register.model)
+                    request.register.model = harness.to_json(model)
                     reply = client.call(request)
                     self.assert_status(reply, "INVALID")
                     self.assertEqual(reply.path, path or reply.path)
@@ -343,7 +367,7 @@ class Wire(harness.TestCase):
         with daemon.client() as client:
             request = client.request()
             item = request.submit.indicators.add(id=os.urandom(16), exit_status=1, name="PiMatmul")
-            harness.to_object({"stderr": "No module named 'tensorflow'\n"}, item.run)
+            item.run = harness.to_json({"stderr": "No module named 'tensorflow'\n"})
             self.assert_status(client.call(request), "OK")
         self.assertEqual(len(daemon.get("/api/v1/indicators/PiMatmul/results").json["results"]), 1)
 

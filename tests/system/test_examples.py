@@ -1,4 +1,4 @@
-"""The examples print what perfd takes: each is run small, as a job, and what it measured is found again."""
+"""Runs each example as a job with small sizes, and checks the stored results."""
 
 import subprocess
 import unittest
@@ -9,7 +9,7 @@ SMALL = {
     "MATMUL_MATRIX_SIZE": "24", "MATMUL_REPS": "3", "BANDWIDTH_MIB": "1", "BANDWIDTH_REPS": "3", "DISK_REPS": "3",
     "HELLO_REPS": "2", "HELLO_PYTHON": "/usr/bin/python3", "MEMSET_BLOCKS": "4", "MEMSET_REPS": "2",
 }
-# Program: name, component, parameters that it was told, results that it must have.
+# Program: name, component, expected parameters, expected results.
 EXPECTED = {
     "matmul": ("PiMatmul", "c", {"matrix_size": 24, "reps": 3}, ("elapsed", "rate")),
     "matmul.py": ("PiMatmul", "python", {"matrix_size": 24, "reps": 3}, ("elapsed", "rate")),
@@ -44,7 +44,7 @@ class Examples(harness.TestCase):
                 self.assertEqual(set(document["@result"]), set(results))
                 self.assertTrue(all(value >= 0 for value in document["@result"].values()), document)
 
-        # What has a model keeps to it.
+        # Results with a model conform to the model.
         self.assertEqual(daemon.metrics()["perfd_indicator_odd_keys_total"], 0)
 
     def test_wrong_settings_are_named(self):
@@ -52,7 +52,7 @@ class Examples(harness.TestCase):
             done = subprocess.run([find_program(program)], env={"MATMUL_REPS": "none", "BANDWIDTH_MIB": "0"}, text=True,
                                   capture_output=True, check=False)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertIn("expected a whole number of at least 1", done.stderr)
+            self.assertIn("expected an integer of at least 1", done.stderr)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import urllib.parse
 import uuid
 
 import harness
-from harness import to_object, wait_for
+from harness import to_json, wait_for
 from test_http import Schema
 
 SCRIPT = """echo '{"name": "Copy", "component": "dd", "@parameters": {"size": 1, "mode": null}, "@result": {"rate": '$1', "text": "x"}}'
@@ -66,8 +66,10 @@ class Described(harness.TestCase):
         self.assertEqual(len(self.ask("/api/v1/models")["models"]), 4)
         with self.running.client() as client:
             request = client.request()
-            to_object({"name": "Copy", "component": "dd", "help": "h", "parameters": {"size": {"type": ["int", "str"], "values": [1, "a"],
-                       "optional": True}}, "results": {"rate": {"unit": "1/s", "direction": "higher"}}}, request.register.model)
+            request.register.model = to_json({
+                "name": "Copy", "component": "dd", "help": "h",
+                "parameters": {"size": {"type": ["int", "str"], "values": [1, "a"], "optional": True}},
+                "results": {"rate": {"unit": "1/s", "direction": "higher"}}})
             self.assert_status(client.call(request), "OK")
         self.running.wait_tick()
         self.assertEqual([m["uid"] for m in self.ask("/api/v1/models")["models"] if m["name"] == "Copy"], [os.getuid()])

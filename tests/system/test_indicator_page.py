@@ -6,7 +6,7 @@ import unittest
 import urllib.parse
 
 import harness
-from harness import to_object
+from harness import to_json
 
 HOSTILE = "<script>alert('x')</script>"
 
@@ -39,7 +39,7 @@ class IndicatorPage(harness.TestCase):
         with self.running.client() as client:
             request = client.submit_request()
             item = request.submit.indicators.add(id=b"f" * 16, exit_status=139, name="PiMatmul", component="tensorflow")
-            to_object({"stderr": stderr}, item.run)
+            item.run = to_json({"stderr": stderr})
             self.assert_status(client.call(request), "OK")
 
     def page(self, path, status=200):

@@ -80,11 +80,10 @@ class Limits(harness.TestCase):
     def test_a_frame_just_within_the_limit_is_taken(self):
         daemon = self.daemon(SMALL)
         with daemon.client() as client:
-            request = client.submit_request(harness.indicator(notes=["x" * 1000] * 7))
-            while len(request.SerializeToString()) < 8192:
-                request.submit.indicators[0].document.members[-1].value.list.items[-1].string += "x"
-                if len(request.submit.indicators[0].document.members[-1].value.list.items[-1].string) == 1024:
-                    harness.to_value("x", request.submit.indicators[0].document.members[-1].value.list.items.add())
+            notes = ["x" * 1010] * 7 + [""]
+            request = client.submit_request(harness.indicator(notes=notes))
+            notes[-1] = "x" * (8192 - len(request.SerializeToString()))
+            request.submit.indicators[0].document = harness.to_json(harness.indicator(notes=notes))
             self.assertEqual(len(request.SerializeToString()), 8192)
             self.assert_status(client.call(request), "OK")
 

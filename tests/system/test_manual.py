@@ -1,4 +1,4 @@
-"""The manual is true: its examples run, it has every metric and every route, and `make run` shows what it says."""
+"""Checks the documentation: its examples run, it lists all metrics, options and commands, and `make run` works."""
 
 import os
 import re
@@ -13,25 +13,25 @@ PAGES = sorted((ROOT / "man").glob("*.[1-8]"))
 
 
 def examples(page):
-    """The commands of each display in EXAMPLES: lines after '$ ', and what a here-document or a quote goes on with."""
+    """The commands of each display in EXAMPLES, without the prompts; here-documents and quotes span several lines."""
     text = page.read_text().partition(".Sh EXAMPLES\n")[2].partition("\n.Sh ")[0]
     for display in re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", text, re.M | re.S):
         display = display.replace("\\en", "\\n").replace("\\e", "\\").replace("\\&", "").replace("\\-", "-")
         if not display.startswith("$ "):
-            continue  # for root, on an installed system
+            continue  # for root on an installed system
         yield "".join(line.removeprefix("$ ") for line in display.splitlines(keepends=True))
 
 
 def readme_examples():
-    """All that is to be typed in README.md's sections on jobs and indicators: one goes on with the files of the one before."""
+    """The commands of README.md's sections on jobs and indicators as one script, since later commands use earlier files."""
     text = (ROOT / "README.md").read_text()
-    text = text[text.index("\n## Jobs\n"):text.index("\n## Test it\n")]
+    text = text[text.index("\n## Jobs\n"):text.index("\n## Test\n")]
     lines = [line[4:] for line in re.findall(r"(?m)^    .*$", text)]
     return "".join(line.removeprefix("$ ") + "\n" for line in lines)
 
 
 class Examples(harness.TestCase):
-    """One job called train-17 has run and another, train-18, runs, as in the pages' examples."""
+    """Runs examples beside an ended job train-17, which the pages' examples use."""
 
     def setUp(self):
         super().setUp()
@@ -95,12 +95,12 @@ class Completeness(harness.TestCase):
         self.assertEqual({name: documented.get(name) for name in exposed}, exposed)
 
     def test_every_key_and_family_of_a_job_is_in_the_manual(self):
-        """What is in the tables, whether or not this machine can tell it."""
+        """Reads the tables in the source, because a machine may lack some of the numbers."""
         page = (ROOT / "man" / "perfd-metrics.7").read_text()
         documented = dict(re.findall(r"^\.It Li perfd_job_(\w+) Pq (\w+)", page, re.M))
         wanted = {}
         for header in ("metric.h", "usage.h"):
-            text = (ROOT / "lib" / "model" / header).read_text()
+            text = (ROOT / "lib" / "measure" / header).read_text()
             lines = re.findall(r'^ +X\(\w+, +"(\w+)",.*?"(\w+)", +"\w*", +(GAUGE|COUNTER),', text, re.M)
             self.assertGreater(len(lines), 20, header)
             for key, family, kind in lines:
@@ -116,7 +116,7 @@ class Completeness(harness.TestCase):
         self.assertEqual([option for option in options if not re.search(rf"(?m)^\.It .*Fl -{option}\b", text)], [])
 
     def test_every_command_of_perfctl_is_in_a_manual(self):
-        """Commands and options are words of its help; a manual has them as words of its own."""
+        """Takes commands and options from the help texts."""
         usage = subprocess.run([PERFCTL, "--help"], capture_output=True, text=True).stdout
         commands = [c for c in re.findall(r"^  ((?:[a-z]+ )?[a-z-]+) +[A-Z]", usage, re.M) if c != "perfctl"]
         self.assertLessEqual({"submit", "job list", "indicator rank", "import inspection"}, set(commands))
@@ -149,7 +149,7 @@ class Run(harness.TestCase):
         text = "".join(lines)
         self.assertEqual(status, 0, text)
         self.assertIn("$ perfctl report demo", text)
-        self.assertNotIn("ended with", text)
+        self.assertNotIn("exit status", text)
         self.assertRegex(text, r"(?m)^ +1  c .*\n +2  python ")
         self.assertRegex(text, r"http://127\.0\.0\.1:\d+/")
 

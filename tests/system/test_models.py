@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 import harness
-from harness import to_object
+from harness import to_json
 
 SHIPPED = harness.ROOT / "conf" / "indicators.d"
 MATMUL = {"name": "PiMatmul", "component": "tensorflow", "@result": {"elapsed": 1.2, "rate": 223.6},
@@ -36,7 +36,7 @@ class WithModels(harness.TestCase):
 
     def register(self, client, document):
         request = client.request()
-        to_object(document, request.register.model)
+        request.register.model = to_json(document)
         return client.call(request)
 
     def counted(self, series):
@@ -217,7 +217,7 @@ class Judged(WithModels):
         with self.running.client() as client:
             request = client.request()
             item = request.submit.indicators.add(id=os.urandom(16), exit_status=139, name="PiMatmul", component="tensorflow")
-            to_object({"stderr": "Segmentation fault"}, item.run)
+            item.run = to_json({"stderr": "Segmentation fault"})
             self.assert_status(client.call(request), "OK")
             self.assert_status(client.call(request), "DUPLICATE")
         metrics = self.running.wait_tick()
@@ -259,7 +259,7 @@ class Registered(WithModels):
             requests = []
             for i in range(50):
                 request = client.request()
-                to_object({**self.MODEL, "name": f"M{i}"}, request.register.model)
+                request.register.model = to_json({**self.MODEL, "name": f"M{i}"})
                 requests.append(request)
                 document = {"name": f"M{i}", "component": "c", "@parameters": {"size": i}, "@result": {"rate": 1}}
                 requests.append(client.submit_request(document))
@@ -341,7 +341,7 @@ class Registered(WithModels):
             requests = []
             for _ in range(20):
                 come, go = client.request(), client.request()
-                to_object(self.MODEL, come.register.model)
+                come.register.model = to_json(self.MODEL)
                 go.unregister.name = "MemBw"
                 requests += [come, client.submit_request(document), go, client.submit_request(document)]
             client.send_bytes(b"".join(harness.frame(request) for request in requests))
@@ -415,7 +415,7 @@ class OfUsers(WithModels):
         def run(client, index, rate):
             request = client.request()
             item = request.submit.indicators.add(id=os.urandom(16), batch=batch, index=index, exit_status=0)
-            to_object({**MATMUL, "@result": {"rate": rate}}, item.document)
+            item.document = to_json({**MATMUL, "@result": {"rate": rate}})
             return client.call(request)
         with self.running.client() as client:
             self.assert_status(run(client, 1, 2.0), "OK")

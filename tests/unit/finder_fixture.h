@@ -33,7 +33,7 @@ static inline void begin(Fixture *f, const char *root) {
         Config config;
 
         config_defaults(&config);
-        begin_at(f, root, patterns, config_patterns(&config, patterns));
+        begin_at(f, root, patterns, config_patterns(&config.patterns, patterns));
 }
 
 /* On a copy of the tree. */

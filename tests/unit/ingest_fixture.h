@@ -57,12 +57,12 @@ static inline int set_up(void **state) {
                 .connections_per_uid_max = 64,
                 .in_flight_max = 32,
                 .string_max_bytes = STRING_MAX_BYTES,
-                .server = "perfd test",
-                .node = "node",
+                .admin_gid = INGEST_NO_ADMIN_GID,
         };
         if (sd_event_new(&f->event) < 0)
                 return -1;
-        return ingest_new(&f->ingest, f->event, listen_at(&f->address), &f->config);
+        return ingest_new(&f->ingest, f->event, listen_at(&f->address), &f->config,
+                          &(IngestServer){ .name = "perfd test", .node = "node" });
 }
 
 static inline int tear_down(void **state) {

@@ -23,8 +23,8 @@ static inline void fixture_fill_sample(Sample *sample, const SnapshotSize *size)
         sample->n_online = (uint32_t)size->n_cpus;
         sample->cpu.ticks[CPU_USER] = 12345;
         sample->memory = (SampleMemory){ .total_bytes = 64ULL << 30, .available_bytes = 48ULL << 30 };
-        sample->load1 = 0.25;
-        sample->psi_cpu.some_us = 1500000;
+        sample->load.average1 = 0.25;
+        sample->counter[KERNEL_PSI_CPU_SOME] = 1500000;
         for (size_t i = 0; i < size->n_cpus; i++)
                 sample->cpus[i] = (SampleCpu){ .online = true, .times.ticks[CPU_USER] = 100 + i };
 
@@ -46,45 +46,75 @@ static inline void fixture_fill_sample(Sample *sample, const SnapshotSize *size)
         }
 }
 
-static inline void fixture_fill_job(JobView *job, size_t i) {
+static inline void fixture_fill_metrics(MetricSet *metrics, UsageSet *usage) {
+        for (Metric metric = 0; metric < N_METRICS; metric++) {
+                metrics->quality[metric] = QUALITY_EXACT;
+                metrics->value[metric] = 1.0 / 3.0 + (double)metric;
+        }
+        for (UsageMetric metric = 0; metric < N_USAGES; metric++) {
+                usage->quality[metric] = QUALITY_EXACT;
+                usage->value[metric] = 2.0 / 3.0 + (double)metric;
+        }
+        for (Metric metric = 0; metric < N_PERFPY_METRICS; metric++) {
+                metrics->has_compat[metric] = true;
+                metrics->compat[metric] = 50.5;
+        }
+}
+
+static inline void fixture_describe_job(JobDescription *ret, size_t i) {
         JobInfo info = { .user = "ada", .rank = (int64_t)i, .node = -1, .uid = 1000 };
 
         (void)snprintf(info.id, sizeof(info.id), "job-%zu", i);
         (void)snprintf(info.name, sizeof(info.name), "training \"%zu\"", i);
-        job_description_deinit(&job->info);
-        assert(job_description_make(&info, &job->info) == 0);
-        job->state = JOB_RUNNING;
-        job->begin_realtime_ms = 1763676000000;
-        for (Metric metric = 0; metric < N_METRICS; metric++) {
-                job->metrics.quality[metric] = QUALITY_EXACT;
-                job->metrics.value[metric] = 1.0 / 3.0 + (double)metric;
-        }
-        for (UsageMetric metric = 0; metric < N_USAGES; metric++) {
-                job->usage.quality[metric] = QUALITY_EXACT;
-                job->usage.value[metric] = 2.0 / 3.0 + (double)metric;
-        }
-        for (Metric metric = 0; metric < N_PERFPY_METRICS; metric++) {
-                job->metrics.has_compat[metric] = true;
-                job->metrics.compat[metric] = 50.5;
-        }
+        job_description_deinit(ret);
+        assert(job_description_make(&info, ret) == 0);
+}
+
+/* A running job with metrics that were made by hand: snapshot->jobs.results[i]. */
+static inline void fixture_add_job(JobsSnapshot *jobs, size_t i) {
+        JobRecord *record = jobs_snapshot_add(jobs);
+        JobResult result = {};
+
+        fixture_describe_job(&record->info, i);
+        fixture_fill_metrics(&result.metrics, &result.usage);
+        record->state = JOB_RUNNING;
+        record->begin_realtime_ms = 1763676000000;
+        record->result = jobs_snapshot_copy_result(jobs, &result);
+}
+
+/* The present phase of record i; there is room for one. */
+static inline void fixture_set_phase(JobsSnapshot *jobs, size_t i, const Phase *phase) {
+        jobs->records[i].phase = jobs_snapshot_copy_phase(jobs, phase);
+}
+
+static inline void fixture_fill_node(NodeSnapshot *node, const SnapshotSize *size) {
+        (void)snprintf(node->identity.hostname, sizeof(node->identity.hostname), "node<7>");
+        (void)snprintf(node->identity.kernel, sizeof(node->identity.kernel), "6.1.0");
+        (void)snprintf(node->identity.machine, sizeof(node->identity.machine), "x86_64");
+        (void)snprintf(node->boot_id, sizeof(node->boot_id), "3129b83a-6db0-4f75-ba01-984463177874");
+        node->interval_ns = NS_PER_S;
+        node->boottime_ns = 100 * NS_PER_S;
+        node->realtime_ns = 1763676000 * NS_PER_S;
+        node->observation = (Observation){ .end_ns = 100 * NS_PER_S, .has_cpu = true, .cpu_mean = 0.5, .cpu_max = 1 };
+        node->totals.value[TOTAL_OBSERVED_NS] = 90 * NS_PER_S;
+        fixture_fill_sample(&node->sample, size);
 }
 
 static inline void fixture_fill(Snapshot *snapshot, const SnapshotSize *size) {
-        (void)snprintf(snapshot->hostname, sizeof(snapshot->hostname), "node<7>");
-        (void)snprintf(snapshot->boot_id, sizeof(snapshot->boot_id), "3129b83a-6db0-4f75-ba01-984463177874");
-        (void)snprintf(snapshot->kernel, sizeof(snapshot->kernel), "6.1.0");
-        (void)snprintf(snapshot->machine, sizeof(snapshot->machine), "x86_64");
-        snapshot->interval_ns = NS_PER_S;
-        snapshot->boottime_ns = 100 * NS_PER_S;
-        snapshot->realtime_ns = 1763676000 * NS_PER_S;
-        snapshot->observation = (Observation){ .end_ns = 100 * NS_PER_S, .has_cpu = true, .cpu_mean = 0.5, .cpu_max = 1 };
-        snapshot->totals.value[TOTAL_OBSERVED_NS] = 90 * NS_PER_S;
-        fixture_fill_sample(&snapshot->sample, size);
+        const JobsSize jobs_size = { .n_records = size->n_jobs, .n_results = size->n_jobs, .n_phases = 1 };
 
-        assert(snapshot_reserve_jobs(snapshot, size->n_jobs) == 0);
-        snapshot->n_jobs = size->n_jobs;
-        snapshot->n_jobs_running = size->n_jobs;
-        snapshot->metrics_jobs_max = size->n_jobs;
+        fixture_fill_node(&snapshot->node, size);
+        assert(jobs_snapshot_begin(&snapshot->jobs, &jobs_size) == 0);
         for (size_t i = 0; i < size->n_jobs; i++)
-                fixture_fill_job(&snapshot->jobs[i], i);
+                fixture_add_job(&snapshot->jobs, i);
+        snapshot->jobs.n_running = size->n_jobs;
+        snapshot->jobs.n_exposed_max = size->n_jobs;
+}
+
+/* Record i as a view whose metrics a test may change. */
+static inline JobView fixture_view(const Snapshot *snapshot, size_t i) {
+        JobView view;
+
+        job_record_view(&snapshot->jobs.records[i], &snapshot->node, &view);
+        return view;
 }

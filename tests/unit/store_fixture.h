@@ -43,12 +43,14 @@ typedef struct Place {
 } Place;
 
 static inline StoreConfig place_config(const Place *place) {
-        return (StoreConfig){
-                .directory = place->directory,
+        StoreConfig config = {
                 .size_max_bytes = UINT64_C(1) << 30,
                 .queue_rows_max = 100000,
                 .queue_bytes_max = 64 << 20,
         };
+
+        (void)snprintf(config.directory, sizeof(config.directory), "%s", place->directory);
+        return config;
 }
 
 static inline void place_make(Place *place) {

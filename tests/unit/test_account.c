@@ -53,14 +53,16 @@ static void every_counter_lands_in_its_total(void **state) {
         b.now.nets[1].received_bytes = 34;
         b.now.nets[2].sent_bytes = 35;
         b.now.nets[2].received_bytes = 36;
-        b.now.context_switches = 41;
-        b.now.pgmajfault = 42;
-        b.now.oom_kill = 43;
-        b.now.pswpin_pages = 44;
-        b.now.pswpout_pages = 45;
-        b.now.psi_cpu.some_us = 51;
-        b.now.psi_memory = (SamplePsi){ 52, 53 };
-        b.now.psi_io = (SamplePsi){ 54, 55 };
+        b.now.counter[KERNEL_CONTEXT_SWITCHES] = 41;
+        b.now.counter[KERNEL_MAJOR_FAULTS] = 42;
+        b.now.counter[KERNEL_OOM_KILLS] = 43;
+        b.now.counter[KERNEL_SWAP_IN] = 44;
+        b.now.counter[KERNEL_SWAP_OUT] = 45;
+        b.now.counter[KERNEL_PSI_CPU_SOME] = 51;
+        b.now.counter[KERNEL_PSI_MEMORY_SOME] = 52;
+        b.now.counter[KERNEL_PSI_MEMORY_FULL] = 53;
+        b.now.counter[KERNEL_PSI_IO_SOME] = 54;
+        b.now.counter[KERNEL_PSI_IO_FULL] = 55;
         assert_int_equal(look_later(&b), METER_OBSERVED);
 
         for (CpuMode mode = 0; mode < N_CPU_MODES; mode++)
@@ -83,11 +85,11 @@ static void every_counter_lands_in_its_total(void **state) {
         assert_int_equal(total(&b, TOTAL_OOM_KILLS), 43);
         assert_int_equal(total(&b, TOTAL_SWAP_IN), 44);
         assert_int_equal(total(&b, TOTAL_SWAP_OUT), 45);
-        assert_int_equal(total(&b, TOTAL_PSI_CPU_SOME_US), 51);
-        assert_int_equal(total(&b, TOTAL_PSI_MEMORY_SOME_US), 52);
-        assert_int_equal(total(&b, TOTAL_PSI_MEMORY_FULL_US), 53);
-        assert_int_equal(total(&b, TOTAL_PSI_IO_SOME_US), 54);
-        assert_int_equal(total(&b, TOTAL_PSI_IO_FULL_US), 55);
+        assert_int_equal(total(&b, TOTAL_PSI_CPU_SOME), 51);
+        assert_int_equal(total(&b, TOTAL_PSI_MEMORY_SOME), 52);
+        assert_int_equal(total(&b, TOTAL_PSI_MEMORY_FULL), 53);
+        assert_int_equal(total(&b, TOTAL_PSI_IO_SOME), 54);
+        assert_int_equal(total(&b, TOTAL_PSI_IO_FULL), 55);
         assert_int_equal(total(&b, TOTAL_OBSERVED_NS), SECOND);
         assert_int_equal(total(&b, TOTAL_UNOBSERVED_NS), 0);
         bench_end(&b);
@@ -154,13 +156,13 @@ static void a_plain_counter_that_goes_back_adds_nothing_and_goes_on(void **state
 
         (void)state;
         bench_begin(&b, 1);
-        b.now.pgmajfault = 1000;
+        b.now.counter[KERNEL_MAJOR_FAULTS] = 1000;
         look(&b);
-        b.now.pgmajfault = 7;
+        b.now.counter[KERNEL_MAJOR_FAULTS] = 7;
         look_later(&b);
         assert_int_equal(total(&b, TOTAL_MAJOR_FAULTS), 0);
         assert_int_equal(meter_events(b.meter)->n_counter_resets, 1);
-        b.now.pgmajfault = 9;
+        b.now.counter[KERNEL_MAJOR_FAULTS] = 9;
         look_later(&b);
         assert_int_equal(total(&b, TOTAL_MAJOR_FAULTS), 2);
         bench_end(&b);
@@ -423,12 +425,12 @@ static void shake(Sample *s, uint32_t *seed) {
 
         fake_pass(s, waits[draw(seed, 8)]);
         fake_work(s, draw(seed, 100), draw(seed, 100));
-        s->context_switches += draw(seed, 1000);
+        s->counter[KERNEL_CONTEXT_SWITCHES] += draw(seed, 1000);
         s->have = draw(seed, 5) ? ALL_SOURCES : draw(seed, ALL_SOURCES + 1);
         if (draw(seed, 10) == 0)
                 s->cpu.ticks[draw(seed, N_CPU_MODES)] = draw(seed, 2000);
         if (draw(seed, 20) == 0)
-                s->context_switches = 0;
+                s->counter[KERNEL_CONTEXT_SWITCHES] = 0;
         if (draw(seed, 10) == 0)
                 s->cpus[draw(seed, (uint32_t)s->n_cpus)].online ^= true;
         shake_devices(s, seed);

@@ -20,12 +20,12 @@ static void fill_and_run(Bench *b) {
         fake_disk(&b->now, "odd name=50%\n\x80", DISK_VIRTUAL)->read_bytes = 70;
         fake_net(&b->now, "eth0", NET_PHYSICAL)->sent_bytes = 5000;
         fake_work(&b->now, 1000, 1000);
-        b->now.context_switches = 100000;
+        b->now.counter[KERNEL_CONTEXT_SWITCHES] = 100000;
         look(b);
         fake_second(&b->now, 100);
         b->now.disks[0].read_bytes += 10;
         b->now.nets[0].sent_bytes += 20;
-        b->now.context_switches += 30;
+        b->now.counter[KERNEL_CONTEXT_SWITCHES] += 30;
         assert_int_equal(look(b), METER_OBSERVED);
 }
 
@@ -44,7 +44,7 @@ static void a_restored_meter_goes_on_as_if_it_had_never_stopped(void **state) {
         b.now.disks[0].read_bytes += 1;
         b.now.disks[1].read_bytes += 2;
         b.now.nets[0].sent_bytes += 3;
-        b.now.context_switches += 4;
+        b.now.counter[KERNEL_CONTEXT_SWITCHES] += 4;
         fake_disk(&b.now, "sdb", DISK_PHYSICAL)->read_bytes = 500; /* new since */
         assert_int_equal(look(&b), 0);
         assert_int_equal(total(&b, TOTAL_CPU_USER), 280);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "codec_fixture.h"
+#include "ingest/codec_indicators.h"
+#include "proto/perfd.pb-c.h"
 
 /* --- what is valid ------------------------------------------------------------------------------- */
 
@@ -32,42 +34,50 @@ static void a_submission_arrives_with_its_document(void **state) {
         assert_string_equal(value_get_string(item->indicator.parameters, "dtype"), "float32");
 }
 
+static void assert_text(JsonText text, const char *expected) {
+        if (text.n != strlen(expected) || memcmp(text.text, expected, text.n) != 0)
+                fail_msg("%.*s is not %s", (int)text.n, text.text, expected);
+}
+
+#define HEAD "{\"name\":\"M\",\"component\":\"c\",\"@parameters\":{},\"@result\":"
+
+static const Submission *decode_text(Fixture *f, const char *text) {
+        Buffer indicator = {}, request;
+
+        put_bytes(&indicator, 1, "0123456789abcdef", 16);
+        put_text(&indicator, FIELD_DOCUMENT, text);
+        request = make_submit_of(&indicator);
+        assert_int_equal(decode(f, &request), 0);
+        return &f->decoded.request.submit.items[0];
+}
+
 static void all_kinds_of_values_keep_their_type(void **state) {
-        Fixture *f = *state;
-        Buffer document, request, result = {}, list = {}, value = {}, item = {}, empty = {}, out = {};
+        static const char text[] = HEAD "{\"int\":-9223372036854775808,\"float\":3.0,\"text\":\"größer\",\"null\":null,"
+                                        "\"true\":true,\"object\":{},\"list\":[1,false],\"escaped\":\"\\\"\\n\"}}";
+        const Submission *item = decode_text(*state, text);
+        Buffer out = {};
         Json json;
 
-        put_member_int(&result, "int", INT64_MIN);
-        put_member_double(&result, "float", 3.0);
-        put_member_string(&result, "text", "größer");
-        put_number(&value, 1, 1);
-        put_member(&result, "null", &value);
-        put_number(&value, FIELD_BOOLEAN, 1);
-        put_member(&result, "true", &value);
-        put_member_object(&result, "object", &empty);
-        put_number(&item, FIELD_INTEGER, 2);
-        put_message(&list, 1, &item);
-        put_number(&item, FIELD_BOOLEAN, 0);
-        put_message(&list, 1, &item);
-        put_message(&value, FIELD_LIST, &list);
-        put_member(&result, "list", &value);
-
-        document = make_document(&result);
-        request = make_submit(9, &document);
-        assert_int_equal(decode(f, &request), 0);
-
         json_init(&json, &out);
-        value_write_json(f->decoded.request.submit.items[0].indicator.result, &json);
-        assert_string_equal(out.text, "{\"int\":-9223372036854775808,\"float\":3.0,\"text\":\"größer\",\"null\":null,"
-                                      "\"true\":true,\"object\":{},\"list\":[1,false]}");
+        value_write_json(item->indicator.document, &json);
+        assert_string_equal(out.text, text);
         buffer_deinit(&out);
+        assert_text(item->document_text, text);
+        assert_null(item->run_text.text);
+}
+
+/* One spelling for what is equal, since parameters are compared as texts. */
+static void the_text_is_kept_in_one_spelling(void **state) {
+        const Submission *item = decode_text(*state, "\r\n { \"name\":\"\\u004d\",\"component\":\"c\", \"@parameters\":{},\"@result\":"
+                                                     "{\"a\":1.50,\"b\":0.1000000000000000055,\"c\":1e3,\"d\":-0,\"e\":\"\\/\\t\"}}\n");
+
+        assert_text(item->document_text, HEAD "{\"a\":1.5,\"b\":0.1,\"c\":1000.0,\"d\":0,\"e\":\"/\\t\"}}");
 }
 
 static void fields_of_a_newer_client_are_ignored(void **state) {
         Fixture *f = *state;
         Buffer document = make_document(NULL), request;
 
-        put_text(&document, 99, "what is this");
         request = make_submit(9, &document);
         put_number(&request, 1000, 1);
         put_double(&request, 1001, 1);
@@ -85,13 +95,19 @@ static void a_request_of_a_newer_client_is_unsupported(void **state) {
         assert_refused(*state, &none, STATUS_UNSUPPORTED, "", "does not know");
 }
 
-static void a_value_of_a_newer_kind_is_not_taken_for_null(void **state) {
-        Buffer document = make_document(NULL), value = {}, request;
+static void every_kind_of_request_in_the_protocol_has_a_decoder(void **state) {
+        const ProtobufCMessageDescriptor *descriptor = &perfd__v1__request__descriptor;
+        Fixture *f = *state;
 
-        put_text(&value, 15, "newer");
-        put_member(&document, "extra", &value);
-        request = make_submit(9, &document);
-        assert_refused(*state, &request, STATUS_INVALID, "submit.indicators[0].document", "kind");
+        for (unsigned i = 0; i < descriptor->n_fields; i++) {
+                Buffer body = {}, request;
+
+                if (descriptor->fields[i].id == FIELD_SEQUENCE)
+                        continue;
+                request = make_request(descriptor->fields[i].id, &body);
+                if (decode(f, &request) == CODEC_REFUSED && f->decoded.refusal.status == STATUS_UNSUPPORTED)
+                        fail_msg("%s has no decoder", descriptor->fields[i].name);
+        }
 }
 
 static void text_is_garbage(void **state) {
@@ -132,6 +148,8 @@ static void the_item_that_is_wrong_is_named(void **state) {
         put_message(&submit, 1, &bad);
         request = make_request(FIELD_SUBMIT, &submit);
         assert_refused(*state, &request, STATUS_INVALID, "submit.indicators[3].@result.rate", "infinite");
+        assert_true(((Fixture *)*state)->decoded.refusal.has_item);
+        assert_int_equal(((Fixture *)*state)->decoded.refusal.item, 3);
 }
 
 static void invalid_utf8_is_refused_with_its_place(void **state) {
@@ -144,18 +162,26 @@ static void invalid_utf8_is_refused_with_its_place(void **state) {
 }
 
 static void a_nul_inside_a_string_is_refused_not_cut(void **state) {
-        Buffer value = {}, result = {}, document, request, body = {};
+        Buffer result = {}, document, request, body = {};
 
-        put_bytes(&value, FIELD_STRING, "a\0b", 3);
-        put_member(&result, "host", &value);
+        put_member_string(&result, "host", "a\\u0000b");
         document = make_document(&result);
         request = make_submit(9, &document);
-        assert_refused(*state, &request, STATUS_INVALID,
-                       "submit.indicators[0].document.members[1].value.object.members[0].value.string", "NUL");
+        assert_refused(*state, &request, STATUS_INVALID, "submit.indicators[0].document", "strings may not contain \\u0000: remove it");
 
         put_bytes(&body, 1, "job\0", 4);
         request = make_request(FIELD_JOB_BEGIN, &body);
         assert_refused(*state, &request, STATUS_INVALID, "job_begin.job", "NUL");
+        assert_false(((Fixture *)*state)->decoded.refusal.has_item);
+}
+
+static void a_text_that_is_no_json_is_refused_with_the_byte(void **state) {
+        Buffer indicator = {}, request;
+
+        put_bytes(&indicator, 1, "0123456789abcdef", 16);
+        put_text(&indicator, FIELD_DOCUMENT, "{\"a\": nan}");
+        request = make_submit_of(&indicator);
+        assert_refused(*state, &request, STATUS_INVALID, "submit.indicators[0].document", "is not valid JSON at byte 6: a value expected");
 }
 
 /* {"x": {"x": … 1 … }} */
@@ -192,54 +218,42 @@ static void a_document_may_be_nested_as_deep_as_we_say_and_no_deeper(void **stat
         assert_non_null(strstr(f->decoded.refusal.complaint.text, "nested"));
 }
 
-/* Length-delimited field `field` around itself, as deep as a frame has bytes. Written from the inside, which is the end. */
-static void a_frame_of_nothing_but_nesting_is_refused(void **state) {
+static void a_document_of_nothing_but_nesting_is_refused(void **state) {
         Fixture *f = *state;
-        static uint8_t bytes[FRAME_MAX_BYTES];
-        size_t at = sizeof(bytes), n_levels = 0;
-        Frame frame;
+        Buffer document = {}, request;
 
-        while (at > 64) {
-                static const uint8_t fields[] = { FIELD_LIST, 1 }; /* Value.list, List.items */
-                uint8_t header[FRAME_HEADER_MAX];
-                size_t n = frame_write_header(header, (uint32_t)(sizeof(bytes) - at));
-
-                at -= n;
-                memcpy(bytes + at, header, n);
-                bytes[--at] = (uint8_t)(fields[n_levels++ % 2] << 3 | 2);
-        }
-        assert_true(n_levels > 200000);
-
-        {
-                /* submit.indicators[0].document.members[0].value */
-                static const uint8_t path[] = { 2, 1, 4, 1, FIELD_SUBMIT };
-
-                for (size_t i = 0; i < sizeof(path); i++) {
-                        uint8_t header[FRAME_HEADER_MAX];
-                        size_t n = frame_write_header(header, (uint32_t)(sizeof(bytes) - at));
-
-                        at -= n;
-                        memcpy(bytes + at, header, n);
-                        bytes[--at] = (uint8_t)(path[i] << 3 | 2);
-                }
-        }
-
-        frame = (Frame){ bytes + at, sizeof(bytes) - at, 0 };
-        assert_int_equal(codec_decode(&f->arena, &frame, &peer, STRING_MAX_BYTES, &f->decoded), CODEC_REFUSED);
+        buffer_puts(&document, "\"x\":");
+        for (size_t i = 0; i < FRAME_MAX_BYTES / 3; i++)
+                buffer_putc(&document, '[');
+        for (size_t i = 0; i < FRAME_MAX_BYTES / 3; i++)
+                buffer_putc(&document, ']');
+        request = make_submit(9, &document);
+        assert_int_equal(decode(f, &request), CODEC_REFUSED);
         assert_int_equal(f->decoded.refusal.status, STATUS_INVALID);
-        assert_non_null(strstr(f->decoded.refusal.complaint.text, "nested"));
+        assert_non_null(strstr(f->decoded.refusal.complaint.text, "nested deeper than 32"));
 }
 
-/* Two bytes each on the wire, dozens of times that unpacked. */
+/* Two bytes each, which become a Value of 24. */
+static void the_densest_document_fits_the_arena(void **state) {
+        Fixture *f = *state;
+        Buffer document, request;
+
+        document = make_document(NULL);
+        buffer_puts(&document, ",\"list\":[0");
+        for (unsigned i = 0; i < 520000; i++)
+                buffer_puts(&document, ",0");
+        buffer_putc(&document, ']');
+        request = make_submit(9, &document);
+        assert_in_range(request.n, 1040000, FRAME_MAX_BYTES);
+        assert_int_equal(decode(f, &request), 0);
+}
+
 static void a_frame_that_unpacks_to_more_than_the_arena_is_too_large(void **state) {
-        Buffer list = {}, value = {}, document, request;
+        Buffer submit = {}, request;
 
         for (unsigned i = 0; i < 500000; i++)
-                put_bytes(&list, 1, "", 0);
-        put_message(&value, FIELD_LIST, &list);
-        document = make_document(NULL);
-        put_member(&document, "list", &value);
-        request = make_submit(9, &document);
+                put_bytes(&submit, 1, "", 0);
+        request = make_request(FIELD_SUBMIT, &submit);
         assert_in_range(request.n, 1000000, FRAME_MAX_BYTES);
         assert_refused(*state, &request, STATUS_TOO_LARGE, "", "smaller parts");
 }
@@ -248,7 +262,7 @@ static void an_id_must_have_sixteen_bytes(void **state) {
         Buffer indicator = {}, document = make_document(NULL), request;
 
         put_bytes(&indicator, 1, "short", 5);
-        put_message(&indicator, 4, &document);
+        put_object(&indicator, FIELD_DOCUMENT, &document);
         request = make_submit_of(&indicator);
         assert_refused(*state, &request, STATUS_INVALID, "submit.indicators[0].id", "16");
 }
@@ -265,7 +279,7 @@ static void a_submission_needs_indicators_with_documents(void **state) {
 static void more_indicators_than_a_request_may_have_are_refused(void **state) {
         Buffer submit = {}, request;
 
-        for (unsigned i = 0; i < CODEC_ITEMS_MAX + 1; i++)
+        for (unsigned i = 0; i < SUBMIT_ITEMS_MAX + 1; i++)
                 put_bytes(&submit, 1, "", 0);
         request = make_request(FIELD_SUBMIT, &submit);
         assert_refused(*state, &request, STATUS_TOO_LARGE, "submit.indicators", "10000");
@@ -347,14 +361,17 @@ int main(void) {
                 TEST(all_kinds_of_values_keep_their_type),
                 TEST(fields_of_a_newer_client_are_ignored),
                 TEST(a_request_of_a_newer_client_is_unsupported),
-                TEST(a_value_of_a_newer_kind_is_not_taken_for_null),
+                TEST(the_text_is_kept_in_one_spelling),
+                TEST(every_kind_of_request_in_the_protocol_has_a_decoder),
                 TEST(text_is_garbage),
                 TEST(a_truncated_message_is_garbage_at_every_length),
                 TEST(the_item_that_is_wrong_is_named),
                 TEST(invalid_utf8_is_refused_with_its_place),
                 TEST(a_nul_inside_a_string_is_refused_not_cut),
+                TEST(a_text_that_is_no_json_is_refused_with_the_byte),
                 TEST(a_document_may_be_nested_as_deep_as_we_say_and_no_deeper),
-                TEST(a_frame_of_nothing_but_nesting_is_refused),
+                TEST(a_document_of_nothing_but_nesting_is_refused),
+                TEST(the_densest_document_fits_the_arena),
                 TEST(a_frame_that_unpacks_to_more_than_the_arena_is_too_large),
                 TEST(an_id_must_have_sixteen_bytes),
                 TEST(a_submission_needs_indicators_with_documents),

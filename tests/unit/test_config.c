@@ -58,12 +58,12 @@ static void without_a_file_everything_has_its_default(void **state) {
 
         (void)state;
         config_defaults(&c);
-        assert_true(c.interval_ns == NS_PER_S);
-        assert_string_equal(c.socket_path, "/run/perfd/perfd.sock");
-        assert_string_equal(c.http_listen, "127.0.0.1:9847");
-        assert_int_equal(c.socket_mode, 0666);
-        assert_true(c.admin_gid == CONFIG_NO_GROUP);
-        assert_true(c.store_keep_results_ns == 0);
+        assert_true(c.node.interval_ns == NS_PER_S);
+        assert_string_equal(c.sockets.path, "/run/perfd/perfd.sock");
+        assert_string_equal(c.sockets.http_listen, "127.0.0.1:9847");
+        assert_int_equal(c.sockets.mode, 0666);
+        assert_true(c.ingest.admin_gid == INGEST_NO_ADMIN_GID);
+        assert_true(c.store.keep_results_ns == 0);
 }
 
 static void a_file_named_on_the_command_line_must_exist(void **state) {
@@ -87,14 +87,14 @@ static void drop_ins_win_in_lexical_order_and_other_names_do_not_count(void **st
         put_drop_in(f, "30-c.conf~", "nonsense");
 
         assert_int_equal(config_load(f->conf, &c, &e), 0);
-        assert_true(c.interval_ns == 3 * NS_PER_S);
-        assert_int_equal(c.jobs, 7);
-        assert_int_equal(c.store_max_size, 64 << 20);
+        assert_true(c.node.interval_ns == 3 * NS_PER_S);
+        assert_int_equal(c.jobs.jobs_max, 7);
+        assert_int_equal(c.store.size_max_bytes, 64 << 20);
 }
 
 static void refuse(const Fixture *f, const char *text, unsigned line, const char *says) {
         ConfigError e = {};
-        Config c = { .jobs = 4711 };
+        Config c = { .jobs.jobs_max = 4711 };
 
         put(f->conf, text);
         assert_int_equal(config_load(f->conf, &c, &e), CONFIG_INVALID);
@@ -102,7 +102,7 @@ static void refuse(const Fixture *f, const char *text, unsigned line, const char
         assert_string_equal(e.file, f->conf);
         if (!strstr(e.text, says))
                 fail_msg("'%s' does not say '%s'", e.text, says);
-        assert_int_equal(c.jobs, 4711);
+        assert_int_equal(c.jobs.jobs_max, 4711);
 }
 
 static void what_is_wrong_is_named_with_its_line_and_what_was_expected(void **state) {
@@ -135,16 +135,16 @@ static void a_group_is_a_name_or_a_number_or_none(void **state) {
 
         put(f->conf, "[socket]\nadmin_group =\n");
         assert_int_equal(config_load(f->conf, &c, &e), 0);
-        assert_true(c.admin_gid == CONFIG_NO_GROUP);
+        assert_true(c.ingest.admin_gid == INGEST_NO_ADMIN_GID);
         put(f->conf, "[socket]\nadmin_group = 4711\n");
         assert_int_equal(config_load(f->conf, &c, &e), 0);
-        assert_int_equal(c.admin_gid, 4711);
+        assert_int_equal(c.ingest.admin_gid, 4711);
 
         assert_non_null(group);
         (void)snprintf(text, sizeof(text), "[socket]\nadmin_group = %s\n", group->gr_name);
         put(f->conf, text);
         assert_int_equal(config_load(f->conf, &c, &e), 0);
-        assert_int_equal(c.admin_gid, getgid());
+        assert_int_equal(c.ingest.admin_gid, getgid());
 }
 
 static void a_line_too_long_is_refused_not_cut(void **state) {
@@ -173,16 +173,16 @@ static void a_reload_applies_what_it_may_and_names_the_rest(void **state) {
         (void)state;
         config_defaults(&now);
         config_defaults(&fresh);
-        fresh.interval_ns = 2 * NS_PER_S;
-        fresh.http_threads = 4;
-        fresh.admin_gid = 100;
-        (void)snprintf(fresh.store_directory, sizeof(fresh.store_directory), "/elsewhere");
+        fresh.node.interval_ns = 2 * NS_PER_S;
+        fresh.http.n_threads = 4;
+        fresh.ingest.admin_gid = 100;
+        (void)snprintf(fresh.store.directory, sizeof(fresh.store.directory), "/elsewhere");
 
         config_apply(&now, &fresh, &restart);
-        assert_true(now.interval_ns == 2 * NS_PER_S);
-        assert_int_equal(now.http_threads, 2);
-        assert_int_equal(now.admin_gid, 100);
-        assert_string_equal(now.store_directory, "/var/lib/perfd");
+        assert_true(now.node.interval_ns == 2 * NS_PER_S);
+        assert_int_equal(now.http.n_threads, 2);
+        assert_int_equal(now.ingest.admin_gid, 100);
+        assert_string_equal(now.store.directory, "/var/lib/perfd");
         assert_string_equal(restart.text, "http.threads, store.directory");
         buffer_deinit(&restart);
 }
@@ -195,11 +195,11 @@ static void a_volatile_store_lies_beside_the_socket_unless_told_otherwise(void *
         config_defaults(&c);
         assert_int_equal(config_set(&c, "store", "volatile", "yes", &e), 0);
         config_place_volatile_store(&c);
-        assert_string_equal(c.store_directory, "/run/perfd/volatile");
+        assert_string_equal(c.store.directory, "/run/perfd/volatile");
 
         assert_int_equal(config_set(&c, "store", "directory", "/ram", &e), 0);
         config_place_volatile_store(&c);
-        assert_string_equal(c.store_directory, "/ram");
+        assert_string_equal(c.store.directory, "/ram");
 }
 
 static void patterns_are_checked_and_a_fault_is_placed(void **state) {
@@ -209,12 +209,12 @@ static void patterns_are_checked_and_a_fault_is_placed(void **state) {
         (void)state;
         config_defaults(&c);
         assert_int_equal(config_set(&c, "patterns", "scope", "/system.slice/run-{job}.scope", &e), 0);
-        assert_string_equal(c.patterns_scope, "/system.slice/run-{job}.scope");
+        assert_string_equal(c.patterns.scope, "/system.slice/run-{job}.scope");
         assert_int_equal(config_set(&c, "patterns", "scope", "/a/{job} /b/{jbo}", &e), CONFIG_INVALID);
         assert_string_equal(e.text, "[patterns] scope = /a/{job} /b/{jbo}: character 13: expected {job}, {sluid}, {uid} or {node}");
-        assert_string_equal(c.patterns_scope, "/system.slice/run-{job}.scope");
+        assert_string_equal(c.patterns.scope, "/system.slice/run-{job}.scope");
         assert_int_equal(config_set(&c, "patterns", "scope", "", &e), 0);
-        assert_string_equal(c.patterns_scope, "");
+        assert_string_equal(c.patterns.scope, "");
 }
 
 static void patterns_that_are_too_long_are_refused(void **state) {
@@ -237,10 +237,10 @@ static void all_patterns_go_to_the_finder_and_a_reload_changes_them(void **state
 
         (void)state;
         config_defaults(&c);
-        assert_int_equal(config_patterns(&c, patterns), CONFIG_PATTERNS_MAX);
+        assert_int_equal(config_patterns(&c.patterns, patterns), CONFIG_PATTERNS_MAX);
         assert_string_equal(patterns[0].name, "slurm");
         assert_string_equal(patterns[0].others, "system");
-        assert_ptr_equal(patterns[0].text, c.patterns_slurm);
+        assert_ptr_equal(patterns[0].text, c.patterns.slurm);
         assert_string_equal(patterns[CONFIG_PATTERNS_MAX - 1].name, "other");
         assert_null(patterns[CONFIG_PATTERNS_MAX - 1].others);
 
@@ -249,8 +249,8 @@ static void all_patterns_go_to_the_finder_and_a_reload_changes_them(void **state
         assert_int_equal(config_set(&fresh, "patterns", "other", "/jobs/{job}", &e), 0);
         config_apply(&c, &fresh, &restart);
         assert_int_equal(restart.n, 0);
-        assert_string_equal(c.patterns_slurm, "");
-        assert_string_equal(c.patterns_other, "/jobs/{job}");
+        assert_string_equal(c.patterns.slurm, "");
+        assert_string_equal(c.patterns.other, "/jobs/{job}");
 }
 
 int main(void) {

@@ -25,6 +25,7 @@ typedef struct Fixture {
         char directory[32];
         struct sockaddr_in tcp;
         struct sockaddr_un local;
+        Publisher *publisher;
         Http *http;
 } Fixture;
 
@@ -51,26 +52,28 @@ static int listen_local(const char *directory, struct sockaddr_un *ret) {
 
 static void start(Fixture *fixture, unsigned n_per_ip_max, unsigned timeout_s) {
         const HttpConfig config = {
-                .tcp_fd = listen_tcp(&fixture->tcp),
-                .unix_fd = listen_local(fixture->directory, &fixture->local),
                 .n_threads = 2,
                 .connections_max = 64,
                 .connections_per_ip_max = n_per_ip_max,
-                .timeout_s = timeout_s,
-                .store_path = "/nonexistent/perfd.db",
-                .question_timeout_ns = NS_PER_S,
+                .timeout_ns = timeout_s * NS_PER_S,
+                .query_timeout_ns = NS_PER_S,
         };
+        HttpSources sources = { .store_path = "/nonexistent/perfd.db" };
 
-        assert_int_equal(http_new(&fixture->http, &config), 0);
+        assert_int_equal(publisher_new(&fixture->publisher), 0);
+        sources.publisher = fixture->publisher;
+        assert_int_equal(http_new(&fixture->http, &config, listen_tcp(&fixture->tcp), listen_local(fixture->directory, &fixture->local),
+                                  &sources), 0);
 }
 
 static void publish(Fixture *fixture) {
         const SnapshotSize size = { .n_cpus = 2, .n_disks = 2, .n_nets = 2, .n_filesystems = 2, .n_jobs = 2 };
-        Snapshot *snapshot = http_snapshot_begin(fixture->http);
+        Snapshot *snapshot = publisher_begin(fixture->publisher);
 
         assert_non_null(snapshot);
         fixture_fill(snapshot, &size);
-        http_snapshot_publish(fixture->http, snapshot);
+        publisher_publish(fixture->publisher, snapshot);
+        http_close_slow(fixture->http);
 }
 
 static int setup(void **state) {
@@ -87,6 +90,7 @@ static int teardown(void **state) {
         Fixture *fixture = *state;
 
         http_free(fixture->http);
+        publisher_free(fixture->publisher);
         (void)unlink(fixture->local.sun_path);
         (void)rmdir(fixture->directory);
         free(fixture);

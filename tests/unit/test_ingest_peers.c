@@ -129,7 +129,6 @@ static void members_of_the_group_are_administrators_as_long_as_it_is_configured(
                 assert_int_equal(seteuid(0), 0);
 
         assert_false(take_one(f, fd).peer.is_admin);
-        f->config.has_admin_gid = true;
         f->config.admin_gid = getegid();
         ingest_configure(f->ingest, &f->config);
         assert_true(take_one(f, fd).peer.is_admin);
@@ -137,7 +136,7 @@ static void members_of_the_group_are_administrators_as_long_as_it_is_configured(
         ingest_configure(f->ingest, &f->config);
         assert_false(take_one(f, fd).peer.is_admin);
         f->config.admin_gid = getegid();
-        f->config.has_admin_gid = false;
+        f->config.admin_gid = INGEST_NO_ADMIN_GID;
         ingest_configure(f->ingest, &f->config);
         assert_false(take_one(f, fd).peer.is_admin);
 }

@@ -15,7 +15,8 @@
 
 typedef struct Fixture {
         Snapshot snapshot;
-        JobView *job; /* the snapshot's only one */
+        JobView view; /* of the snapshot's only job */
+        JobView *job;
         Buffer out;
 } Fixture;
 
@@ -25,7 +26,8 @@ static int setup(void **state) {
 
         assert_non_null(fixture);
         fixture_fill(&fixture->snapshot, &size);
-        fixture->job = &fixture->snapshot.jobs[0];
+        fixture->view = fixture_view(&fixture->snapshot, 0);
+        fixture->job = &fixture->view;
         *state = fixture;
         return 0;
 }
@@ -88,7 +90,7 @@ static void facts_are_those_that_were_given(void **state) {
         job->info.n_nodes = 2;
         job->info.n_ranks = 8;
         job->state = JOB_FINISHED;
-        assert_int_equal(job_view_set_end(job, &(JobEnd){ .has_exit_status = true, .exit_status = 137, .signal = 9 }), 0);
+        job->end = (JobEnd){ .has_exit_status = true, .exit_status = 137, .signal = 9 };
         node(fixture, METRIC_DURATION, 3.5, QUALITY_EXACT);
         job_html_facts(&fixture->out, job, 0);
         assert_true(says(fixture, "<b>finished, signal 9</b>"));
@@ -105,19 +107,19 @@ static void meters_say_what_was_used_of_what_was_given(void **state) {
         own(fixture, USAGE_CPU_MEAN, 3.2, QUALITY_EXACT);
         own(fixture, USAGE_MEMORY_PEAK, 3.0 * (1 << 30), QUALITY_EXACT);
         own(fixture, USAGE_MEMORY_LIMIT, 2.0 * (1 << 30), QUALITY_EXACT); /* was lowered meanwhile */
-        job_html_own_meters(&fixture->out, fixture->job, &fixture->snapshot);
+        job_html_own_meters(&fixture->out, fixture->job, &fixture->snapshot.node);
         assert_true(says(fixture, "<b>3.2 of 32</b><div class=\"bar\"><i style=\"width:10.0%\"></i></div>"));
         assert_true(says(fixture, "<b>3.0" NBSP "GiB of 2.0" NBSP "GiB</b><div class=\"bar\"><i style=\"width:100.0%\"></i></div>"));
 
         buffer_clear(&fixture->out);
         own(fixture, USAGE_MEMORY_LIMIT, 0, QUALITY_NO_LIMIT);
-        job_html_own_meters(&fixture->out, fixture->job, &fixture->snapshot);
+        job_html_own_meters(&fixture->out, fixture->job, &fixture->snapshot.node);
         assert_true(says(fixture, " of the node’s 64.0" NBSP "GiB</b>"));
 
         buffer_clear(&fixture->out);
         node(fixture, METRIC_CPU_MEAN, 0.453, QUALITY_EXACT);
         node(fixture, METRIC_MEM_MAX, 0.25, QUALITY_SAMPLED);
-        job_html_node_meters(&fixture->out, fixture->job, &fixture->snapshot);
+        job_html_node_meters(&fixture->out, fixture->job, &fixture->snapshot.node);
         assert_true(says(fixture, "<b>45.3" NBSP "% of 4</b>"));
         assert_true(says(fixture, "<b>25.0" NBSP "% of 64.0" NBSP "GiB</b>"));
 }
@@ -163,10 +165,10 @@ static void no_advice_leaves_nothing(void **state) {
 
         memset(fixture->job->usage.quality, QUALITY_NO_GROUP, N_USAGES);
         memset(fixture->job->metrics.quality, QUALITY_LOST, N_METRICS);
-        job_html_advice(&fixture->out, fixture->job, &fixture->snapshot);
+        job_html_advice(&fixture->out, fixture->job, &fixture->snapshot.node);
         assert_int_equal(fixture->out.n, 0);
         own(fixture, USAGE_OOM_KILLS, 1, QUALITY_EXACT);
-        job_html_advice(&fixture->out, fixture->job, &fixture->snapshot);
+        job_html_advice(&fixture->out, fixture->job, &fixture->snapshot.node);
         assert_string_equal(fixture->out.text, "<ul class=\"advice\">\n<li>1 process of the job was killed for lack of memory. "
                                                "<small>oom-killed</small></li>\n</ul>\n");
 }

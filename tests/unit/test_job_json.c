@@ -11,7 +11,8 @@
 
 typedef struct Fixture {
         Snapshot snapshot;
-        JobView *job; /* the snapshot's only one */
+        JobView view; /* of the snapshot's only job */
+        JobView *job;
         Buffer out;
         Json json;
 } Fixture;
@@ -22,7 +23,8 @@ static int setup(void **state) {
 
         assert_non_null(fixture);
         fixture_fill(&fixture->snapshot, &size);
-        fixture->job = &fixture->snapshot.jobs[0];
+        fixture->view = fixture_view(&fixture->snapshot, 0);
+        fixture->job = &fixture->view;
         json_init(&fixture->json, &fixture->out);
         json_object_begin(&fixture->json);
         *state = fixture;
@@ -84,12 +86,12 @@ static void limits_are_what_the_job_may_use(void **state) {
 static void the_node_is_as_it_was_sampled(void **state) {
         Fixture *fixture = *state;
 
-        job_json_write_node(&fixture->json, &fixture->snapshot);
+        job_json_write_node(&fixture->json, &fixture->snapshot.node);
         assert_string_equal(fixture->out.text, "{\"on\":{\"hostname\":\"node<7>\",\"cpus\":4,\"memory_bytes\":68719476736,"
                                                "\"interval_ms\":1000,\"time_ms\":1763676000000}");
 
-        fixture->snapshot.sample.have = 0;
-        job_json_write_node(&fixture->json, &fixture->snapshot);
+        fixture->snapshot.node.sample.have = 0;
+        job_json_write_node(&fixture->json, &fixture->snapshot.node);
         assert_true(says(fixture, ",\"on\":{\"hostname\":\"node<7>\",\"cpus\":null,\"memory_bytes\":null,\"interval_ms\":1000,"));
         job_json_write_node(&fixture->json, NULL);
         assert_true(says(fixture, ",\"on\":{\"hostname\":null,\"cpus\":null,\"memory_bytes\":null,\"interval_ms\":null,\"time_ms\":null}"));
@@ -100,7 +102,7 @@ static void advice_comes_with_its_rule(void **state) {
 
         memset(fixture->job->usage.quality, QUALITY_NO_GROUP, sizeof(fixture->job->usage.quality));
         memset(fixture->job->metrics.quality, QUALITY_TOO_SHORT, sizeof(fixture->job->metrics.quality));
-        job_json_write_advice(&fixture->json, fixture->job, &fixture->snapshot);
+        job_json_write_advice(&fixture->json, fixture->job, &fixture->snapshot.node);
         assert_string_equal(fixture->out.text, "{\"advice\":[]");
 
         fixture->job->usage.quality[USAGE_OOM_KILLS] = QUALITY_EXACT;

@@ -59,7 +59,7 @@ static void thousands_of_jobs_are_each_found_and_removed(void **state) {
 static void an_ended_job_keeps_its_labels_for_exposition(void **state) {
         JobLabel label = { .key = "queue", .value = "short" };
         JobInfo info = { .id = "a", .n_labels = 1, .labels = &label };
-        const JobView *view;
+        const FinishedJob *finished;
         Jobs jobs;
         Job *job;
 
@@ -69,9 +69,9 @@ static void an_ended_job_keeps_its_labels_for_exposition(void **state) {
         retire(&jobs, "a", JOB_FINISHED, 100);
 
         assert_null(jobs_find(&jobs, "a"));
-        view = &jobs.first_finished->view;
-        assert_string_equal(view->info.labels[0].value, "short");
-        assert_int_equal(view->state, JOB_FINISHED);
+        finished = jobs.first_finished;
+        assert_string_equal(finished->info.labels[0].value, "short");
+        assert_int_equal(finished->state, JOB_FINISHED);
         jobs_deinit(&jobs);
 }
 
@@ -86,14 +86,14 @@ static void ended_jobs_are_forgotten_by_age_and_by_number(void **state) {
         retire(&jobs, "b", JOB_FINISHED, 100);
         retire(&jobs, "a", JOB_INTERRUPTED, 200);
         retire(&jobs, "c", JOB_FINISHED, 300);
-        assert_int_equal(jobs.n_ended, 2);
-        assert_int_equal(jobs.n_interrupted, 1);
+        assert_int_equal(jobs.stats.n_finished, 2);
+        assert_int_equal(jobs.stats.n_interrupted, 1);
 
         jobs_forget_finished(&jobs, 150, 10);
         assert_int_equal(jobs.n_finished, 2);
-        assert_string_equal(jobs.first_finished->view.info.id, "a");
+        assert_string_equal(jobs.first_finished->info.id, "a");
         jobs_forget_finished(&jobs, 0, 1);
-        assert_string_equal(jobs.first_finished->view.info.id, "c");
+        assert_string_equal(jobs.first_finished->info.id, "c");
         jobs_forget_finished(&jobs, UINT64_MAX, 10);
         assert_int_equal(jobs.n_finished, 0);
         assert_null(jobs.last_finished);
@@ -117,12 +117,12 @@ static void a_group_is_one_jobs_own_until_that_is_removed(void **state) {
         assert_int_equal(jobs_set_group(&jobs, a, "/slice/two"), 0);
         assert_null(jobs_find_group(&jobs, "/slice/one"));
         assert_int_equal(jobs_set_group(&jobs, b, "/slice/one"), 0);
-        assert_int_equal(jobs.n_groups, 2);
+        assert_int_equal(jobs.stats.n_with_cgroup, 2);
 
         retire(&jobs, "a", JOB_FINISHED, 1);
-        assert_string_equal(jobs.first_finished->view.info.cgroup, "/slice/two");
+        assert_string_equal(jobs.first_finished->info.cgroup, "/slice/two");
         assert_null(jobs_find_group(&jobs, "/slice/two"));
-        assert_int_equal(jobs.n_groups, 1);
+        assert_int_equal(jobs.stats.n_with_cgroup, 1);
         jobs_deinit(&jobs);
 }
 

@@ -11,35 +11,35 @@
 #include "tree.h"
 
 static void assert_fault(const char *text) {
-        Sample sample = { .load1 = 42, .n_threads = 42 };
+        SampleLoad load = { .average1 = 42, .n_threads = 42 };
         const char *fault = NULL;
 
-        assert_int_equal(loadavg_parse(text, &sample, &fault), TEXT_MALFORMED);
+        assert_int_equal(loadavg_parse(text, &load, &fault), TEXT_MALFORMED);
         assert_non_null(fault);
-        assert_true(sample.load1 == 42 && sample.n_threads == 42);
+        assert_true(load.average1 == 42 && load.n_threads == 42);
 }
 
 static void loads_and_threads_are_read_without_the_reader(void **state) {
         scoped(freep) char *text = tree_text("small/proc/loadavg");
-        Sample sample = {};
+        SampleLoad load = {};
         const char *fault;
 
         (void)state;
-        assert_int_equal(loadavg_parse(text, &sample, &fault), 0);
-        assert_true(sample.load1 == 0.12);
-        assert_true(sample.load5 == 1.05);
-        assert_true(sample.load15 == 10.5);
-        assert_int_equal(sample.n_running, 2);
-        assert_int_equal(sample.n_threads, 417);
+        assert_int_equal(loadavg_parse(text, &load, &fault), 0);
+        assert_true(load.average1 == 0.12);
+        assert_true(load.average5 == 1.05);
+        assert_true(load.average15 == 10.5);
+        assert_int_equal(load.n_running, 2);
+        assert_int_equal(load.n_threads, 417);
 }
 
 static void a_machine_that_ran_nothing_has_not_minus_one_running(void **state) {
-        Sample sample = {};
+        SampleLoad load = {};
         const char *fault;
 
         (void)state;
-        assert_int_equal(loadavg_parse("0.00 0.00 0.00 0/42 1000\n", &sample, &fault), 0);
-        assert_int_equal(sample.n_running, 0);
+        assert_int_equal(loadavg_parse("0.00 0.00 0.00 0/42 1000\n", &load, &fault), 0);
+        assert_int_equal(load.n_running, 0);
 }
 
 static void anything_else_is_malformed_and_nothing_is_filled(void **state) {

@@ -25,7 +25,7 @@ static void what_was_counted_while_a_file_could_not_be_read_is_added_later(void 
 
         fake_work(&b.now, 30, 70);
         b.now.disks[0].read_bytes = 100;
-        b.now.psi_io.some_us = 10;
+        b.now.counter[KERNEL_PSI_IO_SOME] = 10;
         b.now.have = 0;
         assert_int_equal(look_later(&b), METER_OBSERVED);
         assert_false(b.observation.has_cpu || b.observation.has_memory || b.observation.has_root_filesystem);
@@ -37,12 +37,12 @@ static void what_was_counted_while_a_file_could_not_be_read_is_added_later(void 
 
         fake_work(&b.now, 30, 70);
         b.now.disks[0].read_bytes = 150;
-        b.now.psi_io.some_us = 25;
+        b.now.counter[KERNEL_PSI_IO_SOME] = 25;
         b.now.have = ALL_SOURCES;
         look_later(&b);
         assert_int_equal(total(&b, TOTAL_CPU_USER), 60);
         assert_int_equal(total(&b, TOTAL_DISK_READ_BYTES), 150);
-        assert_int_equal(total(&b, TOTAL_PSI_IO_SOME_US), 25);
+        assert_int_equal(total(&b, TOTAL_PSI_IO_SOME), 25);
         bench_end(&b);
 }
 
@@ -54,10 +54,10 @@ static void a_source_that_appears_late_starts_at_what_it_shows(void **state) {
         b.now.have &= ~(1U << SOURCE_VMSTAT);
         look(&b);
         b.now.have = ALL_SOURCES;
-        b.now.pgmajfault = 1000;
+        b.now.counter[KERNEL_MAJOR_FAULTS] = 1000;
         look_later(&b);
         assert_int_equal(total(&b, TOTAL_MAJOR_FAULTS), 0);
-        b.now.pgmajfault = 1001;
+        b.now.counter[KERNEL_MAJOR_FAULTS] = 1001;
         look_later(&b);
         assert_int_equal(total(&b, TOTAL_MAJOR_FAULTS), 1);
         bench_end(&b);

@@ -65,7 +65,7 @@ static void check_contiguous(Fixture *fixture) {
 static void counters_of_the_kernel_come_in_base_units(void **state) {
         Fixture *fixture = *state;
 
-        metrics_node(&fixture->exposition, &fixture->snapshot);
+        metrics_node(&fixture->exposition, &fixture->snapshot.node);
         assert_true(says(fixture, "\nperfd_node_cpu_seconds_total{mode=\"user\"} 123.45\n"));
         assert_true(says(fixture, "\nperfd_node_cpu_utilization_ratio{cpus=\"mean\"} 0.5\n"));
         assert_true(says(fixture, "\nperfd_node_observed_seconds_total 90\n"));
@@ -88,10 +88,10 @@ static void what_was_not_read_is_absent_and_not_zero(void **state) {
         };
         Fixture *fixture = *state;
 
-        fixture->snapshot.sample.have = 0;
-        fixture->snapshot.observation.has_cpu = false;
-        metrics_node(&fixture->exposition, &fixture->snapshot);
-        metrics_node_percpu(&fixture->exposition, &fixture->snapshot);
+        fixture->snapshot.node.sample.have = 0;
+        fixture->snapshot.node.observation.has_cpu = false;
+        metrics_node(&fixture->exposition, &fixture->snapshot.node);
+        metrics_node_percpu(&fixture->exposition, &fixture->snapshot.node);
         for (size_t i = 0; i < N_ELEMENTS(prefixes); i++)
                 assert_false(says(fixture, prefixes[i]));
         assert_true(says(fixture, "\nperfd_node_psi_available{resource=\"io\"} 0\n"));
@@ -100,8 +100,8 @@ static void what_was_not_read_is_absent_and_not_zero(void **state) {
 static void before_the_first_sample_there_is_no_node(void **state) {
         Fixture *fixture = *state;
 
-        fixture->snapshot.boottime_ns = 0;
-        metrics_node(&fixture->exposition, &fixture->snapshot);
+        fixture->snapshot.node.boottime_ns = 0;
+        metrics_node(&fixture->exposition, &fixture->snapshot.node);
         assert_int_equal(fixture->out.n, 0);
 }
 
@@ -110,8 +110,8 @@ static void devices_beyond_the_limit_are_counted(void **state) {
         Fixture *fixture = *state;
 
         fixture_fill(&fixture->snapshot, &size);
-        fixture->snapshot.sample.disks[DEVICES_MAX + 4].class = DISK_VIRTUAL; /* a class of its own */
-        metrics_node(&fixture->exposition, &fixture->snapshot);
+        fixture->snapshot.node.sample.disks[DEVICES_MAX + 4].class = DISK_VIRTUAL; /* a class of its own */
+        metrics_node(&fixture->exposition, &fixture->snapshot.node);
         assert_int_equal(count(fixture, "\nperfd_node_disk_reads_total{"), DEVICES_MAX + 1);
         assert_int_equal(count(fixture, "\nperfd_node_network_sent_bytes_total{"), DEVICES_MAX);
         assert_true(says(fixture, "\nperfd_node_devices_not_exposed{kind=\"disk\"} 4\n"));
@@ -121,11 +121,11 @@ static void devices_beyond_the_limit_are_counted(void **state) {
 
 static void of_two_mounts_on_one_place_the_last_is_shown(void **state) {
         Fixture *fixture = *state;
-        SampleFilesystem *filesystems = fixture->snapshot.sample.filesystems;
+        SampleFilesystem *filesystems = fixture->snapshot.node.sample.filesystems;
 
         filesystems[1] = filesystems[0];
         filesystems[1].size_bytes = 2000;
-        metrics_node(&fixture->exposition, &fixture->snapshot);
+        metrics_node(&fixture->exposition, &fixture->snapshot.node);
         assert_int_equal(count(fixture, "\nperfd_node_filesystem_size_bytes{"), 1);
         assert_true(says(fixture, "\nperfd_node_filesystem_size_bytes{mountpoint=\"/\",fstype=\"ext4\"} 2000\n"));
 }
@@ -135,16 +135,16 @@ static void the_number_of_series_does_not_depend_on_cpus(void **state) {
         Fixture *fixture = *state;
         size_t n_lines;
 
-        metrics_node(&fixture->exposition, &fixture->snapshot);
+        metrics_node(&fixture->exposition, &fixture->snapshot.node);
         n_lines = count(fixture, "\n");
         buffer_clear(&fixture->out);
         fixture_fill(&fixture->snapshot, &size);
-        metrics_node(&fixture->exposition, &fixture->snapshot);
+        metrics_node(&fixture->exposition, &fixture->snapshot.node);
         assert_int_equal(count(fixture, "\n"), n_lines);
 
         buffer_clear(&fixture->out);
-        fixture->snapshot.sample.cpus[3].online = false;
-        metrics_node_percpu(&fixture->exposition, &fixture->snapshot);
+        fixture->snapshot.node.sample.cpus[3].online = false;
+        metrics_node_percpu(&fixture->exposition, &fixture->snapshot.node);
         assert_int_equal(count(fixture, "\nperfd_node_cpu_core_seconds_total{"), 255 * N_CPU_MODES);
         assert_false(says(fixture, "cpu=\"3\""));
 }
@@ -152,7 +152,7 @@ static void the_number_of_series_does_not_depend_on_cpus(void **state) {
 static void families_of_jobs_stand_together(void **state) {
         Fixture *fixture = *state;
 
-        metrics_jobs(&fixture->exposition, &fixture->snapshot);
+        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->snapshot), 0);
         assert_true(says(fixture, "\nperfd_job_begin_timestamp_seconds{job=\"job-0\"} 1763676000\n"));
         assert_true(says(fixture, "\nperfd_job_cpu_over_threshold_ratio{job=\"job-1\",scope=\"node\",cpus=\"any\",threshold=\"0.2\"} "));
         assert_int_equal(count(fixture, "# TYPE perfd_job_cpu_over_threshold_ratio gauge\n"), 1);
@@ -179,7 +179,7 @@ static void what_means_the_same_of_node_and_job_is_one_family(void **state) {
         };
         Fixture *fixture = *state;
 
-        metrics_jobs(&fixture->exposition, &fixture->snapshot);
+        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->snapshot), 0);
         for (size_t i = 0; i < N_ELEMENTS(families); i++) {
                 char line[128];
 
@@ -213,12 +213,12 @@ static void both_tables_agree_on_the_families_they_share(void **state) {
 
 static void names_are_on_the_info_alone_whatever_is_in_them(void **state) {
         Fixture *fixture = *state;
-        JobDescription *info = &fixture->snapshot.jobs[1].info;
+        JobDescription *info = &fixture->snapshot.jobs.records[1].info;
 
         info->name = "gr\xc3\xbcn \"1\"\n\\x \xff";
         info->enclosure = ENCLOSURE_SCOPE;
         info->node = 3;
-        metrics_jobs(&fixture->exposition, &fixture->snapshot);
+        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->snapshot), 0);
         assert_true(says(fixture, "\nperfd_job_info{job=\"job-1\",name=\"gr\xc3\xbcn \\\"1\\\"\\n\\\\x \xef\xbf\xbd\",user=\"ada\","
                                   "state=\"running\",enclosure=\"scope\",rank=\"1\",node=\"3\"} 1\n"));
         assert_true(says(fixture, "\nperfd_job_info{job=\"job-0\",name=\"training \\\"0\\\"\",user=\"ada\",state=\"running\","
@@ -231,11 +231,11 @@ static void names_are_on_the_info_alone_whatever_is_in_them(void **state) {
 static void an_absent_metric_of_a_job_has_no_sample(void **state) {
         Fixture *fixture = *state;
 
-        fixture->snapshot.jobs[0].metrics.quality[METRIC_DISK_READ] = QUALITY_UNKNOWN_SOURCE;
-        fixture->snapshot.jobs[0].metrics.quality[METRIC_CPU_MAX] = QUALITY_TOO_SHORT;
-        fixture->snapshot.jobs[1].metrics.quality[METRIC_CPU_MAX] = QUALITY_SAMPLED;
-        fixture->snapshot.jobs[0].info.rank = -1;
-        metrics_jobs(&fixture->exposition, &fixture->snapshot);
+        fixture->snapshot.jobs.results[0].metrics.quality[METRIC_DISK_READ] = QUALITY_UNKNOWN_SOURCE;
+        fixture->snapshot.jobs.results[0].metrics.quality[METRIC_CPU_MAX] = QUALITY_TOO_SHORT;
+        fixture->snapshot.jobs.results[1].metrics.quality[METRIC_CPU_MAX] = QUALITY_SAMPLED;
+        fixture->snapshot.jobs.records[0].info.rank = -1;
+        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->snapshot), 0);
         assert_false(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-0\",scope=\"node\"}"));
         assert_true(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-0\",scope=\"job\"}"));
         assert_true(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-1\",scope=\"node\"} "));
@@ -247,9 +247,9 @@ static void an_absent_metric_of_a_job_has_no_sample(void **state) {
 static void a_job_without_a_group_has_the_nodes_numbers_alone(void **state) {
         Fixture *fixture = *state;
 
-        for (size_t i = 0; i < fixture->snapshot.n_jobs; i++)
-                memset(fixture->snapshot.jobs[i].usage.quality, QUALITY_NO_GROUP, N_USAGES);
-        metrics_jobs(&fixture->exposition, &fixture->snapshot);
+        for (size_t i = 0; i < fixture->snapshot.jobs.used.n_records; i++)
+                memset(fixture->snapshot.jobs.results[i].usage.quality, QUALITY_NO_GROUP, N_USAGES);
+        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->snapshot), 0);
         assert_false(says(fixture, "scope=\"job\""));
         assert_false(says(fixture, "perfd_job_cpus_given"));
         assert_int_equal(count(fixture, "scope=\"node\""), 2 * N_METRICS);
@@ -259,11 +259,10 @@ static void a_job_without_a_group_has_the_nodes_numbers_alone(void **state) {
 static void jobs_beyond_the_limit_are_counted(void **state) {
         Fixture *fixture = *state;
 
-        fixture->snapshot.metrics_jobs_max = 1;
-        fixture->snapshot.n_jobs_not_exposed = 3;
-        metrics_jobs(&fixture->exposition, &fixture->snapshot);
+        fixture->snapshot.jobs.n_exposed_max = 1;
+        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->snapshot), 0);
         assert_false(says(fixture, "job=\"job-1\""));
-        assert_true(says(fixture, "\nperfd_jobs_not_exposed 3\n"));
+        assert_true(says(fixture, "\nperfd_jobs_not_exposed 1\n"));
         assert_true(says(fixture, "\nperfd_jobs_running 2\n"));
 }
 
@@ -271,13 +270,13 @@ static void perfd_tells_of_itself(void **state) {
         Fixture *fixture = *state;
 
         fixture->snapshot.self.process_cpu_ns = 1250000000;
-        fixture->snapshot.self.sources_absent = 1U << SOURCE_PSI_IO;
-        fixture->snapshot.self.n_source_failures[SOURCE_PSI_IO] = 7;
-        fixture->snapshot.self.n_requests[1] = 9;
-        fixture->snapshot.self.n_groups_found = 21;
-        fixture->snapshot.self.n_groups_unrecognized = 22;
-        fixture->snapshot.self.n_groups_not_watched = 23;
-        fixture->snapshot.self.n_jobs_with_cgroup = 24;
+        fixture->snapshot.node.sample.have &= ~(1U << SOURCE_PSI_IO);
+        fixture->snapshot.node.sampler.n_failures[SOURCE_PSI_IO] = 7;
+        fixture->snapshot.ingest.n_answers[1] = 9;
+        fixture->snapshot.jobs.finder.n_found = 21;
+        fixture->snapshot.jobs.finder.n_unrecognized = 22;
+        fixture->snapshot.jobs.finder.n_not_watched = 23;
+        fixture->snapshot.jobs.stats.n_with_cgroup = 24;
         fixture->http.n_requests_by_class[4] = 5;
         metrics_self(&fixture->exposition, &fixture->snapshot, &fixture->http);
         assert_true(says(fixture, "\nperfd_build_info{version=\"" PERFD_VERSION "\"} 1\n"));

@@ -10,7 +10,7 @@
 typedef struct Fixture {
         Place place;
         Snapshot snapshot; /* with job-0, which runs */
-        JobView *job;
+        JobRecord *job;
         Buffer body;
         Exchange exchange;
 } Fixture;
@@ -32,7 +32,7 @@ static int setup(void **state) {
         place_make(&fixture->place);
         place_open(&fixture->place);
         fixture_fill(&fixture->snapshot, &size);
-        fixture->job = &fixture->snapshot.jobs[0];
+        fixture->job = &fixture->snapshot.jobs.records[0];
         put_begin(fixture);
         *state = fixture;
         return 0;
@@ -76,10 +76,11 @@ static void put_named(Fixture *fixture, uint32_t index, const char *name) {
 
 /* The one that lasts, as the snapshot has it. */
 static void set_lasting(Fixture *fixture, uint32_t index, const char *name) {
-        fixture->job->phase = calloc(1, sizeof(*fixture->job->phase));
-        assert_non_null(fixture->job->phase);
-        *fixture->job->phase = make_phase(fixture, index, name);
-        fixture->job->phase->end_realtime_ms = 0;
+        PhaseView view = make_phase(fixture, index, name);
+        Phase phase = { .index = index, .begin_realtime_ms = view.begin_realtime_ms };
+
+        memcpy(phase.name, view.name, sizeof(phase.name));
+        fixture_set_phase(&fixture->snapshot.jobs, 0, &phase);
 }
 
 static const char *ask(Fixture *fixture, const char *path, const char *name, const char *value) {
@@ -102,8 +103,10 @@ static const char *ask_job(Fixture *fixture) {
 
 static const char *ask_times(Fixture *fixture) {
         /* No metric but the time blocks. */
-        memset(fixture->job->metrics.quality, QUALITY_LOST, sizeof(fixture->job->metrics.quality));
-        memset(fixture->job->usage.quality, QUALITY_LOST, sizeof(fixture->job->usage.quality));
+        JobResult *result = &fixture->snapshot.jobs.results[0];
+
+        memset(result->metrics.quality, QUALITY_LOST, sizeof(result->metrics.quality));
+        memset(result->usage.quality, QUALITY_LOST, sizeof(result->usage.quality));
         return ask(fixture, "/api/v1/jobs/job-0/metrics", "phases", "yes");
 }
 
@@ -153,7 +156,7 @@ static void the_one_that_lasts_grows_with_the_samples(void **state) {
         Fixture *fixture = *state;
 
         set_lasting(fixture, 0, "train");
-        fixture->snapshot.realtime_ns = (fixture->job->begin_realtime_ms + 2500) * NS_PER_MS;
+        fixture->snapshot.node.realtime_ns = (fixture->job->begin_realtime_ms + 2500) * NS_PER_MS;
         assert_non_null(strstr(ask_job(fixture), "\"end_ms\":null,\"seconds\":2.5,"));
 }
 
@@ -208,8 +211,8 @@ static void an_answer_has_a_size_whatever_is_in_the_phases(void **state) {
         for (uint32_t i = 0; i < PHASES_MAX; i++) {
                 PhaseView phase = make_phase(fixture, i, "step");
 
-                phase.metrics = fixture->job->metrics;
-                phase.usage = fixture->job->usage;
+                phase.metrics = fixture->snapshot.jobs.results[0].metrics;
+                phase.usage = fixture->snapshot.jobs.results[0].usage;
                 send_phase(fixture, &phase);
         }
         for (uint32_t i = 0; i < PHASES_MAX; i++)

@@ -261,9 +261,8 @@ static void one_scope_can_be_chosen(void **state) {
 static void absent_metrics_of_the_node_come_with_a_reason(void **state) {
         Fixture *fixture = *state;
 
-        fixture->snapshot.sample.have &= ~(1U << SOURCE_LOADAVG);
-        fixture->snapshot.self.sources_absent = 1U << SOURCE_LOADAVG;
-        (void)snprintf(fixture->snapshot.self.source_error[SOURCE_LOADAVG], sizeof(fixture->snapshot.self.source_error[0]), "%s",
+        fixture->snapshot.node.sample.have &= ~(1U << SOURCE_LOADAVG);
+        (void)snprintf(fixture->snapshot.node.sampler.error[SOURCE_LOADAVG], sizeof(fixture->snapshot.node.sampler.error[0]), "%s",
                        "proc/loadavg: Permission denied");
         assert_int_equal(ask(fixture, "/api/v1/node", true), 200);
         assert_true(says(fixture, "\"absent\":[{\"key\":\"max_t_cpu_pct_per_cpu_avg\",\"scope\":\"node\",\"reason\":\""));
@@ -297,23 +296,21 @@ static void the_landing_page_escapes_what_the_node_says(void **state) {
 static void the_landing_page_shows_the_jobs(void **state) {
         Fixture *fixture = *state;
 
-        fixture->snapshot.jobs[0].info.name = "<b>{{hostname}}";
+        fixture->snapshot.jobs.records[0].info.name = "<b>{{hostname}}";
         assert_int_equal(ask(fixture, "/", true), 200);
         assert_true(says(fixture, "<a href=\"/jobs/job-0\">&lt;b&gt;{{hostname}}</a>"));
         assert_true(says(fixture, "<a href=\"/jobs/job-1\">training &quot;1&quot;</a>"));
-        fixture->snapshot.n_jobs = 0;
+        fixture->snapshot.jobs.used.n_records = 0;
         assert_int_equal(ask(fixture, "/", true), 200);
         assert_true(says(fixture, "None runs"));
 }
 
 static void a_jobs_page_is_made_for_people(void **state) {
         Fixture *fixture = *state;
-        JobView *job = &fixture->snapshot.jobs[1];
+        const Phase phase = { .name = "<load>" };
 
-        job->info.command = "sh -c 'a < b > \"c\"' \xff";
-        job->phase = calloc(1, sizeof(*job->phase));
-        assert_non_null(job->phase);
-        (void)snprintf(job->phase->name, sizeof(job->phase->name), "<load>");
+        fixture_set_phase(&fixture->snapshot.jobs, 1, &phase);
+        fixture->snapshot.jobs.records[1].info.command = "sh -c 'a < b > \"c\"' \xff";
         assert_int_equal(ask(fixture, "/jobs/job-1", true), 200);
         assert_int_equal(fixture->exchange.type, CONTENT_HTML);
         assert_true(says(fixture, "<title>training &quot;1&quot; on node&lt;7&gt;</title>"));

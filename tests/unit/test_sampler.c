@@ -71,20 +71,28 @@ static void every_source_of_a_tree_is_read(void **state) {
         assert_int_equal(f->sample.realtime_ns, 5 * NS_PER_S);
         assert_int_equal(f->sample.n_online, 2);
         assert_int_equal(f->sample.memory.total_bytes, UINT64_C(8000000) * 1024);
-        assert_int_equal(f->sample.oom_kill, 3);
+        assert_int_equal(f->sample.counter[KERNEL_OOM_KILLS], 3);
         assert_int_equal(f->sample.n_disks, 1);
         assert_string_equal(f->sample.disks[0].name, "vda");
         assert_int_equal(f->sample.n_nets, 2);
         assert_int_equal(f->sample.nets[0].class, NET_LOOPBACK);
         assert_int_equal(f->sample.nets[1].class, NET_PHYSICAL);
-        assert_int_equal(f->sample.n_threads, 417);
-        assert_int_equal(f->sample.psi_cpu.some_us, 6456667);
-        assert_int_equal(f->sample.psi_cpu.full_us, 0);
-        assert_int_equal(f->sample.psi_memory.full_us, 2910994);
-        assert_int_equal(f->sample.psi_io.some_us, 5000001);
+        assert_int_equal(f->sample.load.n_threads, 417);
+        assert_int_equal(f->sample.counter[KERNEL_PSI_CPU_SOME], 6456667);
+        assert_int_equal(f->sample.counter[KERNEL_PSI_MEMORY_FULL], 2910994);
+        assert_int_equal(f->sample.counter[KERNEL_PSI_IO_SOME], 5000001);
         assert_non_null(sample_root_filesystem(&f->sample));
         for (Source s = 0; s < N_SOURCES; s++)
                 assert_error(f, s, "", 0);
+}
+
+static void every_counter_of_the_kernel_is_read(void **state) {
+        Fixture *f = *state;
+
+        start(f, "small");
+        read_at(f, 1);
+        for (KernelCounter counter = 0; counter < N_KERNEL_COUNTERS; counter++)
+                assert_int_not_equal(f->sample.counter[counter], 0);
 }
 
 static void an_old_kernel_gives_what_it_has(void **state) {
@@ -113,7 +121,7 @@ static void a_file_larger_than_the_first_buffer_is_read_whole(void **state) {
         assert_error(f, SOURCE_STAT, "", 0);
         assert_int_equal(f->sample.n_cpus, 128);
         assert_int_equal(f->sample.n_online, 127);
-        assert_int_equal(f->sample.context_switches, UINT64_C(987654321012));
+        assert_int_equal(f->sample.counter[KERNEL_CONTEXT_SWITCHES], UINT64_C(987654321012));
 }
 
 static void a_cpu_goes_and_comes_between_two_ticks(void **state) {
@@ -216,10 +224,10 @@ static void nothing_of_the_tick_before_stays_when_a_source_fails(void **state) {
         read_at(f, 2);
         assert_int_equal(f->sample.n_cpus, 0);
         assert_int_equal(f->sample.n_online, 0);
-        assert_int_equal(f->sample.context_switches, 0);
+        assert_int_equal(f->sample.counter[KERNEL_CONTEXT_SWITCHES], 0);
         assert_int_equal(f->sample.memory.total_bytes, 0);
         assert_int_equal(f->sample.n_nets, 0);
-        assert_int_equal(f->sample.psi_cpu.some_us, 0);
+        assert_int_equal(f->sample.counter[KERNEL_PSI_CPU_SOME], 0);
         assert_int_equal(f->sample.n_disks, 1);
 }
 
@@ -374,7 +382,7 @@ static void this_machine_makes_sense(void **state) {
         assert_true(s->n_online >= 1 && s->n_online <= s->n_cpus);
         assert_true(s->n_online == (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
         assert_true(s->memory.total_bytes > s->memory.free_bytes && s->memory.total_bytes < UINT64_C(1) << 50);
-        assert_true(s->n_threads >= 1);
+        assert_true(s->load.n_threads >= 1);
         assert_true(s->n_nets >= 1);
 }
 
@@ -398,7 +406,7 @@ static void counters_of_this_machine_go_on(void **state) {
         assert_true(cpu_times_busy(&second.cpu) > cpu_times_busy(&f->sample.cpu));
         assert_true(cpu_times_total(&second.cpu) > cpu_times_total(&f->sample.cpu));
         assert_true(cpu_times_total(&second.cpu) - cpu_times_total(&f->sample.cpu) < 6000ULL * second.n_cpus);
-        assert_true(second.context_switches >= f->sample.context_switches);
+        assert_true(second.counter[KERNEL_CONTEXT_SWITCHES] >= f->sample.counter[KERNEL_CONTEXT_SWITCHES]);
         assert_int_equal(second.memory.total_bytes, f->sample.memory.total_bytes);
         sample_deinit(&second);
 }
@@ -459,6 +467,7 @@ static void a_process_that_ended_is_gone_before_its_parent_has_looked(void **sta
 int main(void) {
         const struct CMUnitTest tests[] = {
                 test(every_source_of_a_tree_is_read),
+                test(every_counter_of_the_kernel_is_read),
                 test(an_old_kernel_gives_what_it_has),
                 test(a_file_larger_than_the_first_buffer_is_read_whole),
                 test(a_cpu_goes_and_comes_between_two_ticks),

@@ -10,11 +10,9 @@
 #include "proto/perfd.pb-c.h"
 #include "wire.h"
 
-#define DEPTH_MAX 10U
-
 /* Moves `message` in. */
 static int scan(Buffer *message, char path[static SCAN_PATH_MAX]) {
-        int r = scan_message(&perfd__v1__request__descriptor, (const uint8_t *)message->text, message->n, DEPTH_MAX, path);
+        int r = scan_message(&perfd__v1__request__descriptor, (const uint8_t *)message->text, message->n, path);
 
         buffer_deinit(message);
         return r;
@@ -23,7 +21,7 @@ static int scan(Buffer *message, char path[static SCAN_PATH_MAX]) {
 static void assert_malformed(const char *bytes, size_t n) {
         char path[SCAN_PATH_MAX];
 
-        assert_int_equal(scan_message(&perfd__v1__request__descriptor, (const uint8_t *)bytes, n, DEPTH_MAX, path), SCAN_MALFORMED);
+        assert_int_equal(scan_message(&perfd__v1__request__descriptor, (const uint8_t *)bytes, n, path), SCAN_MALFORMED);
 }
 
 static void a_request_of_ours_passes(void **state) {
@@ -65,22 +63,6 @@ static void bytes_may_have_nuls_and_strings_may_not(void **state) {
         assert_string_equal(path, "submit.indicators[1].job");
 }
 
-static void nesting_is_followed_only_so_far(void **state) {
-        Buffer value = {}, list, document = {}, request;
-        char path[SCAN_PATH_MAX];
-
-        (void)state;
-        for (unsigned i = 0; i < DEPTH_MAX; i++) {
-                list = (Buffer){};
-                put_message(&list, 1, &value);
-                put_message(&value, FIELD_LIST, &list);
-        }
-        put_member(&document, "deep", &value);
-        request = make_submit(1, &document);
-        assert_int_equal(scan(&request, path), SCAN_TOO_DEEP);
-        assert_string_equal(path, "submit.indicators[0].document.members[0].value.list.items[0].list.items[0].list");
-}
-
 static void what_does_not_end_where_it_should_is_malformed(void **state) {
         (void)state;
         assert_malformed("\x08", 1);                                             /* no number */
@@ -99,7 +81,6 @@ int main(void) {
                 cmocka_unit_test(a_request_of_ours_passes),
                 cmocka_unit_test(fields_of_every_wire_type_pass_known_or_not),
                 cmocka_unit_test(bytes_may_have_nuls_and_strings_may_not),
-                cmocka_unit_test(nesting_is_followed_only_so_far),
                 cmocka_unit_test(what_does_not_end_where_it_should_is_malformed),
         };
 

@@ -26,7 +26,7 @@ static void assert_fault(const char *text, const char *expected) {
         assert_int_equal(sample.n_cpus, 0);
         assert_int_equal(sample.n_online, 0);
         assert_int_equal(cpu_times_total(&sample.cpu), 0);
-        assert_int_equal(sample.context_switches, 0);
+        assert_int_equal(sample.counter[KERNEL_CONTEXT_SWITCHES], 0);
         sample_deinit(&sample);
 }
 
@@ -69,7 +69,7 @@ static void every_column_has_its_mode(void **state) {
         assert_int_equal(sample.cpus[0].times.ticks[CPU_IRQ], 0);
         assert_int_equal(sample.cpus[1].times.ticks[CPU_SOFTIRQ], 20);
         assert_int_equal(sample.cpus[1].times.ticks[CPU_STEAL], 7);
-        assert_int_equal(sample.context_switches, 1443238);
+        assert_int_equal(sample.counter[KERNEL_CONTEXT_SWITCHES], 1443238);
         sample_deinit(&sample);
 }
 
@@ -112,7 +112,7 @@ static void a_cpu_without_a_line_is_offline_and_the_others_keep_their_numbers(vo
         assert_true(sample.cpus[78].online);
         assert_int_equal(sample.cpus[78].times.ticks[CPU_USER], 1000078);
         assert_int_equal(sample.cpus[127].times.ticks[CPU_SOFTIRQ], 527);
-        assert_int_equal(sample.context_switches, UINT64_C(987654321012));
+        assert_int_equal(sample.counter[KERNEL_CONTEXT_SWITCHES], UINT64_C(987654321012));
         sample_deinit(&sample);
 }
 
@@ -174,7 +174,7 @@ static void an_absurd_cpu_number_takes_no_memory(void **state) {
 
         (void)state;
         assert_int_equal(stat_parse("cpu 1 2 3 4\ncpu4000000000 1 2 3 4\nctxt 5\n", &sample, &fault), TEXT_MALFORMED);
-        assert_int_equal(sample.n_cpus_allocated, 0);
+        assert_int_equal(sample.allocated.n_cpus, 0);
 }
 
 int main(void) {

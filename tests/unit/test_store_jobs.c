@@ -86,9 +86,9 @@ static void a_job_comes_back_as_it_was_put(void **state) {
         assert_int_equal(row.view.begin_realtime_ms, 1000);
         assert_int_equal(row.view.end_realtime_ms, 2000);
         assert_string_equal(row.view.info.note, "a note");
-        assert_memory_equal(&row.view.end->rusage, &end.rusage, sizeof(end.rusage));
-        assert_int_equal(row.view.end->exit_status, 143);
-        assert_int_equal(row.view.end->signal, 15);
+        assert_memory_equal(&row.view.end.rusage, &end.rusage, sizeof(end.rusage));
+        assert_int_equal(row.view.end.exit_status, 143);
+        assert_int_equal(row.view.end.signal, 15);
         assert_true(row.has_metrics);
         assert_memory_equal(&row.view.metrics, &metrics, sizeof(metrics));
         assert_string_equal(row.timeline, "a timeline");
@@ -225,9 +225,9 @@ static void a_late_end_makes_an_interrupted_job_finished_and_keeps_its_numbers(v
 
         assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
         assert_int_equal(row.view.state, JOB_FINISHED);
-        assert_true(row.view.end->has_exit_status);
-        assert_int_equal(row.view.end->exit_status, 3);
-        assert_true(row.view.end->rusage.ru_utime == 1.25);
+        assert_true(row.view.end.has_exit_status);
+        assert_int_equal(row.view.end.exit_status, 3);
+        assert_true(row.view.end.rusage.ru_utime == 1.25);
         assert_true(row.view.metrics.value[METRIC_DURATION] == 12.5);
         assert_string_equal(row.view.info.note, "a note");
         assert_int_equal(row.view.end_realtime_ms, 2000);

@@ -64,9 +64,9 @@ static void a_finished_job_reads_as_it_was(void **state) {
         assert_int_equal(row.view.state, JOB_FINISHED);
         assert_int_equal(row.view.begin_realtime_ms, 1795290103209);
         assert_int_equal(row.view.end_realtime_ms, 1795290106215);
-        assert_int_equal(row.view.end->exit_status, 3);
-        assert_true(row.view.end->rusage.ru_utime == 9.25);
-        assert_int_equal(row.view.end->rusage.ru_maxrss, 4096);
+        assert_int_equal(row.view.end.exit_status, 3);
+        assert_true(row.view.end.rusage.ru_utime == 9.25);
+        assert_int_equal(row.view.end.rusage.ru_maxrss, 4096);
 
         assert_true(row.has_metrics);
         assert_int_equal(row.view.metrics.quality[METRIC_CPU_MEAN], QUALITY_EXACT);

@@ -80,7 +80,7 @@ static void a_directory_that_is_not_there_is_an_error(void **state) {
         Store *store = NULL;
         char *note;
 
-        config.directory = "/nonexistent/perfd";
+        strcpy(config.directory, "/nonexistent/perfd");
         assert_int_equal(store_open(&store, &config, &note), -ENOENT);
         assert_null(note);
         assert_null(store);

@@ -13,7 +13,7 @@
 
 typedef struct Fixture {
         Tally tally;
-        Snapshot snapshot;
+        IndicatorsSnapshot snapshot;
 } Fixture;
 
 static int set_up(void **state) {
@@ -24,7 +24,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
         Fixture *f = *state;
 
-        snapshot_deinit(&f->snapshot);
+        indicators_snapshot_deinit(&f->snapshot);
         tally_deinit(&f->tally);
         free(f);
         return 0;
@@ -39,10 +39,10 @@ static void note(Fixture *f, Submission one) {
 }
 
 static uint64_t count(Fixture *f, const char *name, const char *component, IndicatorOutcome outcome) {
-        tally_publish(&f->tally, &f->snapshot);
-        for (size_t i = 0; i < f->snapshot.n_indicators; i++)
-                if (strcmp(f->snapshot.indicators[i].name, name) == 0 && strcmp(f->snapshot.indicators[i].component, component) == 0)
-                        return f->snapshot.indicators[i].n[outcome];
+        assert_int_equal(tally_publish(&f->tally, &f->snapshot), 0);
+        for (size_t i = 0; i < f->snapshot.n; i++)
+                if (strcmp(f->snapshot.counts[i].name, name) == 0 && strcmp(f->snapshot.counts[i].component, component) == 0)
+                        return f->snapshot.counts[i].n[outcome];
         return 0;
 }
 
@@ -133,9 +133,9 @@ static void beyond_the_limit_all_are_counted_together(void **state) {
         assert_int_equal(count(f, "first", "", INDICATOR_REFUSED), 1);
         assert_int_equal(count(f, "i0", "\xff\"\n", INDICATOR_STORED), 1);
         assert_int_equal(count(f, "", "", INDICATOR_STORED), 9 * INDICATOR_SERIES_MAX + 1);
-        assert_int_equal(f->snapshot.n_indicators, INDICATOR_SERIES_MAX + 1);
-        for (size_t i = 0; i < f->snapshot.n_indicators; i++)
-                n_stored += f->snapshot.indicators[i].n[INDICATOR_STORED];
+        assert_int_equal(f->snapshot.n, INDICATOR_SERIES_MAX + 1);
+        for (size_t i = 0; i < f->snapshot.n; i++)
+                n_stored += f->snapshot.counts[i].n[INDICATOR_STORED];
         assert_int_equal(n_stored, 10 * INDICATOR_SERIES_MAX);
 }
 

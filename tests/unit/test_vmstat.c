@@ -11,12 +11,12 @@
 #include "tree.h"
 
 static void assert_fault(const char *text, const char *expected) {
-        Sample sample = { .pgmajfault = 42 };
+        Sample sample = { .counter[KERNEL_MAJOR_FAULTS] = 42 };
         const char *fault = NULL;
 
         assert_int_equal(vmstat_parse(text, &sample, &fault), TEXT_MALFORMED);
         assert_string_equal(fault, expected);
-        assert_int_equal(sample.pgmajfault, 42);
+        assert_int_equal(sample.counter[KERNEL_MAJOR_FAULTS], 42);
 }
 
 static void four_lines_of_many_are_read(void **state) {
@@ -26,26 +26,26 @@ static void four_lines_of_many_are_read(void **state) {
 
         (void)state;
         assert_int_equal(vmstat_parse(text, &sample, &fault), 0);
-        assert_int_equal(sample.pswpin_pages, 25);
-        assert_int_equal(sample.pswpout_pages, 400);
-        assert_int_equal(sample.pgmajfault, 2075);
-        assert_int_equal(sample.oom_kill, 3);
+        assert_int_equal(sample.counter[KERNEL_SWAP_IN], 25);
+        assert_int_equal(sample.counter[KERNEL_SWAP_OUT], 400);
+        assert_int_equal(sample.counter[KERNEL_MAJOR_FAULTS], 2075);
+        assert_int_equal(sample.counter[KERNEL_OOM_KILLS], 3);
 }
 
 static void lines_an_old_kernel_does_not_have_are_zero(void **state) {
         scoped(freep) char *text = tree_text("old/proc/vmstat");
-        Sample sample = { .oom_kill = 42 };
+        Sample sample = { .counter[KERNEL_OOM_KILLS] = 42 };
         const char *fault;
 
         (void)state;
         assert_int_equal(vmstat_parse(text, &sample, &fault), 0);
-        assert_int_equal(sample.pswpout_pages, 2);
-        assert_int_equal(sample.oom_kill, 0);
+        assert_int_equal(sample.counter[KERNEL_SWAP_OUT], 2);
+        assert_int_equal(sample.counter[KERNEL_OOM_KILLS], 0);
 
         assert_int_equal(vmstat_parse("nr_x 1\npgmajfault 9\noom_kill 1\n", &sample, &fault), 0);
-        assert_int_equal(sample.pswpin_pages, 0);
-        assert_int_equal(sample.pgmajfault, 9);
-        assert_int_equal(sample.oom_kill, 1);
+        assert_int_equal(sample.counter[KERNEL_SWAP_IN], 0);
+        assert_int_equal(sample.counter[KERNEL_MAJOR_FAULTS], 9);
+        assert_int_equal(sample.counter[KERNEL_OOM_KILLS], 1);
 }
 
 static void a_longer_name_with_the_same_end_or_begin_is_another(void **state) {
@@ -54,7 +54,7 @@ static void a_longer_name_with_the_same_end_or_begin_is_another(void **state) {
 
         (void)state;
         assert_int_equal(vmstat_parse("nr_x 1\nxpgmajfault 5\npgmajfault_x 6\npgmajfault 7\n", &sample, &fault), 0);
-        assert_int_equal(sample.pgmajfault, 7);
+        assert_int_equal(sample.counter[KERNEL_MAJOR_FAULTS], 7);
 }
 
 static void what_is_wrong_is_said_and_nothing_is_filled(void **state) {

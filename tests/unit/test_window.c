@@ -91,8 +91,8 @@ static void a_window_reports_what_happened_in_it_and_nothing_before(void **state
         b.now.nets[0].received_bytes += MIB;
         b.now.nets[1].sent_bytes += 30 * MIB;
         b.now.nets[1].received_bytes += 40 * MIB;
-        b.now.pgmajfault += 5;
-        b.now.psi_memory.full_us += 1500000;
+        b.now.counter[KERNEL_MAJOR_FAULTS] += 5;
+        b.now.counter[KERNEL_PSI_MEMORY_FULL] += 1500000;
         fake_cpu(&b.now, 0, CPU_GUEST, 100);
         fake_cpu(&b.now, 0, CPU_SOFTIRQ, 50);
         fake_cpu(&b.now, 1, CPU_IOWAIT, 150);
@@ -121,6 +121,38 @@ static void a_window_reports_what_happened_in_it_and_nothing_before(void **state
         assert_metric(&b, METRIC_MAJOR_FAULTS, 5, QUALITY_EXACT);
         assert_metric(&b, METRIC_PSI_MEMORY_FULL, 1.5, QUALITY_EXACT);
         assert_metric(&b, METRIC_UNOBSERVED, 0, QUALITY_EXACT);
+        bench_end(&b);
+}
+
+static void every_metric_has_a_derivation(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 2);
+        begin(&b);
+        run_three_seconds(&b);
+        measure(&b);
+        for (Metric metric = 0; metric < N_METRICS; metric++)
+                assert_true(quality_is_present(b.metrics.quality[metric]));
+        bench_end(&b);
+}
+
+static void every_kernel_counter_is_a_metric(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        begin(&b);
+        for (KernelCounter counter = 0; counter < N_KERNEL_COUNTERS; counter++)
+                b.now.counter[counter] += 1 + counter;
+        run_three_seconds(&b);
+        measure(&b);
+        for (KernelCounter counter = 0; counter < N_KERNEL_COUNTERS; counter++) {
+                Metric metric = (Metric)(N_METRICS - N_KERNEL_COUNTERS + counter);
+                bool is_seconds = metric_info[metric].unit[0];
+
+                assert_metric(&b, metric, is_seconds ? (1 + counter) * 1e-6 : 1 + counter, QUALITY_EXACT);
+        }
         bench_end(&b);
 }
 
@@ -482,7 +514,7 @@ static void adjacent_windows_add_up(void **state) {
                 seed = seed * 1664525U + 1013904223U;
                 fake_work(&b.now, seed >> 28, seed >> 27 & 15);
                 fake_pass(&b.now, (seed >> 16 & 3) * SECOND + (seed >> 20) * 1000);
-                b.now.context_switches += seed >> 20;
+                b.now.counter[KERNEL_CONTEXT_SWITCHES] += seed >> 20;
                 b.now.disks[0].read_bytes = seed >> 30 ? b.now.disks[0].read_bytes + (seed >> 12) : 0;
                 b.now.nets[0].sent_bytes = (b.now.nets[0].sent_bytes + (seed >> 4)) % (UINT64_C(1) << 32);
                 fake_pass(&b.now, i % 50 ? 0 : 20 * SECOND);
@@ -512,6 +544,8 @@ static void adjacent_windows_add_up(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_window_reports_what_happened_in_it_and_nothing_before),
+                cmocka_unit_test(every_metric_has_a_derivation),
+                cmocka_unit_test(every_kernel_counter_is_a_metric),
                 cmocka_unit_test(peaks_and_shares_of_time_come_from_observations),
                 cmocka_unit_test(a_window_of_no_length_divides_by_nothing),
                 cmocka_unit_test(a_window_too_short_to_observe_still_has_exact_totals),

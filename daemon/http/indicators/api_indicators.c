@@ -49,12 +49,12 @@ void answer_indicators(Exchange *exchange) {
 }
 
 void answer_models(Exchange *exchange) {
-        if (!exchange->snapshot->models) {
+        if (!exchange->snapshot->indicators.models) {
                 (void)exchange_error(exchange, 503, "perfd is out of memory at the moment");
                 return;
         }
 
-        buffer_puts(exchange->body, exchange->snapshot->models);
+        buffer_puts(exchange->body, exchange->snapshot->indicators.models);
 }
 
 static void put_id(Json *json, const char *key, const uint8_t id[static 16]) {

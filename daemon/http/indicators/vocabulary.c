@@ -168,7 +168,7 @@ static int read_models(Vocabulary *vocabulary, Exchange *exchange) {
 
 /* Known to the loop, and about to be in the store: at the start that takes a moment. */
 static bool is_declared(const Exchange *exchange, const char *name) {
-        const char *models = exchange->snapshot ? exchange->snapshot->models : NULL;
+        const char *models = exchange->snapshot ? exchange->snapshot->indicators.models : NULL;
         JsonWalk walk = json_walk(json_text_find(text_of(models ?: ""), "models"));
         JsonText unused, model;
 

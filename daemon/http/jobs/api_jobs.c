@@ -38,13 +38,16 @@ static int write_jobs(Exchange *exchange, const JobFilter *filter, Page *page, J
 
         r = job_reader_list(exchange->reader, filter);
         while (r == 0 && (r = job_reader_next(exchange->reader, &row)) == 0) {
-                const JobView *live = row.view.state == JOB_RUNNING ? job_lookup_live(exchange->snapshot, row.view.info.id) : NULL;
+                const JobRecord *live = row.view.state == JOB_RUNNING ? job_lookup_live(exchange->snapshot, row.view.info.id) : NULL;
+                JobView view;
 
                 if (live && filter->state && strcmp(job_state_name(live->state), filter->state) != 0)
                         continue;
                 if (!page_admit(page, exchange->body, (PageKey){ row.view.begin_realtime_ms, row.row }))
                         break;
-                write_listed_job(json, live ?: &row.view, live || row.has_metrics);
+                if (live)
+                        job_record_view(live, &exchange->snapshot->node, &view);
+                write_listed_job(json, live ? &view : &row.view, live || row.has_metrics);
         }
 
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
@@ -84,13 +87,15 @@ static void write_numbers(Exchange *exchange, Json *json, const FoundJob *job) {
 
         metric_json_write_all(json, &job->view->metrics, &job->view->usage, stamp_of(exchange, job->view));
         job_json_write_limits(json, &job->view->usage);
-        job_json_write_advice(json, job->view, exchange->snapshot);
+        job_json_write_advice(json, job->view, exchange_node(exchange));
 }
 
 /* Phases come last: asking for them lets go of the row the job is in. */
 void answer_job(Exchange *exchange) {
         MetricStamp stamp;
+        PhaseView phase;
         FoundJob job;
+        bool has_phase;
         Json json;
 
         if (job_lookup(exchange, &job) > 0)
@@ -101,8 +106,9 @@ void answer_job(Exchange *exchange) {
         json_object_begin(&json);
         job_json_write_identity(&json, job.view);
         write_numbers(exchange, &json, &job);
-        job_json_write_node(&json, exchange->snapshot);
-        phases_write(exchange, &json, job.is_live ? job.view->phase : NULL, stamp.time_ms);
+        job_json_write_node(&json, exchange_node(exchange));
+        has_phase = job.record && job_record_phase(job.record, &exchange->snapshot->node, &phase);
+        phases_write(exchange, &json, has_phase ? &phase : NULL, stamp.time_ms);
         json_object_end(&json);
 }
 

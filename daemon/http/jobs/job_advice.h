@@ -6,7 +6,8 @@
  */
 
 #include "analysis/advice.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/job_view.h"
+#include "snapshot/node_snapshot.h"
 
 /* snapshot NULL: nothing is known of the node. How many there are. */
-size_t job_advice(const JobView *job, const Snapshot *snapshot, Advice ret[static ADVICE_MAX]);
+size_t job_advice(const JobView *job, const NodeSnapshot *node, Advice ret[static ADVICE_MAX]);

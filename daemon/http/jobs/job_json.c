@@ -58,7 +58,7 @@ void job_json_write_identity(Json *json, const JobView *job) {
         json_put_uint(json, "begin_ms", job->begin_realtime_ms);
         put_int_or_null(json, "end_ms", job->end_realtime_ms > 0, (int64_t)job->end_realtime_ms);
         json_put_string(json, "note", job->info.note);
-        write_end(json, job_view_end(job));
+        write_end(json, &job->end);
         json_key(json, "labels");
         job_view_write_labels(job, json);
 }
@@ -80,20 +80,20 @@ void job_json_write_limits(Json *json, const UsageSet *usage) {
         json_object_end(json);
 }
 
-void job_json_write_node(Json *json, const Snapshot *snapshot) {
+void job_json_write_node(Json *json, const NodeSnapshot *node) {
         json_key(json, "on");
         json_object_begin(json);
-        json_put_string(json, "hostname", snapshot ? snapshot->hostname : NULL);
-        put_int_or_null(json, "cpus", snapshot_n_cpus(snapshot) > 0, snapshot_n_cpus(snapshot));
-        put_int_or_null(json, "memory_bytes", snapshot_memory_bytes(snapshot) > 0, (int64_t)snapshot_memory_bytes(snapshot));
-        put_int_or_null(json, "interval_ms", snapshot, snapshot ? (int64_t)(snapshot->interval_ns / NS_PER_MS) : 0);
-        put_int_or_null(json, "time_ms", snapshot, snapshot ? (int64_t)(snapshot->realtime_ns / NS_PER_MS) : 0);
+        json_put_string(json, "hostname", node ? node->identity.hostname : NULL);
+        put_int_or_null(json, "cpus", node_snapshot_n_cpus(node) > 0, node_snapshot_n_cpus(node));
+        put_int_or_null(json, "memory_bytes", node_snapshot_memory_bytes(node) > 0, (int64_t)node_snapshot_memory_bytes(node));
+        put_int_or_null(json, "interval_ms", node, node ? (int64_t)(node->interval_ns / NS_PER_MS) : 0);
+        put_int_or_null(json, "time_ms", node, node ? (int64_t)(node->realtime_ns / NS_PER_MS) : 0);
         json_object_end(json);
 }
 
-void job_json_write_advice(Json *json, const JobView *job, const Snapshot *snapshot) {
+void job_json_write_advice(Json *json, const JobView *job, const NodeSnapshot *node) {
         Advice advice[ADVICE_MAX];
-        size_t n = job_advice(job, snapshot, advice);
+        size_t n = job_advice(job, node, advice);
 
         json_key(json, "advice");
         json_array_begin(json);

@@ -6,7 +6,8 @@
  */
 
 #include "snapshot/job_view.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/job_view.h"
+#include "snapshot/node_snapshot.h"
 #include "util/json.h"
 
 /* Who it is, where it ran and how it ended: everything but numbers. */
@@ -14,8 +15,8 @@ void job_json_write_identity(Json *json, const JobView *job);
 /* "limits": what it may use. */
 void job_json_write_limits(Json *json, const UsageSet *usage);
 /* "on": the node it is asked of, as it is now. snapshot NULL: nothing is known of it. */
-void job_json_write_node(Json *json, const Snapshot *snapshot);
+void job_json_write_node(Json *json, const NodeSnapshot *node);
 /* "advice". NULL likewise. */
-void job_json_write_advice(Json *json, const JobView *job, const Snapshot *snapshot);
+void job_json_write_advice(Json *json, const JobView *job, const NodeSnapshot *node);
 /* "metrics", "absent", "compat", "advice" and "limits" of a job whose numbers are not known yet. */
 void job_json_write_no_numbers(Json *json);

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/jobs/job_lookup.h"
 
-#include <string.h>
-
 #include "document/indicator.h"
 #include "store/jobs/job_reader.h"
 #include "util/clock.h"
 
-const JobView *job_lookup_live(const Snapshot *snapshot, const char *id) {
-        for (size_t i = 0; snapshot && i < snapshot->n_jobs; i++)
-                if (strcmp(snapshot->jobs[i].info.id, id) == 0)
-                        return &snapshot->jobs[i];
-        return NULL;
+const JobRecord *job_lookup_live(const Snapshot *snapshot, const char *id) {
+        return snapshot ? jobs_snapshot_find(&snapshot->jobs, id) : NULL;
 }
 
 int job_lookup(Exchange *exchange, FoundJob *ret) {
-        const JobView *live;
+        const JobRecord *live;
         int r;
 
         if (!name_is_valid(exchange->argument, JOB_ID_MAX - 1))
@@ -25,7 +20,7 @@ int job_lookup(Exchange *exchange, FoundJob *ret) {
         r = job_reader_find(exchange->reader, exchange->argument, &ret->row);
         if (r == 0 && (!live || ret->row.view.state != JOB_RUNNING)) {
                 ret->view = &ret->row.view;
-                ret->is_live = false;
+                ret->record = NULL;
                 ret->has_metrics = ret->row.has_metrics;
                 return 0;
         }
@@ -33,8 +28,10 @@ int job_lookup(Exchange *exchange, FoundJob *ret) {
         if (r != 0)
                 ret->row = (JobRow){};
         if (live) {
-                ret->view = live;
-                ret->is_live = ret->has_metrics = true;
+                job_record_view(live, &exchange->snapshot->node, &ret->live);
+                ret->view = &ret->live;
+                ret->record = live;
+                ret->has_metrics = true;
                 return 0;
         }
 
@@ -44,7 +41,7 @@ int job_lookup(Exchange *exchange, FoundJob *ret) {
 }
 
 uint64_t job_lookup_time_ms(const Exchange *exchange, const JobView *job) {
-        uint64_t now_ms = exchange->snapshot ? exchange->snapshot->realtime_ns / NS_PER_MS : 0;
+        uint64_t now_ms = exchange->snapshot ? exchange->snapshot->node.realtime_ns / NS_PER_MS : 0;
 
         return job->end_realtime_ms ?: now_ms ?: job->begin_realtime_ms;
 }

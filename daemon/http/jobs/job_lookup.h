@@ -11,14 +11,15 @@
 #include "store/jobs/job_reader.h"
 
 typedef struct FoundJob {
-        const JobView *view; /* borrowed: the snapshot's, or row.view */
-        bool is_live;        /* from the snapshot */
+        const JobView *view;     /* &live or &row.view */
+        const JobRecord *record; /* of the snapshot, where the view is from there; else NULL */
         bool has_metrics;
-        JobRow row;          /* empty where the store has none; until the next question to it */
+        JobRow row;   /* empty if the store has none; valid until the next query */
+        JobView live;
 } FoundJob;
 
-/* The snapshot's, or NULL. */
-const JobView *job_lookup_live(const Snapshot *snapshot, const char *id);
+/* The snapshot's record of the job, or NULL. snapshot NULL: none. */
+const JobRecord *job_lookup_live(const Snapshot *snapshot, const char *id);
 /* Of the exchange's argument. 0 or EXCHANGE_ANSWERED. The store may be down: what the snapshot has is answered all the same. */
 int job_lookup(Exchange *exchange, FoundJob *ret);
 /* When its numbers are of: its end, or the last sample. */

@@ -1,15 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/jobs/metric_scope.h"
-#include "http/metrics.h"
-
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-static size_t n_exposed(const Snapshot *snapshot) {
-        return snapshot->n_jobs < snapshot->metrics_jobs_max ? snapshot->n_jobs : snapshot->metrics_jobs_max;
+#include "http/jobs/metric_scope.h"
+#include "http/metrics.h"
+#include "util/scoped.h"
+
+/* A job that is exposed, with its metrics as of the snapshot. */
+typedef struct ExposedJob {
+        const JobRecord *record;
+        MetricSet metrics;
+        UsageSet usage;
+} ExposedJob;
+
+typedef struct ExposedJobs {
+        ExposedJob *jobs; /* owned */
+        size_t n;
+} ExposedJobs;
+
+static void exposed_jobs_deinit(ExposedJobs *exposed) {
+        free(exposed->jobs);
 }
 
-/* Names and users are here alone: whoever wants them elsewhere joins by job. */
-static void put_info_of(Exposition *exposition, const JobView *job) {
+static int exposed_jobs_init(ExposedJobs *exposed, const Snapshot *snapshot) {
+        *exposed = (ExposedJobs){ .n = jobs_snapshot_n_exposed(&snapshot->jobs) };
+        if (exposed->n == 0)
+                return 0;
+
+        exposed->jobs = reallocarray(NULL, exposed->n, sizeof(*exposed->jobs));
+        if (!exposed->jobs)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < exposed->n; i++) {
+                ExposedJob *job = &exposed->jobs[i];
+
+                job->record = &snapshot->jobs.records[i];
+                job_record_metrics(job->record, &snapshot->node, &job->metrics, &job->usage);
+        }
+        return 0;
+}
+
+/* Names and users are in this family alone: queries join the others with it by job. */
+static void put_info_of(Exposition *exposition, const JobRecord *job) {
         const JobDescription *info = &job->info;
 
         exposition_sample(exposition);
@@ -25,18 +58,18 @@ static void put_info_of(Exposition *exposition, const JobView *job) {
         exposition_u64(exposition, 1);
 }
 
-static void put_info(Exposition *exposition, const Snapshot *snapshot) {
+static void put_info(Exposition *exposition, const ExposedJobs *exposed) {
         exposition_family(exposition, "perfd_job", FAMILY_INFO, "", "Jobs that run on this node, and those that ended lately");
-        for (size_t i = 0; i < n_exposed(snapshot); i++)
-                put_info_of(exposition, &snapshot->jobs[i]);
+        for (size_t i = 0; i < exposed->n; i++)
+                put_info_of(exposition, exposed->jobs[i].record);
 }
 
-static void put_begin(Exposition *exposition, const Snapshot *snapshot) {
+static void put_begin(Exposition *exposition, const ExposedJobs *exposed) {
         exposition_family(exposition, "perfd_job_begin_timestamp_seconds", FAMILY_GAUGE, "seconds", "When the job began, Unix time");
-        for (size_t i = 0; i < n_exposed(snapshot); i++) {
+        for (size_t i = 0; i < exposed->n; i++) {
                 exposition_sample(exposition);
-                exposition_label(exposition, "job", snapshot->jobs[i].info.id);
-                exposition_decimal(exposition, snapshot->jobs[i].begin_realtime_ms, 3);
+                exposition_label(exposition, "job", exposed->jobs[i].record->info.id);
+                exposition_decimal(exposition, exposed->jobs[i].record->begin_realtime_ms, 3);
         }
 }
 
@@ -49,11 +82,11 @@ static const MetricInfo *line_info(size_t line) {
         return line < N_METRICS ? &metric_info[line] : &usage_info[line - N_METRICS];
 }
 
-static ScopeMetrics metric_scope_of_line(const JobView *job, size_t line) {
+static ScopeMetrics metric_scope_of_line(const ExposedJob *job, size_t line) {
         return line < N_METRICS ? metric_scope_of_node(&job->metrics) : metric_scope_of_job(&job->usage);
 }
 
-static void put_job_line(Exposition *exposition, const JobView *job, size_t line) {
+static void put_job_line(Exposition *exposition, const ExposedJob *job, size_t line) {
         const ScopeMetrics figures = metric_scope_of_line(job, line);
         size_t i = line < N_METRICS ? line : line - N_METRICS;
 
@@ -61,7 +94,7 @@ static void put_job_line(Exposition *exposition, const JobView *job, size_t line
                 return;
 
         exposition_sample(exposition);
-        exposition_label(exposition, "job", job->info.id);
+        exposition_label(exposition, "job", job->record->info.id);
         exposition_labels(exposition, figures.scope == SCOPE_NODE ? "scope=\"node\"" : "scope=\"job\"");
         exposition_labels(exposition, figures.info[i].label);
         exposition_double(exposition, figures.value[i]);
@@ -79,7 +112,7 @@ static void begin_family(Exposition *exposition, const MetricInfo *info) {
  * All lines that make one family stand together here, whatever their table and their order there. n_bytes: of the lines'
  * names, 0 of one that is done; with those most comparisons end.
  */
-static void put_family(Exposition *exposition, const Snapshot *snapshot, size_t first, size_t n_bytes[static N_LINES]) {
+static void put_family(Exposition *exposition, const ExposedJobs *exposed, size_t first, size_t n_bytes[static N_LINES]) {
         const MetricInfo *info = line_info(first);
         size_t n = n_bytes[first];
 
@@ -89,28 +122,36 @@ static void put_family(Exposition *exposition, const Snapshot *snapshot, size_t 
                         continue;
 
                 n_bytes[line] = 0;
-                for (size_t i = 0; i < n_exposed(snapshot); i++)
-                        put_job_line(exposition, &snapshot->jobs[i], line);
+                for (size_t i = 0; i < exposed->n; i++)
+                        put_job_line(exposition, &exposed->jobs[i], line);
         }
 }
 
-static void put_families(Exposition *exposition, const Snapshot *snapshot) {
+static void put_families(Exposition *exposition, const ExposedJobs *exposed) {
         size_t n_bytes[N_LINES];
 
         for (size_t line = 0; line < N_LINES; line++)
                 n_bytes[line] = strlen(line_info(line)->family);
         for (size_t line = 0; line < N_LINES; line++)
                 if (n_bytes[line] > 0)
-                        put_family(exposition, snapshot, line, n_bytes);
+                        put_family(exposition, exposed, line, n_bytes);
 }
 
-void metrics_jobs(Exposition *exposition, const Snapshot *snapshot) {
-        exposition_single(exposition, "perfd_jobs_running", FAMILY_GAUGE, "Jobs that run now", snapshot->n_jobs_running);
+int metrics_jobs(Exposition *exposition, const Snapshot *snapshot) {
+        scoped(exposed_jobs_deinit) ExposedJobs exposed = {};
+        int r;
+
+        r = exposed_jobs_init(&exposed, snapshot);
+        if (r < 0)
+                return r;
+
+        exposition_single(exposition, "perfd_jobs_running", FAMILY_GAUGE, "Jobs that run now", snapshot->jobs.n_running);
         exposition_single(exposition, "perfd_jobs_not_exposed", FAMILY_GAUGE,
                           "Jobs left out here for the limit on their number; the JSON API has them",
-                          snapshot->n_jobs_not_exposed);
+                          snapshot->jobs.used.n_records - exposed.n);
 
-        put_info(exposition, snapshot);
-        put_begin(exposition, snapshot);
-        put_families(exposition, snapshot);
+        put_info(exposition, &exposed);
+        put_begin(exposition, &exposed);
+        put_families(exposition, &exposed);
+        return 0;
 }

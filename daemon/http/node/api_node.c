@@ -46,11 +46,11 @@ static void write_load(Json *json, const Sample *sample) {
         }
 
         json_object_begin(json);
-        json_put_double(json, "load1", sample->load1);
-        json_put_double(json, "load5", sample->load5);
-        json_put_double(json, "load15", sample->load15);
-        json_put_uint(json, "processes_running", sample->n_running);
-        json_put_uint(json, "threads", sample->n_threads);
+        json_put_double(json, "load1", sample->load.average1);
+        json_put_double(json, "load5", sample->load.average5);
+        json_put_double(json, "load15", sample->load.average15);
+        json_put_uint(json, "processes_running", sample->load.n_running);
+        json_put_uint(json, "threads", sample->load.n_threads);
         json_object_end(json);
 }
 
@@ -76,12 +76,11 @@ static void write_pressure(Json *json, const Sample *sample) {
         const struct {
                 Source source;
                 const char *resource;
-                const SamplePsi *psi;
-                bool has_full;
+                KernelCounter some, full;
         } lines[] = {
-                { SOURCE_PSI_CPU, "cpu", &sample->psi_cpu, false },
-                { SOURCE_PSI_MEMORY, "memory", &sample->psi_memory, true },
-                { SOURCE_PSI_IO, "io", &sample->psi_io, true },
+                { SOURCE_PSI_CPU, "cpu", KERNEL_PSI_CPU_SOME, N_KERNEL_COUNTERS },
+                { SOURCE_PSI_MEMORY, "memory", KERNEL_PSI_MEMORY_SOME, KERNEL_PSI_MEMORY_FULL },
+                { SOURCE_PSI_IO, "io", KERNEL_PSI_IO_SOME, KERNEL_PSI_IO_FULL },
         };
 
         json_key(json, "pressure");
@@ -92,9 +91,9 @@ static void write_pressure(Json *json, const Sample *sample) {
 
                 json_key(json, lines[i].resource);
                 json_object_begin(json);
-                put_seconds(json, "waiting_seconds", lines[i].psi->some_us);
-                if (lines[i].has_full)
-                        put_seconds(json, "stalled_seconds", lines[i].psi->full_us);
+                put_seconds(json, "waiting_seconds", sample->counter[lines[i].some]);
+                if (lines[i].full != N_KERNEL_COUNTERS)
+                        put_seconds(json, "stalled_seconds", sample->counter[lines[i].full]);
                 json_object_end(json);
         }
         json_object_end(json);
@@ -157,31 +156,31 @@ static void write_filesystems(Json *json, const Sample *sample) {
         json_array_end(json);
 }
 
-static void write_latest(Json *json, const Snapshot *snapshot) {
+static void write_latest(Json *json, const NodeSnapshot *node) {
         json_key(json, "latest");
         json_object_begin(json);
-        write_utilization(json, &snapshot->observation);
-        write_load(json, &snapshot->sample);
-        write_memory(json, &snapshot->sample);
-        write_pressure(json, &snapshot->sample);
-        write_disks(json, &snapshot->sample);
-        write_networks(json, &snapshot->sample);
-        write_filesystems(json, &snapshot->sample);
+        write_utilization(json, &node->observation);
+        write_load(json, &node->sample);
+        write_memory(json, &node->sample);
+        write_pressure(json, &node->sample);
+        write_disks(json, &node->sample);
+        write_networks(json, &node->sample);
+        write_filesystems(json, &node->sample);
         json_object_end(json);
 }
 
-static void write_sources(Json *json, const SelfStats *self) {
+static void write_sources(Json *json, const NodeSnapshot *node) {
         json_key(json, "sources");
         json_array_begin(json);
         for (Source source = 0; source < N_SOURCES; source++) {
-                bool is_up = !(self->sources_absent & (1U << source));
+                bool is_up = sample_has(&node->sample, source);
 
                 json_object_begin(json);
                 json_put_string(json, "name", source_name(source));
                 json_put_string(json, "path", source_path(source));
                 json_put_bool(json, "up", is_up);
-                json_put_uint(json, "failures", self->n_source_failures[source]);
-                json_put_string(json, "error", is_up ? NULL : self->source_error[source]);
+                json_put_uint(json, "failures", node->sampler.n_failures[source]);
+                json_put_string(json, "error", is_up ? NULL : node->sampler.error[source]);
                 json_object_end(json);
         }
         json_array_end(json);
@@ -197,45 +196,50 @@ static void write_events(Json *json, const MeterEvents *events) {
         json_object_end(json);
 }
 
-static void write_store(Json *json, const SelfStats *self) {
+static void write_store(Json *json, const StoreStats *store) {
         json_key(json, "store");
         json_object_begin(json);
-        json_put_bool(json, "writable", self->store_writable);
-        json_put_string(json, "error", *self->store_error ? self->store_error : NULL);
-        json_put_bool(json, "volatile", self->store_volatile);
-        json_put_uint(json, "size_bytes", self->store_bytes);
-        json_put_uint(json, "size_limit_bytes", self->store_bytes_max);
-        json_put_uint(json, "queue_rows", self->queue_rows);
+        json_put_bool(json, "writable", store->is_writable);
+        json_put_string(json, "error", *store->error ? store->error : NULL);
+        json_put_bool(json, "volatile", store->is_volatile);
+        json_put_uint(json, "size_bytes", store->size_bytes);
+        json_put_uint(json, "size_limit_bytes", store->size_max_bytes);
+        json_put_uint(json, "queue_rows", store->queue_rows);
         json_object_end(json);
 }
 
 static void write_identity(Json *json, const Snapshot *snapshot) {
-        json_put_string(json, "hostname", snapshot->hostname);
+        const NodeSnapshot *node = &snapshot->node;
+
+        json_put_string(json, "hostname", node->identity.hostname);
         json_put_string(json, "version", PERFD_VERSION);
-        json_put_string(json, "kernel", snapshot->kernel);
-        json_put_string(json, "machine", snapshot->machine);
-        json_put_string(json, "boot_id", snapshot->boot_id);
+        json_put_string(json, "kernel", node->identity.kernel);
+        json_put_string(json, "machine", node->identity.machine);
+        json_put_string(json, "boot_id", node->boot_id);
         json_put_uint(json, "started_ms", snapshot->self.started_realtime_ns / NS_PER_MS);
-        json_put_uint(json, "interval_ms", snapshot->interval_ns / NS_PER_MS);
-        json_put_uint(json, "time_ms", snapshot->realtime_ns / NS_PER_MS);
-        json_put_uint(json, "cpus", snapshot->sample.n_online);
-        json_put_uint(json, "jobs_running", snapshot->n_jobs_running);
+        json_put_uint(json, "interval_ms", node->interval_ns / NS_PER_MS);
+        json_put_uint(json, "time_ms", node->realtime_ns / NS_PER_MS);
+        json_put_uint(json, "cpus", node->sample.n_online);
+        json_put_uint(json, "jobs_running", snapshot->jobs.n_running);
 }
 
 void answer_node(Exchange *exchange) {
         const Snapshot *snapshot = exchange->snapshot;
-        MetricStamp stamp = { .time_ms = snapshot->realtime_ns / NS_PER_MS };
+        const NodeSnapshot *node = &snapshot->node;
+        MetricSet metrics;
+        MetricStamp stamp = { .time_ms = node->realtime_ns / NS_PER_MS };
         Json json;
 
+        node_snapshot_metrics(node, &metrics);
         json_init(&json, exchange->body);
         json_object_begin(&json);
         write_identity(&json, snapshot);
-        write_latest(&json, snapshot);
-        json_put_uint(&json, "begin_ms", snapshot->node_begin_realtime_ns / NS_PER_MS);
-        metric_json_write_all(&json, &snapshot->node, NULL, stamp);
-        write_sources(&json, &snapshot->self);
-        write_events(&json, &snapshot->events);
-        write_store(&json, &snapshot->self);
+        write_latest(&json, node);
+        json_put_uint(&json, "begin_ms", node->window_begin_realtime_ns / NS_PER_MS);
+        metric_json_write_all(&json, &metrics, NULL, stamp);
+        write_sources(&json, node);
+        write_events(&json, &node->events);
+        write_store(&json, &snapshot->store);
         json_object_end(&json);
 }
 

@@ -3,106 +3,34 @@
 
 #include <string.h>
 
+#include "measure/kernel_family.h"
+
 #define TICK_DECIMALS 2U /* TICKS_PER_S is 100 */
 _Static_assert(TICKS_PER_S == 100, "a tick is two decimals of a second");
 
-#define MEMBER(member) offsetof(Snapshot, member)
-#define GAUGE(member, scalar, name, unit, help) { MEMBER(member), scalar, 0, FAMILY_GAUGE, name, unit, help }
+#define MEMBER(member) offsetof(NodeSnapshot, member)
 #define COUNTER(member, decimals, name, unit, help) \
         { MEMBER(member), SCALAR_U64, decimals, FAMILY_COUNTER, name, unit, help }
-
-static const Scalar stat_scalars[] = {
-        GAUGE(sample.n_online, SCALAR_U32, "perfd_node_cpus", "", "CPUs online"),
-        COUNTER(sample.context_switches, 0, "perfd_node_context_switches", "", "Context switches since boot"),
-};
-
-static const Scalar memory_scalars[] = {
-        GAUGE(sample.memory.total_bytes, SCALAR_U64, "perfd_node_memory_total_bytes", "bytes",
-                "Memory there is (MemTotal)"),
-        GAUGE(sample.memory.available_bytes, SCALAR_U64, "perfd_node_memory_available_bytes", "bytes",
-                "Memory to be had without swapping (MemAvailable)"),
-        GAUGE(sample.memory.free_bytes, SCALAR_U64, "perfd_node_memory_free_bytes", "bytes",
-                "Memory nothing is in (MemFree)"),
-        GAUGE(sample.memory.cached_bytes, SCALAR_U64, "perfd_node_memory_cached_bytes", "bytes",
-                "Page cache (Cached)"),
-        GAUGE(sample.memory.buffers_bytes, SCALAR_U64, "perfd_node_memory_buffers_bytes", "bytes",
-                "Buffers of block devices (Buffers)"),
-        GAUGE(sample.memory.swap_total_bytes, SCALAR_U64, "perfd_node_swap_total_bytes", "bytes",
-                "Swap space there is"),
-        GAUGE(sample.memory.swap_free_bytes, SCALAR_U64, "perfd_node_swap_free_bytes", "bytes",
-                "Swap space not used"),
-};
-
-static const Scalar vmstat_scalars[] = {
-        COUNTER(sample.pgmajfault, 0, "perfd_node_major_page_faults", "",
-                "Page faults that waited for a disk, since boot"),
-        COUNTER(sample.oom_kill, 0, "perfd_node_oom_kills", "", "Processes killed for lack of memory, since boot"),
-        COUNTER(sample.pswpin_pages, 0, "perfd_node_swap_in_pages", "", "Pages read back from swap, since boot"),
-        COUNTER(sample.pswpout_pages, 0, "perfd_node_swap_out_pages", "", "Pages written to swap, since boot"),
-};
-
-static const Scalar loadavg_scalars[] = {
-        GAUGE(sample.load1, SCALAR_DOUBLE, "perfd_node_load1", "", "Load average over 1 minute"),
-        GAUGE(sample.load5, SCALAR_DOUBLE, "perfd_node_load5", "", "Load average over 5 minutes"),
-        GAUGE(sample.load15, SCALAR_DOUBLE, "perfd_node_load15", "", "Load average over 15 minutes"),
-        GAUGE(sample.n_running, SCALAR_U32, "perfd_node_processes_running", "",
-                "Threads that run or could, perfd's own left out"),
-        GAUGE(sample.n_threads, SCALAR_U32, "perfd_node_threads", "", "Threads there are"),
-};
-
-static const Scalar psi_cpu_scalars[] = {
-        COUNTER(sample.psi_cpu.some_us, 6, "perfd_node_pressure_cpu_waiting_seconds", "seconds",
-                "Time in which some task waited for a CPU, since boot"),
-};
-
-static const Scalar psi_memory_scalars[] = {
-        COUNTER(sample.psi_memory.some_us, 6, "perfd_node_pressure_memory_waiting_seconds", "seconds",
-                "Time in which some task waited for memory, since boot"),
-        COUNTER(sample.psi_memory.full_us, 6, "perfd_node_pressure_memory_stalled_seconds", "seconds",
-                "Time in which all tasks waited for memory, since boot"),
-};
-
-static const Scalar psi_io_scalars[] = {
-        COUNTER(sample.psi_io.some_us, 6, "perfd_node_pressure_io_waiting_seconds", "seconds",
-                "Time in which some task waited for I/O, since boot"),
-        COUNTER(sample.psi_io.full_us, 6, "perfd_node_pressure_io_stalled_seconds", "seconds",
-                "Time in which all tasks waited for I/O, since boot"),
-};
-
-/* A source that could not be read has no families: absent is not zero. */
-static const struct {
-        Source source;
-        const Scalar *scalars;
-        size_t n;
-} scalars_by_source[] = {
-        { SOURCE_STAT, stat_scalars, N_ELEMENTS(stat_scalars) },
-        { SOURCE_MEMINFO, memory_scalars, N_ELEMENTS(memory_scalars) },
-        { SOURCE_VMSTAT, vmstat_scalars, N_ELEMENTS(vmstat_scalars) },
-        { SOURCE_LOADAVG, loadavg_scalars, N_ELEMENTS(loadavg_scalars) },
-        { SOURCE_PSI_CPU, psi_cpu_scalars, N_ELEMENTS(psi_cpu_scalars) },
-        { SOURCE_PSI_MEMORY, psi_memory_scalars, N_ELEMENTS(psi_memory_scalars) },
-        { SOURCE_PSI_IO, psi_io_scalars, N_ELEMENTS(psi_io_scalars) },
-};
 
 static const Scalar meter_scalars[] = {
         COUNTER(totals.value[TOTAL_OBSERVED_NS], 9, "perfd_node_observed_seconds", "seconds",
                 "Time covered by observations of utilization"),
         COUNTER(totals.value[TOTAL_UNOBSERVED_NS], 9, "perfd_node_unobserved_seconds", "seconds",
-                "Time without observations: perfd was down, the machine asleep"),
+                "Time without observations: perfd stopped or the machine suspended"),
 };
 
-static void put_info(Exposition *exposition, const Snapshot *snapshot) {
+static void put_info(Exposition *exposition, const NodeSnapshot *node) {
         exposition_family(exposition, "perfd_node", FAMILY_INFO, "", "What this node is");
         exposition_sample(exposition);
-        exposition_label(exposition, "kernel", snapshot->kernel);
-        exposition_label(exposition, "machine", snapshot->machine);
-        exposition_label(exposition, "boot_id", snapshot->boot_id);
+        exposition_label(exposition, "kernel", node->identity.kernel);
+        exposition_label(exposition, "machine", node->identity.machine);
+        exposition_label(exposition, "boot_id", node->boot_id);
         exposition_u64(exposition, 1);
 
         exposition_family(exposition, "perfd_last_sample_timestamp_seconds", FAMILY_GAUGE, "seconds",
                           "When the kernel said what is shown here, Unix time");
         exposition_sample(exposition);
-        exposition_decimal(exposition, snapshot->realtime_ns, 9);
+        exposition_decimal(exposition, node->realtime_ns, 9);
 }
 
 static void put_cpu_seconds(Exposition *exposition, const Sample *sample) {
@@ -177,24 +105,41 @@ static void put_psi_available(Exposition *exposition, const Sample *sample) {
         }
 }
 
-/* A counter that each device has. */
-typedef struct DeviceFamily {
-        size_t offset; /* of the uint64_t in the device */
-        unsigned n_decimals;
-        const char *name, *unit, *help;
-} DeviceFamily;
+/* `base`: the struct that the family's table is for. */
+static void put_kernel_value(Exposition *exposition, const void *base, const KernelFamily *family) {
+        const void *at = (const char *)base + family->offset;
 
-static void put_device_value(Exposition *exposition, const void *device, const DeviceFamily *family) {
-        uint64_t v;
-
-        memcpy(&v, (const char *)device + family->offset, sizeof(v));
-        exposition_decimal(exposition, v, family->n_decimals);
+        switch (family->type) {
+        case KERNEL_VALUE_U64:
+                exposition_decimal(exposition, *(const uint64_t *)at, family->n_decimals);
+                break;
+        case KERNEL_VALUE_U32:
+                exposition_u64(exposition, *(const uint32_t *)at);
+                break;
+        case KERNEL_VALUE_DOUBLE:
+                exposition_double(exposition, *(const double *)at);
+                break;
+        }
 }
 
-static size_t put_disk_family(Exposition *exposition, const Sample *sample, const DeviceFamily *family) {
+static void begin_kernel_family(Exposition *exposition, const KernelFamily *family) {
+        exposition_family(exposition, family->name, family->is_counter ? FAMILY_COUNTER : FAMILY_GAUGE, family->unit, family->help);
+}
+
+static void put_kernel_families(Exposition *exposition, const Sample *sample) {
+        for (const KernelFamily *family = kernel_families; family->name; family++) {
+                if (!sample_has(sample, family->source))
+                        continue;
+                begin_kernel_family(exposition, family);
+                exposition_sample(exposition);
+                put_kernel_value(exposition, sample, family);
+        }
+}
+
+static size_t put_disk_family(Exposition *exposition, const Sample *sample, const KernelFamily *family) {
         size_t n_by_class[N_DISK_CLASSES] = {}, n_left_out = 0;
 
-        exposition_family(exposition, family->name, FAMILY_COUNTER, family->unit, family->help);
+        begin_kernel_family(exposition, family);
         for (size_t i = 0; i < sample->n_disks; i++) {
                 const SampleDisk *disk = &sample->disks[i];
 
@@ -205,34 +150,27 @@ static size_t put_disk_family(Exposition *exposition, const Sample *sample, cons
                 exposition_sample(exposition);
                 exposition_label(exposition, "device", disk->name);
                 exposition_label(exposition, "class", disk_class_name(disk->class));
-                put_device_value(exposition, disk, family);
+                put_kernel_value(exposition, disk, family);
         }
 
         return n_left_out;
 }
 
 static size_t put_disks(Exposition *exposition, const Sample *sample) {
-        static const DeviceFamily families[] = {
-                { offsetof(SampleDisk, read_bytes), 0, "perfd_node_disk_read_bytes", "bytes", "Read from the device" },
-                { offsetof(SampleDisk, write_bytes), 0, "perfd_node_disk_written_bytes", "bytes", "Written to the device" },
-                { offsetof(SampleDisk, reads), 0, "perfd_node_disk_reads", "", "Reads completed" },
-                { offsetof(SampleDisk, writes), 0, "perfd_node_disk_writes", "", "Writes completed" },
-                { offsetof(SampleDisk, io_ms), 3, "perfd_node_disk_io_seconds", "seconds", "Time with I/O in flight" },
-        };
         size_t n_left_out = 0;
 
         if (!sample_has(sample, SOURCE_DISKSTATS))
                 return 0;
 
-        for (size_t i = 0; i < N_ELEMENTS(families); i++)
-                n_left_out = put_disk_family(exposition, sample, &families[i]);
+        for (const KernelFamily *family = kernel_disk_families; family->name; family++)
+                n_left_out = put_disk_family(exposition, sample, family);
         return n_left_out;
 }
 
-static size_t put_net_family(Exposition *exposition, const Sample *sample, const DeviceFamily *family) {
+static size_t put_net_family(Exposition *exposition, const Sample *sample, const KernelFamily *family) {
         size_t n_by_class[N_NET_CLASSES] = {}, n_left_out = 0;
 
-        exposition_family(exposition, family->name, FAMILY_COUNTER, family->unit, family->help);
+        begin_kernel_family(exposition, family);
         for (size_t i = 0; i < sample->n_nets; i++) {
                 const SampleNet *net = &sample->nets[i];
 
@@ -243,28 +181,20 @@ static size_t put_net_family(Exposition *exposition, const Sample *sample, const
                 exposition_sample(exposition);
                 exposition_label(exposition, "device", net->name);
                 exposition_label(exposition, "class", net_class_name(net->class));
-                put_device_value(exposition, net, family);
+                put_kernel_value(exposition, net, family);
         }
 
         return n_left_out;
 }
 
 static size_t put_nets(Exposition *exposition, const Sample *sample) {
-        static const DeviceFamily families[] = {
-                { offsetof(SampleNet, received_bytes), 0, "perfd_node_network_received_bytes", "bytes", "Received by the interface" },
-                { offsetof(SampleNet, sent_bytes), 0, "perfd_node_network_sent_bytes", "bytes", "Sent by the interface" },
-                { offsetof(SampleNet, received_packets), 0, "perfd_node_network_received_packets", "", "Packets received" },
-                { offsetof(SampleNet, sent_packets), 0, "perfd_node_network_sent_packets", "", "Packets sent" },
-                { offsetof(SampleNet, received_errors), 0, "perfd_node_network_receive_errors", "", "Packets received and found bad" },
-                { offsetof(SampleNet, sent_errors), 0, "perfd_node_network_send_errors", "", "Packets that could not be sent" },
-        };
         size_t n_left_out = 0;
 
         if (!sample_has(sample, SOURCE_NETDEV))
                 return 0;
 
-        for (size_t i = 0; i < N_ELEMENTS(families); i++)
-                n_left_out = put_net_family(exposition, sample, &families[i]);
+        for (const KernelFamily *family = kernel_net_families; family->name; family++)
+                n_left_out = put_net_family(exposition, sample, family);
         return n_left_out;
 }
 
@@ -276,10 +206,10 @@ static bool is_hidden(const Sample *sample, size_t i) {
         return false;
 }
 
-static size_t put_filesystem_family(Exposition *exposition, const Sample *sample, const DeviceFamily *family) {
+static size_t put_filesystem_family(Exposition *exposition, const Sample *sample, const KernelFamily *family) {
         size_t n = 0, n_left_out = 0;
 
-        exposition_family(exposition, family->name, FAMILY_GAUGE, family->unit, family->help);
+        begin_kernel_family(exposition, family);
         for (size_t i = 0; i < sample->n_filesystems; i++) {
                 const SampleFilesystem *filesystem = &sample->filesystems[i];
 
@@ -292,26 +222,20 @@ static size_t put_filesystem_family(Exposition *exposition, const Sample *sample
                 exposition_sample(exposition);
                 exposition_label(exposition, "mountpoint", filesystem->mount_point);
                 exposition_label(exposition, "fstype", filesystem->type);
-                put_device_value(exposition, filesystem, family);
+                put_kernel_value(exposition, filesystem, family);
         }
 
         return n_left_out;
 }
 
 static size_t put_filesystems(Exposition *exposition, const Sample *sample) {
-        static const DeviceFamily families[] = {
-                { offsetof(SampleFilesystem, size_bytes), 0, "perfd_node_filesystem_size_bytes", "bytes", "Size of the file system" },
-                { offsetof(SampleFilesystem, available_bytes), 0, "perfd_node_filesystem_available_bytes", "bytes",
-                  "Space left for users" },
-                { offsetof(SampleFilesystem, free_bytes), 0, "perfd_node_filesystem_free_bytes", "bytes", "Space left for root" },
-        };
         size_t n_left_out = 0;
 
         if (!sample_has(sample, SOURCE_FILESYSTEMS))
                 return 0;
 
-        for (size_t i = 0; i < N_ELEMENTS(families); i++)
-                n_left_out = put_filesystem_family(exposition, sample, &families[i]);
+        for (const KernelFamily *family = kernel_filesystem_families; family->name; family++)
+                n_left_out = put_filesystem_family(exposition, sample, family);
         return n_left_out;
 }
 
@@ -334,26 +258,24 @@ static void put_devices(Exposition *exposition, const Sample *sample) {
         }
 }
 
-void metrics_node(Exposition *exposition, const Snapshot *snapshot) {
-        const Sample *sample = &snapshot->sample;
+void metrics_node(Exposition *exposition, const NodeSnapshot *node) {
+        const Sample *sample = &node->sample;
 
-        if (snapshot->boottime_ns == 0)
+        if (node->boottime_ns == 0)
                 return;
 
-        put_info(exposition, snapshot);
+        put_info(exposition, node);
         put_cpu_seconds(exposition, sample);
-        put_utilization(exposition, &snapshot->observation);
-        put_over_threshold(exposition, &snapshot->totals);
-        metrics_scalars(exposition, snapshot, meter_scalars, N_ELEMENTS(meter_scalars));
-        for (size_t i = 0; i < N_ELEMENTS(scalars_by_source); i++)
-                if (sample_has(sample, scalars_by_source[i].source))
-                        metrics_scalars(exposition, snapshot, scalars_by_source[i].scalars, scalars_by_source[i].n);
+        put_utilization(exposition, &node->observation);
+        put_over_threshold(exposition, &node->totals);
+        metrics_scalars(exposition, node, meter_scalars, N_ELEMENTS(meter_scalars));
+        put_kernel_families(exposition, sample);
         put_psi_available(exposition, sample);
         put_devices(exposition, sample);
 }
 
-void metrics_node_percpu(Exposition *exposition, const Snapshot *snapshot) {
-        const Sample *sample = &snapshot->sample;
+void metrics_node_percpu(Exposition *exposition, const NodeSnapshot *node) {
+        const Sample *sample = &node->sample;
 
         if (!sample_has(sample, SOURCE_STAT))
                 return;

@@ -305,7 +305,7 @@ static int fill(Exchange *exchange, IndicatorPage *page) {
                 return r;
 
         html_text(word(page, WORD_NAME), exchange->argument);
-        html_text(word(page, WORD_HOSTNAME), exchange->snapshot ? exchange->snapshot->hostname : "this node");
+        html_text(word(page, WORD_HOSTNAME), exchange->snapshot ? exchange->snapshot->node.identity.hostname : "this node");
         buffer_puts(word(page, WORD_STYLE), asset_style_css);
         put_objective(exchange, page);
         put_choice(exchange, page);

@@ -43,10 +43,10 @@ static void fact_end(Buffer *out) {
 static void put_state(Buffer *out, const JobView *job) {
         fact_begin(out, "State");
         buffer_puts(out, job_state_name(job->state));
-        if (job_view_end(job)->has_exit_status && job_view_end(job)->signal)
-                buffer_printf(out, ", signal %" PRIi32, job_view_end(job)->signal);
-        else if (job_view_end(job)->has_exit_status)
-                buffer_printf(out, ", exit %" PRIi32, job_view_end(job)->exit_status);
+        if (job->end.has_exit_status && job->end.signal)
+                buffer_printf(out, ", signal %" PRIi32, job->end.signal);
+        else if (job->end.has_exit_status)
+                buffer_printf(out, ", exit %" PRIi32, job->end.exit_status);
         fact_end(out);
 }
 
@@ -135,9 +135,9 @@ static void put_cpus(Buffer *out, const JobView *job) {
         meter_end(out, has_own(job, USAGE_CPU_GIVEN) && given > 0 ? used / given : 0);
 }
 
-static void put_memory(Buffer *out, const JobView *job, const Snapshot *snapshot) {
+static void put_memory(Buffer *out, const JobView *job, const NodeSnapshot *node) {
         bool has_limit = has_own(job, USAGE_MEMORY_LIMIT);
-        double limit = has_limit ? job->usage.value[USAGE_MEMORY_LIMIT] : (double)snapshot_memory_bytes(snapshot);
+        double limit = has_limit ? job->usage.value[USAGE_MEMORY_LIMIT] : (double)node_snapshot_memory_bytes(node);
 
         if (!has_own(job, USAGE_MEMORY_PEAK))
                 return;
@@ -151,29 +151,29 @@ static void put_memory(Buffer *out, const JobView *job, const Snapshot *snapshot
         meter_end(out, limit > 0 ? job->usage.value[USAGE_MEMORY_PEAK] / limit : 0);
 }
 
-void job_html_own_meters(Buffer *out, const JobView *job, const Snapshot *snapshot) {
+void job_html_own_meters(Buffer *out, const JobView *job, const NodeSnapshot *node) {
         if (!has_own(job, USAGE_CPU_MEAN) && !has_own(job, USAGE_MEMORY_PEAK))
                 put_no_usage(out, job);
         put_cpus(out, job);
-        put_memory(out, job, snapshot);
+        put_memory(out, job, node);
 }
 
-void job_html_node_meters(Buffer *out, const JobView *job, const Snapshot *snapshot) {
+void job_html_node_meters(Buffer *out, const JobView *job, const NodeSnapshot *node) {
         double cpu = job->metrics.value[METRIC_CPU_MEAN], memory = job->metrics.value[METRIC_MEM_MAX];
 
         if (has_node(job, METRIC_CPU_MEAN)) {
                 meter_begin(out, "CPU, on average");
                 html_percent(out, cpu);
-                if (snapshot_n_cpus(snapshot) > 0)
-                        buffer_printf(out, " of %" PRIu32, snapshot_n_cpus(snapshot));
+                if (node_snapshot_n_cpus(node) > 0)
+                        buffer_printf(out, " of %" PRIu32, node_snapshot_n_cpus(node));
                 meter_end(out, cpu);
         }
         if (has_node(job, METRIC_MEM_MAX)) {
                 meter_begin(out, "Memory, at most");
                 html_percent(out, memory);
-                if (snapshot_memory_bytes(snapshot) > 0) {
+                if (node_snapshot_memory_bytes(node) > 0) {
                         buffer_puts(out, " of ");
-                        html_bytes(out, (double)snapshot_memory_bytes(snapshot));
+                        html_bytes(out, (double)node_snapshot_memory_bytes(node));
                 }
                 meter_end(out, memory);
         }
@@ -181,9 +181,9 @@ void job_html_node_meters(Buffer *out, const JobView *job, const Snapshot *snaps
 
 /* --- advice -------------------------------------------------------------------------------------- */
 
-void job_html_advice(Buffer *out, const JobView *job, const Snapshot *snapshot) {
+void job_html_advice(Buffer *out, const JobView *job, const NodeSnapshot *node) {
         Advice advice[ADVICE_MAX];
-        size_t n = job_advice(job, snapshot, advice);
+        size_t n = job_advice(job, node, advice);
 
         if (n == 0)
                 return;

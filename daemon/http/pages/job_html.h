@@ -9,7 +9,8 @@
  */
 
 #include "snapshot/job_view.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/job_view.h"
+#include "snapshot/node_snapshot.h"
 #include "util/buffer.h"
 
 /* Its name, or its id where it has none. */
@@ -19,10 +20,10 @@ double job_html_seconds(const JobView *job, uint64_t now_ms);
 /* State, times, user, place. */
 void job_html_facts(Buffer *out, const JobView *job, uint64_t now_ms);
 /* Used of given: the job's own, or why there is nothing; and the node's. */
-void job_html_own_meters(Buffer *out, const JobView *job, const Snapshot *snapshot);
-void job_html_node_meters(Buffer *out, const JobView *job, const Snapshot *snapshot);
+void job_html_own_meters(Buffer *out, const JobView *job, const NodeSnapshot *node);
+void job_html_node_meters(Buffer *out, const JobView *job, const NodeSnapshot *node);
 /* A list, or nothing at all. */
-void job_html_advice(Buffer *out, const JobView *job, const Snapshot *snapshot);
+void job_html_advice(Buffer *out, const JobView *job, const NodeSnapshot *node);
 /* Rows of the table "what, the job itself, the node meanwhile". */
 void job_html_numbers(Buffer *out, const JobView *job);
 /* A row of the table of phases. total_seconds: of the whole job, for its share. */

@@ -67,9 +67,9 @@ static void fill_job(Words *words, const Exchange *exchange, const FoundJob *job
         if (!job->has_metrics)
                 return;
 
-        job_html_advice(word(words, WORD_ADVICE), view, exchange->snapshot);
-        job_html_own_meters(word(words, WORD_OWN), view, exchange->snapshot);
-        job_html_node_meters(word(words, WORD_NODE), view, exchange->snapshot);
+        job_html_advice(word(words, WORD_ADVICE), view, exchange_node(exchange));
+        job_html_own_meters(word(words, WORD_OWN), view, exchange_node(exchange));
+        job_html_node_meters(word(words, WORD_NODE), view, exchange_node(exchange));
         job_html_numbers(word(words, WORD_NUMBERS), view);
 }
 
@@ -82,12 +82,13 @@ static const char phases_head[] =
 static void fill_phases(Words *words, const Exchange *exchange, const FoundJob *job) {
         uint64_t now_ms = job_lookup_time_ms(exchange, job->view);
         double total_s = now_ms > job->view->begin_realtime_ms ? (double)(now_ms - job->view->begin_realtime_ms) / 1e3 : 0;
-        const PhaseView *lasting = job->is_live ? job->view->phase : NULL;
+        PhaseView present;
+        bool has_present = job->record && job_record_phase(job->record, exchange_node(exchange), &present);
         Buffer *out = word(words, WORD_PHASES);
         PhaseWalk walk;
         PhaseView phase;
 
-        phase_walk_begin(&walk, exchange->reader, exchange->argument, lasting, PAGE_PHASES_MAX);
+        phase_walk_begin(&walk, exchange->reader, exchange->argument, has_present ? &present : NULL, PAGE_PHASES_MAX);
         while (phase_walk_next(&walk, &phase)) {
                 if (out->n == 0)
                         buffer_puts(out, phases_head);
@@ -108,7 +109,7 @@ void answer_job_page(Exchange *exchange) {
                 return;
 
         buffer_puts(word(&words, WORD_STYLE), asset_style_css);
-        html_text(word(&words, WORD_HOSTNAME), exchange->snapshot ? exchange->snapshot->hostname : "this node");
+        html_text(word(&words, WORD_HOSTNAME), exchange->snapshot ? exchange->snapshot->node.identity.hostname : "this node");
         fill_job(&words, exchange, &job);
         fill_phases(&words, exchange, &job);
 

@@ -65,61 +65,65 @@ static void put_ratio_of(Buffer *out, double ratio, uint64_t bytes) {
         html_bytes(out, (double)bytes);
 }
 
-static void words_from_sample(Words *words, const Snapshot *snapshot) {
-        const Sample *sample = &snapshot->sample;
+static void words_from_sample(Words *words, const NodeSnapshot *node) {
+        const Sample *sample = &node->sample;
         const SampleFilesystem *root = sample_root_filesystem(sample);
 
-        if (snapshot->observation.end_ns > 0 && snapshot->observation.has_cpu)
-                html_percent(word(words, WORD_CPU), snapshot->observation.cpu_mean);
+        if (node->observation.end_ns > 0 && node->observation.has_cpu)
+                html_percent(word(words, WORD_CPU), node->observation.cpu_mean);
         if (sample_has(sample, SOURCE_STAT))
                 buffer_put_u64(word(words, WORD_CPUS), sample->n_online);
         if (sample_has(sample, SOURCE_MEMINFO) && sample->memory.total_bytes > 0)
                 put_ratio_of(word(words, WORD_MEMORY), sample_memory_ratio(sample), sample->memory.total_bytes);
         if (sample_has(sample, SOURCE_FILESYSTEMS) && root)
                 put_ratio_of(word(words, WORD_ROOT), filesystem_used_ratio(root), root->size_bytes);
-        if (snapshot->realtime_ns > 0)
-                html_time(word(words, WORD_TIME), snapshot->realtime_ns);
+        if (node->realtime_ns > 0)
+                html_time(word(words, WORD_TIME), node->realtime_ns);
 }
 
-static void put_job(Buffer *out, const JobView *job, const Snapshot *snapshot) {
+static void put_job(Buffer *out, const JobView *job, const NodeSnapshot *node) {
         buffer_printf(out, "<li>\n<p><a href=\"/jobs/%s\">", job->info.id);
         job_html_title(out, job);
         buffer_printf(out, "</a> <small>%s, ", job_state_name(job->state));
-        html_seconds(out, job_html_seconds(job, snapshot->realtime_ns / NS_PER_MS));
+        html_seconds(out, job_html_seconds(job, node->realtime_ns / NS_PER_MS));
         buffer_puts(out, "</small></p>\n<div class=\"pair\">\n<div><h3>The job itself</h3>\n");
-        job_html_own_meters(out, job, snapshot);
+        job_html_own_meters(out, job, node);
         buffer_puts(out, "</div>\n<div><h3>The node meanwhile</h3>\n");
-        job_html_node_meters(out, job, snapshot);
+        job_html_node_meters(out, job, node);
         buffer_puts(out, "</div>\n</div>\n");
-        job_html_advice(out, job, snapshot);
+        job_html_advice(out, job, node);
         buffer_puts(out, "</li>\n");
 }
 
 static void put_jobs(Buffer *out, const Snapshot *snapshot) {
-        size_t n = snapshot->n_jobs < LANDING_JOBS_MAX ? snapshot->n_jobs : LANDING_JOBS_MAX;
+        size_t n_all = snapshot->jobs.used.n_records, n = n_all < LANDING_JOBS_MAX ? n_all : LANDING_JOBS_MAX;
 
         if (n > 0)
                 buffer_puts(out, "<ul class=\"jobs\">\n");
-        for (size_t i = 0; i < n; i++)
-                put_job(out, &snapshot->jobs[i], snapshot);
+        for (size_t i = 0; i < n; i++) {
+                JobView view;
+
+                job_record_view(&snapshot->jobs.records[i], &snapshot->node, &view);
+                put_job(out, &view, &snapshot->node);
+        }
         if (n > 0)
                 buffer_puts(out, "</ul>\n");
         else
                 buffer_puts(out, "<p>None runs, and none has ended lately.</p>\n");
-        if (n < snapshot->n_jobs)
-                buffer_printf(out, "<p>And %zu more; <a href=\"/api/v1/jobs\">/api/v1/jobs</a> has them all.</p>\n", snapshot->n_jobs - n);
+        if (n < n_all)
+                buffer_printf(out, "<p>And %zu more; <a href=\"/api/v1/jobs\">/api/v1/jobs</a> has them all.</p>\n", n_all - n);
 }
 
 static void words_from_snapshot(Words *words, const Snapshot *snapshot) {
-        const char *kernel[] = { "Linux ", snapshot->kernel, ", ", snapshot->machine };
+        const char *kernel[] = { "Linux ", snapshot->node.identity.kernel, ", ", snapshot->node.identity.machine };
 
-        html_text(word(words, WORD_HOSTNAME), snapshot->hostname);
+        html_text(word(words, WORD_HOSTNAME), snapshot->node.identity.hostname);
         for (size_t i = 0; i < N_ELEMENTS(kernel); i++)
                 html_text(word(words, WORD_KERNEL), kernel[i]);
-        buffer_put_u64(word(words, WORD_JOBS), snapshot->n_jobs_running);
-        buffer_puts(word(words, WORD_STORE), snapshot->self.store_writable ? "writable, " : "not writable, ");
-        html_bytes(word(words, WORD_STORE), (double)snapshot->self.store_bytes);
-        words_from_sample(words, snapshot);
+        buffer_put_u64(word(words, WORD_JOBS), snapshot->jobs.n_running);
+        buffer_puts(word(words, WORD_STORE), snapshot->store.is_writable ? "writable, " : "not writable, ");
+        html_bytes(word(words, WORD_STORE), (double)snapshot->store.size_bytes);
+        words_from_sample(words, &snapshot->node);
         put_jobs(word(words, WORD_JOB_LIST), snapshot);
 }
 

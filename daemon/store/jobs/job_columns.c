@@ -82,7 +82,6 @@ static int read_card(sqlite3_stmt *statement, JobDescription *ret) {
 int job_columns_read(sqlite3_stmt *statement, JobView *ret) {
         /* A state of a later version is one we know nothing good of. */
         int state = job_state_find(text_at(statement, 11));
-        JobEnd end = {};
 
         *ret = (JobView){
                 .state = state < 0 ? JOB_INTERRUPTED : (JobState)state,
@@ -90,8 +89,9 @@ int job_columns_read(sqlite3_stmt *statement, JobView *ret) {
                 .end_realtime_ms = (uint64_t)sqlite3_column_int64(statement, 13),
                 .n_phases = u32_at(statement, 23),
         };
-        read_end(statement, &end);
-        if (read_card(statement, &ret->info) < 0 || (ret->state != JOB_RUNNING && job_view_set_end(ret, &end) < 0)) {
+        if (ret->state != JOB_RUNNING)
+                read_end(statement, &ret->end);
+        if (read_card(statement, &ret->info) < 0) {
                 job_view_deinit(ret);
                 return -ENOMEM;
         }

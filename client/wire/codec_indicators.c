@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "client/wire/codec.h"
+#include "client/wire/codec_frame.h"
+
+static void put_object(const Value *object, Buffer *out) {
+        Json json;
+
+        json_init(&json, out);
+        value_write_json(object, &json);
+}
+
+/* The texts of items one after the other, to which their messages point once all are written. */
+typedef struct ItemTexts {
+        Buffer text; /* owned */
+        size_t n_taken;
+} ItemTexts;
+
+static ProtobufCBinaryData next_text(ItemTexts *texts, size_t n) {
+        ProtobufCBinaryData data = { .len = n, .data = (uint8_t *)texts->text.text + texts->n_taken };
+
+        assert(n <= texts->text.n - texts->n_taken);
+        texts->n_taken += n;
+        return data;
+}
+
+/* Of the texts only the lengths are set. */
+static void item_to_wire(const Submission *item, ItemTexts *texts, Perfd__V1__Indicator *ret) {
+        const Indicator *indicator = &item->indicator;
+        size_t n_before = texts->text.n;
+
+        perfd__v1__indicator__init(ret);
+        ret->id.data = (uint8_t *)item->id;
+        ret->id.len = sizeof(item->id);
+        ret->job = (char *)item->job;
+        ret->inherited = item->is_job_inherited;
+        ret->time_ms = item->time_ms;
+        if (item->has_exit_status) {
+                ret->exit_status_given_case = PERFD__V1__INDICATOR__EXIT_STATUS_GIVEN_EXIT_STATUS;
+                ret->exit_status = item->exit_status;
+        }
+        if (item->has_batch) {
+                ret->batch.data = (uint8_t *)item->batch;
+                ret->batch.len = sizeof(item->batch);
+                ret->index = item->batch_index;
+        }
+        if (submission_has_failed(item)) { /* its document need not have them */
+                ret->name = (char *)indicator->name;
+                if (indicator->component)
+                        ret->component = (char *)indicator->component;
+                if (indicator->version)
+                        ret->version = (char *)indicator->version;
+        }
+
+        if (indicator->document)
+                put_object(indicator->document, &texts->text);
+        ret->document.len = texts->text.n - n_before;
+        if (item->run)
+                put_object(item->run, &texts->text);
+        ret->run.len = texts->text.n - n_before - ret->document.len;
+}
+
+static int put_submit(uint64_t sequence, const Submission *items, size_t n_items, ItemTexts *texts, Perfd__V1__Indicator *indicators,
+                      Perfd__V1__Indicator **pointers, Buffer *out) {
+        Perfd__V1__Submit submit = PERFD__V1__SUBMIT__INIT;
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+
+        for (size_t i = 0; i < n_items; i++)
+                item_to_wire(&items[i], texts, &indicators[i]);
+        if (buffer_error(&texts->text) < 0)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < n_items; i++) {
+                pointers[i] = &indicators[i];
+                indicators[i].document = next_text(texts, indicators[i].document.len);
+                indicators[i].run = next_text(texts, indicators[i].run.len);
+        }
+
+        submit.n_indicators = n_items;
+        submit.indicators = pointers;
+        request.sequence = sequence;
+        request.body_case = PERFD__V1__REQUEST__BODY_SUBMIT;
+        request.submit = &submit;
+        return codec_put_frame(&request, out);
+}
+
+int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_items, Buffer *out) {
+        scoped(freep) Perfd__V1__Indicator *indicators = calloc(n_items, sizeof(*indicators));
+        scoped(freep) Perfd__V1__Indicator **pointers = calloc(n_items, sizeof(*pointers));
+        ItemTexts texts = {};
+        int r = -ENOMEM;
+
+        if (indicators && pointers)
+                r = put_submit(sequence, items, n_items, &texts, indicators, pointers, out);
+        buffer_deinit(&texts.text);
+        return r;
+}
+
+int codec_submission_size(const Submission *item, size_t *ret) {
+        Perfd__V1__Indicator indicator;
+        ItemTexts texts = {};
+        int r;
+
+        item_to_wire(item, &texts, &indicator);
+        r = buffer_error(&texts.text);
+        buffer_deinit(&texts.text);
+        if (r == 0) /* with the item's own tag and length */
+                *ret = perfd__v1__indicator__get_packed_size(&indicator) + 1 + FRAME_HEADER_MAX;
+        return r;
+}
+
+int codec_encode_register(uint64_t sequence, const Value *model, Buffer *out) {
+        scoped(buffer_deinit) Buffer text = {};
+        Perfd__V1__Register body = PERFD__V1__REGISTER__INIT;
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+
+        put_object(model, &text);
+        if (buffer_error(&text) < 0)
+                return -ENOMEM;
+
+        body.model = (ProtobufCBinaryData){ .len = text.n, .data = (uint8_t *)text.text };
+        request.sequence = sequence;
+        request.body_case = PERFD__V1__REQUEST__BODY_REGISTER;
+        request.register_ = &body;
+        return codec_put_frame(&request, out);
+}
+
+int codec_encode_unregister(uint64_t sequence, const char *name, const char *component, Buffer *out) {
+        Perfd__V1__Unregister body = PERFD__V1__UNREGISTER__INIT;
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+
+        body.name = (char *)name;
+        body.component = (char *)component;
+        request.sequence = sequence;
+        request.body_case = PERFD__V1__REQUEST__BODY_UNREGISTER;
+        request.unregister = &body;
+        return codec_put_frame(&request, out);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/wire/codec.h"
+#include "client/wire/codec_frame.h"
+
+static void job_info_to_wire(const JobInfo *info, Perfd__V1__JobBegin *ret) {
+        ret->job = (char *)info->id;
+        ret->name = (char *)info->name;
+        ret->command = (char *)info->command;
+        ret->user = (char *)info->user;
+        ret->pid = info->pid;
+        ret->nodes = info->n_nodes;
+        ret->ranks = info->n_ranks;
+        ret->enclosure = (Perfd__V1__Enclosure)info->enclosure;
+        if (info->rank >= 0) {
+                ret->rank_given_case = PERFD__V1__JOB_BEGIN__RANK_GIVEN_RANK;
+                ret->rank = info->rank;
+        }
+        if (info->node >= 0) {
+                ret->node_given_case = PERFD__V1__JOB_BEGIN__NODE_GIVEN_NODE;
+                ret->node = (uint32_t)info->node;
+        }
+}
+
+int codec_encode_job_begin(uint64_t sequence, const JobBegin *from, Buffer *out) {
+        Perfd__V1__Label labels[JOB_LABELS_MAX], *pointers[JOB_LABELS_MAX];
+        Perfd__V1__JobBegin begin = PERFD__V1__JOB_BEGIN__INIT;
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        const JobInfo *info = from->info;
+
+        job_info_to_wire(info, &begin);
+        begin.member_pid = from->member_pid;
+        begin.fresh = from->is_fresh;
+        begin.late_ms = from->late_ms;
+        if (from->has_uid) {
+                begin.uid_given_case = PERFD__V1__JOB_BEGIN__UID_GIVEN_UID;
+                begin.uid = info->uid;
+        }
+
+        begin.n_labels = info->n_labels < JOB_LABELS_MAX ? info->n_labels : JOB_LABELS_MAX;
+        begin.labels = pointers;
+        for (size_t i = 0; i < begin.n_labels; i++) {
+                perfd__v1__label__init(&labels[i]);
+                labels[i].key = info->labels[i].key;
+                labels[i].value = info->labels[i].value;
+                pointers[i] = &labels[i];
+        }
+
+        request.sequence = sequence;
+        request.body_case = PERFD__V1__REQUEST__BODY_JOB_BEGIN;
+        request.job_begin = &begin;
+        return codec_put_frame(&request, out);
+}
+
+int codec_encode_mark(uint64_t sequence, const JobRef *job, const char *name, double wall_seconds, Buffer *out) {
+        Perfd__V1__Mark mark = PERFD__V1__MARK__INIT;
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+
+        mark.job = (char *)job->id;
+        mark.inherited = job->is_inherited;
+        mark.name = (char *)name;
+        if (wall_seconds >= 0) { /* which NAN is not */
+                mark.seconds_given_case = PERFD__V1__MARK__SECONDS_GIVEN_SECONDS;
+                mark.seconds = wall_seconds;
+        }
+
+        request.sequence = sequence;
+        request.body_case = PERFD__V1__REQUEST__BODY_MARK;
+        request.mark = &mark;
+        return codec_put_frame(&request, out);
+}
+
+static void rusage_to_wire(const JobRusage *from, Perfd__V1__Rusage *ret) {
+        perfd__v1__rusage__init(ret);
+        ret->utime = from->ru_utime;
+        ret->stime = from->ru_stime;
+        ret->maxrss = from->ru_maxrss;
+        ret->ixrss = from->ru_ixrss;
+        ret->idrss = from->ru_idrss;
+        ret->isrss = from->ru_isrss;
+        ret->minflt = from->ru_minflt;
+        ret->majflt = from->ru_majflt;
+        ret->nswap = from->ru_nswap;
+        ret->inblock = from->ru_inblock;
+        ret->oublock = from->ru_oublock;
+        ret->msgsnd = from->ru_msgsnd;
+        ret->msgrcv = from->ru_msgrcv;
+        ret->nsignals = from->ru_nsignals;
+        ret->nvcsw = from->ru_nvcsw;
+        ret->nivcsw = from->ru_nivcsw;
+}
+
+int codec_encode_job_end(uint64_t sequence, const char *job, const JobEnd *from, Buffer *out) {
+        Perfd__V1__Rusage rusage;
+        Perfd__V1__JobEnd end = PERFD__V1__JOB_END__INIT;
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+
+        end.job = (char *)job;
+        end.signal = from->signal;
+        if (from->has_exit_status) {
+                end.exit_status_given_case = PERFD__V1__JOB_END__EXIT_STATUS_GIVEN_EXIT_STATUS;
+                end.exit_status = from->exit_status;
+        }
+        if (from->has_rusage) {
+                rusage_to_wire(&from->rusage, &rusage);
+                end.rusage = &rusage;
+        }
+
+        request.sequence = sequence;
+        request.body_case = PERFD__V1__REQUEST__BODY_JOB_END;
+        request.job_end = &end;
+        return codec_put_frame(&request, out);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* For the codec's files: what the decoder of one kind of request gets. The decoders are rows of a table in codec.c. */
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "ingest/decoded.h"
+#include "util/arena.h"
+
+typedef struct DecodeContext {
+        Arena *arena; /* borrowed; for whatever the request points to */
+        size_t string_max;
+} DecodeContext;
+
+/*
+ * Checks the message of one kind of request and fills its part of decoded->request, whose kind and peer are set. What it takes
+ * from the message may stay there: both live in the arena. 0, or REFUSED with decoded->refusal set.
+ */
+typedef int (*RequestDecode)(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "snapshot/indicators_snapshot.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void indicators_snapshot_deinit(IndicatorsSnapshot *indicators) {
+        assert(indicators->n <= indicators->n_allocated);
+        free(indicators->counts);
+        free(indicators->models);
+        *indicators = (IndicatorsSnapshot){};
+}
+
+int indicators_snapshot_reserve(IndicatorsSnapshot *indicators, size_t n) {
+        IndicatorCount *counts;
+
+        if (n <= indicators->n_allocated)
+                return 0;
+
+        counts = reallocarray(indicators->counts, n, sizeof(*counts));
+        if (!counts)
+                return -ENOMEM;
+
+        indicators->counts = counts;
+        indicators->n_allocated = n;
+        return 0;
+}
+
+void indicators_snapshot_set_models(IndicatorsSnapshot *indicators, const char *models, uint64_t version) {
+        if (indicators->models_version == version)
+                return;
+
+        free(indicators->models);
+        indicators->models = models ? strdup(models) : NULL;
+        indicators->models_version = indicators->models ? version : 0;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "snapshot/jobs_snapshot.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void jobs_snapshot_deinit(JobsSnapshot *jobs) {
+        assert(jobs->used.n_records <= jobs->allocated.n_records);
+        for (size_t i = 0; i < jobs->allocated.n_records; i++)
+                job_description_deinit(&jobs->records[i].info);
+        free(jobs->records);
+        free(jobs->windows);
+        free(jobs->usages);
+        free(jobs->phases);
+        free(jobs->results);
+        *jobs = (JobsSnapshot){};
+}
+
+/* Elements that an array grows by. */
+#define GROWTH_STEP 16U
+
+/* Grows `*array` to at least n elements of n_bytes; new elements are zero. */
+static int grow(void **array, size_t *n_allocated, size_t n, size_t n_bytes) {
+        size_t n_new = (n + GROWTH_STEP - 1) / GROWTH_STEP * GROWTH_STEP;
+        void *grown;
+
+        if (n <= *n_allocated)
+                return 0;
+
+        grown = reallocarray(*array, n_new, n_bytes);
+        if (!grown)
+                return -ENOMEM;
+
+        memset((char *)grown + *n_allocated * n_bytes, 0, (n_new - *n_allocated) * n_bytes);
+        *array = grown;
+        *n_allocated = n_new;
+        return 0;
+}
+
+#define GROW(jobs, array, n) grow((void **)&(jobs)->array, &(jobs)->allocated.n, size->n, sizeof(*(jobs)->array))
+
+int jobs_snapshot_begin(JobsSnapshot *jobs, const JobsSize *size) {
+        jobs->used = (JobsSize){};
+        jobs->n_running = 0;
+        if (GROW(jobs, records, n_records) < 0 || GROW(jobs, windows, n_windows) < 0 || GROW(jobs, usages, n_usages) < 0 ||
+            GROW(jobs, phases, n_phases) < 0 || GROW(jobs, results, n_results) < 0)
+                return -ENOMEM;
+
+        return 0;
+}
+
+JobRecord *jobs_snapshot_add(JobsSnapshot *jobs) {
+        JobRecord *record;
+
+        assert(jobs->used.n_records < jobs->allocated.n_records);
+        record = &jobs->records[jobs->used.n_records++];
+        *record = (JobRecord){ .info = record->info };
+        return record;
+}
+
+const Window *jobs_snapshot_copy_window(JobsSnapshot *jobs, const Window *window) {
+        assert(jobs->used.n_windows < jobs->allocated.n_windows);
+        jobs->windows[jobs->used.n_windows] = *window;
+        return &jobs->windows[jobs->used.n_windows++];
+}
+
+const Usage *jobs_snapshot_copy_usage(JobsSnapshot *jobs, const Usage *usage) {
+        assert(jobs->used.n_usages < jobs->allocated.n_usages);
+        jobs->usages[jobs->used.n_usages] = *usage;
+        return &jobs->usages[jobs->used.n_usages++];
+}
+
+const Phase *jobs_snapshot_copy_phase(JobsSnapshot *jobs, const Phase *phase) {
+        assert(jobs->used.n_phases < jobs->allocated.n_phases);
+        jobs->phases[jobs->used.n_phases] = *phase;
+        return &jobs->phases[jobs->used.n_phases++];
+}
+
+const JobResult *jobs_snapshot_copy_result(JobsSnapshot *jobs, const JobResult *result) {
+        assert(jobs->used.n_results < jobs->allocated.n_results);
+        jobs->results[jobs->used.n_results] = *result;
+        return &jobs->results[jobs->used.n_results++];
+}
+
+const JobRecord *jobs_snapshot_find(const JobsSnapshot *jobs, const char *id) {
+        for (size_t i = 0; i < jobs->used.n_records; i++)
+                if (strcmp(jobs->records[i].info.id, id) == 0)
+                        return &jobs->records[i];
+        return NULL;
+}
+
+size_t jobs_snapshot_n_exposed(const JobsSnapshot *jobs) {
+        return jobs->used.n_records < jobs->n_exposed_max ? jobs->used.n_records : jobs->n_exposed_max;
+}
+
+void job_record_metrics(const JobRecord *record, const NodeSnapshot *node, MetricSet *ret_metrics, UsageSet *ret_usage) {
+        assert(!record->window != !record->result);
+        if (record->result) {
+                *ret_metrics = record->result->metrics;
+                *ret_usage = record->result->usage;
+                return;
+        }
+
+        node_snapshot_window(node, record->window, ret_metrics);
+        node_snapshot_usage(node, record->usage, ret_usage);
+        if (record->usage && record->is_usage_cut)
+                usage_cut(ret_usage);
+}
+
+void job_record_view(const JobRecord *record, const NodeSnapshot *node, JobView *ret) {
+        assert((record->state == JOB_RUNNING) == (record->end_realtime_ms == 0));
+        *ret = (JobView){
+                .info = record->info,
+                .state = record->state,
+                .n_phases = record->n_phases,
+                .begin_realtime_ms = record->begin_realtime_ms,
+                .end_realtime_ms = record->end_realtime_ms,
+        };
+        ret->info.block = NULL; /* the record's reference keeps the texts */
+        if (record->state != JOB_RUNNING)
+                ret->end = record->result->end;
+        job_record_metrics(record, node, &ret->metrics, &ret->usage);
+}
+
+bool job_record_phase(const JobRecord *record, const NodeSnapshot *node, PhaseView *ret) {
+        const Phase *phase = record->phase;
+
+        if (!phase)
+                return false;
+
+        *ret = (PhaseView){ .index = phase->index, .begin_realtime_ms = phase->begin_realtime_ms };
+        memcpy(ret->name, phase->name, sizeof(ret->name));
+        node_snapshot_window(node, &phase->window, &ret->metrics);
+        node_snapshot_usage(node, phase->has_usage ? &phase->usage : NULL, &ret->usage);
+        if (phase->has_usage && record->is_usage_cut)
+                usage_cut(&ret->usage);
+        return true;
+}

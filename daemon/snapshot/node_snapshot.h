@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * NodeSnapshot: what the node's part of a Snapshot has
+ *
+ * The latest sample, the meter's totals, and the window since perfd started. Its metrics are computed on request.
+ */
+
+#include "measure/meter.h"
+#include "measure/metric.h"
+#include "measure/sample.h"
+#include "measure/usage.h"
+#include "measure/window.h"
+#include "snapshot/stats.h"
+
+/* Of uname(2). */
+typedef struct NodeIdentity {
+        char hostname[65];
+        char machine[65], kernel[65];
+} NodeIdentity;
+
+typedef struct NodeSnapshot {
+        NodeIdentity identity;
+        char boot_id[37];
+        uint64_t interval_ns;
+        uint64_t boottime_ns, realtime_ns; /* of the last sample; 0: none yet */
+        Sample sample;                     /* owned copy of the last sample */
+        Totals totals;                     /* since perfd first saw this boot */
+        MeterEvents events;
+        Observation observation;           /* the latest; end_ns 0: none yet */
+        Window window;                     /* since perfd started */
+        uint64_t window_begin_realtime_ns;
+        SamplerStats sampler;
+        uint64_t sample_cpu_ns, last_sample_cpu_ns; /* CPU time spent sampling */
+} NodeSnapshot;
+
+void node_snapshot_deinit(NodeSnapshot *node);
+
+/* CPUs online and MemTotal; 0 when not known. node NULL: not known. */
+uint32_t node_snapshot_n_cpus(const NodeSnapshot *node);
+uint64_t node_snapshot_memory_bytes(const NodeSnapshot *node);
+/* The node's metrics since perfd started. */
+void node_snapshot_metrics(const NodeSnapshot *node, MetricSet *ret);
+/* The metrics of `window` and `usage` up to the snapshot's sample. usage NULL: the job has no cgroup of its own. */
+void node_snapshot_window(const NodeSnapshot *node, const Window *window, MetricSet *ret);
+void node_snapshot_usage(const NodeSnapshot *node, const Usage *usage, UsageSet *ret);

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "snapshot/publisher.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+typedef struct Edition {
+        Snapshot snapshot; /* first: a Snapshot of the publisher is its Edition */
+        unsigned n_references; /* readers, and one while it is the current edition */
+        struct Edition *next;  /* in the list of free editions */
+} Edition;
+
+_Static_assert(offsetof(Edition, snapshot) == 0, "a Snapshot of the publisher is its Edition");
+
+struct Publisher {
+        pthread_mutex_t mutex; /* of all that follows, and of n_references */
+        Edition *current;      /* NULL: none published yet */
+        Edition *free;
+};
+
+int publisher_new(Publisher **ret) {
+        Publisher *publisher;
+
+        publisher = calloc(1, sizeof(*publisher));
+        if (!publisher)
+                return -ENOMEM;
+
+        (void)pthread_mutex_init(&publisher->mutex, NULL);
+        *ret = publisher;
+        return 0;
+}
+
+static void free_list(Edition *edition) {
+        while (edition) {
+                Edition *next = edition->next;
+
+                assert(edition->n_references == 0);
+                snapshot_deinit(&edition->snapshot);
+                free(edition);
+                edition = next;
+        }
+}
+
+Publisher *publisher_free(Publisher *publisher) {
+        if (!publisher)
+                return NULL;
+
+        publisher_publish(publisher, NULL);
+        free_list(publisher->free);
+        (void)pthread_mutex_destroy(&publisher->mutex);
+        free(publisher);
+        return NULL;
+}
+
+/* The mutex is held. */
+static void drop_reference(Publisher *publisher, Edition *edition) {
+        assert(edition->n_references > 0);
+        if (--edition->n_references > 0)
+                return;
+
+        assert(edition != publisher->current);
+        edition->next = publisher->free;
+        publisher->free = edition;
+}
+
+/* Readers that were slow leave more free editions than one: the writer frees the others, as descriptions of jobs are its thread's. */
+Snapshot *publisher_begin(Publisher *publisher) {
+        Edition *edition;
+
+        pthread_mutex_lock(&publisher->mutex);
+        edition = TAKE(publisher->free);
+        pthread_mutex_unlock(&publisher->mutex);
+
+        if (!edition)
+                return calloc(1, sizeof(*edition));
+
+        free_list(TAKE(edition->next));
+        return &edition->snapshot;
+}
+
+void publisher_publish(Publisher *publisher, Snapshot *snapshot) {
+        Edition *edition = (Edition *)snapshot, *former;
+
+        assert(!edition || edition->n_references == 0);
+        pthread_mutex_lock(&publisher->mutex);
+        former = publisher->current;
+        publisher->current = edition;
+        if (edition)
+                edition->n_references = 1;
+        if (former)
+                drop_reference(publisher, former);
+        pthread_mutex_unlock(&publisher->mutex);
+}
+
+void publisher_abandon(Publisher *publisher, Snapshot *snapshot) {
+        Edition *edition = (Edition *)snapshot;
+
+        assert(edition->n_references == 0);
+        pthread_mutex_lock(&publisher->mutex);
+        edition->next = publisher->free;
+        publisher->free = edition;
+        pthread_mutex_unlock(&publisher->mutex);
+}
+
+const Snapshot *publisher_acquire(Publisher *publisher) {
+        Edition *edition;
+
+        pthread_mutex_lock(&publisher->mutex);
+        edition = publisher->current;
+        if (edition)
+                edition->n_references++;
+        pthread_mutex_unlock(&publisher->mutex);
+
+        return edition ? &edition->snapshot : NULL;
+}
+
+void publisher_release(Publisher *publisher, const Snapshot *snapshot) {
+        Edition *edition = (Edition *)(uintptr_t)snapshot;
+
+        if (!edition)
+                return;
+
+        pthread_mutex_lock(&publisher->mutex);
+        drop_reference(publisher, edition);
+        pthread_mutex_unlock(&publisher->mutex);
+}

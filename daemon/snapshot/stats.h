@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Statistics that modules keep of themselves and /metrics exposes
+ *
+ * Each module returns its struct whole; a Snapshot embeds a copy. The types are here because http may not include the modules.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "measure/sample.h"
+#include "request/request.h"
+
+/* Of sampler_stats(). */
+typedef struct SamplerStats {
+        uint64_t n_failures[N_SOURCES];
+        char error[N_SOURCES][96]; /* "proc/pressure/cpu: No such file or directory"; "" if the last read succeeded */
+} SamplerStats;
+
+/* Of finder_stats(). */
+typedef struct FinderStats {
+        uint64_t n_found;        /* cgroups handed out */
+        uint64_t n_unrecognized; /* cgroups where those of jobs are, with a name that no pattern matches */
+        uint64_t n_not_watched;  /* directories that could not be watched: a limit, no permission */
+        size_t n_watches;
+} FinderStats;
+
+/* Of ingest_stats(). */
+typedef struct IngestStats {
+        uint64_t n_connections, n_connections_total, n_connections_refused, n_protocol_errors;
+        uint64_t n_in_flight;
+        uint64_t n_answers[N_STATUSES];
+} IngestStats;
+
+/* Of store_stats(). */
+typedef struct StoreStats {
+        uint64_t queue_rows, queue_bytes, queue_rows_max;
+        uint64_t n_commits, n_commit_failures, commit_ns_sum, commit_ns_last, n_rows_committed, n_rows_removed;
+        uint64_t size_bytes, size_max_bytes;
+        bool is_writable, is_volatile;
+        char error[160];  /* why the store is not writable; "" if it is */
+        char notice[256]; /* what was done to open the database late; "" */
+} StoreStats;
+
+/* Samples and memory of the process itself. */
+typedef struct SelfStats {
+        uint64_t started_realtime_ns;
+        uint64_t n_ticks, n_missed_ticks;
+        uint64_t lateness_sum_ns, lateness_last_ns, lateness_max_ns;
+        bool config_reload_ok;
+        uint64_t config_reload_realtime_ns, n_config_reloads;
+        uint64_t process_cpu_ns;
+        uint64_t resident_bytes, virtual_bytes;
+        uint64_t n_open_fds, n_fds_max;
+} SelfStats;

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "measure/kernel_family.h"
+
+#define PREFIX "perfd_node_"
+#define GAUGE(source, type, member, value, name, unit, help) \
+        { SOURCE_##source, offsetof(type, member), KERNEL_VALUE_##value, 0, false, PREFIX name, unit, help }
+#define COUNTER(source, type, member, decimals, name, unit, help) \
+        { SOURCE_##source, offsetof(type, member), KERNEL_VALUE_U64, decimals, true, PREFIX name, unit, help }
+
+#define MEMORY(member, name, help) GAUGE(MEMINFO, Sample, memory.member, U64, name, "bytes", help)
+#define LOAD(member, value, name, help) GAUGE(LOADAVG, Sample, load.member, value, name, "", help)
+#define DISK(member, decimals, name, unit, help) COUNTER(DISKSTATS, SampleDisk, member, decimals, name, unit, help)
+#define NET(member, name, unit, help) COUNTER(NETDEV, SampleNet, member, 0, name, unit, help)
+#define FILESYSTEM(member, name, help) GAUGE(FILESYSTEMS, SampleFilesystem, member, U64, name, "bytes", help)
+
+const KernelFamily kernel_families[] = {
+        GAUGE(STAT, Sample, n_online, U32, "cpus", "", "Online CPUs"),
+        MEMORY(total_bytes, "memory_total_bytes", "Total memory (MemTotal)"),
+        MEMORY(available_bytes, "memory_available_bytes", "Available memory (MemAvailable)"),
+        MEMORY(free_bytes, "memory_free_bytes", "Free memory (MemFree)"),
+        MEMORY(cached_bytes, "memory_cached_bytes", "Page cache (Cached)"),
+        MEMORY(buffers_bytes, "memory_buffers_bytes", "Buffers of block devices (Buffers)"),
+        MEMORY(swap_total_bytes, "swap_total_bytes", "Total swap space (SwapTotal)"),
+        MEMORY(swap_free_bytes, "swap_free_bytes", "Free swap space (SwapFree)"),
+        LOAD(average1, DOUBLE, "load1", "Load average over 1 minute"),
+        LOAD(average5, DOUBLE, "load5", "Load average over 5 minutes"),
+        LOAD(average15, DOUBLE, "load15", "Load average over 15 minutes"),
+        LOAD(n_running, U32, "processes_running", "Runnable threads, excluding perfd's own"),
+        LOAD(n_threads, U32, "threads", "Threads"),
+#define X(id, source, decimals, key, key_unit, family, unit, help) \
+        COUNTER(source, Sample, counter[KERNEL_##id], decimals, family, unit, help ", since boot"),
+        KERNEL_COUNTERS(X)
+#undef X
+        {},
+};
+
+const KernelFamily kernel_disk_families[] = {
+        DISK(read_bytes, 0, "disk_read_bytes", "bytes", "Bytes read from the device"),
+        DISK(write_bytes, 0, "disk_written_bytes", "bytes", "Bytes written to the device"),
+        DISK(reads, 0, "disk_reads", "", "Completed reads"),
+        DISK(writes, 0, "disk_writes", "", "Completed writes"),
+        DISK(io_ms, 3, "disk_io_seconds", "seconds", "Time with at least one request in flight"),
+        {},
+};
+
+const KernelFamily kernel_net_families[] = {
+        NET(received_bytes, "network_received_bytes", "bytes", "Bytes received by the interface"),
+        NET(sent_bytes, "network_sent_bytes", "bytes", "Bytes sent by the interface"),
+        NET(received_packets, "network_received_packets", "", "Packets received"),
+        NET(sent_packets, "network_sent_packets", "", "Packets sent"),
+        NET(received_errors, "network_receive_errors", "", "Bad packets received"),
+        NET(sent_errors, "network_send_errors", "", "Packets that could not be sent"),
+        {},
+};
+
+const KernelFamily kernel_filesystem_families[] = {
+        FILESYSTEM(size_bytes, "filesystem_size_bytes", "Size of the file system"),
+        FILESYSTEM(available_bytes, "filesystem_available_bytes", "Free space available to unprivileged users"),
+        FILESYSTEM(free_bytes, "filesystem_free_bytes", "Free space"),
+        {},
+};
