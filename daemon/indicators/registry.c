@@ -102,7 +102,7 @@ static int recover(Service *service) {
         scoped(stored_models_freep) StoredModels *stored = NULL;
         int r;
 
-        r = stored_models_read(service->store, &stored);
+        r = stored_models_read(store_path_if_open(service->store), &stored);
         for (size_t i = 0; r == 0 && i < stored->n; i++)
                 r = take_stored(service, &stored->items[i]);
         return r;

@@ -220,7 +220,7 @@ int recovery_run(Service *service) {
         scoped(job_recovery_freep) JobRecovery *recovery = NULL;
         int restored, r;
 
-        r = job_recovery_read(service->store, &recovery);
+        r = job_recovery_read(store_is_late(service->store) ? NULL : store_path(service->store), &recovery);
         if (r < 0)
                 return r;
 

@@ -122,11 +122,21 @@ int database_query(Database *database, const char *sql, int64_t *ret) {
         return 0;
 }
 
-/* Not kept: all statements together take 250 KiB. */
-int database_check_statement(Database *database, const Statement *statement) {
-        scoped(finalizep) sqlite3_stmt *handle = NULL;
+/* Prepared statements are not kept here: all of them take 250 KiB. */
+int database_check_list(Database *database, StatementList list) {
+        int r = 0;
 
-        return database_outcome(database->db, sqlite3_prepare_v2(database->db, statement->sql, -1, &handle, NULL));
+        for (; r == 0 && *list; list++) {
+                scoped(finalizep) sqlite3_stmt *handle = NULL;
+
+                r = database_outcome(database->db, sqlite3_prepare_v2(database->db, (*list)->sql, -1, &handle, NULL));
+                statement_cache_add(&database->statements, *list);
+        }
+        return r;
+}
+
+void database_end_lists(Database *database) {
+        database->statements.is_complete = true;
 }
 
 const char *database_error(Database *database) {
@@ -188,6 +198,15 @@ int database_text_id(Database *database, const Statement *find, const Statement 
         assert(id > 0);
         *ret = id;
         return 0;
+}
+
+int database_run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
+        int r;
+
+        r = database_run(database, removal);
+        if (r == 0)
+                *ret_n = database_changes(database);
+        return r;
 }
 
 int64_t database_changes(const Database *database) {

@@ -45,8 +45,10 @@ void database_wait(Database *database, bool waits);
 int database_exec(Database *database, const char *sql);
 /* Runs SQL text and reads the first column of the first row; 0 when there is none. */
 int database_query(Database *database, const char *sql, int64_t *ret);
-/* Whether the statement can be prepared on this schema. */
-int database_check_statement(Database *database, const Statement *statement);
+/* Checks that all statements of a list can be prepared on this schema. */
+int database_check_list(Database *database, StatementList list);
+/* All lists were checked: from here on, a statement of no list is an error of the program. */
+void database_end_lists(Database *database);
 /* SQLite's message about the last failure. Borrowed until the next call. */
 const char *database_error(Database *database);
 
@@ -60,6 +62,8 @@ int database_step(Database *database, Prepared *prepared);
 int database_get(Database *database, Prepared *prepared, int64_t *ret);
 /* The id of a text in a table of texts: `find` looks the text up, `insert` adds a new one. */
 int database_text_id(Database *database, const Statement *find, const Statement *insert, Text text, int64_t *ret);
+/* Runs a delete and counts the rows that it removed: for Table.run. */
+int database_run_removal(Database *database, Prepared *removal, int64_t *ret_n);
 /* Rows that the last insert, update or delete changed. */
 int64_t database_changes(const Database *database);
 

@@ -12,8 +12,8 @@
 
 #include <sqlite3.h>
 
-#include "store/reader.h"
 #include "store/statement.h"
+#include "store/store_types.h"
 #include "store/wal_barrier.h"
 
 typedef struct ReadConnection {
@@ -32,7 +32,7 @@ typedef struct ReadConnection {
 int read_connection_init(ReadConnection *connection, const char *path, WalBarrier *barrier, uint64_t timeout_ns);
 void read_connection_deinit(ReadConnection *connection);
 
-/* Begins a query with its outer statement, ready for its values, and starts the clock. 0 or an outcome of reader.h, as all here. */
+/* Begins a query with its outer statement, ready for its values, and starts the clock. 0 or an outcome of store_types.h, as all here. */
 int read_connection_begin(ReadConnection *connection, const Statement *statement, Prepared **ret);
 /* Steps the outer statement. 0: at a row, borrowed until the next step. */
 int read_connection_step(ReadConnection *connection, const Prepared **ret);
@@ -46,15 +46,3 @@ int read_connection_step_inside(ReadConnection *connection, Prepared *prepared);
 
 /* The outcome of an SQLite code. A connection that failed is closed, and opened again by the next query. */
 int read_connection_fail(ReadConnection *connection, int code);
-
-/* --- of a reader --------------------------------------------------------------------------------- */
-
-ReadConnection *reader_connection(Reader *reader);
-
-/* What a subject keeps with each reader. */
-typedef struct ReaderState {
-        size_t size;
-        void (*deinit)(void *state);
-} ReaderState;
-/* The subject's state, all zero at first. Lives as long as the reader; NULL: out of memory. */
-void *reader_state(Reader *reader, const ReaderState *kind);

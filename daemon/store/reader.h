@@ -13,16 +13,10 @@
 #include <stdint.h>
 
 #include "store/page.h"
+#include "store/store_types.h"
 #include "util/scoped.h"
 
 typedef struct Reader Reader;
-
-/* Outcomes of every query and of each step to the next row. */
-enum {
-        READER_END = 1, /* no (more) rows */
-        READER_TIMEOUT, /* the time limit was reached */
-        READER_BROKEN,  /* the database cannot be read */
-};
 
 struct WalBarrier;
 /*
@@ -35,3 +29,15 @@ DEFINE_SCOPED(Reader, reader_free);
 
 /* Ends the query early; the next query does so, too. */
 void reader_reset(Reader *reader);
+
+/* --- for the subjects' readers ------------------------------------------------------------------- */
+
+struct ReadConnection *reader_connection(Reader *reader);
+
+/* What a subject keeps with each reader. */
+typedef struct ReaderState {
+        size_t size;
+        void (*deinit)(void *state);
+} ReaderState;
+/* The subject's state, all zero at first. Lives as long as the reader; NULL: out of memory. */
+void *reader_state(Reader *reader, const ReaderState *kind);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/subject.h"
+#include "store/subjects.h"
 #include "util/clock.h"
 
 #define PAGE_BYTES 4096
@@ -77,15 +77,6 @@ static int count_pages(Database *database, int64_t *ret_used, int64_t *ret_free)
         *ret_used = n_pages - n_free;
         *ret_free = n_free;
         return 0;
-}
-
-int retention_run(Database *database, Prepared *removal, int64_t *ret_n) {
-        int r;
-
-        r = database_run(database, removal);
-        if (r == 0)
-                *ret_n = database_changes(database);
-        return r;
 }
 
 /* --- tables -------------------------------------------------------------------------------------- */

@@ -18,12 +18,10 @@
 #include "util/scoped.h"
 
 struct Database;
-struct Subject;
 
 /* What the writer does with a row set. Each subject's file has a row of this type for each kind that the file packs. */
 typedef struct RowKind {
         const char *name;
-        const struct Subject *subject;
         /*
          * Runs inside a transaction, possibly more than once for the same set, and sets set->outcome. state: what the writer
          * keeps for the subject. 0, or an outcome of database.h: the transaction is to be rolled back.

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "store/subject.h"
+#include "store/subjects.h"
 #include "util/scoped.h"
 
 /* PRAGMA application_id of our files, "prfd", by which file(1) and perfd tell them. */

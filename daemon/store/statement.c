@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "store/subject.h"
-
 _Static_assert((STATEMENT_CACHE_SLOTS & (STATEMENT_CACHE_SLOTS - 1)) == 0, "a slot is chosen by a mask");
 
 static void prepare(Prepared *prepared, sqlite3 *db) {
@@ -25,15 +23,23 @@ static Prepared *find_slot(StatementCache *cache, const Statement *statement) {
         return &cache->slots[i];
 }
 
-Prepared *statement_cache_get(StatementCache *cache, sqlite3 *db, const Statement *statement) {
+void statement_cache_add(StatementCache *cache, const Statement *statement) {
         Prepared *prepared = find_slot(cache, statement);
 
-        if (!prepared->source) {
-                assert(subjects_have_statement(statement));
-                assert(cache->n < STATEMENT_CACHE_SLOTS / 2);
-                prepared->source = statement;
-                cache->n++;
-        }
+        if (prepared->source)
+                return;
+
+        assert(!cache->is_complete);
+        assert(cache->n < STATEMENT_CACHE_SLOTS / 2);
+        prepared->source = statement;
+        cache->n++;
+}
+
+Prepared *statement_cache_get(StatementCache *cache, sqlite3 *db, const Statement *statement) {
+        Prepared *prepared;
+
+        statement_cache_add(cache, statement);
+        prepared = find_slot(cache, statement);
         if (!prepared->handle)
                 prepare(prepared, db);
         prepared->n_bound = 0;

@@ -23,7 +23,7 @@ typedef struct Statement {
         int n_columns; /* of a row; 0: the statement gives no rows */
 } Statement;
 
-/* Each file with statements lists all of them, up to NULL: nothing that is in no list can be prepared. */
+/* Each file with statements lists all of them, up to NULL: the writer asserts that every statement it runs is in a list. */
 typedef const Statement *const *StatementList;
 
 /* A statement as one connection has prepared it. */
@@ -40,7 +40,11 @@ typedef struct Prepared {
 typedef struct StatementCache {
         Prepared slots[STATEMENT_CACHE_SLOTS];
         size_t n;
+        bool is_complete; /* no statement may be added any more */
 } StatementCache;
+
+/* Makes a slot for a statement, which is prepared when first used. */
+void statement_cache_add(StatementCache *cache, const Statement *statement);
 
 /* The statement, without values. Borrowed until the cache is cleared. */
 Prepared *statement_cache_get(StatementCache *cache, sqlite3 *db, const Statement *statement);

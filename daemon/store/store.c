@@ -111,6 +111,13 @@ const char *store_path(const Store *store) {
         return store->opening.path;
 }
 
+const char *store_path_if_open(Store *store) {
+        StoreStats stats;
+
+        store_stats(store, &stats);
+        return store->is_late && !stats.is_writable ? NULL : store_path(store);
+}
+
 WalBarrier *store_wal_barrier(Store *store) {
         return &store->barrier;
 }

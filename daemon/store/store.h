@@ -42,6 +42,8 @@ void store_configure(Store *store, const StoreConfig *config);
 
 /* Full path of the database file, for readers. Borrowed. */
 const char *store_path(const Store *store);
+/* The same; NULL while a store that was opened late has no database. */
+const char *store_path_if_open(Store *store);
 
 /* What its questions pass, for readers. Borrowed. */
 struct WalBarrier *store_wal_barrier(Store *store);

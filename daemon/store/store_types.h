@@ -48,3 +48,10 @@ typedef struct StoreConfig {
 } StoreConfig;
 
 #define STORE_ERROR_MAX sizeof(((StoreStats *)NULL)->error)
+
+/* Outcomes of every query and of each step to the next row. */
+enum {
+        READER_END = 1, /* no (more) rows */
+        READER_TIMEOUT, /* the time limit was reached */
+        READER_BROKEN,  /* the database cannot be read */
+};

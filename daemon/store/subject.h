@@ -5,7 +5,7 @@
  * Subject: what the store keeps about one subject (jobs, indicators, the node)
  *
  * A subject is a folder with its tables, their statements, the row sets that change them and the readers that query them. One row of
- * type Subject tells the shared machinery all of that; subject.c has the list of subjects, and nothing else names one.
+ * type Subject tells the shared machinery all of that; subjects.c has the list of subjects, and nothing else names one.
  */
 
 #include <stdbool.h>
@@ -15,7 +15,6 @@
 #include "store/rowset.h"
 #include "store/statement.h"
 #include "store/store_types.h"
-#include "util/scoped.h"
 
 typedef struct Database Database;
 
@@ -41,6 +40,7 @@ typedef struct Subject {
         const char *name;
         const Table *const *tables;          /* ends with NULL */
         const StatementList *statements; /* ends with NULL */
+        const RowKind *const *kinds;     /* of row sets; ends with NULL */
 
         /* What the writer remembers for the subject; NULL: nothing. new_state: 0 or -ENOMEM. */
         int (*new_state)(void **ret);
@@ -56,26 +56,3 @@ typedef struct Subject {
         int (*find_work)(Database *database, bool *ret_has_work);
         int (*work)(void *state, Database *database, bool *ret_has_more);        /* one step, inside a transaction */
 } Subject;
-
-/* The subjects, up to NULL; for walks over their tables and statements. */
-const Subject *const *subjects_all(void);
-/* True for a statement of a subject's list or of the machinery's own. */
-bool subjects_have_statement(const Statement *statement);
-/* Prepares each statement once: does the schema fit all of them? 0 or an outcome of database.h. */
-int subjects_check_statements(Database *database);
-
-/* The subjects' states, for the writer. */
-typedef struct Subjects Subjects;
-/* 0 or -ENOMEM. */
-int subjects_new(Subjects **ret);
-Subjects *subjects_free(Subjects *subjects);
-DEFINE_SCOPED(Subjects, subjects_free);
-
-/* 0 or an outcome of database.h, as all of these: the transaction is to be rolled back. */
-int subjects_apply(Subjects *subjects, Database *database, RowSet *set);
-int subjects_flush(Subjects *subjects, Database *database);
-void subjects_forget(Subjects *subjects);
-int subjects_interrupt(Database *database);
-bool subjects_take_work(Subjects *subjects);
-int subjects_find_work(Database *database, bool *ret_has_work);
-int subjects_work(Subjects *subjects, Database *database, bool *ret_has_more);

@@ -17,7 +17,7 @@
 #include "store/report.h"
 #include "store/retention.h"
 #include "store/store_types.h"
-#include "store/subject.h"
+#include "store/subjects.h"
 #include "store/wal_checkpoint.h"
 
 /* When the next of what is done between batches is due; CLOCK_BOOTTIME. */

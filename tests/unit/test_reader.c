@@ -10,7 +10,6 @@
 #include "store/node/sample_rows.h"
 #include "store_fixture.h"
 
-#include "store/reader_sql.h"
 
 /* Puts n results, many to a submission; number i has the time, name, component and job that the four say. */
 typedef struct Pattern {
@@ -376,63 +375,22 @@ static void a_database_that_cannot_be_read_is_broken_until_it_can(void **state) 
 
 /* --- plans --------------------------------------------------------------------------------------- */
 
-/* What SQLite would do for a question, line by line. */
-static void explain(const Place *place, unsigned question, char *ret, size_t n_ret) {
-        char path[PATH_MAX], sql[QUESTION_SQL_MAX], explained[QUESTION_SQL_MAX + 32];
-        sqlite3_stmt *statement;
-        sqlite3 *db;
-        size_t n = 0;
-
-        question_write_sql(question, sql);
-        (void)snprintf(explained, sizeof(explained), "EXPLAIN QUERY PLAN %s", sql);
-        place_path(place, "perfd.db", path);
-        assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-        assert_int_equal(sqlite3_prepare_v2(db, explained, -1, &statement, NULL), SQLITE_OK);
-        while (sqlite3_step(statement) == SQLITE_ROW)
-                n += (size_t)snprintf(ret + n, n_ret - n, "%s\n", (const char *)sqlite3_column_text(statement, 3));
-        sqlite3_finalize(statement);
-        sqlite3_close(db);
-        assert_true(n > 0 && n < n_ret);
-}
-
 static void every_page_comes_from_an_index_in_its_order(void **state) {
-        static const struct {
-                unsigned question;
-                const char *plan;
-        } expected[] = {
-                { QUESTION_RESULTS, "INDEX result_by_time (time_ms>? AND time_ms<?)" },
-                { QUESTION_RESULTS + RESULTS_BY_COMPONENT, "INDEX result_by_time (time_ms>? AND time_ms<?)" },
-                { QUESTION_RESULTS + RESULTS_BY_NAME, "INDEX result_by_name (name=? AND time_ms>? AND time_ms<?)" },
-                { QUESTION_RESULTS + RESULTS_BY_NAME + RESULTS_BY_COMPONENT, "INDEX result_by_name (name=? AND time_ms>? AND time_ms<?)" },
-                { QUESTION_RESULTS + RESULTS_BY_JOB, "INDEX result_by_job (job=? AND time_ms>? AND time_ms<?)" },
-                { QUESTION_RESULTS + RESULTS_BY_JOB + RESULTS_BY_NAME, "INDEX result_by_job (job=? AND time_ms>? AND time_ms<?)" },
-                { QUESTION_JOBS, "INDEX job_by_begin (begin_ms>? AND begin_ms<?)" },
-                { QUESTION_JOBS + JOBS_BY_NAME, "INDEX job_by_name (name=? AND begin_ms>? AND begin_ms<?)" },
-                { QUESTION_JOBS + JOBS_BY_USER, "INDEX job_by_user (user=? AND begin_ms>? AND begin_ms<?)" },
-                { QUESTION_JOBS + JOBS_BY_STATE, "INDEX job_by_state (state=? AND begin_ms>? AND begin_ms<?)" },
-                { QUESTION_JOBS + JOBS_BY_NAME + JOBS_BY_STATE, "INDEX job_by_name (name=? AND begin_ms>? AND begin_ms<?)" },
-                { QUESTION_JOB, "INDEX job_by_id (id=?)" },
-                { QUESTION_PHASES, "INDEX phase_by_job (job=?)" },
-                { QUESTION_NODE_SAMPLES, "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" },
-        };
+        static const char *const jobs[] = { "begin (", "name (name=? AND ", "user (user=? AND ", "name (name=? AND ", "state (state=? AND ",
+                                            "name (name=? AND ", "user (user=? AND ", "name (name=? AND " };
+        static const char *const results[] = { "time (", "name (name=? AND ", "time (", "name (name=? AND ", "job (job=? AND ",
+                                               "job (job=? AND ", "job (job=? AND ", "job (job=? AND " };
+        char step[128];
 
-        for (size_t i = 0; i < N_ELEMENTS(expected); i++) {
-                char plan[2048];
-
-                explain(*state, expected[i].question, plan, sizeof(plan));
-                if (!strstr(plan, expected[i].plan))
-                        fail_msg("%u: %s is not in:\n%s", expected[i].question, expected[i].plan, plan);
-                assert_null(strstr(plan, "TEMP B-TREE"));
-                assert_null(strstr(plan, "SCAN"));
+        for (size_t i = 0; i < N_ELEMENTS(jobs); i++) {
+                (void)snprintf(step, sizeof(step), "INDEX job_by_%sbegin_ms>? AND begin_ms<?)", jobs[i]);
+                assert_plan(*state, job_reader_statements[i], step);
+                (void)snprintf(step, sizeof(step), "INDEX result_by_%stime_ms>? AND time_ms<?)", results[i]);
+                assert_plan(*state, result_reader_statements[i], step);
         }
-}
-
-static void every_combination_of_filters_is_a_statement(void **state) {
-        for (unsigned question = 0; question < N_QUESTIONS; question++) {
-                char plan[2048];
-
-                explain(*state, question, plan, sizeof(plan));
-        }
+        assert_plan(*state, job_reader_statements[8], "INDEX job_by_id (id=?)");
+        assert_plan(*state, job_reader_statements[10], "INDEX phase_by_job (job=?)");
+        assert_plan(*state, sample_reader_statements[0], "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)");
 }
 
 int main(void) {
@@ -453,7 +411,6 @@ int main(void) {
                 TEST(a_question_can_be_left_in_the_middle),
                 TEST(a_database_that_cannot_be_read_is_broken_until_it_can),
                 TEST(every_page_comes_from_an_index_in_its_order),
-                TEST(every_combination_of_filters_is_a_statement),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -304,7 +304,8 @@ static int find_in_series(Vocabulary *vocabulary, Exchange *exchange, Asked *ask
         int r;
 
         r = indicator_reader_list_parameters(exchange->reader, vocabulary->filter.name);
-        while (r == 0 && has_unknown(asked, n, KIND_PARAMETER) && (r = indicator_reader_next_parameters(exchange->reader, &parameters)) == 0) {
+        while (r == 0 && has_unknown(asked, n, KIND_PARAMETER) &&
+               (r = indicator_reader_next_parameters(exchange->reader, &parameters)) == 0) {
                 (void)find_in_object(asked, n, KIND_PARAMETER, parameters);
                 if (n_read++ < NAMED_DOCUMENTS_MAX)
                         names_add_members(&vocabulary->names[KIND_PARAMETER], parameters);

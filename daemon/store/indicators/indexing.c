@@ -53,7 +53,8 @@ static const Statement unindexed_next = {
 };
 
 static int read_row(const Prepared *at, Unindexed *row) {
-        JsonText document = column_json(at, UNINDEXED_DOCUMENT), keys = column_json(at, UNINDEXED_KEYS), version = column_json(at, UNINDEXED_VERSION);
+        JsonText document = column_json(at, UNINDEXED_DOCUMENT), keys = column_json(at, UNINDEXED_KEYS);
+        JsonText version = column_json(at, UNINDEXED_VERSION);
 
         row->point.row = column_i64(at, UNINDEXED_ROW);
         row->point.time_ms = column_u64(at, UNINDEXED_TIME);

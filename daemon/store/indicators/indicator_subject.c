@@ -217,6 +217,10 @@ static const StatementList statements[] = {
         result_reader_statements, indicator_reader_statements, points_statements, stored_models_statements, NULL,
 };
 
+static const RowKind *const kinds[] = {
+        &result_rows_kind, &model_rows_kind, &model_rows_removal_kind, &model_rows_declared_kind, NULL,
+};
+
 /* --- the writer's catalog ------------------------------------------------------------------------ */
 
 static int new_state(void **ret) {
@@ -253,6 +257,7 @@ const Subject indicator_subject = {
         .name = "indicators",
         .tables = tables,
         .statements = statements,
+        .kinds = kinds,
         .new_state = new_state,
         .free_state = free_state,
         .forget = forget,

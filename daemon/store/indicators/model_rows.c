@@ -3,7 +3,6 @@
 
 #include "store/database.h"
 #include "store/indicators/catalog.h"
-#include "store/indicators/indicator_subject.h"
 #include "store/indicators/series.h"
 #include "store/indicators/shape.h"
 
@@ -180,9 +179,9 @@ static int apply_removal(RowSet *set, Database *database, void *catalog) {
         return r != 0 ? r : drop_shapes(database);
 }
 
-static const RowKind model_kind = { "model", &indicator_subject, apply_model };
-static const RowKind removal_kind = { "model removal", &indicator_subject, apply_removal };
-static const RowKind declared_kind = { "declared models", &indicator_subject, apply_declared };
+const RowKind model_rows_kind = { "model", apply_model };
+const RowKind model_rows_removal_kind = { "model removal", apply_removal };
+const RowKind model_rows_declared_kind = { "declared models", apply_declared };
 
 const Statement *const model_rows_statements[] = {
         &model_put, &row_next, &models_apply, &model_apply, &shapes_are_many, &shapes_tidy, &model_remove, &models_forget, NULL,
@@ -237,7 +236,7 @@ RowSet *model_rows_pack(const StoreModel *model, uint64_t realtime_ms, StoreCook
         pack_u64(&buffer, model->by_admin);
         pack_u64(&buffer, realtime_ms);
         pack_model(&buffer, model->model);
-        return rowset_finish(&buffer, &model_kind, 1, cookie);
+        return rowset_finish(&buffer, &model_rows_kind, 1, cookie);
 }
 
 RowSet *model_rows_pack_removal(const char *name, const char *component, StoreCookie cookie) {
@@ -246,7 +245,7 @@ RowSet *model_rows_pack_removal(const char *name, const char *component, StoreCo
         rowset_begin(&buffer);
         pack_text(&buffer, name);
         pack_text(&buffer, component);
-        return rowset_finish(&buffer, &removal_kind, 1, cookie);
+        return rowset_finish(&buffer, &model_rows_removal_kind, 1, cookie);
 }
 
 RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_models, uint64_t realtime_ms) {
@@ -258,5 +257,5 @@ RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_m
         pack_u64(&buffer, realtime_ms);
         for (size_t i = 0; i < n_models; i++)
                 pack_model(&buffer, models[i]);
-        return rowset_finish(&buffer, &declared_kind, n_models, (StoreCookie){});
+        return rowset_finish(&buffer, &model_rows_declared_kind, n_models, (StoreCookie){});
 }

@@ -28,3 +28,4 @@ RowSet *model_rows_pack_removal(const char *name, const char *component, StoreCo
 RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_models, uint64_t realtime_ms);
 
 extern const struct Statement *const model_rows_statements[];
+extern const RowKind model_rows_kind, model_rows_removal_kind, model_rows_declared_kind;

@@ -7,7 +7,6 @@
 
 #include "store/database.h"
 #include "store/indicators/catalog.h"
-#include "store/indicators/indicator_subject.h"
 #include "store/indicators/series.h"
 #include "store/indicators/shape.h"
 #include "store/jobs/job_rows.h"
@@ -258,12 +257,12 @@ static int apply(RowSet *set, Database *database, void *state) {
         return 0;
 }
 
-static const RowKind results_kind = { "results", &indicator_subject, apply };
+const RowKind result_rows_kind = { "results", apply };
 
 const Statement *const result_rows_statements[] = { &result_insert, NULL };
 
 const ResultsStored *result_rows_stored(const RowSet *set) {
-        assert(set->kind == &results_kind);
+        assert(set->kind == &result_rows_kind);
         return (const ResultsStored *)(const void *)(set + 1);
 }
 
@@ -360,5 +359,5 @@ RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *se
         for (size_t i = 0; i < n_items; i++)
                 pack_item(&buffer, &items[i], arrived_ms);
 
-        return rowset_finish(&buffer, &results_kind, n_items, cookie);
+        return rowset_finish(&buffer, &result_rows_kind, n_items, cookie);
 }

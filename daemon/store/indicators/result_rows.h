@@ -23,3 +23,4 @@ typedef struct ResultsStored {
 const ResultsStored *result_rows_stored(const RowSet *set);
 
 extern const struct Statement *const result_rows_statements[];
+extern const RowKind result_rows_kind;

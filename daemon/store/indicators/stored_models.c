@@ -43,16 +43,14 @@ static int read_models(const char *path, StoredModels *models) {
         return r == READER_END ? 0 : r > 0 ? -EIO : r;
 }
 
-int stored_models_read(Store *store, StoredModels **ret) {
+int stored_models_read(const char *path, StoredModels **ret) {
         scoped(stored_models_freep) StoredModels *models = calloc(1, sizeof(*models));
-        StoreStats stats;
         int r;
 
         if (!models)
                 return -ENOMEM;
 
-        store_stats(store, &stats);
-        r = store_is_late(store) && !stats.is_writable ? 0 : read_models(store_path(store), models);
+        r = path ? read_models(path, models) : 0;
         if (r < 0)
                 return r;
 

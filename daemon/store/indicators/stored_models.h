@@ -3,7 +3,11 @@
 
 /* Stored models: the registered models, for a start. */
 
-#include "store/store.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/scoped.h"
 
 typedef struct StoredModel {
         char *document; /* owned; JSON, as json_raw() takes it */
@@ -16,8 +20,8 @@ typedef struct StoredModels {
         size_t n;
 } StoredModels;
 
-/* In the order of their registration; none as long as a store that was opened late has no database. Caller frees. 0 or a negative errno. */
-int stored_models_read(Store *store, StoredModels **ret);
+/* In the order of their registration. path: store_path(), or NULL for a store without a database. Caller frees. 0 or a negative errno. */
+int stored_models_read(const char *path, StoredModels **ret);
 StoredModels *stored_models_free(StoredModels *models);
 DEFINE_SCOPED(StoredModels, stored_models_free);
 

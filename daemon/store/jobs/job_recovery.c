@@ -105,7 +105,7 @@ static int read_all(const char *path, JobRecovery *recovery) {
         return r == READER_END ? 0 : r > 0 ? -EIO : r;
 }
 
-int job_recovery_read(Store *store, JobRecovery **ret) {
+int job_recovery_read(const char *path, JobRecovery **ret) {
         scoped(job_recovery_freep) JobRecovery *recovery = NULL;
         int r;
 
@@ -113,7 +113,7 @@ int job_recovery_read(Store *store, JobRecovery **ret) {
         if (!recovery)
                 return -ENOMEM;
 
-        r = store_is_late(store) ? 0 : read_all(store_path(store), recovery);
+        r = path ? read_all(path, recovery) : 0;
         if (r < 0)
                 return r;
 

@@ -3,8 +3,11 @@
 
 /* Job recovery: what a start needs to resume running jobs. */
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "job/job.h"
-#include "store/store.h"
+#include "util/scoped.h"
 
 typedef struct RecoveredJob {
         JobInfo info;
@@ -22,8 +25,8 @@ typedef struct JobRecovery {
         size_t n_jobs;
 } JobRecovery;
 
-/* The state before the store took its first row set; empty when the store was opened late. Caller frees. 0 or a negative errno. */
-int job_recovery_read(Store *store, JobRecovery **ret);
+/* Before the first row set. path: store_path(), or NULL for a store that was opened late. Caller frees. 0 or a negative errno. */
+int job_recovery_read(const char *path, JobRecovery **ret);
 JobRecovery *job_recovery_free(JobRecovery *recovery);
 DEFINE_SCOPED(JobRecovery, job_recovery_free);
 

@@ -7,7 +7,6 @@
 #include "store/compress.h"
 #include "store/database.h"
 #include "store/jobs/job_numbers.h"
-#include "store/jobs/job_subject.h"
 #include "store/jobs/job_text.h"
 #include "store/jobs/phase_rows.h"
 
@@ -367,12 +366,14 @@ const Statement *const job_rows_statements[] = {
 
 /* --- kinds --------------------------------------------------------------------------------------- */
 
-static const RowKind begin_kind = { "job begin", &job_subject, apply_begin };
-static const RowKind end_kind = { "job end", &job_subject, apply_end };
-static const RowKind phase_kind = { "phase", &job_subject, apply_phase };
-static const RowKind identity_kind = { "job identity", &job_subject, apply_identity };
-static const RowKind amend_kind = { "job amend", &job_subject, apply_amend };
-static const RowKind checkpoints_kind = { "checkpoints", &job_subject, apply_checkpoints };
+static const RowKind begin_kind = { "job begin", apply_begin };
+static const RowKind end_kind = { "job end", apply_end };
+static const RowKind phase_kind = { "phase", apply_phase };
+static const RowKind identity_kind = { "job identity", apply_identity };
+static const RowKind amend_kind = { "job amend", apply_amend };
+static const RowKind checkpoints_kind = { "checkpoints", apply_checkpoints };
+
+const RowKind *const job_rows_kinds[] = { &begin_kind, &end_kind, &phase_kind, &identity_kind, &amend_kind, &checkpoints_kind, NULL };
 
 /* --- in the caller's thread ---------------------------------------------------------------------- */
 

@@ -146,5 +146,6 @@ const Subject job_subject = {
         .name = "jobs",
         .tables = tables,
         .statements = statements,
+        .kinds = job_rows_kinds,
         .interrupt = job_rows_interrupt,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/node/node_subject.h"
 
+#include "store/database.h"
 #include "store/node/sample_reader.h"
 #include "store/node/sample_rows.h"
-#include "store/retention.h"
 
 static const Statement sample_remove = {
         "DELETE FROM node_sample WHERE begin_ms IN (SELECT begin_ms FROM node_sample ORDER BY begin_ms LIMIT ?1)", 0,
@@ -27,7 +27,7 @@ static const Table sample_table = {
         .keep = offsetof(StoreConfig, keep_samples_ns),
         .remove = &sample_remove,
         .expire = &sample_expire,
-        .run = retention_run,
+        .run = database_run_removal,
 };
 
 static const Table *const tables[] = { &sample_table, NULL };
@@ -38,4 +38,5 @@ const Subject node_subject = {
         .name = "node",
         .tables = tables,
         .statements = statements,
+        .kinds = sample_rows_kinds,
 };

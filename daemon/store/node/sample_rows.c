@@ -2,7 +2,6 @@
 #include "store/node/sample_rows.h"
 
 #include "store/database.h"
-#include "store/node/node_subject.h"
 
 static const Statement sample_put = {
         "INSERT INTO node_sample (begin_ms, interval_ms, timeline) VALUES (?1, ?2, ?3)"
@@ -25,7 +24,9 @@ static int apply(RowSet *set, Database *database, void *state) {
         return database_run(database, put);
 }
 
-static const RowKind sample_kind = { "node sample", &node_subject, apply };
+static const RowKind sample_kind = { "node sample", apply };
+
+const RowKind *const sample_rows_kinds[] = { &sample_kind, NULL };
 
 RowSet *sample_rows_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const char *timeline) {
         scoped(buffer_deinit) Buffer buffer = {};

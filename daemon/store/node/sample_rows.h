@@ -9,3 +9,4 @@
 RowSet *sample_rows_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const char *timeline);
 
 extern const struct Statement *const sample_rows_statements[];
+extern const RowKind *const sample_rows_kinds[];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/subject.h"
+#include "store/subjects.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,15 +9,11 @@
 #include "store/indicators/indicator_subject.h"
 #include "store/jobs/job_subject.h"
 #include "store/node/node_subject.h"
-#include "store/retention.h"
 
 /* The one list of subjects. */
 static const Subject *const all[] = { &job_subject, &indicator_subject, &node_subject, NULL };
 
 #define N_SUBJECTS (N_ELEMENTS(all) - 1)
-
-/* Statements of the machinery itself. */
-static const StatementList own_statements[] = { database_statements, retention_statements, NULL };
 
 struct Subjects {
         void *states[N_SUBJECTS]; /* owned */
@@ -29,36 +25,12 @@ const Subject *const *subjects_all(void) {
 
 /* --- statements ---------------------------------------------------------------------------------- */
 
-static bool lists_have(const StatementList *lists, const Statement *statement) {
-        for (; *lists; lists++)
-                for (StatementList next = *lists; *next; next++)
-                        if (*next == statement)
-                                return true;
-        return false;
-}
-
-bool subjects_have_statement(const Statement *statement) {
-        for (size_t i = 0; i < N_SUBJECTS; i++)
-                if (lists_have(all[i]->statements, statement))
-                        return true;
-        return lists_have(own_statements, statement);
-}
-
-static int check_lists(const StatementList *lists, Database *database) {
+int subjects_check_statements(Database *database) {
         int r = 0;
 
-        for (; r == 0 && *lists; lists++)
-                for (StatementList next = *lists; r == 0 && *next; next++)
-                        r = database_check_statement(database, *next);
-        return r;
-}
-
-int subjects_check_statements(Database *database) {
-        int r;
-
-        r = check_lists(own_statements, database);
         for (size_t i = 0; r == 0 && i < N_SUBJECTS; i++)
-                r = check_lists(all[i]->statements, database);
+                for (const StatementList *list = all[i]->statements; r == 0 && *list; list++)
+                        r = database_check_list(database, *list);
         return r;
 }
 
@@ -94,10 +66,18 @@ Subjects *subjects_free(Subjects *subjects) {
 
 /* --- for the writer ------------------------------------------------------------------------------ */
 
+static bool has_kind(const Subject *subject, const RowKind *kind) {
+        const RowKind *const *next = subject->kinds;
+
+        while (*next && *next != kind)
+                next++;
+        return *next;
+}
+
 int subjects_apply(Subjects *subjects, Database *database, RowSet *set) {
         size_t i = 0;
 
-        while (i < N_SUBJECTS && all[i] != set->kind->subject)
+        while (i < N_SUBJECTS && !has_kind(all[i], set->kind))
                 i++;
         assert(i < N_SUBJECTS);
         return set->kind->apply(set, database, subjects->states[i]);
