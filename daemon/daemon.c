@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
-#include <stdalign.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
-#include "service.h"
-#include "sockets.h"
+#include "rooms.h"
 #include "trim.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -23,80 +19,27 @@
 /* A clean end waits this long for what is under way. */
 #define DRAIN_NS (5 * NS_PER_S)
 
-/* Open descriptors are counted every so many ticks: it takes a directory listing. */
-#define TICKS_PER_FD_COUNT 10
-
 typedef struct Daemon {
         const Options *options;
         sd_event *event;
         sd_event_source *tick, *checkpoint, *drain;
-        Service service;
+        Rooms rooms;
         Sockets sockets;
+        bool is_draining;
         uint64_t tick_deadline_us; /* of the tick to come */
 } Daemon;
 
 /* --- the loop's events ------------------------------------------------------------------------ */
 
-/* How late, and how many ticks were missed altogether; the next deadline stays on the grid. */
-static void note_lateness(Daemon *daemon, uint64_t now_us) {
-        uint64_t interval_us = daemon->service.config.node.interval_ns / NS_PER_US;
-        uint64_t late_us = now_us > daemon->tick_deadline_us ? now_us - daemon->tick_deadline_us : 0;
-        SelfStats *self = &daemon->service.self;
-
-        self->lateness_last_ns = late_us * NS_PER_US;
-        self->lateness_sum_ns += self->lateness_last_ns;
-        if (self->lateness_last_ns > self->lateness_max_ns)
-                self->lateness_max_ns = self->lateness_last_ns;
-
-        self->n_missed_ticks += late_us / interval_us;
-        daemon->tick_deadline_us += (late_us / interval_us + 1) * interval_us;
-}
-
-/* With a buffer of our own: opendir(3) allocates one. */
-static size_t count_entries(int fd) {
-        alignas(struct dirent64) char entries[4096];
-        ssize_t n_bytes;
-        size_t n = 0;
-
-        while ((n_bytes = getdents64(fd, entries, sizeof(entries))) > 0)
-                for (ssize_t at = 0; at < n_bytes; n++)
-                        at += ((const struct dirent64 *)(const void *)(entries + at))->d_reclen;
-        return n;
-}
-
-static void count_open_fds(SelfStats *self) {
-        scoped(closep) int fd = -1;
-        struct rlimit limit;
-        struct stat st;
-        size_t n;
-
-        if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-                self->n_fds_max = limit.rlim_cur;
-
-        /* Since 6.2 the kernel says how many; a list of ten thousand is 1 ms. */
-        if (stat("/proc/self/fd", &st) == 0 && st.st_size > 0) {
-                self->n_open_fds = (size_t)st.st_size;
-                return;
-        }
-        fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0)
-                return;
-
-        n = count_entries(fd);
-        if (n >= 3)
-                self->n_open_fds = n - 3; /* ".", "..", and the one that counts */
-}
-
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         Daemon *daemon = userdata;
+        Rooms *rooms = &daemon->rooms;
         int r;
 
         (void)usec;
-        note_lateness(daemon, clock_boottime_ns() / NS_PER_US);
-        if (daemon->service.self.n_ticks % TICKS_PER_FD_COUNT == 0)
-                count_open_fds(&daemon->service.self);
-
-        r = service_tick(&daemon->service);
+        daemon->tick_deadline_us = self_count_tick(&rooms->self, daemon->tick_deadline_us, clock_boottime_ns() / NS_PER_US,
+                                                   rooms->config.node.interval_ns / NS_PER_US);
+        r = rooms_tick(rooms);
         if (r < 0)
                 return r;
 
@@ -107,16 +50,16 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
 }
 
 static void notify_status(const Daemon *daemon) {
-        const Service *service = &daemon->service;
+        const Rooms *rooms = &daemon->rooms;
 
-        (void)sd_notifyf(0, "STATUS=%zu jobs running, %lu indicators stored since start%s", service->jobs.n,
-                         (unsigned long)service->tally.stats.n_stored,
-                         service->store_was_writable ? "" : "; the store cannot be written");
+        (void)sd_notifyf(0, "STATUS=%zu jobs running, %lu indicators stored since start%s", rooms->jobs.jobs.n,
+                         (unsigned long)rooms->indicators.results.tally.stats.n_stored,
+                         rooms->was_writable ? "" : "; the store cannot be written");
 }
 
 /* On the grid of the one before, unless that has passed already: the machine slept, or the interval was changed. */
 static uint64_t next_checkpoint_us(const Daemon *daemon, uint64_t last_us) {
-        uint64_t interval_us = daemon->service.config.jobs.checkpoint_interval_ns / NS_PER_US;
+        uint64_t interval_us = daemon->rooms.config.jobs.checkpoint_interval_ns / NS_PER_US;
         uint64_t now_us = clock_boottime_ns() / NS_PER_US;
 
         return last_us + interval_us > now_us ? last_us + interval_us : now_us + interval_us;
@@ -126,7 +69,7 @@ static int on_checkpoint(sd_event_source *source, uint64_t usec, void *userdata)
         Daemon *daemon = userdata;
         int r;
 
-        r = service_checkpoint(&daemon->service);
+        r = rooms_checkpoint(&daemon->rooms, false);
         if (r < 0)
                 return r;
 
@@ -143,7 +86,7 @@ static int on_store(sd_event_source *source, int fd, uint32_t revents, void *use
         (void)source;
         (void)fd;
         (void)revents;
-        return service_take_completions(&daemon->service);
+        return rooms_take_completions(&daemon->rooms);
 }
 
 /* After each turn: whatever the turn has brought is placed. */
@@ -152,11 +95,11 @@ static int on_turn(sd_event_source *source, void *userdata) {
         int r;
 
         (void)source;
-        r = service_take_requests(&daemon->service);
+        r = rooms_take_requests(&daemon->rooms);
         if (r < 0)
                 return r;
 
-        if (daemon->service.is_draining && ingest_is_idle(daemon->service.ingest))
+        if (daemon->is_draining && ingest_is_idle(daemon->rooms.ingest))
                 return sd_event_exit(daemon->event, 0);
         return 0;
 }
@@ -166,31 +109,31 @@ static int on_drain_timeout(sd_event_source *source, uint64_t usec, void *userda
 
         (void)source;
         (void)usec;
-        log_warning("Ending with requests unanswered after %u s: their clients will send them again.", (unsigned)(DRAIN_NS / NS_PER_S));
+        log_warning("Stopping with unanswered requests after %u s; their clients will send them again.", (unsigned)(DRAIN_NS / NS_PER_S));
         return sd_event_exit(daemon->event, 0);
 }
 
 static int daemon_drain(Daemon *daemon) {
         int r;
 
-        if (daemon->service.is_draining)
+        if (daemon->is_draining)
                 return 0;
 
-        log_info("Ending: answering what is under way.");
+        log_info("Shutting down: finishing requests in progress.");
         (void)sd_notify(0, "STOPPING=1");
         /* What ran since the last tick belongs to the last checkpoint. */
-        r = service_tick(&daemon->service);
+        r = rooms_tick(&daemon->rooms);
         if (r < 0)
                 return r;
 
-        daemon->service.is_draining = true;
-        http_set_ready(daemon->service.http, false);
-        ingest_drain(daemon->service.ingest);
+        daemon->is_draining = true;
+        http_set_ready(daemon->rooms.http, false);
+        ingest_drain(daemon->rooms.ingest);
 
         r = sd_event_add_time_relative(daemon->event, &daemon->drain, CLOCK_BOOTTIME, DRAIN_NS / NS_PER_US, 0, on_drain_timeout, daemon);
         if (r < 0)
                 return r;
-        return service_checkpoint(&daemon->service);
+        return rooms_checkpoint(&daemon->rooms, true);
 }
 
 static int on_end_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
@@ -220,7 +163,7 @@ static int daemon_read_config(const Options *options, Config *ret, ConfigError *
 
 /* New intervals begin now, not when the old ones, which may be long, are over. */
 static void restart_timers(Daemon *daemon, const Config *before) {
-        const Config *config = &daemon->service.config;
+        const Config *config = &daemon->rooms.config;
         uint64_t now_ns = clock_boottime_ns();
 
         if (config->node.interval_ns != before->node.interval_ns) {
@@ -232,22 +175,20 @@ static void restart_timers(Daemon *daemon, const Config *before) {
 }
 
 static void daemon_reload(Daemon *daemon) {
-        Service *service = &daemon->service;
-        Config before = service->config;
+        Rooms *rooms = &daemon->rooms;
+        Config before = rooms->config;
         Buffer restart = {};
         ConfigError error;
         Config fresh;
 
-        service->self.n_config_reloads++;
-        service->self.config_reload_realtime_ns = clock_realtime_ns();
-        service->self.config_reload_ok = daemon_read_config(daemon->options, &fresh, &error) == 0;
-        if (!service->self.config_reload_ok) {
+        if (daemon_read_config(daemon->options, &fresh, &error) != 0) {
+                self_count_reload(&rooms->self, false);
                 log_config_error("Configuration not reloaded, keeping the old one", &error);
                 return;
         }
 
-        config_apply(&service->config, &fresh, &restart);
-        service->self.config_reload_ok = service_configure(service) == 0;
+        config_apply(&rooms->config, &fresh, &restart);
+        self_count_reload(&rooms->self, rooms_configure(rooms) == 0);
         restart_timers(daemon, &before);
         if (restart.n > 0)
                 log_warning("Configuration reloaded; these settings wait for a restart: %s", restart.text);
@@ -264,7 +205,7 @@ static int on_reload_signal(sd_event_source *source, const struct signalfd_sigin
         (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lu", (unsigned long)(clock_monotonic_ns() / NS_PER_US));
         daemon_reload(daemon);
         (void)sd_notify(0, "READY=1");
-        if (daemon->service.self.config_reload_ok)
+        if (daemon->rooms.self.stats.config_reload_ok)
                 notify_status(daemon);
         else
                 (void)sd_notify(0, "STATUS=The configuration is not as its files say, see the log");
@@ -274,7 +215,7 @@ static int on_reload_signal(sd_event_source *source, const struct signalfd_sigin
 /* --- building --------------------------------------------------------------------------------- */
 
 static int add_timers(Daemon *daemon) {
-        const Config *config = &daemon->service.config;
+        const Config *config = &daemon->rooms.config;
         int r;
 
         daemon->tick_deadline_us = (clock_boottime_ns() + config->node.interval_ns) / NS_PER_US;
@@ -316,7 +257,7 @@ static int add_events(Daemon *daemon) {
         sd_event_source *source;
         int r;
 
-        r = sd_event_add_io(daemon->event, &source, store_fd(daemon->service.store), EPOLLIN, on_store, daemon);
+        r = sd_event_add_io(daemon->event, &source, store_fd(daemon->rooms.store), EPOLLIN, on_store, daemon);
         if (r < 0)
                 return r;
         leave_to_loop(source);
@@ -338,8 +279,8 @@ static int exit_code_of(int error) {
         return error == -EACCES || error == -EPERM || error == -EROFS ? EXIT_PERMISSION : EXIT_FAILURE;
 }
 
-static int open_store(Service *service) {
-        const StoreConfig *config = &service->config.store;
+static int open_store(Rooms *rooms) {
+        const StoreConfig *config = &rooms->config.store;
         scoped(freep) char *note = NULL;
         int r;
 
@@ -350,7 +291,7 @@ static int open_store(Service *service) {
                 return exit_code_of(r);
         }
 
-        r = store_open(&service->store, config, &note);
+        r = store_open(&rooms->store, config, &note);
         if (r != 0) {
                 log_err("Cannot open the store in %s: %s", config->directory, note ? note : strerror(-r));
                 return r < 0 ? exit_code_of(r) : EXIT_FAILURE;
@@ -360,68 +301,22 @@ static int open_store(Service *service) {
         return 0;
 }
 
-/* What the last perfd left is taken up, and the first sample taken, before anybody can ask or submit. */
-static int open_modules(Daemon *daemon) {
-        Service *service = &daemon->service;
-        const Config *config = &service->config;
-        const IngestServer server = {
-                .name = "perfd " PERFD_VERSION,
-                .node = service->node.identity.hostname, /* read by node_init() */
-                .durable = !config->store.is_volatile,
-        };
-        HttpSources sources;
-        int r;
-
-        r = node_init(&service->node, daemon->options->root, &config->node);
-        if (r < 0)
-                return r;
-        r = cgroup_tree_new(&service->cgroups, "/");
-        if (r < 0)
-                return r;
-        r = jobs_init(&service->jobs);
-        if (r < 0)
-                return r;
-        r = service_start(service);
-        if (r < 0)
-                return r;
-        r = ingest_new(&service->ingest, daemon->event, TAKE_FD(daemon->sockets.submit_fd), &config->ingest, &server);
-        if (r < 0)
-                return r;
-        r = publisher_new(&service->publisher);
-        if (r < 0)
-                return r;
-
-        sources = (HttpSources){
-                .publisher = service->publisher,
-                .store_path = store_path(service->store),
-                .store_wal_barrier = store_wal_barrier(service->store),
-        };
-        r = http_new(&service->http, &config->http, TAKE_FD(daemon->sockets.http_tcp_fd), TAKE_FD(daemon->sockets.http_unix_fd), &sources);
-        if (r < 0)
-                return r;
-
-        service->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-        count_open_fds(&service->self);
-        service_publish(service);
-        return 0;
-}
-
 static int daemon_open(Daemon *daemon) {
         char error[SOCKETS_ERROR_MAX];
         int r;
 
-        r = sockets_open(&daemon->sockets, &daemon->service.config.sockets, error);
+        r = sockets_open(&daemon->sockets, &daemon->rooms.config.sockets, error);
         if (r != 0) {
                 r = r < 0 ? r : -errno; /* SOCKETS_FAILED leaves the reason there */
                 log_err("%s", error[0] ? error : strerror(-r));
                 return exit_code_of(r);
         }
 
-        r = open_store(&daemon->service);
+        r = open_store(&daemon->rooms);
         if (r != 0)
                 return r;
 
-        r = open_modules(daemon);
+        r = rooms_open(&daemon->rooms, daemon->event, daemon->options->root, &daemon->sockets);
         if (r >= 0)
                 r = add_events(daemon);
         if (r < 0) {
@@ -434,12 +329,12 @@ static int daemon_open(Daemon *daemon) {
 
 static void say_ready(Daemon *daemon) {
         const Sockets *sockets = &daemon->sockets;
-        const Service *service = &daemon->service;
+        const Rooms *rooms = &daemon->rooms;
 
-        http_set_ready(service->http, true);
+        http_set_ready(rooms->http, true);
         log_info("perfd " PERFD_VERSION " samples every %lu ms, keeps its store in %s%s, and serves %s%s.",
-                 (unsigned long)(service->config.node.interval_ns / NS_PER_MS), service->config.store.directory,
-                 service->config.store.is_volatile ? " (volatile)" : "", sockets->http_address[0] ? "http://" : "its Unix sockets only",
+                 (unsigned long)(rooms->config.node.interval_ns / NS_PER_MS), rooms->config.store.directory,
+                 rooms->config.store.is_volatile ? " (volatile)" : "", sockets->http_address[0] ? "http://" : "its Unix sockets only",
                  sockets->http_address);
         (void)sd_notify(0, "READY=1");
         notify_status(daemon);
@@ -452,21 +347,8 @@ static int daemon_loop(Daemon *daemon) {
         trim_loaded_objects();
         r = sd_event_loop(daemon->event);
         if (r < 0)
-                log_err("The loop ended, a restart will take up the jobs: %s", strerror(-r));
+                log_err("The event loop failed; running jobs are resumed after a restart: %s", strerror(-r));
         return r < 0 ? EXIT_FAILURE : 0;
-}
-
-/*
- * The soft limit is for programs that use select(2), which cannot take a larger descriptor; we do not. What clients may
- * take of it has limits of its own.
- */
-static void raise_descriptor_limit(void) {
-        struct rlimit limit;
-
-        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-                limit.rlim_cur = limit.rlim_max;
-                (void)setrlimit(RLIMIT_NOFILE, &limit);
-        }
 }
 
 /* Signals go to the loop's signalfd: blocked before the first thread is made, so that all inherit it. */
@@ -481,7 +363,6 @@ static void prepare_process(void) {
         (void)sigprocmask(SIG_BLOCK, &set, NULL);
         (void)prctl(PR_SET_TIMERSLACK, 1000000UL);
         (void)umask(0022);
-        raise_descriptor_limit();
         /* Few threads, small answers: two arenas are enough, and what a burst took goes back. */
         (void)mallopt(M_ARENA_MAX, 2);
         (void)mallopt(M_TRIM_THRESHOLD, 128 * 1024);
@@ -493,7 +374,7 @@ static void daemon_close(Daemon *daemon) {
         daemon->drain = sd_event_source_disable_unref(daemon->drain);
         /* The names go while we still listen: after that, the next perfd may have put its own in their place. */
         sockets_close(&daemon->sockets);
-        service_deinit(&daemon->service);
+        rooms_close(&daemon->rooms);
         sd_event_unref(daemon->event);
 }
 
@@ -508,7 +389,6 @@ static int daemon_start(Daemon *daemon) {
                 return EXIT_FAILURE;
         }
 
-        daemon->service.event = daemon->event;
         r = daemon_open(daemon);
         return r != 0 ? r : daemon_loop(daemon);
 }
@@ -520,9 +400,9 @@ static int check_models(const Config *config) {
 
         r = models_read_files(&models, config->indicators.directory);
         if (r == 0)
-                log_info("The configuration is good, with %zu models of indicators.", models.files.n);
+                log_info("Configuration OK; %zu indicator models.", models.files.n);
         if (config->indicators.directory[0] && access(config->indicators.directory, F_OK) < 0 && errno == ENOENT)
-                log_info("There is no %s, the directory of models of indicators.", config->indicators.directory);
+                log_info("The directory of indicator models, %s, does not exist.", config->indicators.directory);
         models_deinit(&models);
         return r == 0 ? 0 : EXIT_NOT_CONFIGURED;
 }
@@ -530,24 +410,22 @@ static int check_models(const Config *config) {
 int daemon_run(const Options *options) {
         Daemon daemon = {
                 .options = options,
-                .service.statm_fd = -1,
+                .rooms.self.statm_fd = -1,
                 .sockets = { .submit_fd = -1, .http_unix_fd = -1, .http_tcp_fd = -1 },
         };
         ConfigError error;
         int r;
 
-        r = daemon_read_config(options, &daemon.service.config, &error);
+        r = daemon_read_config(options, &daemon.rooms.config, &error);
         if (r != 0) {
                 log_config_error("Configuration", &error);
                 return EXIT_NOT_CONFIGURED;
         }
         if (options->check_config)
-                return check_models(&daemon.service.config);
+                return check_models(&daemon.rooms.config);
 
         prepare_process();
-        daemon.service.self.started_realtime_ns = clock_realtime_ns();
-        daemon.service.self.config_reload_ok = true;
-        daemon.service.self.config_reload_realtime_ns = daemon.service.self.started_realtime_ns;
+        self_init(&daemon.rooms.self);
 
         r = daemon_start(&daemon);
         daemon_close(&daemon);

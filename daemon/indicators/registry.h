@@ -4,36 +4,55 @@
 /*
  * Registry: the models of indicators, at work
  *
- * Reads them at the start and at each reload, takes those that are registered, tells the store which ones results are
- * indexed by, and judges what is submitted.
+ * Reads the models at the start and at each reload, accepts those that clients register, tells the store by which models results are
+ * indexed, and checks submitted results.
  */
 
-#include "state.h"
+#include "desk/desk.h"
+#include "indicators/models.h"
+#include "snapshot/indicators_snapshot.h"
 
-/* With the store open: registered models from there, the others from files. 0 or < 0. */
-int registry_start(Service *service);
+typedef struct Registry {
+        const IndicatorsConfig *config; /* borrowed, as the store */
+        Store *store;
+        Models models;
+        Model *pending;          /* owned; registered or removed, and queued for the store; NULL: none */
+        bool is_pending_removal;
+        char *json;              /* owned; all models as /api/v1/models returns them */
+        uint64_t json_version;
+        bool is_declaration_due; /* the models declared in files have changed and are not queued for the store yet */
+} Registry;
+
+/* Kinds of requests; their state is a Registry. */
+extern const Kind registry_kinds[2];
+
+/* Reads the registered models from the store, and the others from files. 0 or < 0. */
+int registry_start(Registry *registry);
 /* The configuration was read again, and files may have changed. 0 or < 0. */
-int registry_configure(Service *service);
-void registry_deinit(Service *service);
-/* The store can be written again, and may have its database only now. 0 or < 0. */
-int registry_store_is_back(Service *service);
-/* At each tick: what the store had no room for. 0 or < 0. */
-int registry_tick(Service *service);
+int registry_configure(Registry *registry);
+void registry_deinit(Registry *registry);
+/* The store can write again, and may have opened its database only now. 0 or < 0. */
+int registry_restore(Registry *registry);
+/* At each tick: puts what the store had no room for. 0 or < 0. */
+int registry_tick(Registry *registry);
 
-/* REQUEST_REGISTER. 0, STORE_QUEUE_FULL or < 0. */
-int registry_take(Service *service, const Request *request, Ticket ticket);
-/* REQUEST_UNREGISTER. 0, STORE_QUEUE_FULL or < 0. */
-int registry_forget(Service *service, const Request *request, Ticket ticket);
-/* The store is done with the one that was taken or forgotten last. */
-int registry_complete(Service *service, Ticket ticket, StoreOutcome outcome);
-/* A model is on its way to the disk: what depends on it waits. */
-bool registry_is_busy(const Service *service);
+/* Whether a model is queued for the store: results and models that come after it wait. */
+bool registry_is_busy(const Registry *registry);
+
+/* A result that does not conform to its model. */
+typedef struct RegistryComplaint {
+        size_t i_item;
+        Complaint complaint; /* its path begins at the item */
+} RegistryComplaint;
 
 /*
- * Gives each item its model. 0 with the number of keys that their models do not know; or, with the policy strict,
- * REGISTRY_REFUSED when one does not keep to its model: that was answered then.
+ * Gives each item its model. 0 with the number of keys that their models do not know; or REGISTRY_REFUSED: the policy is strict, and
+ * an item does not conform.
  */
 enum {
         REGISTRY_REFUSED = 1,
 };
-int registry_judge(Service *service, const Request *request, Ticket ticket, size_t *ret_n_odd);
+int registry_check(const Registry *registry, Submission *items, size_t n_items, size_t *ret_n_odd, RegistryComplaint *ret_complaint);
+
+/* Fills the models of a snapshot. */
+void registry_publish(const Registry *registry, IndicatorsSnapshot *ret);

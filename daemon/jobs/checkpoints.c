@@ -1,63 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/checkpoints.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "jobs/progress.h"
 #include "store/jobs/job_rows.h"
-#include "util/clock.h"
 
 #define JOBS_AT_ONCE 64
 
-/* Those that this round has not put yet, with their progress, which the caller frees. */
-static int result_groups_read(Service *service, StoreCheckpoint items[static JOBS_AT_ONCE], size_t *n) {
-        for (Job *job = service->jobs.first; job && *n < JOBS_AT_ONCE; job = job->next) {
+/* Collects jobs that this round has not put yet, with their progress, which the caller frees. */
+static int collect(const Checkpoints *checkpoints, StoreCheckpoint items[static JOBS_AT_ONCE], size_t *n) {
+        for (Job *job = checkpoints->jobs->first; job && *n < JOBS_AT_ONCE; job = job->links.next) {
                 char *progress;
                 int r;
 
-                if (job->phase != JOB_PHASE_ACTIVE || job->checkpoint_round == service->checkpoint_round)
+                if (job->stage != JOB_ACTIVE || job->checkpoint_round == checkpoints->round)
                         continue;
-                r = progress_format(job, job->mark, job->n_phases, &progress);
+                r = progress_format(job, job->phase, job->n_phases, &progress);
                 if (r < 0)
                         return r;
 
-                job->checkpoint_round = service->checkpoint_round;
+                job->checkpoint_round = checkpoints->round;
                 items[(*n)++] = (StoreCheckpoint){ .job = job->info.id, .progress = progress };
         }
         return 0;
 }
 
-/* The meter's account goes with each part: a window counts from where it was at its begin. */
-static int put_part(Service *service) {
+/* Each part has the meter's account: windows count from its totals. */
+static int put_part(Checkpoints *checkpoints) {
+        const Node *node = checkpoints->node;
         StoreCheckpoint items[JOBS_AT_ONCE];
         scoped(freep) char *meter = NULL;
         size_t n = 0;
         int r;
 
-        r = result_groups_read(service, items, &n);
-        if (r == 0 && n > 0)
-                r = meter_save(service->node.meter, service->node.boot_id, &meter);
-        if (r == 0 && n > 0)
-                r = store_put(service->store, job_rows_pack_checkpoints(items, n, service->node.boot_id, meter,
-                                                                        service->node.sample.realtime_ns / NS_PER_MS));
+        assert(checkpoints->round > 0); /* 0 is a job's that no round has put */
 
-        /* A full queue costs the rest of this round, not the daemon: the next is an interval away. */
-        service->is_checkpoint_under_way = r == 0 && n == JOBS_AT_ONCE;
+        r = collect(checkpoints, items, &n);
+        if (r == 0 && n > 0)
+                r = meter_save(node->meter, node->boot_id, &meter);
+        if (r == 0 && n > 0)
+                r = store_put(checkpoints->store,
+                              job_rows_pack_checkpoints(items, n, node->boot_id, meter, node_realtime_ms(node)));
+
+        /* A full queue ends the round: the next one begins after an interval. */
+        checkpoints->is_under_way = r == 0 && n == JOBS_AT_ONCE;
         for (size_t i = 0; i < n; i++)
                 free((char *)items[i].progress);
         return r < 0 ? r : 0;
 }
 
-int checkpoints_begin(Service *service) {
+int checkpoints_begin(Checkpoints *checkpoints, bool is_whole) {
         int r;
 
-        service->checkpoint_round++;
+        checkpoints->round++;
         do
-                r = put_part(service);
-        while (r == 0 && service->is_draining && service->is_checkpoint_under_way);
+                r = put_part(checkpoints);
+        while (r == 0 && is_whole && checkpoints->is_under_way);
         return r;
 }
 
-int checkpoints_continue(Service *service) {
-        return service->is_checkpoint_under_way ? put_part(service) : 0;
+int checkpoints_continue(Checkpoints *checkpoints) {
+        return checkpoints->is_under_way ? put_part(checkpoints) : 0;
 }

@@ -2,15 +2,25 @@
 #pragma once
 
 /*
- * Checkpoints: how far every running job is, to the store
+ * Checkpoints: the progress of every running job, to the store
  *
- * In rounds, and each in parts: a thousand jobs at once would be megabytes of text, and hold up the loop while it is
- * written. The next part is put when the store has written something, so that little of it waits there.
+ * In rounds, and each round in parts: the progress of a thousand jobs is megabytes of text, and would hold up the loop while it is
+ * written. The next part is put when the store has written something, so that few parts wait there.
  */
 
-#include "state.h"
+#include "jobs/jobs.h"
+#include "node/node.h"
+#include "store/store.h"
 
-/* Begins a round and puts its first part; one that is not over is given up. When draining, all of it. 0 or < 0. */
-int checkpoints_begin(Service *service);
-/* After the store has written: the next part, if a round is under way. 0 or < 0. */
-int checkpoints_continue(Service *service);
+typedef struct Checkpoints {
+        Jobs *jobs;       /* borrowed, as node and store */
+        const Node *node;
+        Store *store;
+        uint32_t round;   /* the present or last; Job.checkpoint_round says which jobs are done */
+        bool is_under_way;
+} Checkpoints;
+
+/* Begins a round and puts its first part, or with is_whole all of it. Ends a round that is under way. 0 or < 0. */
+int checkpoints_begin(Checkpoints *checkpoints, bool is_whole);
+/* After the store has written: puts the next part if a round is under way. 0 or < 0. */
+int checkpoints_continue(Checkpoints *checkpoints);

@@ -1,52 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/detection.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "jobs/groups.h"
-#include "jobs/lifecycle.h"
+#include "jobs/job_watch.h"
 #include "util/clock.h"
-#include "util/log.h"
 
-/* Ids and labels are anybody's choice; whose a group is, only administrators say, or the group itself. */
+/* Whether a cgroup found under the job's id can be its own: clients choose ids, an administrator or the cgroup names the owner. */
 static bool may_have(const Job *job, const FoundGroup *group) {
-        return job->is_group_vouched || job->info.uid == group->owner_uid || (group->has_uid && job->info.uid == group->uid);
+        return job->group.is_vouched || job->info.uid == group->owner_uid || (group->has_uid && job->info.uid == group->uid);
 }
 
-/* The newest, since an earlier run of a job that was requeued may never have been ended. */
-static Job *find_announced(const Service *service, const FoundGroup *group) {
-        for (Job *job = service->jobs.last; job; job = job->previous)
+/* The newest job of this id: an earlier run of a requeued job may never have been ended. */
+static Job *find_announced(const Jobs *jobs, const FoundGroup *group) {
+        for (Job *job = jobs->last; job; job = job->links.previous)
                 if (found_group_is_of(group, &job->info) && may_have(job, group))
                         return job;
         return NULL;
 }
 
-static int attach(Service *service, Job *job, const FoundGroup *group) {
+static int attach(Lifecycle *lifecycle, Job *job, const FoundGroup *group) {
         int r;
 
-        r = groups_attach(service, job, &group->place, true);
+        r = groups_attach(lifecycle->groups, job, &group->place, true);
         if (r != 0)
                 return r == GROUPS_REFUSED ? 0 : r;
 
         job->info.enclosure = ENCLOSURE_FOUND;
-        job->is_group_vouched = true;
-        r = lifecycle_put_learned(service, job, (StoreCookie){});
+        job->group.is_vouched = true;
+        r = lifecycle_update_identity(lifecycle, job);
         if (r < 0)
                 return r;
-        job->is_learned_due = r == STORE_QUEUE_FULL; /* ticks try again */
-        if (job->phase == JOB_PHASE_ACTIVE)
-                job_drop_ending(job);
-        return lifecycle_watch_group(service, job);
+        if (job->stage == JOB_ACTIVE)
+                job_drop_final(job);
+        return job_watch_start_group(lifecycle, job);
 }
 
-static void say_refused(Service *service, const FoundGroup *group, const char *why) {
-        if (log_limit_pass(&service->log_limit, clock_boottime_ns(), 60 * NS_PER_S, 10))
+static void log_refused(Detection *detection, const FoundGroup *group, const char *why) {
+        if (log_limit_pass(&detection->log_limit, clock_boottime_ns(), 60 * NS_PER_S, 10))
                 log_warning("Cannot follow job '%s', found by pattern %s: %s", group->job, group->pattern, why);
 }
 
-static int begin(Service *service, const FoundGroup *group) {
+static int begin(Detection *detection, const FoundGroup *group) {
         JobInfo info = {
                 .uid = group->has_uid ? group->uid : JOB_UID_UNKNOWN,
                 .gid = JOB_UID_UNKNOWN,
@@ -54,73 +52,75 @@ static int begin(Service *service, const FoundGroup *group) {
                 .node = -1,
                 .enclosure = ENCLOSURE_FOUND,
         };
+        Lifecycle *lifecycle = detection->lifecycle;
         int r;
 
         memcpy(info.id, group->job, sizeof(info.id));
-        r = lifecycle_begin_found(service, &info, &group->place);
-        if (r == LIFECYCLE_REFUSED && service->jobs.n >= service->config.jobs.jobs_max)
-                say_refused(service, group, "limit [limits] jobs is reached");
+        r = lifecycle_begin_found(lifecycle, &info, &group->place);
+        if (r == LIFECYCLE_REFUSED && lifecycle->jobs->n >= lifecycle->config->jobs_max)
+                log_refused(detection, group, "limit [limits] jobs is reached");
         return r < 0 ? r : 0;
 }
 
-static int postpone(Service *service, const FoundGroup *group) {
-        FoundGroup *groups = reallocarray(service->postponed, service->n_postponed + 1, sizeof(*groups));
+static int postpone(Detection *detection, const FoundGroup *group) {
+        FoundGroup *groups = reallocarray(detection->postponed, detection->n_postponed + 1, sizeof(*groups));
 
         if (!groups)
                 return -ENOMEM;
-        service->postponed = groups;
-        service->postponed[service->n_postponed++] = *group;
+        detection->postponed = groups;
+        detection->postponed[detection->n_postponed++] = *group;
         return 0;
 }
 
-static int take(Service *service, const FoundGroup *group) {
+static int take(Detection *detection, const FoundGroup *group) {
+        Lifecycle *lifecycle = detection->lifecycle;
         char name[GROUP_NAME_MAX];
         Job *job;
 
         if (cgroup_place_name(&group->place, name) != 0)
                 return 0;
 
-        job = jobs_find_group(&service->jobs, name);
-        if (job && job->cgroup && groups_read(service, job) != GROUPS_GONE)
-                return 0; /* followed already: its owner brought it with its begin */
+        job = jobs_find_group(lifecycle->jobs, name);
+        if (job && job->group.cgroup && groups_read(job) != GROUPS_GONE)
+                return 0; /* followed already: the begin request named the cgroup */
         if (!job)
-                job = find_announced(service, group);
+                job = find_announced(lifecycle->jobs, group);
         if (!job)
-                return begin(service, group);
-        if (job->cgroup)
+                return begin(detection, group);
+        if (job->group.cgroup)
                 return 0;
-        return job->phase == JOB_PHASE_ENDING ? postpone(service, group) : attach(service, job, group);
+        return job->stage == JOB_ENDING ? postpone(detection, group) : attach(lifecycle, job, group);
 }
 
-/* What the step used is read while it can be. */
-static int take_step_end(Service *service, const CgroupPlace *place) {
+/* A step of a job ended: reads its cgroup before it is removed. */
+static int take_step_end(Lifecycle *lifecycle, const CgroupPlace *place) {
         char name[GROUP_NAME_MAX];
-        Job *job = cgroup_place_name(place, name) == 0 ? jobs_find_group(&service->jobs, name) : NULL;
+        Job *job = cgroup_place_name(place, name) == 0 ? jobs_find_group(lifecycle->jobs, name) : NULL;
 
-        return job && job->cgroup && !job->ending ? lifecycle_look_at_group(service, job) : 0;
+        return job && job->group.cgroup && !job->final ? job_watch_check_group(lifecycle, job) : 0;
 }
 
-static int take_all(Service *service) {
+static int take_all(Detection *detection) {
         CgroupPlace place;
         FoundGroup group;
         int r;
 
-        r = finder_scan(service->finder);
-        while (r >= 0 && finder_next(service->finder, &group) == 0)
-                r = take(service, &group);
-        while (r >= 0 && finder_next_step_end(service->finder, &place) == 0)
-                r = take_step_end(service, &place);
+        r = finder_scan(detection->finder);
+        while (r >= 0 && finder_next(detection->finder, &group) == 0)
+                r = take(detection, &group);
+        while (r >= 0 && finder_next_step_end(detection->finder, &place) == 0)
+                r = take_step_end(detection->lifecycle, &place);
         return r < 0 ? r : 0;
 }
 
-int detection_take_postponed(Service *service) {
-        scoped(freep) FoundGroup *groups = TAKE(service->postponed);
-        size_t n = service->n_postponed;
+int detection_take_postponed(Detection *detection) {
+        scoped(freep) FoundGroup *groups = TAKE(detection->postponed);
+        size_t n = detection->n_postponed;
         int r = 0;
 
-        service->n_postponed = 0;
+        detection->n_postponed = 0;
         for (size_t i = 0; i < n && r >= 0; i++)
-                r = take(service, &groups[i]);
+                r = take(detection, &groups[i]);
         return r;
 }
 
@@ -131,33 +131,30 @@ static int on_found(sd_event_source *source, int fd, uint32_t events, void *user
         return take_all(userdata);
 }
 
-void detection_deinit(Service *service) {
-        service->found = sd_event_source_disable_unref(service->found);
-        service->finder = finder_free(service->finder);
-        free(TAKE(service->postponed));
-        service->n_postponed = 0;
+void detection_deinit(Detection *detection) {
+        detection->source = sd_event_source_disable_unref(detection->source);
+        detection->finder = finder_free(detection->finder);
+        free(TAKE(detection->postponed));
+        detection->n_postponed = 0;
 }
 
-int detection_configure(Service *service) {
+int detection_configure(Detection *detection, const FinderPattern *patterns, size_t n_patterns) {
         scoped(finder_freep) Finder *finder = NULL;
-        FinderPattern patterns[CONFIG_PATTERNS_MAX];
-        sd_event_source *found = NULL;
-        size_t n;
+        sd_event_source *source = NULL;
         int r;
 
-        n = config_patterns(&service->config.patterns, patterns);
-        if (n > 0) {
-                r = finder_new(&finder, service->cgroups, patterns, n);
+        if (n_patterns > 0) {
+                r = finder_new(&finder, detection->lifecycle->groups->tree, patterns, n_patterns);
                 if (r < 0)
                         return r;
-                r = sd_event_add_io(service->event, &found, finder_fd(finder), EPOLLIN, on_found, service);
+                r = sd_event_add_io(detection->lifecycle->event, &source, finder_fd(finder), EPOLLIN, on_found, detection);
                 if (r < 0)
                         return r;
-                (void)sd_event_source_set_exit_on_failure(found, true);
+                (void)sd_event_source_set_exit_on_failure(source, true);
         }
 
-        detection_deinit(service);
-        service->finder = TAKE(finder);
-        service->found = found;
-        return service->finder ? take_all(service) : 0;
+        detection_deinit(detection);
+        detection->finder = TAKE(finder);
+        detection->source = source;
+        return detection->finder ? take_all(detection) : 0;
 }

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/groups.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "util/clock.h"
-#include "util/log.h"
+
+int groups_init(Groups *groups, Jobs *jobs) {
+        *groups = (Groups){ .jobs = jobs };
+        return cgroup_tree_new(&groups->tree, "/");
+}
+
+void groups_deinit(Groups *groups) {
+        groups->tree = cgroup_tree_free(groups->tree);
+}
 
 static const char *last_of(const char *path) {
         const char *slash = strrchr(path, '/');
@@ -13,8 +22,8 @@ static const char *last_of(const char *path) {
         return slash ? slash + 1 : path;
 }
 
-/* Where hierarchies of v1 are beside v2's, a group made in one is not made in the others: there the process is where it was. */
-static void keep_own(CgroupPlace *place, const char *name) {
+/* Where hierarchies of v1 are mounted beside v2, a cgroup made in one does not exist in the others: the process stays where it was. */
+static void drop_other_places(CgroupPlace *place, const char *name) {
         char *const paths[] = { place->v2, place->cpu, place->cpuacct, place->cpuset, place->memory, place->blkio, place->pids };
 
         for (size_t i = 0; i < N_ELEMENTS(paths); i++)
@@ -22,56 +31,56 @@ static void keep_own(CgroupPlace *place, const char *name) {
                         paths[i][0] = '\0';
 }
 
-bool groups_find_place(const Service *service, int32_t pid, CgroupPlace *ret) {
+bool groups_find_place(const Groups *groups, int32_t pid, CgroupPlace *ret) {
         char name[GROUP_NAME_MAX];
 
-        if (pid == 0 || cgroup_place_of(service->cgroups, pid, ret) != 0 || cgroup_place_name(ret, name) != 0)
+        if (pid == 0 || cgroup_place_of(groups->tree, pid, ret) != 0 || cgroup_place_name(ret, name) != 0)
                 return false;
 
-        keep_own(ret, name);
+        drop_other_places(ret, name);
         return true;
 }
 
 static void close_group(Job *job) {
-        job->events = sd_event_source_disable_unref(job->events);
-        job->cgroup = cgroup_free(job->cgroup);
+        job->group.events = sd_event_source_disable_unref(job->group.events);
+        job->group.cgroup = cgroup_free(job->group.cgroup);
 }
 
 static void advance(Job *job, const CgroupSample *sample) {
-        usage_advance(job->usage, sample);
-        if (job->mark && job->mark->has_usage)
-                usage_advance(&job->mark->usage, sample);
+        usage_advance(job->group.usage, sample);
+        if (job->phase && job->phase->has_usage)
+                usage_advance(&job->phase->usage, sample);
 }
 
 static int begin_usage(Job *job, const CgroupSample *sample, bool is_fresh) {
-        if (job->usage) {
-                usage_continue(job->usage, sample);
-                if (job->mark && job->mark->has_usage)
-                        usage_continue(&job->mark->usage, sample);
+        if (job->group.usage) {
+                usage_continue(job->group.usage, sample);
+                if (job->phase && job->phase->has_usage)
+                        usage_continue(&job->phase->usage, sample);
                 return 0;
         }
 
-        job->usage = calloc(1, sizeof(*job->usage));
-        if (!job->usage)
+        job->group.usage = calloc(1, sizeof(*job->group.usage));
+        if (!job->group.usage)
                 return -ENOMEM;
 
-        usage_begin(job->usage, sample, is_fresh);
-        if (job->mark) {
-                usage_begin(&job->mark->usage, sample, is_fresh);
-                job->mark->has_usage = true;
+        usage_begin(job->group.usage, sample, is_fresh);
+        if (job->phase) {
+                usage_begin(&job->phase->usage, sample, is_fresh);
+                job->phase->has_usage = true;
         }
         return 0;
 }
 
-/* What clients can bring about as often as they like is not said each time. */
-static int refuse(Service *service, const Job *job, int error) {
-        if (error != 0 && log_limit_pass(&service->log_limit, clock_boottime_ns(), 60 * NS_PER_S, 10))
-                log_warning("Cannot follow the cgroup of job '%s', it has the node's numbers only: %s", job->info.id, strerror(-error));
+/* Clients can cause this as often as they like: the message is limited. */
+static int refuse(Groups *groups, const Job *job, int error) {
+        if (error != 0 && log_limit_pass(&groups->log_limit, clock_boottime_ns(), 60 * NS_PER_S, 10))
+                log_warning("Cannot read the cgroup of job '%s', recording the node's metrics only: %s", job->info.id, strerror(-error));
         return GROUPS_REFUSED;
 }
 
-/* Opens and reads it once, and puts it into the table. 0, GROUPS_REFUSED or -ENOMEM. */
-static int open_group(Service *service, Job *job, const CgroupPlace *place, CgroupSample *ret) {
+/* Opens the cgroup, reads it once and enters it in the table of jobs. 0, GROUPS_REFUSED or -ENOMEM. */
+static int open_group(Groups *groups, Job *job, const CgroupPlace *place, CgroupSample *ret) {
         scoped(cgroup_freep) Cgroup *cgroup = NULL;
         char name[GROUP_NAME_MAX];
         int r;
@@ -79,64 +88,69 @@ static int open_group(Service *service, Job *job, const CgroupPlace *place, Cgro
         if (cgroup_place_name(place, name) != 0)
                 return GROUPS_REFUSED;
 
-        r = cgroup_open(&cgroup, service->cgroups, place);
+        r = cgroup_open(&cgroup, groups->tree, place);
         if (r == -ENOMEM)
                 return r;
         if (r != 0)
-                return refuse(service, job, r < 0 ? r : 0);
+                return refuse(groups, job, r < 0 ? r : 0);
         if (cgroup_read(cgroup, clock_boottime_ns(), ret) != 0)
                 return GROUPS_REFUSED;
 
-        r = jobs_set_group(&service->jobs, job, name);
+        r = jobs_set_group(groups->jobs, job, name);
         if (r != 0)
                 return r == JOBS_TAKEN ? GROUPS_REFUSED : r;
 
         close_group(job);
-        job->cgroup = TAKE(cgroup);
-        job->group_id = cgroup_id(job->cgroup);
-        job->is_empty = false;
+        job->group.cgroup = TAKE(cgroup);
+        job->group.id = cgroup_id(job->group.cgroup);
+        job->group.is_empty = false;
         return 0;
 }
 
-/* r: whether its usage has begun, or goes on. The kernel's peak is of a group's life: a phase's is told by samples. */
-static int follow(Job *job, int r) {
-        if (r == 0)
-                cgroup_trust_peak(job->cgroup, job->usage->is_fresh && !job->mark);
-        return r;
+/* The kernel's memory peak covers the cgroup's whole life: it replaces samples only for a fresh cgroup of a job without phases. */
+static void choose_peak(Job *job) {
+        assert(job->group.cgroup && job->group.usage);
+        cgroup_trust_peak(job->group.cgroup, job->group.usage->is_fresh && !job->phase);
 }
 
-int groups_attach(Service *service, Job *job, const CgroupPlace *place, bool is_fresh) {
+/* Opens the cgroup and begins or continues its usage. 0, GROUPS_REFUSED or -ENOMEM. */
+static int attach(Groups *groups, Job *job, const CgroupPlace *place, bool is_fresh, bool is_same) {
         CgroupSample sample = {};
         int r;
 
-        r = open_group(service, job, place, &sample);
-        return r != 0 ? r : follow(job, begin_usage(job, &sample, is_fresh));
-}
-
-int groups_resume(Service *service, Job *job, const CgroupPlace *place) {
-        CgroupSample sample = {};
-        int r;
-
-        r = open_group(service, job, place, &sample);
+        r = open_group(groups, job, place, &sample);
         if (r != 0)
                 return r;
-        if (!job->usage)
-                return follow(job, begin_usage(job, &sample, job->info.enclosure == ENCLOSURE_FOUND));
 
-        advance(job, &sample);
-        return follow(job, 0);
+        if (is_same)
+                advance(job, &sample);
+        else {
+                r = begin_usage(job, &sample, is_fresh);
+                if (r < 0)
+                        return r;
+        }
+        choose_peak(job);
+        return 0;
 }
 
-static int take_reading(Job *job, bool is_whole) {
+int groups_attach(Groups *groups, Job *job, const CgroupPlace *place, bool is_fresh) {
+        return attach(groups, job, place, is_fresh, false);
+}
+
+int groups_resume(Groups *groups, Job *job, const CgroupPlace *place) {
+        return attach(groups, job, place, job->info.enclosure == ENCLOSURE_FOUND, job->group.usage);
+}
+
+static int read_group(Job *job, bool is_whole) {
         uint64_t now_ns = clock_boottime_ns();
         CgroupSample sample;
 
-        if (!job->cgroup)
+        if (!job->group.cgroup)
                 return job->info.cgroup ? GROUPS_GONE : 0;
-        if ((is_whole ? cgroup_read(job->cgroup, now_ns, &sample) : cgroup_glance(job->cgroup, now_ns, &sample)) != 0) {
+        if ((is_whole ? cgroup_read(job->group.cgroup, now_ns, &sample) : cgroup_glance(job->group.cgroup, now_ns, &sample)) != 0) {
                 close_group(job);
-                /* What it counted since the last look is lost, unless nothing ran in it then, or the numbers are made. */
-                job->is_usage_cut = job->is_usage_cut || (!job->is_empty && !job->ending);
+                /* Counters since the last reading are lost, unless the cgroup was empty, or the totals are already final. */
+                job->group.is_usage_cut = job->group.is_usage_cut || (!job->group.is_empty && !job->final);
                 return GROUPS_GONE;
         }
 
@@ -144,40 +158,45 @@ static int take_reading(Job *job, bool is_whole) {
         return 0;
 }
 
-int groups_read(Service *service, Job *job) {
-        (void)service;
-        return take_reading(job, true);
+int groups_read(Job *job) {
+        return read_group(job, true);
 }
 
-int groups_glance(Service *service, Job *job) {
-        (void)service;
-        return take_reading(job, false);
+int groups_glance(Job *job) {
+        return read_group(job, false);
 }
 
-static void measure(const Service *service, const Job *job, const Usage *usage, UsageSet *ret) {
-        const Sample *sample = &service->node.sample;
+/* A cgroup is made empty: that no process is in it ends a job only after one was. */
+bool groups_has_run(const Job *job) {
+        const Usage *usage = job->group.usage;
 
-        usage_metrics(usage, node_n_cpus(&service->node), sample_has(sample, SOURCE_MEMINFO) ? sample->memory.total_bytes : 0, ret);
-        if (job->is_usage_cut)
+        return usage && (usage->last.usage_us > 0 || usage->pids_max > 0);
+}
+
+static void usage_of_group(const Job *job, const Node *node, const Usage *usage, UsageSet *ret) {
+        usage_metrics(usage, node_n_cpus(node), node_memory_bytes(node), ret);
+        if (job->group.is_usage_cut)
                 usage_cut(ret);
 }
 
-void groups_metrics(const Service *service, const Job *job, const JobEnd *end, UsageSet *ret) {
-        uint64_t end_ms = service->node.sample.realtime_ns / NS_PER_MS;
+void groups_metrics(const Job *job, const Node *node, const JobEnd *end, UsageSet *ret) {
+        uint64_t end_ms = node_realtime_ms(node);
 
-        if (job->usage)
-                measure(service, job, job->usage, ret);
+        if (job->group.usage)
+                usage_of_group(job, node, job->group.usage, ret);
         else if (end && end->has_rusage)
                 usage_of_process_tree(end->rusage.ru_utime, end->rusage.ru_stime,
                                       end_ms > job->begin_realtime_ms ? (double)(end_ms - job->begin_realtime_ms) / 1e3 : 0,
-                                      node_n_cpus(&service->node), ret);
+                                      node_n_cpus(node), ret);
         else
                 usage_none(ret);
 }
 
-void groups_phase_metrics(const Service *service, const Job *job, UsageSet *ret) {
-        if (job->mark->has_usage)
-                measure(service, job, &job->mark->usage, ret);
+void groups_phase_metrics(const Job *job, const Node *node, UsageSet *ret) {
+        assert(job->phase);
+
+        if (job->phase->has_usage)
+                usage_of_group(job, node, &job->phase->usage, ret);
         else
                 usage_none(ret);
 }

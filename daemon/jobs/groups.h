@@ -4,45 +4,60 @@
 /*
  * Groups: the cgroups that are jobs' own
  *
- * A job that has one is told from all others of its node: what the kernel counts there is the job's. The group is
- * read at the job's begin and end and at marks, and looked at at each tick, from files that stay open.
+ * A job with a cgroup of its own is told from all others of its node: what the kernel counts there is the job's. The cgroup is
+ * read at the job's begin and end, at marks and at each tick, from files that stay open.
  */
 
-#include "state.h"
+#include "jobs/jobs.h"
+#include "node/node.h"
+#include "util/log.h"
 
-/* Room for a JobInfo.cgroup. */
+/* Size of a buffer for a JobInfo.cgroup. */
 #define GROUP_NAME_MAX CGROUP_NAME_MAX
 
-/* The group of a process that was named as a member of a job's own. False: it is gone, or in none but the node's. */
-bool groups_find_place(const Service *service, int32_t pid, CgroupPlace *ret);
+typedef struct Groups {
+        CgroupTree *tree; /* owned */
+        Jobs *jobs;       /* borrowed */
+        LogLimit log_limit; /* of cgroups that cannot be followed */
+} Groups;
+
+/* 0 or a negative errno. */
+int groups_init(Groups *groups, Jobs *jobs);
+void groups_deinit(Groups *groups);
+
+/* The cgroup of a process that was named as a member of a job's own. False: the process is gone, or in no cgroup but the node's. */
+bool groups_find_place(const Groups *groups, int32_t pid, CgroupPlace *ret);
 
 /*
- * The group at `place` is the job's own from now on, the first or one that follows another. is_fresh: it was made for the
+ * Makes the cgroup at `place` the job's own, its first or one that follows another. is_fresh: the cgroup was made for the
  * job, so that all it counts is the job's. 0; GROUPS_REFUSED: it is gone, is the node itself, or another job's; -ENOMEM.
  */
 enum {
         GROUPS_REFUSED = 1,
 };
-int groups_attach(Service *service, Job *job, const CgroupPlace *place, bool is_fresh);
+int groups_attach(Groups *groups, Job *job, const CgroupPlace *place, bool is_fresh);
 
 /*
- * The same for a job whose usage goes on where a checkpoint left it: the kernel counted on meanwhile. One that was found after
- * the last checkpoint has no usage yet, and was made for the job.
+ * Makes the cgroup at `place` the own of a job whose usage continues from a checkpoint: the kernel counted on meanwhile. A job that
+ * was detected after the last checkpoint has no usage yet, and its cgroup was made for the job. As groups_attach().
  */
-int groups_resume(Service *service, Job *job, const CgroupPlace *place);
+int groups_resume(Groups *groups, Job *job, const CgroupPlace *place);
 
 /*
- * Takes in what the job's group says now. 0, or GROUPS_GONE: it was removed, then or earlier, and is closed; what was read before
- * stays, and is cut unless the group was empty. Nothing, and 0, for a job that has none.
+ * Reads the job's cgroup. 0, also for a job without one, or GROUPS_GONE: the cgroup was removed and is closed; what was read before
+ * stays, and counts as cut unless the cgroup was empty.
  */
 enum {
         GROUPS_GONE = 1,
 };
-int groups_read(Service *service, Job *job);
-/* The same at a tick: what is dear to read, and changes seldom, may be of a minute ago. */
-int groups_glance(Service *service, Job *job);
+int groups_read(Job *job);
+/* The same at a tick: values that are expensive to read and seldom change may be up to a minute old. */
+int groups_glance(Job *job);
+
+/* Whether a process has run in the job's cgroup since the job began. */
+bool groups_has_run(const Job *job);
 
 /* The job's own numbers. end: how it ended, or NULL while it runs. */
-void groups_metrics(const Service *service, const Job *job, const JobEnd *end, UsageSet *ret);
-/* The same of its present phase. */
-void groups_phase_metrics(const Service *service, const Job *job, UsageSet *ret);
+void groups_metrics(const Job *job, const Node *node, const JobEnd *end, UsageSet *ret);
+/* The same for the job's present phase. */
+void groups_phase_metrics(const Job *job, const Node *node, UsageSet *ret);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/identity.h"
 
+#include <assert.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
-/* A connection's place. Entries follow the numbers that ingest gives its connections, which it uses again. */
+/* Cgroups of a connection's process. Connections are numbered by ingest, which uses numbers again with another generation. */
 struct IdentityEntry {
         uint32_t generation;
         bool is_known;
-        char *names[2]; /* owned; in v2, and elsewhere; JobInfo.cgroup's form; NULL: none */
-        char *other;    /* owned; the last job that was taken in place of the one named; NULL: none was */
+        char *names[2]; /* owned; in v2, and in v1; in the form of JobInfo.cgroup; NULL: none */
+        char *other;    /* owned; the last job that was chosen in place of the named job; NULL: none */
 };
 
 static void entry_clear(IdentityEntry *entry) {
@@ -17,6 +19,10 @@ static void entry_clear(IdentityEntry *entry) {
         free(entry->names[1]);
         free(entry->other);
         *entry = (IdentityEntry){};
+}
+
+void identity_init(Identity *identity, const Jobs *jobs, CgroupTree *cgroups) {
+        *identity = (Identity){ .jobs = jobs, .cgroups = cgroups };
 }
 
 void identity_deinit(Identity *identity) {
@@ -44,18 +50,18 @@ static IdentityEntry *find_entry(Identity *identity, Ticket ticket) {
         return &identity->entries[ticket.connection];
 }
 
-/* The process that was read of by its number was the peer only if the peer still lives. */
+/* The pid that was looked up names the peer only if the peer still runs. */
 static bool is_alive(const Peer *peer) {
         struct pollfd pollfd = { .fd = peer->pidfd, .events = POLLIN };
 
         return peer->pidfd >= 0 && poll(&pollfd, 1, 0) == 0;
 }
 
-static void look_up(const Service *service, const Peer *peer, IdentityEntry *entry) {
+static void look_up(const Identity *identity, const Peer *peer, IdentityEntry *entry) {
         char name[CGROUP_NAME_MAX];
         CgroupPlace place;
 
-        if (peer->pid <= 0 || cgroup_place_of(service->cgroups, peer->pid, &place) != 0 || !is_alive(peer))
+        if (peer->pid <= 0 || cgroup_place_of(identity->cgroups, peer->pid, &place) != 0 || !is_alive(peer))
                 return;
 
         if (place.v2[0])
@@ -66,14 +72,14 @@ static void look_up(const Service *service, const Peer *peer, IdentityEntry *ent
 }
 
 /*
- * A user may name a group that others are in as well. To them the job is nothing, unless somebody whom all
- * trust said that the group is the job's.
+ * A user may name a cgroup that processes of others are in as well. Such a job is theirs only if an administrator named the
+ * cgroup, or perfd detected it.
  */
 static bool is_job_of(const Job *job, const Peer *peer) {
-        return job->phase == JOB_PHASE_ACTIVE && (job->is_group_vouched || job->info.uid == peer->uid || peer->uid == 0);
+        return job->stage == JOB_ACTIVE && (job->group.is_vouched || job->info.uid == peer->uid || peer->uid == 0);
 }
 
-/* From the group itself upwards: the first that is a job's. */
+/* The first of the cgroup and those above it that is a job's. */
 static Job *find_above(const Jobs *jobs, const Peer *peer, const char *from) {
         char name[CGROUP_NAME_MAX];
 
@@ -91,34 +97,34 @@ static Job *find_above(const Jobs *jobs, const Peer *peer, const char *from) {
 }
 
 /* Out of memory: NULL. */
-static IdentityEntry *know(Service *service, const Peer *peer, Ticket ticket) {
-        IdentityEntry *entry = find_entry(&service->identity, ticket);
+static IdentityEntry *find_known(Identity *identity, const Peer *peer, Ticket ticket) {
+        IdentityEntry *entry = find_entry(identity, ticket);
 
         if (entry && (!entry->is_known || entry->generation != ticket.generation)) {
                 entry_clear(entry);
                 entry->generation = ticket.generation;
                 entry->is_known = true;
-                look_up(service, peer, entry);
+                look_up(identity, peer, entry);
         }
         return entry;
 }
 
-Job *identity_find_job(Service *service, const Peer *peer, Ticket ticket) {
-        IdentityEntry *entry = service->jobs.stats.n_with_cgroup > 0 ? know(service, peer, ticket) : NULL;
+Job *identity_find_job(Identity *identity, const Peer *peer, Ticket ticket) {
+        IdentityEntry *entry = identity->jobs->stats.n_with_cgroup > 0 ? find_known(identity, peer, ticket) : NULL;
         Job *job;
 
         if (!entry)
                 return NULL;
 
-        job = find_above(&service->jobs, peer, entry->names[0]);
-        return job ?: find_above(&service->jobs, peer, entry->names[1]);
+        job = find_above(identity->jobs, peer, entry->names[0]);
+        return job ?: find_above(identity->jobs, peer, entry->names[1]);
 }
 
-bool identity_may(Service *service, const Peer *peer, Ticket ticket, const Job *job) {
-        return peer->is_admin || peer->uid == job->info.uid || identity_find_job(service, peer, ticket) == job;
+bool identity_may_act(Identity *identity, const Peer *peer, Ticket ticket, const Job *job) {
+        return peer->is_admin || peer->uid == job->info.uid || identity_find_job(identity, peer, ticket) == job;
 }
 
-/* --- jobs of environments ------------------------------------------------------------------------ */
+/* --- jobs named by the environment ------------------------------------------------------------------------ */
 
 static bool is_beneath(const char *name, const char *group) {
         size_t n = strlen(group);
@@ -126,48 +132,48 @@ static bool is_beneath(const char *name, const char *group) {
         return name && strncmp(name, group, n) == 0 && (name[n] == '/' || name[n] == '\0');
 }
 
-/* Where its process is; one that has none was begun by a script, which says so to what it starts. */
-static bool runs_inside(const Service *service, const Job *job, const Job *outer) {
+/* True if the job's process is inside `outer`; a job without a process was begun by a script that exports $PERFD_JOB. */
+static bool runs_inside(const Identity *identity, const Job *job, const Job *outer) {
         char name[CGROUP_NAME_MAX];
         CgroupPlace place;
 
         if (job->info.pid == 0)
                 return true;
-        return cgroup_place_of(service->cgroups, job->info.pid, &place) == 0 && cgroup_place_name(&place, name) == 0 &&
+        return cgroup_place_of(identity->cgroups, job->info.pid, &place) == 0 && cgroup_place_name(&place, name) == 0 &&
                is_beneath(name, outer->info.cgroup);
 }
 
-/* The peer is in `own` by its cgroup: is it in the job it names as well, nearer than that? */
-static bool is_nearer(Service *service, const Peer *peer, Ticket ticket, const Job *job, const Job *own) {
-        const IdentityEntry *entry = know(service, peer, ticket);
+/* The peer's cgroup is in `own`: whether the named job is inside that, and the peer in it. */
+static bool is_nearer(Identity *identity, const Peer *peer, Ticket ticket, const Job *job, const Job *own) {
+        const IdentityEntry *entry = find_known(identity, peer, ticket);
 
         if (!entry)
                 return false;
         if (!job->info.cgroup)
-                return runs_inside(service, job, own);
-        /* One that is active would have been found. */
-        return job->phase != JOB_PHASE_ACTIVE &&
+                return runs_inside(identity, job, own);
+        /* An active job would have been found by its cgroup. */
+        return job->stage != JOB_ACTIVE &&
                (is_beneath(entry->names[0], job->info.cgroup) || is_beneath(entry->names[1], job->info.cgroup));
 }
 
-Job *identity_choose_job(Service *service, const Peer *peer, Ticket ticket, const char *id, bool is_inherited, bool *ret_is_other) {
-        Job *named = id[0] ? jobs_find(&service->jobs, id) : NULL, *own = NULL;
+Job *identity_choose_job(Identity *identity, const Peer *peer, Ticket ticket, const char *id, bool is_inherited, bool *ret_is_other) {
+        Job *named = id[0] ? jobs_find(identity->jobs, id) : NULL, *own = NULL;
         IdentityEntry *entry;
 
         *ret_is_other = false;
         if (id[0] && !is_inherited)
                 return named;
 
-        own = identity_find_job(service, peer, ticket);
+        own = identity_find_job(identity, peer, ticket);
         if (!id[0] || named == own)
                 return own;
-        if (named && identity_may(service, peer, ticket, named) && (!own || is_nearer(service, peer, ticket, named, own)))
+        if (named && identity_may_act(identity, peer, ticket, named) && (!own || is_nearer(identity, peer, ticket, named, own)))
                 return named;
         if (!named && !own)
                 return NULL;
 
         *ret_is_other = true;
-        entry = know(service, peer, ticket);
+        entry = find_known(identity, peer, ticket);
         if (entry) {
                 free(entry->other);
                 entry->other = own ? strdup(own->info.id) : NULL;
@@ -175,13 +181,13 @@ Job *identity_choose_job(Service *service, const Peer *peer, Ticket ticket, cons
         return own;
 }
 
-void identity_explain_other(Service *service, Ticket ticket, char *ret) {
-        const IdentityEntry *entry = find_entry(&service->identity, ticket);
+void identity_explain_other(Identity *identity, Ticket ticket, char *ret) {
+        const IdentityEntry *entry = find_entry(identity, ticket);
         const char *other = entry && entry->generation == ticket.generation ? entry->other : NULL;
 
         if (other)
                 (void)snprintf(ret, COMPLAINT_TEXT_MAX,
-                               "this process is not in the job that $PERFD_JOB names: taken for '%s', in whose cgroup it is", other);
+                               "this process is not in the job that $PERFD_JOB names: recorded for '%s', the job of its cgroup", other);
         else
-                (void)snprintf(ret, COMPLAINT_TEXT_MAX, "$PERFD_JOB names a job of another user's: taken for none");
+                (void)snprintf(ret, COMPLAINT_TEXT_MAX, "$PERFD_JOB names a job of another user: recorded without a job");
 }

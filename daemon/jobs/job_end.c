@@ -1,85 +1,94 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/job_end.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "jobs/groups.h"
-#include "reply.h"
 #include "store/jobs/job_rows.h"
-#include "util/clock.h"
 
-void job_end_phase_view(const Service *service, const Job *job, PhaseView *ret) {
-        const Phase *phase = job->mark;
+void job_end_phase_view(const Job *job, const Node *node, PhaseView *ret) {
+        const Phase *phase = job->phase;
+
+        assert(phase);
 
         *ret = (PhaseView){
                 .index = phase->index,
                 .begin_realtime_ms = phase->begin_realtime_ms,
-                .end_realtime_ms = service->node.sample.realtime_ns / NS_PER_MS,
+                .end_realtime_ms = node_realtime_ms(node),
         };
         memcpy(ret->name, phase->name, sizeof(ret->name));
-        window_metrics(&phase->window, meter_totals(service->node.meter), node_n_cpus(&service->node), &ret->metrics);
-        groups_phase_metrics(service, job, &ret->usage);
+        node_window_metrics(node, &phase->window, &ret->metrics);
+        groups_phase_metrics(job, node, &ret->usage);
 }
 
-static int fill(Service *service, Job *job, const JobEnd *end, Ending *ret) {
-        ret->realtime_ms = service->node.sample.realtime_ns / NS_PER_MS;
-        ret->boottime_ns = service->node.sample.boottime_ns;
-        window_metrics(&job->window, meter_totals(service->node.meter), node_n_cpus(&service->node), &ret->result.metrics);
-        groups_metrics(service, job, end, &ret->result.usage);
-        if (!job->mark)
+_Static_assert(sizeof(((PhaseView *)0)->name) == sizeof(((Phase *)0)->name), "a phase's name is copied whole");
+
+static int fill(const Job *job, const Node *node, const JobEnd *end, JobFinal *ret) {
+        ret->realtime_ms = node_realtime_ms(node);
+        ret->boottime_ns = node->sample.boottime_ns;
+        node_window_metrics(node, &job->window, &ret->result.metrics);
+        groups_metrics(job, node, end, &ret->result.usage);
+        if (!job->phase)
                 return 0;
 
         ret->phase = calloc(1, sizeof(*ret->phase));
         if (!ret->phase)
                 return -ENOMEM;
 
-        job_end_phase_view(service, job, ret->phase);
+        job_end_phase_view(job, node, ret->phase);
         return 0;
 }
 
-int job_end_make(Service *service, Job *job, JobState state, const JobEnd *end) {
+int job_end_make(Job *job, const Node *node, JobState state, const JobEnd *end) {
         int r;
 
-        if (!job->ending) {
-                job->ending = calloc(1, sizeof(*job->ending));
-                if (!job->ending)
+        assert(job->stage == JOB_ACTIVE);
+        assert(state == JOB_FINISHED || state == JOB_INTERRUPTED);
+
+        if (!job->final) {
+                job->final = calloc(1, sizeof(*job->final));
+                if (!job->final)
                         return -ENOMEM;
 
-                r = fill(service, job, end, job->ending);
+                r = fill(job, node, end, job->final);
                 if (r < 0) {
-                        job_drop_ending(job);
+                        job_drop_final(job);
                         return r;
                 }
         }
 
-        job->ending->state = state;
-        job->ending->result.end = *end;
+        job->final->state = state;
+        job->final->result.end = *end;
         return 0;
 }
 
-int job_end_put(Service *service, Job *job) {
+int job_end_put(Job *job, Store *store, StoreCookie cookie) {
         scoped(freep) char *timeline = NULL;
-        const Ending *ending = job->ending;
-        StoreJobEnd row = {
-                .job = job->info.id,
-                .state = ending->state,
-                .end_realtime_ms = ending->realtime_ms,
-                .end = &ending->result.end,
-                .note = job->info.note,
-                .metrics = &ending->result.metrics,
-                .usage = &ending->result.usage,
-                .phase = ending->phase,
-        };
+        const JobFinal *final = job->final;
+        StoreJobEnd row;
         int r;
+
+        assert(final && job->stage == JOB_ACTIVE);
 
         r = recording_format(&job->recording, &timeline);
         if (r < 0)
                 return r;
 
-        row.timeline = timeline;
-        r = store_put(service->store, job_rows_pack_end(&row, cookie_of_owner(job, COOKIE_END)));
+        row = (StoreJobEnd){
+                .job = job->info.id,
+                .state = final->state,
+                .end_realtime_ms = final->realtime_ms,
+                .end = &final->result.end,
+                .note = job->info.note,
+                .metrics = &final->result.metrics,
+                .usage = &final->result.usage,
+                .phase = final->phase,
+                .timeline = timeline,
+        };
+        r = store_put(store, job_rows_pack_end(&row, cookie));
         if (r == 0)
-                job->phase = JOB_PHASE_ENDING;
+                job->stage = JOB_ENDING;
         return r;
 }

@@ -2,19 +2,21 @@
 #pragma once
 
 /*
- * Ending: a job's last numbers, and their way into the store
+ * Job end: a job's final numbers, and their way into the store
  */
 
-#include "state.h"
+#include "desk/desk.h"
+#include "jobs/jobs.h"
+#include "node/node.h"
 
 /*
- * The numbers as of now, after a bracket; nothing that happens later is in them. A job that has an ending already keeps
- * its numbers and moment, and gets the state and `end`. 0 or -ENOMEM.
+ * Makes the final numbers as of the node's latest sample; what happens later is not in them. A job that has final numbers keeps them
+ * and their moment, and gets the state and `end`. 0 or -ENOMEM.
  */
-int job_end_make(Service *service, Job *job, JobState state, const JobEnd *end);
+int job_end_make(Job *job, const Node *node, JobState state, const JobEnd *end);
 
-/* Queues the job's end; its phase is ENDING then. 0, STORE_QUEUE_FULL (nothing changed), or < 0. */
-int job_end_put(Service *service, Job *job);
+/* Queues the end of a job with final numbers and sets the stage ENDING. 0, STORE_QUEUE_FULL (nothing changed), or < 0. */
+int job_end_put(Job *job, Store *store, StoreCookie cookie);
 
-/* What was, from its present phase, up to now. */
-void job_end_phase_view(const Service *service, const Job *job, PhaseView *ret);
+/* Metrics of the present phase up to now; the job has one. */
+void job_end_phase_view(const Job *job, const Node *node, PhaseView *ret);

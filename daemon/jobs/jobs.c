@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/jobs.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -13,24 +14,6 @@ int jobs_init(Jobs *jobs) {
         jobs->buckets = calloc(jobs->n_buckets, sizeof(*jobs->buckets));
         jobs->group_buckets = calloc(jobs->n_buckets, sizeof(*jobs->group_buckets));
         return jobs->buckets && jobs->group_buckets ? 0 : -ENOMEM;
-}
-
-void job_drop_ending(Job *job) {
-        if (job->ending)
-                free(job->ending->phase);
-        free(TAKE(job->ending));
-}
-
-static void job_free(Job *job) {
-        sd_event_source_disable_unref(job->process);
-        sd_event_source_disable_unref(job->events);
-        cgroup_free(job->cgroup);
-        free(job->usage);
-        free(job->mark);
-        job_drop_ending(job);
-        recording_deinit(&job->recording);
-        job_description_deinit(&job->info);
-        free(job);
 }
 
 static void finished_free(FinishedJob *finished) {
@@ -47,7 +30,7 @@ void jobs_deinit(Jobs *jobs) {
         *jobs = (Jobs){};
 }
 
-/* Ids come from clients, but at most [limits] jobs of them: long chains cost little. */
+/* Clients choose the ids, but at most [limits] jobs of them are here: a long chain costs little. */
 static size_t hash_of(const Jobs *jobs, const char *name) {
         return hash_text(HASH_BEGIN, name) % jobs->n_buckets;
 }
@@ -74,10 +57,10 @@ int jobs_add(Jobs *jobs, const JobInfo *info, Job **ret) {
                 return -ENOMEM;
         }
 
-        job->next_in_bucket = *bucket;
+        job->links.next_in_bucket = *bucket;
         *bucket = job;
-        job->previous = jobs->last;
-        *(jobs->last ? &jobs->last->next : &jobs->first) = job;
+        job->links.previous = jobs->last;
+        *(jobs->last ? &jobs->last->links.next : &jobs->first) = job;
         jobs->last = job;
         jobs->n++;
         *ret = job;
@@ -85,7 +68,7 @@ int jobs_add(Jobs *jobs, const JobInfo *info, Job **ret) {
 }
 
 Job *jobs_find(const Jobs *jobs, const char *id) {
-        for (Job *job = *bucket_of(jobs, id); job; job = job->next_in_bucket)
+        for (Job *job = *bucket_of(jobs, id); job; job = job->links.next_in_bucket)
                 if (strcmp(job->info.id, id) == 0)
                         return job;
         return NULL;
@@ -98,15 +81,17 @@ static void unlink_group(Jobs *jobs, Job *job) {
                 return;
 
         link = group_bucket_of(jobs, job->info.cgroup);
-        while (*link != job)
-                link = &(*link)->next_in_group_bucket;
-        *link = job->next_in_group_bucket;
+        while (*link != job) {
+                assert(*link);
+                link = &(*link)->links.next_in_group_bucket;
+        }
+        *link = job->links.next_in_group_bucket;
         jobs->stats.n_with_cgroup--;
 }
 
 int jobs_set_group(Jobs *jobs, Job *job, const char *name) {
         Job **bucket = group_bucket_of(jobs, name);
-        JobDescription card = {};
+        JobDescription renamed = {};
         int r;
 
         if (job->info.cgroup && strcmp(job->info.cgroup, name) == 0)
@@ -114,24 +99,24 @@ int jobs_set_group(Jobs *jobs, Job *job, const char *name) {
         if (jobs_find_group(jobs, name))
                 return JOBS_TAKEN;
 
-        job_description_share(&job->info, &card);
-        r = job_description_set_cgroup(&card, name);
+        job_description_share(&job->info, &renamed);
+        r = job_description_set_cgroup(&renamed, name);
         if (r < 0) {
-                job_description_deinit(&card);
+                job_description_deinit(&renamed);
                 return r;
         }
 
         unlink_group(jobs, job);
         job_description_deinit(&job->info);
-        job->info = card;
-        job->next_in_group_bucket = *bucket;
+        job->info = renamed;
+        job->links.next_in_group_bucket = *bucket;
         *bucket = job;
         jobs->stats.n_with_cgroup++;
         return 0;
 }
 
 Job *jobs_find_group(const Jobs *jobs, const char *name) {
-        for (Job *job = *group_bucket_of(jobs, name); job; job = job->next_in_group_bucket)
+        for (Job *job = *group_bucket_of(jobs, name); job; job = job->links.next_in_group_bucket)
                 if (strcmp(job->info.cgroup, name) == 0)
                         return job;
         return NULL;
@@ -140,7 +125,7 @@ Job *jobs_find_group(const Jobs *jobs, const char *name) {
 size_t jobs_count_uid(const Jobs *jobs, uint32_t uid) {
         size_t n = 0;
 
-        for (const Job *job = jobs->first; job; job = job->next)
+        for (const Job *job = jobs->first; job; job = job->links.next)
                 n += job->info.uid == uid;
         return n;
 }
@@ -148,57 +133,63 @@ size_t jobs_count_uid(const Jobs *jobs, uint32_t uid) {
 void jobs_remove(Jobs *jobs, Job *job) {
         Job **link = bucket_of(jobs, job->info.id);
 
-        while (*link != job)
-                link = &(*link)->next_in_bucket;
-        *link = job->next_in_bucket;
+        while (*link != job) {
+                assert(*link);
+                link = &(*link)->links.next_in_bucket;
+        }
+        *link = job->links.next_in_bucket;
         unlink_group(jobs, job);
 
-        *(job->previous ? &job->previous->next : &jobs->first) = job->next;
-        *(job->next ? &job->next->previous : &jobs->last) = job->previous;
+        *(job->links.previous ? &job->links.previous->links.next : &jobs->first) = job->links.next;
+        *(job->links.next ? &job->links.next->links.previous : &jobs->last) = job->links.previous;
+        assert(jobs->n > 0);
         jobs->n--;
         job_free(job);
 }
 
 static FinishedJob *finished_new(const Job *job) {
-        const Ending *ending = job->ending;
+        const JobFinal *final = job->final;
         FinishedJob *finished = calloc(1, sizeof(*finished));
 
         if (!finished)
                 return NULL;
 
         job_description_share(&job->info, &finished->info);
-        finished->state = ending->state;
+        finished->state = final->state;
         finished->n_phases = job->n_phases;
         finished->begin_realtime_ms = job->begin_realtime_ms;
-        finished->end_realtime_ms = ending->realtime_ms;
-        finished->result = ending->result;
+        finished->end_realtime_ms = final->realtime_ms;
+        finished->result = final->result;
         return finished;
 }
 
 void jobs_retire(Jobs *jobs, Job *job, uint64_t now_boottime_ns) {
-        FinishedJob *finished = finished_new(job);
+        FinishedJob *finished;
 
-        jobs->stats.n_finished += job->ending->state == JOB_FINISHED;
-        jobs->stats.n_interrupted += job->ending->state == JOB_INTERRUPTED;
+        assert(job->final);
+        finished = finished_new(job);
+        jobs->stats.n_finished += job->final->state == JOB_FINISHED;
+        jobs->stats.n_interrupted += job->final->state == JOB_INTERRUPTED;
         if (finished) {
                 finished->ended_boottime_ns = now_boottime_ns;
-                *(jobs->last_finished ? &jobs->last_finished->next : &jobs->first_finished) = finished;
-                jobs->last_finished = finished;
-                jobs->n_finished++;
+                *(jobs->finished.last ? &jobs->finished.last->next : &jobs->finished.first) = finished;
+                jobs->finished.last = finished;
+                jobs->finished.n++;
         }
 
         jobs_remove(jobs, job);
 }
 
 void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max) {
-        while (jobs->first_finished &&
-               (jobs->n_finished > n_max || jobs->first_finished->ended_boottime_ns < before_boottime_ns)) {
-                FinishedJob *oldest = jobs->first_finished;
+        while (jobs->finished.first &&
+               (jobs->finished.n > n_max || jobs->finished.first->ended_boottime_ns < before_boottime_ns)) {
+                FinishedJob *oldest = jobs->finished.first;
 
-                jobs->first_finished = oldest->next;
-                if (!jobs->first_finished)
-                        jobs->last_finished = NULL;
-                jobs->n_finished--;
+                jobs->finished.first = oldest->next;
+                if (!jobs->finished.first)
+                        jobs->finished.last = NULL;
+                assert(jobs->finished.n > 0);
+                jobs->finished.n--;
                 finished_free(oldest);
         }
 }
@@ -207,20 +198,20 @@ void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max)
 
 /* Jobs whose begin is not stored yet are not shown. */
 static bool is_published(const Job *job) {
-        return job->phase != JOB_PHASE_BEGINNING;
+        return job->stage != JOB_BEGINNING;
 }
 
 static JobsSize published_size(const Jobs *jobs) {
-        JobsSize size = { .n_records = jobs->n_finished, .n_results = jobs->n_finished };
+        JobsSize size = { .n_records = jobs->finished.n, .n_results = jobs->finished.n };
 
-        for (const Job *job = jobs->first; job; job = job->next) {
+        for (const Job *job = jobs->first; job; job = job->links.next) {
                 if (!is_published(job))
                         continue;
                 size.n_records++;
-                size.n_phases += job->mark != NULL;
-                size.n_results += job->ending != NULL;
-                size.n_windows += !job->ending;
-                size.n_usages += !job->ending && job->usage;
+                size.n_phases += job->phase != NULL;
+                size.n_results += job->final != NULL;
+                size.n_windows += !job->final;
+                size.n_usages += !job->final && job->group.usage;
         }
         return size;
 }
@@ -232,17 +223,17 @@ static void publish_running(const Job *job, JobsSnapshot *snapshot) {
         record->state = JOB_RUNNING;
         record->n_phases = job->n_phases;
         record->begin_realtime_ms = job->begin_realtime_ms;
-        record->is_usage_cut = job->is_usage_cut;
-        if (job->mark)
-                record->phase = jobs_snapshot_copy_phase(snapshot, job->mark);
-        if (job->ending) { /* its metrics are final: only how it ended is missing */
-                record->result = jobs_snapshot_copy_result(snapshot, &job->ending->result);
+        record->is_usage_cut = job->group.is_usage_cut;
+        if (job->phase)
+                record->phase = jobs_snapshot_copy_phase(snapshot, job->phase);
+        if (job->final) { /* its metrics are final: only how it ended is missing */
+                record->result = jobs_snapshot_copy_result(snapshot, &job->final->result);
                 return;
         }
 
         record->window = jobs_snapshot_copy_window(snapshot, &job->window);
-        if (job->usage)
-                record->usage = jobs_snapshot_copy_usage(snapshot, job->usage);
+        if (job->group.usage)
+                record->usage = jobs_snapshot_copy_usage(snapshot, job->group.usage);
 }
 
 static void publish_finished(const FinishedJob *finished, JobsSnapshot *snapshot) {
@@ -264,11 +255,11 @@ int jobs_publish(const Jobs *jobs, size_t n_exposed_max, JobsSnapshot *ret) {
         if (r < 0)
                 return r;
 
-        for (const Job *job = jobs->first; job; job = job->next)
+        for (const Job *job = jobs->first; job; job = job->links.next)
                 if (is_published(job))
                         publish_running(job, ret);
         ret->n_running = ret->used.n_records;
-        for (const FinishedJob *finished = jobs->first_finished; finished; finished = finished->next)
+        for (const FinishedJob *finished = jobs->finished.first; finished; finished = finished->next)
                 publish_finished(finished, ret);
 
         ret->n_exposed_max = n_exposed_max;

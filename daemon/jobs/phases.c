@@ -1,121 +1,123 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/phases.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "jobs/groups.h"
-#include "jobs/identity.h"
 #include "jobs/job_end.h"
 #include "jobs/progress.h"
-#include "node/observe.h"
-#include "reply.h"
+#include "jobs/sampling.h"
 #include "store/jobs/job_rows.h"
-#include "util/clock.h"
 #include "util/utf8.h"
 
 struct PendingMark {
         PendingMark *previous, *next;
-        Ticket ticket;
         char job[JOB_ID_MAX];
-        bool is_other;  /* not the job that was named */
+        bool is_other;  /* the job is not the one that the request named */
         uint32_t index; /* of the phase that began */
-        Phase before;   /* the phase that ended: goes on when the store could not take it */
+        Phase before;   /* the phase that ended; continues if the store fails */
 };
 
-static void unlink_mark(Service *service, PendingMark *mark) {
-        *(mark->previous ? &mark->previous->next : &service->marks) = mark->next;
+static void unlink_mark(Phases *phases, PendingMark *mark) {
+        assert(mark->previous ? mark->previous->next == mark : phases->pending == mark);
+
+        *(mark->previous ? &mark->previous->next : &phases->pending) = mark->next;
         if (mark->next)
                 mark->next->previous = mark->previous;
         free(mark);
 }
 
-void phases_deinit(Service *service) {
-        while (service->marks)
-                unlink_mark(service, service->marks);
+void phases_deinit(Phases *phases) {
+        while (phases->pending)
+                unlink_mark(phases, phases->pending);
 }
 
-static void reply_no_job(Service *service, const Request *request, Ticket ticket, bool is_other) {
+static int answer_no_job(const Request *request, bool is_other, Answer *ret) {
         if (is_other)
-                reply(service, ticket, STATUS_DENIED, "mark.job", "the job that $PERFD_JOB names belongs to another user");
-        else if (!request->mark.job[0])
-                reply(service, ticket, STATUS_NOT_FOUND, "mark.job",
-                      "you are in no job that perfd can tell by its cgroup: name one (--job, $PERFD_JOB)");
-        else if (request->mark.is_job_inherited)
-                reply(service, ticket, STATUS_NOT_FOUND, "mark.job",
-                      "the job that $PERFD_JOB names does not run on this node, and you are in no other that perfd can tell by its cgroup");
-        else
-                reply(service, ticket, STATUS_NOT_FOUND, "mark.job", "there is no such running job on this node");
+                return desk_answer(ret, STATUS_DENIED, "mark.job", "the job that $PERFD_JOB names belongs to another user");
+        if (!request->mark.job[0])
+                return desk_answer(ret, STATUS_NOT_FOUND, "mark.job", "not inside a perfd job: use --job ID or set PERFD_JOB");
+        if (request->mark.is_job_inherited)
+                return desk_answer(ret, STATUS_NOT_FOUND, "mark.job",
+                                   "the job that $PERFD_JOB names does not run on this node, and this process is in no other job");
+        return desk_answer(ret, STATUS_NOT_FOUND, "mark.job", "there is no such running job on this node");
 }
 
-/* Answers why there can be no mark: then NULL. */
-static Job *find_job(Service *service, const Request *request, Ticket ticket, bool *ret_is_other) {
-        Job *job = identity_choose_job(service, &request->peer, ticket, request->mark.job, request->mark.is_job_inherited, ret_is_other);
+/* The job to mark. NULL: *ret says why there can be no mark. */
+static Job *find_job(const Phases *phases, const Request *request, Ticket ticket, bool *ret_is_other, Answer *ret) {
+        const Peer *peer = &request->peer;
+        Job *job = identity_choose_job(phases->identity, peer, ticket, request->mark.job, request->mark.is_job_inherited, ret_is_other);
 
         if (!job)
-                reply_no_job(service, request, ticket, *ret_is_other);
-        else if (!identity_may(service, &request->peer, ticket, job))
-                reply(service, ticket, STATUS_DENIED, "mark.job", "this job belongs to another user");
-        else if (job->phase != JOB_PHASE_ACTIVE || job->ending)
-                reply(service, ticket, STATUS_UNAVAILABLE, "mark.job", "this job is just being begun or ended: ask again");
-        else if (job->n_phases >= service->config.jobs.phases_max)
-                reply(service, ticket, STATUS_QUOTA, "mark.name",
-                      "limit [limits] phases of one job is reached: mark less often, or ask the administrator to raise it");
+                answer_no_job(request, *ret_is_other, ret);
+        else if (!identity_may_act(phases->identity, peer, ticket, job))
+                desk_answer(ret, STATUS_DENIED, "mark.job", "this job belongs to another user");
+        else if (job->stage != JOB_ACTIVE || job->final)
+                desk_answer(ret, STATUS_UNAVAILABLE, "mark.job", "this job is just being begun or ended: try again");
+        else if (job->n_phases >= phases->config->phases_max)
+                desk_answer(ret, STATUS_QUOTA, "mark.name",
+                            "limit [limits] phases of one job is reached: mark less often, or ask the administrator to raise it");
         else
                 return job;
 
         return NULL;
 }
 
-/* Before its first mark a job is in a phase without a name that began when it did. */
+/* Before its first mark a job is in a phase without a name that began with the job. */
 static int begin_first(Job *job) {
-        if (job->mark)
+        if (job->phase)
                 return 0;
 
-        job->mark = calloc(1, sizeof(*job->mark));
-        if (!job->mark)
+        job->phase = calloc(1, sizeof(*job->phase));
+        if (!job->phase)
                 return -ENOMEM;
 
-        job->mark->begin_realtime_ms = job->begin_realtime_ms;
-        job->mark->window = job->window;
-        job->mark->has_usage = job->usage;
-        if (job->usage)
-                job->mark->usage = *job->usage;
+        job->phase->begin_realtime_ms = job->begin_realtime_ms;
+        job->phase->window = job->window;
+        job->phase->has_usage = job->group.usage;
+        if (job->group.usage)
+                job->phase->usage = *job->group.usage;
         job->n_phases = 1;
         return 0;
 }
 
-static void begin_next(const Service *service, const Job *job, const char *name, Phase *ret) {
+static void begin_next(const Node *node, const Job *job, const char *name, Phase *ret) {
         *ret = (Phase){
-                .index = job->mark->index + 1,
-                .begin_realtime_ms = service->node.sample.realtime_ns / NS_PER_MS,
-                .has_usage = job->usage,
+                .index = job->phase->index + 1,
+                .begin_realtime_ms = node_realtime_ms(node),
+                .has_usage = job->group.usage,
         };
         utf8_copy(ret->name, sizeof(ret->name), name);
-        window_begin(&ret->window, meter_totals(service->node.meter), &service->node.sample);
-        if (job->usage)
-                usage_begin(&ret->usage, &job->usage->last, false);
+        window_begin(&ret->window, meter_totals(node->meter), &node->sample);
+        if (job->group.usage)
+                usage_begin(&ret->usage, &job->group.usage->last, false);
 }
 
-static int put(Service *service, const Job *job, const PhaseView *ended, const Phase *next, PendingMark *mark) {
+static int put(const Phases *phases, const Job *job, const PhaseView *ended, const Phase *next, StoreCookie cookie) {
+        const Node *node = phases->node;
         scoped(freep) char *progress = NULL;
         scoped(freep) char *meter = NULL;
-        StorePhase row = { .job = job->info.id, .phase = ended, .boot_id = service->node.boot_id };
+        StorePhase row = { .job = job->info.id, .phase = ended, .boot_id = node->boot_id };
         int r;
 
         r = progress_format(job, next, next->index + 1, &progress);
         if (r == 0)
-                r = meter_save(service->node.meter, service->node.boot_id, &meter);
+                r = meter_save(node->meter, node->boot_id, &meter);
         if (r < 0)
                 return r;
 
         row.progress = progress;
         row.meter = meter;
-        return store_put(service->store, job_rows_pack_phase(&row, cookie_of_owner(mark, COOKIE_MARK)));
+        return store_put(phases->store, job_rows_pack_phase(&row, cookie));
 }
 
-static int mark_job(Service *service, Job *job, const Request *request, PendingMark *mark) {
+/* Ends the job's phase and begins the next, unless the store has no room. 0, STORE_QUEUE_FULL or < 0. */
+static int mark_job(const Phases *phases, Job *job, const Request *request, Ticket ticket, PendingMark *mark) {
+        const StoreCookie cookie = { .kind = &phases_kinds[0], .ticket = ticket, .owner = mark };
+        const Node *node = phases->node;
         PhaseView ended;
         Phase next;
         int r;
@@ -124,72 +126,72 @@ static int mark_job(Service *service, Job *job, const Request *request, PendingM
         if (r < 0)
                 return r;
 
-        /* The next phase begins with it, and no phase may have had more than its job. */
-        window_see(&job->window, &service->node.sample);
-        window_see(&job->mark->window, &service->node.sample);
+        /* The next phase begins with this sample, and no phase may have a peak above its job's. */
+        window_see(&job->window, &node->sample);
+        window_see(&job->phase->window, &node->sample);
 
-        job_end_phase_view(service, job, &ended);
+        job_end_phase_view(job, node, &ended);
         ended.has_wall_seconds = request->mark.has_wall_seconds;
         ended.wall_seconds = request->mark.wall_seconds;
-        begin_next(service, job, request->mark.name, &next);
+        begin_next(node, job, request->mark.name, &next);
         (void)snprintf(mark->job, sizeof(mark->job), "%s", job->info.id);
         mark->index = next.index;
-        mark->before = *job->mark;
+        mark->before = *job->phase;
 
-        r = put(service, job, &ended, &next, mark);
+        r = put(phases, job, &ended, &next, cookie);
         if (r != 0)
                 return r;
 
-        if (job->cgroup)
-                cgroup_trust_peak(job->cgroup, false);
-        *job->mark = next;
+        if (job->group.cgroup)
+                cgroup_trust_peak(job->group.cgroup, false);
+        *job->phase = next;
         job->n_phases = next.index + 1;
         return 0;
 }
 
-int phases_mark(Service *service, const Request *request, Ticket ticket) {
+static int place_mark(void *state, const Request *request, Ticket ticket, Answer *ret) {
+        Phases *phases = state;
         scoped(freep) PendingMark *mark = NULL;
         bool is_other;
         Job *job;
         int r;
 
-        job = find_job(service, request, ticket, &is_other);
+        job = find_job(phases, request, ticket, &is_other, ret);
         if (!job)
                 return 0;
 
-        r = observe_bracket(service);
+        r = sampling_now(phases->jobs, phases->node);
         if (r < 0)
                 return r;
-        (void)groups_read(service, job); /* a group that is gone ends the job at the next tick */
+        (void)groups_read(job); /* if the cgroup was removed, the next tick ends the job */
 
         mark = calloc(1, sizeof(*mark));
         if (!mark)
                 return -ENOMEM;
-        mark->ticket = ticket;
         mark->is_other = is_other;
-        r = mark_job(service, job, request, mark);
+        r = mark_job(phases, job, request, ticket, mark);
         if (r != 0)
-                return r;
+                return desk_pending(r);
 
-        mark->next = service->marks;
+        mark->next = phases->pending;
         if (mark->next)
                 mark->next->previous = mark;
-        service->marks = TAKE(mark);
-        return 0;
+        phases->pending = TAKE(mark);
+        return DESK_PENDING;
 }
 
 /*
- * A mark that failed changed nothing. What was seen since it came, a tick or two, is in the counters but not in the
- * peaks. Where there were more marks meanwhile, the last that fails takes all of them back.
+ * Undoes a mark that the store did not keep. Observations since then, of a tick or two, are in the counters but not in the
+ * peaks. If more marks of the job are queued, the last of them to fail undoes all.
  */
-static void take_back(Service *service, const PendingMark *mark) {
-        Job *job = jobs_find(&service->jobs, mark->job);
+static void undo_mark(const Phases *phases, const PendingMark *mark) {
+        Job *job = jobs_find(phases->jobs, mark->job);
 
-        if (!job || job->phase != JOB_PHASE_ACTIVE || job->ending || !job->mark)
+        if (!job || job->stage != JOB_ACTIVE || job->final || !job->phase)
                 return;
 
-        if (job->mark->index != mark->index) {
-                for (PendingMark *later = service->marks; later; later = later->next)
+        if (job->phase->index != mark->index) {
+                for (PendingMark *later = phases->pending; later; later = later->next)
                         if (later->before.index == mark->index && strcmp(later->job, mark->job) == 0)
                                 later->before = mark->before;
                 return;
@@ -197,33 +199,48 @@ static void take_back(Service *service, const PendingMark *mark) {
 
         /* A job that was never marked has no phases. */
         if (mark->before.index == 0) {
-                free(TAKE(job->mark));
+                free(TAKE(job->phase));
                 job->n_phases = 0;
                 return;
         }
 
-        *job->mark = mark->before;
+        *job->phase = mark->before;
         job->n_phases = mark->before.index + 1;
-        if (job->mark->has_usage)
-                usage_advance(&job->mark->usage, &job->usage->last);
+        if (job->phase->has_usage)
+                usage_advance(&job->phase->usage, &job->group.usage->last);
 }
 
-void phases_complete(Service *service, PendingMark *mark, StoreOutcome outcome) {
-        if (outcome != STORE_DONE && outcome != STORE_MISSING)
-                take_back(service, mark);
-
-        if (outcome == STORE_DONE) {
-                Answer answer = { .status = STATUS_OK };
-
-                memcpy(answer.job, mark->job, sizeof(answer.job));
-                memcpy(answer.phase, mark->before.name, sizeof(answer.phase));
-                if (mark->is_other)
-                        identity_explain_other(service, mark->ticket, answer.complaint.text);
-                ingest_answer(service->ingest, mark->ticket, &answer);
-        } else if (outcome == STORE_MISSING)
-                reply(service, mark->ticket, STATUS_NOT_FOUND, "mark.job", "this job has ended meanwhile");
-        else
-                reply_store_failed(service, mark->ticket);
-
-        unlink_mark(service, mark);
+static int answer_marked(const Phases *phases, const PendingMark *mark, Ticket ticket, Answer *ret) {
+        desk_answer(ret, STATUS_OK, "", "");
+        memcpy(ret->job, mark->job, sizeof(ret->job));
+        memcpy(ret->phase, mark->before.name, sizeof(ret->phase));
+        if (mark->is_other)
+                identity_explain_other(phases->identity, ticket, ret->complaint.text);
+        return 0;
 }
+
+_Static_assert(sizeof(((Answer *)0)->phase) == sizeof(((Phase *)0)->name), "a phase's name is copied whole");
+_Static_assert(sizeof(((Answer *)0)->job) == sizeof(((PendingMark *)0)->job), "a job's id is copied whole");
+
+static int complete_mark(void *state, const StoreDone *done, Answer *ret) {
+        Phases *phases = state;
+        PendingMark *mark = done->cookie.owner;
+
+        assert(mark && mark->job[0]);
+
+        if (done->outcome == STORE_DONE)
+                answer_marked(phases, mark, done->cookie.ticket, ret);
+        else if (done->outcome == STORE_MISSING)
+                desk_answer(ret, STATUS_NOT_FOUND, "mark.job", "this job has ended meanwhile");
+        else {
+                undo_mark(phases, mark);
+                desk_answer_store_failed(ret, phases->store);
+        }
+
+        unlink_mark(phases, mark);
+        return 0;
+}
+
+const Kind phases_kinds[] = {
+        { REQUEST_MARK, "mark", place_mark, complete_mark },
+};

@@ -4,14 +4,26 @@
 /*
  * Phases: marks inside a job
  *
- * A mark ends one phase and begins the next. The one that ended is a row of the store from then on, and the answer
- * waits for it; the one that lasts is a window and a usage of its own in the job.
+ * A mark ends one phase and begins the next. The ended phase is a row of the store, and the answer waits for that row; the present
+ * phase has a window and a usage of its own in the job.
  */
 
-#include "state.h"
+#include "desk/desk.h"
+#include "jobs/identity.h"
+#include "node/node.h"
 
-/* 0 (it is answered, or will be by a completion), STORE_QUEUE_FULL (nothing happened: ask again), or < 0. */
-int phases_mark(Service *service, const Request *request, Ticket ticket);
-void phases_complete(Service *service, PendingMark *mark, StoreOutcome outcome);
+typedef struct PendingMark PendingMark;
 
-void phases_deinit(Service *service);
+typedef struct Phases {
+        const JobsConfig *config; /* borrowed, as all up to the list */
+        Node *node;
+        Store *store;
+        Jobs *jobs;
+        Identity *identity;
+        PendingMark *pending; /* owned; marks whose phases are queued for the store, newest first */
+} Phases;
+
+void phases_deinit(Phases *phases);
+
+/* Kinds of requests; their state is a Phases, the owner in a cookie a PendingMark. */
+extern const Kind phases_kinds[1];

@@ -22,10 +22,10 @@ int process_watch_open(const Node *node, int32_t pid, uint64_t start_ticks, int 
 
         fd = (int)syscall(SYS_pidfd_open, pid, 0);
         if (fd < 0)
-                return errno == ESRCH ? WATCH_GONE : -errno;
+                return errno == ESRCH ? PROCESS_WATCH_GONE : -errno;
         /* Opened first, then compared: from here on the descriptor is the process we mean. */
         if (!process_watch_is_alive(node, pid, start_ticks))
-                return WATCH_GONE;
+                return PROCESS_WATCH_GONE;
 
         *ret_fd = TAKE_FD(fd);
         return 0;

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Watch: a process, unmistakably
+ * Process watch: tells a process from a later one with the same pid
  *
- * By a pidfd and the process's start time, so that a reused pid is never taken for the one meant.
+ * By a pidfd and the start time of the process.
  */
 
 #include <stdbool.h>
@@ -12,11 +12,11 @@
 
 #include "node/node.h"
 
-/* A descriptor that becomes readable when the process is gone. 0, WATCH_GONE when it is already, or < 0. Caller closes. */
+/* Opens a descriptor that becomes readable when the process ends. 0, PROCESS_WATCH_GONE: it has ended, or < 0. Caller closes. */
 enum {
-        WATCH_GONE = 1,
+        PROCESS_WATCH_GONE = 1,
 };
 int process_watch_open(const Node *node, int32_t pid, uint64_t start_ticks, int *ret_fd);
 
-/* False when that process is gone; one that cannot be looked at is not, and pid 0 is nobody. */
+/* False if the process has ended. True for one that cannot be read, and for pid 0, which names no process. */
 bool process_watch_is_alive(const Node *node, int32_t pid, uint64_t start_ticks);

@@ -60,10 +60,10 @@ int progress_format(const Job *job, const Phase *phase, uint32_t n_phases, char 
         if (r < 0)
                 return r;
 
-        buffer_printf(&out, "=job announced=%d cut=%d phases=%u vouched=%d group=%lu\n", job->is_announced, job->is_usage_cut,
-                      n_phases, job->is_group_vouched, (unsigned long)job->group_id);
-        if (job->usage)
-                r = put_usage("=usage", job->usage, &out);
+        buffer_printf(&out, "=job announced=%d cut=%d phases=%u vouched=%d group=%lu\n", job->is_announced, job->group.is_usage_cut,
+                      n_phases, job->group.is_vouched, (unsigned long)job->group.id);
+        if (job->group.usage)
+                r = put_usage("=usage", job->group.usage, &out);
         if (r == 0 && phase)
                 r = put_phase(phase, &out);
         if (r < 0)

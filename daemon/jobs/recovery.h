@@ -2,12 +2,13 @@
 #pragma once
 
 /*
- * Recovery: a new perfd takes up what the last one left
+ * Recovery: continues the jobs that were running when perfd last stopped
  *
- * Jobs whose processes still run go on with their windows; the kernel kept counting meanwhile, so
- * their totals stay exact. The others are closed as interrupted with the numbers of the last checkpoint.
+ * Jobs whose processes still run continue with their windows; the kernel kept counting meanwhile, so that their totals stay exact. The
+ * others are closed as interrupted with the numbers of their last checkpoint.
  */
 
-#include "state.h"
+#include "jobs/lifecycle.h"
 
-int recovery_run(Service *service);
+/* Before the first sample. 0 or < 0. */
+int recovery_run(Lifecycle *lifecycle);

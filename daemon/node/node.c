@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/node.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -20,7 +22,7 @@ static void read_identity(NodeIdentity *ret) {
 int node_init(Node *node, const char *root, const NodeConfig *config) {
         int r;
 
-        *node = (Node){};
+        *node = (Node){ .config = *config };
         r = sampler_new(&node->sampler, root, config->filesystems_interval_ns);
         if (r < 0)
                 return r;
@@ -34,6 +36,7 @@ int node_init(Node *node, const char *root, const NodeConfig *config) {
 }
 
 void node_deinit(Node *node) {
+        node_interval_deinit(&node->interval);
         meter_free(node->meter);
         sampler_free(node->sampler);
         sampler_free(node->processes);
@@ -41,31 +44,44 @@ void node_deinit(Node *node) {
         *node = (Node){};
 }
 
-static int node_account(Node *node) {
+void node_configure(Node *node, const NodeConfig *config) {
+        node->config = *config;
+        meter_set_interval(node->meter, config->interval_ns);
+}
+
+int node_reset_meter(Node *node) {
+        assert(node->cost.n_samples == 0); /* the window since start counts from the meter */
+
+        meter_free(TAKE(node->meter));
+        return meter_new(&node->meter, node->config.interval_ns);
+}
+
+static int account(Node *node) {
         int r;
 
         r = meter_advance(node->meter, &node->sample, &node->observation);
         if (r < 0)
                 return r;
 
-        if (!node->has_window) {
+        if (node->window_begin_realtime_ns == 0) {
                 window_begin(&node->window, meter_totals(node->meter), &node->sample);
                 node->window_begin_realtime_ns = node->sample.realtime_ns;
-                node->has_window = true;
         }
-        if (r == METER_OBSERVED) {
-                window_observe(&node->window, &node->observation, node->sample.realtime_ns);
-                return NODE_OBSERVED;
-        }
+        if (r != METER_OBSERVED)
+                return 0;
 
-        return 0;
+        window_observe(&node->window, &node->observation, node->sample.realtime_ns);
+        if (node->interval.length_ns > 0)
+                node_interval_observe(&node->interval, &node->observation);
+        return NODE_OBSERVED;
 }
 
 int node_sample(Node *node, uint64_t max_age_ns) {
         uint64_t now_ns = clock_boottime_ns(), cpu_ns;
+        NodeCost *cost = &node->cost;
         int r;
 
-        if (max_age_ns > 0 && node->n_samples > 0 && now_ns - node->sample.boottime_ns <= max_age_ns)
+        if (max_age_ns > 0 && cost->n_samples > 0 && now_ns - node->sample.boottime_ns <= max_age_ns)
                 return 0;
 
         cpu_ns = clock_thread_cpu_ns();
@@ -73,10 +89,10 @@ int node_sample(Node *node, uint64_t max_age_ns) {
         if (r < 0)
                 return r;
 
-        r = node_account(node);
-        node->last_sample_cpu_ns = clock_thread_cpu_ns() - cpu_ns;
-        node->sample_cpu_ns += node->last_sample_cpu_ns;
-        node->n_samples++;
+        r = account(node);
+        cost->last_cpu_ns = clock_thread_cpu_ns() - cpu_ns;
+        cost->cpu_ns += cost->last_cpu_ns;
+        cost->n_samples++;
         return r;
 }
 
@@ -88,7 +104,19 @@ uint32_t node_n_cpus(const Node *node) {
         return node->sample.n_online > 0 ? node->sample.n_online : 1;
 }
 
-int node_publish(const Node *node, uint64_t interval_ns, NodeSnapshot *ret) {
+uint64_t node_memory_bytes(const Node *node) {
+        return sample_has(&node->sample, SOURCE_MEMINFO) ? node->sample.memory.total_bytes : 0;
+}
+
+uint64_t node_realtime_ms(const Node *node) {
+        return node->sample.realtime_ns / NS_PER_MS;
+}
+
+void node_window_metrics(const Node *node, const Window *window, MetricSet *ret) {
+        window_metrics(window, meter_totals(node->meter), node_n_cpus(node), ret);
+}
+
+int node_publish(const Node *node, NodeSnapshot *ret) {
         int r;
 
         r = sample_copy(&node->sample, &ret->sample);
@@ -98,7 +126,7 @@ int node_publish(const Node *node, uint64_t interval_ns, NodeSnapshot *ret) {
         _Static_assert(sizeof(ret->boot_id) == BOOT_ID_MAX, "a snapshot has room for a boot id");
         memcpy(ret->boot_id, node->boot_id, sizeof(ret->boot_id));
         ret->identity = node->identity;
-        ret->interval_ns = interval_ns;
+        ret->interval_ns = node->config.interval_ns;
         ret->boottime_ns = node->sample.boottime_ns;
         ret->realtime_ns = node->sample.realtime_ns;
         ret->totals = *meter_totals(node->meter);
@@ -107,7 +135,7 @@ int node_publish(const Node *node, uint64_t interval_ns, NodeSnapshot *ret) {
         ret->window = node->window;
         ret->window_begin_realtime_ns = node->window_begin_realtime_ns;
         ret->sampler = *sampler_stats(node->sampler);
-        ret->sample_cpu_ns = node->sample_cpu_ns;
-        ret->last_sample_cpu_ns = node->last_sample_cpu_ns;
+        ret->sample_cpu_ns = node->cost.cpu_ns;
+        ret->last_sample_cpu_ns = node->cost.last_cpu_ns;
         return 0;
 }

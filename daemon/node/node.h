@@ -4,11 +4,12 @@
 /*
  * Node: this machine, sampled
  *
- * Joins the sampler, the meter and the account of how punctual and how dear sampling is.
+ * Joins the sampler, the meter, the window since start, the present point of the history, and the CPU time that sampling takes.
  */
 
 #include "measure/meter.h"
 #include "measure/window.h"
+#include "node/node_interval.h"
 #include "sample/sampler.h"
 #include "snapshot/node_snapshot.h"
 #include "util/scoped.h"
@@ -18,27 +19,36 @@ typedef struct NodeConfig {
         uint64_t filesystems_interval_ns; /* between two readings of the file systems' sizes */
 } NodeConfig;
 
+/* CPU time of the loop's thread for sampling. */
+typedef struct NodeCost {
+        uint64_t n_samples, cpu_ns, last_cpu_ns;
+} NodeCost;
+
 typedef struct Node {
-        Sampler *sampler;
-        Sampler *processes; /* of the machine's own root: the pids of peers are the kernel's, whatever root is sampled */
-        Meter *meter;
-        Sample sample;   /* the latest */
-        Window window;   /* since perfd started */
-        bool has_window; /* false before the first sample */
-        uint64_t window_begin_realtime_ns;
+        Sampler *sampler;   /* owned */
+        Sampler *processes; /* owned; of the machine's own root: the pids of peers are the kernel's, whatever root is sampled */
+        Meter *meter;       /* owned */
+        Sample sample;      /* the latest */
         Observation observation; /* the latest; end_ns 0: none yet */
+        Window window;           /* since perfd started */
+        uint64_t window_begin_realtime_ns; /* 0: before the first sample */
+        NodeInterval interval; /* of the history */
+        NodeCost cost;
         NodeIdentity identity;
         char boot_id[BOOT_ID_MAX];
-        uint64_t n_samples, sample_cpu_ns, last_sample_cpu_ns;
+        NodeConfig config;
 } Node;
 
-/* 0 or a negative errno. Nothing is read yet but the boot id. */
+/* root: directory with proc/ and sys/ to sample. 0 or a negative errno. Reads the identity only. */
 int node_init(Node *node, const char *root, const NodeConfig *config);
 void node_deinit(Node *node);
+void node_configure(Node *node, const NodeConfig *config);
+/* Begins a new account of totals: no window of before may be used with it. 0 or -ENOMEM. */
+int node_reset_meter(Node *node);
 
 /*
- * Takes a sample and accounts for it; one that is not older than max_age_ns is good enough and kept.
- * 0, NODE_OBSERVED when node->observation is new, or -ENOMEM.
+ * Takes a sample and accounts for it, unless the latest is at most max_age_ns old. 0, NODE_OBSERVED when node->observation is new, or
+ * -ENOMEM.
  */
 enum {
         NODE_OBSERVED = 1,
@@ -50,6 +60,11 @@ int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint3
 
 /* CPUs online in the latest sample, at least 1. */
 uint32_t node_n_cpus(const Node *node);
-
+/* Memory of the latest sample; 0: unknown. */
+uint64_t node_memory_bytes(const Node *node);
+/* Time of the latest sample, since the epoch. */
+uint64_t node_realtime_ms(const Node *node);
+/* Metrics of a window up to the latest sample. */
+void node_window_metrics(const Node *node, const Window *window, MetricSet *ret);
 /* Fills the node's part of a snapshot. 0 or -ENOMEM. */
-int node_publish(const Node *node, uint64_t interval_ns, NodeSnapshot *ret);
+int node_publish(const Node *node, NodeSnapshot *ret);

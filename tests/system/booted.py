@@ -1,4 +1,4 @@
-"""A throwaway boot of a real systemd with the shipped units in it (boot-systemd.sh), for tests that need one."""
+"""Boots a temporary real systemd with the shipped units (boot-systemd.sh)."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ import unittest
 
 from harness import BUILD, IS_SANITIZED, ROOT, SANITIZE, SANITIZER_REPORTS, TIMEOUT_S
 
-# A hang must be noticed within the test's patience; a sanitizer needs to look at itself, and memory.
+# The watchdog must detect a hang within the test's timeout. A sanitizer needs ptrace and more memory.
 DROP_IN = "[Service]\nWatchdogSec=2s\n"
 SANITIZER_DROP_IN = "Environment=ASAN_OPTIONS=detect_leaks=0\nMemoryMax=infinity\nWatchdogSec=10s\n"
 
@@ -28,7 +28,7 @@ def why_not():
 
 
 class Booted(unittest.TestCase):
-    """One boot for all tests of a class, with perfd running."""
+    """Boots once for all tests of a class, and starts perfd."""
 
     @classmethod
     def setUpClass(cls):
@@ -39,7 +39,7 @@ class Booted(unittest.TestCase):
         image = cls.directory / "image"
         image.mkdir(mode=0o755)
         subprocess.run(["make", "-s", "-C", ROOT, "install", f"DESTDIR={image}", f"B={BUILD.relative_to(ROOT)}",
-                        f"SANITIZE={SANITIZE}"], check=True, umask=0o077,  # as a careful administrator's: what it installs is for all
+                        f"SANITIZE={SANITIZE}"], check=True, umask=0o077,  # which must not affect the modes of installed files
                        env={k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "SANITIZE", "CC")})
         drop_in = image / "etc/systemd/system/perfd.service.d/test.conf"
         drop_in.parent.mkdir(parents=True)
@@ -53,7 +53,7 @@ class Booted(unittest.TestCase):
 
     @classmethod
     def boot_up(cls, image):
-        """The boot is not what is tested, and its root is the running machine's: what others change there can fail it."""
+        """Retries the boot, which can fail when other processes change the shared root file system."""
         for _ in range(3):
             cls.boot = subprocess.Popen(
                 [ROOT / "tests/system/boot-systemd.sh", "--copy", f"{image}:/", "--journal", cls.journal_file,
@@ -76,7 +76,7 @@ class Booted(unittest.TestCase):
 
     @classmethod
     def inside(cls, *words, **more):
-        """Runs something in there; nothing is checked."""
+        """Runs a command inside the boot, without checking its exit status."""
         return subprocess.run([*cls.enter, *words], text=True, capture_output=True, timeout=TIMEOUT_S * 3, **more)
 
     @classmethod

@@ -1,8 +1,8 @@
-"""The real perfd in a directory of its own, and everything a test needs to talk to it.
+"""Starts the real perfd in a temporary directory, and provides clients for its sockets.
 
-A test asks for a daemon with self.daemon(...); it is ended, and its log checked for sanitizer reports, when the
-test ends. Nothing here waits by the clock: wait_for() polls for the event until a deadline that only a failure
-reaches. The programs come from the build directory in PERFD_BUILD.
+A test starts a daemon with self.daemon(...). At the end of the test the daemon is stopped and its log is checked for
+sanitizer reports. Tests do not sleep: wait_for() polls for an event until a deadline that only a failure reaches. The
+programs are those of the build directory in PERFD_BUILD.
 """
 
 import fcntl
@@ -22,10 +22,10 @@ import unittest
 import uuid
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# As the Makefile takes them; the name of the directory says which.
+# Sanitizers of the build, in the Makefile's notation, derived from the name of the build directory.
 SANITIZE = ",".join(word for word in pathlib.Path(os.environ.get("PERFD_BUILD", "build")).name.split("-")
                     if word in ("address", "undefined", "thread"))
-# What waits in the spool of whoever runs the tests is not theirs to send.
+# Tests must not send the spool of the user who runs them.
 _spool = tempfile.TemporaryDirectory(prefix="perfd-spool-")
 os.environ["PERFD_SPOOL"] = _spool.name
 
@@ -38,15 +38,15 @@ IS_SANITIZED = any(word in BUILD.name for word in ("address", "undefined", "thre
 TIMEOUT_S = 60 if IS_SANITIZED else 20
 SANITIZER_REPORTS = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "WARNING: ThreadSanitizer", "runtime error:")
 PEERS = ROOT / "build" / "interop" / "bin"
-# For who counts jobs: else those that run on this machine, or that another test made groups for, are found as well.
+# Disables detection, for tests that count jobs: the machine or other tests may have cgroups that match.
 NO_PATTERNS = "[patterns]\nslurm =\nslurm_sluid =\nslurm_v1 =\nkubernetes =\n"
 
-# What is installed on this machine is not what a test is about.
+# Ignores the models that are installed on this machine.
 NO_MODELS = "[indicators]\ndirectory =\n"
 
 
 def wait_for(predicate, what, timeout_s=None):
-    """Polls until predicate() is true and returns its value; fails after the deadline, naming `what`."""
+    """Polls until predicate() is true and returns its value; fails with `what` after the deadline."""
     deadline = time.monotonic() + (timeout_s or TIMEOUT_S)
     while True:
         value = predicate()
@@ -58,8 +58,8 @@ def wait_for(predicate, what, timeout_s=None):
 
 
 def calm_s():
-    """A clock that stands still while anything on this machine waits for a processor or a disk (PSI, where the kernel has it): what
-    takes long by it takes long by itself. For upper bounds alone, since on a busy machine it runs slower than it should."""
+    """Returns a clock that stops while any task of the machine waits for a CPU or a disk (PSI, if available). Use the clock only
+    for upper bounds, since it runs slow on a busy machine."""
     waited_us = 0
     for resource in ("cpu", "io"):
         try:
@@ -71,13 +71,13 @@ def calm_s():
 
 
 def stolen_s():
-    """What the processors of this machine were not there for, since another machine of their host had them."""
+    """Returns the CPU time that the hypervisor gave to other machines."""
     fields = pathlib.Path("/proc/stat").read_text().splitlines()[0].split()
     return int(fields[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def find_peer(command):
-    """Path of another program, or SkipTest that names it and says how to get it."""
+    """Returns the path of another program, or raises SkipTest with its name and the way to install the program."""
     path = shutil.which(command, path=f"{PEERS}:{os.environ['PATH']}:/usr/sbin:/sbin:/usr/lib/sysstat")
     if not path:
         raise unittest.SkipTest(f"{command} is not there (make interop-deps)")
@@ -92,7 +92,7 @@ def import_peer(module):
 
 
 def _load_wire():
-    """Generated from proto/perfd.proto, once for each build directory and change; tests run side by side, hence the lock."""
+    """Generates the module from proto/perfd.proto after a change. The lock serializes tests that run in parallel."""
     directory = BUILD / "python"
     directory.mkdir(parents=True, exist_ok=True)
     source, module = ROOT / "proto" / "perfd.proto", directory / "perfd_pb2.py"
@@ -108,7 +108,7 @@ def _load_wire():
 wire = _load_wire()
 
 
-# --- the wire ------------------------------------------------------------------------------------
+# --- protocol ------------------------------------------------------------------------------------
 
 def varint(n):
     out = bytearray()
@@ -130,12 +130,12 @@ def to_json(document):
 
 
 def indicator(name="demo", rate=1.0, **more):
-    """A small valid document."""
+    """Returns a small valid document."""
     return {"name": name, "framework": "perfd.test", "@parameters": {"n": 1}, "@result": {"rate": rate}, **more}
 
 
 class Client:
-    """One connection that speaks the protocol itself, so that tests can also get it wrong."""
+    """Connects and encodes the protocol itself, so that tests can also send invalid data."""
 
     def __init__(self, path, timeout_s=None):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -165,7 +165,7 @@ class Client:
         return request.sequence
 
     def receive(self):
-        """The next reply, or None at the end of the stream."""
+        """Returns the next reply, or None at the end of the stream."""
         while True:
             n, shift, at = 0, 0, 0
             for byte in self.buffer:
@@ -206,7 +206,7 @@ class Client:
         return self.call(self.submit_request(*documents, **more))
 
     def begin(self, job, pid=0, rank=None, name="", command="", user="", labels=None, **more):
-        """more: other fields of JobBegin, by the wire's names."""
+        """more: other fields of JobBegin, named as in the protocol."""
         request = self.request()
         body = request.job_begin
         body.job, body.pid, body.name, body.command, body.user = job, pid, name, command, user
@@ -262,7 +262,7 @@ class Response:
 
 
 def http_get(where, path="/", method="GET", headers=None, timeout_s=None):
-    """where: a port of the loopback, or the path of a Unix socket."""
+    """where: a port on the loopback interface, or the path of a Unix socket."""
     timeout = timeout_s or TIMEOUT_S
     connection = http.client.HTTPConnection("127.0.0.1", where, timeout=timeout) if isinstance(where, int) \
         else _UnixConnection(where, timeout)
@@ -274,7 +274,7 @@ def http_get(where, path="/", method="GET", headers=None, timeout_s=None):
 
 
 def parse_metrics(text):
-    """The text exposition as {'name{labels}': value}, labels as they were written."""
+    """Returns the text exposition as {'name{labels}': value}, with the labels unchanged."""
     metrics = {}
     for line in text.splitlines():
         if line and not line.startswith("#"):
@@ -283,9 +283,9 @@ def parse_metrics(text):
     return metrics
 
 
-# --- the daemon ----------------------------------------------------------------------------------
+# --- daemon ----------------------------------------------------------------------------------
 
-# Puts inherited sockets where the protocol of sd_listen_fds(3) wants them.
+# Moves inherited sockets to the descriptors that sd_listen_fds(3) requires.
 _ACTIVATE = """
 import os, sys
 fds, program = [int(n) for n in sys.argv[1].split(",")], sys.argv[2:]
@@ -300,7 +300,7 @@ os.execv(program[0], program)
 
 
 class Daemon:
-    """One perfd with its own directory. Configuration is perfd.conf's text; what it does not say is set for tests."""
+    """Runs perfd in a directory of its own. Configuration is the text of perfd.conf; tests have defaults for other settings."""
 
     def __init__(self, config="", tcp=False, root=None, args=(), notify=False, watchdog_s=None, inherit=False, environment=None):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="perfd-", dir="/tmp"))
@@ -339,7 +339,7 @@ class Daemon:
             self.listening.append(s)
 
     def configure(self, text):
-        """Jobs of this machine, and those of tests beside this one, are not found unless the text has patterns."""
+        """Disables the detection of jobs unless the text has patterns."""
         text = text if "[patterns]" in text else f"{text}\n{NO_PATTERNS}"
         self.config.write_text(text if "[indicators]" in text else f"{text}\n{NO_MODELS}")
 
@@ -375,7 +375,7 @@ class Daemon:
     def wait_ready(self):
         wait_for(self.is_ready, "perfd's /-/ready")
         if self.tcp:
-            # Port 0 lets the kernel choose; the log says what it chose. A restart takes the same.
+            # With port 0 the kernel chooses the port, and the log names it. A restart uses the same port.
             self.port = int(re.findall(r"http://127\.0\.0\.1:(\d+)", self.log())[-1])
 
     def log(self):
@@ -388,14 +388,14 @@ class Daemon:
         self.process.send_signal(number)
 
     def wait_exit(self):
-        """Exit status, -N for signal N."""
+        """Waits for the exit status, -N for signal N."""
         try:
             return self.process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"perfd does not end; its log:\n{self.log()}") from None
 
     def stop(self):
-        """A clean end; returns the exit status."""
+        """Stops the daemon and returns the exit status."""
         self.signal(signal.SIGTERM)
         return self.wait_exit()
 
@@ -408,12 +408,12 @@ class Daemon:
         return self.start()
 
     def reload(self):
-        """SIGHUP, and waits until it has been acted on, well or not. Needs notify=True."""
+        """Sends SIGHUP and waits until the reload has succeeded or failed. Requires notify=True."""
         self.signal(signal.SIGHUP)
         return self.wait_notified("RELOADING=1") + self.wait_notified("READY=1")
 
     def notifications(self):
-        """What is in the notification socket now, one list of lines for each message."""
+        """Returns the messages in the notification socket, each as a list of lines."""
         messages = []
         self.notify.setblocking(False)
         try:
@@ -425,7 +425,7 @@ class Daemon:
             self.notify.settimeout(TIMEOUT_S)
 
     def wait_notified(self, line):
-        """Receives messages until one has the line; returns the lines of all of them."""
+        """Receives messages until a message has the line; returns the lines of all messages."""
         lines = []
         try:
             while line not in lines:
@@ -457,22 +457,22 @@ class Daemon:
         return parse_metrics(self.get("/metrics").text)
 
     def wait_tick(self):
-        """Waits for the publication of a sample taken after this call."""
+        """Waits until a sample that was taken after this call is published."""
         now = time.time()
         return wait_for(lambda: (m := self.metrics()).get("perfd_last_sample_timestamp_seconds", 0) > now and m, "a new sample")
 
     def perfctl(self, *words, stdin=None, environment=None, timeout_s=None):
-        """Runs perfctl against this daemon; text mode, nothing checked."""
+        """Runs perfctl with this daemon, in text mode, without checking the exit status."""
         return subprocess.run([str(PERFCTL), *map(str, words)], input=stdin, text=True, capture_output=True,
                               timeout=timeout_s or TIMEOUT_S,
                               env={**os.environ, "PERFD_SOCKET": str(self.socket), "NO_COLOR": "1", **(environment or {})})
 
     def kept_waiting_s(self):
-        """How long its loop, since it was started, could have run and had no processor, as the kernel counts it."""
+        """Returns the time since its start that the event loop waited for a CPU, as counted by the kernel."""
         try:
             ready_ns = int(pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/schedstat").read_text().split()[1])
         except FileNotFoundError:
-            ready_ns = 0  # this kernel does not count it
+            ready_ns = 0  # this kernel does not count the time
         return ready_ns / 1e9 + stolen_s() - self.stolen_s
 
     def resident_bytes(self):
@@ -480,9 +480,9 @@ class Daemon:
 
 
 class Machine:
-    """A tree for --root: a machine whose counters a test sets, and which it can reboot.
+    """Creates a directory for --root: a machine with counters that a test sets, and that can be rebooted.
 
-    Counters are written in place and with a fixed width, so that a reader finds the old text or the new one.
+    Counters are written in place and with a fixed width, so that a reader sees either the old or the new text.
     """
 
     def __init__(self, directory):
@@ -520,7 +520,7 @@ class Machine:
 
 
 class TestCase(unittest.TestCase):
-    """Tests that start daemons. A failure shows what each of them logged."""
+    """Base class of tests that start daemons. A failure shows the logs of all daemons."""
 
     def setUp(self):
         self.logs = []
@@ -550,18 +550,18 @@ class TestCase(unittest.TestCase):
         return pathlib.Path(directory)
 
     def perfctl_for_others(self):
-        """perfctl where other users may start it: the way to the build may be its owner's alone."""
+        """Copies perfctl to a directory that other users can access, unlike the build directory perhaps."""
         directory = self.temporary_directory()
         directory.chmod(0o755)
         return shutil.copy(PERFCTL, directory)
 
     def assert_status(self, reply, status):
-        """status: the wire's name, 'OK'."""
+        """status: name in the protocol, such as 'OK'."""
         self.assertIsNotNone(reply, "the connection was closed instead of an answer")
         self.assertEqual(wire.Status.Name(reply.status), status, f"{reply.path}: {reply.message}")
 
     def assert_none_missed(self, daemon, interval_s=0.1):
-        """Of the samples since its start; but those that a loop without a processor had to miss are not perfd's fault."""
+        """Checks that no samples were missed, except for the time in which the event loop waited for a CPU."""
         metrics = daemon.wait_tick()
         self.assertLessEqual(metrics["perfd_samples_missed_total"] * interval_s, daemon.kept_waiting_s())
         return metrics

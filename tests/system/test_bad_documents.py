@@ -1,4 +1,4 @@
-"""Documents that are none: each rule by the words a person sees, and perfd goes on."""
+"""Checks that invalid documents are refused, with the message of each rule, and that perfd continues."""
 
 import json
 import math
@@ -19,7 +19,7 @@ def nested(depth):
     return "[" * depth + "]" * depth
 
 
-# What is printed, and what perfctl says of it: after the file's name.
+# Document, and the message of perfctl after the name of the file.
 CASES = (
     ("nothing", "", ":1: holds no document"),
     ("no JSON", "elapsed 3.5", ":1:"),
@@ -161,7 +161,7 @@ class Words(harness.TestCase):
 
 
 class Printed(harness.TestCase):
-    """By a script that perfctl runs: it passes what is printed through, and says why it is no indicator."""
+    """Invalid output of a script: perfctl run forwards the output and reports the error."""
 
     CASES = (
         ("NaN", with_result("NaN"), "output:2:71: invalid token near 'NaN': JSON has no such number, print null instead"),
@@ -201,7 +201,7 @@ class Printed(harness.TestCase):
 
 
 class Wire(harness.TestCase):
-    """From a client that does not check: perfd does."""
+    """Documents from a client that does not check them: perfd checks them."""
 
     def test_each_rule_is_perfds_as_well(self):
         daemon = self.daemon()

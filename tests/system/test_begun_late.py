@@ -1,4 +1,4 @@
-"""Jobs of which perfd could not be told when they began: what is said of them, and what is known of them in the end."""
+"""Checks jobs that begin while perfd is down: the messages, and the recorded numbers."""
 
 import contextlib
 import itertools
@@ -36,8 +36,8 @@ class BegunLate(GroupTest):
         return err
 
     def run_late(self, daemon):
-        """(job, when it was started, when it had begun, what perfctl said), with perfd away at its begin and back, and in time for
-        perfctl's patience, at its end."""
+        """Runs a job that begins while perfd is down and ends while perfd is running again, within perfctl's timeout. Returns (job,
+        time before its start, time after its begin, output of perfctl)."""
         def tried():
             job = f"late-{next(self.NUMBERS)}"
             daemon.stop()
@@ -143,7 +143,7 @@ class BegunLate(GroupTest):
 
 class Ends(GroupTest):
     def test_an_end_that_meets_perfds_own_is_taken_after_it(self):
-        """The process goes, with nobody to wait for, and its end is said while perfd stores that it was not."""
+        """The process ends, and its end is reported while perfd stores the job as interrupted."""
         daemon = self.daemon(self.CONFIG)
         process = subprocess.Popen(["sleep", "60"])
         with daemon.client() as client, contextlib.closing(sqlite3.connect(daemon.state / "perfd.db", isolation_level=None)) as database:

@@ -1,4 +1,4 @@
-"""Jobs' own numbers with every controller: in version 2 of control groups, in version 1, and with both. See vm_jobs."""
+"""Checks the numbers of jobs with all controllers: cgroup v2, cgroup v1, and both. See vm_jobs."""
 
 import json
 import re
@@ -8,13 +8,13 @@ import vm
 from harness import IS_SANITIZED, TIMEOUT_S, wait_for
 from vm_jobs import DISK_FILE, MIB, ROOT_GROUP, TICK_S, Everywhere, Jobs, patient
 
-# perfctl waits 200 ms for systemd, and not much longer for perfd, which have other work here; it says so.
+# Message of perfctl, which waits 200 ms for systemd and not much longer for perfd; both may be slow here.
 LATE = "did not answer in time|does not answer|timed out|are kept in"
 
 
 @unittest.skipIf(vm.why_not(), vm.why_not())
 class Unified(Everywhere, unittest.TestCase):
-    """Version 2 alone."""
+    """Tests with cgroup v2 only."""
 
     KERNEL = "cgroup_no_v1=all"
 
@@ -26,7 +26,7 @@ class Unified(Everywhere, unittest.TestCase):
 
     @patient
     def test_a_group_that_is_gone_with_its_work_says_what_it_knows(self):
-        """systemd removes the group of a service as soon as it is empty: who is first differs."""
+        """systemd and perfd race for the last values of an empty group, which systemd removes."""
         for i in [next(self.NUMBERS) for _ in range(3)]:
             done = self.machine.run(f"systemd-run --wait --unit=job-gone{i} work burn 0.3 1")
             seconds, unit = re.search(r"CPU time consumed: ([\d.]+)(s|ms)$", done, re.M).groups()
@@ -42,10 +42,10 @@ class Unified(Everywhere, unittest.TestCase):
     def test_a_group_that_is_removed_between_two_looks_has_the_last_numbers(self):
         job = self.make("removed")
         self.machine.run(f"setsid work --in {ROOT_GROUP}/jobs/{job} burn 60 1 >/dev/null 2>&1 &")
-        # Until it has been looked at once; then nobody looks.
+        # Wait until the group has been read once; it is not read again.
         seen = wait_for(lambda: (shown := self.show(job)) and next(
             (m["value"] for m in shown["metrics"] if m["key"] == "job_cpu_seconds" and m["value"] > 0.5), None), "numbers")
-        # systemd, which may have other work, is not asked for its number.
+        # systemd may be slow, so that its number is not queried.
         self.machine.run(f"set -e; cd {ROOT_GROUP}/jobs; read -r perfd <../system.slice/perfd.service/cgroup.procs; kill -STOP $perfd; "
                          f"echo 1 >{job}/cgroup.kill; until rmdir {job} 2>/dev/null; do :; done; kill -CONT $perfd")
         shown = self.end(job)
@@ -72,7 +72,7 @@ class Unified(Everywhere, unittest.TestCase):
         shown = self.end(job)
         self.assertEqual(self.exact(shown, "job_memory_limit_bytes"), 100 * MIB)
         self.assertEqual(self.exact(shown, "job_cpus_given"), 1.5)
-        # Of whose throttling this group's file says nothing.
+        # This group's file does not contain the throttling of its parent.
         self.assertIn("job_cpu_throttled_ratio", [a["key"] for a in shown["absent"]])
 
     @patient
@@ -82,11 +82,11 @@ class Unified(Everywhere, unittest.TestCase):
         shown = self.end(job)
         self.assertEqual(self.exact(shown, "job_cpus_given"), 1)
         self.assert_cpu(shown, job, used, 3)
-        # Two on one: one of them always waits.
+        # Two threads on one CPU: one thread always waits.
         self.assertGreater(self.exact(shown, "job_psi_cpu_some_seconds"), 0.4)
 
     def test_pressure_is_the_kernels(self):
-        """Four on two CPUs: some always wait."""
+        """Four threads on two CPUs: some threads always wait."""
         job = self.make("pressure")
         self.work(job, "burn 0.4 4")
         shown = self.end(job)
@@ -129,17 +129,17 @@ class Unified(Everywhere, unittest.TestCase):
         used = int(re.search(r"cpu_us=(\d+)", done)[1]) / 1e6
         shown = self.show(job)
         self.assertEqual((shown["state"], shown["enclosure"]), ("finished", "scope"))
-        # perfctl itself is in it, from before the begin until its last word.
+        # perfctl itself is in the group, from before the begin until its exit.
         self.assertGreaterEqual(self.exact(shown, "job_cpu_seconds"), used)
         self.assertLess(self.exact(shown, "job_cpu_seconds"), used + 0.3)
         self.assert_near(self.exact(shown, "job_io_written_bytes"), 6 * MIB)
         self.assertGreater(self.exact(shown, "job_memory_peak_bytes"), MIB)
-        # All is told, but a limit that nobody set; systemd switches the cpu controller on for who has one.
+        # All numbers except the unset limit; systemd enables the cpu controller for a unit with a quota.
         absent = {a["key"] for a in shown["absent"] if a["scope"] == "job"}
         self.assertEqual(absent - {"job_cpu_throttled_seconds", "job_cpu_throttled_ratio"}, {"job_memory_limit_bytes"})
 
     def spec(self, memory, *script, cpu="2", batch_size=1):
-        """Runs it out of the root of all groups; what was printed, its exit status, and the indicator's name."""
+        """Runs the command outside of the root group. Returns its output, its exit status, and the name of the indicator."""
         lines = "".join(f"  {line}\n" for line in ("#!/bin/sh", *script))
         requests = f"{{requests: {{cpu: {cpu}, memory: {memory}}}}}"
 
@@ -152,7 +152,7 @@ class Unified(Everywhere, unittest.TestCase):
         return wait_for(tried, "a systemd and a perfd that are in time", TIMEOUT_S * vm.SLOWNESS)
 
     def test_a_specification_has_the_limits_it_requests(self):
-        """Both controllers: systemd switches the one for CPU time on for who says that he needs it."""
+        """Checks both controllers: systemd enables the cpu controller for a unit that requests it."""
         group = f"{ROOT_GROUP}$(sed -n s/^0:://p /proc/self/cgroup)"
         printed, status, _ = self.spec("64Mi", f"cat {group}/cpu.max {group}/memory.max", f"cat {group}/memory.swap.max || echo 0",
                                        cpu="500m")
@@ -190,7 +190,7 @@ class Unified(Everywhere, unittest.TestCase):
         self.assertGreater(self.exact(shown, "job_cpu_seconds"), 0.2)
 
     def test_a_service_with_limits_is_a_job(self):
-        """As systemd sets them."""
+        """Checks controllers that systemd has enabled."""
         self.machine.run("systemd-run --quiet --unit=job-unit -p MemoryMax=64M -p CPUQuota=50% -p TasksMax=30 "
                          "-p RemainAfterExit=yes work burn 0.6 1")
         shown = wait_for(lambda: (s := self.show("unit")) and any(a["key"] == "job_cpus_given" for a in s["metrics"]) and s, "the job")
@@ -202,20 +202,20 @@ class Unified(Everywhere, unittest.TestCase):
         self.assertEqual(shown["enclosure"], "found")
 
 
-# Where everything is slow, a look is enough: the code is the one above, the files are others.
+# One measurement is enough on a slow machine: the code is the same as above, with other files.
 class OfVersion1(Everywhere):
     MEMORY_LIMIT, QUOTA = "memory_limit_in_bytes", ("cpu_cfs_quota_us", "20000")
 
 
 @unittest.skipIf(vm.why_not(), vm.why_not())
 class Hybrid(Jobs if IS_SANITIZED else OfVersion1, unittest.TestCase):
-    """Version 1's controllers, and version 2 beside them, without any."""
+    """Tests with the controllers of cgroup v1, and cgroup v2 without controllers."""
 
     KERNEL = "systemd.unified_cgroup_hierarchy=0 systemd.legacy_systemd_cgroup_controller=0"
     DIRECTORIES = tuple(f"{ROOT_GROUP}/{name}" for name in ("memory", "blkio", "pids", "cpu,cpuacct", "unified"))
 
     def test_pressure_is_version_2s(self):
-        """Four on two CPUs: some always wait."""
+        """Four threads on two CPUs: some threads always wait."""
         job = self.make("pressure")
         self.work(job, "burn 0.3 4")
         shown = self.end(job)
@@ -226,7 +226,7 @@ class Hybrid(Jobs if IS_SANITIZED else OfVersion1, unittest.TestCase):
 if not IS_SANITIZED:
     @unittest.skipIf(vm.why_not(), vm.why_not())
     class Legacy(OfVersion1, unittest.TestCase):
-        """Version 1 alone. Nothing there tells that a group is empty: an end is said."""
+        """Tests with cgroup v1 only, which does not report empty groups: the end is reported explicitly."""
 
         KERNEL = "systemd.unified_cgroup_hierarchy=0 systemd.legacy_systemd_cgroup_controller=1"
         DIRECTORIES = tuple(f"{ROOT_GROUP}/{name}" for name in ("memory", "blkio", "pids", "cpu,cpuacct"))

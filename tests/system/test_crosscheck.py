@@ -1,7 +1,7 @@
-"""What perfd says of the node is what others say of it at the same time.
+"""Compares the numbers of the node with other programs.
 
-Each comparison brackets: another program's reading, then a sample of perfd's, then the other's again. A counter only
-grows, so perfd's must lie between the two; what the other side rounds is the only tolerance.
+Each comparison takes a value of the other program, then a sample of perfd, then a value of the other program again. Counters
+only grow, so that perfd's value must lie between the two. The only tolerance is the rounding of the other program.
 """
 
 import os
@@ -15,14 +15,14 @@ import unittest
 
 import harness
 
-TICK_S = 0.01  # both sides count clock ticks; one may have read in the middle of one
+TICK_S = 0.01  # both programs count clock ticks, and may read within a tick
 CONFIG = "[sampling]\ninterval = 100ms\nfilesystems_interval = 1s\n"
-# Not a counter one can bracket: the kernel may take iowait back (proc(5)).
+# Not monotonic: the kernel may decrease iowait (proc(5)).
 COUNTED_MODES = ("user", "nice", "system", "irq", "softirq", "steal")
 
 
 def by_labels(metrics, family, *names):
-    """{(values of the labels names): value} of one family."""
+    """Returns {(values of the labels): value} of one family."""
     found = {}
     for series, value in metrics.items():
         name, _, labels = series.partition("{")
@@ -34,7 +34,7 @@ def by_labels(metrics, family, *names):
 
 
 def stir(seconds=0.3):
-    """Moves the counters: a busy CPU, a file on the disk, bytes over the loopback."""
+    """Changes the counters: uses a CPU, writes a file, and sends bytes over the loopback interface."""
     with tempfile.TemporaryFile(dir=harness.ROOT) as f:
         f.write(os.urandom(1 << 20))
         f.flush()
@@ -54,7 +54,7 @@ def stir(seconds=0.3):
 
 class Bracket(harness.TestCase):
     def between(self, what, before, ours, after, quantum=0.0):
-        """Each value of ours lies between the two of theirs; there is at least one, and the keys are the same."""
+        """Checks that the keys are equal and that each value of perfd lies between the other program's values."""
         self.assertTrue(ours, f"perfd has no {what}")
         common = before.keys() & after.keys()
         self.assertEqual(sorted(common - ours.keys()), [], f"{what}: not known to perfd")
@@ -64,7 +64,7 @@ class Bracket(harness.TestCase):
                 self.assertLessEqual(ours[key], after[key] + quantum)
 
     def bracket(self, read_theirs):
-        """(theirs, ours, theirs): ours was sampled between the other two; in between, something happens."""
+        """Returns (theirs, ours, theirs), sampled in this order, with activity in between."""
         daemon = self.daemon(CONFIG)
         stir()
         before = read_theirs()
@@ -91,7 +91,7 @@ class Psutil(Bracket):
     def test_cpu_times_agree(self):
         before, ours, after, _ = self.bracket(self.read)
         cpu = by_labels(ours, "perfd_node_cpu_seconds_total", "mode")
-        # The kernel counts guests in user and nice as well; perfd shows each second once.
+        # The kernel includes guest time in user and nice; perfd shows each second once.
         cpu["user",] += cpu["guest",]
         cpu["nice",] += cpu["guest_nice",]
         self.between("CPU time", before["cpu"], cpu, after["cpu"], TICK_S)
@@ -104,7 +104,7 @@ class Psutil(Bracket):
     def test_memory_agrees(self):
         before, ours, after, _ = self.bracket(self.read)
         self.assertEqual(ours["perfd_node_memory_total_bytes"], before["memory"].total)
-        # A gauge goes both ways between two looks at it: the two readings and what a busy machine does in a tenth of a second.
+        # A gauge can move in both directions: allow the difference of the readings and the change in 0.1 s.
         low, high = sorted((before["memory"].available, after["memory"].available))
         slack = before["memory"].total * 0.02
         self.assertGreaterEqual(ours["perfd_node_memory_available_bytes"], low - slack)
@@ -134,7 +134,7 @@ class Psutil(Bracket):
                 self.assertEqual(size, self.psutil.disk_usage(mount_point).total)
 
     def test_totals_of_a_job_agree(self):
-        """Four readings: the job's difference lies between the closest two and the farthest two."""
+        """Takes four readings: the job's difference lies between those of the inner two and of the outer two."""
         daemon = self.daemon(CONFIG)
         with daemon.client() as client:
             a0 = self.read()
@@ -173,7 +173,7 @@ class NodeExporter(Bracket):
         program = harness.find_peer("prometheus-node-exporter")
         self.log = tempfile.TemporaryFile(mode="w+")
         self.addCleanup(self.log.close)
-        # Port 0 is not told by it: it gets one that was free a moment ago.
+        # The program does not report the port for port 0: use a port that was just free.
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
@@ -209,7 +209,7 @@ class NodeExporter(Bracket):
         found["nice",] += found["guest_nice",]
         n_cpus = len(by_labels(before, "node_cpu_seconds_total", "cpu"))
         readings = [{(mode,): by_labels(r, "node_cpu_seconds_total", "mode")[mode,] for mode in COUNTED_MODES} for r in (before, after)]
-        # Theirs is the sum of lines for each CPU, ours the kernel's own sum: each line is cut to a tick.
+        # The other value is a sum over CPUs, each truncated to a tick; perfd uses the kernel's sum.
         self.between("CPU time", readings[0], found, readings[1], TICK_S * (n_cpus + 1))
         for mine, theirs in (("cpu_waiting", "cpu_waiting"), ("memory_waiting", "memory_waiting"), ("io_stalled", "io_stalled")):
             name = f"node_pressure_{theirs}_seconds_total"

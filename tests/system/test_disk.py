@@ -38,7 +38,7 @@ class Disk(harness.TestCase):
         self.assertEqual(daemon.wait_tick()["perfd_store_writable"], 0)
         self.assertIn("cannot open", daemon.get("/api/v1/node").json["store"]["error"])
         self.assertEqual(daemon.get("/api/v1/indicators").status, 503)
-        log = daemon.wait_log("submissions are answered UNAVAILABLE")
+        log = daemon.wait_log("answering submissions with UNAVAILABLE")
         self.assertIn(f"Going on without a store until there is one: cannot open {directory}/perfd.db: No space left on", log)
         with daemon.client() as client:
             request = client.request()

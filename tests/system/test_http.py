@@ -1,4 +1,4 @@
-"""What is asked over HTTP is answered as openapi.json says, and nothing that comes over HTTP makes anything else late."""
+"""Checks that HTTP answers match openapi.json, and that HTTP clients delay neither sampling nor submissions."""
 
 import http.client
 import json
@@ -14,14 +14,14 @@ import uuid
 import harness
 from harness import wait_for
 
-# Intervals as short as they get: a second of history is ten samples and one row.
+# The shortest interval: one second of history consists of ten samples and one row.
 CONFIG = "[sampling]\ninterval = 100ms\n[jobs]\ncheckpoint_interval = 1s\n"
 QUICK = CONFIG + "[http]\ntimeout = 1s\nconnections = 64\nconnections_per_ip = 24\n"
 TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict}
 
 
 class Schema:
-    """Enough of OpenAPI 3.0 to hold an answer against its description, both ways: what is not described is a complaint too."""
+    """Validates an answer against a subset of OpenAPI 3.0. Members without a description are errors as well."""
 
     def __init__(self, document):
         self.document = document
@@ -35,7 +35,7 @@ class Schema:
         return schema
 
     def flatten(self, schema):
-        """One object in the place of allOf."""
+        """Merges allOf into one object."""
         schema = self.resolve(schema)
         if "allOf" not in schema:
             return schema
@@ -68,7 +68,7 @@ class Schema:
         for key, item in value.items():
             if key in (properties or {}):
                 found += self.complaints(item, properties[key], f"{path}.{key}")
-            elif rest is True:  # whatever scripts printed
+            elif rest is True:  # any JSON that a script printed
                 continue
             elif rest:
                 found += self.complaints(item, rest, f"{path}.{key}")
@@ -83,7 +83,7 @@ def path_with(path, **query):
 
 class Answers(harness.TestCase):
     def daemon_with_data(self):
-        """Two jobs, one of them ended, and three results."""
+        """Creates a running job, an ended job, and three results."""
         daemon = self.daemon(CONFIG)
         with daemon.client() as client:
             self.assert_status(client.begin("ended", rank=3, name="train", user="ada", command="python3 train.py",
@@ -101,7 +101,7 @@ class Answers(harness.TestCase):
         return daemon
 
     def pages(self, daemon, path, key, **query):
-        """Every item of a list, page by page."""
+        """Yields all items of a list, page by page."""
         items, token = [], None
         while True:
             answer = daemon.get(path_with(path, **query, **({"page": token} if token else {})))
@@ -119,7 +119,7 @@ class Answers(harness.TestCase):
             return (self.BATCH,)
         return ("ended", "running") if "{id}" in path else ("",)
 
-    # What a path cannot be asked without.
+    # Required parameters of the paths.
     NEEDED = {"/api/v1/indicators/{name}/rank": "?direction=higher&objective=rate"}
 
     def test_every_path_answers_as_described(self):
@@ -284,7 +284,7 @@ class Answers(harness.TestCase):
         self.assertEqual(len(first["timeline"]["series"]["cpu"]["mean"]), 2)
         second = daemon.get(path_with("/api/v1/node/samples", limit=2, since_ms=first["next"])).json
         self.assertEqual(second["timeline"]["begin_ms"], first["next"])
-        # A row ends with a sample, which a loop without a processor takes late.
+        # A row ends with a sample, which is late if the event loop waits for a CPU.
         length_ms = first["next"] - first["timeline"]["begin_ms"]
         self.assertGreaterEqual(length_ms, 1700)
         self.assertLessEqual(length_ms, 2300 + 1000 * daemon.kept_waiting_s())
@@ -296,7 +296,7 @@ class Answers(harness.TestCase):
             b = client.submit_request(*[harness.indicator("many", framework="b")] * 500, job="b")
 
             def add_results():
-                """Of those there are, none is of component a and of job b: all of them must be looked at."""
+                """Creates results of which none has both component a and job b, so that a query reads all of them."""
                 for request in (a, b) * 20:
                     request.sequence += 2
                     for item in request.submit.indicators:
@@ -319,7 +319,7 @@ class Answers(harness.TestCase):
 
 
 class Abuse(harness.TestCase):
-    """Peers on TCP misbehave; a job's author on the socket and a scraper on the Unix socket must not notice."""
+    """Misbehaving TCP clients must not affect submissions, or a scraper on the Unix socket."""
 
     def connect(self, daemon):
         s = socket.create_connection(("127.0.0.1", daemon.port), timeout=harness.TIMEOUT_S)
@@ -327,7 +327,7 @@ class Abuse(harness.TestCase):
         return s
 
     def assert_unharmed(self, daemon, before):
-        """Samples went on and none was missed; submissions and questions are answered."""
+        """Checks that no sample was missed, and that submissions and queries are answered."""
         with daemon.client() as client:
             self.assert_status(client.submit(harness.indicator()), "OK")
         after = self.assert_none_missed(daemon)
@@ -335,7 +335,7 @@ class Abuse(harness.TestCase):
         self.assertEqual(daemon.get("/-/healthy", tcp=True).text, "ok\n")
 
     def drain(self, s):
-        """All that comes until the end of the stream."""
+        """Returns all bytes until the end of the stream."""
         data = b""
         try:
             while piece := s.recv(65536):
@@ -354,7 +354,7 @@ class Abuse(harness.TestCase):
         alive = set(peers)
 
         def trickle():
-            """A byte on each connection; those that have been cut off leave."""
+            """Sends a byte on each connection, and removes connections that perfd has closed."""
             for s in list(alive):
                 try:
                     s.send(b"a")
@@ -448,7 +448,7 @@ class Abuse(harness.TestCase):
                     s.sendall(piece)
                     s.shutdown(socket.SHUT_WR)
                 except OSError:
-                    pass  # it may have been cut off by then
+                    pass  # perfd may have closed the connection
             for s in peers:
                 answer = self.drain(s)
                 self.assertTrue(answer == b"" or answer.startswith(b"HTTP/1."), answer[:80])

@@ -1,4 +1,4 @@
-"""A job in a cgroup of its own, asked for in every way there is: both scopes, phases, limits and time blocks."""
+"""Queries a job with a cgroup in all ways: both scopes, phases, limits and time blocks."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ import harness
 from test_http import Schema
 from test_job_groups import GroupTest
 
-NAMES = ('lo"ad\\', "träin <b>{{x}}</b>", "duration_seconds", 'lo"ad\\')  # the second time is summed with the first
+NAMES = ('lo"ad\\', "träin <b>{{x}}</b>", "duration_seconds", 'lo"ad\\')  # the two phases of this name are added up
 PROMETHEUS_LINE = re.compile(r'^(?P<name>\w+)\{(?P<labels>(?:\w+="(?:[^"\\]|\\.)*",?)*)\} (?P<value>\S+)$')
 
 
@@ -40,7 +40,7 @@ class JobOverHttp(GroupTest):
         self.server.wait_tick()
 
     def series(self, job):
-        """{(name, scope): value} of a job's series that have no other labels."""
+        """Returns {(name, scope): value} of a job's series without other labels."""
         found = {}
         for line in self.server.get("/metrics?collect[]=jobs").text.splitlines():
             m = PROMETHEUS_LINE.match(line)
@@ -71,10 +71,10 @@ class JobOverHttp(GroupTest):
         self.end()
         job = self.job(self.server, "own")
         scopes = [m["scope"] for m in job["metrics"]]
-        self.assertEqual(scopes, sorted(scopes, reverse=True))  # the node's first
+        self.assertEqual(scopes, sorted(scopes, reverse=True))  # scope node comes first
         keys = {m["key"]: m["value"] for m in job["metrics"]}
         self.assertGreaterEqual(keys["job_cpu_seconds"], 0.3)
-        # The node counts in ticks, and each CPU for itself.
+        # The node's counters have a resolution of one tick for each CPU.
         ticks = 0.01 * 2 * job["on"]["cpus"]
         self.assertLessEqual(keys["job_cpu_seconds"], keys["cpu_user_seconds"] + keys["cpu_system_seconds"] + ticks)
         self.assertEqual({a["scope"] for a in job["absent"] if a["key"].startswith("job_")}, {"job"})
@@ -122,14 +122,14 @@ class JobOverHttp(GroupTest):
         self.assertEqual(scopes, {"node", "job"})
 
     def test_time_blocks_are_metrics_of_their_names(self):
-        self.mark("after", seconds=12.5)  # the last load's, as a stopwatch of its own had it
+        self.mark("after", seconds=12.5)  # the last phase named load, measured by the test
         self.end()
         plain = {m["key"]: m["value"] for m in self.server.get("/api/v1/jobs/own/metrics").json["metrics"]}
         blocks = {m["key"]: m["value"] for m in self.server.get("/api/v1/jobs/own/metrics?phases=1").json["metrics"]}
         phases = self.job(self.server, "own")["phases"]
         self.assertEqual({key: blocks[key] for key in plain}, plain)
         self.assertEqual(set(blocks) - set(plain), {'lo"ad\\', "träin <b>{{x}}</b>", "phase/duration_seconds", "after"})
-        self.assertEqual(blocks['lo"ad\\'], 12.5)  # only what was measured where something was
+        self.assertEqual(blocks['lo"ad\\'], 12.5)  # only phases with measured seconds
         self.assertEqual(blocks["phase/duration_seconds"], phases[3]["seconds"])
         self.assertEqual(phases[4]["seconds"], 12.5)
 

@@ -1,4 +1,4 @@
-"""Random results in a real perfd: what queries, rankings and lists answer is what a few lines of Python compute."""
+"""Stores random results, and compares queries, rankings and lists with a computation in Python."""
 
 import json
 import math
@@ -35,7 +35,7 @@ STATISTICS = {
 
 
 class Result:
-    """One of them, as Python sees it."""
+    """One result in Python's form."""
 
     def __init__(self, rng, i):
         self.time_ms = BEGIN_MS + rng.randrange(2000) * 1000
@@ -46,7 +46,7 @@ class Result:
             self.parameters["seldom"] = rng.choice([1, 2.5, None])
         self.fields = {"component": rng.choice(["tensorflow", "pytorch", "a b"]), "version": rng.choice(["1.0", "1.1", None])}
         self.failed = rng.random() < 0.15
-        # Often the same, so that there are ties.
+        # Values repeat often, to create ties.
         self.result = {"rate": float(rng.randrange(5)) if rng.random() < 0.5 else rng.lognormvariate(0, 1), "note": "text"}
         if rng.random() < 0.8:
             self.result["elapsed"] = rng.choice([rng.random() * 1e-9, rng.random() * 1e12, 7])
@@ -212,7 +212,7 @@ class IndicatorAnswers(TestCase):
 
     def check_all(self):
         n_met = sum(sum(check() > 0 for _ in range(40)) for check in (self.check_query, self.check_rank, self.check_list))
-        self.assertGreater(n_met, 60) # else these are questions about nothing
+        self.assertGreater(n_met, 60) # otherwise the queries match nothing
 
     def test_with_a_model_and_its_index(self):
         self.start(with_model=True)

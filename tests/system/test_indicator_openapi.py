@@ -1,4 +1,4 @@
-"""What is asked about indicators is answered as openapi.json says: real runs, failed ones, batches, models, and each refusal."""
+"""Checks answers about indicators against openapi.json: runs, failed runs, batches, models, and errors."""
 
 import os
 import unittest
@@ -21,7 +21,7 @@ class Described(harness.TestCase):
         self.schema = Schema(self.document)
 
     def ask(self, path, status=200, name="Copy", id_=None, **words):
-        """path as it is described; words are its query parameters."""
+        """path: as in openapi.json; words: query parameters."""
         pairs = [(key, item) for key, value in words.items() for item in (value if isinstance(value, list) else [value])]
         asked = path.replace("{name}", name).replace("{id}", id_ or "") + ("?" + urllib.parse.urlencode(pairs) if pairs else "")
         answer = self.running.get(asked)
@@ -80,7 +80,7 @@ class Described(harness.TestCase):
     def test_empty_answers(self):
         for path in ("/api/v1/indicators", "/api/v1/indicators/{name}/results", "/api/v1/results"):
             self.ask(path)
-        # A new store has the models of files with its first commit.
+        # A new database has the models of files after its first commit.
         wait_for(lambda: self.running.get("/api/v1/indicators/PiMatmul/rank?objective=rate").status == 200, "the models in the store")
         self.assertEqual(self.ask("/api/v1/indicators/{name}/query", name="PiMatmul")["groups"], [])
         self.assertEqual(self.ask("/api/v1/indicators/{name}/rank", name="PiMatmul", objective="rate")["rankings"], [])

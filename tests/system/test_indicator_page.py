@@ -1,4 +1,4 @@
-"""The pages that show indicators to people: what they measured, which is better, and what failed."""
+"""Checks the web pages of indicators: results, rankings and failed runs."""
 
 import html
 import re
@@ -12,7 +12,7 @@ HOSTILE = "<script>alert('x')</script>"
 
 
 def text_of(page):
-    """What a person reads: without markup, one blank between words."""
+    """Returns the visible text, without markup, with single blanks."""
     page = re.sub(r"(?s)<style>.*?</style>", "", page)
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", page))).replace(" ,", ",")
 
@@ -48,7 +48,7 @@ class IndicatorPage(harness.TestCase):
         if status != 200:
             return answer.json["error"]["message"]
         self.assertIn("default-src 'none'", answer.headers["content-security-policy"])
-        # Else a browser asks for /favicon.ico, which there is not, or may not show it.
+        # Otherwise a browser requests /favicon.ico, which does not exist.
         self.assertIn('<link rel="icon" href="data:image/svg+xml,', answer.text)
         self.assertIn("img-src data:;", answer.headers["content-security-policy"])
         self.assertNotIn("<script", answer.text)
@@ -56,7 +56,7 @@ class IndicatorPage(harness.TestCase):
         return answer.text
 
     def rows(self, page):
-        """The cells of each row of each table."""
+        """Returns the cells of all rows of all tables."""
         return [[text_of(cell).strip() for cell in re.findall(r"(?s)<t[hd][^>]*>(.*?)</t[hd]>", row)]
                 for row in re.findall(r"(?s)<tr>(.*?)</tr>", page)]
 
@@ -115,7 +115,7 @@ class IndicatorPage(harness.TestCase):
         self.assertEqual(links, ["?objective=speed%20%26%20more&direction=higher", "?objective=speed%20%26%20more&direction=lower"])
         chosen = self.page("/indicators/Own" + links[0])
         self.assertIn("higher is better", text_of(chosen))
-        self.assertIn("to 3.5", text_of(chosen))  # the interval; alone it has no rank
+        self.assertIn("to 3.5", text_of(chosen))  # the interval; a single alternative has no rank
         self.assertIn("–", [row[1] for row in self.rows(chosen) if row[0] == "c" and len(row) > 5])
         self.assertIn("must be higher or lower", self.page("/indicators/Own?direction=up", status=400))
 

@@ -1,4 +1,4 @@
-"""Questions about results: statistics by what they have in common, rankings, batches; over HTTP and by perfctl."""
+"""Checks queries, rankings and batches over HTTP and with perfctl."""
 
 import contextlib
 import csv
@@ -27,7 +27,7 @@ class IndicatorQuery(TestCase):
         self.running = self.daemon()
 
     def submit(self, *documents, **fields):
-        """fields: of each item by the wire's names; a list has one for each."""
+        """fields: fields of the items, named as in the protocol; a list has one value for each item."""
         with self.running.client() as client:
             request = client.submit_request(*documents)
             for i, item in enumerate(request.submit.indicators):
@@ -162,7 +162,7 @@ class IndicatorQuery(TestCase):
             self.assertIn(text, self.query(status=400, where=where)["error"]["message"])
         self.assertEqual([self.query(where=where)["scanned"] for where in
                           ("matrix_size=512", "matrix_size=512.0", "matrix_size>5.5", "matrix_size=huge", "matrix_size!=huge", "dtype=5")],
-                         [3, 3, 3, 1, 3, 0]) # what is stored all the same can be asked for
+                         [3, 3, 3, 1, 3, 0]) # a stored deviation can be queried
         padded = {"name": "PiConv2D", "component": "c", "@parameters": {"padding": "SAME"}, "@result": {"rate": 1.0, "elapsed": 2.0}}
         self.submit(padded, {**padded, "@parameters": {"padding": 1}})
         self.assertEqual([self.ask("/api/v1/indicators/PiConv2D/query", where=f"padding={padding}")["scanned"]
@@ -266,7 +266,7 @@ class IndicatorQuery(TestCase):
         answer = self.ask(path, objective="rate", direction="higher")
         self.assertEqual(answer["left_out"], {"failed": 1, "without_objective": 1, "too_few_runs": 2, "nothing_to_compare_with": 4})
         self.assertEqual((answer["compared"], answer["scanned"], answer["apart"]), (10, 18, ["matrix_size"]))
-        small, large = answer["rankings"] # by the size, 64 and 512
+        small, large = answer["rankings"] # ordered by size, 64 and 512
         self.assertEqual([a["difference"] for a in small["alternatives"]], ["nothing to compare with"])
         self.assertEqual([(a["difference"], a["n"], a["n_failed"], a["n_without"]) for a in large["alternatives"]],
                          [("best", 5, 0, 1), ("noise", 5, 1, 0)])
@@ -283,7 +283,7 @@ class IndicatorQuery(TestCase):
                                                             across="matrix_siz")["error"]["message"])
         few = self.ask(path, objective="rate", direction="higher", by="matrix_size", where="version=2.1", confidence="0.999")
         self.assertEqual([a["difference"] for a in few["rankings"][0]["alternatives"]], ["best", "too few runs"])
-        self.assertEqual(few["rankings"][0]["runs_needed"], 7) # 2/1716 are no 0.001 yet, 2/3432 are
+        self.assertEqual(few["rankings"][0]["runs_needed"], 7) # 2/1716 exceeds 0.001, 2/3432 does not
         self.assertIn("Too few runs: to tell any two of 2 apart at 99.9 %, 7 of each are needed",
                       self.perfctl("indicator", "rank", "PiMatmul", "-o", "rate", "--direction", "higher", "--by", "matrix_size",
                                    "-w", "version=2.1", "--confidence", "0.999"))

@@ -1,11 +1,11 @@
-"""What a script printed is what a question gets back: every key, in its type, before and after a restart."""
+"""Checks that queries return submitted documents unchanged, before and after a restart."""
 
 import json
 import unittest
 
 from harness import FIXTURES, TestCase
 
-# The shapes of Thoth's indicators, in small: the old key and the new, ints where floats are expected, what is nested, what is null.
+# Small documents in the forms of Thoth's indicators: old and new key, int for float, nested values, null.
 DOCUMENTS = [
     {"name": "PiMatmul", "framework": "tensorflow", "@parameters": {"dtype": "float32", "matrix_size": 512, "reps": 20000},
      "@result": {"rate": 0.009799366109955314, "elapsed": 27366}, "overall_score": 0.3, "tensorflow_upstream_buildinfo": None},
@@ -18,7 +18,7 @@ DOCUMENTS = [
 
 
 def typed(value):
-    """JSON compares 1, 1.0 and True as equal; a reader of the store must not."""
+    """Compares with types: Python considers 1, 1.0 and True equal."""
     if isinstance(value, dict):
         return {key: typed(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -58,14 +58,14 @@ class InheritedJob(GroupTest):
         self.begun("second", second)
         done = self.submit("one", inside=second, inherited="first")
         self.assertEqual((done.returncode, done.stdout), (0, "1 stored\n"))
-        self.assertEqual(done.stderr, "perfctl: this process is not in the job that $PERFD_JOB names: taken for 'second', "
-                                      "in whose cgroup it is (--job says which is meant)\n")
+        self.assertEqual(done.stderr, "perfctl: this process is not in the job that $PERFD_JOB names: recorded for 'second', "
+                                      "the job of its cgroup (--job says which is meant)\n")
         self.assertEqual(self.job_of("one"), "second")
 
         self.ended("first")
-        self.assertIn("taken for 'second'", self.submit("two", inside=second, inherited="first").stderr)
+        self.assertIn("recorded for 'second'", self.submit("two", inside=second, inherited="first").stderr)
         self.assertEqual(self.job_of("two"), "second")
-        self.assertIn("taken for 'second'", self.submit("three", inside=second, inherited="never-begun").stderr)
+        self.assertIn("recorded for 'second'", self.submit("three", inside=second, inherited="never-begun").stderr)
         self.assertEqual(self.job_of("three"), "second")
 
     def test_whoever_says_the_job_is_believed(self):
@@ -100,7 +100,8 @@ class InheritedJob(GroupTest):
         self.ended("over")
         done = self.submit("late", inherited="over")
         self.assertEqual((done.returncode, done.stdout), (0, "1 stored\n"))
-        self.assertEqual(done.stderr, "perfctl: the job that $PERFD_JOB names has ended: taken for none (--job says which is meant)\n")
+        self.assertEqual(done.stderr,
+                         "perfctl: the job that $PERFD_JOB names has ended: recorded without a job (--job says which is meant)\n")
         self.assertIsNone(self.job_of("late"))
         self.submit("said", "--job", "over", inherited="over")
         self.assertEqual(self.job_of("said"), "over")
@@ -112,7 +113,7 @@ class InheritedJob(GroupTest):
         self.begun("roots")
         done = self.submit("of-nobody", inherited="roots", uid=1001)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("$PERFD_JOB names a job of another user's: taken for none", done.stderr)
+        self.assertIn("$PERFD_JOB names a job of another user: recorded without a job", done.stderr)
         self.assertIsNone(self.job_of("of-nobody"))
         self.assertIn("belongs to another user", self.submit("claimed", "--job", "roots", uid=1001).stderr)
         self.assertIn("belongs to another user", self.perfctl("mark", "x", inherited="roots", uid=1001).stderr)
@@ -123,9 +124,9 @@ class InheritedJob(GroupTest):
         self.begun("second", second)
         done = self.perfctl("mark", "load", "--json", inside=second, inherited="first")
         self.assertEqual(json.loads(done.stdout)["job"], "second")
-        self.assertIn("taken for 'second'", done.stderr)
+        self.assertIn("recorded for 'second'", done.stderr)
         done = self.perfctl("time", "train", "--", "true", inside=second, inherited="first")
-        self.assertEqual((done.returncode, done.stderr.count("taken for 'second'")), (0, 1))
+        self.assertEqual((done.returncode, done.stderr.count("recorded for 'second'")), (0, 1))
         self.running.wait_tick()
         self.assertEqual([p["name"] for p in self.job(self.running, "second")["phases"]], ["", "load", "train", "load"])
         self.assertEqual(self.job(self.running, "first")["phases"], [])

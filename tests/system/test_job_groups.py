@@ -1,7 +1,7 @@
-"""Jobs with a cgroup of their own: the machine's real v2 hierarchy, real processes.
+"""Checks jobs with cgroups in the machine's real v2 hierarchy, with real processes.
 
-Without permission to make groups there, or without a v2 hierarchy, these are skipped. Controllers that the machine does
-not have in v2 are absent from the numbers; what they tell is tested where they are (test_cgroup_vm).
+The tests are skipped without a v2 hierarchy or the permission to create groups. Numbers of controllers that the machine does
+not have in v2 are tested in test_cgroup_vm.
 """
 
 import os
@@ -36,7 +36,7 @@ sys.stdin.read()
 
 
 def find_hierarchy():
-    """Where groups can be made; SkipTest where there is no such place."""
+    """Returns a directory in which groups can be created, or raises SkipTest."""
     for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
         fields = line.split()
         if fields[fields.index("-") + 1] == "cgroup2" and os.access(fields[4], os.W_OK):
@@ -45,7 +45,7 @@ def find_hierarchy():
 
 
 class Group:
-    """A group with processes that are busy for so long, and then wait."""
+    """Creates a group with processes that use CPU time and then wait."""
 
     def __init__(self, name=None, parent=None):
         self.path = (parent.path if parent else find_hierarchy()) / (name or f"perfd-test-{uuid.uuid4().hex[:12]}")
@@ -56,7 +56,7 @@ class Group:
         self.processes = []
 
     def start(self, cpu_seconds=0.0, uid=None):
-        """A process in the group; returns it once it is in."""
+        """Starts a process, and returns it after it has entered the group."""
         user = {"user": uid, "group": uid} if uid else {}
         if uid:
             os.chown(self.path / "cgroup.procs", uid, uid)
@@ -67,11 +67,11 @@ class Group:
         return process
 
     def used(self, process):
-        """CPU seconds the process says it was busy."""
+        """Returns the CPU seconds that the process reports."""
         return float(process.stdout.readline())
 
     def cpu_seconds(self):
-        """The kernel's own count."""
+        """Returns the kernel's count."""
         for line in (self.path / "cpu.stat").read_text().splitlines():
             if line.startswith("usage_usec "):
                 return int(line.split()[1]) / 1e6
@@ -101,7 +101,7 @@ class GroupTest(harness.TestCase):
     CONFIG = "[sampling]\ninterval = 100ms\n[jobs]\nlinger = 0\n"
 
     def config(self, top, linger="0"):
-        """With patterns that find jobs in that group."""
+        """Starts perfd with patterns that detect jobs in the group."""
         return (self.CONFIG.replace("linger = 0", f"linger = {linger}") +
                 f"[patterns]\nother = /{top.path.name}/job_{{job}}\nslurm_sluid = /{top.path.name}/{{sluid}}\n"
                 "slurm =\nslurm_v1 =\nkubernetes =\n")
@@ -163,7 +163,7 @@ class Accounting(GroupTest):
         self.assertIsNone(cpu["whole"], "it has no cgroup of its own")
         node = self.job(daemon, "whole")
         node_busy = sum(self.metric(node, key)["value"] for key in ("cpu_user_seconds", "cpu_system_seconds"))
-        # The node's counters go by ticks of 10 ms, of each CPU and kind.
+        # The node's counters have a resolution of 10 ms for each CPU and mode.
         self.assertLessEqual(cpu["busy"]["value"] + cpu["idle"]["value"], node_busy + 0.02 * os.cpu_count() + 0.01)
 
     def test_what_cannot_be_known_is_absent_with_a_reason(self):
@@ -211,7 +211,7 @@ class Ends(GroupTest):
             group.used(process)
             group.stop()
             for _ in range(3):
-                daemon.wait_tick()  # by then its loop has been told
+                daemon.wait_tick()  # the event loop has been notified by then
             told = time.time()
             for _ in range(3):
                 daemon.wait_tick()
@@ -243,7 +243,7 @@ class Ends(GroupTest):
         with daemon.client() as client:
             process = group.start()
             self.begin(client, "job", process)
-            # Nobody looks between these two: the daemon is stopped meanwhile.
+            # The daemon is stopped between these two steps.
             os.kill(daemon.process.pid, signal.SIGSTOP)
             group.remove()
             os.kill(daemon.process.pid, signal.SIGCONT)
@@ -253,7 +253,7 @@ class Ends(GroupTest):
         self.assertIn("cgroup was removed", job["note"])
 
     def test_a_group_that_is_found_gone_at_a_mark_ends_its_job(self):
-        hierarchy = types.SimpleNamespace(path=pathlib.Path("/sys/fs/cgroup/cpuacct")) # which tells of nothing by itself
+        hierarchy = types.SimpleNamespace(path=pathlib.Path("/sys/fs/cgroup/cpuacct")) # cgroup v1 does not report changes
         if not os.access(hierarchy.path / "cgroup.procs", os.W_OK):
             self.skipTest("no cgroup v1 hierarchy in which this user may make groups")
         daemon, group = self.daemon(self.CONFIG.replace("100ms", "2s")), self.group(parent=hierarchy)
@@ -276,7 +276,7 @@ class Ends(GroupTest):
             self.begin(client, "job", member, pid=announcer.pid)
             announcer.stdin.close()
             announcer.wait()
-            wait_for(lambda: "went away" in self.job(daemon, "job")["note"], "the word of it")
+            wait_for(lambda: "without reporting its end" in self.job(daemon, "job")["note"], "the word of it")
             self.assertEqual(self.job(daemon, "job")["state"], "running")
             group.used(member)
             group.stop()
@@ -390,7 +390,7 @@ with harness.Client(sys.argv[2]) as client:
         inner = self.group(parent=outer)
         deep = self.group(parent=inner)
         with daemon.client() as client:
-            # The processes first: a group with groups below may have none of its own, where controllers are on.
+            # Move processes first: with controllers enabled, a group with children must not have processes.
             self.begin(client, "outer", outer.start())
             self.begin(client, "inner", inner.start())
             self.submit_inside(daemon, deep)

@@ -1,4 +1,4 @@
-"""libperfd: its manual's program, both ways to link it, and what it does when things go wrong."""
+"""Checks libperfd: the program of its manual page, static and shared linking, and failures."""
 
 import ctypes
 import errno
@@ -20,7 +20,7 @@ OK, DUPLICATE, INVALID, NOT_FOUND = 0, 1, 2, 7
 
 
 def load_tests(loader, tests, pattern):
-    """An instrumented library cannot be loaded into an interpreter that is none: there, Program alone tests it."""
+    """Skips: an interpreter without sanitizers cannot load an instrumented library; Program tests such builds."""
     classes = [Program, Symbols] + ([] if IS_SANITIZED else [Behaviour])
     return unittest.TestSuite(loader.loadTestsFromTestCase(c) for c in classes)
 
@@ -32,13 +32,13 @@ def manual_program():
 
 
 class Program(TestCase):
-    """The example of libperfd(3), as somebody would paste it."""
+    """Compiles and runs the example of libperfd(3)."""
 
     def setUp(self):
         super().setUp()
         self.directory = self.temporary_directory()
         (self.directory / "sum.c").write_text(manual_program())
-        # As installed, with the pkg-config file of the build pointing there.
+        # Installed files, with the pkg-config file of the build.
         for name in ("include", "lib"):
             (self.directory / name).mkdir()
         shutil.copy(ROOT / "client" / "wire" / "perfd.h", self.directory / "include")
@@ -129,7 +129,7 @@ class PerfdJob(ctypes.Structure):
 
 
 class Behaviour(TestCase):
-    """Called from Python, through ctypes: calls release the interpreter, so that threads are really at once."""
+    """Calls the library through ctypes, which releases the interpreter, so that threads run concurrently."""
 
     def setUp(self):
         super().setUp()
@@ -180,7 +180,7 @@ class Behaviour(TestCase):
         self.assertTrue(got["command"].endswith("x…"))
 
     def test_the_structure_is_laid_out_as_the_header_says(self):
-        """The test's own declaration of it, which the others rely on."""
+        """Compares the declaration in this test with perfd.h."""
         source = self.temporary_directory() / "size.c"
         names = [name for name, _ in PerfdJob._fields_]
         lines = "".join(f'_Static_assert(offsetof(PerfdJob, {n}) == {getattr(PerfdJob, n).offset}, "{n}");\n' for n in names)
@@ -237,7 +237,7 @@ class Behaviour(TestCase):
         self.assertEqual(self.library.perfd_mark(client, b"j", b"more"), OK)
 
     def test_only_what_may_be_taken_twice_is_sent_again(self):
-        """A daemon that answers once, reads the next request, and is gone."""
+        """Simulates a daemon that answers once, reads the next request, and closes the connection."""
         path = self.temporary_directory() / "perfd.sock"
         for ask, is_sent_again in ((lambda client: self.library.perfd_mark(client, b"j", b"load"), False),
                                    (lambda client: self.library.perfd_job_end(client, b"j", 0), True)):
@@ -290,7 +290,7 @@ class Behaviour(TestCase):
             self.assertEqual(self.library.perfd_job_begin(client, id, None), INVALID)
             self.assertIn("1…128 characters", self.error(client))
             self.assertEqual(self.library.perfd_job_end(client, id, 0), INVALID)
-            if id:  # else it is the one that this is in
+            if id:  # otherwise the job that contains this process
                 self.assertEqual(self.library.perfd_mark(client, id, b"load"), INVALID)
                 self.assertEqual(self.submit(client, indicator(), id), INVALID)
                 self.assertIn("1…128 characters", self.error(client))
@@ -324,7 +324,7 @@ class Behaviour(TestCase):
         self.assertEqual(self.submit(client, indicator()), -110)  # ETIMEDOUT
         self.assertLess(time.monotonic() - begin, 5)
         self.assertIn("timed out", self.error(client))
-        # It is of use again as soon as perfd is, and takes no late reply for the answer to something else.
+        # The client works again when perfd does, and does not mistake a late reply for another answer.
         daemon.signal(signal.SIGCONT)
         wait_for(lambda: self.submit(client, b"{}") == INVALID and self.library.perfd_job_end(client, b"none", 0) == NOT_FOUND, "an answer")
 

@@ -1,4 +1,4 @@
-"""libperfd as `make install` lays it out: found with pkg-config, shared by threads, used from C++ and by another user."""
+"""Checks the installed libperfd: pkg-config, threads, C++, and use by another user."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import unittest
 
 from harness import BUILD, ROOT, SANITIZE, TIMEOUT_S, TestCase
 
-# What the build directory's name says it is instrumented with: programs and what `make install` may still have to build must be too.
+# Sanitizers of the build, which programs and `make install` must use as well.
 N_THREADS, N_EACH = 16, 50
 NOBODY = 65534
 DENIED = 6
@@ -59,7 +59,7 @@ int main(void) {
 }
 """
 
-# The plainest program of C++, which finds the functions only when the header says that they are C's.
+# A C++ program links only if the header declares C linkage.
 ENDER = """
 #include <perfd.h>
 #include <stdio.h>
@@ -89,7 +89,7 @@ class Installed(TestCase):
                        env={k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "CC")})
 
     def flags(self, *words):
-        """pkg-config's. It would leave out /usr/include and /usr/lib before it puts the tree's path before them."""
+        """Returns pkg-config's flags, with /usr/include and /usr/lib, which pkg-config omits before it adds the sysroot."""
         environment = {**os.environ, "PKG_CONFIG_PATH": str(self.image / "usr/lib/pkgconfig"), "PKG_CONFIG_SYSROOT_DIR": str(self.image),
                        "PKG_CONFIG_ALLOW_SYSTEM_CFLAGS": "1", "PKG_CONFIG_ALLOW_SYSTEM_LIBS": "1"}
         return subprocess.run(["pkg-config", "--cflags", "--libs", *words, "perfd"], check=True, capture_output=True, text=True,
@@ -108,7 +108,7 @@ class Installed(TestCase):
                               env={**os.environ, "LD_LIBRARY_PATH": str(self.image / "usr/lib"), "PERFD_SOCKET": str(daemon.socket)})
 
     def test_an_instrumented_build_is_one(self):
-        """Else these tests would pass in its name without having looked for anything."""
+        """Checks that the symbols are found at all, so that the other tests are not vacuous."""
         names = subprocess.run(["nm", "-D", self.image / "usr/lib/libperfd.so.0"], check=True, capture_output=True, text=True).stdout
         found = {word for word, prefix in (("address", "__asan_"), ("undefined", "__ubsan_"), ("thread", "__tsan_")) if prefix in names}
         self.assertEqual(found, set(filter(None, SANITIZE.split(","))))

@@ -1,4 +1,4 @@
-"""Whatever a client does, perfd answers or closes, holds no more than its limits, and goes on."""
+"""Checks that perfd answers or closes misbehaving clients, stays within its limits, and continues."""
 
 import contextlib
 import os
@@ -32,7 +32,7 @@ NOBODY = 65534
 
 class Limits(harness.TestCase):
     def assert_well(self, daemon):
-        """It still takes what is good."""
+        """Checks that perfd still accepts valid requests."""
         with daemon.client() as client:
             self.assert_status(client.submit(harness.indicator()), "OK")
 
@@ -109,7 +109,7 @@ class Limits(harness.TestCase):
                     while (reply := client.receive()) is not None:
                         self.assertNotEqual(reply.status, wire.OK)
                 except (BrokenPipeError, ConnectionResetError):
-                    pass  # closed already, which is as good
+                    pass  # already closed, which is acceptable
         self.assert_well(daemon)
 
     def test_half_a_frame_and_a_farewell_change_nothing(self):
@@ -129,7 +129,7 @@ class Limits(harness.TestCase):
             self.assert_status(client.receive(), "OK")
 
     def test_who_does_not_read_is_not_read_from(self):
-        """Replies pile up unread: perfd stops reading, the kernel's buffers fill, and perfd's memory stays as it was."""
+        """A client that does not read replies: perfd stops reading, the kernel's buffers fill, and perfd's memory does not grow."""
         daemon = self.daemon(SMALL)
         with daemon.client() as client:
             self.assert_status(client.hello(), "OK")
@@ -141,7 +141,7 @@ class Limits(harness.TestCase):
                 try:
                     n_sent += client.socket.send(data[n_sent % (len(data) // 64):])
                 except BlockingIOError:
-                    # Full twice with time for perfd in between: it does not read on.
+                    # The buffers are full twice, with time for perfd in between: perfd has stopped reading.
                     n_pending = n_sent
                     daemon.wait_tick()
                     try:
@@ -150,7 +150,7 @@ class Limits(harness.TestCase):
                         is_full = True
                     self.assertLess(n_sent - n_pending, 8 << 20)
             self.assertTrue(is_full, f"{n_sent} bytes were taken without anybody reading the replies")
-            if not harness.IS_SANITIZED:  # which keeps what was freed
+            if not harness.IS_SANITIZED:  # a sanitizer keeps freed memory
                 self.assertLess(daemon.resident_bytes() - before, 4 << 20)
         self.assert_well(daemon)
 
@@ -180,7 +180,7 @@ class Limits(harness.TestCase):
             self.assert_status(client.begin("another", pid=os.getpid()), "OK")
 
     def test_a_thread_stands_for_a_job_as_well_as_it_can(self):
-        """A pidfd is of a process only: perfd takes what it is given, and goes on."""
+        """A thread has no pidfd of its own: perfd accepts the job and continues."""
         daemon = self.daemon("[jobs]\ncheckpoint_interval = 1s\n")
         started, done = threading.Event(), threading.Event()
         thread = threading.Thread(target=lambda: (started.set(), done.wait()))
@@ -197,7 +197,7 @@ class Limits(harness.TestCase):
         wait_for(lambda: daemon.get("/api/v1/jobs/thread").json["state"] == "interrupted", "the end of the thread")
 
     def test_a_full_queue_is_waited_for_at_rest(self):
-        """Somebody holds the database: requests wait in the socket, and perfd's loop sleeps."""
+        """Another process locks the database: requests wait in the socket, and perfd's event loop sleeps."""
         daemon = self.daemon("[sampling]\ninterval = 100ms\n[store]\nqueue_rows = 16\n")
         loop = pathlib.Path(f"/proc/{daemon.process.pid}/task/{daemon.process.pid}/schedstat")
         with daemon.client() as client, contextlib.closing(sqlite3.connect(daemon.state / "perfd.db", isolation_level=None)) as database:
@@ -236,7 +236,7 @@ class Limits(harness.TestCase):
                 all_at_once(self.make(client, "job_end", job=job, exit_status=0) for job in ids)
                 if first == 2000:
                     before = daemon.resident_bytes()
-            if not harness.IS_SANITIZED:  # which keeps what was freed
+            if not harness.IS_SANITIZED:  # a sanitizer keeps freed memory
                 self.assertLess(daemon.resident_bytes() - before, 4 << 20)
 
     def test_many_requests_in_flight_are_answered_in_order(self):
@@ -282,7 +282,7 @@ class Limits(harness.TestCase):
     def test_a_request_of_the_future_is_unsupported(self):
         daemon = self.daemon()
         with daemon.client() as client:
-            # Field 1000 of a request, a message with one string in it.
+            # Field 1000 of a request: a message with a string.
             client.send_bytes(harness.frame(b"\x08\x07" + b"\xc2\x3e\x03\x0a\x01x"))
             reply = client.receive()
             self.assert_status(reply, "UNSUPPORTED")
@@ -308,7 +308,7 @@ class Limits(harness.TestCase):
 @unittest.skipUnless(os.geteuid() == 0, "needs root to be somebody else")
 class OtherUsers(harness.TestCase):
     def client_of_nobody(self, daemon):
-        """The kernel notes who connects when it connects."""
+        """The kernel records the identity of a client at the time of the connection."""
         os.chmod(daemon.directory, 0o755)
         os.seteuid(NOBODY)
         try:
@@ -326,7 +326,7 @@ class OtherUsers(harness.TestCase):
             self.assert_status(nobody.begin("others", pid=os.getpid()), "DENIED")
             self.assert_status(nobody.begin("others"), "OK")
             self.assert_status(root.end("roots", 0), "OK")
-            # Root may end anybody's.
+            # Root may end the jobs of all users.
             self.assert_status(root.end("others", 0), "OK")
 
     def test_who_it_is_comes_from_the_kernel(self):

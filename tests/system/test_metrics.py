@@ -1,4 +1,4 @@
-"""The exposition is what its readers expect: promtool, Prometheus' own parsers, and those who join its labels."""
+"""Checks the exposition with promtool, with Prometheus' parsers, and for joins by labels."""
 
 import contextlib
 import pathlib
@@ -39,7 +39,7 @@ class Metrics(harness.TestCase):
         path, stamp = "/metrics?collect[]=node&collect[]=jobs", "perfd_last_sample_timestamp_seconds"
 
         def ask_twice():
-            """The two forms, of one sample."""
+            """Returns both formats of the same sample."""
             answers = daemon.get(path, headers=OPENMETRICS), daemon.get(path)
             stamps = {harness.parse_metrics(answer.text)[stamp] for answer in answers}
             return len(stamps) == 1 and answers
@@ -77,7 +77,7 @@ class Metrics(harness.TestCase):
         daemon = self.daemon_with_jobs()
         before = daemon.metrics()
         after = daemon.wait_tick()
-        # The kernel may take iowait back (proc(5)).
+        # The kernel may decrease iowait (proc(5)).
         shrunk = [s for s in before if "_total" in s and "iowait" not in s and after.get(s, 0) < before[s]]
         self.assertEqual(shrunk, [])
         self.assertGreater(after["perfd_last_sample_timestamp_seconds"], before["perfd_last_sample_timestamp_seconds"])
@@ -141,13 +141,13 @@ class Metrics(harness.TestCase):
             self.assertGreater(after[gauge], 0, gauge)
 
     def test_open_descriptors_are_those_of_its_directory(self):
-        """By the size that Linux gives that directory from 6.2 on; gVisor and older kernels give 0, and the entries are counted."""
+        """Uses the size of the directory since Linux 6.2; on gVisor and older kernels the entries are counted."""
         daemon = self.daemon(CONFIG)
         directory = pathlib.Path(f"/proc/{daemon.process.pid}/fd")
         size = directory.stat().st_size
         self.assertIn(size, (0, len(list(directory.iterdir()))))
         def counted():
-            """Counted every ten ticks, while answering this takes connections."""
+            """perfd counts every ten ticks, and this query itself uses connections."""
             before, metric, after = len(list(directory.iterdir())), daemon.metrics()["process_open_fds"], len(list(directory.iterdir()))
             return before - 1 <= metric <= after + 1
         wait_for(counted, "a count that agrees")

@@ -58,7 +58,7 @@ class Files(WithModels):
         self.assertEqual(matmul["file"], f"{SHIPPED}/pimatmul.yaml")
         self.assertEqual(matmul["declaration"]["results"]["elapsed"]["unit"], "ms")
         self.assertEqual(self.running.get("/api/v1/models").json["policy"], "accept")
-        self.assertIn("4 models of indicators are read", self.running.log())
+        self.assertIn("Read 4 indicator models", self.running.log())
 
     def test_a_bad_file_is_a_line_in_the_log_and_the_others_hold(self):
         directory = self.temporary_directory()
@@ -91,7 +91,7 @@ class Files(WithModels):
                      "loop.yaml, going on without it: Too many levels of symbolic links",
                      "gone.yaml, going on without it: No such file or directory",
                      "big.yaml, going on without it: it has more than 256 KiB",
-                     "/two\\nlines\\x1b[2J.yaml:2:1: ", "1 models of indicators are read, 9 files"):
+                     "/two\\nlines\\x1b[2J.yaml:2:1: ", "Read 1 indicator models; 9 files"):
             self.assertIn(line, log)
 
     def test_a_configuration_is_checked_with_its_models(self):
@@ -104,9 +104,9 @@ class Files(WithModels):
         (directory / "a.yaml").write_text(MEMBW)
         good = check()
         self.assertEqual(good.returncode, 0, good.stderr)
-        self.assertIn("1 models of indicators", good.stderr)
+        self.assertIn("1 indicator models", good.stderr)
         config.write_text(f"[indicators]\ndirectory = {directory}/not\n")
-        self.assertIn(f"There is no {directory}/not, the directory of models", check().stderr)
+        self.assertIn(f"The directory of indicator models, {directory}/not, does not exist", check().stderr)
         config.write_text(f"[indicators]\ndirectory = {directory}\n")
         self.assertNotIn("There is no", check().stderr)
         (directory / "b.yaml").write_text("name: [\n")
@@ -393,7 +393,7 @@ class OfUsers(WithModels):
             self.assert_status(self.register(client, {**model, "name": "Admins"}), "OK")
             reply = self.as_nobody(lambda other: self.unregister(other, "Admins"))
             self.assert_status(reply, "DENIED")
-            self.assertEqual(reply.message, "'Admins' was registered by an administrator: ask there")
+            self.assertEqual(reply.message, "'Admins' was registered by an administrator: ask there to remove it")
             for who in (self.as_nobody, lambda action: action(client)):
                 self.assert_status(self.as_nobody(lambda other: self.register(other, model)), "OK")
                 self.assert_status(who(lambda other: self.unregister(other, "Mine")), "OK")
@@ -471,7 +471,7 @@ class Perfctl(WithModels):
             document = {"name": "MemBw", "results": {"n": "int", "rate": {"type": "float", "unit": unit}}, "help": f"{unit}{words}"}
             done = self.running.perfctl("indicator", "register", "-", stdin=json.dumps(document))
             self.assertEqual((done.returncode, done.stdout), (0, "MemBw: registered\n"))
-            self.assertEqual(done.stderr, words and f"perfctl: MemBw: {words}what is stored is not converted\n")
+            self.assertEqual(done.stderr, words and f"perfctl: MemBw: {words}stored results are not converted\n")
 
     def test_unregister_says_what_it_did(self):
         self.start()

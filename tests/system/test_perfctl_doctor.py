@@ -1,4 +1,4 @@
-"""perfctl doctor: what this machine keeps from perfd, with perfd, without it, and with a store that takes nothing."""
+"""Checks perfctl doctor with perfd, without perfd, and with a database that is not writable."""
 
 import json
 import os
@@ -21,7 +21,7 @@ class Doctor(TestCase):
                               stdin=subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1", **environment})
 
     def on_tree(self, daemon, tree, *words):
-        """The exit status must not hang on the machine that the tests run on."""
+        """The exit status must not depend on the machine of the tests."""
         return daemon.perfctl("doctor", "--root", TREES / tree, "--spool", self.temporary_directory(), *words)
 
     def test_a_machine_that_is_well_ends_with_zero(self):

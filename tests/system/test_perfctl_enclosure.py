@@ -1,7 +1,7 @@
-"""perfctl run: what it puts around a command, and what it counts of processes that outlive their parents.
+"""Checks the isolation of perfctl run, and its accounting of processes that outlive their parents.
 
-Where this machine's version 2 hierarchy can be written and systemd does not run, a group of the job's own is what
-there is for root; anybody else gets a subreaper. What systemd gives is in test_perfctl_scope.py.
+On a machine with a writable v2 hierarchy and without systemd, root gets a cgroup and other users get a subreaper. Scopes of
+systemd are tested in test_perfctl_scope.py.
 """
 
 import os
@@ -22,7 +22,7 @@ TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 def group_of(pid):
-    """Its place in version 2's hierarchy."""
+    """Returns the path of the process in the v2 hierarchy."""
     try:
         return re.search(r"^0::(.*)$", pathlib.Path(f"/proc/{pid}/cgroup").read_text(), re.M)[1]
     except FileNotFoundError:
@@ -30,7 +30,7 @@ def group_of(pid):
 
 
 def hierarchy():
-    """Where version 2 is mounted, or None."""
+    """Returns the mount point of cgroup v2, or None."""
     m = re.search(r"^\S+ (\S+) cgroup2 rw", pathlib.Path("/proc/mounts").read_text(), re.M)
     return m and pathlib.Path(m[1])
 
@@ -55,12 +55,12 @@ def children_of(pid):
 
 
 class Recorder:
-    """Answers as perfd does, and keeps what it is told, with what /proc says of the sender at that moment."""
+    """Answers like perfd, and records the requests together with /proc information about the sender."""
 
     def __init__(self, path):
         self.path = path
         self.requests = []
-        self.said = ""  # by perfctl, of what it told us
+        self.said = ""  # messages of perfctl about the requests
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(path))
         self.listener.listen(16)
@@ -106,7 +106,7 @@ class Recorder:
             self.requests.append((kind, getattr(request, kind), {"pid": pid, "group": group_of(pid), "children": children_of(pid)}))
 
     def one(self, kind):
-        """The only request of that kind, and the facts beside it."""
+        """Returns the only request of this kind with the recorded information."""
         of_kind = [(request, facts) for k, request, facts in self.requests if k == kind]
         assert len(of_kind) == 1, (self.requests, self.said)
         return of_kind[0]
@@ -115,7 +115,7 @@ class Recorder:
         self.listener.close()
 
 
-# Forked copies of it burn CPU time of their own and say how much it was; nothing else is started.
+# Forked copies of the program use CPU time and report the amount.
 TREE = """
 import os, select, sys, time
 directory = sys.argv[1]
@@ -175,7 +175,7 @@ class EnclosureTestCase(TestCase):
                                 env=environment, stdin=subprocess.DEVNULL, **more)
 
     def run_job(self, *command, **more):
-        """(exit status, stdout, stderr). Once more where this machine was too busy for perfctl's patience with perfd."""
+        """Returns (exit status, stdout, stderr). Retries if perfctl's timeout for perfd has expired on a busy machine."""
         deadline = time.monotonic() + TIMEOUT_S
         while True:
             for path in self.directory.glob("cpu-*"):
@@ -199,7 +199,7 @@ class EnclosureTestCase(TestCase):
         return end.rusage.utime + end.rusage.stime
 
     def assert_cpu(self, told, known):
-        """Within 1 %, or one tick for each of the kernel's roundings."""
+        """Compares with a tolerance of 1 %, or one tick for each rounding of the kernel."""
         self.assertAlmostEqual(told, known, delta=max(0.01 * known, TICK_S))
 
 
@@ -252,11 +252,11 @@ class Group(EnclosureTestCase):
         self.assertTrue(group_of(pid).endswith("/perfd-t-killed"))
         os.kill(pid, 0)
 
-        # The id is in use: another run of that id is not put in with it.
+        # The id is in use: another run with this id does not join the group.
         self.assertNotIn("perfd-t-killed", self.run_job("cat", "/proc/self/cgroup", options=("--job", "t-killed"))[1])
 
     def test_a_group_that_takes_nobody_in_is_no_harm(self):
-        """Below a threaded group there are none but threaded ones."""
+        """All groups below a threaded group are threaded."""
         threaded = own_directory() / "perfd-t-threaded"
         threaded.mkdir()
         (threaded / "cgroup.type").write_text("threaded")
@@ -288,10 +288,10 @@ class Group(EnclosureTestCase):
 
 @unittest.skipIf(why_no_group(), why_no_group())
 class Numbers(EnclosureTestCase):
-    """What the real perfd makes of it."""
+    """Tests with the real perfd."""
 
     def job(self, daemon, job, kind, program):
-        """The job when it is over. A busy machine may be too slow for perfctl's patience; then the end is in the spool."""
+        """Returns the ended job. On a busy machine, perfctl may have saved the end in the spool."""
         self.tree(program, options=("--job", job, "--enclosure", kind), socket=daemon.socket)
         daemon.perfctl("flush", "--spool", self.directory / "spool")
         return wait_for(lambda: (j := daemon.get(f"/api/v1/jobs/{job}").json)["state"] == "finished" and j, "the job's end")
@@ -304,7 +304,7 @@ class Numbers(EnclosureTestCase):
         self.assertTrue(job["cgroup"].endswith("/perfd-t-own"))
         used = [m for m in job["metrics"] if m["key"] == "job_cpu_seconds"][0]
         self.assertEqual((used["quality"], used["scope"]), ("exact", "job"))
-        # perfctl itself is in it as well: it starts the command and tells perfd.
+        # perfctl itself is in the group: it starts the command and reports to perfd.
         self.assertAlmostEqual(used["value"], self.cpu("daemon", "child", "first"), delta=0.03 * (1 if not harness.IS_SANITIZED else 20))
 
     def test_a_job_without_a_group_has_the_cpu_time_of_its_tree(self):
@@ -351,7 +351,7 @@ class Numbers(EnclosureTestCase):
 
 
 class Subreaper(EnclosureTestCase):
-    """As somebody who may not make groups; and then what is counted is the same for all."""
+    """Runs as a user who may not create groups; the numbers are the same for all users."""
 
     def setUp(self):
         super().setUp()
@@ -400,7 +400,7 @@ os._exit(7)
         os.kill(int((self.directory / "pid-daemon").read_text()), signal.SIGKILL)
         self.assertEqual(status, 7)
         self.assertIn("A process that the command started goes on", err)
-        # Of what has not ended the kernel tells whole ticks, user and system.
+        # For running processes, the kernel reports whole ticks of user and system time.
         self.assertAlmostEqual(self.told_cpu(), self.cpu("daemon", "first"), delta=3 * TICK_S)
 
     def test_several_are_spoken_of_once(self):

@@ -1,4 +1,4 @@
-"""Reports of real jobs: what the screen says is what the answer has, and reports of several nodes are one."""
+"""Checks that reports of real jobs match the JSON answer, and that reports of several nodes are combined."""
 
 import json
 import os
@@ -20,13 +20,13 @@ class ReportTest(GroupTest):
         return result.stdout if status == 0 else result.stderr
 
     def row(self, text, label):
-        """The text of a row of the report, with what it went on with on other lines."""
+        """Returns the text of a row of the report, including its continuation lines."""
         match = re.search(rf"^  {label} .*(?:\n {{12}}.*)*", text, re.M)
         self.assertIsNotNone(match, f"no row '{label}' in\n{text}")
         return " ".join(match[0].split()).removeprefix(label).strip()
 
     def busy_job(self, daemon, job, cpu_seconds=0.3, marks=(), **more):
-        """A job in a group of its own that was busy for so long, as it was answered after its end."""
+        """Runs a job with a group that uses CPU time, and returns the answer after its end."""
         group = self.group()
         with daemon.client() as client:
             process = group.start(cpu_seconds=cpu_seconds)
@@ -103,7 +103,7 @@ class OneJob(ReportTest):
     def test_json_is_the_answer_itself(self):
         daemon = self.daemon(self.CONFIG)
         self.busy_job(daemon, "own", marks=("load",))
-        # But for the time of the node's last sample, which goes on.
+        # Except for the time of the node's last sample, which changes.
         texts = (self.report(daemon, "own", "--json"), daemon.get("/api/v1/jobs/own").text)
         printed, answered = (re.sub(r'"time_ms":\d+', "", text).strip() for text in texts)
         self.assertEqual(printed, answered)
@@ -138,7 +138,7 @@ class OneJob(ReportTest):
 
 
 class AllNodes(ReportTest):
-    """Two daemons stand for two nodes: the index of its node tells them apart, since both have this machine's name."""
+    """Two daemons represent two nodes. Both have this machine's name, so that the node index distinguishes them."""
 
     def setUp(self):
         super().setUp()
@@ -169,7 +169,7 @@ class AllNodes(ReportTest):
                                sum(self.metric(r, "job_cpu_seconds")["value"] for r in reports), places=6)
         self.assertEqual({m["step"] for r in merged["reports"][2:] for m in r["metrics"]}, {2})
 
-        # Of two ranks on a node, the node's numbers count once.
+        # The numbers of a node with two ranks are counted once.
         self.assertEqual([(h["node_index"], h["reports"]) for h in merged["hosts"]], [(0, 2), (1, 1)])
         longest = max(reports[:2], key=lambda r: self.metric(r, "duration_seconds")["value"])
         capacity = self.metric(longest, "node_cpu_hours")["value"] + self.metric(reports[2], "node_cpu_hours")["value"]

@@ -1,4 +1,4 @@
-"""perfctl run: what it must not change of a command, and what perfd gets to know of it."""
+"""Checks that perfctl run does not affect the command, and the information that perfd receives."""
 
 import fcntl
 import hashlib
@@ -13,12 +13,12 @@ import sys
 
 from harness import BUILD, IS_SANITIZED, PERFCTL, TIMEOUT_S, TestCase, calm_s, indicator, wait_for
 
-# What a job may take longer for perfd's sake is bounded by 0.2 s at its begin and 0.5 + 0.2 s at its end.
+# perfd delays a job by at most 0.2 s at its begin and 0.5 + 0.2 s at its end.
 BOUND_S = 1.5 if not IS_SANITIZED else 10
 
 
 class RunTestCase(TestCase):
-    """Each test has a directory, and a spool in it."""
+    """Creates a directory with a spool for each test."""
 
     def setUp(self):
         super().setUp()
@@ -38,7 +38,7 @@ class RunTestCase(TestCase):
                                 env=self.environment(socket or self.absent, **(environment or {})), **more)
 
     def perfctl_run(self, *command, stdin=b"", **more):
-        """(exit status, stdout, stderr), both as bytes."""
+        """Returns (exit status, stdout, stderr), the output as bytes."""
         process = self.start(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
         out, err = process.communicate(stdin, timeout=TIMEOUT_S)
         return process.returncode, out, err
@@ -51,7 +51,7 @@ class RunTestCase(TestCase):
 
 
 class Transparency(RunTestCase):
-    """With a perfd and without one, a command does what it does alone."""
+    """Compares a command under perfctl run, with and without perfd, with the command alone."""
 
     def sockets(self):
         return [self.daemon().socket, self.absent]
@@ -191,7 +191,7 @@ class Transparency(RunTestCase):
 
     @staticmethod
     def files_of(pid):
-        """What it has open; a file that is closed meanwhile is not."""
+        """Returns the open files of a process; files may be closed concurrently."""
         directory = f"/proc/{pid}/fd"
         return [os.readlink(f"{directory}/{fd}") for fd in os.listdir(directory) if os.path.lexists(f"{directory}/{fd}")]
 
@@ -199,7 +199,7 @@ class Transparency(RunTestCase):
         process = self.start("sh", "-c", "trap 'exit 5' TERM; while :; do head -c 4096 /dev/zero; done", stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL)
         self.assertTrue(process.stdout.read(1))
-        # Nobody reads any more: sooner or later all pipes are full.
+        # Without a reader, all pipes fill up.
         wait_for(lambda: self.is_full(process.stdout.fileno()), "a full pipe")
         process.terminate()
         wait_for(lambda: len(self.children(process.pid)) == 0 or process.poll() is not None or self.drain(process), "the command's end")
@@ -215,7 +215,7 @@ class Transparency(RunTestCase):
 
     @staticmethod
     def drain(process):
-        """Reads what is there, without waiting. False, so that a wait_for() goes on."""
+        """Reads available output without waiting. Returns False, so that wait_for() continues."""
         while select.select([process.stdout], [], [], 0)[0]:
             if not os.read(process.stdout.fileno(), 1 << 20):
                 break
@@ -237,7 +237,7 @@ class Transparency(RunTestCase):
         with open(out, "wb") as file:
             process = self.start("sh", "-c", f"(until [ -e {go} ]; do sleep 0.01; done; echo late) & echo early", stdout=file,
                                  stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-            # The command has ended, and so has perfctl, although its output is still held open.
+            # The command and perfctl have ended, although another process holds the output open.
             self.assertEqual(process.wait(TIMEOUT_S), 0)
         go.touch()
         data = b""
@@ -292,7 +292,7 @@ class Signals(RunTestCase):
             process.stdout.close()
 
     def on_terminal(self, *command):
-        """A session leader's shell with a terminal, as a person has it. Returns (pid, master)."""
+        """Starts a shell as a session leader with a terminal. Returns (pid, master)."""
         pid, master = pty.fork()
         if pid == 0:
             os.execvpe(command[0], list(map(str, command)), self.environment(self.absent, TERM="xterm", PS1="$ "))
@@ -328,7 +328,7 @@ class Signals(RunTestCase):
         self.read_until(master, b"ready")
         os.write(master, b"\x03")
         self.read_until(master, b"interrupted")
-        # A second INT, had there been one, would have arrived before this.
+        # A second SIGINT would have arrived before this signal.
         os.kill(pid, signal.SIGUSR1)
         self.assertEqual(os.waitstatus_to_exitcode(self.wait_status(pid)), 1)
 
@@ -359,7 +359,7 @@ class Signals(RunTestCase):
         self.assertEqual(os.waitstatus_to_exitcode(self.wait_status(pid)), 0)
 
     def test_stop_and_continue_sent_to_perfctl_alone_reach_the_command(self):
-        # A process group of its own, with its parent outside: else nothing could continue it, and the kernel would not stop it.
+        # Not an orphaned process group, in which the kernel discards SIGTSTP.
         process = self.start("sh", "-c", "echo $$; exec sleep 1000", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, process_group=0)
         child = int(process.stdout.readline())
         state = lambda pid: pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
@@ -373,7 +373,7 @@ class Signals(RunTestCase):
 
 
 class Recording(RunTestCase):
-    """What perfd knows afterwards."""
+    """Checks the data that perfd has stored afterwards."""
 
     def test_a_job_with_all_that_is_said_of_it(self):
         daemon = self.daemon()
@@ -515,7 +515,7 @@ class Recording(RunTestCase):
 
 
 class Trouble(RunTestCase):
-    """perfd is no job's undoing."""
+    """Checks that failures of perfd do not affect jobs."""
 
     def timed(self, *command, **more):
         begin = calm_s()
@@ -550,7 +550,7 @@ class Trouble(RunTestCase):
         self.assertIn(b"does not answer", err)
         self.assertEqual({r["kind"] for r in self.spooled()}, {"indicator", "job_end"})
 
-        # The result is in its socket as well as in the spool, and stored once. The job was over before perfd could see it.
+        # The result is in the socket and in the spool, and is stored once. The job ended before perfd saw it.
         daemon.signal(signal.SIGCONT)
         flushed = daemon.perfctl("flush", "--spool", self.spool, "--json")
         self.assertEqual(flushed.returncode, 0, flushed.stderr)

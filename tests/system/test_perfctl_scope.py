@@ -1,4 +1,4 @@
-"""perfctl run under a real systemd: which scope it gets from whom, and where it must not ask for one."""
+"""Checks the scopes of perfctl run under a real systemd, and the cases without a scope."""
 
 import itertools
 import re
@@ -13,7 +13,7 @@ UID = 1234
 USER_SLICE = f"/user.slice/user-{UID}.slice"
 MANAGER = f"{USER_SLICE}/user@{UID}.service"
 NUMBERS = itertools.count(1)
-# What perfctl says where systemd or perfd was later than it waits, as either may be on a machine that has other work.
+# Messages of perfctl after a timeout of systemd or perfd, which may occur on a busy machine.
 LATE = re.compile("did not answer in time|does not answer|timed out|are kept in")
 
 
@@ -25,7 +25,7 @@ AS_USER = as_user(UID)
 
 
 class ScopeTestCase(Booted):
-    """A user with a manager of its own, which stays when sessions end."""
+    """Creates a user with a user manager that lingers."""
 
     @classmethod
     def setUpClass(cls):
@@ -33,12 +33,12 @@ class ScopeTestCase(Booted):
         cls.run_inside("useradd", "-m", "-u", str(UID), "worker")
         cls.run_inside("loginctl", "enable-linger", "worker")
         wait_for(lambda: cls.show("ActiveState", f"user@{UID}.service") == "active", "the user's manager")
-        # systemd stops the slice of a user when nothing is left in it, and refuses a session that comes while it does so.
+        # systemd stops the slice of a user when it is empty, and refuses new sessions meanwhile.
         cls.run_inside("systemd-run", "--quiet", "--slice=user-0.slice", "--unit=stays.service", "sleep", "infinity")
 
     @staticmethod
     def session(owner):
-        """The words that start what follows them in a login session."""
+        """Returns the command prefix that starts a command in a login session."""
         return ("systemd-run", "--quiet", "--scope", f"--slice=user-{owner}.slice", f"--unit=session-{next(NUMBERS)}.scope",
                 "env", "-C", "/")
 
@@ -54,7 +54,7 @@ class ScopeTestCase(Booted):
         return self.run_words(job, "cat", "/proc/self/cgroup")
 
     def run_job(self, words):
-        """(job, the command that ran): what words(job) starts, with one job after the other until nobody was too late for it."""
+        """Runs words(job) with new jobs until no timeout has occurred. Returns (job, completed command)."""
         def tried():
             job = self.job()
             done = self.inside(*words(job))
@@ -67,7 +67,7 @@ class ScopeTestCase(Booted):
         return process
 
     def start_in_scope(self, script):
-        """(job, its perfctl): a script that says ready and ends with its input, in a scope of its own."""
+        """Starts a script in a scope that prints ready and ends with its input. Returns (job, perfctl)."""
         def tried():
             job = self.job()
             process = self.start(*self.session(0), *self.run_words(job, "sh", "-c", script))
@@ -86,7 +86,7 @@ class ScopeTestCase(Booted):
         process.stderr.close()
 
     def group(self, done):
-        """What `cat /proc/self/cgroup` has printed."""
+        """Returns the cgroup path from the output of `cat /proc/self/cgroup`."""
         self.assertEqual(done.returncode, 0, done.stderr)
         return [line[3:] for line in done.stdout.splitlines() if line.startswith("0::")][0]
 
@@ -105,7 +105,7 @@ class ScopeTestCase(Booted):
 
 
 class System(ScopeTestCase):
-    """root, whom the system's manager serves."""
+    """Tests as root, with the system manager."""
 
     def test_a_session_of_root_gets_a_scope_in_its_slice(self):
         job, done = self.run_job(lambda job: (*self.session(0), *self.look(job)))
@@ -125,7 +125,7 @@ class System(ScopeTestCase):
             self.assertTrue(known["cgroup"].endswith(f"/perfd-{job}.scope"), known["cgroup"])
             used = [m for m in known["metrics"] if m["key"] == "job_cpu_seconds"][0]
             self.assertEqual(used["quality"], "exact")
-            # What Python needs to end, and perfctl, is in it as well.
+            # Includes the exit of Python, and perfctl.
             self.assertGreaterEqual(used["value"], float(done.stdout))
             self.assertLess(used["value"], float(done.stdout) + (0.1 if not IS_SANITIZED else 1.5))
 
@@ -204,7 +204,7 @@ class System(ScopeTestCase):
         self.assert_group(done, f"/user.slice/user-0.slice/perfd-{job}.scope")
 
     def test_without_the_library_it_runs_as_well(self):
-        """An empty file in its place is no library, in a mount namespace of this command's own."""
+        """Replaces the library by an empty file, in a mount namespace of the command."""
         job = self.job()
         library = self.run_inside("sh", "-c", "readlink -f /usr/lib/*/libsystemd.so.0").strip()
         script = f'mount --bind /dev/null {library} && exec "$@"'
@@ -215,7 +215,7 @@ class System(ScopeTestCase):
 
 
 class User(ScopeTestCase):
-    """Somebody else, whose own manager does."""
+    """Tests as another user, with the user manager."""
 
     def test_a_session_gets_a_scope_from_the_users_manager(self):
         job, done = self.run_job(lambda job: (*self.session(UID), *AS_USER, *self.look(job)))

@@ -1,4 +1,4 @@
-"""perfctl submit and flush: everything or nothing, once, and never lost."""
+"""Checks perfctl submit and flush: all documents or none, each once, without loss."""
 
 import json
 import os
@@ -166,7 +166,7 @@ class Sending(SubmitTestCase):
     def test_a_document_that_no_frame_holds_is_named_before_anything_is_sent(self):
         daemon = self.daemon("[limits]\nframe_size = 64K\n")
         large = indicator(**{f"k{i}": "x" * 60000 for i in range(3)})
-        others = [indicator(text="x" * 30000) for _ in range(5)]  # which no frame holds together
+        others = [indicator(text="x" * 30000) for _ in range(5)]  # more than one frame can hold
         result = self.submit(self.file("large", *others, large), socket=daemon.socket)
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r"large:6: takes \d+ bytes, and perfd accepts 65536 at once: ")
@@ -224,7 +224,7 @@ class Sending(SubmitTestCase):
 
 
 class Away(SubmitTestCase):
-    """perfd is down, stopped or unwilling."""
+    """Tests while perfd is down, stopped or refuses documents."""
 
     def test_what_cannot_be_sent_is_kept_and_said_so(self):
         begin = time.time()
@@ -270,7 +270,7 @@ class Away(SubmitTestCase):
         result = self.submit("--timeout", "0.3", socket=daemon.socket, stdin=json.dumps(indicator()))
         self.assertLess(time.monotonic() - begin, 10)
         self.assertEqual((result.returncode, len(self.spooled())), (0, 1))
-        # perfd has it in its socket and gets it from the spool: it is the same one.
+        # perfd receives the same document from its socket and from the spool.
         daemon.signal(signal.SIGCONT)
         self.assertEqual(self.perfctl("flush", "--spool", self.spool, socket=daemon.socket).returncode, 0)
         self.assertEqual(len(self.results(daemon)), 1)
@@ -282,7 +282,7 @@ class Away(SubmitTestCase):
         self.assertIn("Cannot keep the results", result.stderr)
 
     def test_the_spool_lies_in_the_state_directory_of_this_host(self):
-        user = {"user": 65534, "group": 65534} if os.getuid() == 0 else {}  # root's is elsewhere
+        user = {"user": 65534, "group": 65534} if os.getuid() == 0 else {}  # root has another spool
         os.chmod(self.directory, 0o777)
         result = subprocess.run([self.perfctl_for_others(), "submit", "--timeout", "0", "--socket", str(self.absent)],
                                 input=json.dumps(indicator()), text=True, capture_output=True, timeout=60, cwd="/",

@@ -1,4 +1,4 @@
-"""Marks inside a job: phases with numbers of their own, on disk when the mark is answered."""
+"""Checks marks: phases with numbers of their own, which are on disk when the mark is acknowledged."""
 
 import subprocess
 import time
@@ -80,7 +80,7 @@ class Phases(harness.TestCase):
                 while time.process_time() < end:
                     pass
         busy = {m["key"]: m["value"] for m in self.job(daemon)["phases"][1]["metrics"] if m["scope"] == "node"}
-        # The node's are whole ticks, of each kind.
+        # The node's counters have a resolution of one tick for each mode.
         self.assertGreater(busy["cpu_user_seconds"] + busy["cpu_system_seconds"], 0.25)
 
     def test_the_clients_own_seconds_are_kept(self):

@@ -1,4 +1,4 @@
-"""The wire itself: what ids may be, whom perfd believes what, and that clients and daemons of other versions get along."""
+"""Checks the protocol: ids, identities of clients, and compatibility of versions."""
 
 import grp
 import os
@@ -13,12 +13,12 @@ JOB_BEGIN, JOB_END, SUBMIT, MARK = 3, 4, 5, 6
 
 
 def field(number, data):
-    """A field of the wire with a string, or a message, in it."""
+    """Encodes a field with a string or a message."""
     return harness.varint(number << 3 | 2) + harness.varint(len(data)) + data
 
 
 def name_job(kind, job):
-    """A request with sequence 7 that names a job; Python's own encoder would not take every one."""
+    """Encodes a request with sequence 7 and a job id, including ids that Python's encoder refuses."""
     if kind == SUBMIT:
         body = field(1, field(1, os.urandom(16)) + field(2, job) + field(4, b""))
     else:
@@ -59,7 +59,7 @@ class Ids(harness.TestCase):
 
 
 class Versions(harness.TestCase):
-    """Frames as programs made before jobs had cgroups, phases and places sent them, byte by byte."""
+    """Sends the bytes of frames without the optional fields for cgroups, phases and ranks."""
 
     HELLO = bytes.fromhex("130801120f0a0d7065726663746c20302e312e30")
     BEGIN = bytes.fromhex("3b08021a370a056f6c642d311205747261696e1a10707974686f6e3320747261696e2e7079"
@@ -112,7 +112,7 @@ class Begin(harness.TestCase):
 @unittest.skipUnless(os.geteuid() == 0, "needs root to be somebody else")
 class Administrators(harness.TestCase):
     def client_of(self, daemon, uid, gid, groups=()):
-        """The kernel notes who connects when it connects."""
+        """The kernel records the identity of a client at the time of the connection."""
         os.chmod(daemon.directory, 0o755)
         before = os.getgroups()
         os.setgroups(groups)
@@ -145,7 +145,7 @@ class Administrators(harness.TestCase):
         self.assert_status(neither.begin("own", uid=1002), "OK")
         self.assertEqual(daemon.get("/api/v1/jobs/own").json["uid"], 1002)
 
-        # Who is connected is judged anew.
+        # The membership of connected clients is evaluated again.
         daemon.configure("[socket]\nadmin_group =\n")
         daemon.reload()
         self.assert_denied(primary.begin("not", uid=4711))
@@ -191,7 +191,7 @@ class Descriptors(harness.TestCase):
         self.assertGreaterEqual(count(), before + 50)
         for client in clients:
             client.close()
-        harness.wait_for(lambda: count() <= before + 2, "the end of the connections")  # HTTP's may have come
+        harness.wait_for(lambda: count() <= before + 2, "the end of the connections")  # HTTP messages may be in between
 
 
 if __name__ == "__main__":

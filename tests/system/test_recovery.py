@@ -1,4 +1,4 @@
-"""What a crash leaves: nothing acknowledged is lost, totals of running jobs stay exact, and what ended is said so."""
+"""Checks recovery after a crash: acknowledged data, totals of running jobs, and the state of ended jobs."""
 
 import contextlib
 import gzip
@@ -21,16 +21,16 @@ class Recovery(harness.TestCase):
         return daemon.get(f"/api/v1/jobs/{name}").json
 
     def job_metrics(self, daemon, name):
-        """{key: its value, in MLflow's unit, and quality}"""
+        """Returns {key: (value in MLflow's unit, quality)}."""
         return {m["key"]: m for m in self.job(daemon, name)["metrics"]}
 
     def wait_checkpoint(self, daemon):
-        """The next commit after now: with nothing else to store, it is a checkpoint's."""
+        """Waits for the next commit, which is a checkpoint if no other rows are stored."""
         n = daemon.metrics()["perfd_store_commits_total"]
         wait_for(lambda: daemon.metrics()["perfd_store_commits_total"] > n + 1, "two checkpoints")
 
     def run_perfd(self, *words):
-        """One that is expected to end by itself."""
+        """Starts a daemon that is expected to exit by itself."""
         return subprocess.run([harness.PERFD, "--config", "/dev/null", "--http", "off", *words], capture_output=True, text=True,
                               timeout=harness.TIMEOUT_S)
 
@@ -182,7 +182,7 @@ class Recovery(harness.TestCase):
             self.assert_status(client.submit(harness.indicator()), "OK")
 
     def test_a_clean_end_answers_what_it_has_taken(self):
-        """Pipelined requests and SIGTERM at once: each is answered and stored, or was never taken."""
+        """Sends pipelined requests and SIGTERM concurrently: each request is answered and stored, or was not accepted."""
         daemon = self.daemon()
         n = 500
         ids = [uuid.uuid4().bytes for _ in range(n)]
@@ -201,7 +201,7 @@ class Recovery(harness.TestCase):
                 self.assert_status(client.submit(harness.indicator(), ids=[i]), "DUPLICATE")
 
     def test_clients_wait_in_an_inherited_socket(self):
-        """As under systemd: the socket outlives the daemon, and what is sent meanwhile is answered by the next one."""
+        """The socket outlives the daemon, as under systemd: the next daemon answers pending requests."""
         daemon = self.daemon(inherit=True)
         self.assertEqual(daemon.stop(), 0)
         with daemon.client() as client:
@@ -224,7 +224,7 @@ class Recovery(harness.TestCase):
                 wait_for(lambda: oldest() > (now_ms, 0), "a checkpoint of every job")
             self.assertEqual(oldest()[1], 200)
 
-            # What is put at the end waits for nothing.
+            # The last checkpoint at shutdown is not delayed.
             now_ms = daemon.wait_tick()["perfd_last_sample_timestamp_seconds"] * 1000
             daemon.stop()
             self.assertGreaterEqual(oldest()[0], int(now_ms))
@@ -241,7 +241,7 @@ class Recovery(harness.TestCase):
         done = self.job(daemon, "job-done")
         self.assertEqual((done["state"], done["exit"]["status"], done["labels"]["partition"]), ("finished", 3, "gpu"))
         self.assertEqual(self.job_metrics(daemon, "job-done")["total_disk_io_read_mb"]["value"], 3)
-        # It ran on a machine of another boot; its last checkpoint is of that perfd, too.
+        # The job ran during an earlier boot; its last checkpoint is from that time as well.
         wait_for(lambda: self.job(daemon, "job-on")["state"] == "interrupted", "the end of the job that was lost")
         self.assertIn("rebooted", self.job(daemon, "job-on")["note"])
         self.assertEqual(self.job_metrics(daemon, "job-on")["cpu_user_seconds"]["value"], 5)

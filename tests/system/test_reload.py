@@ -170,7 +170,7 @@ class Reload(harness.TestCase):
         daemon.configure("[sampling]\ninterval = 100ms\n[jobs]\nlinger = 0\n" + patterns % "new")
         daemon.reload()
         resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, limits)
-        log = daemon.wait_log("Jobs are looked for by the patterns of before, until the next reload: Too many open files (see "
+        log = daemon.wait_log("Cannot apply the job patterns, keeping the former ones until the next reload: Too many open files (see "
                               "fs.inotify.max_user_instances and LimitNOFILE=)")
         self.assertNotIn("Out of memory", log)
         self.assertEqual(daemon.wait_tick()["perfd_config_last_reload_successful"], 0)

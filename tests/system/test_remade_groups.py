@@ -1,4 +1,4 @@
-"""Groups of jobs that are found late, or made anew under their name: whose numbers, and whose job, that is."""
+"""Checks groups that are detected late, or recreated with the same name: their numbers and their jobs."""
 
 import contextlib
 import os
@@ -20,15 +20,15 @@ class RemadeGroups(GroupTest):
         return wait_for(lambda: (r := daemon.get(f"/api/v1/jobs/{job}")).status == 200 and r.json, f"job {job}")
 
     def later(self, daemon, job):
-        """The job that was found under the id of an earlier one."""
+        """Returns the job that was detected with the id of an earlier job."""
         return wait_for(lambda: next((j for i, j in self.jobs(daemon).items() if i.startswith(f"{job}.")), None), "the later job")
 
     def pressure(self, group):
-        """Seconds in which some task waited for a CPU, by the kernel."""
+        """Returns the seconds in which at least one task waited for a CPU, from the kernel."""
         return int((group.path / "cpu.pressure").read_text().split("total=")[1].split()[0]) / 1e6
 
     def remake(self, group, top, cpu_seconds):
-        """The same name again, with somebody else in it; CPU seconds that the first one had used."""
+        """Recreates the group with another process. Returns the CPU seconds of the first group."""
         used = group.cpu_seconds()
         group.remove()
         again = self.group(name=group.path.name, parent=top)

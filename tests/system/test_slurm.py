@@ -1,7 +1,7 @@
-"""A real Slurm of one node: its jobs, from prolog to epilog, in perfd.
+"""Runs jobs of a real Slurm with one node, from prolog to epilog, with perfd.
 
-slurmctld and slurmd are the distribution's, unpacked, in namespaces of their own where nobody else can reach them (they
-take anybody's word for who he is), and the control groups are the machine's, of version 1.
+slurmctld and slurmd are the distribution's programs. They run in namespaces, since they trust the identity that a client
+claims, and use the machine's cgroup v1.
 """
 
 import json
@@ -19,8 +19,8 @@ NOBODY = 65534
 V1 = pathlib.Path("/sys/fs/cgroup")
 HIERARCHIES = ("freezer", "cpuset", "cpuacct", "memory", "devices")
 
-# PID 1 of the namespaces: sets the loopback up (SIOCSIFFLAGS, SIOCSIFADDR), and outlives everybody. The loopback's usual
-# address alone would not do: getaddrinfo(3) takes a machine that has no other for one without a network.
+# PID 1 of the namespaces, which sets up the loopback interface (SIOCSIFFLAGS, SIOCSIFADDR). The interface needs a second
+# address: with 127.0.0.1 alone, getaddrinfo(3) assumes that there is no network.
 INIT = """
 import fcntl, signal, socket, struct
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -73,7 +73,7 @@ ConstrainRAMSpace=yes
 
 
 class Slurm:
-    """The node has a name of its own, so that its groups meet nobody else's."""
+    """The node has a unique name, so that its groups do not collide with others."""
 
     def __init__(self, directory, perfd):
         self.directory = directory
@@ -86,7 +86,7 @@ class Slurm:
         self.daemons = []
 
     def find_programs(self):
-        """A daemon of Slurm's knows itself by its name, which Debian gives it by an alternative."""
+        """Links a Slurm daemon under the name that it expects, which Debian sets as an alternative."""
         unpacked = PEERS.parent / "root" / "usr"
         self.bin.mkdir()
         for name in ("slurmctld", "slurmd", "slurmstepd"):
@@ -114,7 +114,7 @@ class Slurm:
         (self.directory / "cgroup.conf").write_text(CGROUP_CONF)
         for name in ("prolog", "epilog", "task_prolog"):
             text = (ROOT / "conf" / "slurm" / name).read_text().replace("/usr/bin/perfctl", str(self.bin / "perfctl"))
-            # Slurm's scripts have an environment of their own.
+            # Slurm does not pass its environment to scripts.
             text = text.replace("\n", f"\nPERFD_SOCKET={perfd} PERFD_SLURM_DIRECTORY={self.directory}/keep; export PERFD_SOCKET\n", 1)
             (self.directory / name).write_text(text)
             (self.directory / name).chmod(0o755)
@@ -144,7 +144,7 @@ class Slurm:
         return done.stdout
 
     def submit(self, script, perfd, *words):
-        """Number of the job of this batch script, which runs as nobody."""
+        """Submits the batch script as user nobody. Returns the job number."""
         path = self.directory / "work" / "script"
         path.write_text(f"#!/bin/sh\nexport PERFD_SOCKET={perfd}\n{script}")
         work = self.directory / "work"
@@ -154,7 +154,7 @@ class Slurm:
         return (self.directory / "work" / f"{job}.out").read_text()
 
     def log(self):
-        """What its daemons complained of."""
+        """Returns the errors in the daemons' logs."""
         text = "".join(path.read_text(errors="replace") for path in self.directory.glob("*.log"))
         return "\n".join(line for line in text.splitlines() if re.search("error|fatal", line) and "pmix" not in line)
 
@@ -229,7 +229,7 @@ class Jobs(TestCase):
         self.assertEqual({key: record["labels"].get(key) for key in ("slurm_job", "slurm_node", "user", "partition")},
                          {"slurm_job": job, "slurm_node": self.slurm.node, "user": "nobody", "partition": "batch"})
 
-        # The group is gone with its last step, but its counters were read when the batch script's group went.
+        # The last step removes the group; its counters were read when the batch script's group was removed.
         used = self.metric(record, "job_cpu_seconds")
         truth = int(output.split()[-1]) / 1e9
         self.assertGreater(truth, 0.5)

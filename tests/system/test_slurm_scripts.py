@@ -1,4 +1,4 @@
-"""Slurm's prolog, epilog and task prolog against the real perfd, with the environment that Slurm gives them."""
+"""Runs Slurm's prolog, epilog and task prolog with the environment of Slurm and the real perfd."""
 
 import os
 import socket
@@ -18,13 +18,13 @@ class ScriptsTestCase(TestCase):
         self.directory = self.temporary_directory()
         self.keep = self.directory / "keep"
         for name in ("prolog", "epilog", "task_prolog"):
-            # As `make install` does.
+            # Edit the paths as `make install` does.
             script = (ROOT / "conf" / "slurm" / name).read_text().replace("/usr/bin/perfctl", str(PERFCTL))
             (self.directory / name).write_text(script)
             (self.directory / name).chmod(0o755)
 
     def command(self, name, socket_path, **changes):
-        """Words that run a script with JOB, changed; None takes a variable away."""
+        """Returns the command that runs a script with the environment JOB and changes; None removes a variable."""
         environment = {**JOB, "PERFD_SOCKET": str(socket_path), "PERFD_SLURM_DIRECTORY": str(self.keep), **changes}
         sanitizers = {k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")}
         return ["env", "-i", *(f"{k}={v}" for k, v in {**sanitizers, **environment}.items() if v is not None),
@@ -45,7 +45,7 @@ class ScriptsTestCase(TestCase):
         return {job["id"]: job for job in daemon.get("/api/v1/jobs?limit=1000").json["jobs"]}
 
     def end_of(self, job):
-        """State and exit status."""
+        """Returns the state and the exit status."""
         return job["state"], job["exit"] and job["exit"]["status"]
 
     def job(self, daemon, name):
@@ -99,7 +99,7 @@ class Jobs(ScriptsTestCase):
         self.epilog(daemon, SLURM_JOB_EXIT_CODE2="0:15")
         self.prolog(daemon, SLURM_JOB_RESTART_COUNT="1")
         self.assertEqual(self.run_script("task_prolog", daemon.socket, SLURM_RESTART_COUNT="1"), "export PERFD_JOB=4711.r1\n")
-        # What the epilog is not told it knows from the prolog.
+        # The epilog reads the id that the prolog has saved.
         self.epilog(daemon, SLURM_JOB_EXIT_CODE2="0:0")
         self.assertEqual({id: self.end_of(job) for id, job in self.jobs(daemon).items()},
                          {"4711": ("finished", 143), "4711.r1": ("finished", 0)})
@@ -152,7 +152,7 @@ class Jobs(ScriptsTestCase):
 
 
 class Trouble(ScriptsTestCase):
-    """Slurm drains the node when a script fails, and every job waits while one runs."""
+    """Slurm drains the node if a script fails, and jobs wait for the scripts."""
 
     def assert_harmless(self, socket_path, limit_s):
         for name in ("prolog", "epilog", "task_prolog"):

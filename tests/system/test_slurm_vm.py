@@ -1,6 +1,6 @@
-"""A real Slurm under a real systemd with cgroup v2 and all its controllers, in a virtual machine.
+"""Runs a real Slurm under a real systemd with all controllers of cgroup v2 in a virtual machine.
 
-The distribution's programs, unpacked; slurmd asks systemd for the scope of its jobs, and perfd finds them there.
+slurmd, the distribution's program, requests a scope for its jobs from systemd, and perfd detects the jobs in this scope.
 """
 
 import json
@@ -15,7 +15,7 @@ from harness import PEERS, wait_for
 
 UNPACKED = PEERS.parent / "root" / "usr"
 PROGRAMS = {"sbin": ("slurmd", "slurmctld", "slurmstepd"), "bin": ("srun", "sbatch", "scontrol", "sinfo")}
-# Not of Debian's base.
+# Not part of Debian's base system.
 LIBRARIES = ("libhwloc.", "liblua5.1.", "libnuma.")
 
 SLURM_CONF = """
@@ -59,7 +59,7 @@ KillMode=process
 Delegate=yes
 """
 
-# For getaddrinfo(3), a machine with nothing but the loopback's usual address is one without a network.
+# With 127.0.0.1 alone, getaddrinfo(3) assumes that there is no network.
 ADDRESS = """perl -MSocket -e 'socket(S, AF_INET, SOCK_DGRAM, 0);
 ioctl(S, 0x8916, pack("a16 a16", "lo:1", pack_sockaddr_in(0, inet_aton("10.99.0.1")))) or die $!'"""
 
@@ -73,11 +73,11 @@ exit 3
 
 
 def slurm_tree(directory):
-    """Slurm as its packages would install it."""
+    """Installs Slurm as its packages do."""
     for folder, names in PROGRAMS.items():
         (directory / "usr" / folder).mkdir(parents=True)
         for name in names:
-            # A daemon of Slurm's knows itself by its name, which Debian gives it by an alternative.
+            # A Slurm daemon checks its own name, which Debian sets as an alternative.
             source = UNPACKED / folder / (f"{name}-wlm" if folder == "sbin" else name)
             if not source.exists():
                 raise unittest.SkipTest(f"{name} is not there (make interop-deps)")
@@ -121,7 +121,7 @@ class Jobs(unittest.TestCase):
         self.vm.run(f"{nobody} sbatch --mem=200 --chdir=/tmp --output=/tmp/out /tmp/script")
         job = wait_for(lambda: (j := self.job(4711)) and j["state"] == "finished" and j, "the job's end",
                        harness.TIMEOUT_S * vm.SLOWNESS * 2)
-        # Slurm may have something to say in between.
+        # Slurm may print other lines in between.
         lines = self.vm.run("cat /tmp/out").splitlines()
         self.assertEqual(lines[0], "4711", lines)
         self.assertEqual((job["exit"]["status"], job["uid"], job["enclosure"]), (3, 65534, "found"))
@@ -132,7 +132,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual(job["limits"], {"cpus": 1, "memory_bytes": 200 << 20})
         used, truth = self.metric(job, "job_cpu_seconds"), int(lines[-1]) / 1e6
         self.assertGreaterEqual(used["value"], truth)
-        self.assertLess(used["value"], truth + 2) # what Slurm itself does in the group until it is gone
+        self.assertLess(used["value"], truth + 2) # CPU time of Slurm in the group until its removal
         self.assertLess(self.metric(job, "job_memory_peak_bytes")["value"], 200 << 20)
         self.assertEqual(self.vm.run("perfctl job list --json | grep -c 4711").strip(), "1")
 

@@ -1,4 +1,4 @@
-"""Many clients at once, good and bad: what was acknowledged is there once, and none costs another its answers."""
+"""Runs many valid and invalid clients concurrently: acknowledged data are stored once, and all clients get replies."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ N_KILLED = 10_000
 
 
 class Pipeline:
-    """One connection that is written and read at the same time, by a thread each, until its answers end."""
+    """Writes and reads a connection concurrently with two threads, until the replies end."""
 
     def __init__(self, daemon, ids):
         self.client = daemon.client()
@@ -28,7 +28,7 @@ class Pipeline:
         try:
             self.client.send_bytes(data)
         except OSError:
-            pass  # perfd is gone, as some tests want it
+            pass  # perfd has stopped, as some tests intend
 
     def read(self):
         while len(self.statuses) < len(self.ids) and (reply := self.client.receive()) is not None:
@@ -112,7 +112,7 @@ class Socket(harness.TestCase):
         wait_for(lambda: daemon.metrics()["perfd_connections_open"] == 0, "the end of the connections")
 
     def test_an_idle_daemon_sleeps_whatever_clients_left_behind(self):
-        """Half a frame, unread replies, an answered hello: none of them keeps the loop turning."""
+        """Idle connections with half a frame, unread replies or a completed hello do not keep the event loop busy."""
         daemon = self.daemon("[sampling]\ninterval = 10s\n")
         half, unread, idle = self.clients(daemon, 3)
         half.send_bytes(harness.frame(half.submit_request(harness.indicator()))[:-1])
@@ -129,7 +129,7 @@ class Socket(harness.TestCase):
                 fields = file.read().rsplit(")", 1)[1].split()
             return int(fields[11]) + int(fields[12])
 
-        # A loop that spins takes a whole CPU: a hundred ticks in the second in which this asks for the time.
+        # A spinning event loop would use a whole CPU, a hundred ticks in a second.
         before = cpu_ticks()
         end = os.times().elapsed + 1
         wait_for(lambda: os.times().elapsed > end, "a second")

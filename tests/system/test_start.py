@@ -1,4 +1,4 @@
-"""Starting: what stands in the way is said in words, and nothing that is somebody else's is touched."""
+"""Checks startup: obstacles are reported, and files of other processes are not touched."""
 
 import subprocess
 import unittest
@@ -8,7 +8,7 @@ import harness
 
 class Start(harness.TestCase):
     def perfd(self, *words):
-        """Runs perfd with words that it cannot start with."""
+        """Runs perfd with arguments that prevent its start."""
         directory = self.temporary_directory()
         command = [harness.PERFD, "--http", "off", "--state", directory / "state", "--socket", directory / "perfd.sock", *words]
         return subprocess.run(command, capture_output=True, text=True, timeout=harness.TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""The shipped units under a real systemd: `make install` into a throwaway boot (boot-systemd.sh)."""
+"""Checks the shipped units under a real systemd, installed with `make install` (boot-systemd.sh)."""
 
 import json
 import pathlib
@@ -23,7 +23,7 @@ class Units(Booted):
         return self.inside("perfctl", "submit", "--spool", "/run/spool", input=json.dumps(harness.indicator(name)))
 
     def ask(self, path):
-        """HTTP over the Unix socket, from this side: the file system of PID 1 there is reachable."""
+        """Connects to the Unix socket through the file system of PID 1 of the boot."""
         return harness.http_get(f"/proc/{self.enter[2]}/root/run/perfd/http.sock", path)
 
     def metrics(self):
@@ -59,7 +59,7 @@ class Units(Booted):
         self.assertEqual(self.run_inside("stat", "-c", "%U:%a", "/var/lib/perfd").strip(), "perfd:750")
 
     def test_it_sees_the_file_systems_of_the_machine(self):
-        """The sandbox has mounts of its own; they must neither hide nor double one."""
+        """Checks that the mounts of the sandbox neither hide nor duplicate file systems."""
         def mount_points(socket):
             text = harness.http_get(f"/proc/{self.enter[2]}/root{socket}", "/metrics").text
             return re.findall(r'^perfd_node_filesystem_size_bytes\{.*?mountpoint="([^"]*)"', text, re.M)
@@ -89,7 +89,7 @@ class Units(Booted):
                              ("127.0.0.1:9847", lambda: self.inside("/usr/bin/python3", "-c", over_tcp).returncode == 0)):
             with self.subTest(address):
                 self.run_inside("systemctl", "stop", "perfd.service")
-                # The very first question may come before the first sample.
+                # The first query may precede the first sample.
                 wait_for(ask, "an answer")
                 wait_for(lambda: self.show("ActiveState") == "active", "its start")
 

@@ -1,4 +1,4 @@
-"""A virtual machine with perfd in it: `make install`, booted by boot-vm.sh, and a way to run something there."""
+"""Boots a virtual machine with an installed perfd (boot-vm.sh), and runs commands in it."""
 
 import base64
 import os
@@ -12,11 +12,11 @@ import tempfile
 from harness import BUILD, IS_SANITIZED, ROOT, SANITIZE, SANITIZER_REPORTS, TIMEOUT_S, wait_for
 
 BOOT = ROOT / "tests/system/boot-vm.sh"
-# It runs without the processor's help, on a machine that has other work.
+# The machine is emulated without hardware support, and may be slow.
 SLOWNESS = 3
-# Whoever waits for its processor is slow there, not hung; hangs are noticed in test_systemd.
+# Processes are slow, not hung; test_systemd detects hangs.
 DROP_IN = "[Service]\nTimeoutStartSec=infinity\nWatchdogSec=0\n"
-# A sanitizer needs memory, and looks at itself.
+# A sanitizer needs more memory and ptrace.
 SANITIZER_DROP_IN = "Environment=ASAN_OPTIONS=detect_leaks=0\nMemoryMax=infinity\n"
 
 
@@ -33,23 +33,23 @@ def why_not():
 
 
 def library_packages(*programs):
-    """Packages that hold the libraries of programs, the sanitizers' as well: one image is good for all builds."""
+    """Returns the packages with the libraries of the programs and of the sanitizers, for one image for all builds."""
     listed = subprocess.run(["ldd", *programs], check=True, capture_output=True, text=True).stdout
     paths = set(re.findall(r"=> (/\S+)", listed))
-    # What perfctl asks by is loaded when it asks.
+    # perfctl loads libcurl at run time.
     known = subprocess.run(["/sbin/ldconfig", "-p"], check=True, capture_output=True, text=True).stdout
     paths.update(re.findall(r"^\s*libcurl\.so\.4 .*=> (/\S+)", known, re.M))
     for name in ("asan", "ubsan", "tsan"):
         found = subprocess.run(["gcc", f"-print-file-name=lib{name}.so"], check=True, capture_output=True, text=True).stdout.strip()
         paths.add(os.path.realpath(found))
-    # Where /lib is a link to /usr/lib, packages may know the file by either name.
+    # If /lib is a link to /usr/lib, packages may use either path.
     names = {name for path in paths for real in [os.path.realpath(path)] for name in (path, real, real.removeprefix("/usr"))}
     owned = subprocess.run(["dpkg-query", "-S", *sorted(names)], capture_output=True, text=True).stdout
     return sorted(set(re.findall(r"^([^:\s]+):", owned, re.M)))
 
 
 class Machine:
-    """One boot. `kernel` are words for its command line, `files` more to copy: {path there: path here}."""
+    """Boots once. `kernel`: words for the kernel's command line; `files`: files to copy, {path there: path here}."""
 
     def __init__(self, kernel="", files=None, conf=""):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="perfd-vm-", dir="/tmp"))
@@ -92,7 +92,7 @@ class Machine:
             assert report not in journal, journal
 
     def sh(self, script):
-        """A script for the shell there; both outputs are in stdout, nothing is checked."""
+        """Runs a shell script in the machine; stdout has both outputs; the exit status is not checked."""
         return subprocess.run([*self.enter, "bash", "-c", script], text=True, capture_output=True, errors="replace",
                               timeout=TIMEOUT_S * SLOWNESS)
 
@@ -103,7 +103,7 @@ class Machine:
         return done.stdout
 
     def wait(self, script, what):
-        """Until the script there succeeds."""
+        """Waits until the script succeeds."""
         return wait_for(lambda: self.sh(script).returncode == 0, what, TIMEOUT_S * SLOWNESS)
 
     def journal(self):

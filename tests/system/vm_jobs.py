@@ -1,7 +1,7 @@
-"""Jobs' own numbers where every controller is to be had: a virtual machine with a kernel of its own (boot-vm.sh).
+"""Runs jobs in a virtual machine with all controllers (boot-vm.sh).
 
-The work is of known cost (work.c), in groups that nobody announces and perfd finds. What perfd says of a job is compared with
-what the work itself says, with the limit it ran into, and with what the kernel says of the group when all is over.
+The jobs have a known cost (work.c), and run in groups that perfd detects. Tests compare perfd's numbers with those of the
+program, with the limits, and with the kernel's final numbers of the group.
 """
 
 import functools
@@ -29,7 +29,7 @@ DISK_FILE = "/var/tmp/file"
 
 
 def patient(test):
-    """Of a test that compares CPU times: a machine whose processor is taken away at the wrong moment is late once, not always."""
+    """Retries a test that compares CPU times once, since the hypervisor may take away the CPU."""
     @functools.wraps(test)
     def tried(self):
         for _ in range(2):
@@ -42,8 +42,8 @@ def patient(test):
 
 
 class Jobs:
-    """The machine of a class of tests, and jobs in it. DIRECTORIES: of the hierarchies in which a job has a group, the one
-    that counts its CPU time last, since it is entered last."""
+    """Boots one machine for a class of tests. DIRECTORIES: hierarchies in which a job has a group; the hierarchy that counts CPU
+    time comes last, since it is entered last."""
 
     KERNEL = ""
     DIRECTORIES = (ROOT_GROUP,)
@@ -63,7 +63,7 @@ class Jobs:
         cls.machine.run(f"mkdir {' '.join(f'{d}/jobs' for d in cls.DIRECTORIES)}")
 
     def make(self, name, parent="jobs", **files):
-        """A group for a job, whose id it returns, and what is written to files of it: memory_max="48M" is memory.max."""
+        """Creates a group for a job and returns the job's id. Values are written to files: memory_max="48M" to memory.max."""
         job = f"{name}{next(self.NUMBERS)}"
         script = f"mkdir {' '.join(f'{d}/{parent}/{job}' for d in self.DIRECTORIES)}"
         for name, value in files.items():
@@ -75,30 +75,30 @@ class Jobs:
         return job
 
     def entries(self, job, parent="jobs"):
-        """What work needs to be told to be in the job's group."""
+        """Returns the arguments that make work enter the job's group."""
         return " ".join(f"--in {d}/{parent}/{job}" for d in self.DIRECTORIES)
 
     def work(self, job, words, parent="jobs", status=0):
-        """Does it in the job's group; the CPU seconds of it."""
+        """Runs work in the job's group. Returns its CPU seconds."""
         done = self.machine.sh(f"exec work {self.entries(job, parent)} {words}")
         self.assertEqual(done.returncode, status, done.stdout)
         found = re.search(r"cpu_us=(\d+)", done.stdout)
         return int(found[1]) / 1e6 if found else None
 
     def show(self, job):
-        """What perfd says of it, or None. The shell there asks itself: a program for each question takes its time to start."""
+        """Returns perfd's answer, or None. Uses the shell's own means, since starting programs is slow."""
         answer = self.machine.sh("exec 4<>/dev/tcp/127.0.0.1/9847 && "
                                  f"printf 'GET /api/v1/jobs/{job} HTTP/1.0\\r\\n\\r\\n' >&4 && cat <&4").stdout
         head, _, body = answer.partition("\n\n")
         return json.loads(body) if re.match(r"HTTP/1\.[01] 200 ", head) else None
 
     def end(self, job):
-        """The job when it is over. It is as soon as its group is empty."""
+        """Returns the ended job. A job ends when its group is empty."""
         return wait_for(lambda: (shown := self.show(job)) and shown["state"] != "running" and shown, f"job {job} to end",
                         TIMEOUT_S * vm.SLOWNESS)
 
     def kernel(self, job, file, parent="jobs"):
-        """{name: number} of a file of the group, as long as it is there."""
+        """Returns {name: number} of a file of the group while the group exists."""
         text = self.machine.sh(f"cat {' '.join(f'{d}/{parent}/{job}/{file}' for d in self.DIRECTORIES)} 2>/dev/null").stdout
         return {name: int(number) for name, number in re.findall(r"^(\S+) (\d+)$", text, re.M)}
 
@@ -113,12 +113,12 @@ class Jobs:
         return found["value"]
 
     def assert_near(self, value, truth, slack=0.0):
-        """Within one percent, or the slack."""
+        """Compares with a tolerance of one percent, or the slack."""
         self.assertLessEqual(abs(value - truth), max(abs(truth) * 0.01, slack), f"{value} instead of {truth}")
 
     def assert_cpu(self, shown, job, used, ticks=1, parent="jobs"):
-        """As the kernel has it, now that all is over, and as the work itself had it. A process is no member any more shortly before
-        its end, and its own account ends sooner still: both are long in a machine that waits for its processor."""
+        """Compares with the kernel's final value and with the program's own. A process leaves the group shortly before its end, and
+        its own measurement ends even earlier; both delays are long on a slow machine."""
         own = self.exact(shown, "job_cpu_seconds")
         text = self.machine.run(f"cat {self.DIRECTORIES[-1]}/{parent}/{job}/cpuacct.usage 2>/dev/null || "
                                 f"cat {self.DIRECTORIES[-1]}/{parent}/{job}/cpu.stat")
@@ -128,12 +128,12 @@ class Jobs:
 
 
 class Everywhere(Jobs):
-    """What every kind of hierarchy must tell. MEMORY_LIMIT is the file, QUOTA the file and what is a fifth of a CPU in it."""
+    """Tests for all kinds of hierarchies. MEMORY_LIMIT: file; QUOTA: file and value for a fifth of a CPU."""
 
     MEMORY_LIMIT, QUOTA = "memory_max", ("cpu_max", "20000 100000")
 
     def is_io_counted(self):
-        """Not by 6.1 in version 1, where nothing is throttled: not even the root's is."""
+        """Linux 6.1 with cgroup v1 counts I/O only for throttled devices."""
         file = f"{ROOT_GROUP}/blkio/blkio.throttle.io_service_bytes"
         return self.machine.sh(f"[ ! -e {file} ] || grep -q '^Total [1-9]' {file}").returncode == 0
 
@@ -183,7 +183,7 @@ class Everywhere(Jobs):
         enough = f"/tmp/{job}.enough"
         self.machine.run(f"setsid work {self.entries(job)} bomb {enough} >/dev/null 2>&1 &")
         self.addCleanup(self.machine.sh, f"touch {enough}")
-        # perfd answers meanwhile, and has looked when it was at its limit.
+        # perfd answers meanwhile, and has read the group at its limit.
         wait_for(lambda: (shown := self.show(job)) and [m for m in shown["metrics"] if (m["key"], m["value"]) == ("job_pids_peak", 40)],
                  "a look at all of it", TIMEOUT_S * vm.SLOWNESS)
         self.machine.run(f"touch {enough}")
@@ -200,11 +200,11 @@ class Everywhere(Jobs):
         self.assertEqual(shown["limits"]["cpus"], 0.2)
         self.assert_cpu(shown, job, used)
         self.assertGreater(stat["nr_throttled"], 10)
-        # A period or two may have ended in between.
+        # One or two periods may have ended in between.
         self.assert_near(self.exact(shown, "job_cpu_throttled_ratio"), stat["nr_throttled"] / stat["nr_periods"], 2 / stat["nr_periods"])
         throttled_s = stat["throttled_usec"] / 1e6 if "throttled_usec" in stat else stat["throttled_time"] / 1e9
         self.assert_near(self.exact(shown, "job_cpu_throttled_seconds"), throttled_s, 0.2)
-        # It had no more than that, and as good as all of it while it ran.
+        # The job used at most its quota, and nearly all of it.
         self.assertGreater(self.exact(shown, "job_cpu_seconds"), 0.5)
 
     @patient
@@ -219,7 +219,7 @@ class Everywhere(Jobs):
         node = self.show(whole)
         cpu_s = self.metric(node, "cpu_user_seconds")["value"] + self.metric(node, "cpu_system_seconds")["value"]
         self.assertGreater(sum(self.exact(job, "job_cpu_seconds") for job in own), 1.2)
-        # The node's are of so many ticks, of each CPU and kind.
+        # The node's counters have a resolution of one tick for each CPU and mode.
         self.assertLessEqual(sum(self.exact(job, "job_cpu_seconds") for job in own), cpu_s + 4 * TICK_S)
         if self.is_io_counted():
             self.assertLessEqual(sum(self.exact(job, "job_io_written_bytes") for job in own),

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Places of cgroups, as a job that has groups of its own in some hierarchies only is in them
+ * Places of a job that has cgroups in some of the hierarchies
  */
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Requests through the codec, with an arena of the size it gets from a daemon's settings. */
+/* Decodes requests with an arena of the size that the daemon's settings give. */
 
 #include <setjmp.h>
 #include <stdarg.h>

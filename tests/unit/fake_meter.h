@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A fake machine and the meter that looks at it. Included after cmocka.h. */
+/* A fake machine and its meter. Include after cmocka.h. */
 
 #include "fake_sample.h"
 #include "measure/meter.h"

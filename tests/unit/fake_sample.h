@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * A machine to sample, whose numbers tests move by hand
+ * A fake machine, whose counters are set by tests
  *
- * A fake starts 100 s after boot with every source readable, all counters 0, memory 40 % used
- * and / half full.
+ * The machine starts 100 s after boot, with all sources readable, all counters 0, 40 % of the memory used, and
+ * / half full.
  */
 
 #include <stdio.h>

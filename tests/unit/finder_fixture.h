@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A finder on a tree of tests/data/trees, for its tests
+ * A finder on a tree of tests/data/trees
  */
 
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* An ingest on a real socket in a loop of its own; the test takes the daemon's part, and the clients'. */
+/* An ingest on a real socket with an event loop of its own; the test acts as the daemon and as its clients. */
 
 #include <errno.h>
 #include <setjmp.h>

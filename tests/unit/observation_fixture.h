@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Observations of a job, as recordings take them
+ * Observations of a job for recordings
  */
 
 #include <math.h>

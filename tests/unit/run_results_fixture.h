@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the tests of points share: a model of an indicator, and results of it. */
+/* A model of an indicator and results, shared by the tests of points. */
 
 #include "store_fixture.h"
 

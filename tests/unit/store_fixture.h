@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the tests of store and reader share: a store in a directory of its own, results to put, waiting for completions. */
+/* Shared by the tests of store and reader: a store in a temporary directory, results, and waiting for completions. */
 
 #include <setjmp.h>
 #include <stdarg.h>

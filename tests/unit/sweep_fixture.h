@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A plan from the text of a file. */
+/* Parses a plan from the text of a file. */
 
 #include <string.h>
 

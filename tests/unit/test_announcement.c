@@ -16,7 +16,7 @@
 #include "ingest/codec.h"
 #include "util/clock.h"
 
-/* The other side is a socket that listens from when a test says so, and answers what a test lets it. */
+/* The peer is a socket that listens and answers when a test tells it to. */
 typedef struct Fixture {
         struct sockaddr_un address;
         int listen_fd, peer_fd;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a process is among control groups, read from trees as machines of several kinds have them. */
+/* The place of a process in control groups, read from trees of several kinds of machines. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits of groups above, what is read how often, and what a kernel does not count. */
+/* Limits of parent groups, intervals of reading, and counters that a kernel lacks. */
 
 #include <setjmp.h>
 #include <stdarg.h>

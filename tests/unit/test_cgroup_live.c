@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groups of the machine's own hierarchies, made and removed by the tests. Where that is not permitted, they are skipped.
+ * The tests create and remove groups in the machine's hierarchies, and are skipped without the permission to do so.
  */
 
 #include <setjmp.h>

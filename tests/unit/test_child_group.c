@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A group of one's own: in a directory that is none, and where version 2 can be written, in the real thing. */
+/* Creates a child group in an ordinary directory and, if cgroup v2 is writable, in a real hierarchy. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* What the client encodes is read by the daemon, and the reverse: neither knows how the other does it. */
+/* The daemon decodes what the client encodes, and the reverse; the two codecs are independent. */
 #include "client/wire/codec.h"
 #include "client/wire/json.h"
 #include "ingest/codec.h"

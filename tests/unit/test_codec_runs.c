@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How an indicator was measured, runs that failed, and models: as they come off the wire. */
+/* Decodes records of runs, failed runs, and models. */
 
 #include <math.h>
 

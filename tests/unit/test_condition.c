@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conditions as people write them. */
+/* Conditions on the command line. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -14,7 +14,7 @@
 #include "util/clock.h"
 #include "util/file.h"
 
-/* A directory with perfd.conf and perfd.conf.d/, thrown away afterwards. */
+/* A temporary directory with perfd.conf and perfd.conf.d/. */
 typedef struct Fixture {
         char directory[64], conf[96], drop_ins[128];
 } Fixture;

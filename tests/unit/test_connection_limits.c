@@ -11,7 +11,7 @@
 
 #include "http/connection_limits.h"
 
-/* A connection: [0] is the guest's end of it, [1] ours. */
+/* A connection: [0] is the client's end, [1] the server's. */
 typedef struct Pair {
         int fds[2];
 } Pair;

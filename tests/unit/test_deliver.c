@@ -18,8 +18,8 @@
 #include "util/clock.h"
 
 /*
- * The other side is a listening socket. What it will say is put into the connection before the courier asks, since the
- * kernel buffers; what it was asked is looked at afterwards.
+ * The peer is a listening socket. Its replies are written before the courier's requests, since the kernel buffers them;
+ * the requests are checked afterwards.
  */
 typedef struct Fixture {
         struct sockaddr_un address;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lives below a process: a made-up /proc, and the real one. */
+/* Descendants of a process, in a generated /proc and in the real one. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may be had, of facts alone. */
+/* The kinds of isolation that given facts permit. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groups of the machine's own hierarchies, made and removed by the tests: does the kernel tell of them? Where making them
- * is not permitted, the tests are skipped.
+ * The tests create and remove groups in the machine's hierarchies, and check the kernel's notifications. They are skipped
+ * without the permission to create groups.
  */
 
 #include <setjmp.h>

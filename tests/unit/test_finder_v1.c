@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hierarchies of version 1, in which a job comes to be one after the other. */
+/* Hierarchies of cgroup v1, in which the groups of a job are created one after the other. */
 
 #include <setjmp.h>
 #include <stdarg.h>

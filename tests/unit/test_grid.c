@@ -10,7 +10,7 @@
 #include "client/cli/grid.h"
 #include "util/scoped.h"
 
-/* What `indicator query` shows of one group with two statistics, which takes 54 columns. */
+/* Output of `indicator query` for a group with two statistics, 54 columns wide. */
 static void fill(Grid *grid) {
         grid_init(grid, 6, 2);
         grid_key(grid, "component");

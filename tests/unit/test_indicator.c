@@ -16,7 +16,7 @@
 
 #define MEMBERS_MAX 16
 
-/* A valid document that each test spoils in its own way. */
+/* A valid document, in which each test introduces an error. */
 typedef struct Document {
         Member members[MEMBERS_MAX];
         Member parameters[MEMBERS_MAX], result[MEMBERS_MAX];

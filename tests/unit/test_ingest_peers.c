@@ -5,7 +5,7 @@
 
 #include "ingest_fixture.h"
 
-/* The request of a frame that is sent now. */
+/* Sends a frame and returns its request. */
 static Request take_one(Fixture *f, int fd) {
         uint64_t deadline_ns = clock_boottime_ns() + DEADLINE_NS;
         Buffer stream = {};

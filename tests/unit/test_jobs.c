@@ -23,9 +23,9 @@ static void retire(Jobs *jobs, const char *id, JobState state, uint64_t now_ns) 
         Job *job = jobs_find(jobs, id);
 
         assert_non_null(job);
-        job->ending = calloc(1, sizeof(*job->ending));
-        assert_non_null(job->ending);
-        job->ending->state = state;
+        job->final = calloc(1, sizeof(*job->final));
+        assert_non_null(job->final);
+        job->final->state = state;
         jobs_retire(jobs, job, now_ns);
 }
 
@@ -69,7 +69,7 @@ static void an_ended_job_keeps_its_labels_for_exposition(void **state) {
         retire(&jobs, "a", JOB_FINISHED, 100);
 
         assert_null(jobs_find(&jobs, "a"));
-        finished = jobs.first_finished;
+        finished = jobs.finished.first;
         assert_string_equal(finished->info.labels[0].value, "short");
         assert_int_equal(finished->state, JOB_FINISHED);
         jobs_deinit(&jobs);
@@ -90,13 +90,13 @@ static void ended_jobs_are_forgotten_by_age_and_by_number(void **state) {
         assert_int_equal(jobs.stats.n_interrupted, 1);
 
         jobs_forget_finished(&jobs, 150, 10);
-        assert_int_equal(jobs.n_finished, 2);
-        assert_string_equal(jobs.first_finished->info.id, "a");
+        assert_int_equal(jobs.finished.n, 2);
+        assert_string_equal(jobs.finished.first->info.id, "a");
         jobs_forget_finished(&jobs, 0, 1);
-        assert_string_equal(jobs.first_finished->info.id, "c");
+        assert_string_equal(jobs.finished.first->info.id, "c");
         jobs_forget_finished(&jobs, UINT64_MAX, 10);
-        assert_int_equal(jobs.n_finished, 0);
-        assert_null(jobs.last_finished);
+        assert_int_equal(jobs.finished.n, 0);
+        assert_null(jobs.finished.last);
         jobs_deinit(&jobs);
 }
 
@@ -120,7 +120,7 @@ static void a_group_is_one_jobs_own_until_that_is_removed(void **state) {
         assert_int_equal(jobs.stats.n_with_cgroup, 2);
 
         retire(&jobs, "a", JOB_FINISHED, 1);
-        assert_string_equal(jobs.first_finished->info.cgroup, "/slice/two");
+        assert_string_equal(jobs.finished.first->info.cgroup, "/slice/two");
         assert_null(jobs_find_group(&jobs, "/slice/two"));
         assert_int_equal(jobs.stats.n_with_cgroup, 1);
         jobs_deinit(&jobs);

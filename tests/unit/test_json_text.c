@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking into JSON text without building anything of it. */
+/* Reading JSON text without building a tree. */
 
 #include <setjmp.h>
 #include <stdarg.h>

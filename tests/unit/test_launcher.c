@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What launchers say in the environment: whole, in part, wrongly, and one inside another. */
+/* Environments of launchers: complete, partial, invalid, and nested. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits as they are written on the command line, and as the kernel gets them. */
+/* Limits on the command line, and the values written to the kernel. */
 
 #include <setjmp.h>
 #include <stdarg.h>

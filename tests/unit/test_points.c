@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of results by conditions: indexed, not indexed, and on the way between. */
+/* Selection of numbers by conditions: indexed, not indexed, and while the index is built. */
 
 #include "run_results_fixture.h"
 

@@ -26,7 +26,7 @@ static void fill_usage(Usage *usage, uint64_t usage_us) {
 
 static void everything_comes_back(void **state) {
         scoped(freep) char *text = NULL;
-        Job job = { .is_announced = false, .is_usage_cut = true, .group_id = UINT64_C(1) << 40 };
+        Job job = { .is_announced = false, .group.is_usage_cut = true, .group.id = UINT64_C(1) << 40 };
         Phase phase = { .index = 4, .begin_realtime_ms = 1763750000123, .name = "train = 3, \xc3\xa9poque", .has_usage = true };
         Progress progress;
         Usage usage;
@@ -34,7 +34,7 @@ static void everything_comes_back(void **state) {
         (void)state;
         fill_window(&job.window, 0.5);
         fill_usage(&usage, 1000);
-        job.usage = &usage;
+        job.group.usage = &usage;
         fill_window(&phase.window, 0.25);
         fill_usage(&phase.usage, 2000);
 

@@ -19,7 +19,7 @@ static double probability(const double *a, size_t n_a, const double *b, size_t n
         return p;
 }
 
-/* Expected are what Python counted over itertools.combinations. */
+/* The expected values were computed in Python over itertools.combinations. */
 static void every_way_to_deal_the_values_out_is_counted(void **state) {
         static const double low[] = { 1, 2, 3 }, high[] = { 4, 5, 6 }, odd[] = { 1.5, 2, 9 }, middle[] = { 3, 4, 5, 6 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reader's connection: what must hold of it whatever becomes of a question. */
+/* Invariants of the reader's connection, regardless of the outcome of a query. */
 
 #include "store_fixture.h"
 

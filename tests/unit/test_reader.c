@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions to the store: filters, pages, time limits, and which index answers. */
+/* Queries: filters, pages, time limits, and the index that is used. */
 
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"

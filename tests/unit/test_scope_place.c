@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may be asked for a scope, told from the path of the group one is in. */
+/* The manager that can create a scope, derived from the path of the group of the process. */
 
 #include <setjmp.h>
 #include <stdarg.h>

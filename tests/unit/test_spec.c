@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Amun specifications: what is run of them, what is left aside, and what is wrong with them. */
+/* Amun specifications: members that are used, members that are ignored, and errors. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -19,7 +19,7 @@ static void assert_near(double a, double b) {
         assert_true(fabs(a - b) <= 1e-9 * (1 + fabs(b)));
 }
 
-/* As numpy computes them, and the skew by pandas' formula. */
+/* Expected values as computed by numpy, and by pandas for the skew. */
 static void a_sample_is_summed_up_as_numpy_and_pandas_do(void **state) {
         double values[] = { 3.5, 1.25, 9, 2, 2.75, 4.125 };
         Statistics s;

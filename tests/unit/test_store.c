@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store as its users see it: rows in, outcomes back, rows still there afterwards. */
+/* The public interface of the store: rows in, outcomes back, rows present after a restart. */
 
 #include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"

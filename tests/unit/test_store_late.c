@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A store that cannot have its database when it is opened, and gets it later. */
+/* A store whose database cannot be opened at startup, and becomes available later. */
 
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job's own cgroup, what it used, and its phases, in the store. */
+/* The cgroup, the usage and the phases of a job in the store. */
 
 #include "store/jobs/job_reader.h"
 #include "store/jobs/job_recovery.h"

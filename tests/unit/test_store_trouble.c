@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a store does when something is wrong with its file, its disk or its limits. */
+/* The store with a damaged file, a failing disk, or exceeded limits. */
 
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"

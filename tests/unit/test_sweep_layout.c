@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a point says of itself on disk: it reads back as the point, and names of directories are harmless. */
+/* Files of a point: settings are read back unchanged, and names of directories are safe. */
 
 
 #include <setjmp.h>

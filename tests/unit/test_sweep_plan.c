@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a file for perfctl sweep asks for: the product, what is added and left out, and what is wrong with a file. */
+/* Sweep files: combinations, additions, exclusions, and errors. */
 
 #include <setjmp.h>
 #include <stdarg.h>

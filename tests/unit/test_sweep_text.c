@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings as they are written: what is read back is what was written. */
+/* Text of settings: round trips. */
 
 #include <setjmp.h>
 #include <stdarg.h>

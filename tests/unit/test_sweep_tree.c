@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is recorded of a sweep, and what is to be run again. */
+/* Recorded points of a sweep, and points to run again. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job with one group after another, and one without any. */
+/* A job with several groups in succession, and a job without groups. */
 
 #include "usage_samples.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log begins anew between two questions: nobody who stores waits for one that reads, and nobody reads for ever. */
+/* The log restarts between two queries: writers do not wait for readers, and readers do not read forever. */
 
 #include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"

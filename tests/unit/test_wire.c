@@ -15,7 +15,7 @@
 #include "client/wire/wire.h"
 #include "util/clock.h"
 
-/* The other side: a listening socket, and what it is made to send. One thread is enough, since the kernel buffers. */
+/* The peer is a listening socket with prepared replies. One thread suffices, since the kernel buffers. */
 typedef struct Fixture {
         struct sockaddr_un address;
         int listen_fd, peer_fd;

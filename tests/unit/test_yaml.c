@@ -13,7 +13,7 @@
 #include "util/buffer.h"
 #include "util/scoped.h"
 
-/* What a text is as JSON; or, when it is refused, "LINE:COLUMN: why". */
+/* Converts a text to JSON, or to "LINE:COLUMN: reason" if the text is refused. */
 static char *read_as_json(const char *text, size_t n) {
         scoped(arena_deinit) Arena arena = {};
         Buffer out = {};

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Trees: what the tests of the sampler share
+ * Trees for the tests of the sampler
  *
- * The trees of tests/data/trees, and a copy of one that a test may change. Files that a sampler keeps
- * open are changed in place, as the kernel does it.
+ * Provides the trees of tests/data/trees, and copies that a test may change. Files that a sampler keeps open are changed
+ * in place, as in the kernel.
  */
 
 #include <fcntl.h>

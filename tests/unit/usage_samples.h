@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A sample to begin from, and what is asked of the metrics that come of it. */
+/* An initial sample, and checks of the resulting metrics. */
 
 #include <setjmp.h>
 #include <stdarg.h>

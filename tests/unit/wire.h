@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * The wire, written by hand: tests must also be able to get it wrong
+ * Encodes the protocol by hand, so that tests can also send invalid data
  *
- * Messages are Buffers of encoded fields. put_message() moves a finished one into the
- * message around it, put_object() a document.
+ * Messages are Buffers of encoded fields. put_message() moves a finished message into the enclosing message, and
+ * put_object() adds a document.
  */
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/node/node_history.h"
+#include "http/measure/node_history.h"
 
 #include <errno.h>
 #include <math.h>

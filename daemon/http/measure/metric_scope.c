@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/jobs/metric_scope.h"
+#include "http/measure/metric_scope.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
  * the job's own. `usage` is NULL where there is no job.
  */
 
-#include "http/jobs/metric_scope.h"
+#include "http/measure/metric_scope.h"
 #include "util/json.h"
 
 /* What goes with every value. */

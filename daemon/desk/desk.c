@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "desk/desk.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+/* A turn of the loop places at most this number of requests, so that timers are served in between. */
+#define REQUESTS_PER_TURN 256
+
+/* --- the rooms' kinds ------------------------------------------------------------------------------ */
+
+/* The kind that serves a request, and its row; NULL: no kind does. */
+static const Kind *find_by_request(const Desk *desk, RequestKind request, const DeskRow **ret_row) {
+        for (const DeskRow *row = desk->rows; row < desk->rows + desk->n_rows; row++)
+                for (const Kind *kind = row->kinds; kind < row->kinds + row->n_kinds; kind++)
+                        if (kind->request == request) {
+                                *ret_row = row;
+                                return kind;
+                        }
+        return NULL;
+}
+
+/* The row with this kind. */
+static const DeskRow *find_by_kind(const Desk *desk, const Kind *kind) {
+        for (const DeskRow *row = desk->rows; row < desk->rows + desk->n_rows; row++)
+                if (kind >= row->kinds && kind < row->kinds + row->n_kinds)
+                        return row;
+        return NULL;
+}
+
+static size_t count_kinds(const Desk *desk, RequestKind request) {
+        size_t n = 0;
+
+        for (const DeskRow *row = desk->rows; row < desk->rows + desk->n_rows; row++)
+                for (size_t i = 0; i < row->n_kinds; i++)
+                        n += row->kinds[i].request == request;
+        return n;
+}
+
+void desk_init(Desk *desk, const DeskRow *rows, size_t n_rows) {
+        assert(n_rows <= DESK_ROWS_MAX);
+
+        *desk = (Desk){ .n_rows = n_rows };
+        for (size_t i = 0; i < n_rows; i++)
+                desk->rows[i] = rows[i];
+        for (RequestKind request = REQUEST_HELLO + 1; request < N_REQUEST_KINDS; request++)
+                assert(count_kinds(desk, request) == 1 && "every kind of request has exactly one Kind");
+}
+
+/* --- turns of the loop ----------------------------------------------------------------------------- */
+
+static int place(const Desk *desk, Ingest *ingest, const Request *request, Ticket ticket) {
+        const DeskRow *row = NULL;
+        const Kind *kind = find_by_request(desk, request->kind, &row);
+        Answer answer = {};
+        int r;
+
+        assert(request->kind != REQUEST_HELLO);
+        assert(kind && kind->place);
+        assert(ticket_is_set(ticket));
+
+        r = kind->place(row->state, request, ticket, &answer);
+        assert(r < 0 || r == 0 || r == DESK_PENDING || r == DESK_FULL);
+        if (r == 0)
+                ingest_answer(ingest, ticket, &answer);
+        return r;
+}
+
+int desk_take_requests(Desk *desk, Ingest *ingest) {
+        for (unsigned i = 0; i < REQUESTS_PER_TURN; i++) {
+                int r;
+
+                if (!desk->has_held) {
+                        r = ingest_next(ingest, &desk->held, &desk->held_ticket);
+                        if (r < 0)
+                                return r;
+                        if (r == INGEST_IDLE)
+                                break;
+                }
+
+                r = place(desk, ingest, &desk->held, desk->held_ticket);
+                if (r < 0)
+                        return r;
+                desk->has_held = r == DESK_FULL;
+                if (desk->has_held)
+                        break; /* nothing is read until the store has room: that is the back-pressure */
+        }
+
+        ingest_flush(ingest);
+        if (!desk->has_held)
+                ingest_wake(ingest);
+        return 0;
+}
+
+static int complete(const Desk *desk, Ingest *ingest, const StoreDone *done) {
+        const Kind *kind = done->cookie.kind;
+        const DeskRow *row = find_by_kind(desk, kind);
+        Answer answer = {};
+        int r;
+
+        assert(row && kind->complete);
+
+        r = kind->complete(row->state, done, &answer);
+        assert(r < 0 || r == 0 || r == DESK_CHANGED);
+        if (r >= 0 && ticket_is_set(done->cookie.ticket))
+                ingest_answer(ingest, done->cookie.ticket, &answer);
+        return r;
+}
+
+int desk_take_completions(Desk *desk, Store *store, Ingest *ingest) {
+        bool has_changed = false;
+        StoreDone done;
+
+        while (store_next_done(store, &done) == 0) {
+                int r;
+
+                r = complete(desk, ingest, &done);
+                if (r < 0)
+                        return r;
+                has_changed = has_changed || r == DESK_CHANGED;
+        }
+
+        return has_changed ? DESK_CHANGED : 0;
+}
+
+/* --- for rooms ------------------------------------------------------------------------------------ */
+
+int desk_pending(int r) {
+        if (r < 0)
+                return r;
+        return r == STORE_QUEUE_FULL ? DESK_FULL : DESK_PENDING;
+}
+
+int desk_answer(Answer *ret, Status status, const char *path, const char *text) {
+        *ret = (Answer){ .status = status };
+        (void)snprintf(ret->complaint.path, sizeof(ret->complaint.path), "%s", path);
+        (void)snprintf(ret->complaint.text, sizeof(ret->complaint.text), "%s", text);
+        return 0;
+}
+
+int desk_answer_store_failed(Answer *ret, Store *store) {
+        StoreStats stats;
+        char text[256];
+
+        store_stats(store, &stats);
+        (void)snprintf(text, sizeof(text), "the store cannot write: %s", stats.error[0] ? stats.error : "unknown reason");
+        return desk_answer(ret, STATUS_UNAVAILABLE, "", text);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "indicators/indicator_room.h"
+
+void indicator_room_init(IndicatorRoom *room, const IndicatorsConfig *config, const StoreConfig *store_config, Store *store,
+                         Identity *identity) {
+        *room = (IndicatorRoom){
+                .registry = { .config = config, .store = store },
+                .results = { .store_config = store_config, .store = store, .identity = identity, .registry = &room->registry },
+        };
+}
+
+void indicator_room_deinit(IndicatorRoom *room) {
+        results_deinit(&room->results);
+        registry_deinit(&room->registry);
+}
+
+int indicator_room_publish(const IndicatorRoom *room, IndicatorsSnapshot *ret) {
+        registry_publish(&room->registry, ret);
+        return tally_publish(&room->results.tally, ret);
+}

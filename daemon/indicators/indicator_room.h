@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Indicator room: all that perfd knows of indicators
+ *
+ * Embeds the parts and connects them. A room is not moved after indicator_room_init().
+ */
+
+#include "indicators/results.h"
+
+typedef struct IndicatorRoom {
+        Registry registry;
+        Results results;
+} IndicatorRoom;
+
+/* All arguments are borrowed until indicator_room_deinit(); changes of the configurations apply at once. */
+void indicator_room_init(IndicatorRoom *room, const IndicatorsConfig *config, const StoreConfig *store_config, Store *store,
+                         Identity *identity);
+void indicator_room_deinit(IndicatorRoom *room);
+
+/* Fills the indicators' part of a snapshot. 0 or -ENOMEM. */
+int indicator_room_publish(const IndicatorRoom *room, IndicatorsSnapshot *ret);

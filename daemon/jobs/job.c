@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jobs/job.h"
+
+Job *job_free(Job *job) {
+        if (!job)
+                return NULL;
+
+        sd_event_source_disable_unref(job->process.source);
+        sd_event_source_disable_unref(job->group.events);
+        cgroup_free(job->group.cgroup);
+        free(job->group.usage);
+        free(job->phase);
+        job_drop_final(job);
+        recording_deinit(&job->recording);
+        job_description_deinit(&job->info);
+        free(job);
+        return NULL;
+}
+
+void job_set_note(Job *job, const char *text) {
+        (void)job_description_set_note(&job->info, text);
+}
+
+void job_drop_final(Job *job) {
+        if (job->final)
+                free(job->final->phase);
+        free(TAKE(job->final));
+}

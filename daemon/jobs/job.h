@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Job: a job that runs, or whose end is on its way to the store
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "measure/usage.h"
+#include "measure/window.h"
+#include "sample/cgroup.h"
+#include "series/recording.h"
+#include "snapshot/jobs_snapshot.h"
+#include "util/scoped.h"
+
+typedef enum JobStage {
+        JOB_BEGINNING, /* its begin is queued for the store, or about to be */
+        JOB_ACTIVE,    /* its begin is stored */
+        JOB_ENDING,    /* its end is queued for the store */
+} JobStage;
+
+/* State and metrics of a job at its end. Made when nothing runs in the job any more, which may be before anybody reports the end. */
+typedef struct JobFinal {
+        JobState state;
+        uint64_t realtime_ms;
+        uint64_t boottime_ns;
+        JobResult result;
+        PhaseView *phase; /* owned; the last phase; NULL: the job was never marked */
+} JobFinal;
+
+/* The process that stands for a job; its pid is in the job's description. */
+typedef struct JobProcess {
+        sd_event_source *source; /* owned; watches the process; NULL: no process is watched */
+        bool is_gone;            /* the process was watched, or looked for, and has ended */
+} JobProcess;
+
+/* The cgroup that is a job's own; its name is in the job's description. */
+typedef struct JobGroup {
+        Cgroup *cgroup;          /* owned; NULL: the job has no cgroup, or its cgroup was removed */
+        uint64_t id;             /* cgroup_id() of the present cgroup or else of the last; 0: the job never had one */
+        sd_event_source *events; /* owned; watches whether the cgroup is empty */
+        Usage *usage;            /* owned; NULL: the job never had a cgroup */
+        bool is_vouched;         /* named by an administrator or detected: every process in the cgroup belongs to the job */
+        bool is_empty;           /* no process is in the cgroup, or the cgroup was removed */
+        bool is_usage_cut;       /* the cgroup was removed before its last counters were read */
+} JobGroup;
+
+typedef struct Job Job;
+
+/* Places of a job in the lists of Jobs. */
+typedef struct JobLinks {
+        Job *next_in_bucket;
+        Job *next_in_group_bucket;
+        Job *previous, *next; /* in order of begin */
+} JobLinks;
+
+struct Job {
+        JobLinks links;
+        JobDescription info;
+        JobStage stage;
+        uint64_t begin_realtime_ms;
+        Window window;
+        Recording recording;
+        JobProcess process;
+        JobGroup group;
+        Phase *phase;      /* owned; the present phase; NULL: the job was never marked */
+        uint32_t n_phases; /* that have begun; 0: the job was never marked */
+        uint32_t checkpoint_round; /* last checkpoint round that stored the job's progress */
+        bool is_announced;      /* a client began the job and may report its end; false: perfd detected the job */
+        bool is_begin_due;      /* the store had no room for the begin of a detected job: put again at the next tick */
+        bool is_identity_due;   /* its cgroup or owner changed after the begin and is not stored yet */
+        const char *default_note; /* stored if nobody reports how the job ended; static string */
+        JobFinal *final;          /* owned; NULL as long as something runs in the job */
+};
+
+/* Frees the job and stops its watches. */
+Job *job_free(Job *job);
+
+/* Sets the job's note. Out of memory: the job keeps the note of before. */
+void job_set_note(Job *job, const char *text);
+/* Drops the final numbers: something runs in the job again. */
+void job_drop_final(Job *job);

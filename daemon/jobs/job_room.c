@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jobs/job_room.h"
+
+#include "jobs/job_watch.h"
+#include "jobs/sampling.h"
+
+int job_room_init(JobRoom *room, const JobsConfig *config, sd_event *event, Node *node, Store *store) {
+        int r;
+
+        *room = (JobRoom){};
+        r = jobs_init(&room->jobs);
+        if (r < 0)
+                return r;
+        r = groups_init(&room->groups, &room->jobs);
+        if (r < 0)
+                return r;
+
+        identity_init(&room->identity, &room->jobs, room->groups.tree);
+        room->lifecycle = (Lifecycle){
+                .config = config, .event = event, .node = node, .store = store,
+                .jobs = &room->jobs, .groups = &room->groups, .identity = &room->identity,
+        };
+        room->phases = (Phases){ .config = config, .node = node, .store = store, .jobs = &room->jobs, .identity = &room->identity };
+        room->detection = (Detection){ .lifecycle = &room->lifecycle };
+        room->checkpoints = (Checkpoints){ .jobs = &room->jobs, .node = node, .store = store };
+        return 0;
+}
+
+void job_room_deinit(JobRoom *room) {
+        detection_deinit(&room->detection);
+        phases_deinit(&room->phases);
+        identity_deinit(&room->identity);
+        jobs_deinit(&room->jobs);
+        groups_deinit(&room->groups);
+}
+
+int job_room_tick(JobRoom *room) {
+        int r;
+
+        r = sampling_tick(&room->jobs, room->lifecycle.node);
+        return r < 0 ? r : lifecycle_tick(&room->lifecycle);
+}
+
+int job_room_checkpoint(JobRoom *room, bool is_last) {
+        int r;
+
+        if (room->jobs.n == 0)
+                return 0;
+
+        r = job_watch_sweep(&room->lifecycle);
+        return r < 0 ? r : checkpoints_begin(&room->checkpoints, is_last);
+}
+
+int job_room_continue(JobRoom *room) {
+        int r;
+
+        r = detection_take_postponed(&room->detection);
+        return r < 0 ? r : checkpoints_continue(&room->checkpoints);
+}
+
+int job_room_publish(const JobRoom *room, JobsSnapshot *ret) {
+        int r;
+
+        r = jobs_publish(&room->jobs, room->lifecycle.config->metrics_jobs_max, ret);
+        if (r < 0)
+                return r;
+
+        ret->finder = (FinderStats){};
+        if (room->detection.finder)
+                finder_stats(room->detection.finder, &ret->finder);
+        return 0;
+}

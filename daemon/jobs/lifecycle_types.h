@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Lifecycle types: what lifecycle.h and job_watch.h share. */
+
+#include "desk/desk.h"
+#include "jobs/groups.h"
+#include "jobs/identity.h"
+
+typedef struct Lifecycle {
+        const JobsConfig *config; /* borrowed, as all others */
+        sd_event *event;
+        Node *node;
+        Store *store;
+        Jobs *jobs;
+        Groups *groups;
+        Identity *identity;
+        LogLimit log_limit; /* of processes and cgroups that cannot be watched */
+} Lifecycle;
+
+/* Kinds of requests; their state is a Lifecycle, the owner in a cookie a Job or NULL. */
+enum {
+        LIFECYCLE_BEGIN,
+        LIFECYCLE_END,
+};
+extern const Kind lifecycle_kinds[2];

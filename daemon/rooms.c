@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rooms.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "jobs/recovery.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* --- publishing ------------------------------------------------------------------------------- */
+
+static int fill_snapshot(const Rooms *rooms, Snapshot *snapshot) {
+        int r;
+
+        r = node_publish(&rooms->node, &snapshot->node);
+        if (r < 0)
+                return r;
+        r = job_room_publish(&rooms->jobs, &snapshot->jobs);
+        if (r < 0)
+                return r;
+        r = indicator_room_publish(&rooms->indicators, &snapshot->indicators);
+        if (r < 0)
+                return r;
+
+        snapshot->ingest = *ingest_stats(rooms->ingest);
+        store_stats(rooms->store, &snapshot->store);
+        snapshot->self = rooms->self.stats;
+        return 0;
+}
+
+static void publish(Rooms *rooms) {
+        Snapshot *snapshot = publisher_begin(rooms->publisher);
+
+        if (!snapshot)
+                return; /* out of memory: the former snapshot stays current */
+
+        if (fill_snapshot(rooms, snapshot) < 0)
+                publisher_abandon(rooms->publisher, snapshot);
+        else
+                publisher_publish(rooms->publisher, snapshot);
+}
+
+/* --- the loop's calls ------------------------------------------------------------------------- */
+
+int rooms_take_requests(Rooms *rooms) {
+        return desk_take_requests(&rooms->desk, rooms->ingest);
+}
+
+int rooms_take_completions(Rooms *rooms) {
+        int r;
+
+        r = desk_take_completions(&rooms->desk, rooms->store, rooms->ingest);
+        if (r == DESK_CHANGED)
+                publish(rooms); /* before the answers are sent */
+        ingest_flush(rooms->ingest);
+        return r < 0 ? r : job_room_continue(&rooms->jobs);
+}
+
+static int check_store(Rooms *rooms) {
+        StoreStats stats;
+
+        store_stats(rooms->store, &stats);
+        if (stats.is_writable == rooms->was_writable)
+                return 0;
+
+        rooms->was_writable = stats.is_writable;
+        if (!stats.is_writable) {
+                log_err("Cannot write to the store, answering submissions with UNAVAILABLE until it can be written: %s", stats.error);
+                return 0;
+        }
+        log_notice("The store can be written again.%s%s", stats.notice[0] ? " " : "", stats.notice);
+        return registry_restore(&rooms->indicators.registry);
+}
+
+int rooms_tick(Rooms *rooms) {
+        int r;
+
+        r = job_room_tick(&rooms->jobs);
+        if (r < 0)
+                return r;
+        r = registry_tick(&rooms->indicators.registry);
+        if (r < 0)
+                return r;
+        r = check_store(rooms);
+        if (r < 0)
+                return r;
+
+        self_read(&rooms->self);
+        publish(rooms);
+        http_close_slow(rooms->http);
+        return 0;
+}
+
+int rooms_checkpoint(Rooms *rooms, bool is_last) {
+        Node *node = &rooms->node;
+
+        node_interval_put(&node->interval, rooms->store, &node->sample, rooms->config.jobs.checkpoint_interval_ns);
+        return job_room_checkpoint(&rooms->jobs, is_last);
+}
+
+/* --- configuration ---------------------------------------------------------------------------- */
+
+static int configure_detection(Rooms *rooms) {
+        FinderPattern patterns[CONFIG_PATTERNS_MAX];
+        size_t n = config_patterns(&rooms->config.patterns, patterns);
+
+        return detection_configure(&rooms->jobs.detection, patterns, n);
+}
+
+int rooms_configure(Rooms *rooms) {
+        int result = 0, r;
+
+        ingest_configure(rooms->ingest, &rooms->config.ingest);
+        store_configure(rooms->store, &rooms->config.store);
+        node_configure(&rooms->node, &rooms->config.node);
+        r = registry_configure(&rooms->indicators.registry);
+        if (r < 0) {
+                log_err("Cannot read the indicator models, keeping the former ones until the next reload: %s", strerror(-r));
+                result = r;
+        }
+        r = configure_detection(rooms);
+        if (r < 0) {
+                log_err("Cannot apply the job patterns, keeping the former ones until the next reload: %s%s", strerror(-r),
+                        r == -EMFILE ? " (see fs.inotify.max_user_instances and LimitNOFILE=)" : "");
+                result = r;
+        }
+        return result;
+}
+
+/* --- start and end ---------------------------------------------------------------------------- */
+
+/* The kinds of requests that perfd serves. */
+static void init_desk(Rooms *rooms) {
+        const DeskRow rows[] = {
+                DESK_ROW(lifecycle_kinds, &rooms->jobs.lifecycle),
+                DESK_ROW(phases_kinds, &rooms->jobs.phases),
+                DESK_ROW(registry_kinds, &rooms->indicators.registry),
+                DESK_ROW(results_kinds, &rooms->indicators.results),
+        };
+
+        desk_init(&rooms->desk, rows, N_ELEMENTS(rows));
+}
+
+/* Before any request: resumes the jobs of the last perfd, and takes the first sample. */
+static int start(Rooms *rooms) {
+        Node *node = &rooms->node;
+        int r;
+
+        rooms->was_writable = true;
+        r = recovery_run(&rooms->jobs.lifecycle);
+        if (r < 0)
+                return r;
+        r = node_sample(node, 0);
+        if (r < 0)
+                return r;
+
+        node_interval_begin(&node->interval, &node->sample, rooms->config.jobs.checkpoint_interval_ns);
+        r = registry_start(&rooms->indicators.registry);
+        return r < 0 ? r : configure_detection(rooms);
+}
+
+static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
+        const IngestServer server = {
+                .name = "perfd " PERFD_VERSION,
+                .node = rooms->node.identity.hostname,
+                .durable = !rooms->config.store.is_volatile,
+        };
+        HttpSources sources;
+        int r;
+
+        r = ingest_new(&rooms->ingest, event, TAKE_FD(sockets->submit_fd), &rooms->config.ingest, &server);
+        if (r < 0)
+                return r;
+        r = publisher_new(&rooms->publisher);
+        if (r < 0)
+                return r;
+
+        sources = (HttpSources){
+                .publisher = rooms->publisher,
+                .store_path = store_path(rooms->store),
+                .store_wal_barrier = store_wal_barrier(rooms->store),
+        };
+        return http_new(&rooms->http, &rooms->config.http, TAKE_FD(sockets->http_tcp_fd), TAKE_FD(sockets->http_unix_fd), &sources);
+}
+
+int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets) {
+        const Config *config = &rooms->config;
+        int r;
+
+        r = node_init(&rooms->node, root, &config->node);
+        if (r < 0)
+                return r;
+        r = job_room_init(&rooms->jobs, &config->jobs, event, &rooms->node, rooms->store);
+        if (r < 0)
+                return r;
+        indicator_room_init(&rooms->indicators, &config->indicators, &config->store, rooms->store, &rooms->jobs.identity);
+        init_desk(rooms);
+        r = start(rooms);
+        if (r < 0)
+                return r;
+        r = open_sockets(rooms, event, sockets);
+        if (r < 0)
+                return r;
+
+        self_read(&rooms->self);
+        publish(rooms);
+        return 0;
+}
+
+void rooms_close(Rooms *rooms) {
+        http_free(rooms->http);
+        publisher_free(rooms->publisher);
+        ingest_free(rooms->ingest);
+        indicator_room_deinit(&rooms->indicators);
+        job_room_deinit(&rooms->jobs);
+        store_free(rooms->store);
+        node_deinit(&rooms->node);
+        self_deinit(&rooms->self);
+}

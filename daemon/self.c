@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "self.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdalign.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/parse.h"
+#include "util/scoped.h"
+
+/* Before Linux 6.2, counting open descriptors takes a directory listing. */
+#define TICKS_PER_FD_COUNT 10
+
+/* The soft limit is meant for programs that use select(2), which fails for larger descriptors; perfd uses epoll(7). */
+static void raise_descriptor_limit(SelfStats *stats) {
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return;
+        if (limit.rlim_cur < limit.rlim_max) {
+                struct rlimit raised = { limit.rlim_max, limit.rlim_max };
+
+                if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
+                        limit = raised;
+        }
+        stats->n_fds_max = limit.rlim_cur;
+}
+
+void self_init(Self *self) {
+        uint64_t now_ns = clock_realtime_ns();
+
+        *self = (Self){
+                .stats = { .started_realtime_ns = now_ns, .config_reload_ok = true, .config_reload_realtime_ns = now_ns },
+        };
+        raise_descriptor_limit(&self->stats);
+        self->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+}
+
+void self_deinit(Self *self) {
+        closep(&self->statm_fd);
+}
+
+uint64_t self_count_tick(Self *self, uint64_t deadline_us, uint64_t now_us, uint64_t interval_us) {
+        uint64_t late_us = now_us > deadline_us ? now_us - deadline_us : 0;
+        SelfStats *stats = &self->stats;
+
+        assert(interval_us > 0);
+
+        stats->lateness_last_ns = late_us * NS_PER_US;
+        stats->lateness_sum_ns += stats->lateness_last_ns;
+        if (stats->lateness_last_ns > stats->lateness_max_ns)
+                stats->lateness_max_ns = stats->lateness_last_ns;
+
+        stats->n_ticks++;
+        stats->n_missed_ticks += late_us / interval_us;
+        return deadline_us + (late_us / interval_us + 1) * interval_us;
+}
+
+void self_count_reload(Self *self, bool is_ok) {
+        self->stats.n_config_reloads++;
+        self->stats.config_reload_realtime_ns = clock_realtime_ns();
+        self->stats.config_reload_ok = is_ok;
+}
+
+/* With a buffer on the stack: opendir(3) allocates one. */
+static size_t count_entries(int fd) {
+        alignas(struct dirent64) char entries[4096];
+        ssize_t n_bytes;
+        size_t n = 0;
+
+        while ((n_bytes = getdents64(fd, entries, sizeof(entries))) > 0)
+                for (ssize_t at = 0; at < n_bytes; n++)
+                        at += ((const struct dirent64 *)(const void *)(entries + at))->d_reclen;
+        return n;
+}
+
+static void count_open_fds(SelfStats *stats) {
+        scoped(closep) int fd = -1;
+        struct stat st;
+        size_t n;
+
+        /* Linux 6.2 and later have the number as the directory's size; a listing of ten thousand takes 1 ms. */
+        if (stat("/proc/self/fd", &st) == 0 && st.st_size > 0) {
+                stats->n_open_fds = (size_t)st.st_size;
+                return;
+        }
+        fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return;
+
+        n = count_entries(fd);
+        if (n >= 3)
+                stats->n_open_fds = n - 3; /* ".", "..", and the descriptor of the listing */
+}
+
+/* Pages in all and pages resident. */
+static void read_memory(int statm_fd, SelfStats *stats) {
+        uint64_t virtual_pages, resident_pages, page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+        const char *p;
+        char text[128];
+        ssize_t n;
+
+        n = pread(statm_fd, text, sizeof(text) - 1, 0);
+        if (n <= 0)
+                return;
+
+        text[n] = '\0';
+        p = scan_u64(text, &virtual_pages);
+        if (p && scan_u64(p, &resident_pages)) {
+                stats->virtual_bytes = virtual_pages * page_bytes;
+                stats->resident_bytes = resident_pages * page_bytes;
+        }
+}
+
+void self_read(Self *self) {
+        self->stats.process_cpu_ns = clock_process_cpu_ns();
+        read_memory(self->statm_fd, &self->stats);
+        if (self->stats.n_ticks % TICKS_PER_FD_COUNT <= 1)
+                count_open_fds(&self->stats);
+}
