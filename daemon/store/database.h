@@ -62,7 +62,7 @@ int database_step(Database *database, Prepared *prepared);
 int database_get(Database *database, Prepared *prepared, int64_t *ret);
 /* The id of a text in a table of texts: `find` looks the text up, `insert` adds a new one. */
 int database_text_id(Database *database, const Statement *find, const Statement *insert, Text text, int64_t *ret);
-/* Runs a delete and counts the rows that it removed: for Table.run. */
+/* Runs a delete and counts the rows that it removed: for StoreTable.run. */
 int database_run_removal(Database *database, Prepared *removal, int64_t *ret_n);
 /* Rows that the last insert, update or delete changed. */
 int64_t database_changes(const Database *database);

@@ -12,7 +12,7 @@
 #include "store/retention.h"
 #include "store/salvage.h"
 #include "store/schema.h"
-#include "store/subjects.h"
+#include "store/store_subjects.h"
 #include "util/clock.h"
 #include "util/scoped.h"
 
@@ -74,7 +74,7 @@ static int open_database(const Opening *opening, Database *ret, int64_t *ret_ver
         if (r == 0)
                 r = database_check_list(ret, retention_statements);
         if (r == 0)
-                r = subjects_check_statements(ret);
+                r = store_subjects_check_statements(ret);
         if (r == 0)
                 database_end_lists(ret);
         return r;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/subjects.h"
+#include "store/store_subjects.h"
 #include "util/clock.h"
 
 #define PAGE_BYTES 4096
@@ -83,13 +83,13 @@ static int count_pages(Database *database, int64_t *ret_used, int64_t *ret_free)
 
 /* Tables that lose rows, by removal_order. */
 typedef struct Removable {
-        const Table *tables[64]; /* as many as Retention.untidy has bits */
+        const StoreTable *tables[64]; /* as many as Retention.untidy has bits */
         size_t n;
 } Removable;
 
 _Static_assert(N_ELEMENTS(((Removable *)NULL)->tables) == 8 * sizeof(((Retention *)NULL)->untidy), "a bit for each table");
 
-static void add_table(Removable *removable, const Table *table) {
+static void add_table(Removable *removable, const StoreTable *table) {
         size_t i = removable->n++;
 
         assert(i < N_ELEMENTS(removable->tables) && table->remove && table->expire && table->run);
@@ -100,8 +100,8 @@ static void add_table(Removable *removable, const Table *table) {
 
 static void find_removable(Removable *ret) {
         *ret = (Removable){};
-        for (const Subject *const *subject = subjects_all(); *subject; subject++)
-                for (const Table *const *table = (*subject)->tables; *table; table++)
+        for (const StoreSubject *const *subject = store_subjects_all(); *subject; subject++)
+                for (const StoreTable *const *table = (*subject)->tables; *table; table++)
                         if ((*table)->removal_order > 0)
                                 add_table(ret, *table);
 }
@@ -109,7 +109,7 @@ static void find_removable(Removable *ret) {
 /* Runs one removal of STEP_ROWS rows at most; before_ms: NULL, or the time that rows must be older than. */
 static int remove_step(Retention *retention, Database *database, const Removable *removable, size_t i, const int64_t *before_ms,
                        int64_t *ret_n) {
-        const Table *table = removable->tables[i];
+        const StoreTable *table = removable->tables[i];
         Prepared *removal = database_prepare(database, before_ms ? table->expire : table->remove);
         int64_t n = 0;
         int r;
@@ -185,7 +185,7 @@ bool retention_is_at_limit(Database *database, const Retention *retention, size_
 /* --- between batches ----------------------------------------------------------------------------- */
 
 /* How long a table's rows are kept; 0: for ever. */
-static uint64_t keep_ns(const Retention *retention, const Table *table) {
+static uint64_t keep_ns(const Retention *retention, const StoreTable *table) {
         uint64_t ns;
 
         assert(table->keep > 0 && table->keep <= sizeof(StoreConfig) - sizeof(ns));

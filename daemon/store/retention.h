@@ -5,7 +5,7 @@
  * Retention: removes rows that are too old or take too much space
  *
  * Rows older than their table's limit expire. When the file has reached its size, the oldest rows go, in the order of the
- * tables' removal_order (subject.h). A step removes few rows, so that new rows do not wait long.
+ * tables' removal_order (store_subject.h). A step removes few rows, so that new rows do not wait long.
  */
 
 #include <stdbool.h>

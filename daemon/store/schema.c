@@ -4,20 +4,20 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "store/subjects.h"
+#include "store/store_subjects.h"
 #include "util/scoped.h"
 
 /* PRAGMA application_id of our files, "prfd", by which file(1) and perfd tell them. */
 #define APPLICATION_ID 0x70726664
 
 /* For walks over all tables: 0, or what stopped the walk. */
-typedef int (*TableStep)(Database *database, const Table *table);
+typedef int (*TableStep)(Database *database, const StoreTable *table);
 
 static int for_each_table(Database *database, TableStep step) {
         int r = 0;
 
-        for (const Subject *const *subject = subjects_all(); r == 0 && *subject; subject++)
-                for (const Table *const *table = (*subject)->tables; r == 0 && *table; table++)
+        for (const StoreSubject *const *subject = store_subjects_all(); r == 0 && *subject; subject++)
+                for (const StoreTable *const *table = (*subject)->tables; r == 0 && *table; table++)
                         r = step(database, *table);
         return r;
 }
@@ -54,7 +54,7 @@ int schema_touch(Database *database) {
         return set_pragma(database, "application_id", APPLICATION_ID);
 }
 
-static int create_table(Database *database, const Table *table) {
+static int create_table(Database *database, const StoreTable *table) {
         return database_exec(database, table->schema);
 }
 
@@ -91,7 +91,7 @@ static int update_in_transaction(Database *database, const Migrations *migration
  * Reads first and last entries of a table and its indexes, instead of everything as PRAGMA quick_check does. Damage elsewhere is found
  * when a statement reads it.
  */
-static int check_table(Database *database, const Table *table) {
+static int check_table(Database *database, const StoreTable *table) {
         int64_t unused;
         int r = 0;
 

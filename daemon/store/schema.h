@@ -4,7 +4,7 @@
 /*
  * Schema: the tables of a file, and how an older file gets them
  *
- * A new file gets the tables of all subjects (subject.h). Its PRAGMA user_version is the version of the schema: 1, and one more for
+ * A new file gets the tables of all subjects (store_subject.h). Its PRAGMA user_version is the version of the schema: 1, and one more for
  * each migration there has been. An older file is migrated in place, in one transaction; a newer file is left alone.
  */
 

@@ -128,7 +128,7 @@ static int interrupt(Writer *writer) {
 
         r = database_begin(&writer->database);
         if (r == 0)
-                r = subjects_interrupt(&writer->database);
+                r = store_subjects_interrupt(&writer->database);
         if (r == 0)
                 r = schema_touch(&writer->database);
         return r != 0 ? r : database_commit(&writer->database);
@@ -163,13 +163,13 @@ static int apply_all(Writer *writer, RowSet *batch) {
                 if (set->is_refused)
                         continue;
 
-                r = subjects_apply(writer->subjects, &writer->database, set);
+                r = store_subjects_apply(writer->subjects, &writer->database, set);
                 if (r == DATABASE_REFUSED)
                         set->is_refused = true;
                 if (r != 0)
                         return r;
         }
-        return subjects_flush(writer->subjects, &writer->database);
+        return store_subjects_flush(writer->subjects, &writer->database);
 }
 
 /* One transaction: all of the batch is on disk, or nothing. Without a batch, writes a page to find out whether writing works. */
@@ -181,7 +181,7 @@ static int commit_all(Writer *writer, RowSet *batch, size_t room_bytes, const ch
         if (r == 0)
                 r = retention_make_room(&writer->retention, &writer->database, room_bytes);
         if (r == 0 && writer->retention.n_removed != n_removed)
-                subjects_forget(writer->subjects);
+                store_subjects_forget(writer->subjects);
         if (r == 0)
                 r = batch ? apply_all(writer, batch) : schema_touch(&writer->database);
         if (r == 0)
@@ -191,7 +191,7 @@ static int commit_all(Writer *writer, RowSet *batch, size_t room_bytes, const ch
 
         keep_failure(writer, r, explanation);
         writer->retention.n_removed = n_removed;
-        subjects_forget(writer->subjects);
+        store_subjects_forget(writer->subjects);
         database_rollback(&writer->database);
         return r;
 }
@@ -245,7 +245,7 @@ static void write_batch(Writer *writer, RowSet *batch, size_t n_rows, size_t n_b
         writer->next.settling_ns = clock_boottime_ns() + IDLE_WAIT_NS;
         writer->next.n_bytes_unsettled += n_bytes;
         writer->next.is_settled = false;
-        writer->next.has_more_work |= subjects_take_work(writer->subjects);
+        writer->next.has_more_work |= store_subjects_take_work(writer->subjects);
 }
 
 static bool fits(const Writer *writer, const RowSet *set, size_t n_rows, size_t n_bytes) {
@@ -299,7 +299,7 @@ static void remove_some(Writer *writer) {
                 keep_failure(writer, r, NULL);
                 note_failure(writer, r);
         }
-        subjects_forget(writer->subjects);
+        store_subjects_forget(writer->subjects);
         writer->next.is_settled &= !writer->next.has_more_to_remove;
         writer->next.removal_ns = clock_boottime_ns() + REMOVAL_INTERVAL_NS;
         /* A checkpoint cuts the space that was given back off the file. */
@@ -317,7 +317,7 @@ static int work_in_transaction(Writer *writer, bool *ret_has_more) {
         if (r == 0)
                 r = retention_make_room(&writer->retention, &writer->database, WORK_BYTES);
         if (r == 0)
-                r = subjects_work(writer->subjects, &writer->database, ret_has_more);
+                r = store_subjects_work(writer->subjects, &writer->database, ret_has_more);
         return r != 0 ? r : database_commit(&writer->database);
 }
 
@@ -331,7 +331,7 @@ static void work_some(Writer *writer) {
             (!is_idle(writer) && clock_boottime_ns() < writer->next.work_ns))
                 return;
 
-        r = subjects_find_work(&writer->database, &has_work);
+        r = store_subjects_find_work(&writer->database, &has_work);
         if (r == 0 && has_work)
                 r = work_in_transaction(writer, &has_more);
         if (r != 0) {
@@ -340,7 +340,7 @@ static void work_some(Writer *writer) {
                 writer->retention.n_removed = n_removed;
                 database_rollback(&writer->database);
         }
-        subjects_forget(writer->subjects);
+        store_subjects_forget(writer->subjects);
         writer->next.has_more_work = has_more;
         writer->next.is_settled &= !has_more;
         writer->next.work_ns = clock_boottime_ns() + WORK_INTERVAL_NS;
@@ -424,7 +424,7 @@ int writer_init(Writer *writer, Queue *queue, WalBarrier *barrier, Opening *open
         report_init(&writer->report);
         writer->is_initialised = true;
 
-        return subjects_new(&writer->subjects);
+        return store_subjects_new(&writer->subjects);
 }
 
 int writer_start(Writer *writer) {
@@ -453,7 +453,7 @@ void writer_deinit(Writer *writer) {
                 wal_checkpoint_run(&writer->database, SQLITE_CHECKPOINT_TRUNCATE);
         }
         database_close(&writer->database);
-        subjects_free(writer->subjects);
+        store_subjects_free(writer->subjects);
         report_deinit(&writer->report);
         *writer = (Writer){};
 }

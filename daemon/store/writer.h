@@ -17,7 +17,7 @@
 #include "store/report.h"
 #include "store/retention.h"
 #include "store/store_types.h"
-#include "store/subjects.h"
+#include "store/store_subjects.h"
 #include "store/wal_checkpoint.h"
 
 /* When the next of what is done between batches is due; CLOCK_BOOTTIME. */
@@ -31,7 +31,7 @@ typedef struct Writer {
         Queue *queue;      /* borrowed */
         Opening *opening;  /* borrowed */
         Database database; /* without a connection until it could be opened */
-        Subjects *subjects; /* owned */
+        StoreSubjects *subjects; /* owned */
         Retention retention;
         WalCheckpoint wal;
         WriterSchedule next;

@@ -6,20 +6,20 @@
 #include "store/database.h"
 #include "store/jobs/job_rows.h"
 #include "store/schema.h"
-#include "store/subjects.h"
+#include "store/store_subjects.h"
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
-static const Table *table_at(size_t i) {
-        for (const Subject *const *subject = subjects_all(); *subject; subject++)
-                for (const Table *const *table = (*subject)->tables; *table; table++)
+static const StoreTable *table_at(size_t i) {
+        for (const StoreSubject *const *subject = store_subjects_all(); *subject; subject++)
+                for (const StoreTable *const *table = (*subject)->tables; *table; table++)
                         if (i-- == 0)
                                 return *table;
         return NULL;
 }
 
 /* What the schema of one table creates, by itself: everything of it is of that table. */
-static size_t count_objects(const Table *table, const char *name) {
+static size_t count_objects(const StoreTable *table, const char *name) {
         sqlite3_stmt *statement;
         sqlite3 *db;
         size_t n = 0;
@@ -64,7 +64,7 @@ static void every_table_index_and_trigger_belongs_to_one_row(void **state) {
 static void every_table_is_checked_and_keeps_its_rows_by_a_limit_or_by_another_table(void **state) {
         (void)state;
         for (size_t i = 0; table_at(i); i++) {
-                const Table *table = table_at(i);
+                const StoreTable *table = table_at(i);
 
                 assert_non_null(table->checks[0]);
                 for (size_t k = 0; k < TABLE_CHECKS_MAX && table->checks[k]; k++)
@@ -82,7 +82,7 @@ static void every_statement_has_the_columns_that_it_says(void **state) {
         sqlite3 *db = place_open_database(*state, SQLITE_OPEN_READWRITE);
         size_t n = 0;
 
-        for (const Subject *const *subject = subjects_all(); *subject; subject++)
+        for (const StoreSubject *const *subject = store_subjects_all(); *subject; subject++)
                 for (const StatementList *list = (*subject)->statements; *list; list++)
                         for (StatementList next = *list; *next; next++, n++) {
                                 sqlite3_stmt *statement;

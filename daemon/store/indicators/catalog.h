@@ -5,7 +5,7 @@
  * Catalog: ids of names, the number of their results, and how far these are indexed
  *
  * The writer remembers the names that it used last with what the running transaction adds to their counts, and writes the counts
- * once, before the commit. indicator_subject.c explains the index.
+ * once, before the commit. store_indicators.c explains the index.
  */
 
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 /*
  * Points: the numbers of results that meet conditions
  *
- * Where results are indexed (indicator_subject.c), finds the series that meet the conditions, by an index when a condition allows that, and
+ * Where results are indexed (store_indicators.c), finds the series that meet the conditions, by an index when a condition allows that, and
  * reads their points, but no document. Looks results that are not indexed up in their documents: the rows are the same, and take longer.
  */
 

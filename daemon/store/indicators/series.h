@@ -4,7 +4,7 @@
 /*
  * Series: results that have everything but time and numbers in common, and their points
  *
- * The writer remembers the ids of the series that it used last. indicator_subject.c explains series, points and shapes.
+ * The writer remembers the ids of the series that it used last. store_indicators.c explains series, points and shapes.
  */
 
 #include <stdint.h>

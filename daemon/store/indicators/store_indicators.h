@@ -3,6 +3,6 @@
 
 /* Indicator subject: results, the indicators that they are of, models, and the index of results. */
 
-#include "store/subject.h"
+#include "store/store_subject.h"
 
-extern const Subject indicator_subject;
+extern const StoreSubject store_indicators;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/jobs/job_subject.h"
+#include "store/jobs/store_jobs.h"
 
 #include "store/database.h"
 #include "store/jobs/job_numbers.h"
@@ -50,7 +50,7 @@ static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
  * row is the rowid by name, so that indexes can hold it where pages of a list need it: newest first, then by row. Long texts
  * come last: SQLite reads a row from its begin.
  */
-static const Table job_table = {
+static const StoreTable job_table = {
         .name = "job",
         .schema =
                 "CREATE TABLE job ("
@@ -81,7 +81,7 @@ static const Table job_table = {
 };
 
 /* Apart from the job, because a row that was larger once leaves a hole that is not filled again. */
-static const Table running_table = {
+static const StoreTable running_table = {
         .name = "running",
         .schema =
                 "CREATE TABLE running ("
@@ -93,7 +93,7 @@ static const Table running_table = {
  * Apart from the jobs, so that more jobs, which are listed without their timelines, fit a page. A timeline is compressed and in three
  * parts (3 * row, + 1, + 2): five parts share a page, while a whole timeline fills little more than half a page and has it alone.
  */
-static const Table timeline_table = {
+static const StoreTable timeline_table = {
         .name = "timeline",
         .schema = "CREATE TABLE timeline (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;",
         .checks = { "SELECT max(part) FROM timeline" },
@@ -102,7 +102,7 @@ static const Table timeline_table = {
 _Static_assert(N_TIMELINE_PARTS == 3, "the SQL of timelines has three parts");
 
 /* A phase's row may be as large as a job's, hence a table with a rowid. */
-static const Table phase_table = {
+static const StoreTable phase_table = {
         .name = "phase",
         .schema =
                 "CREATE TABLE phase ("
@@ -117,14 +117,14 @@ static const Table phase_table = {
 };
 
 /* The keys of stored metrics and usage (job_text.h): a few rows, shared by all jobs and phases. */
-static const Table layout_table = {
+static const StoreTable layout_table = {
         .name = "layout",
         .schema = "CREATE TABLE layout (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM layout)" },
 };
 
 /* The node meter's account, from which the jobs' progress counts: one row. */
-static const Table meter_table = {
+static const StoreTable meter_table = {
         .name = "meter",
         .schema =
                 "CREATE TABLE meter ("
@@ -133,7 +133,7 @@ static const Table meter_table = {
         .checks = { "SELECT count(*) FROM (SELECT * FROM meter)" },
 };
 
-static const Table *const tables[] = {
+static const StoreTable *const tables[] = {
         &job_table, &running_table, &timeline_table, &phase_table, &layout_table, &meter_table, NULL,
 };
 
@@ -142,7 +142,7 @@ static const StatementList statements[] = {
         job_reader_statements, job_recovery_statements, NULL,
 };
 
-const Subject job_subject = {
+const StoreSubject store_jobs = {
         .name = "jobs",
         .tables = tables,
         .statements = statements,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/node/node_subject.h"
+#include "store/node/store_node.h"
 
 #include "store/database.h"
 #include "store/node/sample_reader.h"
@@ -17,7 +17,7 @@ static const Statement sample_expire = {
 
 static const Statement *const removal_statements[] = { &sample_remove, &sample_expire, NULL };
 
-static const Table sample_table = {
+static const StoreTable sample_table = {
         .name = "node_sample",
         .schema =
                 "CREATE TABLE node_sample ("
@@ -30,11 +30,11 @@ static const Table sample_table = {
         .run = database_run_removal,
 };
 
-static const Table *const tables[] = { &sample_table, NULL };
+static const StoreTable *const tables[] = { &sample_table, NULL };
 
 static const StatementList statements[] = { sample_rows_statements, sample_reader_statements, removal_statements, NULL };
 
-const Subject node_subject = {
+const StoreSubject store_node = {
         .name = "node",
         .tables = tables,
         .statements = statements,

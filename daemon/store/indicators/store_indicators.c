@@ -11,7 +11,7 @@
  * Of an indicator with a shape, the results from row indexed_from on have points. The results before are indexed step by step from
  * there downwards; until then they are looked up in their documents.
  */
-#include "store/indicators/indicator_subject.h"
+#include "store/indicators/store_indicators.h"
 
 #include "store/database.h"
 #include "store/indicators/catalog.h"
@@ -104,14 +104,14 @@ static const Statement *const removal_statements[] = {
 /* --- tables -------------------------------------------------------------------------------------- */
 
 /* Names and components repeat: other tables have their ids. */
-static const Table term_table = {
+static const StoreTable term_table = {
         .name = "term",
         .schema = "CREATE TABLE term (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;",
         .checks = { "SELECT max(id) FROM term" },
 };
 
 /* The writer asks again and again which indicators are still to be indexed, and they are few among many: hence their own index. */
-static const Table indicator_table = {
+static const StoreTable indicator_table = {
         .name = "indicator",
         .schema =
                 "CREATE TABLE indicator ("
@@ -126,7 +126,7 @@ static const Table indicator_table = {
  * row is the rowid by name, so that indexes can hold it where pages of a list need it: newest first, then by row. The last column of an
  * index spares reading the table for rows that a filter drops. Long texts come last: SQLite reads a row from its begin.
  */
-static const Table result_table = {
+static const StoreTable result_table = {
         .name = "result",
         .schema =
                 "CREATE TABLE result ("
@@ -157,7 +157,7 @@ static const Table result_table = {
 };
 
 /* Registered models, and those that are declared in files. */
-static const Table model_table = {
+static const StoreTable model_table = {
         .name = "model",
         .schema =
                 "CREATE TABLE model ("
@@ -168,13 +168,13 @@ static const Table model_table = {
         .checks = { "SELECT count(*) FROM model" },
 };
 
-static const Table shape_table = {
+static const StoreTable shape_table = {
         .name = "shape",
         .schema = "CREATE TABLE shape (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;",
         .checks = { "SELECT max(id) FROM shape" },
 };
 
-static const Table series_table = {
+static const StoreTable series_table = {
         .name = "series",
         .schema =
                 "CREATE TABLE series ("
@@ -185,7 +185,7 @@ static const Table series_table = {
         .checks = { "SELECT max(id) FROM series" },
 };
 
-static const Table property_table = {
+static const StoreTable property_table = {
         .name = "property",
         .schema =
                 "CREATE TABLE property ("
@@ -195,7 +195,7 @@ static const Table property_table = {
         .checks = { "SELECT max(series) FROM property INDEXED BY property_by_series" },
 };
 
-static const Table point_table = {
+static const StoreTable point_table = {
         .name = "point",
         .schema =
                 "CREATE TABLE point ("
@@ -208,7 +208,7 @@ static const Table point_table = {
         .checks = { "SELECT count(*) FROM (SELECT * FROM point LIMIT 1)" },
 };
 
-static const Table *const tables[] = {
+static const StoreTable *const tables[] = {
         &term_table, &indicator_table, &result_table, &model_table, &shape_table, &series_table, &property_table, &point_table, NULL,
 };
 
@@ -253,7 +253,7 @@ static int work(void *state, Database *database, bool *ret_has_more) {
         return indexing_step(database, state, ret_has_more);
 }
 
-const Subject indicator_subject = {
+const StoreSubject store_indicators = {
         .name = "indicators",
         .tables = tables,
         .statements = statements,

@@ -3,6 +3,6 @@
 
 /* Job subject: jobs, their phases, timelines and progress, and the meter's account. */
 
-#include "store/subject.h"
+#include "store/store_subject.h"
 
-extern const Subject job_subject;
+extern const StoreSubject store_jobs;

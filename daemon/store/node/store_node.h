@@ -3,6 +3,6 @@
 
 /* Node subject: the node's history. */
 
-#include "store/subject.h"
+#include "store/store_subject.h"
 
-extern const Subject node_subject;
+extern const StoreSubject store_node;

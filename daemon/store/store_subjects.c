@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/subjects.h"
+#include "store/store_subjects.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "store/database.h"
-#include "store/indicators/indicator_subject.h"
-#include "store/jobs/job_subject.h"
-#include "store/node/node_subject.h"
+#include "store/indicators/store_indicators.h"
+#include "store/jobs/store_jobs.h"
+#include "store/node/store_node.h"
 
 /* The one list of subjects. */
-static const Subject *const all[] = { &job_subject, &indicator_subject, &node_subject, NULL };
+static const StoreSubject *const all[] = { &store_jobs, &store_indicators, &store_node, NULL };
 
 #define N_SUBJECTS (N_ELEMENTS(all) - 1)
 
-struct Subjects {
+struct StoreSubjects {
         void *states[N_SUBJECTS]; /* owned */
 };
 
-const Subject *const *subjects_all(void) {
+const StoreSubject *const *store_subjects_all(void) {
         return all;
 }
 
 /* --- statements ---------------------------------------------------------------------------------- */
 
-int subjects_check_statements(Database *database) {
+int store_subjects_check_statements(Database *database) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < N_SUBJECTS; i++)
@@ -36,8 +36,8 @@ int subjects_check_statements(Database *database) {
 
 /* --- states -------------------------------------------------------------------------------------- */
 
-int subjects_new(Subjects **ret) {
-        scoped(subjects_freep) Subjects *subjects = calloc(1, sizeof(*subjects));
+int store_subjects_new(StoreSubjects **ret) {
+        scoped(store_subjects_freep) StoreSubjects *subjects = calloc(1, sizeof(*subjects));
         int r = 0;
 
         if (!subjects)
@@ -53,7 +53,7 @@ int subjects_new(Subjects **ret) {
         return 0;
 }
 
-Subjects *subjects_free(Subjects *subjects) {
+StoreSubjects *store_subjects_free(StoreSubjects *subjects) {
         if (!subjects)
                 return NULL;
 
@@ -66,7 +66,7 @@ Subjects *subjects_free(Subjects *subjects) {
 
 /* --- for the writer ------------------------------------------------------------------------------ */
 
-static bool has_kind(const Subject *subject, const RowKind *kind) {
+static bool has_kind(const StoreSubject *subject, const RowKind *kind) {
         const RowKind *const *next = subject->kinds;
 
         while (*next && *next != kind)
@@ -74,7 +74,7 @@ static bool has_kind(const Subject *subject, const RowKind *kind) {
         return *next;
 }
 
-int subjects_apply(Subjects *subjects, Database *database, RowSet *set) {
+int store_subjects_apply(StoreSubjects *subjects, Database *database, RowSet *set) {
         size_t i = 0;
 
         while (i < N_SUBJECTS && !has_kind(all[i], set->kind))
@@ -83,7 +83,7 @@ int subjects_apply(Subjects *subjects, Database *database, RowSet *set) {
         return set->kind->apply(set, database, subjects->states[i]);
 }
 
-int subjects_flush(Subjects *subjects, Database *database) {
+int store_subjects_flush(StoreSubjects *subjects, Database *database) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < N_SUBJECTS; i++)
@@ -92,13 +92,13 @@ int subjects_flush(Subjects *subjects, Database *database) {
         return r;
 }
 
-void subjects_forget(Subjects *subjects) {
+void store_subjects_forget(StoreSubjects *subjects) {
         for (size_t i = 0; i < N_SUBJECTS; i++)
                 if (all[i]->forget)
                         all[i]->forget(subjects->states[i]);
 }
 
-int subjects_interrupt(Database *database) {
+int store_subjects_interrupt(Database *database) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < N_SUBJECTS; i++)
@@ -107,7 +107,7 @@ int subjects_interrupt(Database *database) {
         return r;
 }
 
-bool subjects_take_work(Subjects *subjects) {
+bool store_subjects_take_work(StoreSubjects *subjects) {
         bool has_work = false;
 
         for (size_t i = 0; i < N_SUBJECTS; i++)
@@ -116,7 +116,7 @@ bool subjects_take_work(Subjects *subjects) {
         return has_work;
 }
 
-int subjects_find_work(Database *database, bool *ret_has_work) {
+int store_subjects_find_work(Database *database, bool *ret_has_work) {
         bool has_work = false;
         int r = 0;
 
@@ -128,7 +128,7 @@ int subjects_find_work(Database *database, bool *ret_has_work) {
         return r;
 }
 
-int subjects_work(Subjects *subjects, Database *database, bool *ret_has_more) {
+int store_subjects_work(StoreSubjects *subjects, Database *database, bool *ret_has_more) {
         bool has_more = false;
         int r = 0;
 

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Subject: what the store keeps about one subject (jobs, indicators, the node)
+ * Store subject: what the store keeps about one subject (jobs, indicators, the node)
  *
  * A subject is a folder with its tables, their statements, the row sets that change them and the readers that query them. One row of
- * type Subject tells the shared machinery all of that; subjects.c has the list of subjects, and nothing else names one.
+ * type StoreSubject tells the shared machinery all of that; store_subjects.c has the list of subjects, and nothing else names one.
  */
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ typedef struct Database Database;
 #define TABLE_CHECKS_MAX 6
 
 /* A table of the database. */
-typedef struct Table {
+typedef struct StoreTable {
         const char *name;
         const char *schema; /* creates the table, its indexes and triggers */
         /* Queries of one number that read first or last entries when the database is opened; a damaged table fails them. */
@@ -34,11 +34,11 @@ typedef struct Table {
         const Statement *expire;  /* the same, and only rows from before ?2, in ms */
         int (*run)(Database *database, Prepared *removal, int64_t *ret_n); /* runs either and counts the rows that went */
         int (*tidy)(Database *database); /* or NULL: runs after the last of several removals */
-} Table;
+} StoreTable;
 
-typedef struct Subject {
+typedef struct StoreSubject {
         const char *name;
-        const Table *const *tables;          /* ends with NULL */
+        const StoreTable *const *tables;          /* ends with NULL */
         const StatementList *statements; /* ends with NULL */
         const RowKind *const *kinds;     /* of row sets; ends with NULL */
 
@@ -55,4 +55,4 @@ typedef struct Subject {
         bool (*take_work)(void *state);                                          /* true once after rows that need work */
         int (*find_work)(Database *database, bool *ret_has_work);
         int (*work)(void *state, Database *database, bool *ret_has_more);        /* one step, inside a transaction */
-} Subject;
+} StoreSubject;
