@@ -9,20 +9,17 @@
 #include <string.h>
 
 #include "client/cli/message.h"
+#include "client/run/sha256.h"
 #include "client/wire/json.h"
 #include "util/file.h"
 #include "util/parse.h"
-#include "util/sha256.h"
 
 /* --- ids ------------------------------------------------------------------------------------------ */
 
 static void derive(const char *text, uint8_t ret[static RESULT_ID_BYTES]) {
         uint8_t digest[SHA256_BYTES];
-        Sha256 sha;
 
-        sha256_init(&sha);
-        sha256_add(&sha, text, strlen(text));
-        sha256_end(&sha, digest);
+        sha256_of(text, strlen(text), digest);
         memcpy(ret, digest, RESULT_ID_BYTES);
         ret[6] = (uint8_t)(0x80 | (ret[6] & 0x0f));
         ret[8] = (uint8_t)(0x80 | (ret[8] & 0x3f));
@@ -96,7 +93,7 @@ static int read_text(const Inspection *inspection, const char *file, bool is_opt
                 return r;
 
         if (r != -ENOENT || !is_optional)
-                tell(inspection, "Cannot read %s: %s", file,
+                tell(inspection, "cannot read %s: %s", file,
                      r == INPUT_NO_FILE ? "it is no regular file" :
                      r == INPUT_LINK    ? "links in what belongs to another user are not followed" :
                                           strerrordesc_np(-r));

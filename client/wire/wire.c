@@ -34,8 +34,11 @@ void wire_deinit(Wire *wire) {
 
 void wire_explain(const char *path, int error, char ret[static WIRE_ERROR_MAX]) {
         assert(error < 0);
-        snprintf(ret, WIRE_ERROR_MAX, "perfd cannot be reached at %.200s: %s", path,
-                 error == -EPROTO ? "the peer does not speak the perfd protocol" : strerrordesc_np(-error));
+        if (error == -ENOENT)
+                snprintf(ret, WIRE_ERROR_MAX, "perfd is not running (no socket %.200s)", path);
+        else
+                snprintf(ret, WIRE_ERROR_MAX, "cannot connect to perfd at %.200s: %s", path,
+                         error == -EPROTO ? "the peer does not speak the perfd protocol" : strerrordesc_np(-error));
 }
 
 static uint64_t left_ns(uint64_t deadline_ns) {

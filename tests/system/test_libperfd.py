@@ -89,8 +89,8 @@ class Program(TestCase):
         self.build(*self.pkg_config("--cflags", "--libs", "--static"))
         done = self.run_program(PERFD_SOCKET=str(self.directory / "absent.sock"))
         self.assertEqual((done.returncode, done.stdout), (0, ""))
-        self.assertIn("No job: perfd cannot be reached at", done.stderr)
-        self.assertIn("No phase: perfd cannot be reached at", done.stderr)
+        self.assertIn("No job: perfd is not running (no socket", done.stderr)
+        self.assertIn("No phase: perfd is not running (no socket", done.stderr)
         self.assertIn("No such file or directory", done.stderr)
 
     def test_the_header_is_cplusplus_as_well(self):
