@@ -111,12 +111,12 @@ static void an_ipv6_address_is_bound_and_described(void **state) {
         Sockets sockets;
 
         if (access("/proc/net/if_inet6", R_OK) < 0)
-                skip();
+                skip(); /* no IPv6 here */
         strcpy(f->config.http_listen, "[::1]:0");
         if (sockets_open(&sockets, &f->config, error) != 0) {
                 assert_true(errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT); /* a machine without IPv6 */
                 sockets_close(&sockets);
-                skip();
+                skip(); /* no IPv6 here */
         }
         assert_int_equal(strncmp(sockets.http_address, "[::1]:", 6), 0);
         sockets_close(&sockets);
@@ -131,7 +131,7 @@ static void a_socket_left_behind_is_replaced_and_one_in_use_is_not(void **state)
         assert_int_equal(sockets_open(&second, &f->config, error), SOCKETS_FAILED);
         assert_int_equal(errno, EADDRINUSE);
         assert_non_null(strstr(error, f->config.path));
-        assert_non_null(strstr(error, "another perfd listens there"));
+        assert_non_null(strstr(error, "another process listens on it"));
         sockets_close(&second);
         assert_true(can_connect(f->config.path));
 
@@ -194,7 +194,8 @@ static int open_with_passed(const Fixture *f, int family, const char *name) {
                 int fd = socket(family, SOCK_STREAM, 0), r;
 
                 (void)snprintf(un.sun_path, sizeof(un.sun_path), "%s/passed.sock", f->directory);
-                r = family == AF_UNIX ? bind(fd, (const struct sockaddr *)&un, sizeof(un)) : bind(fd, (const struct sockaddr *)&in, sizeof(in));
+                r = family == AF_UNIX ? bind(fd, (const struct sockaddr *)&un, sizeof(un))
+                                      : bind(fd, (const struct sockaddr *)&in, sizeof(in));
                 if (r < 0 || listen(fd, 8) < 0 || (fd != 3 && dup2(fd, 3) < 0))
                         _exit(100);
                 (void)snprintf(pid_text, sizeof(pid_text), "%d", (int)getpid());
