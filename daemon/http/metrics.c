@@ -36,3 +36,74 @@ void metrics_scalars(Exposition *exposition, const void *part, const Scalar *sca
                 put_scalar(exposition, (const char *)part + scalar->offset, scalar);
         }
 }
+
+const Collector *metrics_collector_at(size_t i) {
+        for (const Subject *const *subject = subjects; *subject; subject++) {
+                if (i < (*subject)->n_collectors)
+                        return &(*subject)->collectors[i];
+                i -= (*subject)->n_collectors;
+        }
+        return NULL;
+}
+
+static bool is_collector(const char *name) {
+        const Collector *collector;
+
+        for (size_t i = 0; (collector = metrics_collector_at(i)); i++)
+                if (strcmp(collector->name, name) == 0)
+                        return true;
+        return false;
+}
+
+/* "node, percpu, self, jobs" */
+static void put_names(Buffer *out) {
+        const Collector *collector;
+
+        for (size_t i = 0; (collector = metrics_collector_at(i)); i++) {
+                bool is_known = false;
+
+                for (size_t k = 0; k < i; k++)
+                        is_known = is_known || strcmp(metrics_collector_at(k)->name, collector->name) == 0;
+                if (!is_known)
+                        buffer_printf(out, "%s%s", i > 0 ? ", " : "", collector->name);
+        }
+}
+
+/* The route has no parameter but collect[]. 0 or EXCHANGE_ANSWERED. */
+static int check_names(Exchange *exchange) {
+        for (size_t i = 0; i < exchange->n_parameters; i++) {
+                scoped(buffer_deinit) Buffer names = {};
+                const char *name = exchange->parameters[i].value;
+
+                if (is_collector(name))
+                        continue;
+                put_names(&names);
+                return exchange_error(exchange, 400, "Query parameter 'collect[]' must be one of: %s; not '%s'",
+                                      names.text ?: "", name);
+        }
+        return 0;
+}
+
+static bool is_chosen(const Exchange *exchange, const Collector *collector) {
+        for (size_t i = 0; i < exchange->n_parameters; i++)
+                if (strcmp(exchange->parameters[i].value, collector->name) == 0)
+                        return true;
+        return exchange->n_parameters == 0 && !collector->is_on_request;
+}
+
+void metrics_answer(Exchange *exchange) {
+        const Collector *collector;
+        Exposition exposition;
+
+        if (check_names(exchange) > 0)
+                return;
+
+        exchange->type = exchange->wants_openmetrics ? CONTENT_OPENMETRICS : CONTENT_METRICS_TEXT;
+        exposition_init(&exposition, exchange->body, exchange->wants_openmetrics);
+        for (size_t i = 0; (collector = metrics_collector_at(i)); i++)
+                if (is_chosen(exchange, collector) && collector->collect(&exposition, exchange) < 0) {
+                        (void)exchange_error(exchange, 503, "Out of memory");
+                        return;
+                }
+        exposition_end(&exposition);
+}

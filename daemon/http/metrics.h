@@ -2,29 +2,25 @@
 #pragma once
 
 /*
- * Metrics: what /metrics exposes
+ * Metrics: the answer of /metrics
  *
- * Four collectors, each a function from a Snapshot to families. perfd_node_… are the kernel's counters of
- * this machine, perfd_job_… the windows of jobs, perfd_… and process_… perfd itself. How many series there are
- * depends on devices and exposed jobs, both with a limit, and not on the number of CPUs unless asked for.
+ * Runs the collectors of the subjects that the query chooses. The number of series depends on devices and exposed jobs, both
+ * with a limit, and depends on the number of CPUs only on request.
  */
 
 #include <stddef.h>
 
 #include "http/exposition.h"
-#include "http/http_stats.h"
-#include "snapshot/snapshot.h"
+#include "http/subject.h"
 
-/* More devices or file systems of one class than this are counted, not shown. */
+/* Devices or file systems of one class beyond this number are counted, not shown. */
 #define DEVICES_MAX 64U
 
-void metrics_node(Exposition *exposition, const NodeSnapshot *node);
-void metrics_node_percpu(Exposition *exposition, const NodeSnapshot *node);
-/* 0 or -ENOMEM. */
-int metrics_jobs(Exposition *exposition, const Snapshot *snapshot);
-void metrics_self(Exposition *exposition, const Snapshot *snapshot, const HttpStats *http);
+void metrics_answer(Exchange *exchange);
+/* The i-th collector of all subjects, or NULL. Borrowed, constant. */
+const Collector *metrics_collector_at(size_t i);
 
-/* A member of a part of the Snapshot that is a family's only sample. */
+/* Type of a member. */
 typedef enum ScalarType {
         SCALAR_U64,
         SCALAR_U32,
@@ -32,12 +28,19 @@ typedef enum ScalarType {
         SCALAR_DOUBLE,
 } ScalarType;
 
+/* A member of a part of the Snapshot that is the only sample of a family. */
 typedef struct Scalar {
-        size_t offset; /* in the part of the Snapshot */
+        size_t offset; /* in the part */
         ScalarType scalar;
         unsigned n_decimals; /* of a SCALAR_U64 that counts fractions: 9 for nanoseconds */
         FamilyType type;
         const char *name, *unit, *help;
 } Scalar;
 
+#define SCALAR_GAUGE(part, member, scalar, name, unit, help) { offsetof(part, member), scalar, 0, FAMILY_GAUGE, name, unit, help }
+#define SCALAR_COUNTER(part, member, name, help) { offsetof(part, member), SCALAR_U64, 0, FAMILY_COUNTER, name, "", help }
+/* Of nanoseconds. */
+#define SCALAR_SECONDS(part, member, type, name, help) { offsetof(part, member), SCALAR_U64, 9, type, name, "seconds", help }
+
+/* Writes a family for each member of `part`, which is the struct that the rows were made for. */
 void metrics_scalars(Exposition *exposition, const void *part, const Scalar *scalars, size_t n);

@@ -3,37 +3,15 @@
 
 #include <string.h>
 
-#include "http/handlers.h"
+#include "http/subject.h"
 
-static const Route table[] = {
-        { "/",                                  "",                                           false, answer_landing },
-        { "/jobs/{id}",                         "",                                           false, answer_job_page },
-        { "/indicators/{name}",                 "where component version since_ms until_ms objective direction", false,
-          answer_indicator_page },
-        { "/metrics",                           "collect[]",                                  true,  answer_metrics },
-        { "/-/healthy",                         "",                                           false, answer_healthy },
-        { "/-/ready",                           "",                                           false, answer_ready },
-        { "/api/v1/openapi.json",               "",                                           false, answer_openapi },
-        { "/api/v1/node",                       "",                                           true,  answer_node },
-        { "/api/v1/node/samples",               "since_ms until_ms limit",                    false, answer_node_samples },
-        { "/api/v1/jobs",                       "state name user since_ms until_ms limit page", false, answer_jobs },
-        { "/api/v1/jobs/{id}",                  "",                                           false, answer_job },
-        { "/api/v1/jobs/{id}/metrics",          "key scope compat names phases",              false, answer_job_metrics },
-        { "/api/v1/jobs/{id}/samples",          "",                                           false, answer_job_samples },
-        { "/api/v1/indicators",                 "",                                           false, answer_indicators },
-        { "/api/v1/indicators/{name}/results",  "where component job since_ms until_ms limit page", false, answer_indicator_results },
-        { "/api/v1/indicators/{name}/query",    "where component version since_ms until_ms group_by stat limit format", false,
-          answer_indicator_query },
-        { "/api/v1/indicators/{name}/rank",     "where component version since_ms until_ms by objective direction confidence across",
-          false, answer_indicator_rank },
-        { "/api/v1/batches/{id}",               "",                                           false, answer_batch },
-        { "/api/v1/models",                     "",                                           true,  answer_models },
-        { "/api/v1/results",                    "where name component job since_ms until_ms limit page", false, answer_results },
-};
-
-const Route *routes_table(size_t *ret_n) {
-        *ret_n = N_ELEMENTS(table);
-        return table;
+const Route *routes_at(size_t i) {
+        for (const Subject *const *subject = subjects; *subject; subject++) {
+                if (i < (*subject)->n_routes)
+                        return &(*subject)->routes[i];
+                i -= (*subject)->n_routes;
+        }
+        return NULL;
 }
 
 static bool segment_matches(const char *pattern, size_t n, const char *segment) {
@@ -66,9 +44,11 @@ static bool route_matches(const Route *route, const Exchange *exchange, const ch
 }
 
 static const Route *find_route(Exchange *exchange) {
-        for (size_t i = 0; i < N_ELEMENTS(table); i++)
-                if (route_matches(&table[i], exchange, &exchange->argument))
-                        return &table[i];
+        const Route *route;
+
+        for (size_t i = 0; (route = routes_at(i)); i++)
+                if (route_matches(route, exchange, &exchange->argument))
+                        return route;
         return NULL;
 }
 

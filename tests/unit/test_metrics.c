@@ -6,12 +6,14 @@
 
 #include <cmocka.h>
 
+#include "http/jobs/jobs_subject.h"
 #include "http/metrics.h"
+#include "http/node/node_subject.h"
 #include "snapshot_fixture.h"
 
 typedef struct Fixture {
         Snapshot snapshot;
-        HttpStats http;
+        Exchange exchange; /* with the snapshot */
         Buffer out;
         Exposition exposition;
 } Fixture;
@@ -22,6 +24,8 @@ static int setup(void **state) {
 
         assert_non_null(fixture);
         fixture_fill(&fixture->snapshot, &size);
+        exchange_init(&fixture->exchange, &fixture->out);
+        fixture->exchange.snapshot = &fixture->snapshot;
         exposition_init(&fixture->exposition, &fixture->out, false);
         *state = fixture;
         return 0;
@@ -62,10 +66,36 @@ static void check_contiguous(Fixture *fixture) {
         }
 }
 
+/* Runs the collectors of that name. */
+static void collect(Fixture *fixture, const char *name) {
+        const Collector *collector;
+
+        for (size_t i = 0; (collector = metrics_collector_at(i)); i++)
+                if (strcmp(collector->name, name) == 0)
+                        assert_int_equal(collector->collect(&fixture->exposition, &fixture->exchange), 0);
+}
+
+/* Families are written once: by one collector, in one place. */
+static void no_family_is_written_twice(void **state) {
+        Fixture *fixture = *state;
+        const Collector *collector;
+
+        for (size_t i = 0; (collector = metrics_collector_at(i)); i++)
+                assert_int_equal(collector->collect(&fixture->exposition, &fixture->exchange), 0);
+        for (const char *p = fixture->out.text; (p = strstr(p, "# TYPE ")); p++) {
+                char line[160];
+
+                (void)snprintf(line, sizeof(line), "%.*s ", (int)(strcspn(p + 7, " ") + 7), p);
+                if (count(fixture, line) != 1)
+                        fail_msg("%zu times '%s'", count(fixture, line), line);
+        }
+        check_contiguous(fixture);
+}
+
 static void counters_of_the_kernel_come_in_base_units(void **state) {
         Fixture *fixture = *state;
 
-        metrics_node(&fixture->exposition, &fixture->snapshot.node);
+        assert_int_equal(metrics_node(&fixture->exposition, &fixture->exchange), 0);
         assert_true(says(fixture, "\nperfd_node_cpu_seconds_total{mode=\"user\"} 123.45\n"));
         assert_true(says(fixture, "\nperfd_node_cpu_utilization_ratio{cpus=\"mean\"} 0.5\n"));
         assert_true(says(fixture, "\nperfd_node_observed_seconds_total 90\n"));
@@ -90,8 +120,8 @@ static void what_was_not_read_is_absent_and_not_zero(void **state) {
 
         fixture->snapshot.node.sample.have = 0;
         fixture->snapshot.node.observation.has_cpu = false;
-        metrics_node(&fixture->exposition, &fixture->snapshot.node);
-        metrics_node_percpu(&fixture->exposition, &fixture->snapshot.node);
+        assert_int_equal(metrics_node(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(metrics_node_percpu(&fixture->exposition, &fixture->exchange), 0);
         for (size_t i = 0; i < N_ELEMENTS(prefixes); i++)
                 assert_false(says(fixture, prefixes[i]));
         assert_true(says(fixture, "\nperfd_node_psi_available{resource=\"io\"} 0\n"));
@@ -101,7 +131,7 @@ static void before_the_first_sample_there_is_no_node(void **state) {
         Fixture *fixture = *state;
 
         fixture->snapshot.node.boottime_ns = 0;
-        metrics_node(&fixture->exposition, &fixture->snapshot.node);
+        assert_int_equal(metrics_node(&fixture->exposition, &fixture->exchange), 0);
         assert_int_equal(fixture->out.n, 0);
 }
 
@@ -111,7 +141,7 @@ static void devices_beyond_the_limit_are_counted(void **state) {
 
         fixture_fill(&fixture->snapshot, &size);
         fixture->snapshot.node.sample.disks[DEVICES_MAX + 4].class = DISK_VIRTUAL; /* a class of its own */
-        metrics_node(&fixture->exposition, &fixture->snapshot.node);
+        assert_int_equal(metrics_node(&fixture->exposition, &fixture->exchange), 0);
         assert_int_equal(count(fixture, "\nperfd_node_disk_reads_total{"), DEVICES_MAX + 1);
         assert_int_equal(count(fixture, "\nperfd_node_network_sent_bytes_total{"), DEVICES_MAX);
         assert_true(says(fixture, "\nperfd_node_devices_not_exposed{kind=\"disk\"} 4\n"));
@@ -125,7 +155,7 @@ static void of_two_mounts_on_one_place_the_last_is_shown(void **state) {
 
         filesystems[1] = filesystems[0];
         filesystems[1].size_bytes = 2000;
-        metrics_node(&fixture->exposition, &fixture->snapshot.node);
+        assert_int_equal(metrics_node(&fixture->exposition, &fixture->exchange), 0);
         assert_int_equal(count(fixture, "\nperfd_node_filesystem_size_bytes{"), 1);
         assert_true(says(fixture, "\nperfd_node_filesystem_size_bytes{mountpoint=\"/\",fstype=\"ext4\"} 2000\n"));
 }
@@ -135,16 +165,16 @@ static void the_number_of_series_does_not_depend_on_cpus(void **state) {
         Fixture *fixture = *state;
         size_t n_lines;
 
-        metrics_node(&fixture->exposition, &fixture->snapshot.node);
+        assert_int_equal(metrics_node(&fixture->exposition, &fixture->exchange), 0);
         n_lines = count(fixture, "\n");
         buffer_clear(&fixture->out);
         fixture_fill(&fixture->snapshot, &size);
-        metrics_node(&fixture->exposition, &fixture->snapshot.node);
+        assert_int_equal(metrics_node(&fixture->exposition, &fixture->exchange), 0);
         assert_int_equal(count(fixture, "\n"), n_lines);
 
         buffer_clear(&fixture->out);
         fixture->snapshot.node.sample.cpus[3].online = false;
-        metrics_node_percpu(&fixture->exposition, &fixture->snapshot.node);
+        assert_int_equal(metrics_node_percpu(&fixture->exposition, &fixture->exchange), 0);
         assert_int_equal(count(fixture, "\nperfd_node_cpu_core_seconds_total{"), 255 * N_CPU_MODES);
         assert_false(says(fixture, "cpu=\"3\""));
 }
@@ -152,7 +182,7 @@ static void the_number_of_series_does_not_depend_on_cpus(void **state) {
 static void families_of_jobs_stand_together(void **state) {
         Fixture *fixture = *state;
 
-        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->snapshot), 0);
+        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->exchange), 0);
         assert_true(says(fixture, "\nperfd_job_begin_timestamp_seconds{job=\"job-0\"} 1763676000\n"));
         assert_true(says(fixture, "\nperfd_job_cpu_over_threshold_ratio{job=\"job-1\",scope=\"node\",cpus=\"any\",threshold=\"0.2\"} "));
         assert_int_equal(count(fixture, "# TYPE perfd_job_cpu_over_threshold_ratio gauge\n"), 1);
@@ -179,7 +209,7 @@ static void what_means_the_same_of_node_and_job_is_one_family(void **state) {
         };
         Fixture *fixture = *state;
 
-        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->snapshot), 0);
+        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->exchange), 0);
         for (size_t i = 0; i < N_ELEMENTS(families); i++) {
                 char line[128];
 
@@ -218,7 +248,7 @@ static void names_are_on_the_info_alone_whatever_is_in_them(void **state) {
         info->name = "gr\xc3\xbcn \"1\"\n\\x \xff";
         info->enclosure = ENCLOSURE_SCOPE;
         info->node = 3;
-        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->snapshot), 0);
+        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->exchange), 0);
         assert_true(says(fixture, "\nperfd_job_info{job=\"job-1\",name=\"gr\xc3\xbcn \\\"1\\\"\\n\\\\x \xef\xbf\xbd\",user=\"ada\","
                                   "state=\"running\",enclosure=\"scope\",rank=\"1\",node=\"3\"} 1\n"));
         assert_true(says(fixture, "\nperfd_job_info{job=\"job-0\",name=\"training \\\"0\\\"\",user=\"ada\",state=\"running\","
@@ -235,7 +265,7 @@ static void an_absent_metric_of_a_job_has_no_sample(void **state) {
         fixture->snapshot.jobs.results[0].metrics.quality[METRIC_CPU_MAX] = QUALITY_TOO_SHORT;
         fixture->snapshot.jobs.results[1].metrics.quality[METRIC_CPU_MAX] = QUALITY_SAMPLED;
         fixture->snapshot.jobs.records[0].info.rank = -1;
-        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->snapshot), 0);
+        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->exchange), 0);
         assert_false(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-0\",scope=\"node\"}"));
         assert_true(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-0\",scope=\"job\"}"));
         assert_true(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-1\",scope=\"node\"} "));
@@ -249,7 +279,7 @@ static void a_job_without_a_group_has_the_nodes_numbers_alone(void **state) {
 
         for (size_t i = 0; i < fixture->snapshot.jobs.used.n_records; i++)
                 memset(fixture->snapshot.jobs.results[i].usage.quality, QUALITY_NO_GROUP, N_USAGES);
-        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->snapshot), 0);
+        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->exchange), 0);
         assert_false(says(fixture, "scope=\"job\""));
         assert_false(says(fixture, "perfd_job_cpus_given"));
         assert_int_equal(count(fixture, "scope=\"node\""), 2 * N_METRICS);
@@ -260,7 +290,7 @@ static void jobs_beyond_the_limit_are_counted(void **state) {
         Fixture *fixture = *state;
 
         fixture->snapshot.jobs.n_exposed_max = 1;
-        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->snapshot), 0);
+        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->exchange), 0);
         assert_false(says(fixture, "job=\"job-1\""));
         assert_true(says(fixture, "\nperfd_jobs_not_exposed 1\n"));
         assert_true(says(fixture, "\nperfd_jobs_running 2\n"));
@@ -277,8 +307,8 @@ static void perfd_tells_of_itself(void **state) {
         fixture->snapshot.jobs.finder.n_unrecognized = 22;
         fixture->snapshot.jobs.finder.n_not_watched = 23;
         fixture->snapshot.jobs.stats.n_with_cgroup = 24;
-        fixture->http.n_requests_by_class[4] = 5;
-        metrics_self(&fixture->exposition, &fixture->snapshot, &fixture->http);
+        fixture->exchange.http.n_requests_by_class[4] = 5;
+        collect(fixture, "self");
         assert_true(says(fixture, "\nperfd_build_info{version=\"" PERFD_VERSION "\"} 1\n"));
         assert_true(says(fixture, "\nprocess_cpu_seconds_total 1.25\n"));
         assert_true(says(fixture, "\nperfd_source_up{source=\"stat\"} 1\n"));
@@ -296,6 +326,7 @@ static void perfd_tells_of_itself(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(no_family_is_written_twice, setup, teardown),
                 cmocka_unit_test_setup_teardown(counters_of_the_kernel_come_in_base_units, setup, teardown),
                 cmocka_unit_test_setup_teardown(what_was_not_read_is_absent_and_not_zero, setup, teardown),
                 cmocka_unit_test_setup_teardown(before_the_first_sample_there_is_no_node, setup, teardown),

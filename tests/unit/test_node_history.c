@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "http/node/node_history.h"
+#include "http/measure/node_history.h"
 #include "series/recording.h"
 #include "util/clock.h"
 

@@ -63,20 +63,18 @@ static bool says(const Fixture *fixture, const char *words) {
 }
 
 static void every_route_is_described_with_its_parameters(void **state) {
-        const Route *routes;
-        size_t n;
+        const Route *route;
 
         (void)state;
-        routes = routes_table(&n);
-        for (size_t i = 0; i < n; i++) {
-                scoped(freep) char *parameters = strdup(routes[i].parameters);
+        for (size_t i = 0; (route = routes_at(i)); i++) {
+                scoped(freep) char *parameters = strdup(route->parameters);
                 char path[96], *rest = parameters;
                 const char *begin, *end;
 
-                (void)snprintf(path, sizeof(path), "\n    \"%s\": {", routes[i].path);
+                (void)snprintf(path, sizeof(path), "\n    \"%s\": {", route->path);
                 begin = strstr(asset_openapi_json, path);
                 if (!begin)
-                        fail_msg("%s is not in openapi.json", routes[i].path);
+                        fail_msg("%s is not in openapi.json", route->path);
                 end = strstr(begin, "\n    }");
                 assert_non_null(end);
 
@@ -88,27 +86,27 @@ static void every_route_is_described_with_its_parameters(void **state) {
                         (void)snprintf(definition, sizeof(definition), "\"name\": \"%s\"", name);
                         at = strstr(begin, reference) && strstr(begin, reference) < end ? begin : strstr(begin, definition);
                         if (!at || at >= end)
-                                fail_msg("%s's parameter %s is not in openapi.json", routes[i].path, name);
+                                fail_msg("%s's parameter %s is not in openapi.json", route->path, name);
                 }
         }
 }
 
 static void every_described_path_is_a_route(void **state) {
-        const Route *routes;
         const char *p = strstr(asset_openapi_json, "\"paths\": {");
-        size_t n, n_described = 0;
+        size_t n = 0, n_described = 0;
 
         (void)state;
-        routes = routes_table(&n);
+        while (routes_at(n))
+                n++;
         assert_non_null(p);
         while ((p = strstr(p, "\n    \"/"))) {
                 const char *path = p + 6;
                 bool is_found = false;
 
                 for (size_t i = 0; i < n; i++) {
-                        size_t n_path = strlen(routes[i].path);
+                        size_t n_path = strlen(routes_at(i)->path);
 
-                        is_found = is_found || (strncmp(path, routes[i].path, n_path) == 0 && path[n_path] == '"');
+                        is_found = is_found || (strncmp(path, routes_at(i)->path, n_path) == 0 && path[n_path] == '"');
                 }
                 if (!is_found)
                         fail_msg("openapi.json has a path that is no route: %.40s", path);
@@ -116,6 +114,31 @@ static void every_described_path_is_a_route(void **state) {
                 p = path;
         }
         assert_int_equal(n_described, n);
+}
+
+/* True if some path is both. */
+static bool overlap(const char *a, const char *b) {
+        while (*a == '/' && *b == '/') {
+                size_t n_a = strcspn(++a, "/"), n_b = strcspn(++b, "/");
+
+                if (*a != '{' && *b != '{' && (n_a != n_b || strncmp(a, b, n_a) != 0))
+                        return false;
+                a += n_a;
+                b += n_b;
+        }
+        return *a == *b;
+}
+
+static void no_path_has_two_routes(void **state) {
+        (void)state;
+        assert_true(overlap("/jobs/{id}", "/jobs/all"));
+        assert_true(overlap("/a/{b}/c", "/a/{d}/c"));
+        assert_false(overlap("/jobs/{id}", "/jobs"));
+        assert_false(overlap("/jobs/{id}/samples", "/jobs/{id}/metrics"));
+        for (size_t i = 0; routes_at(i); i++)
+                for (size_t k = 0; k < i; k++)
+                        if (overlap(routes_at(i)->path, routes_at(k)->path))
+                                fail_msg("%s and %s overlap", routes_at(i)->path, routes_at(k)->path);
 }
 
 static void before_the_first_snapshot_live_numbers_are_unavailable(void **state) {
@@ -173,7 +196,7 @@ static void bad_values_are_named_with_what_was_expected(void **state) {
         static const struct {
                 const char *question, *words;
         } cases[] = {
-                { "/metrics?collect[]=cpu", "node, jobs, self or percpu, not 'cpu'" },
+                { "/metrics?collect[]=cpu", "must be one of: node, percpu, self, jobs; not 'cpu'" },
                 { "/api/v1/jobs?limit=1001", "from 1 to 1000" },
                 { "/api/v1/jobs?since_ms=yesterday", "'since_ms'" },
                 { "/api/v1/jobs?state=done", "running, finished or interrupted" },
@@ -329,6 +352,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(every_route_is_described_with_its_parameters, setup, teardown),
                 cmocka_unit_test_setup_teardown(every_described_path_is_a_route, setup, teardown),
+                cmocka_unit_test_setup_teardown(no_path_has_two_routes, setup, teardown),
                 cmocka_unit_test_setup_teardown(before_the_first_snapshot_live_numbers_are_unavailable, setup, teardown),
                 cmocka_unit_test_setup_teardown(paths_that_are_none_are_not_found, setup, teardown),
                 cmocka_unit_test_setup_teardown(names_with_odd_characters_are_refused, setup, teardown),

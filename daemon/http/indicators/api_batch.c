@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/statistics.h"
-#include "http/handlers.h"
+#include "http/indicators/indicators_subject.h"
 #include "http/indicators/grouping.h"
 #include "http/indicators/vocabulary.h"
 #include "store/indicators/points.h"
@@ -242,7 +242,7 @@ static void write_batch(Exchange *exchange, Batch *batch, const Vocabulary *voca
         json_object_end(&json);
 }
 
-void answer_batch(Exchange *exchange) {
+void api_batch_answer(Exchange *exchange) {
         scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
         scoped(batch_deinit) Batch batch = {};
         uint8_t id[BATCH_ID_BYTES];

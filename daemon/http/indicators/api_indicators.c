@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/handlers.h"
+#include "http/indicators/indicators_subject.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "http/pagination.h"
 #include "store/indicators/shape.h"
 
-void answer_indicators(Exchange *exchange) {
+void api_indicators_list(Exchange *exchange) {
         bool is_cut = false;
         IndicatorRow row;
         Json json;
@@ -46,7 +46,7 @@ void answer_indicators(Exchange *exchange) {
         json_object_end(&json);
 }
 
-void answer_models(Exchange *exchange) {
+void api_indicators_models(Exchange *exchange) {
         if (!exchange->snapshot->indicators.models) {
                 (void)exchange_error(exchange, 503, "perfd is out of memory at the moment");
                 return;
@@ -213,10 +213,10 @@ static void answer_results_of(Exchange *exchange, const char *name) {
                 page_end(&page, &json);
 }
 
-void answer_results(Exchange *exchange) {
+void api_indicators_all_results(Exchange *exchange) {
         answer_results_of(exchange, exchange_parameter(exchange, "name"));
 }
 
-void answer_indicator_results(Exchange *exchange) {
+void api_indicators_results(Exchange *exchange) {
         answer_results_of(exchange, exchange->argument);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "http/csv.h"
-#include "http/handlers.h"
+#include "http/indicators/indicators_subject.h"
 #include "http/indicators/explain_empty.h"
 #include "http/indicators/result_groups.h"
 #include "http/indicators/vocabulary.h"
@@ -203,7 +203,7 @@ static void write_csv(Exchange *exchange, const Query *query, Group *groups, siz
         }
 }
 
-void answer_indicator_query(Exchange *exchange) {
+void api_query_answer(Exchange *exchange) {
         scoped(grouping_freep) Grouping *grouping = NULL;
         scoped(query_deinit) Query query = {};
         Group *groups;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "analysis/ranking.h"
-#include "http/handlers.h"
+#include "http/indicators/indicators_subject.h"
 #include "http/indicators/explain_empty.h"
 #include "http/indicators/ranking_json.h"
 #include "http/indicators/result_groups.h"
@@ -240,7 +240,7 @@ int rank_set_make(const Rank *rank, const Group *groups, size_t n, Alternative *
         return ranking_make(ret, *ret_n, &config);
 }
 
-void answer_indicator_rank(Exchange *exchange) {
+void api_rank_answer(Exchange *exchange) {
         scoped(grouping_freep) Grouping *grouping = NULL;
         scoped(rank_deinit) Rank rank = {};
         Group *groups;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "http/handlers.h"
+#include "http/jobs/jobs_subject.h"
 #include "http/jobs/job_json.h"
 #include "http/jobs/job_lookup.h"
 #include "http/jobs/phases_json.h"
-#include "http/node/node_history.h"
+#include "http/measure/node_history.h"
 #include "http/pagination.h"
 #include "util/clock.h"
 
@@ -51,7 +51,7 @@ static int write_jobs(Exchange *exchange, const JobFilter *filter, Page *page, J
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-void answer_jobs(Exchange *exchange) {
+void api_jobs_list(Exchange *exchange) {
         JobFilter filter = {
                 .name = exchange_parameter(exchange, "name"),
                 .user = exchange_parameter(exchange, "user"),
@@ -89,7 +89,7 @@ static void write_numbers(Exchange *exchange, Json *json, const FoundJob *job) {
 }
 
 /* Phases come last: asking for them lets go of the row the job is in. */
-void answer_job(Exchange *exchange) {
+void api_jobs_job(Exchange *exchange) {
         MetricStamp stamp;
         PhaseView phase;
         FoundJob job;
@@ -138,7 +138,7 @@ static int choice_parse(Exchange *exchange, MetricChoice *ret) {
         return scopes_parse(exchange, ret);
 }
 
-void answer_job_metrics(Exchange *exchange) {
+void api_jobs_metrics(Exchange *exchange) {
         MetricStamp stamp;
         MetricChoice choice;
         FoundJob job;
@@ -182,7 +182,7 @@ static void answer_from_node(Exchange *exchange, uint64_t begin_ms) {
         timeline_json(&history.timeline, exchange->body);
 }
 
-void answer_job_samples(Exchange *exchange) {
+void api_jobs_samples(Exchange *exchange) {
         scoped(timeline_deinit) Timeline timeline = {};
         FoundJob job;
         uint64_t begin_ms;

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/jobs/metric_scope.h"
+#include "http/jobs/jobs_subject.h"
+#include "http/measure/metric_scope.h"
 #include "http/metrics.h"
 #include "util/scoped.h"
 
@@ -59,13 +60,13 @@ static void put_info_of(Exposition *exposition, const JobRecord *job) {
 }
 
 static void put_info(Exposition *exposition, const ExposedJobs *exposed) {
-        exposition_family(exposition, "perfd_job", FAMILY_INFO, "", "Jobs that run on this node, and those that ended lately");
+        exposition_family(exposition, "perfd_job", FAMILY_INFO, "", "Running jobs and recently ended jobs of this node");
         for (size_t i = 0; i < exposed->n; i++)
                 put_info_of(exposition, exposed->jobs[i].record);
 }
 
 static void put_begin(Exposition *exposition, const ExposedJobs *exposed) {
-        exposition_family(exposition, "perfd_job_begin_timestamp_seconds", FAMILY_GAUGE, "seconds", "When the job began, Unix time");
+        exposition_family(exposition, "perfd_job_begin_timestamp_seconds", FAMILY_GAUGE, "seconds", "Unix time of the begin of the job");
         for (size_t i = 0; i < exposed->n; i++) {
                 exposition_sample(exposition);
                 exposition_label(exposition, "job", exposed->jobs[i].record->info.id);
@@ -87,17 +88,17 @@ static ScopeMetrics metric_scope_of_line(const ExposedJob *job, size_t line) {
 }
 
 static void put_job_line(Exposition *exposition, const ExposedJob *job, size_t line) {
-        const ScopeMetrics figures = metric_scope_of_line(job, line);
+        const ScopeMetrics scope_metrics = metric_scope_of_line(job, line);
         size_t i = line < N_METRICS ? line : line - N_METRICS;
 
-        if (!metric_scope_has(&figures, i))
+        if (!metric_scope_has(&scope_metrics, i))
                 return;
 
         exposition_sample(exposition);
         exposition_label(exposition, "job", job->record->info.id);
-        exposition_labels(exposition, figures.scope == SCOPE_NODE ? "scope=\"node\"" : "scope=\"job\"");
-        exposition_labels(exposition, figures.info[i].label);
-        exposition_double(exposition, figures.value[i]);
+        exposition_labels(exposition, scope_metrics.scope == SCOPE_NODE ? "scope=\"node\"" : "scope=\"job\"");
+        exposition_labels(exposition, scope_metrics.info[i].label);
+        exposition_double(exposition, scope_metrics.value[i]);
 }
 
 static void begin_family(Exposition *exposition, const MetricInfo *info) {
@@ -137,7 +138,8 @@ static void put_families(Exposition *exposition, const ExposedJobs *exposed) {
                         put_family(exposition, exposed, line, n_bytes);
 }
 
-int metrics_jobs(Exposition *exposition, const Snapshot *snapshot) {
+int metrics_jobs(Exposition *exposition, const Exchange *exchange) {
+        const Snapshot *snapshot = exchange->snapshot;
         scoped(exposed_jobs_deinit) ExposedJobs exposed = {};
         int r;
 
@@ -145,13 +147,37 @@ int metrics_jobs(Exposition *exposition, const Snapshot *snapshot) {
         if (r < 0)
                 return r;
 
-        exposition_single(exposition, "perfd_jobs_running", FAMILY_GAUGE, "Jobs that run now", snapshot->jobs.n_running);
+        exposition_single(exposition, "perfd_jobs_running", FAMILY_GAUGE, "Running jobs", snapshot->jobs.n_running);
         exposition_single(exposition, "perfd_jobs_not_exposed", FAMILY_GAUGE,
-                          "Jobs left out here for the limit on their number; the JSON API has them",
+                          "Jobs omitted because of the limit on their number; the JSON API has them",
                           snapshot->jobs.used.n_records - exposed.n);
 
         put_info(exposition, &exposed);
         put_begin(exposition, &exposed);
         put_families(exposition, &exposed);
+        return 0;
+}
+
+/* --- statistics of perfd itself ------------------------------------------------------------------ */
+
+static const Scalar job_scalars[] = {
+        SCALAR_COUNTER(JobsStats, n_begun, "perfd_jobs_begun", "Jobs begun"),
+        SCALAR_COUNTER(JobsStats, n_finished, "perfd_jobs_finished", "Jobs whose end was reported"),
+        SCALAR_COUNTER(JobsStats, n_interrupted, "perfd_jobs_interrupted", "Jobs whose process went away before their end was reported"),
+        SCALAR_GAUGE(JobsStats, n_with_cgroup, SCALAR_U64, "perfd_jobs_with_cgroup", "", "Running jobs with a cgroup of their own"),
+};
+
+static const Scalar finder_scalars[] = {
+        SCALAR_COUNTER(FinderStats, n_found, "perfd_cgroups_found", "Cgroups that were detected as jobs by a pattern"),
+        SCALAR_COUNTER(FinderStats, n_unrecognized, "perfd_cgroups_unrecognized",
+                       "Cgroups in the place of jobs whose name matches no pattern"),
+        SCALAR_COUNTER(FinderStats, n_not_watched, "perfd_cgroups_not_watched", "Cgroup directories that could not be watched"),
+};
+
+int metrics_jobs_counts(Exposition *exposition, const Exchange *exchange) {
+        const JobsSnapshot *jobs = &exchange->snapshot->jobs;
+
+        metrics_scalars(exposition, &jobs->stats, job_scalars, N_ELEMENTS(job_scalars));
+        metrics_scalars(exposition, &jobs->finder, finder_scalars, N_ELEMENTS(finder_scalars));
         return 0;
 }

@@ -6,7 +6,7 @@
  */
 
 #include "http/exchange.h"
-#include "http/jobs/metric_json.h"
+#include "http/measure/metric_json.h"
 
 /* What one answer has of them at most; the earliest are kept, and the one that lasts. */
 #define PHASES_MAX 1000U

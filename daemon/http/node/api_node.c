@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/handlers.h"
-#include "http/jobs/metric_json.h"
-#include "http/node/node_history.h"
+#include "http/node/node_subject.h"
+#include "http/measure/metric_json.h"
+#include "http/measure/node_history.h"
 #include "http/pagination.h"
 #include "util/clock.h"
 
@@ -222,7 +222,7 @@ static void write_identity(Json *json, const Snapshot *snapshot) {
         json_put_uint(json, "jobs_running", snapshot->jobs.n_running);
 }
 
-void answer_node(Exchange *exchange) {
+void api_node_state(Exchange *exchange) {
         const Snapshot *snapshot = exchange->snapshot;
         const NodeSnapshot *node = &snapshot->node;
         MetricSet metrics;
@@ -242,7 +242,7 @@ void answer_node(Exchange *exchange) {
         json_object_end(&json);
 }
 
-void answer_node_samples(Exchange *exchange) {
+void api_node_samples(Exchange *exchange) {
         scoped(node_history_deinit) NodeHistory history = {};
         uint64_t since_ms, until_ms, limit, next_ms = 0;
         NodeSampleRow row;

@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/metrics.h"
-
 #include <string.h>
 
+#include "http/metrics.h"
+#include "http/node/node_subject.h"
 #include "measure/kernel_family.h"
+#include "util/scoped.h"
 
 #define TICK_DECIMALS 2U /* TICKS_PER_S is 100 */
 _Static_assert(TICKS_PER_S == 100, "a tick is two decimals of a second");
 
-#define MEMBER(member) offsetof(NodeSnapshot, member)
-#define COUNTER(member, decimals, name, unit, help) \
-        { MEMBER(member), SCALAR_U64, decimals, FAMILY_COUNTER, name, unit, help }
-
-static const Scalar meter_scalars[] = {
-        COUNTER(totals.value[TOTAL_OBSERVED_NS], 9, "perfd_node_observed_seconds", "seconds",
-                "Time covered by observations of utilization"),
-        COUNTER(totals.value[TOTAL_UNOBSERVED_NS], 9, "perfd_node_unobserved_seconds", "seconds",
-                "Time without observations: perfd stopped or the machine suspended"),
+static const Scalar observed_scalars[] = {
+        SCALAR_SECONDS(NodeSnapshot, totals.value[TOTAL_OBSERVED_NS], FAMILY_COUNTER, "perfd_node_observed_seconds",
+                       "Time covered by observations of utilization"),
+        SCALAR_SECONDS(NodeSnapshot, totals.value[TOTAL_UNOBSERVED_NS], FAMILY_COUNTER, "perfd_node_unobserved_seconds",
+                       "Time without observations: perfd stopped or the machine suspended"),
 };
 
 static void put_info(Exposition *exposition, const NodeSnapshot *node) {
-        exposition_family(exposition, "perfd_node", FAMILY_INFO, "", "What this node is");
+        exposition_family(exposition, "perfd_node", FAMILY_INFO, "", "Kernel, architecture and boot of this node");
         exposition_sample(exposition);
         exposition_label(exposition, "kernel", node->identity.kernel);
         exposition_label(exposition, "machine", node->identity.machine);
@@ -28,7 +25,7 @@ static void put_info(Exposition *exposition, const NodeSnapshot *node) {
         exposition_u64(exposition, 1);
 
         exposition_family(exposition, "perfd_last_sample_timestamp_seconds", FAMILY_GAUGE, "seconds",
-                          "When the kernel said what is shown here, Unix time");
+                          "Unix time of the latest sample");
         exposition_sample(exposition);
         exposition_decimal(exposition, node->realtime_ns, 9);
 }
@@ -38,7 +35,7 @@ static void put_cpu_seconds(Exposition *exposition, const Sample *sample) {
                 return;
 
         exposition_family(exposition, "perfd_node_cpu_seconds", FAMILY_COUNTER, "seconds",
-                          "CPU time of all CPUs since boot, by what it was spent on; guests are not in user and nice");
+                          "CPU time of all CPUs since boot, by mode; user and nice exclude guests");
         for (CpuMode mode = 0; mode < N_CPU_MODES; mode++) {
                 exposition_sample(exposition);
                 exposition_label(exposition, "mode", cpu_mode_name(mode));
@@ -60,7 +57,7 @@ static void put_utilization(Exposition *exposition, const Observation *observati
                 return;
 
         exposition_family(exposition, "perfd_node_cpu_utilization_ratio", FAMILY_GAUGE, "ratio",
-                          "Busy share of the latest observation: mean over CPUs, the idlest and the busiest CPU");
+                          "Busy share in the latest observation: mean over CPUs, least and most busy CPU");
         for (size_t i = 0; i < N_ELEMENTS(lines); i++) {
                 exposition_sample(exposition);
                 exposition_label(exposition, "cpus", lines[i].cpus);
@@ -82,7 +79,7 @@ static void put_over_threshold(Exposition *exposition, const Totals *totals) {
         };
 
         exposition_family(exposition, "perfd_node_cpu_over_threshold_seconds", FAMILY_COUNTER, "seconds",
-                          "Observed time in which utilization was at or over the threshold: the mean over CPUs, all CPUs, any CPU");
+                          "Observed time with utilization at or over the threshold: mean over CPUs, all CPUs, any CPU");
         for (size_t i = 0; i < N_ELEMENTS(lines); i++) {
                 exposition_sample(exposition);
                 exposition_labels(exposition, lines[i].labels);
@@ -97,7 +94,7 @@ static void put_psi_available(Exposition *exposition, const Sample *sample) {
         } lines[] = { { SOURCE_PSI_CPU, "cpu" }, { SOURCE_PSI_MEMORY, "memory" }, { SOURCE_PSI_IO, "io" } };
 
         exposition_family(exposition, "perfd_node_psi_available", FAMILY_GAUGE, "",
-                          "Whether the kernel tells pressure stall times (a kernel booted with psi=0 does not)");
+                          "Whether the kernel provides pressure stall information (not with psi=0)");
         for (size_t i = 0; i < N_ELEMENTS(lines); i++) {
                 exposition_sample(exposition);
                 exposition_label(exposition, "resource", lines[i].resource);
@@ -137,14 +134,14 @@ static void put_kernel_families(Exposition *exposition, const Sample *sample) {
 }
 
 static size_t put_disk_family(Exposition *exposition, const Sample *sample, const KernelFamily *family) {
-        size_t n_by_class[N_DISK_CLASSES] = {}, n_left_out = 0;
+        size_t n_by_class[N_DISK_CLASSES] = {}, n_omitted = 0;
 
         begin_kernel_family(exposition, family);
         for (size_t i = 0; i < sample->n_disks; i++) {
                 const SampleDisk *disk = &sample->disks[i];
 
                 if (n_by_class[disk->class]++ >= DEVICES_MAX) {
-                        n_left_out++;
+                        n_omitted++;
                         continue;
                 }
                 exposition_sample(exposition);
@@ -153,29 +150,29 @@ static size_t put_disk_family(Exposition *exposition, const Sample *sample, cons
                 put_kernel_value(exposition, disk, family);
         }
 
-        return n_left_out;
+        return n_omitted;
 }
 
 static size_t put_disks(Exposition *exposition, const Sample *sample) {
-        size_t n_left_out = 0;
+        size_t n_omitted = 0;
 
         if (!sample_has(sample, SOURCE_DISKSTATS))
                 return 0;
 
         for (const KernelFamily *family = kernel_disk_families; family->name; family++)
-                n_left_out = put_disk_family(exposition, sample, family);
-        return n_left_out;
+                n_omitted = put_disk_family(exposition, sample, family);
+        return n_omitted;
 }
 
 static size_t put_net_family(Exposition *exposition, const Sample *sample, const KernelFamily *family) {
-        size_t n_by_class[N_NET_CLASSES] = {}, n_left_out = 0;
+        size_t n_by_class[N_NET_CLASSES] = {}, n_omitted = 0;
 
         begin_kernel_family(exposition, family);
         for (size_t i = 0; i < sample->n_nets; i++) {
                 const SampleNet *net = &sample->nets[i];
 
                 if (n_by_class[net->class]++ >= DEVICES_MAX) {
-                        n_left_out++;
+                        n_omitted++;
                         continue;
                 }
                 exposition_sample(exposition);
@@ -184,21 +181,21 @@ static size_t put_net_family(Exposition *exposition, const Sample *sample, const
                 put_kernel_value(exposition, net, family);
         }
 
-        return n_left_out;
+        return n_omitted;
 }
 
 static size_t put_nets(Exposition *exposition, const Sample *sample) {
-        size_t n_left_out = 0;
+        size_t n_omitted = 0;
 
         if (!sample_has(sample, SOURCE_NETDEV))
                 return 0;
 
         for (const KernelFamily *family = kernel_net_families; family->name; family++)
-                n_left_out = put_net_family(exposition, sample, family);
-        return n_left_out;
+                n_omitted = put_net_family(exposition, sample, family);
+        return n_omitted;
 }
 
-/* Of several file systems mounted on one place, the last is what one finds there. */
+/* True if another file system was mounted on the same directory later. */
 static bool is_hidden(const Sample *sample, size_t i) {
         for (size_t k = i + 1; k < sample->n_filesystems; k++)
                 if (strcmp(sample->filesystems[k].mount_point, sample->filesystems[i].mount_point) == 0)
@@ -207,7 +204,7 @@ static bool is_hidden(const Sample *sample, size_t i) {
 }
 
 static size_t put_filesystem_family(Exposition *exposition, const Sample *sample, const KernelFamily *family) {
-        size_t n = 0, n_left_out = 0;
+        size_t n = 0, n_omitted = 0;
 
         begin_kernel_family(exposition, family);
         for (size_t i = 0; i < sample->n_filesystems; i++) {
@@ -216,7 +213,7 @@ static size_t put_filesystem_family(Exposition *exposition, const Sample *sample
                 if (is_hidden(sample, i))
                         continue;
                 if (n++ >= DEVICES_MAX) {
-                        n_left_out++;
+                        n_omitted++;
                         continue;
                 }
                 exposition_sample(exposition);
@@ -225,24 +222,24 @@ static size_t put_filesystem_family(Exposition *exposition, const Sample *sample
                 put_kernel_value(exposition, filesystem, family);
         }
 
-        return n_left_out;
+        return n_omitted;
 }
 
 static size_t put_filesystems(Exposition *exposition, const Sample *sample) {
-        size_t n_left_out = 0;
+        size_t n_omitted = 0;
 
         if (!sample_has(sample, SOURCE_FILESYSTEMS))
                 return 0;
 
         for (const KernelFamily *family = kernel_filesystem_families; family->name; family++)
-                n_left_out = put_filesystem_family(exposition, sample, family);
-        return n_left_out;
+                n_omitted = put_filesystem_family(exposition, sample, family);
+        return n_omitted;
 }
 
 static void put_devices(Exposition *exposition, const Sample *sample) {
         const struct {
                 const char *kind;
-                size_t n_left_out;
+                size_t n_omitted;
         } lines[] = {
                 { "disk", put_disks(exposition, sample) },
                 { "network", put_nets(exposition, sample) },
@@ -250,46 +247,87 @@ static void put_devices(Exposition *exposition, const Sample *sample) {
         };
 
         exposition_family(exposition, "perfd_node_devices_not_exposed", FAMILY_GAUGE, "",
-                          "Devices left out here for the limit on their number; the JSON API has them");
+                          "Devices omitted because of the limit on their number; the JSON API has them");
         for (size_t i = 0; i < N_ELEMENTS(lines); i++) {
                 exposition_sample(exposition);
                 exposition_label(exposition, "kind", lines[i].kind);
-                exposition_u64(exposition, lines[i].n_left_out);
+                exposition_u64(exposition, lines[i].n_omitted);
         }
 }
 
-void metrics_node(Exposition *exposition, const NodeSnapshot *node) {
+int metrics_node(Exposition *exposition, const Exchange *exchange) {
+        const NodeSnapshot *node = &exchange->snapshot->node;
         const Sample *sample = &node->sample;
 
         if (node->boottime_ns == 0)
-                return;
+                return 0;
 
         put_info(exposition, node);
         put_cpu_seconds(exposition, sample);
         put_utilization(exposition, &node->observation);
         put_over_threshold(exposition, &node->totals);
-        metrics_scalars(exposition, node, meter_scalars, N_ELEMENTS(meter_scalars));
+        metrics_scalars(exposition, node, observed_scalars, N_ELEMENTS(observed_scalars));
         put_kernel_families(exposition, sample);
         put_psi_available(exposition, sample);
         put_devices(exposition, sample);
+        return 0;
 }
 
-void metrics_node_percpu(Exposition *exposition, const NodeSnapshot *node) {
-        const Sample *sample = &node->sample;
+static void put_cpu(Exposition *exposition, size_t cpu, const CpuTimes *times) {
+        for (CpuMode mode = 0; mode < N_CPU_MODES; mode++) {
+                exposition_sample(exposition);
+                exposition_label_i64(exposition, "cpu", (int64_t)cpu);
+                exposition_label(exposition, "mode", cpu_mode_name(mode));
+                exposition_decimal(exposition, times->ticks[mode], TICK_DECIMALS);
+        }
+}
+
+int metrics_node_percpu(Exposition *exposition, const Exchange *exchange) {
+        const Sample *sample = &exchange->snapshot->node.sample;
 
         if (!sample_has(sample, SOURCE_STAT))
-                return;
+                return 0;
 
         exposition_family(exposition, "perfd_node_cpu_core_seconds", FAMILY_COUNTER, "seconds",
-                          "CPU time of one CPU since boot, by what it was spent on; guests are not in user and nice");
-        for (size_t cpu = 0; cpu < sample->n_cpus; cpu++) {
-                if (!sample->cpus[cpu].online)
-                        continue;
-                for (CpuMode mode = 0; mode < N_CPU_MODES; mode++) {
-                        exposition_sample(exposition);
-                        exposition_label_i64(exposition, "cpu", (int64_t)cpu);
-                        exposition_label(exposition, "mode", cpu_mode_name(mode));
-                        exposition_decimal(exposition, sample->cpus[cpu].times.ticks[mode], TICK_DECIMALS);
-                }
+                          "CPU time of one CPU since boot, by mode; user and nice exclude guests");
+        for (size_t cpu = 0; cpu < sample->n_cpus; cpu++)
+                if (sample->cpus[cpu].online)
+                        put_cpu(exposition, cpu, &sample->cpus[cpu].times);
+        return 0;
+}
+
+/* --- statistics of perfd itself ------------------------------------------------------------------ */
+
+static const Scalar sampling_scalars[] = {
+        SCALAR_SECONDS(NodeSnapshot, interval_ns, FAMILY_GAUGE, "perfd_sample_interval_seconds", "Configured sampling interval"),
+        SCALAR_SECONDS(NodeSnapshot, sample_cpu_ns, FAMILY_COUNTER, "perfd_sample_cpu_seconds", "CPU time spent on sampling"),
+        SCALAR_COUNTER(NodeSnapshot, events.n_counter_resets, "perfd_meter_resets", "Kernel counters that decreased and were reset"),
+        SCALAR_COUNTER(NodeSnapshot, events.n_cpu_changes, "perfd_meter_cpu_changes", "CPUs that were added or removed"),
+        SCALAR_COUNTER(NodeSnapshot, events.n_gaps, "perfd_meter_gaps", "Periods without samples: perfd stopped or the machine suspended"),
+        SCALAR_COUNTER(NodeSnapshot, events.n_clock_steps, "perfd_meter_clock_steps", "Changes of the wall clock by more than one second"),
+};
+
+static void put_sources(Exposition *exposition, const NodeSnapshot *node) {
+        exposition_family(exposition, "perfd_source_up", FAMILY_GAUGE, "",
+                          "Whether the kernel's file could be read in the latest sample");
+        for (Source source = 0; source < N_SOURCES; source++) {
+                exposition_sample(exposition);
+                exposition_label(exposition, "source", source_name(source));
+                exposition_u64(exposition, sample_has(&node->sample, source));
         }
+
+        exposition_family(exposition, "perfd_source_failures", FAMILY_COUNTER, "", "Failed attempts to read the kernel's file");
+        for (Source source = 0; source < N_SOURCES; source++) {
+                exposition_sample(exposition);
+                exposition_label(exposition, "source", source_name(source));
+                exposition_u64(exposition, node->sampler.n_failures[source]);
+        }
+}
+
+int metrics_node_sampling(Exposition *exposition, const Exchange *exchange) {
+        const NodeSnapshot *node = &exchange->snapshot->node;
+
+        metrics_scalars(exposition, node, sampling_scalars, N_ELEMENTS(sampling_scalars));
+        put_sources(exposition, node);
+        return 0;
 }

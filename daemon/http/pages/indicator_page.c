@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "http/assets.h"
-#include "http/handlers.h"
+#include "http/pages/pages_subject.h"
 #include "http/indicators/result_groups.h"
 #include "http/indicators/vocabulary.h"
 #include "http/pages/html.h"
@@ -311,7 +311,7 @@ static int fill(Exchange *exchange, IndicatorPage *page) {
         return 0;
 }
 
-void answer_indicator_page(Exchange *exchange) {
+void indicator_page_answer(Exchange *exchange) {
         scoped(indicator_page_deinit) IndicatorPage page;
 
         indicator_page_init(&page);

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "http/jobs/job_advice.h"
-#include "http/jobs/metric_scope.h"
+#include "http/measure/metric_scope.h"
 #include "http/pages/html.h"
 #include "util/clock.h"
 

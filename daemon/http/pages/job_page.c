@@ -6,7 +6,7 @@
  */
 
 #include "http/assets.h"
-#include "http/handlers.h"
+#include "http/pages/pages_subject.h"
 #include "http/jobs/job_lookup.h"
 #include "http/jobs/phase_walk.h"
 #include "http/pages/html.h"
@@ -100,7 +100,7 @@ static void fill_phases(Words *words, const Exchange *exchange, const FoundJob *
                 buffer_puts(out, "<p>Some phases are not shown here.</p>\n");
 }
 
-void answer_job_page(Exchange *exchange) {
+void job_page_answer(Exchange *exchange) {
         scoped(words_deinit) Words words;
         FoundJob job;
 

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 #include "http/assets.h"
-#include "http/handlers.h"
+#include "http/pages/pages_subject.h"
 #include "http/pages/html.h"
 #include "http/pages/job_html.h"
 #include "http/pages/template.h"
@@ -174,7 +174,7 @@ static void words_complete(Words *words) {
                         buffer_puts(word(words, id), "–");
 }
 
-void answer_landing(Exchange *exchange) {
+void landing_answer(Exchange *exchange) {
         scoped(words_deinit) Words words;
 
         words_init(&words);

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/commands/run_spec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "client/cli/document.h"
+#include "client/cli/input.h"
+#include "client/cli/message.h"
+#include "client/run/spec.h"
+#include "util/file.h"
+#include "util/utf8.h"
+
+#define WORK "work"
+#define SCRIPT "script"
+
+typedef struct SpecRun {
+        const CommandLine *line;
+        const RunOptions *options;
+        Buffer text;
+        Arena arena;
+        Spec spec;
+        char scratch[PATH_MAX], script[PATH_MAX + sizeof(SCRIPT) + 1];
+        char socket[PATH_MAX], spool[PATH_MAX], limits[64];
+        int here_fd; /* where we were started */
+} SpecRun;
+
+static void spec_run_deinit(SpecRun *run) {
+        spec_deinit(&run->spec);
+        arena_deinit(&run->arena);
+        buffer_deinit(&run->text);
+        closep(&run->here_fd);
+}
+
+/* --- the file ------------------------------------------------------------------------------------- */
+
+static int tell(const char *what, int error) {
+        message_print("%s: %s", what, strerrordesc_np(-error));
+        return EXIT_FAILED;
+}
+
+static int parse(SpecRun *run, const char *file) {
+        SpecError error;
+        const Value *value;
+        int r;
+
+        r = arena_init(&run->arena, document_arena_size(run->text.n));
+        if (r == 0)
+                r = document_parse(&run->text, file, &run->arena, &value);
+        if (r == 0) {
+                r = spec_read(value, &run->spec, &error);
+                if (r == SPEC_WRONG)
+                        message_print("%s: %s", file, error.text);
+        }
+        if (r < 0)
+                return tell(file, r);
+        return r == 0 ? EXIT_DONE : EXIT_USAGE;
+}
+
+static int read_spec(SpecRun *run) {
+        const char *file = input_name(run->options->spec);
+        int r;
+
+        r = input_read(run->options->spec, &run->text);
+        if (r < 0)
+                return tell(file, r);
+        r = parse(run, file);
+        if (r == EXIT_DONE && run->spec.left_aside.n > 0)
+                message_print("%s: perfd builds no images and installs nothing; left aside: %s", file, run->spec.left_aside.text);
+        return r;
+}
+
+/* --- the directory -------------------------------------------------------------------------------- */
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw) {
+        (void)st;
+        (void)type;
+        (void)ftw;
+        return remove(path);
+}
+
+static void remove_scratch(SpecRun *run) {
+        if (!run->scratch[0])
+                return;
+        if (run->options->keep)
+                message_print("The run's directory is kept: %s", run->scratch);
+        else if (nftw(run->scratch, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0)
+                message_print("Cannot remove %s: %s", run->scratch, strerrordesc_np(errno));
+        run->scratch[0] = '\0';
+}
+
+static int write_file(const char *path, const char *text, unsigned mode) {
+        scoped(closep) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+
+        return fd < 0 ? -errno : file_write_all(fd, text, strlen(text));
+}
+
+/* All that is on the way was made by us, and nobody else may enter. */
+static int write_files(const SpecRun *run) {
+        for (size_t i = 0; i < run->spec.n_files; i++) {
+                char path[PATH_MAX], *slash;
+                int n = snprintf(path, sizeof(path), "%s/" WORK "/%s", run->scratch, run->spec.files[i].name), r;
+
+                if (n < 0 || (size_t)n >= sizeof(path))
+                        return -ENAMETOOLONG;
+                slash = strrchr(path, '/');
+                *slash = '\0';
+                r = file_make_dirs(path, 0700);
+                *slash = '/';
+                if (r == 0)
+                        r = write_file(path, run->spec.files[i].text, 0700);
+                if (r < 0) {
+                        message_print("Cannot write files[%zu], %s: %s", i, run->spec.files[i].name, strerrordesc_np(-r));
+                        return r;
+                }
+        }
+        return 0;
+}
+
+static int make_scratch(SpecRun *run) {
+        const char *tmp = getenv("TMPDIR");
+        char path[PATH_MAX + 16];
+        int n = snprintf(run->scratch, sizeof(run->scratch), "%s/perfd-run-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp"), r;
+
+        if (n < 0 || (size_t)n >= sizeof(run->scratch) || !mkdtemp(run->scratch)) {
+                r = tell("Cannot make a directory for the run", n < 0 || (size_t)n >= sizeof(run->scratch) ? -ENAMETOOLONG : -errno);
+                run->scratch[0] = '\0';
+                return r;
+        }
+
+        (void)snprintf(path, sizeof(path), "%s/" WORK, run->scratch);
+        (void)snprintf(run->script, sizeof(run->script), "%s/" SCRIPT, run->scratch);
+        r = mkdir(path, 0700) < 0 ? -errno : write_file(run->script, run->spec.script, 0700);
+        if (r < 0)
+                return tell(run->scratch, r);
+        return write_files(run) < 0 ? EXIT_FAILED : EXIT_DONE;
+}
+
+/* --- the run -------------------------------------------------------------------------------------- */
+
+/* What was meant from where we were started, by option or variable, for the directory of the run. */
+static const char *make_absolute(const char *path, const char *variable, char ret[static PATH_MAX]) {
+        char here[PATH_MAX];
+        int n;
+
+        if (!path)
+                path = getenv(variable);
+        if (!path || path[0] == '/' || path[0] == '\0' || !getcwd(here, sizeof(here)))
+                return path && path[0] ? path : NULL;
+        n = snprintf(ret, PATH_MAX, "%s/%s", here, path);
+        return n > 0 && n < PATH_MAX ? ret : path;
+}
+
+static const char *write_limits(SpecRun *run) {
+        const Limits *limits = &run->spec.limits;
+
+        if (limits->cpus > 0 && limits->memory_bytes > 0)
+                (void)snprintf(run->limits, sizeof(run->limits), "cpu=%.6f,memory=%ju", limits->cpus, (uintmax_t)limits->memory_bytes);
+        else if (limits->cpus > 0)
+                (void)snprintf(run->limits, sizeof(run->limits), "cpu=%.6f", limits->cpus);
+        else if (limits->memory_bytes > 0)
+                (void)snprintf(run->limits, sizeof(run->limits), "memory=%ju", (uintmax_t)limits->memory_bytes);
+        return run->limits[0] ? run->limits : NULL;
+}
+
+/* False: there are too many. */
+static bool name_variable(OptionTexts *environment, const char *name) {
+        for (size_t i = 0; i < environment->n; i++)
+                if (strcmp(environment->items[i], name) == 0)
+                        return true;
+        if (environment->n == OPTION_TEXTS_MAX)
+                return false;
+
+        environment->items[environment->n++] = name;
+        return true;
+}
+
+static bool is_name(const char *text) {
+        return text && *text && strlen(text) < JOB_TEXT_MAX && utf8_is_line(text);
+}
+
+/* As if all of it had been typed. What was typed goes before it. */
+static int set_options(SpecRun *run, RunOptions *ret, GlobalOptions *ret_global) {
+        size_t n_left_out = 0;
+
+        *ret = *run->options;
+        ret->spec = NULL;
+        ret_global->socket = make_absolute(ret_global->socket, "PERFD_SOCKET", run->socket);
+        ret->spool = make_absolute(ret->spool, "PERFD_SPOOL", run->spool);
+        if (!ret->limits)
+                ret->limits = write_limits(run);
+        if (!ret->job.name && is_name(run->spec.identifier))
+                ret->job.name = run->spec.identifier;
+        if (ret->repeat == 0 && run->spec.batch_size > 1)
+                ret->repeat = (uint64_t)run->spec.batch_size;
+
+        for (size_t i = 0; i < run->spec.n_variables; i++) {
+                if (setenv(run->spec.variables[i].name, run->spec.variables[i].text, 1) < 0)
+                        return -errno;
+                n_left_out += !name_variable(&ret->environment, run->spec.variables[i].name);
+        }
+        if (n_left_out > 0)
+                message_print("%s: all variables of environment are set, but the last %zu are not kept with the results: at most %u are",
+                    input_name(run->options->spec), n_left_out, OPTION_TEXTS_MAX);
+        return 0;
+}
+
+static int run_there(SpecRun *run) {
+        char *command[] = { run->script, NULL }, path[PATH_MAX + 16];
+        CommandLine line = *run->line;
+        RunOptions options;
+        int r, status;
+
+        (void)snprintf(path, sizeof(path), "%s/" WORK, run->scratch);
+        r = set_options(run, &options, &line.global);
+        if (r == 0 && chdir(path) < 0)
+                r = -errno;
+        if (r < 0)
+                return tell("cannot run the script", r);
+
+        status = run_job(&line, &options, command);
+        if (fchdir(run->here_fd) < 0)
+                message_print("cannot return to the working directory: %s", strerrordesc_np(errno));
+        return status;
+}
+
+int run_spec(const CommandLine *line, const RunOptions *options) {
+        scoped(spec_run_deinit) SpecRun run = { .line = line, .options = options,
+                                                .here_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
+        int r;
+
+        if (run.here_fd < 0)
+                return tell("cannot open the working directory", -errno);
+        r = read_spec(&run);
+        if (r == EXIT_DONE)
+                r = make_scratch(&run);
+        if (r == EXIT_DONE)
+                r = run_there(&run);
+        remove_scratch(&run);
+        return r;
+}

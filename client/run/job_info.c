@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/run/job_info.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/wire/id.h"
+#include "client/wire/user.h"
+#include "util/buffer.h"
+#include "util/clock.h"
+#include "util/utf8.h"
+
+const Option job_options[] = {
+        OPTION_ROW_NAME(JobOptions, name),
+        OPTION_ROW_LABEL(JobOptions, labels),
+        OPTION_INCLUDE(JobOptions, place, PlaceOptions, place_options),
+        {},
+};
+
+/* Quotes the word for a shell where needed. */
+static void put_word(Buffer *out, const char *word) {
+        static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+
+        if (*word && word[strspn(word, plain)] == '\0') {
+                buffer_puts(out, word);
+                return;
+        }
+
+        buffer_putc(out, '\'');
+        for (; *word; word++) {
+                if (*word == '\'')
+                        buffer_puts(out, "'\\''");
+                else
+                        buffer_putc(out, *word);
+        }
+        buffer_putc(out, '\'');
+}
+
+static void copy_valid(const char *text, size_t n, Buffer *out) {
+        for (size_t i = 0; i < n;) {
+                size_t k = utf8_length(text + i, n - i);
+
+                if (k > 0)
+                        buffer_put(out, text + i, k);
+                else
+                        buffer_puts(out, UTF8_REPLACEMENT);
+                i += k > 0 ? k : 1;
+        }
+}
+
+void job_info_format_command(char *const *words, char ret[static JOB_COMMAND_MAX]) {
+        scoped(buffer_deinit) Buffer typed = {}, valid = {};
+        static const char dots[] = "…";
+
+        for (size_t i = 0; words[i] && typed.n < JOB_COMMAND_MAX; i++) {
+                if (i > 0)
+                        buffer_putc(&typed, ' ');
+                put_word(&typed, words[i]);
+        }
+        if (typed.n > 0)
+                copy_valid(typed.text, typed.n, &valid);
+
+        ret[0] = '\0';
+        if (buffer_error(&valid) < 0 || valid.n == 0)
+                return;
+        if (valid.n < JOB_COMMAND_MAX) {
+                memcpy(ret, valid.text, valid.n + 1);
+                return;
+        }
+
+        utf8_copy(ret, JOB_COMMAND_MAX - (sizeof(dots) - 1), valid.text);
+        strcat(ret, dots);
+}
+
+/* Labels were checked when they were parsed: each fits. */
+static int fill_labels(JobInfo *info, const OptionTexts *labels) {
+        if (labels->n == 0)
+                return 0;
+
+        info->labels = calloc(labels->n, sizeof(*info->labels));
+        if (!info->labels)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < labels->n; i++) {
+                const char *equals = strchr(labels->items[i], '=');
+                JobLabel *label = &info->labels[info->n_labels++];
+
+                assert(equals && (size_t)(equals - labels->items[i]) < sizeof(label->key));
+                memcpy(label->key, labels->items[i], (size_t)(equals - labels->items[i]));
+                utf8_copy(label->value, sizeof(label->value), equals + 1);
+        }
+
+        return 0;
+}
+
+static void fill_place(JobInfo *info, const PlaceOptions *place, const Launch *launch) {
+        info->rank = place->rank.is_given ? (int64_t)place->rank.value : launch->rank;
+        info->n_ranks = place->n_ranks > 0 ? (uint32_t)place->n_ranks : launch->n_ranks;
+        info->node = place->node.is_given ? (int32_t)place->node.value : launch->node;
+        info->n_nodes = place->n_nodes > 0 ? (uint32_t)place->n_nodes : launch->n_nodes;
+
+        /* Only the options were checked against each other. */
+        if (info->n_ranks > 0 && info->rank >= (int64_t)info->n_ranks) {
+                info->rank = place->rank.is_given ? info->rank : -1;
+                info->n_ranks = (uint32_t)place->n_ranks;
+        }
+        if (info->n_nodes > 0 && info->node >= (int64_t)info->n_nodes) {
+                info->node = place->node.is_given ? info->node : -1;
+                info->n_nodes = (uint32_t)place->n_nodes;
+        }
+}
+
+static int fill_id(JobInfo *info, const char *given) {
+        char id[JOB_ID_TEXT_MAX];
+        int r;
+
+        if (given) {
+                utf8_copy(info->id, sizeof(info->id), given);
+                return 0;
+        }
+
+        r = job_id_make(clock_realtime_ns() / NS_PER_MS, id);
+        if (r == 0)
+                memcpy(info->id, id, sizeof(id));
+        return r;
+}
+
+int job_info_fill(JobInfo *info, const JobOptions *options, const Launch *launch, char *const *command) {
+        int r;
+
+        assert(options->pid <= INT32_MAX);
+        *info = (JobInfo){ .pid = (int32_t)options->pid };
+        r = fill_id(info, options->id ? options->id : launch->job[0] ? launch->job : NULL);
+        if (r < 0)
+                return r;
+
+        fill_place(info, &options->place, launch);
+        utf8_copy(info->name, sizeof(info->name), options->name ? options->name : "");
+        if (command)
+                job_info_format_command(command, info->command);
+        info->uid = options->uid.is_given ? (uint32_t)options->uid.value : geteuid();
+        user_name_find(info->uid, info->user, sizeof(info->user));
+        return fill_labels(info, &options->labels);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/indicators/indicators_subject.h"
+#include "http/metrics.h"
+#include "util/scoped.h"
+
+static const Scalar scalars[] = {
+        SCALAR_COUNTER(IndicatorsStats, n_stored, "perfd_indicators_stored", "Results stored"),
+        SCALAR_COUNTER(IndicatorsStats, n_odd_keys, "perfd_indicator_odd_keys", "Deviations of stored results from their model"),
+};
+
+static void put_counts(Exposition *exposition, const IndicatorCount *count) {
+        static const char *const outcomes[] = {
+                [INDICATOR_STORED] = "stored",
+                [INDICATOR_FAILED] = "failed",
+                [INDICATOR_REFUSED] = "refused",
+        };
+
+        _Static_assert(N_ELEMENTS(outcomes) == N_INDICATOR_OUTCOMES, "a name for each outcome");
+        for (IndicatorOutcome outcome = 0; outcome < N_INDICATOR_OUTCOMES; outcome++) {
+                exposition_sample(exposition);
+                exposition_label(exposition, "indicator", count->name);
+                exposition_label(exposition, "component", count->component);
+                exposition_label(exposition, "outcome", outcomes[outcome]);
+                exposition_u64(exposition, count->n[outcome]);
+        }
+}
+
+int metrics_indicators(Exposition *exposition, const Exchange *exchange) {
+        const IndicatorsSnapshot *indicators = &exchange->snapshot->indicators;
+
+        metrics_scalars(exposition, &indicators->stats, scalars, N_ELEMENTS(scalars));
+        exposition_family(exposition, "perfd_indicators", FAMILY_COUNTER, "",
+                          "Results since the start of perfd: stored, stored of failed runs, refused by their model");
+        for (size_t i = 0; i < indicators->n; i++)
+                put_counts(exposition, &indicators->counts[i]);
+        return 0;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/measure/metric_json.h"
+
+#include <string.h>
+
+static void begin_metric(Json *json, const char *key, double value) {
+        json_object_begin(json);
+        json_put_string(json, "key", key);
+        json_put_double(json, "value", value);
+}
+
+static void put_stamp(Json *json, MetricStamp stamp) {
+        json_put_uint(json, "timestamp", stamp.time_ms);
+        json_put_int(json, "step", stamp.step);
+}
+
+/* stamp NULL: none. */
+static void write_present(Json *json, const ScopeMetrics *figures, const MetricStamp *stamp) {
+        for (size_t i = 0; i < figures->n; i++) {
+                if (!metric_scope_has(figures, i))
+                        continue;
+
+                begin_metric(json, figures->info[i].key, metric_scope_key_value(figures, i));
+                if (stamp)
+                        put_stamp(json, *stamp);
+                json_put_string(json, "unit", figures->info[i].key_unit);
+                json_put_string(json, "quality", quality_name(figures->quality[i]));
+                json_put_string(json, "scope", metric_scope_name(figures->scope));
+                json_object_end(json);
+        }
+}
+
+static void write_absent(Json *json, const ScopeMetrics *figures) {
+        for (size_t i = 0; i < figures->n; i++) {
+                if (metric_scope_has(figures, i))
+                        continue;
+
+                json_object_begin(json);
+                json_put_string(json, "key", figures->info[i].key);
+                json_put_string(json, "scope", metric_scope_name(figures->scope));
+                json_put_string(json, "reason", quality_reason(figures->quality[i]));
+                json_object_end(json);
+        }
+}
+
+static void write_compat(Json *json, const MetricSet *metrics, MetricStamp stamp) {
+        for (Metric metric = 0; metric < N_PERFPY_METRICS; metric++) {
+                if (!metrics->has_compat[metric])
+                        continue;
+
+                begin_metric(json, metric_info[metric].key, metrics->compat[metric]);
+                put_stamp(json, stamp);
+                json_put_string(json, "unit", metric_info[metric].key_unit);
+                json_object_end(json);
+        }
+}
+
+void metric_json_write_all(Json *json, const MetricSet *metrics, const UsageSet *usage, MetricStamp stamp) {
+        const ScopeMetrics node = metric_scope_of_node(metrics), job = metric_scope_of_job(usage);
+
+        json_key(json, "metrics");
+        json_array_begin(json);
+        write_present(json, &node, &stamp);
+        write_present(json, &job, &stamp);
+        json_array_end(json);
+
+        json_key(json, "absent");
+        json_array_begin(json);
+        write_absent(json, &node);
+        write_absent(json, &job);
+        json_array_end(json);
+
+        json_key(json, "compat");
+        json_array_begin(json);
+        write_compat(json, metrics, stamp);
+        json_array_end(json);
+}
+
+void metric_json_write_part(Json *json, const MetricSet *metrics, const UsageSet *usage) {
+        const ScopeMetrics node = metric_scope_of_node(metrics), job = metric_scope_of_job(usage);
+
+        json_key(json, "metrics");
+        json_array_begin(json);
+        write_present(json, &node, NULL);
+        write_present(json, &job, NULL);
+        json_array_end(json);
+}
+
+static void write_values(Json *json, const ScopeMetrics *figures) {
+        for (size_t i = 0; i < figures->n; i++)
+                if (metric_scope_has(figures, i))
+                        json_put_double(json, figures->info[i].key, metric_scope_key_value(figures, i));
+}
+
+void metric_json_write_values(Json *json, const MetricSet *metrics, const UsageSet *usage) {
+        const ScopeMetrics node = metric_scope_of_node(metrics), job = metric_scope_of_job(usage);
+
+        json_object_begin(json);
+        write_values(json, &node);
+        write_values(json, &job);
+        json_object_end(json);
+}
+
+/* perf.py had other names for some of the node's. */
+static const char *raw_key(const ScopeMetrics *figures, size_t i) {
+        return figures->scope == SCOPE_NODE ? metric_raw_key((Metric)i) : figures->info[i].key;
+}
+
+static bool is_asked_for(const MetricChoice *choice, const ScopeMetrics *figures, size_t i) {
+        return !choice->key || strcmp(choice->key, figures->info[i].key) == 0 || strcmp(choice->key, raw_key(figures, i)) == 0;
+}
+
+static void write_chosen(Json *json, const ScopeMetrics *figures, const MetricChoice *choice, MetricStamp stamp) {
+        for (size_t i = 0; i < figures->n; i++)
+                if (metric_scope_has(figures, i) && is_asked_for(choice, figures, i))
+                        metric_json_write_item(json, choice->has_raw_keys ? raw_key(figures, i) : figures->info[i].key,
+                                               metric_scope_key_value(figures, i), stamp);
+}
+
+static void write_chosen_compat(Json *json, const MetricSet *metrics, const MetricChoice *choice, MetricStamp stamp) {
+        const ScopeMetrics figures = metric_scope_of_node(metrics);
+
+        for (Metric metric = 0; metric < N_PERFPY_METRICS; metric++)
+                if (metrics->has_compat[metric] && is_asked_for(choice, &figures, metric))
+                        metric_json_write_item(json, choice->has_raw_keys ? metric_raw_key(metric) : metric_info[metric].key,
+                                               metrics->compat[metric], stamp);
+}
+
+void metric_json_write_list(Json *json, const MetricSet *metrics, const UsageSet *usage, const MetricChoice *choice,
+                            MetricStamp stamp) {
+        const ScopeMetrics node = metric_scope_of_node(metrics), job = metric_scope_of_job(usage);
+
+        if (choice->has_scope[SCOPE_NODE] && choice->is_compat)
+                write_chosen_compat(json, metrics, choice, stamp);
+        else if (choice->has_scope[SCOPE_NODE])
+                write_chosen(json, &node, choice, stamp);
+        if (choice->has_scope[SCOPE_JOB] && !choice->is_compat)
+                write_chosen(json, &job, choice, stamp);
+}
+
+void metric_json_write_item(Json *json, const char *key, double value, MetricStamp stamp) {
+        begin_metric(json, key, value);
+        put_stamp(json, stamp);
+        json_object_end(json);
+}

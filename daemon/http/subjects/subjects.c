@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list of subjects
+ *
+ * A new subject is a folder of http/ with a row here.
+ */
+
+#include "http/indicators/indicators_subject.h"
+#include "http/jobs/jobs_subject.h"
+#include "http/node/node_subject.h"
+#include "http/pages/pages_subject.h"
+#include "http/self/self_subject.h"
+#include "http/subject.h"
+
+const Subject *const subjects[] = {
+        &node_subject,
+        &jobs_subject,
+        &indicators_subject,
+        &self_subject,
+        &pages_subject,
+        NULL,
+};
