@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Phases as JSON, from a real store. */
+/* Phases from a real store in JSON. */
 
 #include "http/jobs/phases_json.h"
 #include "http/routes.h"
