@@ -3,8 +3,9 @@
 
 #include <sys/stat.h>
 
-#define TEXT(name, unit) \
-        "{\"name\": \"" name "\", \"component\": \"c\", \"parameters\": {}, \"results\": {\"n\": {\"type\": \"int\", \"unit\": \"" unit "\"}}}"
+#define TEXT(name, unit)                                                \
+        "{\"name\": \"" name "\", \"component\": \"c\", \"parameters\": {}, " \
+        "\"results\": {\"n\": {\"type\": \"int\", \"unit\": \"" unit "\"}}}"
 
 static void set_policy(Fixture *f, ModelPolicy policy) {
         f->indicators_config.policy = policy;
