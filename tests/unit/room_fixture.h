@@ -15,6 +15,7 @@
 
 #include "indicators/indicator_room.h"
 #include "jobs/job_room.h"
+#include "store/jobs/job_reader.h"
 
 #define JOB_42 "/system.slice/slurmstepd.scope/job_42" /* process 100 is in it */
 #define GROUP_42 "sys/fs/cgroup" JOB_42
@@ -255,6 +256,6 @@ static inline pid_t fork_waiting(int *ret_fd) {
 static inline JobRow stored_job(Fixture *f, const char *id) {
         JobRow row;
 
-        assert_int_equal(reader_job(f->place.reader, id, &row), 0);
+        assert_int_equal(job_reader_find(f->place.reader, id, &row), 0);
         return row;
 }

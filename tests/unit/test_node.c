@@ -4,6 +4,7 @@
 #include "tree.h"
 
 #include "node/node.h"
+#include "store/node/sample_reader.h"
 
 static const NodeConfig CONFIG = { .interval_ns = NS_PER_S, .filesystems_interval_ns = 60 * NS_PER_S };
 
@@ -85,10 +86,10 @@ static void an_interval_is_one_row_of_the_history(void **state) {
         /* An interval without an observation is no row. */
         node_interval_put(&node.interval, place->store, &node.sample, 20 * NS_PER_S);
 
-        EVENTUALLY(reader_node_samples(place->reader, 0, UINT64_MAX / 4) == 0 && reader_next_node_sample(place->reader, &row) == 0);
+        EVENTUALLY(sample_reader_list(place->reader, 0, UINT64_MAX / 4) == 0 && sample_reader_next(place->reader, &row) == 0);
         assert_int_equal(row.begin_ms, begin_ms);
         assert_int_equal(row.interval_ms, 10000);
-        assert_int_equal(reader_next_node_sample(place->reader, &row), READER_END);
+        assert_int_equal(sample_reader_next(place->reader, &row), READER_END);
         node_deinit(&node);
 }
 
