@@ -19,19 +19,19 @@ typedef struct LimitedConnection LimitedConnection;
 
 /* n_per_uid_max: of connections whose user is known. Caller frees. */
 int connection_limits_new(ConnectionLimits **ret, size_t n_max, size_t n_per_uid_max);
-ConnectionLimits *connection_limits_free(ConnectionLimits *guests);
+ConnectionLimits *connection_limits_free(ConnectionLimits *limits);
 DEFINE_SCOPED(ConnectionLimits, connection_limits_free);
 
 /*
  * fd: a connected socket, borrowed until connection_limits_remove(). NULL when there is no place left or the user has too
  * many: then the connection has been ended, and its owner will notice.
  */
-LimitedConnection *connection_limits_add(ConnectionLimits *guests, int fd, uint64_t now_ns);
+LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint64_t now_ns);
 /* It completed a request. NULL is fine for both. */
-void connection_limits_renew(ConnectionLimits *guests, LimitedConnection *guest, uint64_t now_ns);
+void connection_limits_renew(ConnectionLimits *limits, LimitedConnection *connection, uint64_t now_ns);
 /* To be called before its descriptor is closed. */
-void connection_limits_remove(ConnectionLimits *guests, LimitedConnection *guest);
+void connection_limits_remove(ConnectionLimits *limits, LimitedConnection *connection);
 
 /* Ends every connection that has completed nothing since then. Never waits: when a guest comes or goes just now, does nothing. */
-void connection_limits_cut(ConnectionLimits *guests, uint64_t since_ns);
-size_t connection_limits_count(ConnectionLimits *guests);
+void connection_limits_close_slow(ConnectionLimits *limits, uint64_t since_ns);
+size_t connection_limits_count(ConnectionLimits *limits);

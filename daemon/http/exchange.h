@@ -18,7 +18,7 @@
 #include "store/reader.h"
 #include "util/buffer.h"
 
-#define QUESTION_MAX_BYTES 2048U /* path and query, decoded */
+#define REQUEST_BYTES_MAX 2048U /* path and query, decoded */
 #define SEGMENTS_MAX 8U
 #define PARAMETERS_MAX 32U
 
@@ -39,7 +39,7 @@ typedef struct Exchange {
         /* the question */
         bool is_read;   /* GET or HEAD */
         bool wants_openmetrics;
-        char text[QUESTION_MAX_BYTES];
+        char text[REQUEST_BYTES_MAX];
         size_t n_text;
         const char *segments[SEGMENTS_MAX]; /* of the path, decoded; point into text */
         size_t n_segments;
@@ -50,7 +50,7 @@ typedef struct Exchange {
         /* what it may be answered from; all borrowed */
         const Snapshot *snapshot; /* NULL before the first was published */
         Reader *reader;
-        uint64_t question_timeout_ns;
+        uint64_t query_timeout_ns;
         bool is_ready;
         HttpStats http;
 

@@ -78,7 +78,7 @@ static int check_names(Exchange *exchange) {
                 if (is_collector(name))
                         continue;
                 put_names(&names);
-                return exchange_error(exchange, 400, "Query parameter 'collect[]' must be one of: %s; not '%s'",
+                return exchange_error(exchange, 400, "query parameter 'collect[]' must be one of: %s; not '%s'",
                                       names.text ?: "", name);
         }
         return 0;
@@ -102,7 +102,7 @@ void metrics_answer(Exchange *exchange) {
         exposition_init(&exposition, exchange->body, exchange->wants_openmetrics);
         for (size_t i = 0; (collector = metrics_collector_at(i)); i++)
                 if (is_chosen(exchange, collector) && collector->collect(&exposition, exchange) < 0) {
-                        (void)exchange_error(exchange, 503, "Out of memory");
+                        (void)exchange_error(exchange, 503, "out of memory");
                         return;
                 }
         exposition_end(&exposition);

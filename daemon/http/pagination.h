@@ -11,12 +11,12 @@
 #include "http/exchange.h"
 #include "util/json.h"
 
-#define PAGE_ROWS_MAX 1000U
-#define PAGE_ROWS_DEFAULT 100U
+#define PAGINATION_ROWS_MAX 1000U
+#define PAGINATION_ROWS_DEFAULT 100U
 /* A page ends early once it is this long: what one question can make us hold. */
-#define PAGE_BYTES_MAX (1024U * 1024U)
+#define PAGINATION_BYTES_MAX (1024U * 1024U)
 
-typedef struct Page {
+typedef struct Pagination {
         uint64_t since_ms, until_ms; /* 0: open */
         uint64_t limit;
         PageKey before; /* {} on the first page */
@@ -25,14 +25,14 @@ typedef struct Page {
         uint64_t n_rows;
         PageKey last;
         bool has_more;
-} Page;
+} Pagination;
 
 /* From since_ms, until_ms, limit and page. 0 or EXCHANGE_ANSWERED. */
-int page_parse(Exchange *exchange, Page *ret);
-int page_parse_times(Exchange *exchange, uint64_t *ret_since_ms, uint64_t *ret_until_ms);
+int pagination_parse(Exchange *exchange, Pagination *ret);
+int pagination_parse_times(Exchange *exchange, uint64_t *ret_since_ms, uint64_t *ret_until_ms);
 
 /* Called for each row there is: false when the page is full, which then says so in `next`. */
-bool page_admit(Page *page, const Buffer *body, PageKey key);
+bool pagination_admit(Pagination *page, const Buffer *body, PageKey key);
 /* {"KEY":[…],"next":…} around the rows; next is a token, or null. */
-void page_begin(Json *json, Buffer *body, const char *key);
-void page_end(const Page *page, Json *json);
+void pagination_begin(Json *json, Buffer *body, const char *key);
+void pagination_end(const Pagination *page, Json *json);

@@ -305,7 +305,7 @@ Group *grouping_sorted(Grouping *grouping, size_t *ret_n) {
         return grouping->groups;
 }
 
-JsonText group_field(const Group *group, size_t i) {
+JsonText grouping_field(const Group *group, size_t i) {
         JsonWalk walk = json_walk(json_text(group->key, strlen(group->key)));
         JsonText unused, value = {};
 

@@ -57,4 +57,4 @@ int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fie
 /* By their keys: numbers by size, objects by their members, all else by its letters and the numbers in it. Borrowed. */
 Group *grouping_sorted(Grouping *grouping, size_t *ret_n);
 /* Field i of its key, as JSON. */
-JsonText group_field(const Group *group, size_t i);
+JsonText grouping_field(const Group *group, size_t i);

@@ -8,7 +8,7 @@
 
 #include "http/pagination.h"
 
-#define LATEST_ROWS_MAX (PAGE_ROWS_MAX + 1U)
+#define LATEST_ROWS_MAX (PAGINATION_ROWS_MAX + 1U)
 
 typedef struct LatestRows {
         PageKey keys[LATEST_ROWS_MAX]; /* a heap, the oldest on top; later sorted */
@@ -16,8 +16,8 @@ typedef struct LatestRows {
 } LatestRows;
 
 /* n_max: LATEST_ROWS_MAX at most. */
-void latest_rows_init(LatestRows *newest, size_t n_max);
+void latest_rows_init(LatestRows *latest, size_t n_max);
 /* False when it is older than n_max others: so are all that are older than it. */
-bool latest_rows_add(LatestRows *newest, PageKey key);
+bool latest_rows_add(LatestRows *latest, PageKey key);
 /* The newest first. Nothing can be added afterwards. */
-void latest_rows_sort(LatestRows *newest);
+void latest_rows_sort(LatestRows *latest);

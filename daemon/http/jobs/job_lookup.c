@@ -13,7 +13,7 @@ int job_lookup(Exchange *exchange, FoundJob *ret) {
         int r;
 
         if (!name_is_valid(exchange->argument, JOB_ID_MAX - 1))
-                return exchange_error(exchange, 400, "A job's id is 1 to %d of A-Z a-z 0-9 _ . : -", JOB_ID_MAX - 1);
+                return exchange_error(exchange, 400, "job id must be 1 to %d characters of A-Z a-z 0-9 _ . : -", JOB_ID_MAX - 1);
 
         live = job_lookup_live(exchange->snapshot, exchange->argument);
         r = reader_job(exchange->reader, exchange->argument, &ret->row);
@@ -35,7 +35,7 @@ int job_lookup(Exchange *exchange, FoundJob *ret) {
         }
 
         if (r == READER_END)
-                return exchange_error(exchange, 404, "There is no job '%s' on this node, or not any more", exchange->argument);
+                return exchange_error(exchange, 404, "no job '%s' on this node; it may have expired", exchange->argument);
         return exchange_store_error(exchange, r);
 }
 

@@ -45,7 +45,7 @@ bool phase_walk_has_all(const PhaseWalk *walk) {
         return walk->has_all;
 }
 
-double phase_seconds(const PhaseView *phase, uint64_t now_ms) {
+double phase_walk_seconds(const PhaseView *phase, uint64_t now_ms) {
         uint64_t end_ms = phase->end_realtime_ms ?: now_ms;
 
         if (phase->has_wall_seconds)

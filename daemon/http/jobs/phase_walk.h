@@ -29,4 +29,4 @@ void phase_walk_cut(PhaseWalk *walk);
 bool phase_walk_has_all(const PhaseWalk *walk);
 
 /* Whoever marked it measured it best; then the node's window; the wall clock may have been set meanwhile. now_ms: where it lasts. */
-double phase_seconds(const PhaseView *phase, uint64_t now_ms);
+double phase_walk_seconds(const PhaseView *phase, uint64_t now_ms);

@@ -36,11 +36,11 @@ ScopeMetrics metric_scope_of_node(const MetricSet *metrics);
 /* usage NULL: there is no job, and the table is empty. */
 ScopeMetrics metric_scope_of_job(const UsageSet *usage);
 
-static inline bool metric_scope_has(const ScopeMetrics *figures, size_t i) {
-        return quality_is_present(figures->quality[i]);
+static inline bool metric_scope_has(const ScopeMetrics *metrics, size_t i) {
+        return quality_is_present(metrics->quality[i]);
 }
 
 /* In the unit of its key. */
-static inline double metric_scope_key_value(const ScopeMetrics *figures, size_t i) {
-        return figures->value[i] * figures->info[i].scale;
+static inline double metric_scope_key_value(const ScopeMetrics *metrics, size_t i) {
+        return metrics->value[i] * metrics->info[i].scale;
 }
