@@ -122,7 +122,7 @@ class IndicatorPage(harness.TestCase):
     def test_a_result_that_nobody_has_is_no_objective(self):
         self.submit(matmul("2.1", 10))
         self.assertIn("has a result 'ratte': did you mean rate?", self.page("/indicators/PiMatmul?objective=ratte", status=400))
-        self.assertIn("that is a parameter", self.page("/indicators/PiMatmul?objective=reps", status=400))
+        self.assertIn("which is a parameter", self.page("/indicators/PiMatmul?objective=reps", status=400))
 
     def test_of_the_score_of_a_document_higher_is_better_as_the_api_has_it(self):
         scored = {"name": "Own", "component": "c", "@parameters": {}, "@result": {"r": 1}}

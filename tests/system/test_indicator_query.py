@@ -101,7 +101,7 @@ class IndicatorQuery(TestCase):
         self.assertEqual(self.query(group_by="dtype")["groups"][0]["key"], {"dtype": SECRET})
 
     def test_a_wrong_question_is_told_what_is_right(self):
-        for words, text in (({"where": "matrix_size"}, "KEY=VALUE"), ({"where": "matrix_size<many"}, "a number after < and >"),
+        for words, text in (({"where": "matrix_size"}, "KEY=VALUE"), ({"where": "matrix_size<many"}, "a number after < or >"),
                             ({"stat": "middle:rate"}, "median:rate,p95:elapsed"), ({"stat": "p101:rate"}, "p0 to p100"),
                             ({"stat": "median:"}, "not 'median:'"), ({"group_by": "a,,b"}, "names of parameters"),
                             ({"format": "xml"}, "json or csv"), ({"limit": "0"}, "from 1 to 10000"),
@@ -382,7 +382,7 @@ class IndicatorQuery(TestCase):
         self.assertEqual(self.perfctl("indicator", "query", "PiMatmul", "--since", "1d"), "")
         self.assertEqual(self.perfctl("indicator", "query", "PiMatmul", "--until", "1d"), self.perfctl("indicator", "query", "PiMatmul"))
         self.assertNotEqual(self.perfctl("indicator", "query", "PiMatmul"), "")
-        self.assertIn("no results of 'PiNone'", self.perfctl("indicator", "show", "PiNone", status=1))
+        self.assertIn("no results and no model of indicator 'PiNone'", self.perfctl("indicator", "show", "PiNone", status=1))
         self.assertIn("KEY=VALUE", self.perfctl("indicator", "query", "PiMatmul", "--where", "matrix_size", status=2))
         self.assertIn("An indicator's name", self.perfctl("indicator", "query", "a/b?c", status=1))
 

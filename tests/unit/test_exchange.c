@@ -94,7 +94,7 @@ static void what_is_too_long_or_too_deep_is_refused(void **state) {
         assert_int_equal(ask(fixture, path), 0);
         check_refused(fixture, exchange_add_parameter(&fixture->exchange, "limit", "1"), 414, "longer than");
 
-        check_refused(fixture, ask(fixture, "/a/b/c/d/e/f/g/h/i"), 404, "deep");
+        check_refused(fixture, ask(fixture, "/a/b/c/d/e/f/g/h/i"), 404, "no such path");
 }
 
 static void parameters_are_decoded_and_found(void **state) {
