@@ -24,6 +24,7 @@
 #include <sys/un.h>
 
 #include "client/wire/codec.h"
+#include "document/value_parse.h"
 #include "proto/frame.h"
 #include "util/clock.h"
 #include "util/parse.h"
@@ -97,7 +98,8 @@ typedef struct Load {
 #define MARK_SEQUENCE (SEQUENCE_END - 1)
 static const uint8_t mark_id[ID_BYTES] = "\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x5a";
 static const char mark_digits[] = "@@@@@@@";
-static const double mark_rate = 223.6039559880204, mark_elapsed = 1.1993227526545525;
+#define MARK_RATE "223.6039559880204"
+#define MARK_ELAPSED "1.199322752654552"
 
 static size_t find(const Pattern *pattern, const void *bytes, size_t n) {
         const char *p = memmem(pattern->frame.text, pattern->frame.n, bytes, n);
@@ -111,27 +113,20 @@ static void write_varint(uint8_t *p, uint64_t v) {
 }
 
 /* What a matrix multiplication of Thoth's prints. */
+static const char submitted[] =
+        "{\"@parameters\":{\"device\":\"cpu\",\"dtype\":\"float32\",\"matrix_size\":512,\"reps\":2000},"
+        "\"@result\":{\"elapsed\":" MARK_ELAPSED ",\"rate\":" MARK_RATE "},\"component\":\"tensorflow\",\"name\":\"PiMatmul\","
+        "\"tensorflow_aicoe_buildinfo\":null,\"tensorflow_upstream_buildinfo\":null}";
+
 static int encode_submit(Buffer *out) {
-        const Member parameters[] = {
-                { "device", { VALUE_STRING, .string = "cpu" } },
-                { "dtype", { VALUE_STRING, .string = "float32" } },
-                { "matrix_size", { VALUE_INT, .integer = 512 } },
-                { "reps", { VALUE_INT, .integer = 2000 } },
-        };
-        const Member result[] = {
-                { "elapsed", { VALUE_DOUBLE, .number = mark_elapsed } },
-                { "rate", { VALUE_DOUBLE, .number = mark_rate } },
-        };
-        const Member members[] = {
-                { "@parameters", { VALUE_OBJECT, .members = parameters, .n_members = N_ELEMENTS(parameters) } },
-                { "@result", { VALUE_OBJECT, .members = result, .n_members = N_ELEMENTS(result) } },
-                { "component", { VALUE_STRING, .string = "tensorflow" } },
-                { "name", { VALUE_STRING, .string = "PiMatmul" } },
-                { "tensorflow_aicoe_buildinfo", { .type = VALUE_NULL } },
-                { "tensorflow_upstream_buildinfo", { .type = VALUE_NULL } },
-        };
-        const Value document = { VALUE_OBJECT, .members = members, .n_members = N_ELEMENTS(members) };
-        Submission item = { .job = "", .indicator.document = &document };
+        scoped(arena_deinit) Arena arena = {};
+        Submission item = { .job = "" };
+        bool is_canonical;
+        ValueError error;
+
+        if (arena_init(&arena, VALUE_PARSE_FACTOR * sizeof(submitted)) < 0 ||
+            value_parse(submitted, sizeof(submitted) - 1, &arena, &item.indicator.document, &is_canonical, &error) != 0)
+                return -EINVAL;
 
         memcpy(item.id, mark_id, ID_BYTES);
         return codec_encode_submit(MARK_SEQUENCE, &item, 1, out);
@@ -160,8 +155,8 @@ static int pattern_init(Pattern *pattern, const Plan *plan) {
         pattern->sequence_at = find(pattern, sequence, sizeof(sequence));
         pattern->digits_at = find(pattern, mark_digits, DIGITS);
         pattern->id_at = find(pattern, mark_id, ID_BYTES);
-        pattern->rate_at = find(pattern, &mark_rate, sizeof(mark_rate));
-        pattern->elapsed_at = find(pattern, &mark_elapsed, sizeof(mark_elapsed));
+        pattern->rate_at = find(pattern, MARK_RATE, sizeof(MARK_RATE) - 1);
+        pattern->elapsed_at = find(pattern, MARK_ELAPSED, sizeof(MARK_ELAPSED) - 1);
         if (plan->kind == KIND_SUBMIT ? !pattern->id_at || !pattern->rate_at || !pattern->elapsed_at : !pattern->digits_at)
                 return -EINVAL;
         return pattern->sequence_at ? 0 : -EINVAL;
@@ -200,11 +195,13 @@ static void write_frame(Load *load, uint64_t number, uint64_t sequence, uint8_t 
         if (pattern->digits_at)
                 write_digits(p + pattern->digits_at, load->plan->first + number);
         if (pattern->id_at) {
+                char text[64];
                 double rate = 100.0 + (double)(random_next(load) >> 11) * 0x1p-53 * 10.0, elapsed = 268173312.0 / rate / 1e6;
 
                 write_id(load, p + pattern->id_at);
-                memcpy(p + pattern->rate_at, &rate, sizeof(rate));
-                memcpy(p + pattern->elapsed_at, &elapsed, sizeof(elapsed));
+                (void)snprintf(text, sizeof(text), "%.13f%.15f", rate, elapsed); /* each as long as its mark */
+                memcpy(p + pattern->rate_at, text, sizeof(MARK_RATE) - 1);
+                memcpy(p + pattern->elapsed_at, text + sizeof(MARK_RATE) - 1, sizeof(MARK_ELAPSED) - 1);
         }
 }
 

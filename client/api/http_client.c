@@ -38,65 +38,66 @@ char *http_client_path(const char *given, const char *socket) {
         return asprintf(&beside, "%.*shttp.sock", slash ? (int)(slash + 1 - socket) : 0, socket) < 0 ? NULL : beside;
 }
 
-static int load(HttpClient *asker) {
+static int load(HttpClient *client) {
         static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
 
-        for (size_t i = 0; i < N_ELEMENTS(names) && !asker->library; i++)
-                asker->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-        if (!asker->library)
+        for (size_t i = 0; i < N_ELEMENTS(names) && !client->library; i++)
+                client->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        if (!client->library)
                 return -ENOPKG;
 
-        asker->global_init = dlsym(asker->library, "curl_global_init");
-        asker->init = dlsym(asker->library, "curl_easy_init");
-        asker->cleanup = dlsym(asker->library, "curl_easy_cleanup");
-        asker->set = dlsym(asker->library, "curl_easy_setopt");
-        asker->get = dlsym(asker->library, "curl_easy_getinfo");
-        asker->perform = dlsym(asker->library, "curl_easy_perform");
-        asker->describe = dlsym(asker->library, "curl_easy_strerror");
-        if (!asker->global_init || !asker->init || !asker->cleanup || !asker->set || !asker->get || !asker->perform || !asker->describe)
+        client->global_init = dlsym(client->library, "curl_global_init");
+        client->init = dlsym(client->library, "curl_easy_init");
+        client->cleanup = dlsym(client->library, "curl_easy_cleanup");
+        client->set = dlsym(client->library, "curl_easy_setopt");
+        client->get = dlsym(client->library, "curl_easy_getinfo");
+        client->perform = dlsym(client->library, "curl_easy_perform");
+        client->describe = dlsym(client->library, "curl_easy_strerror");
+        if (!client->global_init || !client->init || !client->cleanup || !client->set || !client->get || !client->perform ||
+            !client->describe)
                 return -ENOPKG;
 
-        /* A Unix socket needs no TLS, whose set-up would take longer than the question. */
-        (void)asker->global_init(CURL_GLOBAL_NOTHING);
-        asker->easy = asker->init();
-        return asker->easy ? 0 : -ENOMEM;
+        /* A Unix socket needs no TLS, whose set-up would take longer than the query. */
+        (void)client->global_init(CURL_GLOBAL_NOTHING);
+        client->easy = client->init();
+        return client->easy ? 0 : -ENOMEM;
 }
 
 int http_client_new(HttpClient **ret, const char *socket, uint64_t timeout_ns) {
-        scoped(http_client_freep) HttpClient *asker = NULL;
+        scoped(http_client_freep) HttpClient *client = NULL;
         int r;
 
-        asker = calloc(1, sizeof(*asker));
-        if (!asker)
+        client = calloc(1, sizeof(*client));
+        if (!client)
                 return -ENOMEM;
 
-        asker->timeout_ns = timeout_ns;
-        asker->socket = strdup(socket);
-        if (!asker->socket)
+        client->timeout_ns = timeout_ns;
+        client->socket = strdup(socket);
+        if (!client->socket)
                 return -ENOMEM;
 
-        r = load(asker);
+        r = load(client);
         if (r < 0)
                 return r;
 
-        *ret = TAKE(asker);
+        *ret = TAKE(client);
         return 0;
 }
 
 /* The library stays loaded: it has registered functions that run at exit. */
-HttpClient *http_client_free(HttpClient *asker) {
-        if (!asker)
+HttpClient *http_client_free(HttpClient *client) {
+        if (!client)
                 return NULL;
 
-        if (asker->easy)
-                asker->cleanup(asker->easy);
-        free(asker->socket);
-        free(asker);
+        if (client->easy)
+                client->cleanup(client->easy);
+        free(client->socket);
+        free(client);
         return NULL;
 }
 
-void http_client_allow(HttpClient *asker, uint64_t timeout_ns) {
-        asker->timeout_ns = timeout_ns;
+void http_client_allow(HttpClient *client, uint64_t timeout_ns) {
+        client->timeout_ns = timeout_ns;
 }
 
 static size_t on_body(char *bytes, size_t size, size_t n, void *userdata) {
@@ -109,41 +110,41 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *userdata) {
         return buffer_error(body) == 0 ? size * n : 0;
 }
 
-static CURLcode prepare(HttpClient *asker, const char *url, Buffer *body) {
-        long timeout_ms = (long)(asker->timeout_ns / NS_PER_MS) + 1; /* 0 would mean for ever */
-        CURL *easy = asker->easy;
+static CURLcode prepare(HttpClient *client, const char *url, Buffer *body) {
+        long timeout_ms = (long)(client->timeout_ns / NS_PER_MS) + 1; /* 0 would mean for ever */
+        CURL *easy = client->easy;
         CURLcode r = CURLE_OK;
 
-        r = r ? r : asker->set(easy, CURLOPT_URL, url);
-        r = r ? r : asker->set(easy, CURLOPT_PATH_AS_IS, 1L); /* a job's id may be .. */
-        r = r ? r : asker->set(easy, CURLOPT_UNIX_SOCKET_PATH, asker->socket);
-        r = r ? r : asker->set(easy, CURLOPT_NOPROXY, "*"); /* $http_proxy is not for this */
-        r = r ? r : asker->set(easy, CURLOPT_NOSIGNAL, 1L);
-        r = r ? r : asker->set(easy, CURLOPT_TIMEOUT_MS, timeout_ms);
-        r = r ? r : asker->set(easy, CURLOPT_USERAGENT, "perfctl/" PERFD_VERSION);
-        r = r ? r : asker->set(easy, CURLOPT_ERRORBUFFER, asker->error);
-        r = r ? r : asker->set(easy, CURLOPT_WRITEFUNCTION, on_body);
-        r = r ? r : asker->set(easy, CURLOPT_WRITEDATA, body);
+        r = r ? r : client->set(easy, CURLOPT_URL, url);
+        r = r ? r : client->set(easy, CURLOPT_PATH_AS_IS, 1L); /* a job's id may be .. */
+        r = r ? r : client->set(easy, CURLOPT_UNIX_SOCKET_PATH, client->socket);
+        r = r ? r : client->set(easy, CURLOPT_NOPROXY, "*"); /* $http_proxy is not for this */
+        r = r ? r : client->set(easy, CURLOPT_NOSIGNAL, 1L);
+        r = r ? r : client->set(easy, CURLOPT_TIMEOUT_MS, timeout_ms);
+        r = r ? r : client->set(easy, CURLOPT_USERAGENT, "perfctl/" PERFD_VERSION);
+        r = r ? r : client->set(easy, CURLOPT_ERRORBUFFER, client->error);
+        r = r ? r : client->set(easy, CURLOPT_WRITEFUNCTION, on_body);
+        r = r ? r : client->set(easy, CURLOPT_WRITEDATA, body);
         return r;
 }
 
 /* "Couldn't connect to server" is not what anybody needs to know of a Unix socket. */
-static void explain(HttpClient *asker, CURLcode code) {
+static void explain(HttpClient *client, CURLcode code) {
         long os_error = 0;
-        const char *text = asker->error[0] ? asker->error : asker->describe(code);
+        const char *text = client->error[0] ? client->error : client->describe(code);
         char copy[CURL_ERROR_SIZE];
 
-        (void)asker->get(asker->easy, CURLINFO_OS_ERRNO, &os_error);
+        (void)client->get(client->easy, CURLINFO_OS_ERRNO, &os_error);
         if (code == CURLE_COULDNT_CONNECT && os_error > 0)
                 text = strerrordesc_np((int)os_error);
         if (code == CURLE_OPERATION_TIMEDOUT)
                 text = "Connection timed out";
 
         snprintf(copy, sizeof(copy), "%s", text);
-        memcpy(asker->error, copy, sizeof(copy));
+        memcpy(client->error, copy, sizeof(copy));
 }
 
-int http_client_get(HttpClient *asker, const char *path, unsigned *ret_status, Buffer *body) {
+int http_client_get(HttpClient *client, const char *path, unsigned *ret_status, Buffer *body) {
         scoped(freep) char *url = NULL;
         CURLcode code;
         long status;
@@ -151,23 +152,23 @@ int http_client_get(HttpClient *asker, const char *path, unsigned *ret_status, B
         if (asprintf(&url, "http://localhost%s", path) < 0)
                 return -ENOMEM;
 
-        asker->error[0] = '\0';
-        code = prepare(asker, url, body);
+        client->error[0] = '\0';
+        code = prepare(client, url, body);
         if (code == CURLE_OK)
-                code = asker->perform(asker->easy);
+                code = client->perform(client->easy);
         if (code == CURLE_OK)
-                code = asker->get(asker->easy, CURLINFO_RESPONSE_CODE, &status);
+                code = client->get(client->easy, CURLINFO_RESPONSE_CODE, &status);
         if (buffer_error(body) < 0)
                 return -ENOMEM;
         if (code != CURLE_OK) {
-                explain(asker, code);
-                return ASK_UNREACHABLE;
+                explain(client, code);
+                return HTTP_CLIENT_UNREACHABLE;
         }
 
         *ret_status = (unsigned)status;
         return 0;
 }
 
-const char *http_client_error(const HttpClient *asker) {
-        return asker->error;
+const char *http_client_error(const HttpClient *client) {
+        return client->error;
 }

@@ -4,7 +4,7 @@
 /*
  * Ask: HTTP over perfd's Unix socket, the door to libcurl
  *
- * libcurl is loaded when the first question is asked. Linked, it would bring some forty libraries
+ * libcurl is loaded when the first query is asked. Linked, it would bring some forty libraries
  * into every `perfctl submit` and `perfctl run`, which ask nothing.
  */
 
@@ -21,16 +21,16 @@ char *http_client_path(const char *given, const char *socket);
 
 /* socket: path, copied. 0, -ENOMEM, or -ENOPKG: there is no libcurl here. */
 int http_client_new(HttpClient **ret, const char *socket, uint64_t timeout_ns);
-HttpClient *http_client_free(HttpClient *asker);
+HttpClient *http_client_free(HttpClient *client);
 DEFINE_SCOPED(HttpClient, http_client_free);
 
-/* For each question from now on. */
-void http_client_allow(HttpClient *asker, uint64_t timeout_ns);
+/* For each query from now on. */
+void http_client_allow(HttpClient *client, uint64_t timeout_ns);
 
 enum {
-        ASK_UNREACHABLE = 1, /* http_client_error() says why */
+        HTTP_CLIENT_UNREACHABLE = 1, /* http_client_error() says why */
 };
 
 /* GET of a path with its query. 0: *ret_status is HTTP's, the body is appended to `body`. Keeps the connection for the next. */
-int http_client_get(HttpClient *asker, const char *path, unsigned *ret_status, Buffer *body);
-const char *http_client_error(const HttpClient *asker);
+int http_client_get(HttpClient *client, const char *path, unsigned *ret_status, Buffer *body);
+const char *http_client_error(const HttpClient *client);

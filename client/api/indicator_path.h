@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Paths of questions about an indicator: what a person typed becomes data in them, whatever it is. */
+/* Indicator path: URL paths of queries about indicators, with all user input percent-encoded */
 
-#include "client/cli/options.h"
+#include "client/cli/common_options.h"
 #include "util/buffer.h"
 
 /* "/api/v1/indicators/NAME/WHAT" */
@@ -13,4 +13,4 @@ void indicator_path_batch(Buffer *path, const char *id);
 /* A query parameter; nothing for NULL. */
 void indicator_path_put(Buffer *path, const char *name, const char *value);
 /* --where, --since and --until. */
-void indicator_path_select(Buffer *path, const Options *options);
+void indicator_path_select(Buffer *path, const SelectionOptions *selection);

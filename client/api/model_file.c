@@ -20,7 +20,7 @@ void model_set_deinit(ModelSet *set) {
 }
 
 static int out_of_memory(void) {
-        say("Out of memory");
+        message_print("Out of memory");
         return EXIT_FAILED;
 }
 
@@ -54,7 +54,8 @@ static int read_model(ModelSet *set, const char *file, const Buffer *text) {
                 r = indicator_model_from_value(document, &set->arenas[set->n], &set->models[set->n], &complaint);
         if (r == MODEL_INVALID) {
                 yaml_locate(text->text ?: "", text->n, complaint.path, &line, &column);
-                say("%s:%u:%u: %s%s%s", input_name(file), line, column, complaint.path, complaint.path[0] ? ": " : "", complaint.text);
+                message_print("%s:%u:%u: %s%s%s", input_name(file), line, column, complaint.path, complaint.path[0] ? ": " : "",
+                              complaint.text);
                 return EXIT_FAILED;
         }
 
@@ -67,7 +68,7 @@ int model_set_add_file(ModelSet *set, const char *file) {
 
         r = input_read(file, &text);
         if (r < 0) {
-                say("Cannot read %s: %s", input_name(file), strerrordesc_np(-r));
+                message_print("Cannot read %s: %s", input_name(file), strerrordesc_np(-r));
                 return EXIT_FAILED;
         }
         if (make_room(set, document_arena_size(text.n)) < 0)
@@ -78,6 +79,18 @@ int model_set_add_file(ModelSet *set, const char *file) {
                 set->n++;
         else
                 arena_deinit(&set->arenas[set->n]);
+        return r;
+}
+
+int model_set_add_files(ModelSet *set, char *const *files, int n) {
+        int r = EXIT_DONE;
+
+        for (int i = 0; i < n; i++) {
+                int one = model_set_add_file(set, files[i]);
+
+                r = one != EXIT_DONE ? one : r;
+        }
+
         return r;
 }
 
@@ -97,12 +110,13 @@ static int add_declaration(ModelSet *set, const Value *declaration) {
         arena_deinit(&set->arenas[set->n]);
         if (r < 0)
                 return out_of_memory();
-        say("perfd knows a model that this perfctl does not understand, and it is left out: %s: %s", complaint.path, complaint.text);
+        message_print("perfd knows a model that this perfctl does not understand, and it is left out: %s: %s", complaint.path,
+                      complaint.text);
         return EXIT_DONE;
 }
 
-int model_set_add_answer(ModelSet *set, const ApiQuery *question) {
-        const Value *models = value_get(question->answer, "models");
+int model_set_add_answer(ModelSet *set, const ApiQuery *query) {
+        const Value *models = value_get(query->answer, "models");
         int r = EXIT_DONE;
 
         for (size_t i = 0; models && models->type == VALUE_LIST && i < models->n_items && r == EXIT_DONE; i++) {

@@ -20,5 +20,7 @@ void model_set_deinit(ModelSet *set);
 
 /* EXIT_DONE, or an exit status after saying what is wrong where. file: "-" for standard input. */
 int model_set_add_file(ModelSet *set, const char *file);
-/* All that perfd knows. The question has its answer. */
-int model_set_add_answer(ModelSet *set, const ApiQuery *question);
+/* All of the files, so that each error is reported. The last exit status that is not EXIT_DONE. */
+int model_set_add_files(ModelSet *set, char *const *files, int n);
+/* All that perfd knows. The query has its answer. */
+int model_set_add_answer(ModelSet *set, const ApiQuery *query);

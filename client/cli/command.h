@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * The commands of perfctl: their names, options and help
+ * Command: name, help, options and function of one command of perfctl
+ *
+ * Each command is one file that defines one `const Command cmd_…`. The functions below find commands in a list, and write their help.
  */
 
-#include <stdint.h>
-
-#include "client/cli/options.h"
+#include "client/cli/common_options.h"
 #include "client/cli/screen.h"
 
-/* What perfctl ends with, but for `run`, which ends as its command did. */
+/* Exit status of perfctl, except for `run` and `time`, which exit as their command does. */
 enum {
         EXIT_DONE = 0,
         EXIT_FAILED = 1,
@@ -18,61 +18,66 @@ enum {
         EXIT_UNREACHABLE = 3,
 };
 
-/* In the order of the overview. */
-typedef enum CommandId {
-        COMMAND_RUN,
-        COMMAND_TIME,
-        COMMAND_MARK,
-        COMMAND_SWEEP,
-        COMMAND_SUBMIT,
-        COMMAND_IMPORT_INSPECTION,
-        COMMAND_REPORT,
-        COMMAND_METRICS,
-        COMMAND_WATCH,
-        COMMAND_EXPORT_PERF_REPORT,
-        COMMAND_JOB_LIST,
-        COMMAND_JOB_SHOW,
-        COMMAND_JOB_BEGIN,
-        COMMAND_JOB_END,
-        COMMAND_INDICATOR_LIST,
-        COMMAND_INDICATOR_SHOW,
-        COMMAND_INDICATOR_QUERY,
-        COMMAND_INDICATOR_RANK,
-        COMMAND_INDICATOR_BATCH,
-        COMMAND_INDICATOR_MODELS,
-        COMMAND_INDICATOR_SCHEMA,
-        COMMAND_INDICATOR_REGISTER,
-        COMMAND_INDICATOR_UNREGISTER,
-        COMMAND_STATUS,
-        COMMAND_DOCTOR,
-        COMMAND_FLUSH,
-        N_COMMANDS,
-} CommandId;
-
 #define COMMAND_EXAMPLES_MAX 4
+#define COMMAND_NAME_MAX 64U
+#define COMMAND_OPTIONS_MAX 2048U /* bytes of a command's own options */
+#define COMMAND_MANY (-1)         /* any number of arguments */
 
-typedef struct CommandInfo {
-        const char *name;
-        const char *synopsis; /* after the name */
-        const char *summary;  /* one line */
-        const char *help;     /* what one must know */
+typedef struct Command Command;
+
+/* A parsed command line; everything is borrowed. */
+typedef struct CommandLine {
+        const Command *command;
+        const void *options; /* the command's own struct */
+        GlobalOptions global;
+        char **arguments;    /* end with NULL */
+        int n_arguments;
+        int n_before_dashes; /* how many of them stood before `--`; -1: there was none */
+} CommandLine;
+
+struct Command {
+        const char *name;      /* one word or two, as "job list" */
+        const char *arguments; /* synopsis behind the options, as "NAME [COMPONENT]"; "" for none */
+        const char *summary;   /* one line */
+        const char *help;      /* paragraph that is wrapped when it is shown; "" for none */
         const char *examples[COMMAND_EXAMPLES_MAX];
-        OptionSet options;    /* besides the global ones */
-        int n_arguments_min;
-        int n_arguments_max;  /* -1: any number */
-        OptionSet many;       /* options with which it is any number all the same */
-        OptionSet instead;    /* options with which there are none */
-} CommandInfo;
+        const Option *options; /* besides the global ones; NULL: none */
+        size_t options_size;   /* of the struct that the table fills */
+        int n_arguments_min, n_arguments_max;
+        OptionValue value;     /* what the arguments are completed to */
+        bool runs_command;     /* the arguments are a command, whose own may be empty */
+        bool stops_early;      /* option parsing stops at the first non-option */
+        int (*run)(const CommandLine *line); /* prints, and returns the exit status */
+};
 
-extern const CommandInfo command_info[N_COMMANDS];
+/* `options` and `options_size` of a command. */
+#define COMMAND_OPTIONS(type, table) .options = (table), .options_size = sizeof(type)
+
+/* One row of the list of commands: a heading of the overview, or a command. The list ends with {}. */
+typedef struct CommandRow {
+        const char *heading;
+        const Command *command;
+} CommandRow;
 
 /*
- * The command that words[0] (and words[1]) name; *ret_n_words is how many it took. -1 when there is none, and then
- * *ret_nearest is the name that was probably meant, or NULL.
+ * The command that words[0] (and words[1]) name; *ret_n_words is how many it took. NULL when there is none, and then *ret_nearest is
+ * the most similar name, or NULL.
  */
-int command_find(char *const *words, int n_words, int *ret_n_words, const char **ret_nearest);
+const Command *command_find(const CommandRow *rows, char *const *words, int n_words, int *ret_n_words, const char **ret_nearest);
+/* Whether commands of two words begin with this one. */
+bool command_is_group(const CommandRow *rows, const char *word);
+/* "list, show, begin or end" */
+void command_write_group_words(const CommandRow *rows, const char *group, Buffer *out);
 
-void command_write_overview(Screen *screen);
-/* Those whose first word it is. */
-void command_write_group(Screen *screen, const char *word);
-void command_write_help(Screen *screen, CommandId id);
+/* All options of a command; NULL bases when nothing is to be parsed. */
+void command_fill_table(OptionTable *table, const Command *command, GlobalOptions *global, void *options);
+
+/* Checks the number of arguments, and that none of them is empty. EXIT_DONE, or EXIT_USAGE after a message. */
+int command_check_arguments(const CommandLine *line, int n_min, int n_max);
+/* Prints what is wrong with the command line, and how to get help. Returns EXIT_USAGE. */
+int command_refuse(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* group: NULL for all commands, else the first word of those that are listed. */
+void command_write_list(Screen *screen, const CommandRow *rows, const char *group);
+void command_write_options(Screen *screen, const OptionTable *table);
+void command_write_help(Screen *screen, const Command *command);

@@ -39,7 +39,7 @@ int document_parse(const Buffer *text, const char *file, Arena *arena, const Val
         if (r == YAML_TOO_LARGE)
                 return -ENOMEM;
         if (r == YAML_MALFORMED) {
-                say("%s:%u:%u: %s", file, error.line, error.column, error.text);
+                message_print("%s:%u:%u: %s", file, error.line, error.column, error.text);
                 return DOCUMENT_WRONG;
         }
         return r;

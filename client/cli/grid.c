@@ -7,10 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "client/cli/command.h"
+#include "client/cli/message.h"
+#include "client/cli/output.h"
+#include "client/cli/text.h"
 #include "util/scoped.h"
 
 #define GAP 2U
+#define MINUTE_COLUMNS 16U /* of "2026-11-20 21:58" */
 #define WIDTH_MIN 8U /* that a column of text keeps */
 
 void grid_init(Grid *grid, size_t n_columns, size_t n_heads) {
@@ -63,6 +69,15 @@ void grid_count(Grid *grid, uint64_t n) {
 
         snprintf(text, sizeof(text), "%" PRIu64, n);
         put(grid, text, true);
+}
+
+void grid_minute(Grid *grid, uint64_t realtime_ms) {
+        char text[TEXT_MAX];
+
+        text_time(realtime_ms, text);
+        if (realtime_ms > 0)
+                text[MINUTE_COLUMNS] = '\0';
+        grid_text(grid, text);
 }
 
 void grid_value(Grid *grid, const Value *value) {
@@ -231,4 +246,16 @@ int grid_write(const Grid *grid, Screen *screen, bool is_cut) {
                 }
         }
         return 0;
+}
+
+int grid_print(const Grid *grid, bool no_color) {
+        scoped(buffer_deinit) Buffer out = {};
+        Screen screen;
+
+        screen_init(&screen, &out, STDOUT_FILENO, no_color);
+        if (grid_write(grid, &screen, isatty(STDOUT_FILENO) == 1) < 0) {
+                message_print("out of memory");
+                return EXIT_FAILED;
+        }
+        return output_print(&out);
 }

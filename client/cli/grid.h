@@ -9,6 +9,7 @@
  */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "client/cli/screen.h"
 #include "document/value.h"
@@ -36,6 +37,8 @@ void grid_text(Grid *grid, const char *text);
 /* "-" when it is not finite. */
 void grid_number(Grid *grid, double v);
 void grid_count(Grid *grid, uint64_t n);
+/* A time to the minute. */
+void grid_minute(Grid *grid, uint64_t realtime_ms);
 /* Of an answer: numbers to the right, "-" for null and for NULL. */
 void grid_value(Grid *grid, const Value *value);
 /* The heading of a key that groups have in common, or alternatives differ in. */
@@ -45,3 +48,5 @@ void grid_right(Grid *grid, const char *text);
 
 /* is_cut: lines may not be longer than the screen. 0 or -ENOMEM. */
 int grid_write(const Grid *grid, Screen *screen, bool is_cut);
+/* Prints the grid to standard output. EXIT_DONE, or EXIT_FAILED after a message. */
+int grid_print(const Grid *grid, bool no_color);

@@ -2,177 +2,128 @@
 #pragma once
 
 /*
- * Options of the command line
+ * Options of a command line, as tables of rows
  *
- * One list of options with one meaning each; a command accepts some of them. Names are never
- * abbreviated, so that a new option cannot change what an old script says. An error is a
- * sentence in `error`, with the option that was probably meant.
+ * A row names an option, its parser and the member of the command's own struct that receives the value. A table ends with {} and may
+ * include the table of a group that several commands share. Option names are never abbreviated, so that a new option cannot change
+ * the meaning of an existing script.
  */
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "job/job.h"
+#define OPTIONS_MAX 64U      /* of a command, included tables and global options counted */
+#define OPTION_ERROR_MAX 320U
+#define OPTION_TEXTS_MAX 64U /* values of an option that may be repeated */
 
-typedef enum OptionId {
-        OPTION_HELP,
-        OPTION_VERSION,
-        OPTION_JSON,
-        OPTION_NO_COLOR,
-        OPTION_SOCKET,
-        OPTION_HTTP_SOCKET,
-        OPTION_JOB,
-        OPTION_TIMEOUT,
-        OPTION_SPOOL,
-        OPTION_NAME,
-        OPTION_LABEL,
-        OPTION_RANK,
-        OPTION_PID,
-        OPTION_UID,
-        OPTION_INDICATOR,
-        OPTION_VERBOSE,
-        OPTION_EXIT_STATUS,
-        OPTION_STATE,
-        OPTION_LIMIT,
-        OPTION_INTERVAL,
-        OPTION_COUNT,
-        OPTION_ROOT,
-        OPTION_ALL_NODES,
-        OPTION_RANKS,
-        OPTION_NODE,
-        OPTION_NODES,
-        OPTION_WAIT,
-        OPTION_ENCLOSURE,
-        OPTION_LATENCIES,
-        OPTION_BATCH_LENGTH,
-        OPTION_MLFLOW,
-        OPTION_NAMES,
-        OPTION_PREFIX,
-        OPTION_COMPAT,
-        OPTION_OUTPUT,
-        OPTION_FORMAT,
-        OPTION_COMPONENT,
-        OPTION_REPEAT,
-        OPTION_WARMUP,
-        OPTION_ENV,
-        OPTION_WHERE,
-        OPTION_GROUP_BY,
-        OPTION_STAT,
-        OPTION_SINCE,
-        OPTION_UNTIL,
-        OPTION_BY,
-        OPTION_OBJECTIVE,
-        OPTION_DIRECTION,
-        OPTION_CONFIDENCE,
-        OPTION_ACROSS,
-        OPTION_DIRECTORY,
-        OPTION_DRY_RUN,
-        OPTION_KEEP_GOING,
-        OPTION_RETRY_FAILED,
-        OPTION_JOBS,
-        OPTION_LAUNCHER,
-        OPTION_NODE_LIST,
-        OPTION_NO_PERFD,
-        OPTION_SPEC,
-        OPTION_KEEP,
-        OPTION_LIMITS,
-        N_OPTIONS,
-} OptionId;
+/* What the value of an option, or an argument of a command, is completed to. */
+typedef enum OptionValue {
+        OPTION_VALUE_OTHER,
+        OPTION_VALUE_FILE,
+        OPTION_VALUE_DIRECTORY,
+        OPTION_VALUE_PROGRAM,
+        OPTION_VALUE_VARIABLE,
+        OPTION_VALUE_JOB,
+        OPTION_VALUE_INDICATOR,
+        OPTION_VALUE_UID,
+        OPTION_VALUE_PID,
+        N_OPTION_VALUES,
+} OptionValue;
 
-/* A bit for each of them, of which there will be more than 64. */
-typedef unsigned __int128 OptionSet;
-static_assert(N_OPTIONS <= 128, "a set has no room for so many options");
+typedef struct Option Option;
 
-#define OPTION_BIT(id) ((OptionSet)1 << (id))
-#define OPTION(id) OPTION_BIT(OPTION_##id)
-/* What every command accepts, before its name as well. */
-#define OPTIONS_GLOBAL (OPTION(HELP) | OPTION(NO_COLOR) | OPTION(SOCKET) | OPTION(HTTP_SOCKET))
-
-typedef struct OptionInfo {
-        const char *name;
-        const char *argument; /* "SECONDS"; NULL: takes none */
-        const char *help;
-        char letter; /* 0: none */
-} OptionInfo;
-
-#define OPTION_JOBS_MAX 1024 /* at once */
-#define METRIC_PREFIX_MAX 201 /* with NUL; with a name behind it, it is no longer than MLflow's 250 */
-
-extern const OptionInfo option_info[N_OPTIONS];
-
-#define ENV_NAMES_MAX 64U
-
-typedef enum IndicatorMode {
-        INDICATOR_AUTO,
-        INDICATOR_YES,
-        INDICATOR_NO,
-} IndicatorMode;
-
-#define OPTION_WHERE_MAX 16U
-
-/* Strings are borrowed from the arguments. */
-typedef struct Options {
-        OptionSet given;
-        const char *socket;
-        const char *http_socket;
-        const char *job;
-        const char *spool;
-        const char *root;
-        const char *name;
-        const char *component; /* of an indicator */
-        const char *output; /* file, or directory, to write to */
-        const char *launcher;
-        const char *spec;   /* file */
-        const char *limits; /* not checked */
-        const char *node_list; /* names with commas between them */
-        uint64_t n_jobs; /* at once; 0: not given */
-        bool stops_at_failure;
-        const char *format; /* to write; NULL: not given. Which there are, the command knows */
-        const char *prefix; /* of the names of metrics */
-        const char *labels[JOB_LABELS_MAX]; /* key=value, checked */
-        size_t n_labels;
-        const char *names[ENV_NAMES_MAX]; /* of environment variables */
-        size_t n_names;
-        uint64_t repeat, warmup; /* 0: not given */
-        int64_t rank;
-        int32_t node;
-        int32_t n_nodes, n_ranks; /* 0: not given */
-        int32_t pid;
-        uint32_t uid;
-        int32_t exit_status;
-        IndicatorMode indicator;
-        Enclosure enclosure; /* the best that is tried */
-        int state; /* JobState; -1: all */
-        uint64_t limit;
-        uint64_t count;
-        uint64_t batch_length;
-        bool has_raw_names; /* of metrics */
-        const char *where[OPTION_WHERE_MAX]; /* conditions, checked */
-        size_t n_where;
-        const char *group_by, *stat, *by, *objective, *direction, *confidence, *across;
-        uint64_t since_ns, until_ns; /* before now */
-        uint64_t timeout_ns;
-        uint64_t interval_ns;
-        char **arguments; /* what is no option */
-        int n_arguments;
-        int n_before_dashes; /* of the arguments, so many were before `--`; -1: there was none */
-        char error[256];
-} Options;
-
-static inline bool options_has(const Options *options, OptionId id) {
-        return options->given & OPTION_BIT(id);
-}
+/* Stores a value in `place`, the member that the row names. value: NULL for a flag. 0, or OPTION_WRONG with a sentence in ret_error. */
+typedef int OptionParse(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]);
 
 enum {
-        OPTIONS_WRONG = 1, /* `error` says how */
+        OPTION_WRONG = 1,
 };
 
-void options_init(Options *options);
+struct Option {
+        const char *name;
+        char letter;           /* 0: none */
+        const char *argument;  /* placeholder, as "SECONDS"; NULL for a flag */
+        const char *help;      /* values and default are added from the members below */
+        OptionParse *parse;
+        size_t offset;         /* of the member in the command's struct */
+        const Option *rows;    /* an included table in place of an option */
+        uint64_t min, max;     /* of a number; max is the most bytes of a line, or the most texts */
+        const char *const *words; /* of a choice, ends with NULL */
+        const char *initial;   /* value of an option that is not given, parsed before the command line; NULL: zero */
+        OptionValue value;     /* of a flag: what the command's arguments are when the flag is given */
+};
+
+/* A number for which no value can stand for "not given". */
+typedef struct OptionNumber {
+        bool is_given;
+        uint64_t value;
+} OptionNumber;
+
+/* Borrowed from the command line. */
+typedef struct OptionTexts {
+        const char *items[OPTION_TEXTS_MAX];
+        size_t n;
+} OptionTexts;
+
+/* The offset of a member; does not compile unless the member has the type that the row's parser stores. */
+#define OPTION_PLACE(type, member, stored) (offsetof(type, member) + 0 * sizeof(char[_Generic(((type *)0)->member, stored: 1)]))
+
+/* The end of each row: parser, place and limits. */
+#define OPTION_FLAG(type, member) .parse = option_parse_flag, .offset = OPTION_PLACE(type, member, bool)
+#define OPTION_TEXT(type, member) .parse = option_parse_text, .offset = OPTION_PLACE(type, member, const char *)
+#define OPTION_LINE(type, member, n_max) .parse = option_parse_line, .offset = OPTION_PLACE(type, member, const char *), .max = (n_max)
+#define OPTION_CHOICE(type, member, ...) \
+        .parse = option_parse_choice, .offset = OPTION_PLACE(type, member, const char *), \
+        .words = (const char *const[]){ __VA_ARGS__, NULL }
+#define OPTION_COUNT(type, member, least, most) \
+        .parse = option_parse_count, .offset = OPTION_PLACE(type, member, uint64_t), .min = (least), .max = (most)
+#define OPTION_NUMBER(type, member, least, most) \
+        .parse = option_parse_number, .offset = OPTION_PLACE(type, member, OptionNumber), .min = (least), .max = (most)
+#define OPTION_DURATION(type, member, least_ns) \
+        .parse = option_parse_duration, .offset = OPTION_PLACE(type, member, uint64_t), .min = (least_ns)
+#define OPTION_AGE(type, member) .parse = option_parse_age, .offset = OPTION_PLACE(type, member, OptionNumber)
+#define OPTION_TEXTS(type, member, n_max, parser) .parse = (parser), .offset = OPTION_PLACE(type, member, OptionTexts), .max = (n_max)
+#define OPTION_INCLUDE(type, member, group, table) { .rows = (table), .offset = OPTION_PLACE(type, member, group) }
+
+OptionParse option_parse_flag, option_parse_text, option_parse_line, option_parse_choice, option_parse_count, option_parse_number,
+        option_parse_duration, option_parse_age;
+
+/* For parsers of a command's own: writes "--NAME expects EXPECTED, not 'VALUE'" and returns OPTION_WRONG. */
+int option_refuse(const Option *option, const char *value, const char *expected, char ret_error[static OPTION_ERROR_MAX]);
+/* Appends a checked value; OPTION_WRONG beyond option->max. */
+int option_add_text(const Option *option, const char *value, OptionTexts *texts, char ret_error[static OPTION_ERROR_MAX]);
+
+/* --- tables --------------------------------------------------------------------------------------- */
+
+/* An option and the struct that it is stored in. */
+typedef struct OptionEntry {
+        const Option *option;
+        char *base;    /* NULL when nothing is to be parsed */
+        size_t offset; /* within it */
+} OptionEntry;
+
+/* All options of one command. */
+typedef struct OptionTable {
+        OptionEntry entries[OPTIONS_MAX];
+        size_t n;
+} OptionTable;
+
+/* Adds a table, the tables it includes and, unless base is NULL, stores the initial values in the struct at `base`. */
+void option_table_add(OptionTable *table, const Option *rows, void *base);
+/* By name, of n bytes, or by letter. NULL: no such option. */
+const OptionEntry *option_table_find(const OptionTable *table, const char *name, size_t n);
+const OptionEntry *option_table_find_letter(const OptionTable *table, char letter);
+
+typedef struct Arguments {
+        char **items; /* what is not an option; ends with NULL */
+        int n;
+        int n_before_dashes; /* how many of them stood before `--`; -1: there was none */
+} Arguments;
 
 /*
- * Takes argv[1…] in, on top of what is there. With stop_early the first word that is no option ends them, else they may
- * stand anywhere before `--`. What is left over is moved to the front of argv (argv[0] is overwritten) and ends with NULL.
+ * Parses argv[1…]. Options may stand anywhere before `--`; with stop_early, parsing stops at the first non-option. The arguments are
+ * moved to the front of argv, argv[0] included. command: as error messages call it. 0, or OPTION_WRONG with a sentence in ret_error.
  */
-int options_parse(Options *options, int argc, char **argv, OptionSet accepted, bool stop_early);
+int options_parse(const OptionTable *table, const char *command, int argc, char **argv, bool stop_early, Arguments *ret,
+                  char ret_error[static OPTION_ERROR_MAX]);

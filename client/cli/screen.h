@@ -11,7 +11,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "util/buffer.h"
 
@@ -48,22 +47,12 @@ void screen_pad(Screen *screen, size_t n_taken, size_t n_columns);
 void screen_bar(Screen *screen, double ratio, size_t n_columns);
 /* Breaks what was written from byte `begin` of the buffer on into lines that fit, at blanks where there are any. */
 void screen_fold(Screen *screen, size_t begin);
+/* Writes the text in lines of words that end before the width, and go on at `indent`, which is also where the first begins. */
+void screen_wrap(Screen *screen, const char *text, size_t indent);
 /* "Title" in bold on a line of its own, after an empty line unless it is the first. */
 void screen_heading(Screen *screen, const char *text);
 /* "  label      text" */
 void screen_field(Screen *screen, const char *label, const char *text);
-
-#define TEXT_MAX 64U
-/* "250 ms", "12.3 s", "4 min 05 s", "3 h 02 min", "2 d 04 h" */
-void text_duration(uint64_t ns, char ret[static TEXT_MAX]);
-/* The same of what somebody else computed: "-" where it is no time. */
-void text_seconds(double s, char ret[static TEXT_MAX]);
-/* Three or four significant digits: "0.0123", "12.3", "1234". */
-void text_number(double v, char ret[static TEXT_MAX]);
-/* Mebibytes as "512 KiB", "12.3 MiB", "1.50 TiB". */
-void text_mib(double mib, char ret[static TEXT_MAX]);
-/* Local time, "2026-11-20 21:58:18". "-" for 0. */
-void text_time(uint64_t realtime_ms, char ret[static TEXT_MAX]);
 
 /* Appends JSON text as it is, but for DEL and C1, which become \u00NN: they can only be inside strings. */
 void screen_json(Screen *screen, const char *text, size_t n);

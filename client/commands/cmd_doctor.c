@@ -5,13 +5,29 @@
 
 #include "client/api/api_query.h"
 #include "client/cli/message.h"
-#include "client/commands/perfctl.h"
+#include "client/cli/output.h"
+#include "client/commands/commands.h"
 #include "client/deliver/spool.h"
 #include "client/doctor/checks_live.h"
 #include "client/wire/hello.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
 #include "util/json.h"
+
+typedef struct DoctorOptions {
+        const char *root, *spool;
+        uint64_t timeout_ns;
+        bool json;
+} DoctorOptions;
+
+static const Option options_table[] = {
+        { "root", 0, "DIRECTORY", "Check the captured files of another machine", OPTION_TEXT(DoctorOptions, root), .initial = "/",
+          .value = OPTION_VALUE_DIRECTORY },
+        OPTION_ROW_TIMEOUT(DoctorOptions, timeout_ns),
+        OPTION_ROW_SPOOL(DoctorOptions, spool),
+        OPTION_ROW_JSON(DoctorOptions, json),
+        {},
+};
 
 /* --- perfd ---------------------------------------------------------------------------------------- */
 
@@ -40,8 +56,8 @@ static bool ask_hello(Checks *checks, const char *path, uint64_t deadline_ns) {
 }
 
 /* What it says of itself, when it can be asked. *ret_is_there: it answered, if only that it is not ready. */
-static void ask_node(Checks *checks, const Options *options, uint64_t deadline_ns, bool *ret_is_there) {
-        scoped(api_query_deinit) ApiQuery question = {};
+static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadline_ns, bool *ret_is_there) {
+        scoped(api_query_deinit) ApiQuery query = {};
         scoped(buffer_deinit) Buffer metrics = {};
         uint64_t now_ns = clock_boottime_ns();
         unsigned status;
@@ -49,7 +65,7 @@ static void ask_node(Checks *checks, const Options *options, uint64_t deadline_n
         int r;
 
         *ret_is_there = true;
-        if (api_query_init(&question, options) != EXIT_DONE) {
+        if (api_query_init(&query, global) != EXIT_DONE) {
                 check = checks_add(checks, "libcurl");
                 check_detail(check, "libcurl.so.4 cannot be loaded");
                 check_lacks(check, CHECK_TROUBLE, "report, metrics, watch, job list and status of perfctl");
@@ -57,23 +73,23 @@ static void ask_node(Checks *checks, const Options *options, uint64_t deadline_n
                 return;
         }
 
-        check_socket(checks, "http-socket", question.socket, "perfd-http.socket");
-        http_client_allow(question.asker, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
-        r = api_query_try(&question, "/api/v1/node");
+        checks_add_socket(checks, "http-socket", query.socket, "perfd-http.socket");
+        http_client_allow(query.client, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
+        r = api_query_try(&query, "/api/v1/node");
         check = checks_add(checks, "http");
         if (r != EXIT_DONE) {
-                *ret_is_there = r != EXIT_UNREACHABLE || question.answer;
-                check_detail(check, "%s", question.answer ? "not ready" : http_client_error(question.asker));
+                *ret_is_there = r != EXIT_UNREACHABLE || query.answer;
+                check_detail(check, "%s", query.answer ? "not ready" : http_client_error(query.client));
                 check_lacks(check, CHECK_TROUBLE, without_perfd);
                 check_fix(check, "systemctl start perfd, and when that fails journalctl -u perfd");
                 return;
         }
         check_detail(check, "answers");
-        if (http_client_get(question.asker, "/metrics?collect%5B%5D=self", &status, &metrics) != 0 || status != 200)
+        if (http_client_get(query.client, "/metrics?collect%5B%5D=self", &status, &metrics) != 0 || status != 200)
                 buffer_clear(&metrics);
-        checks_of_node(checks, question.answer, metrics.n > 0 ? metrics.text : "", clock_realtime_ns() / NS_PER_MS);
-        if (api_query_try(&question, "/api/v1/models") == EXIT_DONE)
-                check_models(checks, question.answer);
+        checks_add_node(checks, query.answer, metrics.n > 0 ? metrics.text : "", clock_realtime_ns() / NS_PER_MS);
+        if (api_query_try(&query, "/api/v1/models") == EXIT_DONE)
+                checks_add_models(checks, query.answer);
 }
 
 /* --- output --------------------------------------------------------------------------------------- */
@@ -105,39 +121,12 @@ static int print_json(const Checks *checks) {
         if (buffer_error(&text) == 0)
                 screen_json(&screen, text.text, text.n);
 
-        return print_out(&out);
+        return output_print(&out);
 }
 
 #define STATE_COLUMNS 9U
 #define NAME_COLUMNS 15U
 #define TEXT_COLUMN (STATE_COLUMNS + NAME_COLUMNS)
-
-/* A text in lines that begin at TEXT_COLUMN; what was escaped may be wider than it was. */
-static void write_wrapped(Screen *screen, const char *text) {
-        size_t column = TEXT_COLUMN;
-
-        while (*text) {
-                scoped(freep) char *word = NULL;
-                size_t n = strcspn(text, " "), n_before = screen->out->n, n_taken;
-
-                word = strndup(text, n);
-                text += n + strspn(text + n, " ");
-                if (!word)
-                        break;
-                if (column > TEXT_COLUMN)
-                        buffer_putc(screen->out, ' ');
-                n_taken = (column > TEXT_COLUMN) + screen_text(screen, word);
-                if (column > TEXT_COLUMN && column + n_taken > screen->width) {
-                        screen->out->n = n_before;
-                        buffer_putc(screen->out, '\n');
-                        screen_pad(screen, 0, TEXT_COLUMN);
-                        column = TEXT_COLUMN;
-                        n_taken = screen_text(screen, word);
-                }
-                column += n_taken;
-        }
-        buffer_putc(screen->out, '\n');
-}
 
 static void write_more(Screen *screen, const char *label, const char *text) {
         if (!*text)
@@ -146,7 +135,7 @@ static void write_more(Screen *screen, const char *label, const char *text) {
         screen_pad(screen, 0, STATE_COLUMNS);
         screen_styled(screen, STYLE_DIM, label);
         screen_pad(screen, strlen(label), NAME_COLUMNS);
-        write_wrapped(screen, text);
+        screen_wrap(screen, text, TEXT_COLUMN);
 }
 
 static void write_check(Screen *screen, const Check *check) {
@@ -161,28 +150,29 @@ static void write_check(Screen *screen, const Check *check) {
         screen_pad(screen, strlen(state), STATE_COLUMNS);
         screen_styled(screen, STYLE_BOLD, check->name);
         screen_pad(screen, strlen(check->name), NAME_COLUMNS);
-        write_wrapped(screen, check->detail);
+        screen_wrap(screen, check->detail, TEXT_COLUMN);
         write_more(screen, "  lacking", check->missing);
         write_more(screen, "  to mend it", check->fix);
 }
 
-static int print_text(const Checks *checks, const Options *options) {
+static int print_text(const Checks *checks, const CommandLine *line) {
         scoped(buffer_deinit) Buffer out = {};
         Screen screen;
 
-        screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
+        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
         for (size_t i = 0; i < checks->n; i++)
                 write_check(&screen, &checks->items[i]);
         buffer_printf(&out, "\n%zu good, %zu missing, %zu in trouble\n", checks_count(checks, CHECK_GOOD),
                       checks_count(checks, CHECK_MISSING), checks_count(checks, CHECK_TROUBLE));
 
-        return print_out(&out);
+        return output_print(&out);
 }
 
 /* --- the command ---------------------------------------------------------------------------------- */
 
-int cmd_doctor(const Options *options) {
-        const char *socket = wire_path(options->socket), *root = options->root ? options->root : "/";
+static int doctor_run(const CommandLine *line) {
+        const DoctorOptions *options = line->options;
+        const char *socket = wire_path(line->global.socket), *root = options->root;
         scoped(closep) int root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         bool answers, is_http_there;
         char spool[PATH_MAX];
@@ -191,20 +181,20 @@ int cmd_doctor(const Options *options) {
         int r;
 
         if (root_fd < 0) {
-                say("Cannot open %s: %s", root, strerrordesc_np(errno));
+                message_print("Cannot open %s: %s", root, strerrordesc_np(errno));
                 return EXIT_FAILED;
         }
 
-        checks_of_tree(&checks, root_fd);
-        check_clock(&checks);
-        check_spool(&checks, spool_find_directory(options->spool, spool) == 0 ? spool : NULL);
-        check_socket(&checks, "socket", socket, "perfd.socket");
+        checks_add_tree(&checks, root_fd);
+        checks_add_clock(&checks);
+        checks_add_spool(&checks, spool_find_directory(options->spool, spool) == 0 ? spool : NULL);
+        checks_add_socket(&checks, "socket", socket, "perfd.socket");
         /* One deadline for both sockets: the first has half of the time, the second what is left. */
         now_ns = clock_boottime_ns();
         answers = ask_hello(&checks, socket, now_ns + options->timeout_ns / 2);
-        ask_node(&checks, options, now_ns + options->timeout_ns, &is_http_there);
+        ask_node(&checks, &line->global, now_ns + options->timeout_ns, &is_http_there);
 
-        r = options_has(options, OPTION_JSON) ? print_json(&checks) : print_text(&checks, options);
+        r = options->json ? print_json(&checks) : print_text(&checks, line);
         if (r != EXIT_DONE)
                 return r;
         if (!answers || !is_http_there)
@@ -212,3 +202,14 @@ int cmd_doctor(const Options *options) {
 
         return checks_worst(&checks) == CHECK_TROUBLE ? EXIT_FAILED : EXIT_DONE;
 }
+
+const Command cmd_doctor = {
+        .name = "doctor",
+        .arguments = "",
+        .summary = "Show what perfd cannot measure here, and how to enable it",
+        .help = "Checks the kernel, the installation and perfd itself, which need not run. Exits with 0 when no check failed, "
+                "though some may be limited, with 1 when one failed, and with 3 when perfd is unreachable.",
+        .examples = { "perfctl doctor", "perfctl doctor --json", "perfctl doctor --root /mnt/node17" },
+        COMMAND_OPTIONS(DoctorOptions, options_table),
+        .run = doctor_run,
+};

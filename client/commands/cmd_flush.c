@@ -2,9 +2,23 @@
 #include <string.h>
 
 #include "client/cli/message.h"
-#include "client/commands/perfctl.h"
+#include "client/cli/output.h"
+#include "client/commands/commands.h"
 #include "client/deliver/deliver.h"
 #include "client/deliver/spool.h"
+
+typedef struct FlushOptions {
+        uint64_t timeout_ns;
+        const char *spool;
+        bool json;
+} FlushOptions;
+
+static const Option options_table[] = {
+        OPTION_ROW_TIMEOUT(FlushOptions, timeout_ns),
+        OPTION_ROW_SPOOL(FlushOptions, spool),
+        OPTION_ROW_JSON(FlushOptions, json),
+        {},
+};
 
 static bool is_empty(const Flush *flush) {
         return flush->n_stored + flush->n_duplicate + flush->n_ends + flush->n_unknown + flush->n_rejected + flush->n_left == 0;
@@ -33,10 +47,10 @@ static void write_counts(Buffer *out, const Flush *flush) {
         buffer_putc(out, '\n');
 }
 
-static int print_flush(const Options *options, const Flush *flush) {
+static int print_flush(bool json, const Flush *flush) {
         scoped(buffer_deinit) Buffer out = {};
 
-        if (options_has(options, OPTION_JSON))
+        if (json)
                 buffer_printf(&out, "{\"stored\":%zu,\"duplicate\":%zu,\"ended\":%zu,\"unknown\":%zu,\"rejected\":%zu,\"left\":%zu}\n",
                               flush->n_stored, flush->n_duplicate, flush->n_ends, flush->n_unknown, flush->n_rejected, flush->n_left);
         else if (is_empty(flush))
@@ -44,29 +58,40 @@ static int print_flush(const Options *options, const Flush *flush) {
         else
                 write_counts(&out, flush);
 
-        return print_out(&out);
+        return output_print(&out);
 }
 
-int cmd_flush(const Options *options) {
+static int flush_run(const CommandLine *line) {
+        const FlushOptions *options = line->options;
         scoped(courier_deinit) Courier courier;
         char directory[PATH_MAX] = "";
         Flush flush;
         int r;
 
-        courier_init(&courier, options->socket, options->timeout_ns);
+        courier_init(&courier, line->global.socket, options->timeout_ns);
         r = spool_find_directory(options->spool, directory);
         if (r == 0)
                 r = deliver_spool(&courier, directory, &flush);
         if (r < 0) {
-                say("Cannot read the spool %s: %s", directory, strerrordesc_np(-r));
+                message_print("Cannot read the spool %s: %s", directory, strerrordesc_np(-r));
                 return EXIT_FAILED;
         }
 
-        r = print_flush(options, &flush);
+        r = print_flush(options->json, &flush);
         if (flush.n_rejected > 0)
-                say("What was refused is in %s/rejected: %s", directory, flush.reason);
+                message_print("What was refused is in %s/rejected: %s", directory, flush.reason);
         if (flush.n_left > 0)
-                say("%s", flush.reason);
+                message_print("%s", flush.reason);
 
         return flush.n_left > 0 ? EXIT_UNREACHABLE : flush.n_rejected > 0 ? EXIT_FAILED : r;
 }
+
+const Command cmd_flush = {
+        .name = "flush",
+        .arguments = "",
+        .summary = "Send results kept in the spool",
+        .help = "Results that perfd refuses permanently are moved to rejected/ in the spool, with the reason.",
+        .examples = { "perfctl flush", "perfctl flush --timeout 60" },
+        COMMAND_OPTIONS(FlushOptions, options_table),
+        .run = flush_run,
+};

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perfctl indicator rank, batch: which is better, and what a batch comes to. */
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,15 +7,29 @@
 #include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
-#include "client/commands/perfctl.h"
+#include "client/cli/output.h"
+#include "client/cli/text.h"
+#include "client/commands/commands.h"
 
-static size_t length_of(const Value *list) {
-        return list && list->type == VALUE_LIST ? list->n_items : 0;
-}
+#define INTERVAL_COLUMNS 72U /* of a terminal that has room for intervals */
+#define ALONE_MAX 20U /* sets with nothing to compare that are shown, each on a line */
 
-static size_t members_of(const Value *object) {
-        return object && object->type == VALUE_OBJECT ? object->n_members : 0;
-}
+typedef struct IndicatorRankOptions {
+        SelectionOptions selection;
+        const char *by, *objective, *direction, *confidence, *across;
+        bool json;
+} IndicatorRankOptions;
+
+static const Option options_table[] = {
+        OPTION_INCLUDE(IndicatorRankOptions, selection, SelectionOptions, selection_options),
+        { "by", 'b', "KEY,…", "Keys that tell alternatives apart (default component,version)", OPTION_TEXT(IndicatorRankOptions, by) },
+        { "objective", 'o', "RESULT", "Result to rank by (default overall_score)", OPTION_TEXT(IndicatorRankOptions, objective) },
+        { "direction", 0, "WHICH", "Which values are better", OPTION_CHOICE(IndicatorRankOptions, direction, "higher", "lower") },
+        { "confidence", 0, "P", "Confidence of intervals, 0.5 to 0.999 (default 0.95)", OPTION_TEXT(IndicatorRankOptions, confidence) },
+        { "across", 0, "KEY,…", "Compare across parameters, hardware or both", OPTION_TEXT(IndicatorRankOptions, across) },
+        OPTION_ROW_JSON(IndicatorRankOptions, json),
+        {},
+};
 
 static void put_value(Buffer *out, const Value *value) {
         Json json;
@@ -47,66 +59,43 @@ static void put_members(Buffer *out, const Value *object, bool has_names) {
         }
 }
 
-/* --- rank ---------------------------------------------------------------------------------------- */
+/* Writes a line, folded where it is wider than the screen. */
+static void write_line(Screen *screen, const char *text) {
+        size_t begin = screen->out->n;
 
-#define INTERVAL_COLUMNS 72U /* of a terminal that has room for intervals */
-#define ALONE_MAX 20U /* sets with nothing to compare that are shown, each on a line */
-
-static void trim(Buffer *out) {
-        while (!out->failed && out->n > 0 && out->text[out->n - 1] == ' ')
-                out->text[--out->n] = '\0';
-}
-
-/* On several lines where words would not fit the screen. */
-static void put_words(Screen *screen, const char *text) {
-        scoped(buffer_deinit) Buffer line = {};
-        size_t column = 0;
-
-        while (*text) {
-                size_t n = strcspn(text, " ") + (text[strcspn(text, " ")] == ' ');
-
-                if (column > 0 && column + n > screen->width + 1) {
-                        trim(screen->out);
-                        buffer_puts(screen->out, "\n    ");
-                        column = 4;
-                }
-                buffer_clear(&line);
-                buffer_put(&line, text, n);
-                column += screen_text(screen, line.text ? line.text : "");
-                text += n;
-        }
-        trim(screen->out);
+        (void)screen_text(screen, text);
         buffer_putc(screen->out, '\n');
+        screen_fold(screen, begin);
 }
 
 static void write_common(Screen *screen, const Value *ranking) {
         const Value *parameters = value_get(ranking, "parameters"), *hardware = value_get(ranking, "hardware");
-        const char *component = text_get(ranking, "component"), *version = text_get(ranking, "version");
+        const char *component = answer_text(ranking, "component"), *version = answer_text(ranking, "version");
         scoped(buffer_deinit) Buffer text = {};
 
         if (parameters) {
                 buffer_puts(&text, "With ");
                 put_members(&text, parameters, true);
-                put_words(screen, text.n > strlen("With ") ? text.text : "Without parameters");
+                write_line(screen, text.n > strlen("With ") ? text.text : "Without parameters");
         }
         buffer_clear(&text);
         if (component[0] || version[0])
                 buffer_printf(&text, "Of %s%s%s", component, component[0] && version[0] ? " " : "", version);
         if (text.n > 0)
-                put_words(screen, text.text);
+                write_line(screen, text.text);
         buffer_clear(&text);
         if (hardware && hardware->type == VALUE_STRING)
                 buffer_printf(&text, "On %s", hardware->string);
         else if (hardware)
                 buffer_puts(&text, "On hardware that is not known: perfctl run and perfctl import note it");
         if (text.n > 0)
-                put_words(screen, text.text);
+                write_line(screen, text.text);
 }
 
 /* "0.505 real": beside the best, of all that are compared. */
 static void put_difference(Grid *grid, const Value *alternative) {
-        const char *difference = text_get(alternative, "difference");
-        double ratio = number_find(alternative, "ratio");
+        const char *difference = answer_text(alternative, "difference");
+        double ratio = answer_number(alternative, "ratio");
         char text[TEXT_MAX];
 
         if (isfinite(ratio))
@@ -119,7 +108,7 @@ static void put_difference(Grid *grid, const Value *alternative) {
 /* The keys, each in a column of its own, stand between these. */
 static void fill_heads(Grid *grid, const Value *key, const char *unit, bool has_interval) {
         static const char *const heads[] = { "N", "MEDIAN", "TO BEST", "INTERVAL" };
-        size_t n_keys = members_of(key), n_heads = has_interval ? 4 : 3;
+        size_t n_keys = answer_n_members(key), n_heads = has_interval ? 4 : 3;
 
         grid_init(grid, 1 + n_keys + n_heads, *unit ? 2 : 1);
         grid_right(grid, "RANK");
@@ -140,18 +129,18 @@ static void fill_alternatives(Grid *grid, const Value *alternatives, const char 
         char text[TEXT_MAX];
 
         fill_heads(grid, value_get(&alternatives->items[0], "key"), unit, has_interval);
-        for (size_t i = 0; i < length_of(alternatives); i++) {
+        for (size_t i = 0; i < answer_length(alternatives); i++) {
                 const Value *alternative = &alternatives->items[i], *tied = value_get(alternative, "tied");
                 const Value *key = value_get(alternative, "key");
 
-                snprintf(text, sizeof(text), "%s%.0f", tied && tied->boolean ? "=" : "", number_get(alternative, "rank"));
+                snprintf(text, sizeof(text), "%s%.0f", tied && tied->boolean ? "=" : "", answer_number_or_zero(alternative, "rank"));
                 grid_right(grid, text);
-                for (size_t k = 0; k < members_of(key); k++)
+                for (size_t k = 0; k < answer_n_members(key); k++)
                         grid_value(grid, &key->members[k].value);
-                grid_number(grid, number_find(alternative, "n"));
-                grid_number(grid, number_find(alternative, "median"));
+                grid_number(grid, answer_number(alternative, "n"));
+                grid_number(grid, answer_number(alternative, "median"));
                 put_difference(grid, alternative);
-                snprintf(text, sizeof(text), "%.6g to %.6g", number_find(alternative, "low"), number_find(alternative, "high"));
+                snprintf(text, sizeof(text), "%.6g to %.6g", answer_number(alternative, "low"), answer_number(alternative, "high"));
                 if (has_interval)
                         grid_right(grid, text);
         }
@@ -159,7 +148,7 @@ static void fill_alternatives(Grid *grid, const Value *alternatives, const char 
 
 /* "2 failed, 1 without rate", or nothing. */
 static void put_uncounted(Buffer *out, const Value *group, const char *objective) {
-        double n_failed = number_get(group, "n_failed"), n_without = number_get(group, "n_without");
+        double n_failed = answer_number_or_zero(group, "n_failed"), n_without = answer_number_or_zero(group, "n_without");
 
         if (n_failed > 0)
                 buffer_printf(out, "%.0f failed", n_failed);
@@ -168,7 +157,7 @@ static void put_uncounted(Buffer *out, const Value *group, const char *objective
 }
 
 static void write_uncounted(Screen *screen, const Value *alternatives, const char *objective) {
-        for (size_t i = 0; i < length_of(alternatives); i++) {
+        for (size_t i = 0; i < answer_length(alternatives); i++) {
                 scoped(buffer_deinit) Buffer line = {}, why = {};
 
                 put_uncounted(&why, &alternatives->items[i], objective);
@@ -177,21 +166,22 @@ static void write_uncounted(Screen *screen, const Value *alternatives, const cha
                 buffer_puts(&line, "Not counted: ");
                 put_members(&line, value_get(&alternatives->items[i], "key"), false);
                 buffer_printf(&line, " (%s)", why.text);
-                put_words(screen, line.text ? line.text : "");
+                write_line(screen, line.text ? line.text : "");
         }
 }
 
 static void write_left_out(Screen *screen, const Value *left_out, const char *objective) {
-        for (size_t i = 0; i < length_of(left_out); i++) {
+        for (size_t i = 0; i < answer_length(left_out); i++) {
                 const Value *group = &left_out->items[i];
                 scoped(buffer_deinit) Buffer line = {}, why = {};
 
                 put_uncounted(&why, group, objective);
                 buffer_puts(&line, "Left out: ");
                 put_members(&line, value_get(group, "key"), false);
-                buffer_printf(&line, " (%s: %.0f%s%s)", text_get(group, "reason"), number_get(group, "n"), why.n > 0 ? ", " : "",
+                buffer_printf(&line, " (%s: %.0f%s%s)", answer_text(group, "reason"), answer_number_or_zero(group, "n"),
+                              why.n > 0 ? ", " : "",
                               why.text ? why.text : "");
-                put_words(screen, line.text ? line.text : "");
+                write_line(screen, line.text ? line.text : "");
         }
 }
 
@@ -200,8 +190,8 @@ static bool has_intervals(const Screen *screen) {
 }
 
 static bool is_among(const Value *alternatives, const char *difference) {
-        for (size_t i = 0; i < length_of(alternatives); i++)
-                if (strcmp(text_get(&alternatives->items[i], "difference"), difference) == 0)
+        for (size_t i = 0; i < answer_length(alternatives); i++)
+                if (strcmp(answer_text(&alternatives->items[i], "difference"), difference) == 0)
                         return true;
         return false;
 }
@@ -213,9 +203,9 @@ static void write_needed(Screen *screen, const Value *ranking, const Value *answ
 
         if (!is_among(alternatives, "too few runs"))
                 return;
-        buffer_printf(&text, "Too few runs: to tell any two of %zu apart at %g %%, %.0f of each are needed", length_of(alternatives),
-                      100 * number_get(answer, "confidence"), number_get(ranking, "runs_needed"));
-        put_words(screen, text.text ? text.text : "");
+        buffer_printf(&text, "Too few runs: to tell any two of %zu apart at %g %%, %.0f of each are needed", answer_length(alternatives),
+                      100 * answer_number_or_zero(answer, "confidence"), answer_number_or_zero(ranking, "runs_needed"));
+        write_line(screen, text.text ? text.text : "");
 }
 
 static int write_ranking(Screen *screen, const Value *ranking, const Value *answer) {
@@ -224,12 +214,12 @@ static int write_ranking(Screen *screen, const Value *ranking, const Value *answ
 
         buffer_putc(screen->out, '\n');
         write_common(screen, ranking);
-        fill_alternatives(&grid, alternatives, text_get(answer, "unit"), has_intervals(screen));
+        fill_alternatives(&grid, alternatives, answer_text(answer, "unit"), has_intervals(screen));
         if (grid_write(&grid, screen, isatty(STDOUT_FILENO) == 1) < 0)
                 return EXIT_FAILED;
         write_needed(screen, ranking, answer);
-        write_uncounted(screen, alternatives, text_get(answer, "objective"));
-        write_left_out(screen, value_get(ranking, "left_out"), text_get(answer, "objective"));
+        write_uncounted(screen, alternatives, answer_text(answer, "objective"));
+        write_left_out(screen, value_get(ranking, "left_out"), answer_text(answer, "objective"));
         return EXIT_DONE;
 }
 
@@ -238,7 +228,7 @@ static void put_label(Buffer *out, const Value *ranking, const Value *apart) {
         const Value *parameters = value_get(ranking, "parameters");
         size_t begin = out->n;
 
-        for (size_t i = 0; i < length_of(apart); i++) {
+        for (size_t i = 0; i < answer_length(apart); i++) {
                 const char *key = apart->items[i].type == VALUE_STRING ? apart->items[i].string : "";
                 const Value *value = value_get(parameters, key) ?: value_get(ranking, key);
 
@@ -257,21 +247,21 @@ static void put_label(Buffer *out, const Value *ranking, const Value *apart) {
 /* A set in which there is one alternative, or none that has enough runs. */
 static void write_alone(Screen *screen, const Value *ranking, const Value *answer) {
         const Value *alternatives = value_get(ranking, "alternatives"), *left_out = value_get(ranking, "left_out");
-        size_t n = length_of(alternatives) + length_of(left_out);
+        size_t n_ranked = answer_length(alternatives), n = n_ranked + answer_length(left_out);
         scoped(buffer_deinit) Buffer line = {}, why = {};
 
         buffer_puts(&line, "  ");
         put_label(&line, ranking, value_get(answer, "apart"));
         for (size_t i = 0; i < n; i++) {
-                const Value *group = i < length_of(alternatives) ? &alternatives->items[i] : &left_out->items[i - length_of(alternatives)];
+                const Value *group = i < n_ranked ? &alternatives->items[i] : &left_out->items[i - n_ranked];
 
                 buffer_clear(&why);
-                put_uncounted(&why, group, text_get(answer, "objective"));
+                put_uncounted(&why, group, answer_text(answer, "objective"));
                 buffer_puts(&line, i > 0 ? "; " : "");
                 put_members(&line, value_get(group, "key"), false);
-                buffer_printf(&line, " (%.0f%s%s)", number_get(group, "n"), why.n > 0 ? ", " : "", why.text ? why.text : "");
+                buffer_printf(&line, " (%.0f%s%s)", answer_number_or_zero(group, "n"), why.n > 0 ? ", " : "", why.text ? why.text : "");
         }
-        put_words(screen, line.text ? line.text : "");
+        write_line(screen, line.text ? line.text : "");
 }
 
 static int write_rankings(Screen *screen, const Value *answer) {
@@ -279,11 +269,11 @@ static int write_rankings(Screen *screen, const Value *answer) {
         size_t n_alone = 0;
         int r = EXIT_DONE;
 
-        for (size_t i = 0; r == EXIT_DONE && i < length_of(rankings); i++)
-                if (length_of(value_get(&rankings->items[i], "alternatives")) > 1)
+        for (size_t i = 0; r == EXIT_DONE && i < answer_length(rankings); i++)
+                if (answer_length(value_get(&rankings->items[i], "alternatives")) > 1)
                         r = write_ranking(screen, &rankings->items[i], answer);
-        for (size_t i = 0; r == EXIT_DONE && i < length_of(rankings); i++) {
-                if (length_of(value_get(&rankings->items[i], "alternatives")) > 1 || n_alone++ >= ALONE_MAX)
+        for (size_t i = 0; r == EXIT_DONE && i < answer_length(rankings); i++) {
+                if (answer_length(value_get(&rankings->items[i], "alternatives")) > 1 || n_alone++ >= ALONE_MAX)
                         continue;
                 if (n_alone == 1)
                         buffer_puts(screen->out, "\nNothing to compare with, fewer than two have 3 runs (results of each):\n");
@@ -298,7 +288,7 @@ static int write_rankings(Screen *screen, const Value *answer) {
 static bool has_difference(const Value *answer, const char *difference) {
         const Value *rankings = value_get(answer, "rankings");
 
-        for (size_t i = 0; i < length_of(rankings); i++)
+        for (size_t i = 0; i < answer_length(rankings); i++)
                 if (is_among(value_get(&rankings->items[i], "alternatives"), difference))
                         return true;
         return false;
@@ -307,13 +297,13 @@ static bool has_difference(const Value *answer, const char *difference) {
 static void write_head(Screen *screen, const Value *answer) {
         scoped(buffer_deinit) Buffer text = {};
 
-        buffer_printf(&text, "%s by %s, %s is better", text_get(answer, "name"), text_get(answer, "objective"),
-                      text_get(answer, "direction"));
-        put_words(screen, text.text ? text.text : "");
+        buffer_printf(&text, "%s by %s, %s is better", answer_text(answer, "name"), answer_text(answer, "objective"),
+                      answer_text(answer, "direction"));
+        write_line(screen, text.text ? text.text : "");
 }
 
 static void write_legend(Screen *screen, const Value *answer) {
-        double percent = 100 * number_get(answer, "confidence");
+        double percent = 100 * answer_number_or_zero(answer, "confidence");
         scoped(buffer_deinit) Buffer text = {};
 
         if (has_difference(answer, "real"))
@@ -327,7 +317,7 @@ static void write_legend(Screen *screen, const Value *answer) {
         if (has_intervals(screen))
                 buffer_printf(&text, "An interval holds its median at %g %% by itself.", percent);
         buffer_putc(screen->out, '\n');
-        put_words(screen, text.text);
+        write_line(screen, text.text);
 }
 
 static void write_counts(Screen *screen, const Value *answer) {
@@ -343,9 +333,10 @@ static void write_counts(Screen *screen, const Value *answer) {
         scoped(buffer_deinit) Buffer text = {};
         bool is_first = true;
 
-        buffer_printf(&text, "Compared: %.0f of %.0f results.", number_get(answer, "compared"), number_get(answer, "scanned"));
+        buffer_printf(&text, "Compared: %.0f of %.0f results.", answer_number_or_zero(answer, "compared"),
+                      answer_number_or_zero(answer, "scanned"));
         for (size_t i = 0; i < N_ELEMENTS(reasons); i++) {
-                double n = number_get(left_out, reasons[i].key);
+                double n = answer_number_or_zero(left_out, reasons[i].key);
 
                 if (n <= 0)
                         continue;
@@ -354,101 +345,63 @@ static void write_counts(Screen *screen, const Value *answer) {
                 is_first = false;
         }
         buffer_puts(&text, is_first ? "" : ".");
-        put_words(screen, text.text ? text.text : "");
-        if (length_of(apart) == 0)
+        write_line(screen, text.text ? text.text : "");
+        if (answer_length(apart) == 0)
                 return;
 
         buffer_clear(&text);
         buffer_puts(&text, "Not compared with each other, since they differ (see --across): ");
-        for (size_t i = 0; i < length_of(apart); i++)
+        for (size_t i = 0; i < answer_length(apart); i++)
                 buffer_printf(&text, "%s%s", i > 0 ? ", " : "", apart->items[i].type == VALUE_STRING ? apart->items[i].string : "");
-        put_words(screen, text.text);
+        write_line(screen, text.text);
 }
 
-int cmd_indicator_rank(const Options *options) {
-        scoped(api_query_deinit) ApiQuery question = {};
+static int indicator_rank_run(const CommandLine *line) {
+        const IndicatorRankOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery query = {};
         scoped(buffer_deinit) Buffer out = {}, path = {};
         Screen screen;
         int r;
 
-        indicator_path_begin(&path, options->arguments[0], "rank");
-        indicator_path_select(&path, options);
+        indicator_path_begin(&path, line->arguments[0], "rank");
+        indicator_path_select(&path, &options->selection);
         indicator_path_put(&path, "by", options->by);
         indicator_path_put(&path, "objective", options->objective);
         indicator_path_put(&path, "direction", options->direction);
         indicator_path_put(&path, "confidence", options->confidence);
         indicator_path_put(&path, "across", options->across);
-        r = api_query_open(&question, options, path.text ? path.text : "/");
+        r = api_query_open(&query, &line->global, path.text ? path.text : "/");
         if (r != EXIT_DONE)
                 return r;
-        if (options_has(options, OPTION_JSON))
-                return api_query_print_json(&question);
-        if (length_of(value_get(question.answer, "rankings")) == 0) {
-                say("%s", text_get(question.answer, "note"));
+        if (options->json)
+                return api_query_print_json(&query);
+        if (answer_length(value_get(query.answer, "rankings")) == 0) {
+                message_print("%s", answer_text(query.answer, "note"));
                 return EXIT_DONE;
         }
 
-        screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
-        write_head(&screen, question.answer);
-        r = write_rankings(&screen, question.answer);
-        write_legend(&screen, question.answer);
-        write_counts(&screen, question.answer);
-        return r == EXIT_DONE ? print_out(&out) : r;
+        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
+        write_head(&screen, query.answer);
+        r = write_rankings(&screen, query.answer);
+        write_legend(&screen, query.answer);
+        write_counts(&screen, query.answer);
+        return r == EXIT_DONE ? output_print(&out) : r;
 }
 
-/* --- batch --------------------------------------------------------------------------------------- */
-
-static void fill_statistics(Grid *grid, const Value *statistics, const Value *units) {
-        static const char *const keys[] = { "n", "median", "mean", "sd", "min", "max", "cov", "covm" };
-
-        grid_init(grid, 2 + N_ELEMENTS(keys), 1);
-        grid_text(grid, "RESULT");
-        grid_text(grid, "UNIT");
-        for (size_t k = 0; k < N_ELEMENTS(keys); k++)
-                grid_right(grid, keys[k]);
-        for (size_t i = 0; statistics && statistics->type == VALUE_OBJECT && i < statistics->n_members; i++) {
-                grid_text(grid, statistics->members[i].key);
-                grid_text(grid, units ? text_get(units, statistics->members[i].key) : "");
-                for (size_t k = 0; k < N_ELEMENTS(keys); k++)
-                        grid_number(grid, number_find(&statistics->members[i].value, keys[k]));
-        }
-}
-
-static int write_batch(Screen *screen, const Value *batch) {
-        const Value *failed = value_get(batch, "failed");
-        scoped(grid_deinit) Grid grid = {};
-
-        (void)screen_text(screen, text_get(batch, "name"));
-        buffer_putc(screen->out, ' ');
-        (void)screen_text(screen, text_get(batch, "component"));
-        buffer_printf(screen->out, ": %.0f runs", number_get(batch, "n") + number_get(batch, "n_failed"));
-        if (length_of(failed) > 0)
-                buffer_printf(screen->out, ", of which %zu failed", length_of(failed));
-        buffer_puts(screen->out, "\n\n");
-
-        fill_statistics(&grid, value_get(batch, "statistics"), value_get(batch, "units"));
-        if (grid_write(&grid, screen, isatty(STDOUT_FILENO) == 1) < 0)
-                return EXIT_FAILED;
-        for (size_t i = 0; i < length_of(failed); i++)
-                buffer_printf(screen->out, "Run %.0f failed with %.0f\n", number_get(&failed->items[i], "index"),
-                              number_get(&failed->items[i], "exit_status"));
-        return EXIT_DONE;
-}
-
-int cmd_indicator_batch(const Options *options) {
-        scoped(api_query_deinit) ApiQuery question = {};
-        scoped(buffer_deinit) Buffer out = {}, path = {};
-        Screen screen;
-        int r;
-
-        indicator_path_batch(&path, options->arguments[0]);
-        r = api_query_open(&question, options, path.text ? path.text : "/");
-        if (r != EXIT_DONE)
-                return r;
-        if (options_has(options, OPTION_JSON))
-                return api_query_print_json(&question);
-
-        screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
-        r = write_batch(&screen, question.answer);
-        return r == EXIT_DONE ? print_out(&out) : r;
-}
+const Command cmd_indicator_rank = {
+        .name = "indicator rank",
+        .arguments = "NAME",
+        .summary = "Rank alternatives, and tell differences from noise",
+        .help = "Orders alternatives by their median, with a confidence interval. Alternatives that cannot be distinguished share "
+                "a rank, marked with =. Each set of parameters and each hardware has its own ranking; --across compares across "
+                "them.",
+        .examples = {
+                "perfctl indicator rank PiMatmul --objective rate --direction higher",
+                "perfctl indicator rank PiMatmul --by version -o elapsed --direction lower",
+        },
+        COMMAND_OPTIONS(IndicatorRankOptions, options_table),
+        .n_arguments_min = 1,
+        .n_arguments_max = 1,
+        .value = OPTION_VALUE_INDICATOR,
+        .run = indicator_rank_run,
+};

@@ -3,9 +3,21 @@
 #include <string.h>
 
 #include "client/cli/message.h"
+#include "client/cli/output.h"
 #include "client/commands/mark.h"
-#include "client/commands/perfctl.h"
+#include "client/commands/commands.h"
 #include "util/json.h"
+
+typedef struct MarkOptions {
+        const char *job;
+        bool json;
+} MarkOptions;
+
+static const Option options_table[] = {
+        OPTION_ROW_JOB(MarkOptions, job),
+        OPTION_ROW_JSON(MarkOptions, json),
+        {},
+};
 
 static int print_result(const MarkResult *result, const char *name) {
         scoped(buffer_deinit) Buffer out = {};
@@ -18,33 +30,47 @@ static int print_result(const MarkResult *result, const char *name) {
         json_put_string(&json, "previous", result->previous);
         json_object_end(&json);
         buffer_putc(&out, '\n');
-        return print_out(&out);
+        return output_print(&out);
 }
 
-int cmd_mark(const Options *options) {
+static int mark_run(const CommandLine *line) {
+        const MarkOptions *options = line->options;
         scoped(courier_deinit) Courier courier;
-        const char *name = options->arguments[0];
+        const char *name = line->arguments[0];
         char reason[DELIVERY_TEXT_MAX];
         MarkResult result;
         Delivery delivery;
         JobRef job;
         int r;
 
-        courier_init(&courier, options->socket, MARK_TIMEOUT_NS);
-        if (!mark_job_find(options, &job) || !mark_name_check(name))
+        courier_init(&courier, line->global.socket, MARK_TIMEOUT_NS);
+        if (!mark_job_find(options->job, &job) || !mark_name_check(name))
                 return EXIT_USAGE;
 
         r = mark_send(&courier, &job, name, NAN, &result, &delivery, reason);
         if (r == 0 && result.remark[0])
-                say("%s", result.remark);
+                message_print("%s", result.remark);
         if (r == 0) /* without a word: a script's output may be what it measured */
-                return options_has(options, OPTION_JSON) ? print_result(&result, name) : EXIT_DONE;
+                return options->json ? print_result(&result, name) : EXIT_DONE;
 
         if (r < 0)
-                say("%s", strerrordesc_np(-r));
+                message_print("%s", strerrordesc_np(-r));
         else if (mark_may_be_taken(&courier, &delivery))
-                say("perfd does not answer: whether it has the mark is not known");
+                message_print("perfd does not answer: whether it has the mark is not known");
         else
-                say("%s", reason);
+                message_print("%s", reason);
         return r > 0 && delivery.error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
 }
+
+const Command cmd_mark = {
+        .name = "mark",
+        .arguments = "NAME",
+        .summary = "Start a phase of the current job; ends the previous one",
+        .help = "A phase has the same metrics as a job. The job is --job, else $PERFD_JOB, else the job whose control group this "
+                "process is in. Takes at most 0.2 seconds, and prints nothing on success.",
+        .examples = { "perfctl mark load", "perfctl mark --job train-17 train || true" },
+        COMMAND_OPTIONS(MarkOptions, options_table),
+        .n_arguments_min = 1,
+        .n_arguments_max = 1,
+        .run = mark_run,
+};

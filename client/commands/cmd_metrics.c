@@ -5,39 +5,57 @@
 #include "client/api/api_query.h"
 #include "client/api/metric_list.h"
 #include "client/cli/message.h"
-#include "client/commands/perfctl.h"
+#include "client/cli/output.h"
+#include "client/commands/commands.h"
+
+#define PREFIX_BYTES_MAX 200U /* with a metric's name behind it, no longer than the 250 that MLflow allows */
+
+typedef struct MetricsOptions {
+        const char *job, *names, *prefix; /* NULL: not given */
+        bool mlflow, compat, json;
+} MetricsOptions;
+
+static const Option options_table[] = {
+        OPTION_ROW_JOB(MetricsOptions, job),
+        { "mlflow", 0, NULL, "Print a JSON list for MLflow", OPTION_FLAG(MetricsOptions, mlflow) },
+        { "names", 0, "WHICH", "Names in that list", OPTION_CHOICE(MetricsOptions, names, "sanitised", "raw") },
+        { "prefix", 0, "TEXT", "Prefix of each name in that list", OPTION_LINE(MetricsOptions, prefix, PREFIX_BYTES_MAX) },
+        OPTION_ROW_COMPAT(MetricsOptions, compat),
+        OPTION_ROW_JSON(MetricsOptions, json),
+        {},
+};
 
 /* Plain columns, as they are fed to grep and awk: name, value, unit, quality. */
 static void write_metrics(Screen *screen, const Value *answer) {
         const Value *metrics = value_get(answer, "metrics"), *absent = value_get(answer, "absent");
 
-        for (size_t i = 0; metrics && metrics->type == VALUE_LIST && i < metrics->n_items; i++) {
+        for (size_t i = 0; i < answer_length(metrics); i++) {
                 const Value *metric = &metrics->items[i];
-                const char *quality = text_get(metric, "quality");
-                size_t n = screen_text(screen, text_get(metric, "key"));
+                const char *quality = answer_text(metric, "quality");
+                size_t n = screen_text(screen, answer_text(metric, "key"));
 
                 screen_pad(screen, n, 34);
-                buffer_printf(screen->out, " %16.6g  %-4s  ", number_get(metric, "value"), text_get(metric, "unit"));
+                buffer_printf(screen->out, " %16.6g  %-4s  ", answer_number_or_zero(metric, "value"), answer_text(metric, "unit"));
                 screen_styled(screen, strcmp(quality, "exact") == 0 ? STYLE_GOOD : STYLE_DIM, quality);
                 buffer_putc(screen->out, '\n');
         }
 
-        for (size_t i = 0; absent && absent->type == VALUE_LIST && i < absent->n_items; i++) {
-                size_t n = screen_text(screen, text_get(&absent->items[i], "key"));
+        for (size_t i = 0; i < answer_length(absent); i++) {
+                size_t n = screen_text(screen, answer_text(&absent->items[i], "key"));
 
                 screen_pad(screen, n, 34);
                 buffer_printf(screen->out, " %16s  %-4s  ", "-", "");
-                screen_styled(screen, STYLE_DIM, text_get(&absent->items[i], "reason"));
+                screen_styled(screen, STYLE_DIM, answer_text(&absent->items[i], "reason"));
                 buffer_putc(screen->out, '\n');
         }
 }
 
 /* Equal names are both kept, as perf.py logged both: MLflow then shows one history with two values at one step. */
-static int print_list(const Options *options, const Value *answer) {
+static int print_list(const MetricsOptions *options, const Value *answer) {
         MetricListStyle style = {
-                .is_compat = options_has(options, OPTION_COMPAT),
-                .has_raw_names = options->has_raw_names,
-                .prefix = options->prefix ? options->prefix : "",
+                .is_compat = options->compat,
+                .has_raw_names = options->names && strcmp(options->names, "raw") == 0,
+                .prefix = options->prefix ?: "",
         };
         scoped(metric_list_names_deinit) MetricListNames names = {};
         scoped(buffer_deinit) Buffer out = {};
@@ -45,34 +63,30 @@ static int print_list(const Options *options, const Value *answer) {
 
         r = metric_list_write(answer, &style, &out, &names);
         if (r < 0) {
-                say("%s", strerrordesc_np(-r));
+                message_print("%s", strerrordesc_np(-r));
                 return EXIT_FAILED;
         }
         if (names.refused) {
-                say("--prefix '%s' makes the name '%s', which MLflow refuses: a name has no empty part, '.' or '..' between its '/'",
+                message_print("--prefix '%s' makes the name '%s', which MLflow rejects: empty, '.' or '..' between slashes",
                     style.prefix, names.refused);
                 return EXIT_USAGE;
         }
         if (names.n_same > 0)
-                say("%zu names are the same as another, '%s' first: --prefix leaves too little of their 50 characters. All are printed",
+                message_print("%zu names are duplicates, '%s' first: --prefix leaves too little of their 50 characters; all are printed",
                     names.n_same, names.same);
-        return print_out(&out);
+        return output_print(&out);
 }
 
-static int check_options(const Options *options) {
-        static const OptionId more[] = { OPTION_NAMES, OPTION_PREFIX, OPTION_COMPAT };
+static int check_options(const CommandLine *line) {
+        const MetricsOptions *options = line->options;
+        const char *option = options->compat ? "compat" : options->prefix ? "prefix" : options->names ? "names" : NULL;
 
-        for (size_t i = 0; i < N_ELEMENTS(more); i++) {
-                if (!options_has(options, more[i]) || options_has(options, OPTION_MLFLOW))
-                        continue;
-                say("--%s goes with --mlflow", option_info[more[i]].name);
-                return EXIT_USAGE;
-        }
-        return EXIT_DONE;
+        return option && !options->mlflow ? command_refuse(line->command->name, "--%s requires --mlflow", option) : EXIT_DONE;
 }
 
-int cmd_metrics(const Options *options) {
-        scoped(api_query_deinit) ApiQuery question = {};
+static int metrics_run(const CommandLine *line) {
+        const MetricsOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery query = {};
         scoped(buffer_deinit) Buffer out = {};
         char path[JOB_ID_MAX + 32];
         Screen screen;
@@ -83,17 +97,32 @@ int cmd_metrics(const Options *options) {
         else
                 snprintf(path, sizeof(path), "/api/v1/node");
 
-        r = check_options(options);
+        r = check_options(line);
         if (r == EXIT_DONE)
-                r = api_query_open(&question, options, path);
+                r = api_query_open(&query, &line->global, path);
         if (r != EXIT_DONE)
                 return r;
-        if (options_has(options, OPTION_MLFLOW))
-                return print_list(options, question.answer);
-        if (options_has(options, OPTION_JSON))
-                return api_query_print_json(&question);
+        if (options->mlflow)
+                return print_list(options, query.answer);
+        if (options->json)
+                return api_query_print_json(&query);
 
-        screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
-        write_metrics(&screen, question.answer);
-        return print_out(&out);
+        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
+        write_metrics(&screen, query.answer);
+        return output_print(&out);
 }
+
+const Command cmd_metrics = {
+        .name = "metrics",
+        .arguments = "",
+        .summary = "List all metrics of the node or of a job",
+        .help = "One line each: name, value, unit, and whether the value is exact or sampled.",
+        .examples = {
+                "perfctl metrics",
+                "perfctl metrics --job train-17 | grep cpu",
+                "perfctl metrics --json",
+                "perfctl metrics --job train-17 --mlflow --prefix node3/",
+        },
+        COMMAND_OPTIONS(MetricsOptions, options_table),
+        .run = metrics_run,
+};

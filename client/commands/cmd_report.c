@@ -1,59 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "client/api/api_query.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
-#include "client/commands/perfctl.h"
+#include "client/cli/output.h"
+#include "client/commands/commands.h"
+#include "client/commands/job_query.h"
 #include "client/report/report.h"
 #include "client/report/report_check.h"
 #include "client/report/report_run.h"
 
+typedef struct ReportOptions {
+        bool all_nodes, json;
+} ReportOptions;
+
+static const Option options_table[] = {
+        { "all-nodes", 0, NULL, "Merge reports of a run, printed with --json", OPTION_FLAG(ReportOptions, all_nodes), .value = OPTION_VALUE_FILE },
+        OPTION_ROW_JSON(ReportOptions, json),
+        {},
+};
+
 /* --- a job ---------------------------------------------------------------------------------------- */
 
-/* An older perfd does not say in its answer where the job ran. */
-static const Value *ask_node(ApiQuery *question, const Value *job) {
-        const Value *on = value_get(job, "on");
-
-        if (on && on->type == VALUE_OBJECT)
-                return on;
-
-        return api_query_try(question, "/api/v1/node") == EXIT_DONE ? question->answer : NULL;
-}
-
-/* `job show` is the first part of `report`. */
-static int print_job(const Options *options, const Value *job, bool is_report) {
+static int print_job(const CommandLine *line, const Value *job) {
         scoped(api_query_deinit) ApiQuery of_node = {}, of_results = {};
         scoped(buffer_deinit) Buffer out = {};
         const Value *node = NULL;
         JobResults results = {};
         Screen screen;
 
-        /* A report without host name and clock, or without results, is still one. */
-        if (api_query_init(&of_node, options) == EXIT_DONE)
-                node = ask_node(&of_node, job);
-        if (is_report && api_query_init(&of_results, options) == EXIT_DONE)
+        /* The report does without host name, clock and results where perfd does not tell them. */
+        if (api_query_init(&of_node, &line->global) == EXIT_DONE)
+                node = job_query_node(&of_node, job);
+        if (api_query_init(&of_results, &line->global) == EXIT_DONE)
                 job_results_ask(&of_results, job, &results);
 
-        screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
-        if (is_report)
-                report_write(&screen, job, node, &results);
-        else
-                report_write_head(&screen, job, node);
-        return print_out(&out);
+        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
+        report_write(&screen, job, node, &results);
+        return output_print(&out);
 }
 
-static int show(const Options *options, bool is_report) {
-        scoped(api_query_deinit) ApiQuery question = {};
+static int report_job(const CommandLine *line) {
+        const ReportOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery query = {};
         int r;
 
-        r = api_query_open_job(&question, options, options->arguments[0], "");
+        r = command_check_arguments(line, 1, 1);
+        if (r == EXIT_DONE)
+                r = api_query_open_job(&query, &line->global, line->arguments[0], "");
         if (r != EXIT_DONE)
                 return r;
 
-        return options_has(options, OPTION_JSON) ? api_query_print_json(&question) : print_job(options, question.answer, is_report);
+        return options->json ? api_query_print_json(&query) : print_job(line, query.answer);
 }
 
 /* --- the reports of several nodes ----------------------------------------------------------------- */
@@ -68,13 +68,13 @@ static int add_file(Run *run, const char *file) {
         if (r == -ENOMEM)
                 return r;
         if (r < 0) {
-                say("Cannot read %s: %s", name, strerrordesc_np(-r));
+                message_print("Cannot read %s: %s", name, strerrordesc_np(-r));
                 return RUN_INVALID;
         }
 
         r = run_add(run, name, text.text ? text.text : "", text.n);
         if (r == RUN_INVALID)
-                say("%s", run->error);
+                message_print("%s", run->error);
         return r;
 }
 
@@ -88,25 +88,26 @@ static bool check_reports(const Run *run, size_t first) {
 
                 if (report_check(report->job, &names) == 0)
                         continue;
-                say("%s:%u: left out, since perfd does not write it so: %s", report->file, report->line, names.text ? names.text : "");
+                message_print("%s:%u: left out, since perfd does not write it so: %s", report->file, report->line,
+                              names.text ? names.text : "");
                 is_whole = false;
         }
         return is_whole;
 }
 
 /* Every file that is wrong is said. */
-static int add_files(Run *run, const Options *options, bool *ret_is_whole) {
+static int add_files(Run *run, const CommandLine *line, bool *ret_is_whole) {
         int r, result = 0;
 
         *ret_is_whole = true;
 
-        if (strcmp(options->arguments[0], "-") == 0 && isatty(STDIN_FILENO) == 1)
-                say("Reading reports from the terminal; Ctrl-D ends them");
+        if (strcmp(line->arguments[0], "-") == 0 && isatty(STDIN_FILENO) == 1)
+                message_print("Reading reports from the terminal; Ctrl-D ends them");
 
-        for (int i = 0; i < options->n_arguments; i++) {
+        for (int i = 0; i < line->n_arguments; i++) {
                 size_t n_before = run->n_reports;
 
-                r = add_file(run, options->arguments[i]);
+                r = add_file(run, line->arguments[i]);
                 if (r < 0)
                         return r;
                 *ret_is_whole &= check_reports(run, n_before);
@@ -117,48 +118,66 @@ static int add_files(Run *run, const Options *options, bool *ret_is_whole) {
 
         result = run_join(run);
         if (result == RUN_INVALID)
-                say("%s", run->error);
+                message_print("%s", run->error);
         return result;
 }
 
-static int print_run(const Options *options, const Run *run) {
+static int print_run(const CommandLine *line, const Run *run) {
+        const ReportOptions *options = line->options;
         scoped(buffer_deinit) Buffer out = {};
         Screen screen;
         Json json;
 
-        if (options_has(options, OPTION_JSON)) {
+        if (options->json) {
                 json_init(&json, &out);
                 run_write_json(run, &json);
                 buffer_putc(&out, '\n');
-                return print_out(&out);
+                return output_print(&out);
         }
 
-        screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
+        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
         run_write(&screen, run, isatty(STDOUT_FILENO) != 1);
-        return print_out(&out);
+        return output_print(&out);
 }
 
-static int merge(const Options *options) {
+static int merge(const CommandLine *line) {
         scoped(run_deinit) Run run = {};
         bool is_whole;
         int r;
 
-        r = add_files(&run, options, &is_whole);
+        r = add_files(&run, line, &is_whole);
         if (r < 0)
-                say("Cannot take the reports in: %s", strerrordesc_np(-r));
+                message_print("Cannot take the reports in: %s", strerrordesc_np(-r));
         if (r != 0)
                 return EXIT_FAILED;
 
         if (run.n_duplicates > 0)
-                say("%zu of the reports are of a job that another one is of as well; each job counts once", run.n_duplicates);
-        r = print_run(options, &run);
+                message_print("%zu of the reports are of a job that another one is of as well; each job counts once", run.n_duplicates);
+        r = print_run(line, &run);
         return r == EXIT_DONE && !is_whole ? EXIT_FAILED : r;
 }
 
-int cmd_report(const Options *options) {
-        return options_has(options, OPTION_ALL_NODES) ? merge(options) : show(options, true);
+static int report_run(const CommandLine *line) {
+        const ReportOptions *options = line->options;
+
+        return options->all_nodes ? merge(line) : report_job(line);
 }
 
-int cmd_job_show(const Options *options) {
-        return show(options, false);
-}
+const Command cmd_report = {
+        .name = "report",
+        .arguments = "{JOB | --all-nodes FILE…}",
+        .summary = "Show a report of a job on one screen",
+        .help = "What ran, where and how it ended; allocated and used resources; phases; the node during the job; advice. A "
+                "number marked with ~ comes from samples; the others are exact. With --all-nodes, which takes files or - instead "
+                "of a job, the reports of all nodes and ranks of a run are shown as one.",
+        .examples = {
+                "perfctl report train-17",
+                "perfctl report --json train-17 > $(hostname).json",
+                "perfctl report --all-nodes *.json",
+        },
+        COMMAND_OPTIONS(ReportOptions, options_table),
+        .n_arguments_min = 1,
+        .n_arguments_max = COMMAND_MANY,
+        .value = OPTION_VALUE_JOB,
+        .run = report_run,
+};

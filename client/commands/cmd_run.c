@@ -1,469 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "client/cli/message.h"
-#include "client/commands/perfctl.h"
-#include "client/deliver/deliver.h"
-#include "client/deliver/spool.h"
-#include "client/run/announcement.h"
-#include "client/run/capture.h"
-#include "client/run/child.h"
-#include "client/run/enclosure.h"
-#include "client/run/job.h"
-#include "client/run/limits.h"
-#include "client/run/run_series.h"
-#include "client/run/rusage.h"
-#include "client/wire/id.h"
-#include "util/clock.h"
+#include "client/commands/commands.h"
+#include "client/commands/run_job.h"
+#include "client/commands/run_spec.h"
+#include "util/utf8.h"
 
-/* What perfd may delay a job by, whatever state it is in. */
-#define ENCLOSURE_TIMEOUT_NS (200 * NS_PER_MS)
-#define LIMITED_TIMEOUT_NS (2 * NS_PER_S) /* what was asked for is worth more of a wait */
-#define END_TIMEOUT_NS (500 * NS_PER_MS)
-#define FLUSH_TIMEOUT_NS (200 * NS_PER_MS)
+#define REPEAT_MAX 100000
+#define VARIABLE_NAME_BYTES_MAX 256U
 
-typedef struct Run {
-        const Options *options;
-        Launch launch;
-        JobInfo info;
-        Limits limits;
-        Enclosed enclosed;
-        Courier courier;
-        Announcement announcement;
-        bool is_ended; /* perfd has its end */
-        bool is_kept;  /* in the spool, and that has been said */
-        bool is_verbose;
-        JobEnd end; /* of all runs */
-        ChildEnd last; /* run */
-        uint64_t end_realtime_ms;
-        uint64_t n_killed; /* processes, of all runs, for want of memory */
+/* A variable that is named twice is recorded once. */
+static int parse_variable(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {
+        const OptionTexts *names = place;
 
-        bool is_captured;
-        Capture capture;
-        OutputTail error;
-        RunPlace place;
-        bool has_place;
-        RunResultsPlan measured;
-        RunSeries series;
-} Run;
+        if (!value[0] || strchr(value, '=') || strlen(value) > VARIABLE_NAME_BYTES_MAX || !utf8_is_line(value))
+                return option_refuse(option, value, "the name of a variable", ret_error);
+        for (size_t i = 0; i < names->n; i++)
+                if (strcmp(names->items[i], value) == 0)
+                        return 0;
 
-/* A group that perfd has not read at the end is left for it to read. */
-static void run_deinit(Run *run) {
-        enclosure_leave(&run->enclosed, run->is_ended || !run->announcement.is_begun);
-        announcement_deinit(&run->announcement);
-        job_info_deinit(&run->info);
-        courier_deinit(&run->courier);
-        capture_deinit(&run->capture);
-        output_tail_deinit(&run->error);
-        run_series_deinit(&run->series);
+        return option_add_text(option, value, place, ret_error);
 }
 
-/* --- the end -------------------------------------------------------------------------------------- */
+static const Option options_table[] = {
+        OPTION_ROW_JOB(RunOptions, job.id),
+        OPTION_INCLUDE(RunOptions, job, JobOptions, job_options),
+        { "enclosure", 0, "KIND", "Strongest isolation to try",
+          OPTION_CHOICE(RunOptions, enclosure, "scope", "cgroup", "subreaper", "none"), .initial = "scope" },
+        { "limits", 0, "LIST", "Limits of the job's control group, as cpu=500m,memory=4Gi", OPTION_TEXT(RunOptions, limits) },
+        { "wait", 0, NULL, "Wait for all processes that the command started", OPTION_FLAG(RunOptions, wait) },
+        { "indicator", 'i', "WHEN", "Submit indicators in the output",
+          OPTION_CHOICE(RunOptions, indicator, "auto", "yes", "no"), .initial = "auto" },
+        OPTION_INCLUDE(RunOptions, failed, FailedRunOptions, failed_run_options),
+        { "repeat", 0, "N", "Run it N times, as a batch", OPTION_COUNT(RunOptions, repeat, 1, REPEAT_MAX) },
+        { "warmup", 0, "K", "K warm-up runs before, discarded", OPTION_COUNT(RunOptions, warmup, 0, REPEAT_MAX) },
+        { "env", 0, "NAME", "Record a variable with the results; may be repeated",
+          OPTION_TEXTS(RunOptions, environment, OPTION_TEXTS_MAX, parse_variable), .value = OPTION_VALUE_VARIABLE },
+        { "spec", 0, "FILE", "Run the script of an Amun specification", OPTION_TEXT(RunOptions, spec), .value = OPTION_VALUE_FILE },
+        { "keep", 0, NULL, "Keep the directory made by --spec", OPTION_FLAG(RunOptions, keep) },
+        OPTION_ROW_SPOOL(RunOptions, spool),
+        { "verbose", 'v', NULL, "Report each step on standard error", OPTION_FLAG(RunOptions, verbose) },
+        {},
+};
 
-static void keep(Run *run, const Batch *batch, const Delivery *delivery, const char *reason) {
-        const char *what = batch->ended_job ? "end and results" : "results";
-        Batch rest = *batch;
-        char directory[PATH_MAX] = "", name[SPOOL_NAME_MAX];
+static int run_run(const CommandLine *line) {
+        const RunOptions *options = line->options;
+        char error[OPTION_ERROR_MAX];
         int r;
 
-        rest.items += delivery->n_acked;
-        rest.n_items -= delivery->n_acked;
-        r = spool_find_directory(run->options->spool, directory);
-        if (r == 0)
-                r = spool_put(directory, &rest, run->end_realtime_ms, name);
-        *(r < 0 ? &run->series.n_lost : &run->series.n_kept) += rest.n_items;
-        if (r < 0)
-                say("%s. The job's %s are lost: they cannot be kept in %s: %s", reason, what,
-                    directory[0] ? directory : "a spool", strerrordesc_np(-r));
-        else if (!run->is_kept)
-                say("%s. The job's %s are kept in %s/%s", reason, what, directory, name);
-        run->is_kept = true;
-}
-
-/* A result that perfd refuses, which is spoken of, takes none of the others with it. */
-static int deliver_good(Run *run, RunResults *measured, Batch *batch, Delivery *ret) {
-        char reason[DELIVERY_TEXT_MAX];
-        int r;
-
-        while ((r = deliver(&run->courier, batch, ret)) == DELIVERY_REFUSED && ret->refused < batch->n_items) {
-                Submission *refused = &measured->items[ret->refused];
-
-                batch->n_items--;
-                run->series.n_lost++;
-                memmove(refused, refused + 1, (batch->n_items - ret->refused) * sizeof(*refused));
-                ret->refused = DELIVERY_WHOLE;
-                delivery_explain(ret, &run->courier, reason);
-                say("An indicator in the output was not submitted: %s", reason);
-        }
-        return r;
-}
-
-/* What is wrong with results is nothing that is wrong with the job's end. */
-static int deliver_both(Run *run, RunResults *measured, Batch *batch, Delivery *ret) {
-        Batch alone = { .ended_job = batch->ended_job, .end = batch->end };
-        char reason[DELIVERY_TEXT_MAX];
-        int r;
-
-        courier_allow(&run->courier, END_TIMEOUT_NS - run->announcement.spent_ns);
-        run->courier.is_patient = run->announcement.is_begun; /* where it was away before, it is hardly just being restarted */
-        r = deliver_good(run, measured, batch, ret);
-        run->series.n_stored += ret->n_acked;
-        if (r == DELIVERY_REFUSED || r == DELIVERY_HOPELESS)
-                run->series.n_lost += batch->n_items - ret->n_acked;
-        if (r != DELIVERY_REFUSED || !batch->ended_job || ret->n_acked == batch->n_items)
+        r = command_check_arguments(line, options->spec ? 0 : 1, options->spec ? 0 : COMMAND_MANY);
+        if (r != EXIT_DONE)
                 return r;
+        if (place_options_check(&options->job.place, error) != 0)
+                return command_refuse(line->command->name, "%s", error);
 
-        delivery_explain(ret, &run->courier, reason);
-        say("The job's results were not taken: %s", reason);
-        return deliver(&run->courier, &alone, ret);
+        return options->spec ? run_spec(line, options) : run_job(line, options, line->arguments);
 }
 
-static int deliver_end(Run *run, RunResults *measured, Batch *batch) {
-        char reason[DELIVERY_TEXT_MAX], directory[PATH_MAX];
-        Delivery delivery;
-        Flush flush;
-        int r;
-
-        if (batch->n_items == 0 && !batch->ended_job)
-                return 0;
-
-        r = deliver_both(run, measured, batch, &delivery);
-        if (r < 0)
-                return r;
-        if (r > 0) {
-                delivery_explain(&delivery, &run->courier, reason);
-                if (r == DELIVERY_AWAY)
-                        keep(run, batch, &delivery, reason);
-                else
-                        say("The job's end or results were not taken: %s", reason);
-                return 0;
-        }
-
-        run->is_ended = batch->ended_job != NULL;
-        if (run->is_verbose && delivery.n_stored > 0 && !run->measured.has_batch)
-                say("%zu indicators stored", delivery.n_stored);
-        if (!batch->ended_job && run->announcement.is_begun) /* another run follows */
-                return 0;
-        courier_allow(&run->courier, FLUSH_TIMEOUT_NS);
-        if (spool_find_directory(run->options->spool, directory) == 0)
-                (void)deliver_spool(&run->courier, directory, &flush);
-        return 0;
-}
-
-/* One run's at once, so that what comes later cannot lose it. */
-static int deliver_measured(Run *run, RunResults *measured, bool is_last) {
-        Batch batch = { .items = measured->items, .n_items = measured->n_items };
-        int r;
-
-        if (is_last) {
-                r = announcement_end(&run->announcement);
-                if (r < 0)
-                        return r;
-        }
-        if (is_last && run->announcement.is_begun) {
-                batch.ended_job = run->info.id;
-                batch.end = run->end;
-        }
-        return deliver_end(run, measured, &batch);
-}
-
-static int deliver_unnamed(Run *run) {
-        const char *file = run->place.has_script ? run->place.script.origin : run->options->arguments[0];
-        const char *sha256 = run->place.has_script ? run->place.script.sha256 : NULL;
-        RunSeries *series = &run->series;
-        int r = 0;
-
-        if (series->n_unnamed > 0)
-                run_series_complete(series, run->options->name, run->options->component, file);
-        for (size_t i = 0; i < series->n_unnamed && r >= 0; i++) {
-                r = run_series_name(series, &series->unnamed[i], sha256);
-                if (r == RUN_SERIES_NO_NAME)
-                        say("A run that failed is not kept: '%s' is no name of an indicator, give --name", series->name);
-                else if (r == 0)
-                        r = deliver_measured(run, &series->unnamed[i], false);
-        }
-        return r < 0 ? r : 0;
-}
-
-/* Of one run; the last one ends the job as well. */
-static int take_run(Run *run, const RunFacts *facts, uint64_t index, bool is_last) {
-        scoped(run_results_deinit) RunResults measured = {};
-        int r = 0;
-
-        if (run->is_captured && !run->last.exec_error) {
-                if (!run->has_place)
-                        run_place_read(&run->place);
-                run->has_place = true;
-                r = run_results_read(&measured, &run->measured, &run->capture, facts, run->last.status, (uint32_t)index);
-        }
-        if (r == 0)
-                r = run_series_add(&run->series, &measured);
-        if (r == 0 && is_last)
-                r = deliver_unnamed(run);
-        return r == 0 ? deliver_measured(run, &measured, is_last) : r;
-}
-
-/* Line by line, since what scripts call their numbers is shown. */
-static void summarise(Run *run) {
-        RunSeries *series = &run->series;
-        scoped(buffer_deinit) Buffer text = {};
-        char batch[RESULT_ID_TEXT_MAX], lost[TEXT_MAX] = "", *line, *rest;
-
-        if (!run->measured.has_batch)
-                return;
-
-        result_id_format(run->measured.batch, batch);
-        if (series->n_lost > 0)
-                snprintf(lost, sizeof(lost), ", and %ju that are not stored", (uintmax_t)series->n_lost);
-        say("Batch %s: %ju runs, %ju failed, %ju results%s", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
-            (uintmax_t)(series->n_stored + series->n_kept), lost);
-        summary_write(&series->summary, &text);
-        for (rest = text.text; rest && (line = strsep(&rest, "\n"));)
-                if (line[0])
-                        say("%s", line);
-        if (series->n_stored > 0)
-                say("'perfctl indicator batch %s' shows more of it", batch);
-}
-
-/* --- all of it ------------------------------------------------------------------------------------ */
-
-static bool wants_capture(const Options *options) {
-        switch (options->indicator) {
-        case INDICATOR_AUTO:
-                /* A program on a terminal behaves differently from one on a pipe. */
-                return isatty(STDOUT_FILENO) == 0 || options->repeat > 0;
-        case INDICATOR_YES:
-                return true;
-        case INDICATOR_NO:
-                return false;
-        }
-
-        return false;
-}
-
-/* In one file the two keep their order only if nothing is between the command and it. */
-static bool is_one_file(void) {
-        struct stat output, error;
-
-        return fstat(STDOUT_FILENO, &output) == 0 && fstat(STDERR_FILENO, &error) == 0 && output.st_dev == error.st_dev &&
-               output.st_ino == error.st_ino;
-}
-
-static bool wants_error(const Run *run) {
-        return run->is_captured && (run->measured.is_wanted || (isatty(STDERR_FILENO) == 0 && !is_one_file()));
-}
-
-static int prepare_measuring(Run *run) {
-        const Options *options = run->options;
-        const char *path = getenv("PATH");
-
-        run->is_captured = wants_capture(options);
-        run->measured = (RunResultsPlan){
-                .job = run->info.id,
-                .is_wanted = options->indicator == INDICATOR_YES || (options->repeat > 0 && run->is_captured),
-                .has_batch = options->repeat > 0 && run->is_captured,
-                .place = &run->place,
-        };
-        memcpy(run->place.names, options->names, sizeof(run->place.names));
-        run->place.n_names = options->n_names;
-        run->place.program = options->arguments[0];
-        run->place.has_script = run->is_captured && script_find(options->arguments, path ?: "", &run->place.script);
-        return result_id_make(clock_realtime_ns() / NS_PER_MS, run->measured.batch);
-}
-
-static int prepare(Run *run) {
-        const Options *options = run->options;
-        int r;
-
-        launch_find(&run->launch);
-        for (size_t i = 0; i < run->launch.n_ignored && run->is_verbose; i++)
-                say("Ignoring $%s: it makes no sense here", run->launch.ignored[i]);
-
-        r = job_info_fill(&run->info, options, &run->launch, options->arguments);
-        run->info.pid = (int32_t)getpid();
-        return r;
-}
-
-/* First of all: what the command will be in is to have nothing else in it, and perfd is to know it from the begin on. */
-static void enclose(Run *run) {
-        enclosure_enter(&run->enclosed, run->info.id, run->options->enclosure, &run->limits,
-                        limits_are_set(&run->limits) ? LIMITED_TIMEOUT_NS : ENCLOSURE_TIMEOUT_NS);
-        run->info.enclosure = run->enclosed.kind;
-        limits_apply(&run->limits, run->enclosed.kind, run->enclosed.text);
-        if (run->is_verbose && run->enclosed.text[0])
-                say("Running %s", run->enclosed.text);
-}
-
-/* Of its own. */
-static bool has_group(const Run *run) {
-        return run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
-}
-
-static int begin(Run *run) {
-        run->announcement.info = &run->info;
-        run->announcement.courier = &run->courier;
-        run->announcement.is_id_given = run->options->job || !run->launch.job[0];
-        run->announcement.has_group = has_group(run);
-        return announcement_begin(&run->announcement);
-}
-
-/* So that what the command starts finds the job, and the same perfd. */
-static int set_environment(const Run *run) {
-        if (setenv("PERFD_JOB", run->info.id, 1) < 0 || setenv("PERFD_SOCKET", run->courier.path, 1) < 0)
-                return -errno;
-        return 0;
-}
-
-/* To the kernel a script whose interpreter is not there is not there itself. */
-static void explain_exec(const Run *run, int error) {
-        const char *file = run->options->arguments[0], *interpreter = run->place.has_script ? run->place.script.interpreter : "";
-
-        if (error == ENOENT && interpreter[0] == '/' && access(file, F_OK) == 0 && access(interpreter, F_OK) < 0)
-                say("Cannot run '%s': its interpreter %s is not there", file, interpreter);
-        else
-                say("Cannot run '%s': %s", file, strerrordesc_np(error));
-}
-
-static void run_command(Run *run, ChildSignals *signals, RunFacts *ret) {
-        const Options *options = run->options;
-        bool waits = options_has(options, OPTION_WAIT);
-        ChildPlan plan = {
-                .capture = run->is_captured ? &run->capture : NULL,
-                .error = wants_error(run) ? &run->error : NULL,
-                .announcement = &run->announcement,
-                .signals = signals,
-                .adopts = run->enclosed.kind != ENCLOSURE_NONE || waits,
-                .adds_up = run->enclosed.kind == ENCLOSURE_SUBREAPER,
-                .waits = waits,
-        };
-        uint64_t begin_ns = clock_boottime_ns();
-        int r;
-
-        *ret = (RunFacts){ .error = plan.error, .begin_realtime_ns = clock_realtime_ns() };
-        capture_clear(&run->capture);
-        output_tail_clear(&run->error);
-        r = child_run(options->arguments, &plan, &run->last);
-        if (r < 0) {
-                say("Cannot run '%s': %s", options->arguments[0], strerrordesc_np(-r));
-                run->last = (ChildEnd){ .status = 126, .exec_error = -r };
-        } else if (run->last.exec_error)
-                explain_exec(run, run->last.exec_error);
-
-        ret->wall_seconds = (double)(clock_boottime_ns() - begin_ns) / 1e9;
-        ret->end_realtime_ns = clock_realtime_ns();
-        ret->has_rusage = !run->last.exec_error;
-        rusage_take(&run->last.rusage, &ret->rusage);
-}
-
-/* A command that was killed does not say why. */
-static uint64_t count_kills(Run *run) {
-        bool is_asked = has_group(run) && (run->last.status != 0 || run->limits.memory_bytes > 0);
-        uint64_t n_all = is_asked ? limits_count_kills() : 0, n = n_all - run->n_killed;
-
-        if (n_all <= run->n_killed)
-                return 0;
-        run->n_killed = n_all;
-        if (run->limits.memory_bytes > 0)
-                say("The kernel killed %ju of the command's processes: it needed more memory than its limit of %ju bytes", (uintmax_t)n,
-                    (uintmax_t)run->limits.memory_bytes);
-        else
-                say("The kernel killed %ju of the command's processes for want of memory", (uintmax_t)n);
-        return n;
-}
-
-/* The job ends as the first run did that failed. */
-static void add_end(Run *run, const RunFacts *facts) {
-        JobEnd *end = &run->end;
-
-        end->has_exit_status = true;
-        end->has_rusage |= facts->has_rusage;
-        rusage_add(&end->rusage, &facts->rusage);
-        if (end->exit_status == 0) {
-                end->exit_status = run->last.status;
-                end->signal = run->last.signal;
-        }
-        run->end_realtime_ms = facts->end_realtime_ns / NS_PER_MS;
-}
-
-/* Warm-ups are runs like any, of which nothing is kept but their end. */
-static int run_all(Run *run) {
-        uint64_t n_warmups = run->options->warmup, n = n_warmups + (run->options->repeat > 0 ? run->options->repeat : 1);
-        ChildSignals signals = {};
-        bool is_last = false;
-        int r = 0;
-
-        for (uint64_t i = 0; i < n && !is_last && r == 0; i++) {
-                RunFacts facts;
-
-                run_command(run, &signals, &facts);
-                facts.n_oom_kills = count_kills(run);
-                add_end(run, &facts);
-                is_last = i + 1 == n || run->last.is_told || run->last.exec_error;
-                if (i < n_warmups && !is_last)
-                        continue;
-                run->series.n_runs += i >= n_warmups;
-                run->series.n_failed += i >= n_warmups && run->last.status != 0;
-                if (i < n_warmups)
-                        run->is_captured = false;
-                r = take_run(run, &facts, i - n_warmups, is_last);
-        }
-        return r;
-}
-
-/* At the very end: what only takes a moment longer than the command is not worth a word. */
-static void speak_of_left(const Run *run) {
-        size_t n = child_count_left(&run->last);
-
-        if (n == 1)
-                say("A process that the command started goes on; what it uses from now on is not counted (--wait waits for it)");
-        if (n > 1)
-                say("%zu processes that the command started go on; what they use from now on is not counted (--wait waits for them)", n);
-}
-
-/* Nothing of ours may be the command's undoing: trouble is spoken of, and it runs all the same. */
-int cmd_run(const Options *options) {
-        scoped(run_deinit) Run run = { .options = options, .is_verbose = options_has(options, OPTION_VERBOSE) };
-        int r;
-
-        announcement_init(&run.announcement);
-        enclosure_init(&run.enclosed);
-        courier_init(&run.courier, options->socket, 0);
-        if (options->limits && !limits_parse(options->limits, &run.limits)) {
-                say("--limits expects " LIMITS_EXPECTED);
-                return EXIT_USAGE;
-        }
-        if (options->warmup > 0 && options->repeat == 0) {
-                say("--warmup goes with --repeat");
-                return EXIT_USAGE;
-        }
-        r = prepare(&run);
-        if (r == 0)
-                r = prepare_measuring(&run);
-        if (r == 0) {
-                enclose(&run);
-                r = begin(&run);
-        }
-        if (r == 0)
-                r = set_environment(&run);
-        if (r < 0)
-                say("Cannot begin a job: %s. Running without perfd", strerrordesc_np(-r));
-        else if (run.announcement.is_begin_known && run.is_verbose)
-                say("Job %s has begun", run.info.id);
-
-        r = run_all(&run);
-        if (r < 0)
-                say("Cannot tell perfd of the job's end: %s", strerrordesc_np(-r));
-        else if (!run.announcement.is_begun && run.is_verbose)
-                say("Job %s is not recorded: perfd could not be told of it", run.info.id);
-        else if (run.is_ended && (run.is_verbose || isatty(STDERR_FILENO) == 1))
-                say("Job %s has ended; 'perfctl report %s' shows how it went", run.info.id, run.info.id);
-        if (run.announcement.is_begun)
-                speak_of_left(&run);
-
-        summarise(&run);
-        return run.end.exit_status;
-}
+const Command cmd_run = {
+        .name = "run",
+        .arguments = "{[--] COMMAND [ARGUMENT]… | --spec FILE}",
+        .summary = "Run a command as a job",
+        .help = "The command keeps its input, output and terminal, gets $PERFD_JOB, and perfctl exits as the command did. A perfd "
+                "that is down, slow or full never fails, delays or ends the command. Unless standard output is a terminal, "
+                "indicators that the command prints there are submitted for the job, with a record of the run. --repeat runs the "
+                "command several times, as a batch.",
+        .examples = {
+                "perfctl run -- python3 train.py --epochs 3",
+                "perfctl run --name resnet50 --label batch=256 -- ./train.sh > train.log",
+                "srun perfctl run -- ./solver",
+                "perfctl run --repeat 20 --warmup 2 -- python3 matmul.py",
+        },
+        COMMAND_OPTIONS(RunOptions, options_table),
+        .n_arguments_max = COMMAND_MANY,
+        .value = OPTION_VALUE_PROGRAM,
+        .runs_command = true,
+        .stops_early = true,
+        .run = run_run,
+};

@@ -4,11 +4,26 @@
 
 #include "client/api/api_query.h"
 #include "client/cli/message.h"
-#include "client/commands/perfctl.h"
+#include "client/cli/output.h"
+#include "client/cli/text.h"
+#include "client/commands/commands.h"
 #include "client/deliver/spool.h"
 #include "client/wire/hello.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
+
+typedef struct StatusOptions {
+        uint64_t timeout_ns;
+        const char *spool;
+        bool json;
+} StatusOptions;
+
+static const Option options_table[] = {
+        OPTION_ROW_TIMEOUT(StatusOptions, timeout_ns),
+        OPTION_ROW_SPOOL(StatusOptions, spool),
+        OPTION_ROW_JSON(StatusOptions, json),
+        {},
+};
 
 typedef struct Health {
         const char *path; /* of the socket for submissions */
@@ -28,19 +43,17 @@ static void ask_wire(Health *health, uint64_t deadline_ns) {
         health->hello_ns = clock_boottime_ns() - begin_ns;
 }
 
-static void look_at_spool(const Options *options, Health *health) {
+static void read_spool(const char *directory, Health *health) {
         char **names;
 
-        if (spool_find_directory(options->spool, health->spool) < 0)
+        if (spool_find_directory(directory, health->spool) < 0)
                 return;
         if (spool_list(health->spool, &names, &health->n_spooled) == 0)
                 spool_names_free(names, health->n_spooled);
 }
 
 static bool is_store_well(const Health *health) {
-        const Value *writable = value_get(value_get(health->node, "store"), "writable");
-
-        return writable && writable->type == VALUE_BOOL && writable->boolean;
+        return answer_flag(value_get(health->node, "store"), "writable");
 }
 
 static int judge(const Health *health) {
@@ -52,7 +65,7 @@ static int judge(const Health *health) {
 
 /* --- for programs --------------------------------------------------------------------------------- */
 
-static int print_json(const Health *health, const ApiQuery *question) {
+static int print_json(const Health *health, const ApiQuery *query) {
         scoped(buffer_deinit) Buffer out = {};
         int status = judge(health);
         Json json;
@@ -63,7 +76,7 @@ static int print_json(const Health *health, const ApiQuery *question) {
         json_put_bool(&json, "well", status == EXIT_DONE);
         json_put_string(&json, "socket", health->path);
         json_put_bool(&json, "socket_answers", health->error == 0);
-        json_put_string(&json, "http_socket", question->socket);
+        json_put_string(&json, "http_socket", query->socket);
         json_put_bool(&json, "http_answers", health->is_http_reachable);
         json_put_string(&json, "server", health->error == 0 ? health->hello.server : NULL);
         json_put_uint(&json, "spooled", health->n_spooled);
@@ -75,7 +88,7 @@ static int print_json(const Health *health, const ApiQuery *question) {
         json_object_end(&json);
         buffer_putc(&out, '\n');
 
-        return print_out(&out) == EXIT_DONE ? status : EXIT_FAILED;
+        return output_print(&out) == EXIT_DONE ? status : EXIT_FAILED;
 }
 
 /* --- for people ----------------------------------------------------------------------------------- */
@@ -96,7 +109,7 @@ static void write_title(Screen *screen, const Health *health) {
         buffer_putc(screen->out, '\n');
 }
 
-static void write_sockets(Screen *screen, const Health *health, const ApiQuery *question) {
+static void write_sockets(Screen *screen, const Health *health, const ApiQuery *query) {
         char text[PATH_MAX + 320], duration[TEXT_MAX];
         const char *http;
 
@@ -105,26 +118,25 @@ static void write_sockets(Screen *screen, const Health *health, const ApiQuery *
                  health->error == 0 ? duration : "");
         screen_field(screen, "socket", text);
 
-        http = health->node ? "answers" : health->is_http_reachable ? "not ready" : http_client_error(question->asker);
-        snprintf(text, sizeof(text), "%s: %s", question->socket, http);
+        http = health->node ? "answers" : health->is_http_reachable ? "not ready" : http_client_error(query->client);
+        snprintf(text, sizeof(text), "%s: %s", query->socket, http);
         screen_field(screen, "http", text);
 }
 
 static void write_store(Screen *screen, const Value *store) {
         char size[TEXT_MAX], limit[TEXT_MAX], text[512];
-        const Value *writable = value_get(store, "writable"), *is_volatile = value_get(store, "volatile");
-        bool is_well = writable && writable->type == VALUE_BOOL && writable->boolean;
+        bool is_well = answer_flag(store, "writable");
 
-        text_mib(number_get(store, "size_bytes") / 1048576, size);
-        text_mib(number_get(store, "size_limit_bytes") / 1048576, limit);
+        text_mib(answer_number_or_zero(store, "size_bytes") / 1048576, size);
+        text_mib(answer_number_or_zero(store, "size_limit_bytes") / 1048576, limit);
         snprintf(text, sizeof(text), "%s%s, %s of %s%s%s", is_well ? "takes results" : "takes nothing",
-                 is_volatile && is_volatile->type == VALUE_BOOL && is_volatile->boolean ? " (volatile)" : "", size, limit,
-                 is_well ? "" : ": ", is_well ? "" : text_get(store, "error"));
+                 answer_flag(store, "volatile") ? " (volatile)" : "", size, limit,
+                 is_well ? "" : ": ", is_well ? "" : answer_text(store, "error"));
         screen_field(screen, "store", text);
 }
 
 static void write_node(Screen *screen, const Value *node) {
-        uint64_t started_ms = time_get(node, "started_ms"), now_ms = clock_realtime_ns() / NS_PER_MS;
+        uint64_t started_ms = answer_time(node, "started_ms"), now_ms = clock_realtime_ns() / NS_PER_MS;
         char since[TEXT_MAX], uptime[TEXT_MAX], interval[TEXT_MAX], text[4 * TEXT_MAX];
 
         text_time(started_ms, since);
@@ -132,11 +144,11 @@ static void write_node(Screen *screen, const Value *node) {
         snprintf(text, sizeof(text), "%s, since %s", uptime, since);
         screen_field(screen, "up", text);
 
-        text_duration(time_get(node, "interval_ms") * NS_PER_MS, interval);
+        text_duration(answer_time(node, "interval_ms") * NS_PER_MS, interval);
         snprintf(text, sizeof(text), "every %s", interval);
         screen_field(screen, "samples", text);
 
-        snprintf(text, sizeof(text), "%ju running", (uintmax_t)time_get(node, "jobs_running"));
+        snprintf(text, sizeof(text), "%ju running", (uintmax_t)answer_time(node, "jobs_running"));
         screen_field(screen, "jobs", text);
         write_store(screen, value_get(node, "store"));
 }
@@ -151,38 +163,49 @@ static void write_spool(Screen *screen, const Health *health) {
         screen_field(screen, "spool", text);
 }
 
-static int print_text(const Options *options, const Health *health, const ApiQuery *question) {
+static int print_text(const CommandLine *line, const Health *health, const ApiQuery *query) {
         scoped(buffer_deinit) Buffer out = {};
         Screen screen;
 
-        screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
+        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
         write_title(&screen, health);
-        write_sockets(&screen, health, question);
+        write_sockets(&screen, health, query);
         if (health->node)
                 write_node(&screen, health->node);
         write_spool(&screen, health);
 
-        return print_out(&out) == EXIT_DONE ? judge(health) : EXIT_FAILED;
+        return output_print(&out) == EXIT_DONE ? judge(health) : EXIT_FAILED;
 }
 
-/* One deadline for both sockets: the first has half of the time, the second what is left. */
-int cmd_status(const Options *options) {
-        scoped(api_query_deinit) ApiQuery question = {};
-        Health health = { .path = wire_path(options->socket) };
+/* One deadline for both sockets: the first has half of the time, the second the rest. */
+static int status_run(const CommandLine *line) {
+        const StatusOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery query = {};
+        Health health = { .path = wire_path(line->global.socket) };
         uint64_t now_ns = clock_boottime_ns(), deadline_ns = now_ns + options->timeout_ns;
         int r;
 
         ask_wire(&health, now_ns + options->timeout_ns / 2);
-        look_at_spool(options, &health);
+        read_spool(options->spool, &health);
 
-        r = api_query_init(&question, options);
+        r = api_query_init(&query, &line->global);
         if (r != EXIT_DONE)
                 return r;
         now_ns = clock_boottime_ns();
-        http_client_allow(question.asker, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
-        r = api_query_try(&question, "/api/v1/node");
-        health.is_http_reachable = r != EXIT_UNREACHABLE || question.answer;
-        health.node = r == EXIT_DONE ? question.answer : NULL;
+        http_client_allow(query.client, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
+        r = api_query_try(&query, "/api/v1/node");
+        health.is_http_reachable = r != EXIT_UNREACHABLE || query.answer;
+        health.node = r == EXIT_DONE ? query.answer : NULL;
 
-        return options_has(options, OPTION_JSON) ? print_json(&health, &question) : print_text(options, &health, &question);
+        return options->json ? print_json(&health, &query) : print_text(line, &health, &query);
 }
+
+const Command cmd_status = {
+        .name = "status",
+        .arguments = "",
+        .summary = "Show whether perfd is running and healthy",
+        .help = "Checks both sockets. Exits with 3 when perfd is unreachable, and with 1 when it is not healthy.",
+        .examples = { "perfctl status", "perfctl status --timeout 1 --json" },
+        COMMAND_OPTIONS(StatusOptions, options_table),
+        .run = status_run,
+};

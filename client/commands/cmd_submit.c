@@ -5,16 +5,35 @@
 
 #include "client/cli/input.h"
 #include "client/cli/message.h"
-#include "client/commands/latencies.h"
-#include "client/commands/perfctl.h"
+#include "client/cli/output.h"
+#include "client/commands/commands.h"
 #include "client/deliver/deliver.h"
 #include "client/deliver/spool.h"
 #include "client/import/amun.h"
+#include "client/import/latencies.h"
 #include "client/wire/id.h"
 #include "client/wire/json.h"
 #include "util/clock.h"
 
 #define COMPLAINTS_MAX 20U
+
+typedef struct SubmitOptions {
+        const char *job, *spool;
+        FailedRunOptions failed;
+        uint64_t timeout_ns, batch_length; /* batch_length 0: not given */
+        bool latencies, json;
+} SubmitOptions;
+
+static const Option options_table[] = {
+        OPTION_ROW_JOB(SubmitOptions, job),
+        OPTION_INCLUDE(SubmitOptions, failed, FailedRunOptions, failed_run_options),
+        OPTION_ROW_TIMEOUT(SubmitOptions, timeout_ns),
+        OPTION_ROW_SPOOL(SubmitOptions, spool),
+        { "latencies", 0, NULL, "Read the seconds of a model's batches", OPTION_FLAG(SubmitOptions, latencies) },
+        { "batch-length", 0, "N", "Queries in each batch (default 1)", OPTION_COUNT(SubmitOptions, batch_length, 1, LATENCY_LENGTH_MAX) },
+        OPTION_ROW_JSON(SubmitOptions, json),
+        {},
+};
 
 /* Where a document begins. */
 typedef struct Origin {
@@ -95,7 +114,8 @@ static void complain(const Origin *origin, const Complaint *complaint) {
 
         if (origin->column > 1)
                 snprintf(column, sizeof(column), ":%u", origin->column);
-        say("%s:%u%s: %s%s%s", origin->name, origin->line, column, complaint->path, complaint->path[0] ? ": " : "", complaint->text);
+        message_print("%s:%u%s: %s%s%s", origin->name, origin->line, column, complaint->path, complaint->path[0] ? ": " : "",
+                      complaint->text);
 }
 
 static int take_document(Intake *intake, Arena *arena, const Origin *origin, const Value *document) {
@@ -137,11 +157,11 @@ static int take_documents(Intake *intake, Arena *arena, const char *name, const 
         }
 
         if (r == JSON_MALFORMED) {
-                say("%s:%u:%u: %s", name, error.line, error.column, error.text);
+                message_print("%s:%u:%u: %s", name, error.line, error.column, error.text);
                 intake->n_complaints++;
         }
         if (r == JSON_END && n_documents == 0) {
-                say("%s:1: holds no document", name);
+                message_print("%s:1: holds no document", name);
                 intake->n_complaints++;
         }
 
@@ -189,7 +209,7 @@ static int take_file(Intake *intake, const char *file) {
         if (r == -ENOMEM)
                 return r;
         if (r < 0) {
-                say("Cannot read %s: %s", name, strerrordesc_np(-r));
+                message_print("Cannot read %s: %s", name, strerrordesc_np(-r));
                 intake->n_complaints++;
                 return 0;
         }
@@ -197,14 +217,14 @@ static int take_file(Intake *intake, const char *file) {
         return take_text(intake, name, &text);
 }
 
-static int take_files(Intake *intake, const Options *options) {
+static int take_files(Intake *intake, const CommandLine *line) {
         char *standard_input[] = { (char[]){ "-" } };
-        char **files = options->n_arguments > 0 ? options->arguments : standard_input;
-        size_t n = options->n_arguments > 0 ? (size_t)options->n_arguments : 1;
+        char **files = line->n_arguments > 0 ? line->arguments : standard_input;
+        size_t n = line->n_arguments > 0 ? (size_t)line->n_arguments : 1;
         int r = 0;
 
-        if (options->n_arguments == 0 && isatty(STDIN_FILENO) == 1)
-                say("Reading documents from the terminal; Ctrl-D ends them");
+        if (line->n_arguments == 0 && isatty(STDIN_FILENO) == 1)
+                message_print("Reading documents from the terminal; Ctrl-D ends them");
 
         intake->arenas = calloc(n, sizeof(*intake->arenas));
         if (!intake->arenas)
@@ -218,14 +238,14 @@ static int take_files(Intake *intake, const Options *options) {
 
 /* --- what became of them -------------------------------------------------------------------------- */
 
-static int print_result(const Options *options, const Delivery *delivery, size_t n_spooled) {
+static int print_result(const SubmitOptions *options, const Delivery *delivery, size_t n_spooled) {
         scoped(buffer_deinit) Buffer out = {};
         const char *separator = "";
 
-        if (options_has(options, OPTION_JSON)) {
+        if (options->json) {
                 buffer_printf(&out, "{\"stored\":%zu,\"duplicate\":%zu,\"spooled\":%zu}\n",
                               delivery->n_stored, delivery->n_duplicate, n_spooled);
-                return print_out(&out);
+                return output_print(&out);
         }
 
         if (delivery->n_stored > 0 || n_spooled == 0) {
@@ -239,29 +259,29 @@ static int print_result(const Options *options, const Delivery *delivery, size_t
         if (n_spooled > 0)
                 buffer_printf(&out, "%s%zu kept in the spool", separator, n_spooled);
         buffer_putc(&out, '\n');
-        return print_out(&out);
+        return output_print(&out);
 }
 
-static int keep(const Options *options, const Intake *intake, const Delivery *delivery, const char *reason) {
+static int keep(const SubmitOptions *options, const Intake *intake, const Delivery *delivery, const char *reason) {
         Batch rest = { .items = intake->items + delivery->n_acked, .n_items = intake->n_items - delivery->n_acked };
         char directory[PATH_MAX] = "", name[SPOOL_NAME_MAX];
         int r;
 
-        say("%s", reason);
+        message_print("%s", reason);
         r = spool_find_directory(options->spool, directory);
         if (r == 0)
                 r = spool_put(directory, &rest, intake->realtime_ms, name);
         if (r < 0) {
-                say("Cannot keep the results in %s either: %s", directory[0] ? directory : "a spool", strerrordesc_np(-r));
+                message_print("Cannot keep the results in %s either: %s", directory[0] ? directory : "a spool", strerrordesc_np(-r));
                 return delivery->error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
         }
 
-        say("Kept for later in %s/%s; the next submit sends it, or 'perfctl flush'", directory, name);
+        message_print("Kept for later in %s/%s; the next submit sends it, or 'perfctl flush'", directory, name);
         return print_result(options, delivery, rest.n_items);
 }
 
 /* What was kept before goes out in what time is left; trouble with it is none of this invocation's. */
-static void flush_spool(const Options *options, Courier *courier) {
+static void flush_spool(const SubmitOptions *options, Courier *courier) {
         char directory[PATH_MAX];
         Flush flush;
 
@@ -269,44 +289,47 @@ static void flush_spool(const Options *options, Courier *courier) {
                 return;
 
         if (flush.n_stored + flush.n_duplicate + flush.n_ends > 0)
-                say("Sent from the spool as well: %zu results, %zu ends of jobs", flush.n_stored + flush.n_duplicate, flush.n_ends);
+                message_print("Sent from the spool as well: %zu results, %zu ends of jobs", flush.n_stored + flush.n_duplicate,
+                              flush.n_ends);
         if (flush.n_rejected > 0)
-                say("%zu files of the spool were refused and moved to %s/rejected: %s", flush.n_rejected, directory, flush.reason);
+                message_print("%zu files of the spool were refused and moved to %s/rejected: %s", flush.n_rejected, directory,
+                              flush.reason);
 }
 
 static int refused(const Intake *intake, const Delivery *delivery, const char *reason) {
         if (delivery->refused < intake->n_items)
                 complain(&intake->origins[delivery->refused], &delivery->reply.complaint);
         else
-                say("%s", reason);
+                message_print("%s", reason);
 
         if (delivery->n_acked > 0)
-                say("The %zu documents before it are stored", delivery->n_acked);
+                message_print("The %zu documents before it are stored", delivery->n_acked);
         else
-                say("Nothing was stored");
+                message_print("Nothing was stored");
         return EXIT_FAILED;
 }
 
-static int submit(const Options *options, const Intake *intake) {
+static int submit(const CommandLine *line, const Intake *intake) {
+        const SubmitOptions *options = line->options;
         scoped(courier_deinit) Courier courier;
         char reason[DELIVERY_TEXT_MAX] = "Out of memory";
         Delivery delivery;
         int r;
 
-        courier_init(&courier, options->socket, options->timeout_ns);
+        courier_init(&courier, line->global.socket, options->timeout_ns);
         r = deliver(&courier, &(Batch){ .items = intake->items, .n_items = intake->n_items }, &delivery);
         if (r > 0)
                 delivery_explain(&delivery, &courier, reason);
         if (delivery.n_requests > 1)
-                say("It took %zu requests: each is stored whole, but not all together", delivery.n_requests);
+                message_print("It took %zu requests: each is stored whole, but not all together", delivery.n_requests);
         if (delivery.remark[0])
-                say("%s (--job says which is meant)", delivery.remark);
+                message_print("%s (--job says which is meant)", delivery.remark);
         if (r == DELIVERY_AWAY)
                 return keep(options, intake, &delivery, reason);
         if (r == DELIVERY_REFUSED)
                 return refused(intake, &delivery, reason);
         if (r != 0) {
-                say("%s", reason);
+                message_print("%s", reason);
                 return r == DELIVERY_HOPELESS ? EXIT_UNREACHABLE : EXIT_FAILED;
         }
 
@@ -314,35 +337,55 @@ static int submit(const Options *options, const Intake *intake) {
         return print_result(options, &delivery, 0);
 }
 
-int cmd_submit(const Options *options) {
+static int submit_run(const CommandLine *line) {
+        const SubmitOptions *options = line->options;
         scoped(intake_deinit) Intake intake = { .realtime_ms = clock_realtime_ns() / NS_PER_MS };
         const char *job = options->job ? options->job : getenv("PERFD_JOB");
         int r;
 
-        if (options_has(options, OPTION_BATCH_LENGTH) && !options_has(options, OPTION_LATENCIES)) {
-                say("--batch-length goes with --latencies");
-                return EXIT_USAGE;
-        }
+        if (options->batch_length > 0 && !options->latencies)
+                return command_refuse(line->command->name, "--batch-length requires --latencies");
 
-        intake.is_latencies = options_has(options, OPTION_LATENCIES);
+        intake.is_latencies = options->latencies;
         intake.batch_length = options->batch_length;
         intake.job = job ? job : "";
         intake.is_job_inherited = !options->job && intake.job[0];
-        intake.context = (AmunContext){ .name = options->name, .component = options->component };
+        intake.context = (AmunContext){ .name = options->failed.indicator, .component = options->failed.component };
         if (intake.job[0] && !name_is_valid(intake.job, JOB_ID_MAX - 1)) {
-                say("$PERFD_JOB is '%s': expected 1 to 128 characters of [A-Za-z0-9_.:-]", intake.job);
+                message_print("invalid job id '%.200s' in $PERFD_JOB: expected 1 to 128 characters of [A-Za-z0-9_.:-]", intake.job);
                 return EXIT_USAGE;
         }
 
-        r = take_files(&intake, options);
+        r = take_files(&intake, line);
         if (r < 0) {
-                say("Cannot take the documents in: %s", strerrordesc_np(-r));
+                message_print("Cannot take the documents in: %s", strerrordesc_np(-r));
                 return EXIT_FAILED;
         }
         if (intake.n_complaints > 0) {
-                say("Nothing was sent");
+                message_print("Nothing was sent");
                 return EXIT_FAILED;
         }
 
-        return submit(options, &intake);
+        return submit(line, &intake);
 }
+
+const Command cmd_submit = {
+        .name = "submit",
+        .arguments = "[FILE]…",
+        .summary = "Submit indicators: JSON documents printed by a script",
+        .help = "Reads the files, or standard input for - and without files. A file may hold several documents, one after the "
+                "other. All are checked before the first is sent. Results that perfd cannot accept within the timeout are kept in "
+                "the spool, and sent by the next submit or flush. With --latencies, a file holds the seconds that each batch of a "
+                "model took, on lines or as {\"time_per_batch\": [...], \"batch_length\": 8}, and their percentiles are "
+                "submitted.",
+        .examples = {
+                "./matmul.py | perfctl submit",
+                "perfctl submit --job train-17 result.json",
+                "perfctl submit --timeout 30 results/*.json",
+                "perfctl submit --latencies --batch-length 8 seconds.txt",
+        },
+        COMMAND_OPTIONS(SubmitOptions, options_table),
+        .n_arguments_max = COMMAND_MANY,
+        .value = OPTION_VALUE_FILE,
+        .run = submit_run,
+};

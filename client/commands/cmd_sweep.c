@@ -6,7 +6,8 @@
 #include "client/cli/document.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
-#include "client/commands/perfctl.h"
+#include "client/cli/output.h"
+#include "client/commands/commands.h"
 #include "client/sweep/sweep_command.h"
 #include "client/sweep/sweep_layout.h"
 #include "client/sweep/sweep_plan.h"
@@ -14,8 +15,31 @@
 #include "client/sweep/sweep_spelling.h"
 #include "util/utf8.h"
 
-typedef struct Asked {
-        const Options *options;
+typedef struct SweepOptions {
+        const char *output_dir, *launcher, *nodelist, *keep_going, *name, *spool;
+        uint64_t n_jobs; /* 0: not given */
+        bool dry_run, retry_failed, no_perfd;
+} SweepOptions;
+
+static const Option options_table[] = {
+        { "output-dir", 0, "DIRECTORY", "Directory for the directories of the points", OPTION_TEXT(SweepOptions, output_dir),
+          .value = OPTION_VALUE_DIRECTORY },
+        { "dry-run", 0, NULL, "List the points, and run none", OPTION_FLAG(SweepOptions, dry_run) },
+        { "keep-going", 0, "WHEN", "Continue after a failed point", OPTION_CHOICE(SweepOptions, keep_going, "yes", "no"), .initial = "yes" },
+        { "retry-failed", 0, NULL, "Run recorded points that failed again", OPTION_FLAG(SweepOptions, retry_failed) },
+        { "jobs", 0, "N", "Points at the same time (default 1, or one for each node)", OPTION_COUNT(SweepOptions, n_jobs, 1, SWEEP_JOBS_MAX) },
+        { "launcher", 0, "COMMAND", "Prefix of each command, as 'srun -N1 -w {node}'", OPTION_TEXT(SweepOptions, launcher),
+          .value = OPTION_VALUE_PROGRAM },
+        { "nodelist", 0, "NAME,…", "Values of {node}, used in turn", OPTION_TEXT(SweepOptions, nodelist) },
+        { "no-perfd", 0, NULL, "Do not record points as jobs", OPTION_FLAG(SweepOptions, no_perfd) },
+        OPTION_ROW_NAME(SweepOptions, name),
+        OPTION_ROW_SPOOL(SweepOptions, spool),
+        {},
+};
+
+typedef struct SweepInput {
+        const CommandLine *line;
+        const SweepOptions *options;
         const char *file; /* as messages call it */
         Buffer text;
         Arena arena;
@@ -23,17 +47,17 @@ typedef struct Asked {
         SweepTree tree;
         char program[PATH_MAX];
         char name[SWEEP_NAME_MAX + 1];
-} Asked;
+} SweepInput;
 
-static void asked_deinit(Asked *asked) {
-        sweep_tree_deinit(&asked->tree);
-        sweep_plan_deinit(&asked->plan);
-        arena_deinit(&asked->arena);
-        buffer_deinit(&asked->text);
+static void sweep_input_deinit(SweepInput *input) {
+        sweep_tree_deinit(&input->tree);
+        sweep_plan_deinit(&input->plan);
+        arena_deinit(&input->arena);
+        buffer_deinit(&input->text);
 }
 
 static int tell(int error) {
-        say("%s", strerrordesc_np(-error));
+        message_print("%s", strerrordesc_np(-error));
         return EXIT_FAILED;
 }
 
@@ -43,73 +67,73 @@ static size_t length(const char *text) {
         return text ? strlen(text) : 0;
 }
 
-static int read_plan(Asked *asked) {
-        const Options *options = asked->options;
-        size_t n = asked->text.n + length(options->launcher) + length(options->node_list);
+static int read_plan(SweepInput *input) {
+        const SweepOptions *options = input->options;
+        size_t n = input->text.n + length(options->launcher) + length(options->nodelist);
         SweepError error;
         const Value *file;
         int r;
 
-        r = arena_init(&asked->arena, document_arena_size(asked->text.n) + sweep_plan_arena_size(n));
+        r = arena_init(&input->arena, document_arena_size(input->text.n) + sweep_plan_arena_size(n));
         if (r < 0)
                 return tell(r);
-        r = document_parse(&asked->text, asked->file, &asked->arena, &file);
+        r = document_parse(&input->text, input->file, &input->arena, &file);
         if (r == 0) {
-                r = sweep_plan_read(file, options->launcher, options->node_list, &asked->arena, &asked->plan, &error);
+                r = sweep_plan_read(file, options->launcher, options->nodelist, &input->arena, &input->plan, &error);
                 if (r == SWEEP_WRONG)
-                        say("%s: %s", asked->file, error.text);
+                        message_print("%s: %s", input->file, error.text);
                 if (r == 0)
-                        sweep_spelling_check(file, asked->text.text, asked->text.n, &asked->plan.warnings);
+                        sweep_spelling_check(file, input->text.text, input->text.n, &input->plan.warnings);
         }
         if (r < 0)
                 return tell(r);
         return r == 0 ? EXIT_DONE : EXIT_USAGE;
 }
 
-static void tell_warnings(Asked *asked) {
-        char *rest = asked->plan.warnings.text, *line;
+static void tell_warnings(SweepInput *input) {
+        char *rest = input->plan.warnings.text, *line;
 
         while ((line = strsep(&rest, "\n")))
                 if (*line)
-                        say("%s: %s", asked->file, line);
+                        message_print("%s: %s", input->file, line);
 }
 
 /* A name of its own, else the file's without its ending. */
-static void set_name(Asked *asked) {
-        const char *slash = strrchr(asked->file, '/'), *stem = slash ? slash + 1 : asked->file, *dot = strrchr(stem, '.');
+static void set_name(SweepInput *input) {
+        const char *slash = strrchr(input->file, '/'), *stem = slash ? slash + 1 : input->file, *dot = strrchr(stem, '.');
         size_t n = dot && dot > stem ? (size_t)(dot - stem) : strlen(stem);
 
         n = n > SWEEP_NAME_MAX ? SWEEP_NAME_MAX : n;
-        memcpy(asked->name, stem, n);
-        asked->name[n] = '\0';
-        if (n == 0 || !utf8_is_line(asked->name))
-                strcpy(asked->name, "sweep");
-        if (asked->options->name)
-                asked->plan.name = asked->options->name;
-        else if (!asked->plan.name)
-                asked->plan.name = asked->name;
+        memcpy(input->name, stem, n);
+        input->name[n] = '\0';
+        if (n == 0 || !utf8_is_line(input->name))
+                strcpy(input->name, "sweep");
+        if (input->options->name)
+                input->plan.name = input->options->name;
+        else if (!input->plan.name)
+                input->plan.name = input->name;
 }
 
-static int read_file(Asked *asked) {
-        int r = input_read(asked->options->arguments[0], &asked->text);
+static int read_file(SweepInput *input) {
+        int r = input_read(input->line->arguments[0], &input->text);
 
         if (r == 0)
-                r = buffer_error(&asked->text);
+                r = buffer_error(&input->text);
         if (r < 0) {
-                say("Cannot read %s: %s", asked->file, strerrordesc_np(-r));
+                message_print("Cannot read %s: %s", input->file, strerrordesc_np(-r));
                 return EXIT_FAILED;
         }
-        r = read_plan(asked);
+        r = read_plan(input);
         if (r != EXIT_DONE)
                 return r;
 
-        tell_warnings(asked);
-        set_name(asked);
-        if (asked->options->output)
-                asked->plan.output = asked->options->output;
-        if (asked->plan.output)
+        tell_warnings(input);
+        set_name(input);
+        if (input->options->output_dir)
+                input->plan.output = input->options->output_dir;
+        if (input->plan.output)
                 return EXIT_DONE;
-        say("%s: output: is not there: say where results go, with 'output: DIRECTORY' or --output DIRECTORY", asked->file);
+        message_print("%s: missing output directory; add 'output: DIRECTORY' or use --output-dir DIRECTORY", input->file);
         return EXIT_USAGE;
 }
 
@@ -137,7 +161,7 @@ static int put_point(const SweepOrder *order, size_t i, Buffer *out) {
                 return -ENOMEM;
 
         /* Without perfd: what is run for it is the same for every point. */
-        r = sweep_command_make(&command, order->plan, point, i + 1, node, path.text, NULL, order->options);
+        r = sweep_command_make(&command, order->plan, point, i + 1, node, path.text, NULL);
         if (r < 0)
                 return r;
         sweep_command_put(&command, &words);
@@ -158,49 +182,72 @@ static int list_points(const SweepOrder *order) {
                 if (r < 0)
                         return tell(r);
         }
-        return print_out(&out);
+        return output_print(&out);
 }
 
 /* --- the whole ------------------------------------------------------------------------------------ */
 
-static int open_tree(Asked *asked) {
-        int r = sweep_tree_open(&asked->tree, asked->plan.output, !options_has(asked->options, OPTION_DRY_RUN));
+static int open_tree(SweepInput *input) {
+        int r = sweep_tree_open(&input->tree, input->plan.output, !input->options->dry_run);
 
         if (r == SWEEP_TREE_BUSY)
-                say("Another sweep is at work in %s: wait for it, or give another --output", asked->plan.output);
+                message_print("another sweep is running in %s; wait for it, or use another --output-dir", input->plan.output);
         else if (r < 0)
-                say("Cannot open %s: %s", asked->plan.output, strerrordesc_np(-r));
+                message_print("Cannot open %s: %s", input->plan.output, strerrordesc_np(-r));
         return r == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
 /* By its path, since a launcher may run it on another node, where it is installed alike. */
-static int find_program(Asked *asked) {
-        ssize_t n = readlink("/proc/self/exe", asked->program, sizeof(asked->program) - 1);
+static int find_program(SweepInput *input) {
+        ssize_t n = readlink("/proc/self/exe", input->program, sizeof(input->program) - 1);
 
         if (n < 0)
                 return tell(-errno);
-        asked->program[n] = '\0';
+        input->program[n] = '\0';
         return EXIT_DONE;
 }
 
-int cmd_sweep(const Options *options) {
-        scoped(asked_deinit) Asked asked = { .options = options, .file = input_name(options->arguments[0]), .tree.fd = -1 };
-        SweepOrder order = { .options = options, .plan = &asked.plan, .tree = &asked.tree };
+static int sweep_command_run(const CommandLine *line) {
+        const SweepOptions *options = line->options;
+        scoped(sweep_input_deinit) SweepInput input = { .line = line, .options = options, .file = input_name(line->arguments[0]),
+                                                       .tree.fd = -1 };
+        SweepRecorder recorder = { .program = input.program, .socket = line->global.socket, .spool = options->spool };
+        SweepOrder order = { .plan = &input.plan, .tree = &input.tree, .no_color = line->global.no_color };
         int r;
 
-        r = read_file(&asked);
+        r = read_file(&input);
         if (r == EXIT_DONE)
-                r = open_tree(&asked);
+                r = open_tree(&input);
         if (r == EXIT_DONE)
-                r = find_program(&asked);
+                r = find_program(&input);
         if (r != EXIT_DONE)
                 return r;
 
-        order.program = options_has(options, OPTION_NO_PERFD) ? NULL : asked.program;
-        order.keeps_going = !options->stops_at_failure;
-        order.retries_failed = options_has(options, OPTION_RETRY_FAILED);
-        order.n_jobs = options->n_jobs > 0 ? options->n_jobs : asked.plan.n_nodes > 0 ? asked.plan.n_nodes : 1;
+        order.recorder = options->no_perfd ? NULL : &recorder;
+        order.keeps_going = strcmp(options->keep_going, "yes") == 0;
+        order.retries_failed = options->retry_failed;
+        order.n_jobs = options->n_jobs > 0 ? options->n_jobs : input.plan.n_nodes > 0 ? input.plan.n_nodes : 1;
         if (order.n_jobs > SWEEP_JOBS_MAX)
                 order.n_jobs = SWEEP_JOBS_MAX;
-        return options_has(options, OPTION_DRY_RUN) ? list_points(&order) : sweep_run(&order);
+        return options->dry_run ? list_points(&order) : sweep_run(&order);
 }
+
+const Command cmd_sweep = {
+        .name = "sweep",
+        .arguments = "FILE",
+        .summary = "Run a command with all combinations of settings",
+        .help = "FILE, YAML or JSON, has the command with {setting} in it, settings with one value or a list each, extra "
+                "combinations, and combinations to exclude. Each point is a job with its settings as labels, and a directory with "
+                "settings.yaml, stdout, stderr and, once it has ended, exit_code. Recorded points do not run again: after Ctrl-C, "
+                "the same command continues.",
+        .examples = {
+                "perfctl sweep --dry-run matmul.yaml",
+                "perfctl sweep --output-dir results matmul.yaml",
+                "perfctl sweep --launcher 'srun -N1 -w {node}' --nodelist n1,n2 matmul.yaml",
+        },
+        COMMAND_OPTIONS(SweepOptions, options_table),
+        .n_arguments_min = 1,
+        .n_arguments_max = 1,
+        .value = OPTION_VALUE_FILE,
+        .run = sweep_command_run,
+};

@@ -4,9 +4,18 @@
 
 #include "client/cli/message.h"
 #include "client/commands/mark.h"
-#include "client/commands/perfctl.h"
+#include "client/commands/commands.h"
 #include "client/run/child.h"
 #include "util/clock.h"
+
+typedef struct TimeOptions {
+        const char *job;
+} TimeOptions;
+
+static const Option options_table[] = {
+        OPTION_ROW_JOB(TimeOptions, job),
+        {},
+};
 
 typedef struct Timed {
         const char *name;
@@ -21,20 +30,20 @@ static void timed_deinit(Timed *timed) {
         courier_deinit(&timed->courier);
 }
 
-static void mark_begin(Timed *timed, const Options *options) {
+static void mark_begin(Timed *timed, const char *given) {
         char reason[DELIVERY_TEXT_MAX];
         Delivery delivery;
         JobRef job;
         int r;
 
-        if (!mark_job_find(options, &job))
+        if (!mark_job_find(given, &job))
                 return;
 
         r = mark_send(&timed->courier, &job, timed->name, NAN, &timed->begin, &delivery, reason);
         if (r == 0) {
                 timed->is_marked = true;
                 if (timed->begin.remark[0])
-                        say("%s", timed->begin.remark);
+                        message_print("%s", timed->begin.remark);
                 return;
         }
 
@@ -43,9 +52,9 @@ static void mark_begin(Timed *timed, const Options *options) {
                 timed->begin = (MarkResult){};
                 strcpy(timed->begin.job, job.id);
                 timed->is_inherited = job.is_inherited;
-                say("perfd does not answer: going on without waiting for it");
+                message_print("perfd does not answer: going on without waiting for it");
         } else
-                say("%s. Running '%s' without marking it", r < 0 ? strerrordesc_np(-r) : reason, timed->command[0]);
+                message_print("%s. Running '%s' without marking it", r < 0 ? strerrordesc_np(-r) : reason, timed->command[0]);
 }
 
 /* The phase before goes on, under its name. */
@@ -62,34 +71,50 @@ static void mark_end(Timed *timed, double wall_seconds) {
         job = (JobRef){ .id = timed->begin.job, .is_inherited = timed->is_inherited };
         r = mark_send(&timed->courier, &job, timed->begin.previous, wall_seconds, &end, &delivery, reason);
         if (r != 0)
-                say("The end of phase '%s' is not marked: %s", timed->name, r < 0 ? strerrordesc_np(-r) : reason);
+                message_print("The end of phase '%s' is not marked: %s", timed->name, r < 0 ? strerrordesc_np(-r) : reason);
         else if (strcmp(end.previous, timed->name) != 0)
-                say("Phase '%s' was over before its command: its seconds stand at '%s', which was marked since", timed->name, end.previous);
+                message_print("Phase '%s' was over before its command: its seconds stand at '%s', which was marked since", timed->name,
+                              end.previous);
 }
 
-int cmd_time(const Options *options) {
-        scoped(timed_deinit) Timed timed = { .name = options->arguments[0], .command = options->arguments + 1 };
+static int time_run(const CommandLine *line) {
+        const TimeOptions *options = line->options;
+        scoped(timed_deinit) Timed timed = { .name = line->arguments[0], .command = line->arguments + 1 };
         uint64_t begin_ns;
         ChildEnd end;
         int r;
 
-        courier_init(&timed.courier, options->socket, MARK_TIMEOUT_NS);
-        if (options->n_before_dashes != 1) {
-                say("Expected one NAME before '--' and the command after it: perfctl time NAME -- COMMAND [ARGUMENT]…");
-                return EXIT_USAGE;
-        }
+        courier_init(&timed.courier, line->global.socket, MARK_TIMEOUT_NS);
+        if (line->n_before_dashes != 1)
+                return command_refuse(line->command->name, "expected NAME, '--' and a command; usage: perfctl time [OPTION]… %s",
+                                      line->command->arguments);
         if (!mark_name_check(timed.name))
                 return EXIT_USAGE;
 
-        mark_begin(&timed, options);
+        mark_begin(&timed, options->job);
         begin_ns = clock_boottime_ns();
         r = child_run(timed.command, &(ChildPlan){}, &end);
         if (r < 0) {
-                say("Cannot run '%s': %s", timed.command[0], strerrordesc_np(-r));
+                message_print("Cannot run '%s': %s", timed.command[0], strerrordesc_np(-r));
                 end = (ChildEnd){ .status = 126, .exec_error = -r };
         } else if (end.exec_error)
-                say("Cannot run '%s': %s", timed.command[0], strerrordesc_np(end.exec_error));
+                message_print("Cannot run '%s': %s", timed.command[0], strerrordesc_np(end.exec_error));
 
         mark_end(&timed, (double)(clock_boottime_ns() - begin_ns) / (double)NS_PER_S);
         return end.status;
 }
+
+const Command cmd_time = {
+        .name = "time",
+        .arguments = "NAME -- COMMAND [ARGUMENT]…",
+        .summary = "Run a command as a phase of the current job",
+        .help = "Marks NAME, runs the command, and marks the previous phase again with the seconds that the command took. perfctl "
+                "exits as the command did. A perfd that is down, slow or without such a job delays the command by at most 0.2 "
+                "seconds at each end.",
+        .examples = { "perfctl time load -- ./load.sh data/", "perfctl time --job train-17 evaluate -- python3 eval.py" },
+        COMMAND_OPTIONS(TimeOptions, options_table),
+        .n_arguments_min = 2,
+        .n_arguments_max = COMMAND_MANY,
+        .runs_command = true,
+        .run = time_run,
+};

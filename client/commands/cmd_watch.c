@@ -9,15 +9,29 @@
 
 #include "client/api/api_query.h"
 #include "client/cli/message.h"
-#include "client/commands/perfctl.h"
+#include "client/cli/output.h"
+#include "client/cli/text.h"
+#include "client/commands/commands.h"
 #include "util/clock.h"
 
 #define LABEL_COLUMNS 10U
 #define BAR_COLUMNS 40U
 
+typedef struct WatchOptions {
+        uint64_t interval_ns, count; /* count 0: without end */
+        bool json;
+} WatchOptions;
+
+static const Option options_table[] = {
+        { "interval", 0, "SECONDS", "Time between updates", OPTION_DURATION(WatchOptions, interval_ns, 100 * NS_PER_MS), .initial = "1" },
+        { "count", 'c', "N", "Stop after N updates", OPTION_COUNT(WatchOptions, count, 1, INT64_MAX) },
+        OPTION_ROW_JSON(WatchOptions, json),
+        {},
+};
+
 typedef struct Watch {
-        const Options *options;
-        ApiQuery question;
+        const WatchOptions *options;
+        ApiQuery query;
         Screen screen;
         Buffer out;
         uint64_t n_updates;
@@ -29,7 +43,7 @@ typedef struct Watch {
 static void watch_deinit(Watch *watch) {
         if (watch->is_redrawn)
                 (void)!write(STDOUT_FILENO, "\x1b[?25h", 6);
-        api_query_deinit(&watch->question);
+        api_query_deinit(&watch->query);
         buffer_deinit(&watch->out);
         closep(&watch->signal_fd);
 }
@@ -85,8 +99,8 @@ static const RateLine rate_lines[] = {
 static void write_rates(Screen *screen, const RateLine *line, const Value *latest) {
         char first[TEXT_MAX], second[TEXT_MAX];
 
-        format_rate(number_find(latest, line->keys[0]), first);
-        format_rate(number_find(latest, line->keys[1]), second);
+        format_rate(answer_number(latest, line->keys[0]), first);
+        format_rate(answer_number(latest, line->keys[1]), second);
         buffer_printf(screen->out, "  %-*s%12s %-9s %12s %s\n", (int)LABEL_COLUMNS, line->label, first, line->words[0],
                       second, line->words[1]);
 }
@@ -94,20 +108,20 @@ static void write_rates(Screen *screen, const RateLine *line, const Value *lates
 static void write_title(Screen *screen, const Value *node) {
         char time[TEXT_MAX];
 
-        text_time(time_get(node, "time_ms"), time);
+        text_time(answer_time(node, "time_ms"), time);
         screen_style_begin(screen, STYLE_BOLD);
-        (void)screen_text(screen, text_get(node, "hostname"));
+        (void)screen_text(screen, answer_text(node, "hostname"));
         screen_style_end(screen);
-        buffer_printf(screen->out, "  %ju CPUs  %ju jobs  %s\n\n", (uintmax_t)time_get(node, "cpus"),
-                      (uintmax_t)time_get(node, "jobs_running"), time);
+        buffer_printf(screen->out, "  %ju CPUs  %ju jobs  %s\n\n", (uintmax_t)answer_time(node, "cpus"),
+                      (uintmax_t)answer_time(node, "jobs_running"), time);
 }
 
 static void write_load(Screen *screen, const Value *load) {
         char first[TEXT_MAX], second[TEXT_MAX], third[TEXT_MAX];
 
-        format_number(number_find(load, "load1"), 2, first);
-        format_number(number_find(load, "load5"), 2, second);
-        format_number(number_find(load, "load15"), 2, third);
+        format_number(answer_number(load, "load1"), 2, first);
+        format_number(answer_number(load, "load5"), 2, second);
+        format_number(answer_number(load, "load15"), 2, third);
         buffer_printf(screen->out, "  %-*s%12s 1 min  %8s 5 min  %8s 15 min\n", (int)LABEL_COLUMNS, "load", first, second, third);
 }
 
@@ -118,15 +132,15 @@ static void write_screen(Screen *screen, const Value *node) {
 
         write_title(screen, node);
 
-        format_number(100 * number_find(cpu, "min"), 0, first);
-        format_number(100 * number_find(cpu, "max"), 0, second);
+        format_number(100 * answer_number(cpu, "min"), 0, first);
+        format_number(100 * answer_number(cpu, "max"), 0, second);
         snprintf(text, sizeof(text), "%s to %s %% of a CPU", first, second);
-        write_bar(screen, "CPUs", number_find(cpu, "mean"), text);
-        format_bytes(number_find(memory, "total_bytes") - number_find(memory, "available_bytes"), first);
-        format_bytes(number_find(memory, "total_bytes"), second);
+        write_bar(screen, "CPUs", answer_number(cpu, "mean"), text);
+        format_bytes(answer_number(memory, "total_bytes") - answer_number(memory, "available_bytes"), first);
+        format_bytes(answer_number(memory, "total_bytes"), second);
         snprintf(text, sizeof(text), "%s of %s", first, second);
-        write_bar(screen, "memory", number_find(latest, "memory_used_ratio"), text);
-        write_bar(screen, "/", number_find(latest, "root_filesystem_used_ratio"), "");
+        write_bar(screen, "memory", answer_number(latest, "memory_used_ratio"), text);
+        write_bar(screen, "/", answer_number(latest, "root_filesystem_used_ratio"), "");
 
         buffer_putc(screen->out, '\n');
         for (size_t i = 0; i < N_ELEMENTS(rate_lines); i++)
@@ -142,15 +156,15 @@ static void write_line(Screen *screen, const Value *node, bool is_first) {
                 buffer_printf(screen->out, "%-19s %6s %6s %14s %14s %14s %14s %5s\n",
                               "time", "cpu %", "mem %", "read", "written", "received", "sent", "jobs");
 
-        text_time(time_get(node, "time_ms"), text);
-        format_number(100 * number_find(value_get(latest, "cpu_utilization"), "mean"), 1, cpu);
-        format_number(100 * number_find(latest, "memory_used_ratio"), 1, memory);
+        text_time(answer_time(node, "time_ms"), text);
+        format_number(100 * answer_number(value_get(latest, "cpu_utilization"), "mean"), 1, cpu);
+        format_number(100 * answer_number(latest, "memory_used_ratio"), 1, memory);
         buffer_printf(screen->out, "%-19s %6s %6s", text, cpu, memory);
         for (size_t i = 0; i < 2 * N_ELEMENTS(rate_lines); i++) {
-                format_rate(number_find(latest, rate_lines[i / 2].keys[i % 2]), text);
+                format_rate(answer_number(latest, rate_lines[i / 2].keys[i % 2]), text);
                 buffer_printf(screen->out, " %14s", text);
         }
-        buffer_printf(screen->out, " %5ju\n", (uintmax_t)time_get(node, "jobs_running"));
+        buffer_printf(screen->out, " %5ju\n", (uintmax_t)answer_time(node, "jobs_running"));
 }
 
 /* One document a line: when, and the latest of all. */
@@ -160,8 +174,8 @@ static void write_json(Screen *screen, const Value *node) {
 
         json_init(&json, screen->out);
         json_object_begin(&json);
-        json_put_uint(&json, "time_ms", time_get(node, "time_ms"));
-        json_put_uint(&json, "jobs_running", time_get(node, "jobs_running"));
+        json_put_uint(&json, "time_ms", answer_time(node, "time_ms"));
+        json_put_uint(&json, "jobs_running", answer_time(node, "jobs_running"));
         json_key(&json, "latest");
         if (latest)
                 value_write_json(latest, &json);
@@ -192,21 +206,21 @@ static int update(Watch *watch) {
         int r;
 
         /* What was seen at first may come back: only then is it worth waiting for. */
-        r = watch->n_updates == 0 ? api_query_ask(&watch->question, "/api/v1/node") : api_query_try(&watch->question, "/api/v1/node");
+        r = watch->n_updates == 0 ? api_query_ask(&watch->query, "/api/v1/node") : api_query_try(&watch->query, "/api/v1/node");
         if (r == EXIT_UNREACHABLE && watch->n_updates > 0) {
                 if (!watch->was_away)
-                        say("perfd cannot be reached at %s: %s. Waiting for it", watch->question.socket,
-                            http_client_error(watch->question.asker));
+                        message_print("perfd cannot be reached at %s: %s. Waiting for it", watch->query.socket,
+                            http_client_error(watch->query.client));
                 watch->was_away = true;
                 return EXIT_DONE;
         }
         if (r != EXIT_DONE)
                 return r;
 
-        node = watch->question.answer;
+        node = watch->query.answer;
         watch->was_away = false;
         buffer_clear(&watch->out);
-        if (options_has(watch->options, OPTION_JSON))
+        if (watch->options->json)
                 write_json(screen, node);
         else if (watch->is_redrawn) {
                 /* Everything once, then line by line over what was there: nothing flickers. */
@@ -217,7 +231,7 @@ static int update(Watch *watch) {
                 write_line(screen, node, watch->n_updates == 0);
 
         watch->n_updates++;
-        return print_out(&watch->out);
+        return output_print(&watch->out);
 }
 
 /* --- the loop ------------------------------------------------------------------------------------- */
@@ -243,20 +257,21 @@ static bool wait_for_next(const Watch *watch, uint64_t next_ns) {
         return ppoll(&pollfd, 1, &(struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) }, NULL) == 0;
 }
 
-int cmd_watch(const Options *options) {
+static int watch_run(const CommandLine *line) {
+        const WatchOptions *options = line->options;
         scoped(watch_deinit) Watch watch = { .options = options, .signal_fd = -1 };
         uint64_t next_ns = clock_boottime_ns();
         int r;
 
-        screen_init(&watch.screen, &watch.out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
-        watch.is_redrawn = watch.screen.can_move && !options_has(options, OPTION_JSON);
-        r = api_query_init(&watch.question, options);
+        screen_init(&watch.screen, &watch.out, STDOUT_FILENO, line->global.no_color);
+        watch.is_redrawn = watch.screen.can_move && !options->json;
+        r = api_query_init(&watch.query, &line->global);
         if (r == EXIT_DONE && take_signals(&watch) < 0)
                 r = EXIT_FAILED;
 
         while (r == EXIT_DONE) {
                 r = update(&watch);
-                if (options_has(options, OPTION_COUNT) && watch.n_updates >= options->count)
+                if (options->count > 0 && watch.n_updates >= options->count)
                         break;
 
                 next_ns += options->interval_ns;
@@ -266,3 +281,13 @@ int cmd_watch(const Options *options) {
 
         return r;
 }
+
+const Command cmd_watch = {
+        .name = "watch",
+        .arguments = "",
+        .summary = "Show the node's metrics as they change",
+        .help = "Redraws on a terminal, otherwise prints one line for each update. Ctrl-C stops it.",
+        .examples = { "perfctl watch", "perfctl watch --interval 5 --count 12 > minute.txt" },
+        COMMAND_OPTIONS(WatchOptions, options_table),
+        .run = watch_run,
+};

@@ -16,18 +16,18 @@ bool mark_name_check(const char *name) {
         if (*name && strlen(name) < PHASE_NAME_MAX && utf8_is_line(name))
                 return true;
 
-        say("'%.80s' cannot name a phase: expected 1 to %u bytes of UTF-8 without control characters", name, PHASE_NAME_MAX - 1);
+        message_print("invalid phase name '%.80s': expected 1 to %u bytes of UTF-8 without control characters", name, PHASE_NAME_MAX - 1);
         return false;
 }
 
-bool mark_job_find(const Options *options, JobRef *ret) {
-        const char *job = options->job ? options->job : getenv("PERFD_JOB");
+bool mark_job_find(const char *given, JobRef *ret) {
+        const char *job = given ? given : getenv("PERFD_JOB");
 
-        *ret = (JobRef){ .id = job ?: "", .is_inherited = !options->job && job && *job };
+        *ret = (JobRef){ .id = job ?: "", .is_inherited = !given && job && *job };
         if (!ret->id[0] || name_is_valid(job, JOB_ID_MAX - 1))
                 return true;
 
-        say("$PERFD_JOB is '%.200s': expected 1 to 128 characters of [A-Za-z0-9_.:-]", job);
+        message_print("invalid job id '%.200s' in $PERFD_JOB: expected 1 to 128 characters of [A-Za-z0-9_.:-]", job);
         return false;
 }
 

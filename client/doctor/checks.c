@@ -461,7 +461,7 @@ static void check_unit(Checks *checks, int root_fd, const char *unit, const char
 
 /* --- all of them ---------------------------------------------------------------------------------- */
 
-void checks_of_tree(Checks *checks, int root_fd) {
+void checks_add_tree(Checks *checks, int root_fd) {
         scoped(freep) char *mounts = read_text(root_fd, "proc/self/mountinfo");
         Groups groups;
 

@@ -52,4 +52,4 @@ CheckState checks_worst(const Checks *checks);
 size_t checks_count(const Checks *checks, CheckState state);
 
 /* All that files below root_fd tell. Without what a tree does not have: no word of systemd where there is none. */
-void checks_of_tree(Checks *checks, int root_fd);
+void checks_add_tree(Checks *checks, int root_fd);

@@ -10,13 +10,14 @@
 #include <sys/timex.h>
 
 #include "client/api/api_query.h"
+#include "client/cli/text.h"
 #include "client/deliver/spool.h"
 #include "util/clock.h"
 #include "util/parse.h"
 
 /* --- what a user may ------------------------------------------------------------------------------ */
 
-void check_socket(Checks *checks, const char *name, const char *path, const char *unit) {
+void checks_add_socket(Checks *checks, const char *name, const char *path, const char *unit) {
         Check *check = checks_add(checks, name);
         struct stat st;
 
@@ -40,7 +41,7 @@ void check_socket(Checks *checks, const char *name, const char *path, const char
         check_fix(check, "a drop-in for %s with [Socket] SocketMode=0666", unit);
 }
 
-void check_clock(Checks *checks) {
+void checks_add_clock(Checks *checks) {
         Check *check = checks_add(checks, "clock");
         struct timex timex = {};
         int r = adjtimex(&timex);
@@ -71,7 +72,7 @@ static bool can_write_below(const char *directory) {
         return faccessat(AT_FDCWD, parent, W_OK | X_OK, AT_EACCESS) == 0;
 }
 
-void check_spool(Checks *checks, const char *directory) {
+void checks_add_spool(Checks *checks, const char *directory) {
         Check *check = checks_add(checks, "spool");
         char **names;
         size_t n = 0;
@@ -130,14 +131,14 @@ static bool is_true(const Value *from, const char *key) {
 }
 
 static void check_store(Checks *checks, const Value *store) {
-        double size = number_get(store, "size_bytes"), limit = number_get(store, "size_limit_bytes");
+        double size = answer_number_or_zero(store, "size_bytes"), limit = answer_number_or_zero(store, "size_limit_bytes");
         char size_text[TEXT_MAX], limit_text[TEXT_MAX];
         Check *check = checks_add(checks, "store");
 
         text_mib(size / 1048576, size_text);
         text_mib(limit / 1048576, limit_text);
         if (!is_true(store, "writable")) {
-                check_detail(check, "takes nothing: %s", text_get(store, "error"));
+                check_detail(check, "takes nothing: %s", answer_text(store, "error"));
                 check_lacks(check, CHECK_TROUBLE, "new samples, jobs and results");
                 check_fix(check, "make room on its file system, or set directory= in [store] of perfd.conf; perfd tries "
                                  "again by itself");
@@ -169,7 +170,7 @@ static void check_sources(Checks *checks, const Value *sources) {
         bool is_trouble = false;
 
         for (size_t i = 0; sources && sources->type == VALUE_LIST && i < sources->n_items; i++) {
-                const char *error = text_get(&sources->items[i], "error");
+                const char *error = answer_text(&sources->items[i], "error");
 
                 if (is_true(&sources->items[i], "up"))
                         continue;
@@ -178,7 +179,7 @@ static void check_sources(Checks *checks, const Value *sources) {
                 if (n_detail < sizeof(check->detail))
                         n_detail += (size_t)snprintf(check->detail + n_detail, sizeof(check->detail) - n_detail, "%s%s",
                                                      n_detail > 0 ? "; " : "",
-                                                     *error ? error : text_get(&sources->items[i], "name"));
+                                                     *error ? error : answer_text(&sources->items[i], "name"));
         }
 
         if (n_down == 0) {
@@ -194,7 +195,7 @@ static void check_sources(Checks *checks, const Value *sources) {
 #define STALE_MS 10000U
 
 static void check_sampling(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms) {
-        uint64_t time_ms = time_get(node, "time_ms"), interval_ms = time_get(node, "interval_ms");
+        uint64_t time_ms = answer_time(node, "time_ms"), interval_ms = answer_time(node, "interval_ms");
         double n = 0, n_missed = 0, lateness = 0, lateness_max = 0;
         char interval[TEXT_MAX], mean[TEXT_MAX], worst[TEXT_MAX];
         Check *check = checks_add(checks, "sampling");
@@ -241,7 +242,7 @@ static void check_descriptors(Checks *checks, const char *metrics) {
         check_fix(check, "a drop-in for perfd.service with [Service] LimitNOFILE=32768, or more");
 }
 
-void check_models(Checks *checks, const Value *answer) {
+void checks_add_models(Checks *checks, const Value *answer) {
         const Value *models = value_get(answer, "models"), *complaints = value_get(answer, "complaints");
         Check *check = checks_add(checks, "models");
         size_t n = complaints && complaints->type == VALUE_LIST ? complaints->n_items : 0;
@@ -261,7 +262,7 @@ void check_models(Checks *checks, const Value *answer) {
                          "systemctl reload perfd");
 }
 
-void checks_of_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms) {
+void checks_add_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms) {
         check_store(checks, value_get(node, "store"));
         check_durability(checks, value_get(node, "store"));
         check_sources(checks, value_get(node, "sources"));

@@ -7,7 +7,7 @@
 
 #include "client/import/amun_run.h"
 #include "client/run/capture.h"
-#include "client/run/object.h"
+#include "client/run/object_builder.h"
 #include "client/wire/json.h"
 #include "util/clock.h"
 #include "util/utf8.h"
@@ -174,7 +174,8 @@ static int take_failed(const Value *printed, const AmunContext *context, const A
         if (r == INDICATOR_INVALID && printed)
                 r = indicator_from_failed_run(context->printed, &given, STRING_ANY_BYTES, ret, complaint);
         if (r == INDICATOR_INVALID && !given.name)
-                return complaint_set(complaint, "name", "a run that failed does not say what it is: give --name, as in --name PiMatmul");
+                return complaint_set(complaint, "name",
+                                     "a failed run names no indicator: use --indicator-name, as in --indicator-name PiMatmul");
         return r;
 }
 

@@ -55,7 +55,7 @@ static void tell(const Inspection *inspection, const char *format, ...) {
         va_start(args, format);
         (void)vsnprintf(text, sizeof(text), format, args);
         va_end(args);
-        say("%s", text);
+        message_print("%s", text);
 }
 
 /* One document, and nothing after it. Trouble is spoken of; then *ret stays as it is. */
@@ -298,7 +298,7 @@ static int make_submission(Inspection *inspection) {
         inspection->context.hwinfo = run->hwinfo;
         r = amun_read(run->result, &inspection->context, &run->arena, &run->submission, &complaint);
         if (r == INDICATOR_INVALID)
-                say("%s: %s%s%s", run->file, complaint.path, complaint.path[0] ? ": " : "", complaint.text);
+                message_print("%s: %s%s%s", run->file, complaint.path, complaint.path[0] ? ": " : "", complaint.text);
         if (r != 0)
                 return r;
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/text.h"
 #include "util/clock.h"
 
 /* --- what was measured ---------------------------------------------------------------------------- */
@@ -51,15 +52,15 @@ static void write_advice(Screen *screen, const Value *job) {
 
         screen_heading(screen, "Advice");
         for (size_t i = 0; i < advice->n_items; i++) {
-                snprintf(words, sizeof(words), "[%.60s]", text_get(&advice->items[i], "rule"));
-                report_write_advice(screen, text_get(&advice->items[i], "text"), words);
+                snprintf(words, sizeof(words), "[%.60s]", answer_text(&advice->items[i], "rule"));
+                report_write_advice(screen, answer_text(&advice->items[i], "text"), words);
         }
 }
 
 /* --- the whole ------------------------------------------------------------------------------------ */
 
 void report_write_legend(const Sheet *sheet) {
-        uint64_t interval_ms = time_get(sheet->on, "interval_ms");
+        uint64_t interval_ms = answer_time(sheet->on, "interval_ms");
         char interval[TEXT_MAX] = "", text[2 * TEXT_MAX];
 
         if (!sheet->is_marked)
@@ -73,7 +74,7 @@ void report_write_legend(const Sheet *sheet) {
 
 /* Numbers of its own there are, or there is a reason why not. */
 static bool has_group(const Value *job) {
-        return *text_get(job, "cgroup") != '\0';
+        return *answer_text(job, "cgroup") != '\0';
 }
 
 void report_write(Screen *screen, const Value *job, const Value *node, const JobResults *results) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/text.h"
 #include "client/report/report.h"
 #include "client/report/report_sheet.h"
 #include "job/job.h"
@@ -33,7 +34,7 @@ static const char *status_words(int64_t status) {
 }
 
 bool report_exit_format(const Value *job, char ret[static REPORT_EXIT_MAX]) {
-        const char *state = text_get(job, "state"), *words;
+        const char *state = answer_text(job, "state"), *words;
         const Value *exit = value_get(job, "exit");
         int64_t status = 0, signal = 0;
 
@@ -53,15 +54,15 @@ bool report_exit_format(const Value *job, char ret[static REPORT_EXIT_MAX]) {
 }
 
 static void write_title(Screen *screen, const Value *job) {
-        const char *name = text_get(job, "name"), *state = text_get(job, "state");
+        const char *name = answer_text(job, "name"), *state = answer_text(job, "state");
         char exit[REPORT_EXIT_MAX];
         bool is_good = report_exit_format(job, exit), is_open = strcmp(state, "interrupted") == 0;
-        size_t n_taken = strlen("Job  ()  ") + strlen(text_get(job, "id")) + strlen(exit);
+        size_t n_taken = strlen("Job  ()  ") + strlen(answer_text(job, "id")) + strlen(exit);
         size_t n_name = screen->width > n_taken + NAME_COLUMNS_MIN ? screen->width - n_taken : NAME_COLUMNS_MIN;
 
         screen_style_begin(screen, STYLE_BOLD);
         buffer_puts(screen->out, "Job ");
-        (void)screen_text(screen, text_get(job, "id"));
+        (void)screen_text(screen, answer_text(job, "id"));
         if (*name) {
                 buffer_puts(screen->out, " (");
                 (void)screen_text_cut(screen, name, n_name);
@@ -100,7 +101,7 @@ static void put_index(Row *row, const char *words, const Value *job, const char 
 }
 
 static void write_where(Screen *screen, const Value *job, const Value *on) {
-        const char *user = text_get(job, "user"), *host = text_get(on, "hostname");
+        const char *user = answer_text(job, "user"), *host = answer_text(on, "hostname");
         int64_t pid, cpus, uid;
         Row row;
 
@@ -157,8 +158,8 @@ static void write_path(Screen *screen, const char *words, const char *path) {
 }
 
 static void write_enclosure(Screen *screen, const Value *job) {
-        const char *path = text_get(job, "cgroup"), *last = strrchr(path, '/');
-        int enclosure = enclosure_find(text_get(job, "enclosure"));
+        const char *path = answer_text(job, "cgroup"), *last = strrchr(path, '/');
+        int enclosure = enclosure_find(answer_text(job, "enclosure"));
         scoped(buffer_deinit) Buffer text = {};
 
         switch (enclosure) {
@@ -192,9 +193,9 @@ static void write_usage(Screen *screen, const Value *job) {
         if (!rusage || rusage->type != VALUE_OBJECT)
                 return;
 
-        text_seconds(number_get(rusage, "ru_utime"), user);
-        text_seconds(number_get(rusage, "ru_stime"), system);
-        text_mib(number_get(rusage, "ru_maxrss") / 1024, memory);
+        text_seconds(answer_number_or_zero(rusage, "ru_utime"), user);
+        text_seconds(answer_number_or_zero(rusage, "ru_stime"), system);
+        text_mib(answer_number_or_zero(rusage, "ru_maxrss") / 1024, memory);
         row_begin(&row, screen, "itself");
         row_printf(&row, "CPU %s user", user);
         row_printf(&row, "%s system", system);
@@ -219,7 +220,7 @@ static void write_labels(Screen *screen, const Value *job) {
 }
 
 static void write_note(Screen *screen, const Value *job) {
-        const char *note = text_get(job, "note");
+        const char *note = answer_text(job, "note");
         Row row;
 
         if (!*note)
@@ -235,9 +236,9 @@ void report_write_head(Screen *screen, const Value *job, const Value *node) {
 
         sheet_init(&sheet, screen, job, node);
         write_title(screen, job);
-        write_text(screen, "command", text_get(job, "command"));
+        write_text(screen, "command", answer_text(job, "command"));
         write_where(screen, job, sheet.on);
-        report_write_time(screen, time_get(job, "begin_ms"), time_get(job, "end_ms"), time_get(sheet.on, "time_ms"));
+        report_write_time(screen, answer_time(job, "begin_ms"), answer_time(job, "end_ms"), answer_time(sheet.on, "time_ms"));
         write_enclosure(screen, job);
         if (!report_has_own(job))
                 write_usage(screen, job);

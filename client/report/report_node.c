@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/text.h"
 #include "client/report/report.h"
 #include "util/scoped.h"
 
@@ -94,10 +95,10 @@ static size_t bar_columns(const Screen *screen) {
         return n < BAR_COLUMNS_MAX ? n : BAR_COLUMNS_MAX;
 }
 
-static void put_value(Sheet *sheet, const MetricValue *value) {
+static void put_value(Sheet *sheet, const AnswerMetric *value) {
         char text[TEXT_MAX];
 
-        metric_value_format(value, text);
+        answer_metric_format(value, text);
         screen_pad(sheet->screen, strlen(text), VALUE_COLUMNS);
         buffer_puts(sheet->screen->out, text);
         screen_styled(sheet->screen, STYLE_DIM, value->is_exact ? " " : sheet_mark(sheet, false));
@@ -111,10 +112,10 @@ static void put_absence(Sheet *sheet, const char *key) {
 
 static void write_bar_line(Sheet *sheet, const Line *line) {
         Screen *screen = sheet->screen;
-        MetricValue value;
+        AnswerMetric value;
 
         buffer_printf(screen->out, "  %-*s ", (int)LABEL_COLUMNS, line->label);
-        if (metric_value_get(sheet->job, line->key, &value)) {
+        if (answer_metric(sheet->job, line->key, &value)) {
                 put_value(sheet, &value);
                 buffer_putc(screen->out, ' ');
                 screen_bar(screen, value.value / 100, bar_columns(screen));
@@ -126,13 +127,13 @@ static void write_bar_line(Sheet *sheet, const Line *line) {
 /* A job shorter than the interval has none of these: then one line says so. */
 static bool are_all_absent(const Sheet *sheet, const Line *lines, size_t n) {
         char first[TEXT_MAX], reason[TEXT_MAX];
-        MetricValue value;
+        AnswerMetric value;
 
         if (!sheet_absence(sheet, lines[0].key, first))
                 strcpy(first, "");
 
         for (size_t i = 0; i < n; i++)
-                if (metric_value_get(sheet->job, lines[i].key, &value) ||
+                if (answer_metric(sheet->job, lines[i].key, &value) ||
                     strcmp(sheet_absence(sheet, lines[i].key, reason) ?: "", first) != 0)
                         return false;
         return true;
@@ -157,11 +158,11 @@ static void trim(Buffer *out) {
 
 static void write_pair_line(Sheet *sheet, size_t i) {
         Buffer *out = sheet->screen->out;
-        MetricValue value;
+        AnswerMetric value;
 
         buffer_printf(out, "  %-*s ", (int)LABEL_COLUMNS, pair_lines[i].label);
         for (size_t k = 0; k < 2; k++) {
-                if (metric_value_get(sheet->job, pair_lines[i].keys[k], &value)) {
+                if (answer_metric(sheet->job, pair_lines[i].keys[k], &value)) {
                         if (k > 0 && sheet->screen->width < PAIR_WIDTH_MIN) {
                                 trim(out);
                                 buffer_printf(out, "\n%*s", (int)(2 + LABEL_COLUMNS + 1), "");

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/text.h"
 #include "client/report/report.h"
 #include "util/scoped.h"
 
@@ -15,9 +16,9 @@
 
 /* CPUs the job had: its own, else those of the node. */
 static bool find_given(const Sheet *sheet, double *ret) {
-        MetricValue given;
+        AnswerMetric given;
 
-        if (metric_value_get(sheet->job, "job_cpus_given", &given)) {
+        if (answer_metric(sheet->job, "job_cpus_given", &given)) {
                 *ret = given.value;
                 return true;
         }
@@ -28,11 +29,11 @@ static bool find_given(const Sheet *sheet, double *ret) {
 static void write_cores(Sheet *sheet) {
         char mean_text[TEXT_MAX], peak_text[TEXT_MAX], given_text[TEXT_MAX];
         scoped(buffer_deinit) Buffer text = {};
-        MetricValue mean, peak = {};
+        AnswerMetric mean, peak = {};
         double given = 0;
         Row row;
 
-        if (!metric_value_get(sheet->job, "job_cpus_used", &mean))
+        if (!answer_metric(sheet->job, "job_cpus_used", &mean))
                 return;
 
         sheet_format(sheet, &mean, mean_text);
@@ -41,7 +42,7 @@ static void write_cores(Sheet *sheet) {
                 text_cpus(given, given_text);
                 buffer_printf(&text, " of %s", given_text);
         }
-        if (metric_value_get(sheet->job, "job_cpus_used_peak", &peak)) {
+        if (answer_metric(sheet->job, "job_cpus_used_peak", &peak)) {
                 sheet_format(sheet, &peak, peak_text);
                 buffer_printf(&text, ", peak %s", peak_text);
         }
@@ -57,14 +58,14 @@ static void write_cores(Sheet *sheet) {
 
 static void write_cpu_time(Sheet *sheet) {
         char share[TEXT_MAX], kernel[TEXT_MAX + 24] = "";
-        MetricValue used, unused, system;
+        AnswerMetric used, unused, system;
         double given = NAN;
 
-        if (!metric_value_get(sheet->job, "job_cpu_seconds", &used))
+        if (!answer_metric(sheet->job, "job_cpu_seconds", &used))
                 return;
-        if (metric_value_get(sheet->job, "job_cpu_unused_seconds", &unused))
+        if (answer_metric(sheet->job, "job_cpu_unused_seconds", &unused))
                 given = used.value + unused.value;
-        if (used.value > 0 && metric_value_get(sheet->job, "job_cpu_system_seconds", &system)) {
+        if (used.value > 0 && answer_metric(sheet->job, "job_cpu_system_seconds", &system)) {
                 text_share(system.value / used.value, share);
                 snprintf(kernel, sizeof(kernel), " (%s in the kernel)", share);
         }
@@ -76,17 +77,17 @@ static void write_cpu_time(Sheet *sheet) {
 
 static void write_memory(Sheet *sheet) {
         char used[TEXT_MAX], of[TEXT_MAX], text[2 * TEXT_MAX + 8];
-        MetricValue peak, limit;
+        AnswerMetric peak, limit;
         double n_bytes;
         bool is_limited;
         Row row;
 
-        if (!metric_value_get(sheet->job, "job_memory_peak_bytes", &peak))
+        if (!answer_metric(sheet->job, "job_memory_peak_bytes", &peak))
                 return;
 
         sheet_format(sheet, &peak, used);
-        is_limited = metric_value_get(sheet->job, "job_memory_limit_bytes", &limit);
-        n_bytes = is_limited ? limit.value : number_find(sheet->on, "memory_bytes");
+        is_limited = answer_metric(sheet->job, "job_memory_limit_bytes", &limit);
+        n_bytes = is_limited ? limit.value : answer_number(sheet->on, "memory_bytes");
         if (!(n_bytes > 0)) {
                 row_begin(&row, sheet->screen, "memory");
                 row_printf(&row, "%s at most", used);
@@ -101,12 +102,12 @@ static void write_memory(Sheet *sheet) {
 
 /* What went wrong for lack of memory, if anything did. */
 static void write_memory_events(Sheet *sheet) {
-        MetricValue kills = {}, slowed = {};
+        AnswerMetric kills = {}, slowed = {};
         char text[TEXT_MAX], number[TEXT_MAX];
         Row row;
 
-        (void)metric_value_get(sheet->job, "job_oom_kills", &kills);
-        (void)metric_value_get(sheet->job, "job_memory_high_events", &slowed);
+        (void)answer_metric(sheet->job, "job_oom_kills", &kills);
+        (void)answer_metric(sheet->job, "job_memory_high_events", &slowed);
         if (!(kills.value > 0) && !(slowed.value > 0))
                 return;
 
@@ -125,7 +126,7 @@ static void write_memory_events(Sheet *sheet) {
 }
 
 static void write_processes(Sheet *sheet) {
-        double largest_kib = number_find(value_get(sheet->job, "rusage"), "ru_maxrss");
+        double largest_kib = answer_number(value_get(sheet->job, "rusage"), "ru_maxrss");
         char text[TEXT_MAX], memory[TEXT_MAX];
         bool has_peak = sheet_text_get(sheet, "job_pids_peak", text);
         Row row;
@@ -155,8 +156,8 @@ static const struct {
 };
 
 /* Of the job's time, as a ratio. */
-static bool find_share(const Sheet *sheet, const char *key, double seconds, MetricValue *ret) {
-        if (!key || !(seconds > 0) || !metric_value_get(sheet->job, key, ret))
+static bool find_share(const Sheet *sheet, const char *key, double seconds, AnswerMetric *ret) {
+        if (!key || !(seconds > 0) || !answer_metric(sheet->job, key, ret))
                 return false;
 
         ret->value = ret->value < seconds ? ret->value / seconds : 1;
@@ -166,7 +167,7 @@ static bool find_share(const Sheet *sheet, const char *key, double seconds, Metr
 static void put_pressure(Sheet *sheet, Row *row, size_t i, double seconds) {
         char share[TEXT_MAX], stalled[TEXT_MAX], text[3 * TEXT_MAX];
         const char *first = row->has_pieces ? "" : "for ", *time = row->has_pieces ? "" : " of the time";
-        MetricValue some, full;
+        AnswerMetric some, full;
         const char *mark;
 
         if (!find_share(sheet, pressures[i].some, seconds, &some))
@@ -188,8 +189,8 @@ static void put_pressure(Sheet *sheet, Row *row, size_t i, double seconds) {
 
 static void write_waiting(Sheet *sheet) {
         double seconds = sheet_seconds(sheet);
-        MetricValue throttled, share;
-        bool has_any = false, is_known = metric_value_get(sheet->job, "job_cpu_throttled_ratio", &throttled);
+        AnswerMetric throttled, share;
+        bool has_any = false, is_known = answer_metric(sheet->job, "job_cpu_throttled_ratio", &throttled);
         Row row;
 
         for (size_t i = 0; i < N_ELEMENTS(pressures); i++)
@@ -207,10 +208,10 @@ static void write_waiting(Sheet *sheet) {
 
 static void write_throttling(Sheet *sheet) {
         char share[TEXT_MAX], text[2 * TEXT_MAX], seconds[TEXT_MAX];
-        MetricValue ratio;
+        AnswerMetric ratio;
         Row row;
 
-        if (!metric_value_get(sheet->job, "job_cpu_throttled_ratio", &ratio) || !(ratio.value > 0))
+        if (!answer_metric(sheet->job, "job_cpu_throttled_ratio", &ratio) || !(ratio.value > 0))
                 return;
 
         text_share(ratio.value, share);
@@ -239,10 +240,10 @@ static void put_io(Sheet *sheet, Row *row, const char *bytes_key, const char *ti
 }
 
 static void write_io(Sheet *sheet) {
-        MetricValue value;
+        AnswerMetric value;
         Row row;
 
-        if (!metric_value_get(sheet->job, "job_io_read_bytes", &value) && !metric_value_get(sheet->job, "job_io_written_bytes", &value))
+        if (!answer_metric(sheet->job, "job_io_read_bytes", &value) && !answer_metric(sheet->job, "job_io_written_bytes", &value))
                 return;
 
         row_begin(&row, sheet->screen, "disks");
@@ -267,9 +268,9 @@ static const struct {
 };
 
 static const char *find_absence(const Sheet *sheet, size_t i, char ret[static TEXT_MAX]) {
-        MetricValue value;
+        AnswerMetric value;
 
-        return metric_value_get(sheet->job, unknowns[i].key, &value) ? NULL : sheet_absence(sheet, unknowns[i].key, ret);
+        return answer_metric(sheet->job, unknowns[i].key, &value) ? NULL : sheet_absence(sheet, unknowns[i].key, ret);
 }
 
 static bool was_said(const Sheet *sheet, size_t n, const char *reason) {
@@ -310,7 +311,7 @@ bool report_has_own(const Value *job) {
         const Value *metrics = value_get(job, "metrics");
 
         for (size_t i = 0; metrics && metrics->type == VALUE_LIST && i < metrics->n_items; i++)
-                if (strcmp(text_get(&metrics->items[i], "scope"), "job") == 0)
+                if (strcmp(answer_text(&metrics->items[i], "scope"), "job") == 0)
                         return true;
         return false;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/text.h"
 #include "client/report/report.h"
 #include "util/scoped.h"
 
@@ -37,22 +38,22 @@ typedef struct Phases {
         bool is_of_node;  /* cores: the node's, since the job has no numbers of its own */
 } Phases;
 
-static bool find_cores(const Sheet *sheet, const Value *phase, bool is_of_node, MetricValue *ret) {
+static bool find_cores(const Sheet *sheet, const Value *phase, bool is_of_node, AnswerMetric *ret) {
         if (!is_of_node)
-                return metric_value_get(phase, "job_cpus_used", ret);
-        if (!metric_value_get(phase, "cpu_avg_utilization_pct", ret) || !(number_get(sheet->on, "cpus") > 0))
+                return answer_metric(phase, "job_cpus_used", ret);
+        if (!answer_metric(phase, "cpu_avg_utilization_pct", ret) || !(answer_number_or_zero(sheet->on, "cpus") > 0))
                 return false;
 
-        ret->value *= number_get(sheet->on, "cpus") / 100;
+        ret->value *= answer_number_or_zero(sheet->on, "cpus") / 100;
         return true;
 }
 
 static double find_seconds(const Sheet *sheet, const Value *phase) {
-        double seconds = number_find(phase, "seconds"), lasted = 0;
-        uint64_t begin_ms = time_get(phase, "begin_ms"), end_ms = time_get(phase, "end_ms");
+        double seconds = answer_number(phase, "seconds"), lasted = 0;
+        uint64_t begin_ms = answer_time(phase, "begin_ms"), end_ms = answer_time(phase, "end_ms");
 
         if (end_ms == 0)
-                end_ms = time_get(sheet->on, "time_ms");
+                end_ms = answer_time(sheet->on, "time_ms");
         if (begin_ms > 0 && end_ms > begin_ms)
                 lasted = (double)(end_ms - begin_ms) / 1e3;
 
@@ -72,9 +73,9 @@ static Phase *find_name(Phases *phases, const char *name) {
 }
 
 static void add_phase(const Sheet *sheet, Phases *phases, const Value *value) {
-        Phase *phase = find_name(phases, text_get(value, "name"));
+        Phase *phase = find_name(phases, answer_text(value, "name"));
         double seconds = find_seconds(sheet, value);
-        MetricValue cores;
+        AnswerMetric cores;
 
         phases->seconds += seconds;
         if (!phase) {
@@ -84,7 +85,7 @@ static void add_phase(const Sheet *sheet, Phases *phases, const Value *value) {
 
         phase->n++;
         phase->seconds += seconds;
-        phase->is_lasting |= time_get(value, "end_ms") == 0;
+        phase->is_lasting |= answer_time(value, "end_ms") == 0;
         if (!find_cores(sheet, value, phases->is_of_node, &cores))
                 return;
         phases->has_cores = true;
@@ -210,13 +211,13 @@ static void write_table(Sheet *sheet, const Phases *phases, bool is_truncated) {
 void report_write_phases(Sheet *sheet) {
         const Value *list = value_get(sheet->job, "phases"), *is_truncated = value_get(sheet->job, "phases_truncated");
         Phases phases = { .is_of_node = true };
-        MetricValue cores;
+        AnswerMetric cores;
 
         if (!list || list->type != VALUE_LIST || list->n_items == 0)
                 return;
 
         for (size_t i = 0; i < list->n_items; i++)
-                phases.is_of_node &= !metric_value_get(&list->items[i], "job_cpus_used", &cores);
+                phases.is_of_node &= !answer_metric(&list->items[i], "job_cpus_used", &cores);
         for (size_t i = 0; i < list->n_items; i++)
                 add_phase(sheet, &phases, &list->items[i]);
         choose_shown(&phases);

@@ -83,8 +83,8 @@ const char *run_report_advice(const RankReport *report, const char *rule) {
         const Value *advice = value_get(report->job, "advice");
 
         for (size_t i = 0; advice && advice->type == VALUE_LIST && i < advice->n_items; i++)
-                if (strcmp(text_get(&advice->items[i], "rule"), rule) == 0)
-                        return text_get(&advice->items[i], "text");
+                if (strcmp(answer_text(&advice->items[i], "rule"), rule) == 0)
+                        return answer_text(&advice->items[i], "text");
         return NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/cli/command.h"
+#include "client/cli/text.h"
 #include "util/utf8.h"
 
 #define QUESTIONS_MAX 32U /* more indicators than that were seldom measured within one job */
@@ -35,11 +36,11 @@ static void put_numbers(Buffer *out, const Value *result) {
 }
 
 void job_result_format(const Value *result, JobResult *ret) {
-        const char *component = text_get(result, "component");
+        const char *component = answer_text(result, "component");
         const Value *score = value_get(result, "score");
         scoped(buffer_deinit) Buffer title = {}, text = {};
 
-        buffer_printf(&title, "%s%s%s%s", text_get(result, "name"), *component ? " (" : "", component, *component ? ")" : "");
+        buffer_printf(&title, "%s%s%s%s", answer_text(result, "name"), *component ? " (" : "", component, *component ? ")" : "");
         if (score && is_number(score))
                 put_number(&text, "score", score);
         else
@@ -53,7 +54,7 @@ void job_result_format(const Value *result, JobResult *ret) {
 
 /* One that had a result since the job began. */
 typedef struct Indicator {
-        char *path; /* owned; the question for the job's latest result of it */
+        char *path; /* owned; the query for the job's latest result of it */
 } Indicator;
 
 typedef struct Indicators {
@@ -71,49 +72,49 @@ static char *make_path(const Value *indicator, const char *job) {
         scoped(buffer_deinit) Buffer path = {};
 
         buffer_puts(&path, "/api/v1/indicators/");
-        buffer_put_encoded(&path, text_get(indicator, "name"));
+        buffer_put_encoded(&path, answer_text(indicator, "name"));
         buffer_puts(&path, "/results?limit=1&job=");
         buffer_put_encoded(&path, job);
         buffer_puts(&path, "&component=");
-        buffer_put_encoded(&path, text_get(indicator, "component"));
+        buffer_put_encoded(&path, answer_text(indicator, "component"));
         return buffer_take(&path);
 }
 
 static void choose_indicators(const Value *answer, const Value *job, Indicators *ret) {
         const Value *list = value_get(answer, "indicators");
-        uint64_t begin_ms = time_get(job, "begin_ms");
+        uint64_t begin_ms = answer_time(job, "begin_ms");
 
         for (size_t i = 0; list && list->type == VALUE_LIST && i < list->n_items; i++) {
                 char *path;
 
-                if (time_get(&list->items[i], "latest_ms") < begin_ms)
+                if (answer_time(&list->items[i], "latest_ms") < begin_ms)
                         continue;
                 if (ret->n == QUESTIONS_MAX) {
                         ret->has_more = true;
                         return;
                 }
-                path = make_path(&list->items[i], text_get(job, "id"));
+                path = make_path(&list->items[i], answer_text(job, "id"));
                 if (!path)
                         return;
                 ret->items[ret->n++].path = path;
         }
 }
 
-void job_results_ask(ApiQuery *question, const Value *job, JobResults *ret) {
+void job_results_ask(ApiQuery *query, const Value *job, JobResults *ret) {
         scoped(indicators_deinit) Indicators indicators = {};
 
         *ret = (JobResults){};
-        if (api_query_try(question, "/api/v1/indicators") != EXIT_DONE)
+        if (api_query_try(query, "/api/v1/indicators") != EXIT_DONE)
                 return;
 
-        choose_indicators(question->answer, job, &indicators);
+        choose_indicators(query->answer, job, &indicators);
         ret->has_more = indicators.has_more;
         for (size_t i = 0; i < indicators.n; i++) {
                 const Value *results;
 
-                if (api_query_try(question, indicators.items[i].path) != EXIT_DONE)
+                if (api_query_try(query, indicators.items[i].path) != EXIT_DONE)
                         return;
-                results = value_get(question->answer, "results");
+                results = value_get(query->answer, "results");
                 if (!results || results->type != VALUE_LIST || results->n_items == 0)
                         continue;
                 if (ret->n == JOB_RESULTS_MAX) {

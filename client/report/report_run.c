@@ -42,7 +42,7 @@ static const char expected[] = "expected what 'perfctl report --json JOB' prints
 /* NULL, or what is wrong with a document. */
 static const char *find_fault(const Value *document) {
         const Value *metrics = value_get(document, "metrics"), *reports = value_get(document, "reports");
-        const char *id = text_get(document, "id");
+        const char *id = answer_text(document, "id");
 
         if (document->type != VALUE_OBJECT)
                 return "is no object";
@@ -50,9 +50,9 @@ static const char *find_fault(const Value *document) {
                 return "is merged already";
         if (!name_is_valid(id, JOB_ID_MAX - 1))
                 return "'id' is missing, or no job's id";
-        if (job_state_find(text_get(document, "state")) < 0)
+        if (job_state_find(answer_text(document, "state")) < 0)
                 return "'state' is missing, or none of running, finished and interrupted";
-        if (time_get(document, "begin_ms") == 0)
+        if (answer_time(document, "begin_ms") == 0)
                 return "'begin_ms' is missing, or no time";
         if (!metrics || metrics->type != VALUE_LIST)
                 return "'metrics' is missing, or no list";
@@ -82,7 +82,7 @@ static int make_room(Run *run) {
 }
 
 static int add_report(Run *run, const char *file, unsigned line, const Value *document) {
-        const char *fault = find_fault(document), *message = text_get(value_get(document, "error"), "message");
+        const char *fault = find_fault(document), *message = answer_text(value_get(document, "error"), "message");
         const Value *on = value_get(document, "on");
         int r;
 
@@ -100,12 +100,12 @@ static int add_report(Run *run, const char *file, unsigned line, const Value *do
                 .line = line,
                 .job = document,
                 .on = on && on->type == VALUE_OBJECT ? on : NULL,
-                .id = text_get(document, "id"),
-                .hostname = text_get(on, "hostname"),
+                .id = answer_text(document, "id"),
+                .hostname = answer_text(on, "hostname"),
                 .rank = index_get(document, "rank"),
                 .node = index_get(document, "node_index"),
-                .begin_ms = time_get(document, "begin_ms"),
-                .end_ms = time_get(document, "end_ms"),
+                .begin_ms = answer_time(document, "begin_ms"),
+                .end_ms = answer_time(document, "end_ms"),
         };
         return 0;
 }
@@ -166,22 +166,22 @@ int run_add(Run *run, const char *file, const char *text, size_t n) {
 /* --- about one ------------------------------------------------------------------------------------ */
 
 uint64_t run_report_end_ms(const RankReport *report) {
-        uint64_t end_ms = report->end_ms ?: time_get(report->on, "time_ms");
+        uint64_t end_ms = report->end_ms ?: answer_time(report->on, "time_ms");
 
         return end_ms > report->begin_ms ? end_ms : report->begin_ms;
 }
 
 double run_report_seconds(const RankReport *report) {
-        MetricValue duration;
+        AnswerMetric duration;
 
-        if (metric_value_get(report->job, "duration_seconds", &duration) && duration.value >= 0)
+        if (answer_metric(report->job, "duration_seconds", &duration) && duration.value >= 0)
                 return duration.value;
 
         return (double)(run_report_end_ms(report) - report->begin_ms) / 1e3;
 }
 
 bool run_report_is_running(const RankReport *report) {
-        return strcmp(text_get(report->job, "state"), "running") == 0;
+        return strcmp(answer_text(report->job, "state"), "running") == 0;
 }
 
 bool run_report_is_good(const RankReport *report) {
@@ -192,7 +192,7 @@ bool run_report_is_good(const RankReport *report) {
         if (value_get_int(exit, "status", &status))
                 return status == 0 && signal == 0;
 
-        return strcmp(text_get(report->job, "state"), "interrupted") != 0;
+        return strcmp(answer_text(report->job, "state"), "interrupted") != 0;
 }
 
 /* --- one run? ------------------------------------------------------------------------------------- */
@@ -221,8 +221,8 @@ static bool has_same_id(const RankReport *a, const RankReport *b) {
 
 /* Whether anything but their ids says that they are of one run. */
 static bool agree(const RankReport *a, const RankReport *b) {
-        const char *name_a = text_get(a->job, "name"), *name_b = text_get(b->job, "name");
-        const char *command_a = text_get(a->job, "command"), *command_b = text_get(b->job, "command");
+        const char *name_a = answer_text(a->job, "name"), *name_b = answer_text(b->job, "name");
+        const char *command_a = answer_text(a->job, "command"), *command_b = answer_text(b->job, "command");
         int64_t n_ranks_a = index_get(a->job, "ranks"), n_ranks_b = index_get(b->job, "ranks");
 
         if (index_get(a->job, "uid") != index_get(b->job, "uid"))
@@ -414,13 +414,13 @@ static int find_hosts(Run *run) {
 
 /* Two reports of one cgroup, as of two steps in the group of their job, have the same numbers. */
 static bool is_first_of_group(const Run *run, const RankReport *report) {
-        const char *cgroup = text_get(report->job, "cgroup");
+        const char *cgroup = answer_text(report->job, "cgroup");
 
         if (!*cgroup || report->host == SIZE_MAX)
                 return true;
 
         for (const RankReport *other = run->reports; other < report; other++)
-                if (other->host == report->host && strcmp(text_get(other->job, "cgroup"), cgroup) == 0)
+                if (other->host == report->host && strcmp(answer_text(other->job, "cgroup"), cgroup) == 0)
                         return false;
         return true;
 }
@@ -462,10 +462,10 @@ void run_id(const Run *run, Buffer *ret) {
 }
 
 const char *run_text(const Run *run, const char *key) {
-        const char *text = text_get(run->reports[0].job, key);
+        const char *text = answer_text(run->reports[0].job, key);
 
         for (size_t i = 1; i < run->n_reports; i++)
-                if (strcmp(text_get(run->reports[i].job, key), text) != 0)
+                if (strcmp(answer_text(run->reports[i].job, key), text) != 0)
                         return "";
         return text;
 }

@@ -44,7 +44,7 @@ static const char *run_state(const Run *run) {
         const char *state = "finished";
 
         for (size_t i = 0; i < run->n_reports; i++) {
-                const char *other = text_get(run->reports[i].job, "state");
+                const char *other = answer_text(run->reports[i].job, "state");
 
                 if (strcmp(other, "running") == 0)
                         return other;
@@ -106,7 +106,7 @@ static void write_metrics(Json *json, const Value *job, const char *scope) {
         json_key(json, "metrics");
         json_array_begin(json);
         for (size_t i = 0; metrics && metrics->type == VALUE_LIST && i < metrics->n_items; i++) {
-                const char *of = text_get(&metrics->items[i], "scope");
+                const char *of = answer_text(&metrics->items[i], "scope");
 
                 if (strcmp(*of ? of : "node", scope) == 0)
                         value_write_json(&metrics->items[i], json);

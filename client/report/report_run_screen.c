@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/text.h"
 #include "client/report/report.h"
 #include "client/report/report_run.h"
 #include "client/report/report_together.h"
@@ -97,7 +98,7 @@ static void write_head(Screen *screen, const Run *run) {
         }
 
         write_title(screen, run);
-        if (*command || *text_get(run->reports[0].job, "command")) {
+        if (*command || *answer_text(run->reports[0].job, "command")) {
                 row_begin(&row, screen, "command");
                 row_put(&row, *command ? command : "not the same in all");
                 row_end(&row);
@@ -140,7 +141,7 @@ static void format_exit(const RankReport *report, char ret[static TEXT_MAX]) {
         const char *name;
 
         if (!value_get_int(exit, "status", &status)) {
-                snprintf(ret, TEXT_MAX, "%.16s", text_get(report->job, "state"));
+                snprintf(ret, TEXT_MAX, "%.16s", answer_text(report->job, "state"));
                 return;
         }
 
@@ -154,14 +155,14 @@ static void format_exit(const RankReport *report, char ret[static TEXT_MAX]) {
 
 static void format_cores(Sheet *sheet, Columns columns, char ret[static TEXT_MAX]) {
         char used[TEXT_MAX], of[TEXT_MAX];
-        MetricValue given;
+        AnswerMetric given;
 
         strcpy(ret, "-");
         if (!sheet_text_get(sheet, "job_cpus_used", used))
                 return;
 
         snprintf(ret, TEXT_MAX, "%s", used);
-        if (!columns.is_wide || !metric_value_get(sheet->job, "job_cpus_given", &given))
+        if (!columns.is_wide || !answer_metric(sheet->job, "job_cpus_given", &given))
                 return;
         text_cpus(given.value, of);
         snprintf(ret, TEXT_MAX, "%.20s of %.20s", used, of);
@@ -169,14 +170,14 @@ static void format_cores(Sheet *sheet, Columns columns, char ret[static TEXT_MAX
 
 static void format_memory(Sheet *sheet, Columns columns, char ret[static TEXT_MAX]) {
         char used[TEXT_MAX], share[TEXT_MAX];
-        MetricValue ratio;
+        AnswerMetric ratio;
 
         strcpy(ret, "-");
         if (!sheet_text_get(sheet, "job_memory_peak_bytes", used))
                 return;
 
         snprintf(ret, TEXT_MAX, "%s", used);
-        if (!columns.is_wide || !metric_value_get(sheet->job, "job_memory_peak_ratio", &ratio))
+        if (!columns.is_wide || !answer_metric(sheet->job, "job_memory_peak_ratio", &ratio))
                 return;
         text_share(ratio.value, share);
         snprintf(ret, TEXT_MAX, "%.20s %6.10s", used, share);

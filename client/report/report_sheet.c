@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/text.h"
 #include "util/scoped.h"
 
 #define NUMBER_COLUMNS 25U
@@ -28,14 +29,14 @@ void sheet_init(Sheet *sheet, Screen *screen, const Value *job, const Value *nod
 }
 
 double sheet_seconds(const Sheet *sheet) {
-        uint64_t begin_ms = time_get(sheet->job, "begin_ms"), end_ms = time_get(sheet->job, "end_ms");
-        MetricValue duration;
+        uint64_t begin_ms = answer_time(sheet->job, "begin_ms"), end_ms = answer_time(sheet->job, "end_ms");
+        AnswerMetric duration;
 
-        if (metric_value_get(sheet->job, "duration_seconds", &duration))
+        if (answer_metric(sheet->job, "duration_seconds", &duration))
                 return duration.value;
 
         if (end_ms == 0)
-                end_ms = time_get(sheet->on, "time_ms");
+                end_ms = answer_time(sheet->on, "time_ms");
         return begin_ms > 0 && end_ms > begin_ms ? (double)(end_ms - begin_ms) / 1e3 : NAN;
 }
 
@@ -44,17 +45,17 @@ const char *sheet_mark(Sheet *sheet, bool is_exact) {
         return is_exact ? "" : "~";
 }
 
-void sheet_format(Sheet *sheet, const MetricValue *value, char ret[static TEXT_MAX]) {
+void sheet_format(Sheet *sheet, const AnswerMetric *value, char ret[static TEXT_MAX]) {
         char text[TEXT_MAX];
 
-        metric_value_format(value, text);
+        answer_metric_format(value, text);
         snprintf(ret, TEXT_MAX, "%.60s%s", text, sheet_mark(sheet, value->is_exact));
 }
 
 bool sheet_text_get(Sheet *sheet, const char *key, char ret[static TEXT_MAX]) {
-        MetricValue value;
+        AnswerMetric value;
 
-        if (!metric_value_get(sheet->job, key, &value))
+        if (!answer_metric(sheet->job, key, &value))
                 return false;
 
         sheet_format(sheet, &value, ret);
@@ -68,8 +69,8 @@ const char *sheet_absence(const Sheet *sheet, const char *key, char ret[static T
         size_t n;
 
         for (size_t i = 0; absent && absent->type == VALUE_LIST && i < absent->n_items && !reason; i++)
-                if (strcmp(text_get(&absent->items[i], "key"), key) == 0)
-                        reason = text_get(&absent->items[i], "reason");
+                if (strcmp(answer_text(&absent->items[i], "key"), key) == 0)
+                        reason = answer_text(&absent->items[i], "reason");
         if (!reason || !*reason)
                 return NULL;
 

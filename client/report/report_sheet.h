@@ -13,6 +13,7 @@
 
 #include "client/api/api_query.h"
 #include "client/cli/screen.h"
+#include "client/cli/text.h"
 #include "document/value.h"
 
 #define SHEET_INDENT 12U /* of a row's text: two blanks and its label */
@@ -31,8 +32,8 @@ void sheet_init(Sheet *sheet, Screen *screen, const Value *job, const Value *nod
 double sheet_seconds(const Sheet *sheet);
 /* "~" or "". */
 const char *sheet_mark(Sheet *sheet, bool is_exact);
-/* As metric_value_format(), with its mark. */
-void sheet_format(Sheet *sheet, const MetricValue *value, char ret[static TEXT_MAX]);
+/* As answer_metric_format(), with its mark. */
+void sheet_format(Sheet *sheet, const AnswerMetric *value, char ret[static TEXT_MAX]);
 /* The number of that name, with its mark. False: absent. */
 bool sheet_text_get(Sheet *sheet, const char *key, char ret[static TEXT_MAX]);
 /* Why it is absent, in the middle of a sentence: "no observation fell into it"; NULL when nothing was said. */

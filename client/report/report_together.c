@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/text.h"
 #include "client/report/report.h"
 #include "client/report/report_total.h"
 #include "util/scoped.h"
@@ -81,13 +82,13 @@ static void write_kills(Sheet *sheet, const Run *run) {
 
 /* Highest share of a rank's time. */
 static bool find_waiting(const Run *run, const char *key, Total *ret) {
-        MetricValue value;
+        AnswerMetric value;
 
         *ret = (Total){ .is_exact = true };
         for (size_t i = 0; i < run->n_reports; i++) {
                 double seconds = run_report_seconds(&run->reports[i]), share;
 
-                if (!metric_value_get(run->reports[i].job, key, &value) || !(seconds > 0))
+                if (!answer_metric(run->reports[i].job, key, &value) || !(seconds > 0))
                         continue;
                 share = value.value < seconds ? value.value / seconds : 1;
                 if (ret->n++ == 0 || share > ret->value) {
@@ -287,11 +288,11 @@ void run_write_nodes(Sheet *sheet, const Run *run) {
 
 static void write_rule(Screen *screen, const Run *run, const RankReport *report, const Value *advice) {
         scoped(buffer_deinit) Buffer text = {}, name = {}, ranks = {}, words = {};
-        const char *rule = text_get(advice, "rule");
+        const char *rule = answer_text(advice, "rule");
 
         run_report_name(report, &name);
         run_advised_ranks(run, rule, &ranks);
-        buffer_printf(&text, "%s: %s", name.text ? name.text : "", text_get(advice, "text"));
+        buffer_printf(&text, "%s: %s", name.text ? name.text : "", answer_text(advice, "text"));
         buffer_printf(&words, "[%s", rule);
         if (ranks.n > 0 && strpbrk(ranks.text, ",-"))
                 buffer_printf(&words, ": ranks %s", ranks.text);
@@ -307,7 +308,7 @@ void run_write_advice(Screen *screen, const Run *run) {
                 const Value *advice = value_get(run->reports[i].job, "advice");
 
                 for (size_t k = 0; advice && advice->type == VALUE_LIST && k < advice->n_items && n_said < RULES_MAX; k++) {
-                        const char *rule = text_get(&advice->items[k], "rule");
+                        const char *rule = answer_text(&advice->items[k], "rule");
                         bool is_said = false;
 
                         for (size_t j = 0; j < n_said; j++)

@@ -8,12 +8,12 @@
 
 /* --- over the ranks ------------------------------------------------------------------------------- */
 
-static bool find_own(const Run *run, size_t i, const char *key, MetricValue *ret) {
-        return run->reports[i].counts && metric_value_get(run->reports[i].job, key, ret);
+static bool find_own(const Run *run, size_t i, const char *key, AnswerMetric *ret) {
+        return run->reports[i].counts && answer_metric(run->reports[i].job, key, ret);
 }
 
 bool total_sum(const Run *run, const char *key, Total *ret) {
-        MetricValue value;
+        AnswerMetric value;
 
         *ret = (Total){ .is_exact = true };
         for (size_t i = 0; i < run->n_reports; i++) {
@@ -26,7 +26,7 @@ bool total_sum(const Run *run, const char *key, Total *ret) {
         return ret->n > 0;
 }
 
-static void see_max(Total *total, const MetricValue *value, const RankReport *at) {
+static void see_max(Total *total, const AnswerMetric *value, const RankReport *at) {
         total->is_exact &= value->is_exact;
         total->n++;
         if (total->at && value->value <= total->value)
@@ -36,7 +36,7 @@ static void see_max(Total *total, const MetricValue *value, const RankReport *at
 }
 
 bool total_max(const Run *run, const char *key, Total *ret) {
-        MetricValue value;
+        AnswerMetric value;
 
         *ret = (Total){ .is_exact = true };
         for (size_t i = 0; i < run->n_reports; i++)
@@ -48,11 +48,11 @@ bool total_max(const Run *run, const char *key, Total *ret) {
 /* --- over the hosts ------------------------------------------------------------------------------- */
 
 bool total_host_sum(const Run *run, const char *key, Total *ret) {
-        MetricValue value;
+        AnswerMetric value;
 
         *ret = (Total){ .is_exact = true };
         for (size_t i = 0; i < run->n_hosts; i++) {
-                if (!metric_value_get(run->hosts[i].record->job, key, &value))
+                if (!answer_metric(run->hosts[i].record->job, key, &value))
                         continue;
                 ret->value += value.value;
                 ret->is_exact &= value.is_exact;
@@ -62,19 +62,19 @@ bool total_host_sum(const Run *run, const char *key, Total *ret) {
 }
 
 bool total_host_max(const Run *run, const char *key, Total *ret) {
-        MetricValue value;
+        AnswerMetric value;
 
         *ret = (Total){ .is_exact = true };
         for (size_t i = 0; i < run->n_hosts; i++)
-                if (metric_value_get(run->hosts[i].record->job, key, &value))
+                if (answer_metric(run->hosts[i].record->job, key, &value))
                         see_max(ret, &value, run->hosts[i].record);
         return ret->n > 0;
 }
 
 /* --- given ---------------------------------------------------------------------------------------- */
 
-static bool find_given(const Run *run, size_t i, bool is_seconds, MetricValue *ret) {
-        MetricValue unused;
+static bool find_given(const Run *run, size_t i, bool is_seconds, AnswerMetric *ret) {
+        AnswerMetric unused;
 
         if (!is_seconds)
                 return find_own(run, i, "job_cpus_given", ret);
@@ -88,7 +88,7 @@ static bool find_given(const Run *run, size_t i, bool is_seconds, MetricValue *r
 
 /* What a host has for its ranks altogether. INFINITY: not known. */
 static double host_capacity(const RunHost *host, bool is_seconds) {
-        double cpus = number_find(host->record->on, "cpus");
+        double cpus = answer_number(host->record->on, "cpus");
 
         if (!(cpus > 0))
                 return INFINITY;
@@ -96,7 +96,7 @@ static double host_capacity(const RunHost *host, bool is_seconds) {
 }
 
 static void add_given(const Run *run, size_t host, double capacity, bool is_seconds, Total *total) {
-        MetricValue value;
+        AnswerMetric value;
         double sum = 0;
         size_t n = 0;
 
@@ -137,7 +137,7 @@ bool run_spread(const Run *run, const char *key, Spread *ret) {
         *ret = (Spread){ .is_exact = true };
         for (size_t i = 0; i < run->n_reports; i++) {
                 const RankReport *report = &run->reports[i];
-                MetricValue value = { .value = run_report_seconds(report), .is_exact = true };
+                AnswerMetric value = { .value = run_report_seconds(report), .is_exact = true };
 
                 if (key && !find_own(run, i, key, &value))
                         continue;

@@ -247,7 +247,7 @@ static int spawn(Child *child, char *const *command) {
 /* error: why nothing can be written any more; then the command shall not be able to either. 0: it has all been. */
 static void stop_reading(Child *child, Stream *stream, int error) {
         if (error && error != EPIPE && stream->to_fd == STDOUT_FILENO) {
-                say("Cannot write to standard output: %s", strerrordesc_np(error));
+                message_print("Cannot write to standard output: %s", strerrordesc_np(error));
                 child->end->output_error = error;
         }
 

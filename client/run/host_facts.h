@@ -13,7 +13,7 @@
 
 #include "client/run/cpu_facts.h"
 #include "client/run/gpu_facts.h"
-#include "client/run/object.h"
+#include "client/run/object_builder.h"
 
 typedef struct HostFacts {
         char hostname[FACT_TEXT_MAX];

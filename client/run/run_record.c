@@ -68,16 +68,16 @@ static void put_time(Object *run, const char *key, uint64_t ns) {
 static void put_environment(const RunPlace *place, Object *run) {
         Object environment;
 
-        object_init(&environment, run->arena, ENV_NAMES_MAX);
-        for (size_t i = 0; i < place->n_names; i++) {
-                const char *value = getenv(place->names[i]);
+        object_init(&environment, run->arena, OPTION_TEXTS_MAX);
+        for (size_t i = 0; i < place->environment.n; i++) {
+                const char *value = getenv(place->environment.items[i]);
                 Value text = { .type = VALUE_STRING };
 
                 if (!value || !utf8_is_valid(value, strlen(value)))
                         continue;
                 text.string = arena_strndup(run->arena, value, utf8_cut(value, VARIABLE_BYTES_MAX));
                 if (text.string)
-                        object_put(&environment, place->names[i], &text);
+                        object_put(&environment, place->environment.items[i], &text);
                 else
                         run->failed = true;
         }

@@ -24,8 +24,7 @@ typedef struct RunPlace {
         Script script;
         const char *program; /* the first word of the command; borrowed */
         char python[PROGRAM_VERSION_MAX], gcc[PROGRAM_VERSION_MAX], cuda[PROGRAM_VERSION_MAX]; /* "": not known */
-        const char *names[ENV_NAMES_MAX]; /* of environment variables that were asked for; borrowed */
-        size_t n_names;
+        OptionTexts environment; /* names of the variables to record */
 } RunPlace;
 
 /* Hardware and versions; the script, which may change itself, is found before the first run. */
@@ -43,4 +42,4 @@ typedef struct RunFacts {
 /* The record, in the arena, of at least RUN_RECORD_ARENA_BYTES. 0 or -ENOMEM. */
 int run_record_make(const RunPlace *place, const RunFacts *facts, Arena *arena, const Value **ret);
 /* Values of the environment are cut to 4 KiB. */
-#define RUN_RECORD_ARENA_BYTES (HOST_FACTS_ARENA_BYTES + 2U * OUTPUT_TAIL_BYTES_MAX + ENV_NAMES_MAX * 4352U)
+#define RUN_RECORD_ARENA_BYTES (HOST_FACTS_ARENA_BYTES + 2U * OUTPUT_TAIL_BYTES_MAX + OPTION_TEXTS_MAX * 4352U)

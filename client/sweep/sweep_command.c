@@ -109,20 +109,20 @@ static int add_labels(SweepCommand *command, const SweepPlan *plan, const SweepP
         return r;
 }
 
-static int add_run(SweepCommand *command, const SweepPlan *plan, const SweepPoint *point, size_t number, const char *program,
-                   const Options *options) {
+static int add_run(SweepCommand *command, const SweepPlan *plan, const SweepPoint *point, size_t number,
+                   const SweepRecorder *recorder) {
         int r = make_job(plan, number, command->job);
 
         if (r == 0)
-                r = add_pair(command, program, "run");
+                r = add_pair(command, recorder->program, "run");
         if (r == 0)
                 r = add_pair(command, "--job", command->job);
         if (r == 0)
                 r = add_pair(command, "--name", plan->name);
         if (r == 0)
-                r = add_pair(command, "--socket", options->socket);
+                r = add_pair(command, "--socket", recorder->socket);
         if (r == 0)
-                r = add_pair(command, "--spool", options->spool);
+                r = add_pair(command, "--spool", recorder->spool);
         if (r == 0)
                 r = add_labels(command, plan, point);
         return r == 0 ? add_text(command, "--") : r;
@@ -158,7 +158,7 @@ static int add_script(SweepCommand *command, const char *script, Bindings *bindi
 }
 
 int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoint *point, size_t number, const char *node,
-                       const char *directory, const char *program, const Options *options) {
+                       const char *directory, const SweepRecorder *recorder) {
         scoped(sweep_command_deinit) SweepCommand command = {};
         Binding all[SWEEP_SETTINGS_MAX + 2];
         Bindings bindings;
@@ -166,8 +166,8 @@ int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoin
 
         sweep_point_bind(plan, point, node, directory, all, &bindings);
         r = add_filled(&command, plan->launcher, plan->n_launcher, &bindings);
-        if (r == 0 && program)
-                r = add_run(&command, plan, point, number, program, options);
+        if (r == 0 && recorder)
+                r = add_run(&command, plan, point, number, recorder);
         if (r == 0 && plan->script)
                 r = add_script(&command, plan->script, &bindings);
         else if (r == 0)

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "client/cli/options.h"
 #include "client/sweep/sweep_plan.h"
+#include "job/job.h"
 
 typedef struct SweepCommand {
         char **words; /* owned, each of them too; NULL behind the last */
@@ -22,12 +22,15 @@ typedef struct SweepCommand {
 
 void sweep_command_deinit(SweepCommand *command);
 
-/*
- * *ret must own nothing. program: this perfctl; NULL: the point is no job. number: the point's, from 1. node: NULL, none.
- * options: which perfd, which spool. 0 or a negative errno.
- */
+/* How a point is recorded as a job. */
+typedef struct SweepRecorder {
+        const char *program;        /* path of this perfctl */
+        const char *socket, *spool; /* options of `perfctl run`; NULL: its defaults */
+} SweepRecorder;
+
+/* *ret must own nothing. number: the point's, from 1. node: NULL for none. recorder: NULL, the point is no job. 0 or a negative errno. */
 int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoint *point, size_t number, const char *node,
-                       const char *directory, const char *program, const Options *options);
+                       const char *directory, const SweepRecorder *recorder);
 
 /* As one types it into a shell. */
 void sweep_command_put(const SweepCommand *command, Buffer *out);

@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/cli/options.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/scoped.h"
@@ -21,13 +20,13 @@
 #define LOOK_NS (20 * NS_PER_MS)
 
 typedef struct Groups {
-        pid_t all[OPTION_JOBS_MAX];
+        pid_t all[SWEEP_JOBS_MAX];
         size_t n;
 } Groups;
 
 /* A group that has ended is said with its number negated. */
 static void take(Groups *groups, pid_t group) {
-        if (group > 0 && groups->n < OPTION_JOBS_MAX)
+        if (group > 0 && groups->n < SWEEP_JOBS_MAX)
                 groups->all[groups->n++] = group;
         for (size_t i = 0; group < 0 && i < groups->n; i++)
                 if (groups->all[i] == -group)

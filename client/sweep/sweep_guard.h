@@ -11,6 +11,8 @@
 
 #include <sys/types.h>
 
+#define SWEEP_JOBS_MAX 1024U /* points at once */
+
 typedef struct SweepGuard {
         int fd;
         pid_t pid; /* 0: there is none */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/options.h"
 #include "client/sweep/sweep_text.h"
 #include "util/nearest.h"
 #include "util/utf8.h"

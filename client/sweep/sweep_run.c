@@ -11,6 +11,7 @@
 #include "client/cli/command.h"
 #include "client/cli/message.h"
 #include "client/cli/screen.h"
+#include "client/cli/text.h"
 #include "client/sweep/sweep_command.h"
 #include "client/sweep/sweep_guard.h"
 #include "client/sweep/sweep_layout.h"
@@ -152,7 +153,7 @@ static void tell_end(Sweep *sweep, const Slot *slot, int status) {
         }
         hide_progress(sweep);
         if (buffer_error(&line) == 0)
-                say("%s", line.text);
+                message_print("%s", line.text);
 }
 
 /* --- signals -------------------------------------------------------------------------------------- */
@@ -187,7 +188,7 @@ static void pass_on(Sweep *sweep, int signal) {
 
         if (sweep->n_told == 0 && sweep->n_running > 0) {
                 hide_progress(sweep);
-                say("Told to end: %zu running %s to end as well, and will be run again by the next start", sweep->n_running,
+                message_print("Told to end: %zu running %s to end as well, and will be run again by the next start", sweep->n_running,
                     sweep->n_running == 1 ? "point is told" : "points are told");
         }
         sweep->n_told++;
@@ -228,7 +229,7 @@ static void become(const Sweep *sweep, const char *directory, const SweepCommand
 
         (void)execvp(command->words[0], command->words);
         error = errno;
-        say("Cannot run '%s': %s", command->words[0], strerrordesc_np(error));
+        message_print("Cannot run '%s': %s", command->words[0], strerrordesc_np(error));
         _exit(error == ENOENT ? 127 : 126);
 }
 
@@ -264,7 +265,7 @@ static void warn_of_labels(Sweep *sweep, const SweepCommand *command) {
                 return;
         sweep->has_warned_of_labels = true;
         hide_progress(sweep);
-        say("Jobs go without the label '%s': a job has %u labels with keys of their own, each one line of up to %d bytes; "
+        message_print("Jobs go without the label '%s': a job has %u labels with keys of their own, each one line of up to %d bytes; "
             SWEEP_FILE_SETTINGS " has them all", command->left_out, JOB_LABELS_MAX, JOB_TEXT_MAX - 1);
 }
 
@@ -278,7 +279,7 @@ static int begin_point(Sweep *sweep, Slot *slot, size_t i, const SweepRecord *re
         r = sweep_tree_begin(order->tree, order->plan, &order->plan->points[i], i + 1, record, &path);
         if (r == 0)
                 r = sweep_command_make(&command, order->plan, &order->plan->points[i], i + 1, take_node(sweep, slot), path,
-                                       order->program, order->options);
+                                       order->recorder);
         if (r == 0)
                 r = write_job(path, command.job);
         if (r < 0)
@@ -318,7 +319,7 @@ static void end_point(Sweep *sweep, Slot *slot, int wait_status) {
         r = sweep_tree_end(slot->path, status);
         if (r < 0) {
                 hide_progress(sweep);
-                say("Cannot write %s/" SWEEP_FILE_EXIT_CODE ": %s. No further point begins", slot->path, strerrordesc_np(-r));
+                message_print("Cannot write %s/" SWEEP_FILE_EXIT_CODE ": %s. No further point begins", slot->path, strerrordesc_np(-r));
                 sweep->is_stopping = sweep->is_broken = true;
                 return;
         }
@@ -397,7 +398,8 @@ static void work(Sweep *sweep) {
 
                 if (r < 0) {
                         hide_progress(sweep);
-                        say("Cannot begin point %zu in %s: %s. No further point begins", sweep->i_next_point, sweep->order->tree->path,
+                        message_print("Cannot begin point %zu in %s: %s. No further point begins", sweep->i_next_point,
+                                      sweep->order->tree->path,
                             strerrordesc_np(-r));
                         sweep->is_stopping = sweep->is_broken = true;
                 }
@@ -452,21 +454,21 @@ int sweep_run(const SweepOrder *order) {
         scoped(buffer_deinit) Buffer progress = {};
         int r;
 
-        screen_init(&sweep.screen, &sweep.line, STDERR_FILENO, options_has(order->options, OPTION_NO_COLOR));
+        screen_init(&sweep.screen, &sweep.line, STDERR_FILENO, order->no_color);
         r = prepare(&sweep);
         if (r < 0) {
-                say("Cannot begin: %s", strerrordesc_np(-r));
+                message_print("Cannot begin: %s", strerrordesc_np(-r));
                 return EXIT_FAILED;
         }
         if (sweep.n_recorded > 0)
-                say("%zu of %zu points are already recorded in %s%s", sweep.n_recorded, order->plan->n_points, order->tree->path,
+                message_print("%zu of %zu points are already recorded in %s%s", sweep.n_recorded, order->plan->n_points, order->tree->path,
                     sweep.n_failed > 0 ? "; --retry-failed runs those that failed again" : "");
 
         work(&sweep);
         put_progress(&sweep, &progress);
         hide_progress(&sweep);
         if (buffer_error(&progress) == 0)
-                say("%s in %s%s", progress.text, order->tree->path, sweep.signal ? ": the same command goes on with it" : "");
+                message_print("%s in %s%s", progress.text, order->tree->path, sweep.signal ? ": the same command goes on with it" : "");
         if (sweep.signal)
                 return 128 + sweep.signal;
         return sweep.n_failed > 0 || sweep.is_broken ? EXIT_FAILED : EXIT_DONE;

@@ -11,18 +11,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "client/cli/options.h"
+#include "client/sweep/sweep_command.h"
+#include "client/sweep/sweep_guard.h"
 #include "client/sweep/sweep_plan.h"
 #include "client/sweep/sweep_tree.h"
 
-#define SWEEP_JOBS_MAX OPTION_JOBS_MAX
-
 /* All borrowed. */
 typedef struct SweepOrder {
-        const Options *options;
         const SweepPlan *plan;
         const SweepTree *tree;
-        const char *program; /* this perfctl; NULL: points are no jobs */
+        const SweepRecorder *recorder; /* NULL: points are not recorded as jobs */
+        bool no_color;
         size_t n_jobs;       /* at once */
         bool keeps_going;    /* after a point that failed */
         bool retries_failed; /* of those recorded */

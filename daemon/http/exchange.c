@@ -55,7 +55,7 @@ int exchange_store_error(Exchange *exchange, int outcome) {
         if (outcome == READER_TIMEOUT)
                 return exchange_error(exchange, 503,
                                       "the request took longer than the limit of %" PRIu64 " ms (setting query_timeout); "
-                                      "select less with since_ms=, until_ms= or limit=, or select results with component= or with where= on a "
+                                      "select less with since_ms=, until_ms= or limit=, or select results with component= or where= on a "
                                       "parameter that a model indexes",
                                       exchange->query_timeout_ns / NS_PER_MS);
         if (outcome < 0)
@@ -104,7 +104,8 @@ static int decode(Exchange *exchange, const char *from, const char *end, const c
 
                 from = decode_char(from, &c);
                 if (!from || from > end)
-                        return exchange_error(exchange, 400, "%% in path or query must be followed by two hexadecimal digits other than 00");
+                        return exchange_error(exchange, 400,
+                                              "%% in path or query must be followed by two hexadecimal digits other than 00");
 
                 exchange->text[exchange->n_text++] = c;
         }

@@ -45,7 +45,8 @@ int pagination_parse(Exchange *exchange, Pagination *ret) {
                 return r;
 
         if (token && token_parse(token, &page.before) < 0)
-                return exchange_error(exchange, 400, "query parameter 'page' must be the value of 'next' in the previous page, not '%s'", token);
+                return exchange_error(exchange, 400,
+                                      "query parameter 'page' must be the value of 'next' in the previous page, not '%s'", token);
 
         *ret = page;
         return 0;

@@ -15,18 +15,7 @@
 
 /* --- documents ----------------------------------------------------------------------------------- */
 
-/* The text of a tree as it is kept: a copy in the arena. */
-static int write_text(Arena *arena, const Value *value, JsonText *ret) {
-        scoped(buffer_deinit) Buffer text = {};
-        Json json;
-
-        json_init(&json, &text);
-        value_write_json(value, &json);
-        *ret = (JsonText){ buffer_error(&text) == 0 ? arena_strndup(arena, text.text, text.n) : NULL, text.n };
-        return ret->text ? 0 : VALUE_NO_ROOM;
-}
-
-/* A JSON object in a field of the i-th indicator. A text that is not canonical leaves ret_text->text NULL. */
+/* A JSON object in a field of the i-th indicator. ret_text: its text, where that can be kept as it is. */
 static int parse_field(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from, size_t i, const char *field,
                        const Value **ret, JsonText *ret_text) {
         ValueError error;
@@ -68,12 +57,7 @@ static int take_document(Decoded *decoded, const DecodeContext *context, const P
                 r = indicator_from_failed_run(document, &given, context->string_max, &ret->indicator, &complaint);
         else
                 r = indicator_from_value(document, context->string_max, &ret->indicator, &complaint);
-        if (r != 0)
-                return refuse_inside(decoded, i, "", &complaint, "document");
-
-        if (document && !ret->document_text.text && write_text(context->arena, document, &ret->document_text) != 0)
-                return refuse_no_room(&decoded->refusal);
-        return 0;
+        return r == 0 ? 0 : refuse_inside(decoded, i, "", &complaint, "document");
 }
 
 /* The runner wrote the texts in the record, so a text that is too long is cut, where the script's own would be refused. */
@@ -91,10 +75,11 @@ static int take_run(Decoded *decoded, const DecodeContext *context, const Perfd_
         if (r != 0)
                 return refuse_inside(decoded, i, "run.", &complaint, "run");
 
-        r = value_shorten(whole, context->string_max, context->arena, &ret->run);
-        if (r == 0 && (ret->run != whole || !ret->run_text.text))
-                r = write_text(context->arena, ret->run, &ret->run_text);
-        return r == 0 ? 0 : refuse_no_room(&decoded->refusal);
+        if (value_shorten(whole, context->string_max, context->arena, &ret->run) != 0)
+                return refuse_no_room(&decoded->refusal);
+        if (ret->run != whole)
+                ret->run_text = (JsonText){};
+        return 0;
 }
 
 /* --- submissions --------------------------------------------------------------------------------- */

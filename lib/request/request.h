@@ -57,7 +57,8 @@ typedef struct Submission {
         uint8_t batch[RESULT_ID_BYTES];
         uint32_t batch_index;
         const Value *run; /* how it was measured: an object, or NULL */
-        JsonText document_text, run_text; /* of both objects, as value_write_json() writes them; the daemon's decoder sets them */
+        /* The two objects as received; text NULL where value_write_json() would write another text, which then is kept instead. */
+        JsonText document_text, run_text;
         const IndicatorModel *model; /* that it is judged and indexed by; NULL: none. The daemon's; borrowed */
 } Submission;
 

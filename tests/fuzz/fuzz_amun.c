@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: what Amun left of a run
+ * Fuzz target: results of Amun
  *
- * Input: a result document, and behind it the specification it was made with, if there is one. What perfctl takes of it, perfd
- * must take, too; what it does not take must be complained about.
+ * Input: a result document, optionally followed by the specification of the run. A document that perfctl accepts must be
+ * accepted by perfd; otherwise perfctl must report an error.
  */
 
 #include <assert.h>

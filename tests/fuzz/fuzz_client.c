@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "client/api/metric_list.h"
-#include "client/commands/latencies.h"
+#include "client/import/latencies.h"
 #include "client/deliver/spool.h"
 #include "client/report/perf_report.h"
 #include "client/report/report.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: frames in any bytes, arriving in any pieces
+ * Fuzz target: frames of any bytes, in pieces of any size
  *
- * However a stream is cut into reads, the same frames must come out of it, and the announced size must be kept.
+ * The division of a stream into reads must not affect the frames, and the announced size must be respected.
  */
 
 #include <assert.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: any question that may come over HTTP
+ * Fuzz target: HTTP requests
  *
- * Input: a line with path and query, a line for Accept, a line for Accept-Encoding. Whatever it says, there is one
- * whole answer: what was asked for, or an error as JSON. The store is one that cannot be read.
+ * Input: a line with path and query, a line for Accept, a line for Accept-Encoding. Each request must have one complete answer,
+ * which is either the requested data or an error in JSON. The store is not readable.
  */
 
 #include <assert.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: declarations of indicators, as a file of indicators.d or a registered model has them
+ * Fuzz target: declarations of models, from files and registrations
  *
- * A text that is taken must be taken again when it is written as JSON, since that is how registered ones are kept;
- * and it must judge and find its own properties. One that is not must be complained about at a place in it.
+ * An accepted text must be accepted again after conversion to JSON, since registered models are stored as JSON, and must find
+ * and validate its own properties. A refused text must have an error with a position inside the text.
  */
 
 #include <assert.h>

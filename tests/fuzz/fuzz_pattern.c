@@ -2,8 +2,8 @@
 /*
  * Fuzz target: any pattern on any path
  *
- * Input: a line with patterns, a line with a path. Asserted is that a walk through the tree and a look at the whole path
- * come to the same, that what is taken from a path is what perfd takes for a job, and that a fault is inside the text.
+ * Input: a line with patterns, a line with a path. The target asserts that walking the tree and matching the whole path have
+ * the same result, that captured ids are valid, and that the position of an error is inside the text.
  */
 
 #include <assert.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: every parser of daemon/sample on any text
+ * Fuzz target: all parsers of daemon/sample
  *
- * Memory errors are the sanitizers' business; what is asserted here is that a parser keeps the promises of its
- * header whatever it is given.
+ * The sanitizers detect memory errors. The target asserts the guarantees of the parsers' headers for any text.
  */
 
 #include <assert.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: what people ask, and the JSON it is looked up in
+ * Fuzz target: conditions and statistics of queries, and the JSON to which they are applied
  *
- * Input: a line with a condition, a line with a stat, and JSON text, which need not be any. Asserted is that a condition and its
- * opposite are never both met, that an object reads the same when it is sorted twice, and that nothing is found outside
- * of the text.
+ * Input: a line with a condition, a line with a statistic, and text that may be JSON. The target asserts that a condition and
+ * its negation are never both met, that sorting an object twice has the same result, and that results are inside the text.
  */
 
 #include <assert.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: Amun's specifications, as `perfctl run --spec` takes them
+ * Fuzz target: specifications of Amun for `perfctl run --spec`
  *
- * What is taken has a script, files that stay below the directory they are put into, and variables that an environment can
- * have; what is not is complained about.
+ * An accepted specification has a script, files that stay below their directory, and valid environment variables. A refused
+ * specification must have an error message.
  */
 
 #include <assert.h>

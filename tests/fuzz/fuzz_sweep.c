@@ -2,8 +2,8 @@
 /*
  * Fuzz target: files for `perfctl sweep`
  *
- * What is taken has points with directories that stay where they are put, and that say of themselves what they are: what
- * settings.yaml holds is read back as the same point. What is not taken is complained about.
+ * An accepted file has points whose directories stay below the output directory and whose settings.yaml is read back as the
+ * same point. A refused file must have an error message.
  */
 
 #include <assert.h>

@@ -1,20 +1,19 @@
 #!/bin/bash
-# Boots a throwaway, real systemd - PID 1 of its own PID, mount, cgroup, UTS, IPC and network namespaces - over a
-# copy-on-write view of this machine's root, runs a command outside while it lives, and leaves nothing behind.
+# Boots a real systemd in temporary PID, mount, cgroup, UTS, IPC and network namespaces on a copy-on-write view of this
+# machine's root file system, runs a command outside of the namespaces meanwhile, and removes everything.
 #
 #   boot-systemd.sh [--copy SOURCE:DESTINATION]... [--setup SCRIPT] [--journal FILE] -- COMMAND [ARGUMENT]...
 #
-#   --copy     a file or directory to put into the tree
-#   --setup    shell commands to run in the tree (chroot) before the boot
-#   --journal  where to write the whole journal afterwards
+#   --copy     copy a file or directory into the tree
+#   --setup    run shell commands in the tree (chroot) before the boot
+#   --journal  write the whole journal to this file afterwards
 #
-# COMMAND finds in $INSIDE how to run something there: `$INSIDE systemctl status`. Needs root, a cgroup v2
-# mount (hierarchies of version 1 stay as they are) and overlayfs. Exits with COMMAND's status, or 125 when there
-# was no boot.
+# COMMAND uses $INSIDE to run commands inside: `$INSIDE systemctl status`. Requires root, a cgroup v2 mount and
+# overlayfs; cgroup v1 hierarchies are not changed. Exits with the status of COMMAND, or 125 if the boot failed.
 set -euo pipefail
 die() { echo "boot-systemd: $*" >&2; exit 125; }
 
-# --- second stage: inside the namespaces, on the way to being PID 1 --------------------------------
+# --- second stage: inside the namespaces, before PID 1 starts --------------------------------
 
 if [ "${1-}" = --second-stage ]; then
         work=$2
@@ -27,8 +26,8 @@ if [ "${1-}" = --second-stage ]; then
         root=$work/t/root
         mount -t overlay -o "lowerdir=/,upperdir=$work/t/upper,workdir=$work/t/work" overlay "$root"
 
-        # The kernel's file systems as a container has them: /sys and /proc/sys cannot be written, so that the
-        # machine's settings are out of reach, /dev is small and private.
+        # Mount the kernel's file systems as in a container: /sys and /proc/sys are read-only, so that the
+        # machine's settings cannot be changed; /dev is private.
         mount -t proc -o nosuid,nodev,noexec proc "$root/proc"
         mount --bind "$root/proc/sys" "$root/proc/sys"
         mount -o remount,bind,ro "$root/proc/sys"
@@ -48,7 +47,7 @@ if [ "${1-}" = --second-stage ]; then
         mount -t tmpfs -o mode=755,nosuid,nodev tmpfs "$root/run"
         mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs "$root/tmp"
 
-        # A clean slate: nothing this machine has enabled, mounts or logged.
+        # Remove the enabled units, mounts and logs of this machine.
         mkdir -p "$root"/etc/systemd/{system,journald.conf.d,system.conf.d}
         rm -rf "$root"/etc/systemd/system/*.wants "$root"/etc/systemd/system/*.requires "$root/var/log/journal"
         : >"$root/etc/fstab"

@@ -129,7 +129,7 @@ class Unified(Everywhere, unittest.TestCase):
         used = int(re.search(r"cpu_us=(\d+)", done)[1]) / 1e6
         shown = self.show(job)
         self.assertEqual((shown["state"], shown["enclosure"]), ("finished", "scope"))
-        # perfctl itself is in the group, from before the begin until its exit.
+        # perfctl itself is in the group, from before the start until its exit.
         self.assertGreaterEqual(self.exact(shown, "job_cpu_seconds"), used)
         self.assertLess(self.exact(shown, "job_cpu_seconds"), used + 0.3)
         self.assert_near(self.exact(shown, "job_io_written_bytes"), 6 * MIB)

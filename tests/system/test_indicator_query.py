@@ -131,7 +131,8 @@ class IndicatorQuery(TestCase):
             for words, text in (({"where": "matrix_sise=512"},
                                  "a parameter 'matrix_sise': did you mean matrix_size? Available: component,"),
                                 ({"group_by": "versoin"}, "did you mean version?"), ({"stat": "median:raet"}, "did you mean rate?"),
-                                ({"where": "rate>1"}, "a parameter 'rate', which is a result"), ({"group_by": "quite_other"}, "Available: "),
+                                ({"where": "rate>1"}, "a parameter 'rate', which is a result"),
+                                ({"group_by": "quite_other"}, "Available: "),
                                 ({"stat": "median:matrix_size"}, "which is a parameter"), ({"where": "version>2"}, "'version' is text"),
                                 ({"where": "@parameters.version=2"}, "a parameter 'version'")):
                 message = self.query(status=400, **words)["error"]["message"]
@@ -157,8 +158,10 @@ class IndicatorQuery(TestCase):
     def test_a_value_is_held_against_its_model(self):
         self.start_with_models()
         self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)), matmul(size="huge"))
-        for where, text in (("matrix_size=abc", "'matrix_size' cannot be 'abc': its model declares it as int"), ("matrix_size!=5.5", "declares it as int"),
-                            ("dtype<5", "'dtype' is declared as str by its model, and < and > compare numbers only"), ("reps=many", "declares it as int")):
+        for where, text in (("matrix_size=abc", "'matrix_size' cannot be 'abc': its model declares it as int"),
+                            ("matrix_size!=5.5", "declares it as int"),
+                            ("dtype<5", "'dtype' is declared as str by its model, and < and > compare numbers only"),
+                            ("reps=many", "declares it as int")):
             self.assertIn(text, self.query(status=400, where=where)["error"]["message"])
         self.assertEqual([self.query(where=where)["scanned"] for where in
                           ("matrix_size=512", "matrix_size=512.0", "matrix_size>5.5", "matrix_size=huge", "matrix_size!=huge", "dtype=5")],

@@ -41,10 +41,13 @@ class Examples(harness.TestCase):
             self.assert_status(client.end("train-17", 0), "OK")
         self.running.wait_tick()
 
-    def run_example(self, script):
+    def run_example(self, script, files=()):
+        directory = self.temporary_directory()
+        for name, text in files:
+            (directory / name).write_text(text)
         environment = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", "PERFD_SOCKET": str(self.running.socket),
                        "PERFD_PROTO": str(ROOT / "proto"), "PERFD_INCLUDE": str(ROOT / "client" / "wire"), "PERFD_LIB": str(BUILD)}
-        return subprocess.run(["sh", "-euc", script], cwd=self.temporary_directory(), env=environment, text=True, capture_output=True,
+        return subprocess.run(["sh", "-euc", script], cwd=directory, env=environment, text=True, capture_output=True,
                               stdin=subprocess.DEVNULL, timeout=harness.TIMEOUT_S * 2)
 
     def test_every_example_runs(self):
@@ -69,6 +72,43 @@ class Examples(harness.TestCase):
             self.assertRegex(done.stdout, rf"(?m)^ +=?\d +gzip +level {level} +5 +")
         results = self.running.get("/api/v1/indicators/Pack/results").json["results"]
         self.assertEqual(len(results), 15 + 6)
+
+    def quoted_messages(self, page):
+        """The messages in a list of perfctl's errors, as patterns: numbers may differ, and ... stands for any text."""
+        text = (ROOT / "man" / page).read_text()
+        lists = re.findall(r"^Errors are reported.*?^\.Bl.*?\n(.*?)^\.El", text, re.M | re.S)
+        messages = [m.replace("\\e", "\\") for items in lists for m in re.findall(r"(?m)^\.It Li (.*)$", items)]
+        self.assertGreater(len(messages), 4, page)
+        return {m: re.sub(r"[0-9]+", "[0-9]+", re.escape(m.removesuffix("...").rstrip())) for m in messages}
+
+    def test_quoted_messages_of_submit_are_those_of_perfctl(self):
+        start = '{"name": "A", "component": "b", "@parameters": '
+        many = ", ".join(f'"k{i}": 1' for i in range(5000))
+        documents = [start + '{"n": 1}, "@result": {}}', start + '{"n": 1}, "@result": {"n": 2}}',
+                     start + f'{{{many}}}, "@result": {{"x": 1}}}}',
+                     start + '{"n": "\\u0000"}, "@result": {"x": 1}}', start + '{"n": 99999999999999999999}, "@result": {"x": 1}}',
+                     start + f'{{"n": [{", ".join(["1.5555555"] * 400000)}]}}, "@result": {{"x": 1}}}}']
+        latencies = {"seconds.json": ['{"time_per_batch": [1, 2, 3, -1]}', '{"time_per_batch": [1, 2, 3], "batch_length": [1, 2]}'],
+                     "seconds.txt": ["0.1\n" * 16 + "nan\n", ""]}
+        printed = ""
+        for text in documents:
+            printed += self.run_example("! perfctl submit document.json", [("document.json", text)]).stderr
+        for name, texts in latencies.items():
+            for text in texts:
+                printed += self.run_example(f"! perfctl submit --latencies {name}", [(name, text)]).stderr
+        for message, pattern in self.quoted_messages("perfctl-submit.1").items():
+            self.assertRegex(printed, pattern, message)
+
+    def test_quoted_messages_of_sweep_are_those_of_perfctl(self):
+        many = ", ".join(str(i) for i in range(400))
+        printed = ""
+        for settings, more in (("{threads: [4}", ""), ("{threads: []}", ""), ("{threads: [4]}", "extra: [{threads: 4}]"),
+                               ("{other: [4]}", ""), (f"{{threads: [{many}], b: [{many}]}}", "")):
+            command = "echo {thread}" if "other" in settings else "echo {threads}"
+            text = f"command: {command}\nsettings: {settings}\n{more}\n"
+            printed += self.run_example("! perfctl sweep --no-perfd sweep.yaml", [("sweep.yaml", text)]).stderr
+        for message, pattern in self.quoted_messages("perfctl-sweep.1").items():
+            self.assertRegex(printed, pattern, message)
 
     def test_every_page_has_examples(self):
         for page in PAGES:
@@ -107,6 +147,25 @@ class Completeness(harness.TestCase):
                 wanted[family + ("_total" if kind == "COUNTER" else "")] = kind.lower()
                 self.assertRegex(page, rf"(?m)^\.Li {key}( |$)")
         self.assertEqual({name: documented.get(name) for name in wanted}, wanted)
+
+    def test_every_counter_of_the_kernel_is_in_the_manual(self):
+        page = (ROOT / "man" / "perfd-metrics.7").read_text()
+        documented = dict(re.findall(r"^\.It Li (\w+) Pq (\w+)", page, re.M))
+        text = (ROOT / "lib" / "measure" / "kernel_counter.h").read_text()
+        counters = re.findall(r'^ +X\(\w+, +\w+, +\d, +"(\w+)", +"\w+", +"(\w+)",', text, re.M)
+        self.assertGreater(len(counters), 8)
+        for key, family in counters:
+            for subject in ("node", "job"):
+                self.assertEqual(documented.get(f"perfd_{subject}_{family}_total"), "counter", family)
+            self.assertRegex(page, rf"(?m)^\.Li {key}( |$)")
+
+    def test_the_manual_has_no_metric_that_perfd_lacks(self):
+        """Looks for the names in the source, because a machine may lack some of the metrics."""
+        source = "".join(path.read_text() for folder in ("daemon", "lib") for path in (ROOT / folder).rglob("*.[ch]"))
+        page = (ROOT / "man" / "perfd-metrics.7").read_text()
+        families = [re.sub(r"_(total|info)$", "", name) for name in re.findall(r"^\.It Li (\w+) Pq \w+", page, re.M)]
+        self.assertGreater(len(families), 100)
+        self.assertEqual([name for name in families if not re.search(rf'"({name}|{re.sub("^perfd_(node|job)_", "", name)})"', source)], [])
 
     def test_every_option_of_perfd_is_in_the_manual(self):
         usage = subprocess.run([PERFD, "--help"], capture_output=True, text=True).stdout

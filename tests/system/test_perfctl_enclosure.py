@@ -235,7 +235,7 @@ class Group(EnclosureTestCase):
     def test_what_outlives_the_command_keeps_the_group_and_is_spoken_of(self):
         status, _, err = self.run_job("sh", "-c", "sleep 1000 >&- 2>&- & echo $! > $0", self.directory / "pid", options=("--job", "t-left"))
         self.assertEqual(status, 0)
-        self.assertIn("A process that the command started goes on; what it uses from now on is not counted", err)
+        self.assertIn("1 process of the command is still running; what it uses from now on is not counted", err)
         pid = (self.directory / "pid").read_text().strip()
         self.assertTrue(group_of(pid).endswith("/perfd-t-left"))
 
@@ -399,7 +399,7 @@ os._exit(7)
 """, **self.counted)
         os.kill(int((self.directory / "pid-daemon").read_text()), signal.SIGKILL)
         self.assertEqual(status, 7)
-        self.assertIn("A process that the command started goes on", err)
+        self.assertIn("1 process of the command is still running", err)
         # For running processes, the kernel reports whole ticks of user and system time.
         self.assertAlmostEqual(self.told_cpu(), self.cpu("daemon", "first"), delta=3 * TICK_S)
 
@@ -408,7 +408,7 @@ os._exit(7)
                                  **self.counted)
         for pid in (self.directory / "pids").read_text().split():
             os.kill(int(pid), signal.SIGKILL)
-        self.assertEqual(err.count("2 processes that the command started go on"), 1)
+        self.assertEqual(err.count("2 processes of the command are still running"), 1)
         self.assertEqual(err.count("\n"), 1)
 
     def test_the_largest_resident_set_is_told_and_not_the_sum(self):
@@ -473,7 +473,7 @@ class Wait(EnclosureTestCase):
             process.send_signal(number)
             self.assertEqual(process.wait(TIMEOUT_S), 7)
             os.kill(int(pid.read_text()), signal.SIGKILL)
-            self.assertIn("goes on", process.stderr.read())
+            self.assertIn("still running", process.stderr.read())
             process.stderr.close()
             ready.unlink()
             pid.unlink()

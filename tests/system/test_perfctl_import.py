@@ -77,7 +77,7 @@ class Submit(Import):
                                (result(5), "stdout: is an integer, must be what a script prints"),
                                (result(exit_code=900), "exit_code: must be a whole number"),
                                (result(datetime="yesterday"), "datetime: 'yesterday' is no time"),
-                               (result("", exit_code=1), "name: a run that failed does not say what it is: give --name"),
+                               (result("", exit_code=1), "name: a failed run names no indicator: use --indicator-name"),
                                (result(json.dumps(PRINTED) + "\n" + json.dumps(PRINTED)), "stdout: holds 2 indicators")):
             file = self.write(self.directory / "bad.json", document)
             done = self.perfctl("submit", file, status=1)
@@ -86,7 +86,7 @@ class Submit(Import):
 
     def test_a_failed_run_is_kept_under_the_name_that_is_given(self):
         file = self.write(self.directory / "failed.json", result("", exit_code=-9, stderr="Killed\n"))
-        self.perfctl("submit", "--name", "PiMatmul", "--component", "tensorflow", file)
+        self.perfctl("submit", "--indicator-name", "PiMatmul", "--component", "tensorflow", file)
         self.assertEqual(len(self.stored()), 1)
         file = self.write(self.directory / "named.json", {"job_log": result("", exit_code=1),
                                                           "specification": {"script": "https://example.org/a/conv2d.py"}})
@@ -194,10 +194,10 @@ class Inspections(Import):
         specification = {"script": "https://example.org/tensorflow/matmul.py"}
         self.perfctl("import", "inspection", self.inspection(runs, specification))
         self.assertEqual(len(self.stored("matmul")), 2)
-        self.perfctl("import", "inspection", "--name", "PiMatmul", self.inspection(runs, specification, name="inspection-2"))
+        self.perfctl("import", "inspection", "--indicator-name", "PiMatmul", self.inspection(runs, specification, name="inspection-2"))
         self.assertEqual(len(self.stored()), 2)
         done = self.perfctl("import", "inspection", self.inspection(runs, name="inspection-3"), status=1)
-        self.assertIn("results/0/result: name: a run that failed does not say what it is", done.stderr)
+        self.assertIn("results/0/result: name: a failed run names no indicator", done.stderr)
 
     def test_names_come_from_the_first_run_that_says_them(self):
         second = {**PRINTED, "name": "Second", "component": "other"}

@@ -77,7 +77,7 @@ class Latencies(TestCase):
             self.assertIn("Nothing was sent", done.stderr)
 
     def test_a_length_without_latencies_is_wrong_usage(self):
-        for words, text in ((("--batch-length", "3"), "--batch-length goes with --latencies"),
+        for words, text in ((("--batch-length", "3"), "--batch-length requires --latencies"),
                             (("--latencies", "--batch-length", "0"), "--batch-length expects a number from 1")):
             done = subprocess.run([str(PERFCTL), "submit", *words], text=True, capture_output=True, stdin=subprocess.DEVNULL,
                                   timeout=TIMEOUT_S)

@@ -242,7 +242,7 @@ class Repeat(Measure):
         self.assertEqual([row["index"] for row in self.rows()], [0, 1, 2])
 
     def test_wrong_usage(self):
-        for options, text in ((("--warmup", "1"), "--warmup goes with --repeat"), (("--repeat", "0"), "--repeat expects a number from 1"),
+        for options, text in ((("--warmup", "1"), "--warmup requires --repeat"), (("--repeat", "0"), "--repeat expects a number from 1"),
                               (("--env", "A=b"), "--env expects the name of a variable")):
             done = self.run_command("touch", "ran", options=options, status=2)
             self.assertIn(text, done.stderr.decode())

@@ -67,7 +67,7 @@ class List(WithJob):
         done = self.ask("metrics", "--mlflow", "--compat", "--job", "train-17", "--prefix", "a-prefix-of-forty-characters-and-no-more/")
         keys = [m["key"] for m in json.loads(done.stdout)]
         self.assertEqual(len(keys), 18)
-        self.assertIn(f"{len(keys) - len(set(keys))} names are the same as another", done.stderr)
+        self.assertIn(f"{len(keys) - len(set(keys))} names are duplicates", done.stderr)
         self.assertIn("'a-prefix-of-forty-characters-and-no-more/cpu_avg_u' first", done.stderr)
 
     def test_the_node_has_a_list_too(self):
@@ -76,11 +76,11 @@ class List(WithJob):
         self.assertEqual({m["step"] for m in metrics}, {0})
 
     def test_wrong_usage(self):
-        for words, text in ((("--compat",), "--compat goes with --mlflow"), (("--prefix", "a"), "--prefix goes with --mlflow"),
-                            (("--names", "raw"), "--names goes with --mlflow"), (("--mlflow", "--names", "row"), "sanitised or raw"),
+        for words, text in ((("--compat",), "--compat requires --mlflow"), (("--prefix", "a"), "--prefix requires --mlflow"),
+                            (("--names", "raw"), "--names requires --mlflow"), (("--mlflow", "--names", "row"), "sanitised or raw"),
                             (("--mlflow", "--prefix", "x" * 201), "--prefix is longer than 200 bytes"),
-                            (("--mlflow", "--prefix", "/x/"), "makes the name '/x/max_t_cpu_pct_per_cpu_avg', which MLflow refuses"),
-                            (("--mlflow", "--prefix", "a/../"), "which MLflow refuses")):
+                            (("--mlflow", "--prefix", "/x/"), "makes the name '/x/max_t_cpu_pct_per_cpu_avg', which MLflow rejects"),
+                            (("--mlflow", "--prefix", "a/../"), "which MLflow rejects")):
             done = self.ask("metrics", *words, status=2)
             self.assertEqual(done.stdout, "")
             self.assertIn(text, done.stderr)
@@ -162,8 +162,8 @@ class Artifact(WithJob):
 
     def test_what_cannot_be_exported_is_said(self):
         self.assertIn("no job 'absent' on this node", self.ask("export", "perf-report", "absent", status=1).stderr)
-        self.assertIn("is no job's id", self.ask("export", "perf-report", "a/b", status=2).stderr)
-        self.assertIn("'export' needs another word: perf-report", self.ask("export", status=2).stderr)
-        self.assertIn("Something is missing", self.ask("export", "perf-report", status=2).stderr)
+        self.assertIn("invalid job id", self.ask("export", "perf-report", "a/b", status=2).stderr)
+        self.assertIn("missing command after 'export': perf-report", self.ask("export", status=2).stderr)
+        self.assertIn("missing argument JOB", self.ask("export", "perf-report", status=2).stderr)
         self.running.stop()
         self.assertIn("cannot be reached", self.ask("export", "perf-report", "train-17", status=3).stderr)

@@ -47,7 +47,7 @@ class Away(TestCase):
     def test_a_job_that_is_none_does_not_stop_the_command(self):
         done = self.time("echo", "ran", PERFD_JOB="a/b")
         self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
-        self.assert_one_line(done, "$PERFD_JOB is 'a/b'")
+        self.assert_one_line(done, "invalid job id 'a/b' in $PERFD_JOB")
 
     def test_a_stopped_perfd_delays_it_by_two_fifths_of_a_second(self):
         daemon = self.daemon()
@@ -85,14 +85,14 @@ class Away(TestCase):
         self.assert_one_line(done, "whether it has the mark is not known")
 
     def test_wrong_usage(self):
-        for words, text in ((("mark", ""), "'' cannot name a phase"), (("mark", "a\nb"), "cannot name a phase"),
+        for words, text in ((("mark", ""), "argument must not be empty"), (("mark", "a\nb"), "invalid phase name"),
                             (("mark", "x" * 65), "1 to 64 bytes"), (("mark", "--job", "a/b", "x"), "--job expects"),
-                            (("mark",), "Something is missing"), (("mark", "a", "b"), "'b' is one word too many"),
-                            (("time", "a"), "Something is missing"), (("time", "a", "--"), "Something is missing"),
-                            (("time", "a", "echo", "ran"), "Expected one NAME before '--'"),
-                            (("time", "--", "a", "echo", "ran"), "Expected one NAME before '--'"),
-                            (("time", "a", "b", "--", "echo", "ran"), "Expected one NAME before '--'"),
-                            (("time", "a\x07", "--", "echo", "ran"), "cannot name a phase")):
+                            (("mark",), "missing argument NAME; usage: perfctl mark "), (("mark", "a", "b"), "unexpected argument 'b'"),
+                            (("time", "a"), "missing argument COMMAND"), (("time", "a", "--"), "missing argument COMMAND"),
+                            (("time", "a", "echo", "ran"), "expected NAME, '--' and a command"),
+                            (("time", "--", "a", "echo", "ran"), "expected NAME, '--' and a command"),
+                            (("time", "a", "b", "--", "echo", "ran"), "expected NAME, '--' and a command"),
+                            (("time", "a\x07", "--", "echo", "ran"), "invalid phase name")):
             done = perfctl(*words)
             self.assertEqual((done.returncode, done.stdout), (2, ""), words)
             self.assertIn(text, done.stderr)

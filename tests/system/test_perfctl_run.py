@@ -13,7 +13,7 @@ import sys
 
 from harness import BUILD, IS_SANITIZED, PERFCTL, TIMEOUT_S, TestCase, calm_s, indicator, wait_for
 
-# perfd delays a job by at most 0.2 s at its begin and 0.5 + 0.2 s at its end.
+# perfd delays a job by at most 0.2 s at its start and 0.5 + 0.2 s at its end.
 BOUND_S = 1.5 if not IS_SANITIZED else 10
 
 

@@ -149,7 +149,7 @@ class Points(SweepTestCase):
         for text, complaint in (("command: [a\nsettings: x", "sweep.yaml:2:9: "),
                                 ("command: a\nsettings: {a: []}", "settings.a: is an empty list"),
                                 ("command: a\nsetings: {a: 1}", "did you mean 'settings'?"), ("", "expected a mapping"),
-                                ("command: a\nsettings: {a: 1}", "output: is not there"),
+                                ("command: a\nsettings: {a: 1}", "missing output directory"),
                                 ("a: 1\na: 2", "sweep.yaml:2:1: the key 'a' is there twice")):
             (self.directory / "sweep.yaml").write_text(text)
             with self.subTest(text):
@@ -206,7 +206,7 @@ class Several(SweepTestCase):
     def test_a_launcher_gets_nodes_in_turn(self):
         self.write(command="echo $NODE in $PERFD_SWEEP_DIRECTORY {directory} {a}", settings={"a": [1, 2, 3, 4]},
                    launcher="env 'NODE={node}'", nodes=["n1"])
-        self.sweep("--nodes", "n 1,n2", "--jobs", "1")
+        self.sweep("--nodelist", "n 1,n2", "--jobs", "1")
         self.assertEqual([self.read(point) for point in self.points()],
                          [f"{node} in {self.out}/{point} {self.out}/{point} {a}\n"
                           for a, (node, point) in enumerate(zip(["n 1", "n2"] * 2, self.points()), 1)])
@@ -214,7 +214,7 @@ class Several(SweepTestCase):
     def test_no_node_has_two_points_while_another_has_none(self):
         self.write(command="echo {node}; case {a} in 1) read x < fifo;; 4) echo x > fifo;; esac", settings={"a": [1, 2, 3, 4]})
         os.mkfifo(self.directory / "fifo")
-        self.sweep("--nodes", "n1,n2", "--no-perfd")
+        self.sweep("--nodelist", "n1,n2", "--no-perfd")
         self.assertEqual([self.read(point) for point in self.points()], ["n1\n", "n2\n", "n2\n", "n2\n"])
 
 
@@ -238,7 +238,7 @@ class Interrupted(SweepTestCase):
                 for path in self.directory.glob("began-*"):
                     path.unlink()
                 (self.directory / "go").unlink(missing_ok=True)
-                options = (*options, "--output", self.out)
+                options = (*options, "--output-dir", self.out)
                 said = self.interrupt(*options)
                 self.assertIn("1 running point is told to end as well", said)
                 self.assertIn("1 of 3 points: 1 done, 0 failed, 2 left", said)
@@ -299,7 +299,7 @@ class Interrupted(SweepTestCase):
         os.mkfifo(self.directory / "fifo")
         process = self.start("--no-perfd")
         wait_for((self.directory / "began").exists, "the point to begin")
-        self.assertIn("Another sweep is at work in out: wait for it", self.sweep("--no-perfd", status=1))
+        self.assertIn("another sweep is running in out; wait for it", self.sweep("--no-perfd", status=1))
         (self.directory / "fifo").write_text("x\n")
         process.communicate(timeout=TIMEOUT_S)
         self.assertEqual(process.returncode, 0)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work whose cost is known: work [--in DIRECTORY]... KIND [ARGUMENT]... [+ KIND [ARGUMENT]...]...
+ * Program with a known cost: work [--in DIRECTORY]... KIND [ARGUMENT]... [+ KIND [ARGUMENT]...]...
  *
- *     burn SECONDS N         CPU time, by N processes at once
- *     write FILE MIB         past the page cache, one MiB at a time
- *     buffer FILE MIB        through it, and to the disk at the end
- *     read FILE MIB          past it
- *     eat MIB                memory, every page of it
- *     bomb FILE              forks in every process as often as it can, and ends all of it once FILE is there; in a group only
+ *     burn SECONDS N         use CPU time in N concurrent processes
+ *     write FILE MIB         write without the page cache, one MiB at a time
+ *     buffer FILE MIB        write through the page cache, and sync at the end
+ *     read FILE MIB          read without the page cache
+ *     eat MIB                use memory, touching all pages
+ *     bomb FILE              fork in all processes until the limit, and end all processes when FILE exists; only in a group
  *
- * A child moves itself into the control groups and works there. Its parent, outside, prints the CPU time that the child and
- * its children used from then until they were gone, as cpu_us=NUMBER, and ends as the child did.
+ * A child moves itself into the control groups and does the work. Its parent, outside of the groups, prints the CPU time of
+ * the child and its children from then until their exit as cpu_us=NUMBER, and exits with the child's status.
  */
 
 #include <fcntl.h>
@@ -104,7 +104,7 @@ static void eat(size_t n) {
                 memory[i] = 1;
 }
 
-/* Its own process group, so that one signal ends it. */
+/* Use a separate process group, so that one signal ends all processes. */
 static void bomb(const char *file) {
         pid_t first = fork();
 
@@ -122,7 +122,7 @@ static void bomb(const char *file) {
         (void)waitpid(first, NULL, 0);
 }
 
-/* --- what is to be done --------------------------------------------------------------------------- */
+/* --- kinds of work --------------------------------------------------------------------------- */
 
 static void work(char **words) {
         const char *kind = words[0];
@@ -158,7 +158,7 @@ static void work_in_groups(int argc, char **argv, int to) {
 
                 while (end < argc && strcmp(argv[end], "+") != 0)
                         end++;
-                /* Outside of a group it would not be held. */
+                /* Nothing limits the processes outside of a group. */
                 if (i == end || (i == 1 && strcmp(argv[i], "bomb") == 0))
                         exit(2);
                 work(argv + i);

@@ -150,7 +150,7 @@ static inline const Value *json_of(Fixture *f) {
 
 static inline const Value *find_item(const Value *list, const char *key) {
         for (size_t i = 0; i < list->n_items; i++)
-                if (strcmp(text_get(&list->items[i], "key"), key) == 0)
+                if (strcmp(answer_text(&list->items[i], "key"), key) == 0)
                         return &list->items[i];
         fail_msg("there is no %s", key);
         return NULL;
@@ -159,8 +159,8 @@ static inline const Value *find_item(const Value *list, const char *key) {
 static inline void assert_total(const Value *json, const char *key, double value, const char *of) {
         const Value *total = find_item(value_get(json, "total"), key);
 
-        assert_true(fabs(number_get(total, "value") - value) < 1e-6);
-        assert_string_equal(text_get(total, "of"), of);
+        assert_true(fabs(answer_number_or_zero(total, "value") - value) < 1e-6);
+        assert_string_equal(answer_text(total, "of"), of);
 }
 
 /* Four ranks on two hosts: two on each. */

@@ -15,7 +15,7 @@ static void look(const char *tree, Checks *ret) {
 
         assert_true(root_fd >= 0);
         *ret = (Checks){};
-        checks_of_tree(ret, root_fd);
+        checks_add_tree(ret, root_fd);
 }
 
 static const Check *find(const Checks *checks, const char *name) {

@@ -29,7 +29,7 @@ static void judge(const char *node, const char *metrics, uint64_t now_ms, Checks
         json_reader_init(&reader, node, strlen(node));
         assert_int_equal(json_read(&reader, &arena, &value, &error), 0);
         *ret = (Checks){};
-        checks_of_node(ret, value, metrics, now_ms);
+        checks_add_node(ret, value, metrics, now_ms);
 }
 
 static const Check *find(const Checks *checks, const char *name) {
@@ -157,10 +157,10 @@ static void a_socket_is_there_or_it_is_trouble(void **state) {
         Checks checks = {};
 
         (void)state;
-        check_socket(&checks, "socket", "/nonexistent/perfd.sock", "perfd.socket");
+        checks_add_socket(&checks, "socket", "/nonexistent/perfd.sock", "perfd.socket");
         assert_check(&checks, "socket", "trouble", "No such file");
         checks = (Checks){};
-        check_socket(&checks, "socket", "/dev/null", "perfd.socket");
+        checks_add_socket(&checks, "socket", "/dev/null", "perfd.socket");
         assert_check(&checks, "socket", "trouble", "is no socket");
 }
 
@@ -168,13 +168,13 @@ static void a_spool_can_be_made_or_it_is_trouble(void **state) {
         Checks checks = {};
 
         (void)state;
-        check_spool(&checks, "/tmp/perfd-there-is-none/a/b");
+        checks_add_spool(&checks, "/tmp/perfd-there-is-none/a/b");
         assert_check(&checks, "spool", "good", "0 files");
         checks = (Checks){};
-        check_spool(&checks, "/proc/1/stat/x");
+        checks_add_spool(&checks, "/proc/1/stat/x");
         assert_check(&checks, "spool", "trouble", "/proc/1/stat/x");
         checks = (Checks){};
-        check_spool(&checks, NULL);
+        checks_add_spool(&checks, NULL);
         assert_check(&checks, "spool", "trouble", "no home directory");
 }
 

@@ -7,13 +7,13 @@
 
 #include <cmocka.h>
 
-#include "client/run/job.h"
+#include "client/run/job_info.h"
 #include "util/utf8.h"
 
 #define assert_command(expected, ...)                                           \
         do {                                                                    \
                 char text[JOB_COMMAND_MAX];                                     \
-                job_command_format((char *[]){ __VA_ARGS__, NULL }, text);      \
+                job_info_format_command((char *[]){ __VA_ARGS__, NULL }, text);      \
                 assert_string_equal(text, expected);                            \
         } while (0)
 
@@ -40,7 +40,7 @@ static void a_long_command_is_cut_between_characters(void **state) {
                 word[sizeof(word) - 1] = '\0';
                 word[shift + (sizeof(word) - 1 - shift) / 3 * 3] = '\0';
 
-                job_command_format((char *[]){ word, NULL }, text);
+                job_info_format_command((char *[]){ word, NULL }, text);
                 assert_true(utf8_is_valid(text, strlen(text)));
                 assert_in_range(strlen(text), JOB_COMMAND_MAX - 8, JOB_COMMAND_MAX - 1);
                 assert_string_equal(text + strlen(text) - 3, "…");
@@ -50,16 +50,15 @@ static void a_long_command_is_cut_between_characters(void **state) {
 static void a_job_is_made_of_options_and_surroundings(void **state) {
         scoped(job_info_deinit) JobInfo info = {};
         Launch launch = { .rank = 2, .node = 1, .n_ranks = 16, .n_nodes = 2, .job = "42.0.2" };
-        Options options;
+        JobOptions options = {};
 
         (void)state;
-        options_init(&options);
+        options = (JobOptions){};
         options.name = "train";
-        options.labels[0] = "batch=256=x";
-        options.labels[1] = "empty=";
-        options.n_labels = 2;
-        options.rank = 5;
-        options.given = OPTION(RANK);
+        options.labels.items[0] = "batch=256=x";
+        options.labels.items[1] = "empty=";
+        options.labels.n = 2;
+        options.place.rank = (OptionNumber){ true, 5 };
 
         assert_int_equal(job_info_fill(&info, &options, &launch, (char *[]){ (char[]){ "true" }, NULL }), 0);
         assert_string_equal(info.id, "42.0.2");
@@ -78,10 +77,10 @@ static void a_job_is_made_of_options_and_surroundings(void **state) {
 static void an_id_is_made_where_nobody_gives_one(void **state) {
         scoped(job_info_deinit) JobInfo info = {}, another = {};
         Launch launch = { .rank = -1, .node = -1 };
-        Options options;
+        JobOptions options = {};
 
         (void)state;
-        options_init(&options);
+        options = (JobOptions){};
         assert_int_equal(job_info_fill(&info, &options, &launch, NULL), 0);
         assert_int_equal(job_info_fill(&another, &options, &launch, NULL), 0);
         assert_int_equal(info.id[0], 'j');
@@ -96,13 +95,13 @@ static void an_id_is_made_where_nobody_gives_one(void **state) {
 static void an_option_counts_more_than_the_launcher(void **state) {
         Launch launch = { .rank = 7, .node = 3, .n_ranks = 8, .n_nodes = 4, .job = "42.0.7" };
         JobInfo info;
-        Options options;
+        JobOptions options = {};
 
         (void)state;
-        options_init(&options);
-        options.job = "mine";
-        options.n_ranks = 4;
-        options.n_nodes = 2;
+        options = (JobOptions){};
+        options.id = "mine";
+        options.place.n_ranks = 4;
+        options.place.n_nodes = 2;
         assert_int_equal(job_info_fill(&info, &options, &launch, NULL), 0);
         assert_string_equal(info.id, "mine");
         assert_int_equal(info.rank, -1); /* 7 is none of 4 */
@@ -110,10 +109,9 @@ static void an_option_counts_more_than_the_launcher(void **state) {
         assert_int_equal(info.node, -1);
         assert_int_equal(info.n_nodes, 2);
 
-        options_init(&options);
-        options.rank = 8;
-        options.node = 4;
-        options.given = OPTION(RANK) | OPTION(NODE);
+        options = (JobOptions){};
+        options.place.rank = (OptionNumber){ true, 8 };
+        options.place.node = (OptionNumber){ true, 4 };
         assert_int_equal(job_info_fill(&info, &options, &launch, NULL), 0);
         assert_int_equal(info.rank, 8);
         assert_int_equal(info.n_ranks, 0); /* of which 8 is none */

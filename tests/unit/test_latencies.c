@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "client/commands/latencies.h"
+#include "client/import/latencies.h"
 #include "client/wire/json.h"
 #include "util/buffer.h"
 

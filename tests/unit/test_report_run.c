@@ -241,7 +241,7 @@ static void missing_ranks_are_named(void **state) {
                 ranks[i].ranks = 10;
         assert_int_equal(join(f, ranks, 3), 0);
         assert_says(screen_of(f, true), "missing   ranks 0,3-5,7-9 of 10\n");
-        assert_string_equal(text_get(value_get(json_of(f), "run"), "missing_ranks"), "0,3-5,7-9");
+        assert_string_equal(answer_text(value_get(json_of(f), "run"), "missing_ranks"), "0,3-5,7-9");
 }
 
 static void ranks_that_run_are_counted(void **state) {
@@ -257,7 +257,7 @@ static void ranks_that_run_are_counted(void **state) {
         assert_int_equal(join(f, ranks, 4), 0);
         assert_says(screen_of(f, true), "1 of 4 failed, 1 of 4 running\n");
         assert_says(f->out.text, "10 s since ");
-        assert_string_equal(text_get(value_get(json_of(f), "run"), "state"), "running");
+        assert_string_equal(answer_text(value_get(json_of(f), "run"), "state"), "running");
         assert_int_equal(value_get(value_get(json_of(f), "run"), "end_ms")->type, VALUE_NULL);
 }
 
@@ -324,21 +324,21 @@ static void jobs_without_numbers_of_their_own_have_the_nodes(void **state) {
 static void the_document_has_the_numbers_of_ranks_and_hosts_as_they_were(void **state) {
         Fixture *f = *state;
         const Value *json, *report, *host;
-        MetricValue value;
+        AnswerMetric value;
         Rank ranks[4];
 
         make_four(ranks);
         assert_int_equal(join(f, ranks, 4), 0);
         json = json_of(f);
         report = &value_get(json, "reports")->items[3];
-        assert_int_equal(number_get(report, "step"), 3);
-        assert_true(metric_value_get(report, "job_cpu_seconds", &value));
-        assert_false(metric_value_get(report, "total_disk_io_read_mb", &value));
+        assert_int_equal(answer_number_or_zero(report, "step"), 3);
+        assert_true(answer_metric(report, "job_cpu_seconds", &value));
+        assert_false(answer_metric(report, "total_disk_io_read_mb", &value));
         host = &value_get(json, "hosts")->items[1];
-        assert_string_equal(text_get(host, "hostname"), "n2");
-        assert_int_equal(number_get(host, "reports"), 2);
-        assert_true(metric_value_get(host, "total_disk_io_read_mb", &value));
-        assert_false(metric_value_get(host, "job_cpu_seconds", &value));
+        assert_string_equal(answer_text(host, "hostname"), "n2");
+        assert_int_equal(answer_number_or_zero(host, "reports"), 2);
+        assert_true(answer_metric(host, "total_disk_io_read_mb", &value));
+        assert_false(answer_metric(host, "job_cpu_seconds", &value));
 }
 
 static void it_fits_every_width_and_nothing_reaches_the_terminal_raw(void **state) {

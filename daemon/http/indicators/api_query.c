@@ -80,8 +80,8 @@ static int find_units(Exchange *exchange, Query *query) {
                     vocabulary_say(query->vocabulary, choice->key, "unit", &query->units[i]) == VOCABULARY_AT_ODDS &&
                     !is_grouped_by(query, "component"))
                         return exchange_error(exchange, 400,
-                                              "the models of %s declare different units of '%s' for different components: group by component, "
-                                              "or select one with where=component=NAME", query->selection.filter.name, choice->key);
+                                              "the models of %s declare different units of '%s' for different components: "
+                                              "group by component, or select one with where=component=NAME", query->selection.filter.name, choice->key);
         }
         return 0;
 }

@@ -91,8 +91,9 @@ static int find_direction(Exchange *exchange, const char *objective, RankQuery *
 
 static int find_unit(Exchange *exchange, const char *objective, RankQuery *rank) {
         if (vocabulary_say(rank->vocabulary, objective, "unit", &rank->unit) == VOCABULARY_AT_ODDS)
-                return exchange_error(exchange, 400, "the models of %s declare different units of '%s' for different components: select one with "
-                                                     "where=component=NAME", rank->selection.filter.name, objective);
+                return exchange_error(exchange, 400,
+                                      "the models of %s declare different units of '%s' for different components: select one with "
+                                      "where=component=NAME", rank->selection.filter.name, objective);
         return 0;
 }
 

@@ -4,7 +4,8 @@
 static int say_many(Exchange *exchange, int outcome) {
         if (outcome == GROUPING_MANY_GROUPS)
                 return exchange_error(exchange, 413,
-                                      "the selected results form more than %u groups; group by fewer fields, or select fewer with where= or component=",
+                                      "the selected results form more than %u groups; group by fewer fields, "
+                                      "or select fewer with where= or component=",
                                       GROUPS_MAX);
         if (outcome == GROUPING_MANY_VALUES)
                 return exchange_error(exchange, 413,

@@ -86,8 +86,8 @@ static int add_stat(Exchange *exchange, const char *text, size_t n, Selection *s
                 return exchange_error(exchange, 400, "query parameter 'stat' has more than %u items", STATS_MAX);
         if (choice_parse(text, n, choice) != 0)
                 return exchange_error(exchange, 400,
-                                      "query parameter 'stat' must be a list such as median:rate,p95:elapsed, of n mean median sd standard_error "
-                                      "min max q1 q3 iqr cov covm skew or p0 to p100, with the name of a result, not '%.*s'",
+                                      "query parameter 'stat' must be a list such as median:rate,p95:elapsed, of n mean median sd "
+                                      "standard_error min max q1 q3 iqr cov covm skew or p0 to p100, with the name of a result, not '%.*s'",
                                       (int)n, text);
 
         for (size_t i = 0; i < selection->n_stats; i++)

@@ -2,6 +2,7 @@
 #include "store/indicators/result_rows.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdalign.h>
 #include <string.h>
 
@@ -36,9 +37,44 @@ typedef struct Item {
         const void *batch;
         uint64_t batch_index;
         Text run;
-        Text shape; /* NULL: it is not indexed, and has none of the following */
-        Text hardware, parameters, numbers;
+        Text shape; /* NULL: no model, not indexed */
 } Item;
+
+/* What a result is indexed by, read from the texts of an item here, since the loop has better things to do. */
+typedef struct IndexParts {
+        Buffer hardware, parameters, numbers; /* owned; kept from item to item */
+        bool has_hardware, has_numbers;
+} IndexParts;
+
+static void index_parts_deinit(IndexParts *parts) {
+        buffer_deinit(&parts->hardware);
+        buffer_deinit(&parts->parameters);
+        buffer_deinit(&parts->numbers);
+}
+
+static JsonText json_of(Text text) {
+        return json_text(text.text, (size_t)text.n);
+}
+
+static Text text_of(const Buffer *buffer, bool is_there) {
+        return is_there ? (Text){ buffer->text ? buffer->text : "", (int)buffer->n } : (Text){};
+}
+
+static int index_parts_read(IndexParts *parts, const Item *item) {
+        JsonText document = json_of(item->document);
+
+        assert(item->shape.text);
+        buffer_clear(&parts->hardware);
+        buffer_clear(&parts->parameters);
+        buffer_clear(&parts->numbers);
+        parts->has_hardware = run_put_hardware(json_of(item->run), &parts->hardware);
+        parts->has_numbers = !item->has_exit_status || item->exit_status == 0;
+        if (parts->has_numbers)
+                document_put_numbers(document, json_of(item->shape), &parts->numbers);
+        if (document_put_parameters(document, &parts->parameters) < 0)
+                return -ENOMEM;
+        return buffer_error(&parts->hardware) < 0 || buffer_error(&parts->numbers) < 0 ? -ENOMEM : 0;
+}
 
 static Item unpack_item(Unpack *from) {
         Item item = {};
@@ -60,26 +96,17 @@ static Item unpack_item(Unpack *from) {
         item.batch_index = unpack_u64(from);
         item.run = unpack_text(from);
         item.shape = unpack_text(from);
-        if (!item.shape.text)
-                return item;
-
-        item.hardware = unpack_text(from);
-        item.parameters = unpack_text(from);
-        item.numbers = unpack_text(from);
         return item;
 }
 
-static int find_series(const Item *item, Database *database, Catalog *catalog, const CatalogEntry *entry, SeriesEntry *ret) {
+static int find_series(const Item *item, const IndexParts *parts, Database *database, Catalog *catalog, const CatalogEntry *entry,
+                       SeriesEntry *ret) {
         SeriesKey key = {
                 .name = entry->name, .component = entry->component, .shape = item->shape, .version = item->version,
-                .hardware = item->hardware, .parameters = item->parameters,
+                .hardware = text_of(&parts->hardware, parts->has_hardware), .parameters = text_of(&parts->parameters, true),
         };
 
-        if (item->shape.text)
-                return series_find(catalog_series(catalog), database, &key, item->id, ret);
-
-        *ret = (SeriesEntry){};
-        return 0;
+        return series_find(catalog_series(catalog), database, &key, item->id, ret);
 }
 
 static void bind_run(sqlite3_stmt *insert, const Item *item, int64_t series) {
@@ -102,10 +129,12 @@ static void bind_run(sqlite3_stmt *insert, const Item *item, int64_t series) {
 }
 
 /* Right after its row was inserted. */
-static int note_item(const Item *item, Database *database, Catalog *catalog, CatalogEntry *entry, const SeriesEntry *series) {
+static int note_item(const Item *item, const IndexParts *parts, Database *database, Catalog *catalog, CatalogEntry *entry,
+                     const SeriesEntry *series) {
         Point point = {
                 .series = series->id, .row = sqlite3_last_insert_rowid(database->db), .time_ms = item->time_ms,
-                .has_score = item->has_score, .score = item->score, .numbers = item->numbers,
+                .has_score = item->has_score, .score = item->score,
+                .numbers = text_of(&parts->numbers, parts->has_numbers),
         };
 
         catalog_add(catalog, entry, item->time_ms, point.row, series->shape);
@@ -113,15 +142,17 @@ static int note_item(const Item *item, Database *database, Catalog *catalog, Cat
 }
 
 /* *ret_is_new: it was not there before. */
-static int apply_item(const Item *item, uint32_t uid, Database *database, Catalog *catalog, bool *ret_is_new) {
+static int apply_item(const Item *item, uint32_t uid, IndexParts *parts, Database *database, Catalog *catalog, bool *ret_is_new) {
         sqlite3_stmt *insert = database_statement(database, STATEMENT_RESULT_INSERT);
         CatalogEntry *entry;
-        SeriesEntry series;
+        SeriesEntry series = {};
         int r;
 
         r = catalog_find(catalog, database, item->name, item->component, &entry);
-        if (r == 0)
-                r = find_series(item, database, catalog, entry, &series);
+        if (r == 0 && item->shape.text)
+                r = index_parts_read(parts, item);
+        if (r == 0 && item->shape.text)
+                r = find_series(item, parts, database, catalog, entry, &series);
         if (r != 0)
                 return r;
 
@@ -143,7 +174,7 @@ static int apply_item(const Item *item, uint32_t uid, Database *database, Catalo
                 return r;
 
         *ret_is_new = database_changes(database) > 0;
-        return *ret_is_new ? note_item(item, database, catalog, entry, &series) : 0;
+        return *ret_is_new ? note_item(item, parts, database, catalog, entry, &series) : 0;
 }
 
 static Unpack unpack_rows(const RowSet *set) {
@@ -221,6 +252,7 @@ static int apply(RowSet *set, Database *database, void *state) {
         ResultsStored *stored = stored_of(set);
         Unpack from = unpack_rows(set);
         uint32_t uid = (uint32_t)unpack_u64(&from);
+        scoped(index_parts_deinit) IndexParts parts = {};
         Named named = {};
         int r;
 
@@ -236,7 +268,7 @@ static int apply(RowSet *set, Database *database, void *state) {
 
                 r = leave_ended_job(set, database, uid, &named, &item);
                 if (r == 0)
-                        r = apply_item(&item, uid, database, state, &is_new);
+                        r = apply_item(&item, uid, &parts, database, state, &is_new);
                 if (r != 0)
                         return r;
                 stored->n_new += is_new;
@@ -257,67 +289,34 @@ const ResultsStored *result_rows_stored(const RowSet *set) {
 
 /* --- in the caller's thread -------------------------------------------------------------------- */
 
-/* NULL: of a run that failed before it printed one. Returns where its text begins. */
-static size_t pack_document(Buffer *buffer, const Value *document) {
-        static const Value none = { .type = VALUE_NULL };
+/* As the sender spelled the document where that is how it is kept, else written anew. value: NULL for none. */
+static void pack_document(Buffer *buffer, JsonText text, const Value *value) {
         size_t begin = pack_text_begin(buffer);
         Json json;
 
         json_init(&json, buffer);
-        value_write_json(document ?: &none, &json);
+        if (text.text || !value)
+                json_text_write(text, &json);
+        else
+                value_write_json(value, &json);
         pack_text_end(buffer, begin);
-        return begin;
 }
 
-static size_t pack_run(Buffer *buffer, const Submission *item) {
+static void pack_run(Buffer *buffer, const Submission *item) {
         pack_u64(buffer, item->has_exit_status);
         pack_u64(buffer, (uint64_t)item->exit_status);
         pack_u64(buffer, item->has_batch);
         pack_bytes(buffer, item->batch, sizeof(item->batch));
         pack_u64(buffer, item->batch_index);
         if (item->run)
-                return pack_document(buffer, item->run);
-
-        pack_text(buffer, NULL);
-        return buffer->n;
-}
-
-/* A text that was packed from `begin` on, with the NUL that ends it; to be read before anything more is packed. */
-static JsonText packed_text(const Buffer *buffer, size_t begin, size_t end) {
-        return buffer->failed || end <= begin ? (JsonText){} : json_text(buffer->text + begin, end - begin - 1);
-}
-
-/* The parts of its series and of its point. They are read from one buffer and written to another, which may move. */
-static void pack_point(Buffer *buffer, const Submission *item, JsonText document, JsonText run) {
-        scoped(buffer_deinit) Buffer shape = {}, parameters = {}, hardware = {}, numbers = {};
-        bool has_hardware;
-
-        shape_write(item->model, &shape);
-        has_hardware = run_put_hardware(run, &hardware);
-        if (document_put_parameters(document, &parameters) < 0 || buffer_error(&shape) < 0 || buffer_error(&hardware) < 0) {
-                buffer->failed = true;
-                return;
-        }
-        if (!submission_has_failed(item))
-                document_put_numbers(document, json_text(shape.text, shape.n), &numbers);
-        buffer->failed |= buffer_error(&numbers) < 0;
-
-        pack_text(buffer, shape.text);
-        pack_text(buffer, has_hardware ? hardware.text : NULL);
-        pack_text(buffer, parameters.text);
-        if (submission_has_failed(item))
+                pack_document(buffer, item->run_text, item->run);
+        else
                 pack_text(buffer, NULL);
-        else {
-                size_t begin = pack_text_begin(buffer);
-
-                buffer_put(buffer, numbers.text, numbers.n);
-                pack_text_end(buffer, begin);
-        }
 }
 
 static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_ms) {
         const Indicator *indicator = &item->indicator;
-        size_t begin, end, run;
+        size_t begin;
 
         pack_bytes(buffer, item->id, sizeof(item->id));
         pack_u64(buffer, item->time_ms ? item->time_ms : arrived_ms);
@@ -328,13 +327,16 @@ static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_m
         pack_text(buffer, indicator->version);
         pack_u64(buffer, indicator->has_overall_score);
         pack_double(buffer, indicator->overall_score);
-        begin = pack_document(buffer, indicator->document);
-        end = buffer->n;
-        run = pack_run(buffer, item);
-        if (item->model)
-                pack_point(buffer, item, packed_text(buffer, begin, end), packed_text(buffer, run, buffer->n));
-        else
+        pack_document(buffer, item->document_text, indicator->document);
+        pack_run(buffer, item);
+        if (!item->model) {
                 pack_text(buffer, NULL);
+                return;
+        }
+
+        begin = pack_text_begin(buffer);
+        shape_write(item->model, buffer);
+        pack_text_end(buffer, begin);
 }
 
 RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie) {

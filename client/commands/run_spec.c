@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "client/commands/run_spec.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -10,7 +12,6 @@
 #include "client/cli/document.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
-#include "client/commands/perfctl.h"
 #include "client/run/spec.h"
 #include "util/file.h"
 #include "util/utf8.h"
@@ -19,7 +20,8 @@
 #define SCRIPT "script"
 
 typedef struct SpecRun {
-        const Options *options;
+        const CommandLine *line;
+        const RunOptions *options;
         Buffer text;
         Arena arena;
         Spec spec;
@@ -38,7 +40,7 @@ static void spec_run_deinit(SpecRun *run) {
 /* --- the file ------------------------------------------------------------------------------------- */
 
 static int tell(const char *what, int error) {
-        say("%s: %s", what, strerrordesc_np(-error));
+        message_print("%s: %s", what, strerrordesc_np(-error));
         return EXIT_FAILED;
 }
 
@@ -53,7 +55,7 @@ static int parse(SpecRun *run, const char *file) {
         if (r == 0) {
                 r = spec_read(value, &run->spec, &error);
                 if (r == SPEC_WRONG)
-                        say("%s: %s", file, error.text);
+                        message_print("%s: %s", file, error.text);
         }
         if (r < 0)
                 return tell(file, r);
@@ -69,7 +71,7 @@ static int read_spec(SpecRun *run) {
                 return tell(file, r);
         r = parse(run, file);
         if (r == EXIT_DONE && run->spec.left_aside.n > 0)
-                say("%s: perfd builds no images and installs nothing; left aside: %s", file, run->spec.left_aside.text);
+                message_print("%s: perfd builds no images and installs nothing; left aside: %s", file, run->spec.left_aside.text);
         return r;
 }
 
@@ -85,10 +87,10 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 static void remove_scratch(SpecRun *run) {
         if (!run->scratch[0])
                 return;
-        if (options_has(run->options, OPTION_KEEP))
-                say("The run's directory is kept: %s", run->scratch);
+        if (run->options->keep)
+                message_print("The run's directory is kept: %s", run->scratch);
         else if (nftw(run->scratch, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0)
-                say("Cannot remove %s: %s", run->scratch, strerrordesc_np(errno));
+                message_print("Cannot remove %s: %s", run->scratch, strerrordesc_np(errno));
         run->scratch[0] = '\0';
 }
 
@@ -113,7 +115,7 @@ static int write_files(const SpecRun *run) {
                 if (r == 0)
                         r = write_file(path, run->spec.files[i].text, 0700);
                 if (r < 0) {
-                        say("Cannot write files[%zu], %s: %s", i, run->spec.files[i].name, strerrordesc_np(-r));
+                        message_print("Cannot write files[%zu], %s: %s", i, run->spec.files[i].name, strerrordesc_np(-r));
                         return r;
                 }
         }
@@ -167,14 +169,14 @@ static const char *write_limits(SpecRun *run) {
 }
 
 /* False: there are too many. */
-static bool name_variable(Options *options, const char *name) {
-        for (size_t i = 0; i < options->n_names; i++)
-                if (strcmp(options->names[i], name) == 0)
+static bool name_variable(OptionTexts *environment, const char *name) {
+        for (size_t i = 0; i < environment->n; i++)
+                if (strcmp(environment->items[i], name) == 0)
                         return true;
-        if (options->n_names == ENV_NAMES_MAX)
+        if (environment->n == OPTION_TEXTS_MAX)
                 return false;
 
-        options->names[options->n_names++] = name;
+        environment->items[environment->n++] = name;
         return true;
 }
 
@@ -183,57 +185,57 @@ static bool is_name(const char *text) {
 }
 
 /* As if all of it had been typed. What was typed goes before it. */
-static int set_options(SpecRun *run, char **arguments, Options *ret) {
+static int set_options(SpecRun *run, RunOptions *ret, GlobalOptions *ret_global) {
         size_t n_left_out = 0;
 
         *ret = *run->options;
         ret->spec = NULL;
-        ret->arguments = arguments;
-        ret->n_arguments = 1;
-        ret->socket = make_absolute(ret->socket, "PERFD_SOCKET", run->socket);
+        ret_global->socket = make_absolute(ret_global->socket, "PERFD_SOCKET", run->socket);
         ret->spool = make_absolute(ret->spool, "PERFD_SPOOL", run->spool);
         if (!ret->limits)
                 ret->limits = write_limits(run);
-        if (!ret->name && is_name(run->spec.identifier))
-                ret->name = run->spec.identifier;
+        if (!ret->job.name && is_name(run->spec.identifier))
+                ret->job.name = run->spec.identifier;
         if (ret->repeat == 0 && run->spec.batch_size > 1)
                 ret->repeat = (uint64_t)run->spec.batch_size;
 
         for (size_t i = 0; i < run->spec.n_variables; i++) {
                 if (setenv(run->spec.variables[i].name, run->spec.variables[i].text, 1) < 0)
                         return -errno;
-                n_left_out += !name_variable(ret, run->spec.variables[i].name);
+                n_left_out += !name_variable(&ret->environment, run->spec.variables[i].name);
         }
         if (n_left_out > 0)
-                say("%s: all variables of environment are set, but the last %zu are not kept with the results: there is room for %u",
-                    input_name(run->options->spec), n_left_out, ENV_NAMES_MAX);
+                message_print("%s: all variables of environment are set, but the last %zu are not kept with the results: at most %u are",
+                    input_name(run->options->spec), n_left_out, OPTION_TEXTS_MAX);
         return 0;
 }
 
 static int run_there(SpecRun *run) {
-        char *arguments[] = { run->script, NULL }, path[PATH_MAX + 16];
-        Options options;
+        char *command[] = { run->script, NULL }, path[PATH_MAX + 16];
+        CommandLine line = *run->line;
+        RunOptions options;
         int r, status;
 
         (void)snprintf(path, sizeof(path), "%s/" WORK, run->scratch);
-        r = set_options(run, arguments, &options);
+        r = set_options(run, &options, &line.global);
         if (r == 0 && chdir(path) < 0)
                 r = -errno;
         if (r < 0)
-                return tell("Cannot run the script", r);
+                return tell("cannot run the script", r);
 
-        status = cmd_run(&options);
+        status = run_job(&line, &options, command);
         if (fchdir(run->here_fd) < 0)
-                say("Cannot go back to where it was started: %s", strerrordesc_np(errno));
+                message_print("cannot return to the working directory: %s", strerrordesc_np(errno));
         return status;
 }
 
-int cmd_run_spec(const Options *options) {
-        scoped(spec_run_deinit) SpecRun run = { .options = options, .here_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
+int run_spec(const CommandLine *line, const RunOptions *options) {
+        scoped(spec_run_deinit) SpecRun run = { .line = line, .options = options,
+                                                .here_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
         int r;
 
         if (run.here_fd < 0)
-                return tell("Cannot begin", -errno);
+                return tell("cannot open the working directory", -errno);
         r = read_spec(&run);
         if (r == EXIT_DONE)
                 r = make_scratch(&run);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/commands/latencies.h"
+#include "client/import/latencies.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/latency.h"
 #include "util/parse.h"
 #include "util/scoped.h"
 #include "util/utf8.h"

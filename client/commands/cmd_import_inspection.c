@@ -4,21 +4,36 @@
 #include <string.h>
 
 #include "client/cli/message.h"
+#include "client/cli/output.h"
 #include "client/cli/screen.h"
-#include "client/commands/perfctl.h"
+#include "client/commands/commands.h"
 #include "client/deliver/deliver.h"
 #include "client/import/inspection.h"
 #include "client/wire/id.h"
 
-/* What became of the runs, of one inspection or of all. */
-typedef struct Count {
+typedef struct ImportInspectionOptions {
+        FailedRunOptions failed;
+        uint64_t timeout_ns;
+        bool json;
+} ImportInspectionOptions;
+
+static const Option options_table[] = {
+        OPTION_INCLUDE(ImportInspectionOptions, failed, FailedRunOptions, failed_run_options),
+        OPTION_ROW_TIMEOUT(ImportInspectionOptions, timeout_ns),
+        OPTION_ROW_JSON(ImportInspectionOptions, json),
+        {},
+};
+
+/* Outcome of the runs of one inspection or of all. */
+typedef struct ImportCount {
         size_t n_stored, n_duplicate, n_failed, n_skipped; /* failed: of those that are stored, or were already */
-} Count;
+} ImportCount;
 
 typedef struct Import {
-        const Options *options;
+        const CommandLine *line;
+        const ImportInspectionOptions *options;
         Courier courier;
-        Count all;
+        ImportCount all;
         size_t n_inspections, n_troubled;
         Buffer out;
         Json json;
@@ -31,7 +46,7 @@ static void import_deinit(Import *import) {
 }
 
 /* Each by itself: then it is known of each whether it was there, and one that is refused leaves the others. */
-static int deliver_run(Import *import, const InspectionRun *run, Count *count) {
+static int deliver_run(Import *import, const InspectionRun *run, ImportCount *count) {
         char reason[DELIVERY_TEXT_MAX];
         Delivery delivery;
         int r;
@@ -43,14 +58,14 @@ static int deliver_run(Import *import, const InspectionRun *run, Count *count) {
         if (r == DELIVERY_REFUSED) {
                 delivery.refused = DELIVERY_WHOLE;
                 delivery_explain(&delivery, &import->courier, reason);
-                say("%s: %s", run->file, reason);
+                message_print("%s: %s", run->file, reason);
                 count->n_skipped++;
                 return 0;
         }
         if (r != 0) {
                 delivery_explain(&delivery, &import->courier, reason);
-                say("%s", reason);
-                say("Import it again: what is stored is not stored twice");
+                message_print("%s", reason);
+                message_print("Import it again: what is stored is not stored twice");
                 import->status = EXIT_UNREACHABLE;
                 return 0;
         }
@@ -63,7 +78,7 @@ static int deliver_run(Import *import, const InspectionRun *run, Count *count) {
 
 /* --- what became of them -------------------------------------------------------------------------- */
 
-static void write_text(Buffer *out, const Count *count) {
+static void write_text(Buffer *out, const ImportCount *count) {
         buffer_printf(out, "%zu stored", count->n_stored);
         if (count->n_duplicate > 0)
                 buffer_printf(out, ", %zu already there", count->n_duplicate);
@@ -74,18 +89,18 @@ static void write_text(Buffer *out, const Count *count) {
         buffer_putc(out, '\n');
 }
 
-static void write_json(Json *json, const Count *count) {
+static void write_json(Json *json, const ImportCount *count) {
         json_put_uint(json, "stored", count->n_stored);
         json_put_uint(json, "duplicate", count->n_duplicate);
         json_put_uint(json, "failed", count->n_failed);
         json_put_uint(json, "skipped", count->n_skipped);
 }
 
-static void tell(Import *import, const Inspection *inspection, const Count *count) {
+static void tell(Import *import, const Inspection *inspection, const ImportCount *count) {
         char batch[RESULT_ID_TEXT_MAX];
 
         result_id_format(inspection->batch, batch);
-        if (options_has(import->options, OPTION_JSON)) {
+        if (import->options->json) {
                 json_object_begin(&import->json);
                 json_put_string(&import->json, "inspection", inspection->id);
                 json_put_string(&import->json, "batch", batch);
@@ -99,7 +114,7 @@ static void tell(Import *import, const Inspection *inspection, const Count *coun
         write_text(&import->out, count);
 }
 
-static void count_in(Import *import, const Count *count) {
+static void count_in(Import *import, const ImportCount *count) {
         import->n_inspections++;
         import->all.n_stored += count->n_stored;
         import->all.n_duplicate += count->n_duplicate;
@@ -107,7 +122,7 @@ static void count_in(Import *import, const Count *count) {
         import->all.n_skipped += count->n_skipped;
 }
 
-static int import_runs(Import *import, Inspection *inspection, Count *count) {
+static int import_runs(Import *import, Inspection *inspection, ImportCount *count) {
         const InspectionRun *run;
         int r = 0;
 
@@ -123,14 +138,14 @@ static int import_runs(Import *import, Inspection *inspection, Count *count) {
 
 static int import_inspection(Import *import, const char *directory) {
         scoped(inspection_deinit) Inspection inspection = {};
-        Count count = {};
+        ImportCount count = {};
         int r;
 
-        r = inspection_open(&inspection, directory, import->options->name, import->options->component);
+        r = inspection_open(&inspection, directory, import->options->failed.indicator, import->options->failed.component);
         if (r == -ENOMEM)
                 return r;
         if (r < 0) {
-                say("Cannot import %s: %s: an inspection has results/0/result, results/1/result and so on", directory,
+                message_print("Cannot import %s: %s: an inspection has results/0/result, results/1/result and so on", directory,
                     r == -ENODATA ? "it has no results" : strerrordesc_np(-r));
                 import->n_troubled++;
                 return 0;
@@ -146,21 +161,20 @@ static int import_inspection(Import *import, const char *directory) {
 }
 
 static int import_all(Import *import) {
-        const Options *options = import->options;
         int r = 0;
 
         json_init(&import->json, &import->out);
-        if (options_has(options, OPTION_JSON)) {
+        if (import->options->json) {
                 json_object_begin(&import->json);
                 json_key(&import->json, "inspections");
                 json_array_begin(&import->json);
         }
-        for (int i = 0; i < options->n_arguments && r == 0 && import->status == EXIT_DONE; i++)
-                r = import_inspection(import, options->arguments[i]);
+        for (int i = 0; i < import->line->n_arguments && r == 0 && import->status == EXIT_DONE; i++)
+                r = import_inspection(import, import->line->arguments[i]);
         if (r < 0)
                 return r;
 
-        if (options_has(options, OPTION_JSON)) {
+        if (import->options->json) {
                 json_array_end(&import->json);
                 write_json(&import->json, &import->all);
                 json_object_end(&import->json);
@@ -172,20 +186,39 @@ static int import_all(Import *import) {
         return 0;
 }
 
-int cmd_import_inspection(const Options *options) {
-        scoped(import_deinit) Import import = { .options = options };
+static int import_inspection_run(const CommandLine *line) {
+        const ImportInspectionOptions *options = line->options;
+        scoped(import_deinit) Import import = { .line = line, .options = options };
         int r;
 
-        courier_init(&import.courier, options->socket, options->timeout_ns);
+        courier_init(&import.courier, line->global.socket, options->timeout_ns);
         r = import_all(&import);
         if (r < 0) {
-                say("Cannot import: %s", strerrordesc_np(-r));
+                message_print("Cannot import: %s", strerrordesc_np(-r));
                 return EXIT_FAILED;
         }
 
         if (import.out.n > 0)
-                r = print_out(&import.out);
+                r = output_print(&import.out);
         if (import.status != EXIT_DONE)
                 return import.status;
         return import.all.n_skipped > 0 || import.n_troubled > 0 ? EXIT_FAILED : r;
 }
+
+const Command cmd_import_inspection = {
+        .name = "import inspection",
+        .arguments = "DIRECTORY…",
+        .summary = "Import result directories of Amun, each as a batch",
+        .help = "Amun is the service of Project Thoth that ran benchmark scripts in a cluster. Reads build/specification and "
+                "results/N/result of each directory. Failed runs are kept with their exit status and output. Importing a "
+                "directory again changes nothing. Exits with 1 when a file was skipped; the reason is reported with its place.",
+        .examples = {
+                "perfctl import inspection inspection-matmul-fd697eb4",
+                "perfctl import inspection --json zoo/inspection-*",
+        },
+        COMMAND_OPTIONS(ImportInspectionOptions, options_table),
+        .n_arguments_min = 1,
+        .n_arguments_max = COMMAND_MANY,
+        .value = OPTION_VALUE_DIRECTORY,
+        .run = import_inspection_run,
+};

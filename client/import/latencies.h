@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/latency.h"
 #include "document/indicator.h"
 #include "util/arena.h"
 

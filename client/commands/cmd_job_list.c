@@ -4,7 +4,9 @@
 
 #include "client/api/api_query.h"
 #include "client/cli/message.h"
-#include "client/commands/perfctl.h"
+#include "client/cli/output.h"
+#include "client/cli/text.h"
+#include "client/commands/commands.h"
 #include "util/clock.h"
 
 #define ID_COLUMNS 16U
@@ -15,16 +17,28 @@
 #define USER_COLUMNS 10U
 #define FIXED_COLUMNS (ID_COLUMNS + STATE_COLUMNS + TIME_COLUMNS + DURATION_COLUMNS + EXIT_COLUMNS + 5U * 2U)
 
-/* Whether there is room for the user; whether lines may be as long as they are. */
-typedef struct Layout {
-        bool has_user;
-        bool is_cut;
-} Layout;
+typedef struct JobListOptions {
+        const char *state; /* NULL: all */
+        uint64_t limit;
+        bool json;
+} JobListOptions;
 
-static Layout choose_layout(const Screen *screen) {
+static const Option options_table[] = {
+        { "state", 0, "STATE", "List only jobs in this state", OPTION_CHOICE(JobListOptions, state, "running", "finished", "interrupted") },
+        { "limit", 0, "N", "Show at most N, newest first", OPTION_COUNT(JobListOptions, limit, 1, 1000), .initial = "50" },
+        OPTION_ROW_JSON(JobListOptions, json),
+        {},
+};
+
+typedef struct JobListLayout {
+        bool has_user; /* the screen is wide enough for the user */
+        bool is_cut;   /* lines end at the width of the screen */
+} JobListLayout;
+
+static JobListLayout choose_layout(const Screen *screen) {
         bool is_cut = isatty(STDOUT_FILENO) == 1;
 
-        return (Layout){ .has_user = !is_cut || screen->width >= FIXED_COLUMNS + USER_COLUMNS + 20, .is_cut = is_cut };
+        return (JobListLayout){ .has_user = !is_cut || screen->width >= FIXED_COLUMNS + USER_COLUMNS + 20, .is_cut = is_cut };
 }
 
 static void put_cell(Screen *screen, const char *text, size_t n_columns) {
@@ -56,24 +70,24 @@ static void put_exit(Screen *screen, const Value *job) {
                 screen_style_end(screen);
 }
 
-static void put_name(Screen *screen, const Value *job, Layout layout) {
-        const char *name = text_get(job, "name");
+static void put_name(Screen *screen, const Value *job, JobListLayout layout) {
+        const char *name = answer_text(job, "name");
         size_t taken = FIXED_COLUMNS + (layout.has_user ? USER_COLUMNS + 2 : 0);
         size_t n_columns = layout.is_cut && screen->width > taken ? screen->width - taken : layout.is_cut ? 1 : SIZE_MAX;
 
-        (void)screen_text_cut(screen, *name ? name : text_get(job, "command"), n_columns);
+        (void)screen_text_cut(screen, *name ? name : answer_text(job, "command"), n_columns);
 }
 
-static void write_row(Screen *screen, const Value *job, Layout layout) {
-        uint64_t begin_ms = time_get(job, "begin_ms"), end_ms = time_get(job, "end_ms");
+static void write_row(Screen *screen, const Value *job, JobListLayout layout) {
+        uint64_t begin_ms = answer_time(job, "begin_ms"), end_ms = answer_time(job, "end_ms");
         char text[TEXT_MAX];
 
         if (end_ms == 0)
                 end_ms = clock_realtime_ns() / NS_PER_MS;
 
         /* Ids are there to be copied: they are never cut. */
-        put_cell(screen, text_get(job, "id"), ID_COLUMNS);
-        put_state(screen, text_get(job, "state"));
+        put_cell(screen, answer_text(job, "id"), ID_COLUMNS);
+        put_state(screen, answer_text(job, "state"));
         text_time(begin_ms, text);
         text[TIME_COLUMNS] = '\0';
         put_cell(screen, text, TIME_COLUMNS);
@@ -81,13 +95,13 @@ static void write_row(Screen *screen, const Value *job, Layout layout) {
         put_cell(screen, text, DURATION_COLUMNS);
         put_exit(screen, job);
         if (layout.has_user)
-                put_cell(screen, text_get(job, "user"), USER_COLUMNS);
+                put_cell(screen, answer_text(job, "user"), USER_COLUMNS);
         put_name(screen, job, layout);
         buffer_putc(screen->out, '\n');
 }
 
 static void write_jobs(Screen *screen, const Value *jobs) {
-        Layout layout = choose_layout(screen);
+        JobListLayout layout = choose_layout(screen);
 
         screen_style_begin(screen, STYLE_BOLD);
         put_cell(screen, "JOB", ID_COLUMNS);
@@ -105,29 +119,40 @@ static void write_jobs(Screen *screen, const Value *jobs) {
                 write_row(screen, &jobs->items[i], layout);
 }
 
-int cmd_job_list(const Options *options) {
-        scoped(api_query_deinit) ApiQuery question = {};
+static int job_list_run(const CommandLine *line) {
+        const JobListOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery query = {};
         scoped(buffer_deinit) Buffer out = {};
         const Value *jobs;
         Screen screen;
         char path[96];
         int r;
 
-        snprintf(path, sizeof(path), "/api/v1/jobs?limit=%ju%s%s", (uintmax_t)options->limit,
-                 options->state >= 0 ? "&state=" : "", options->state >= 0 ? job_state_name((JobState)options->state) : "");
-        r = api_query_open(&question, options, path);
+        snprintf(path, sizeof(path), "/api/v1/jobs?limit=%ju%s%s", (uintmax_t)options->limit, options->state ? "&state=" : "",
+                 options->state ?: "");
+        r = api_query_open(&query, &line->global, path);
         if (r != EXIT_DONE)
                 return r;
-        if (options_has(options, OPTION_JSON))
-                return api_query_print_json(&question);
+        if (options->json)
+                return api_query_print_json(&query);
 
-        jobs = value_get(question.answer, "jobs");
-        if (!jobs || jobs->type != VALUE_LIST || jobs->n_items == 0) {
-                say("There are no such jobs");
+        jobs = value_get(query.answer, "jobs");
+        if (answer_length(jobs) == 0) {
+                message_print("no %s%sjobs", options->state ?: "", options->state ? " " : "");
                 return EXIT_DONE;
         }
 
-        screen_init(&screen, &out, STDOUT_FILENO, options_has(options, OPTION_NO_COLOR));
+        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
         write_jobs(&screen, jobs);
-        return print_out(&out);
+        return output_print(&out);
 }
+
+const Command cmd_job_list = {
+        .name = "job list",
+        .arguments = "",
+        .summary = "List jobs, newest first",
+        .help = "",
+        .examples = { "perfctl job list", "perfctl job list --state running", "perfctl job list --limit 3 --json" },
+        COMMAND_OPTIONS(JobListOptions, options_table),
+        .run = job_list_run,
+};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/run/object.h"
+#include "client/run/object_builder.h"
 
 #include <errno.h>
 #include <string.h>

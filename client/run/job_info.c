@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/run/job.h"
+#include "client/run/job_info.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +12,14 @@
 #include "util/clock.h"
 #include "util/utf8.h"
 
-/* Quoted as for a shell where it must be. */
+const Option job_options[] = {
+        OPTION_ROW_NAME(JobOptions, name),
+        OPTION_ROW_LABEL(JobOptions, labels),
+        OPTION_INCLUDE(JobOptions, place, PlaceOptions, place_options),
+        {},
+};
+
+/* Quotes the word for a shell where needed. */
 static void put_word(Buffer *out, const char *word) {
         static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
 
@@ -42,7 +50,7 @@ static void copy_valid(const char *text, size_t n, Buffer *out) {
         }
 }
 
-void job_command_format(char *const *words, char ret[static JOB_COMMAND_MAX]) {
+void job_info_format_command(char *const *words, char ret[static JOB_COMMAND_MAX]) {
         scoped(buffer_deinit) Buffer typed = {}, valid = {};
         static const char dots[] = "…";
 
@@ -66,40 +74,41 @@ void job_command_format(char *const *words, char ret[static JOB_COMMAND_MAX]) {
         strcat(ret, dots);
 }
 
-/* The options have been checked: everything fits. */
-static int fill_labels(JobInfo *info, const Options *options) {
-        if (options->n_labels == 0)
+/* Labels were checked when they were parsed: each fits. */
+static int fill_labels(JobInfo *info, const OptionTexts *labels) {
+        if (labels->n == 0)
                 return 0;
 
-        info->labels = calloc(options->n_labels, sizeof(*info->labels));
+        info->labels = calloc(labels->n, sizeof(*info->labels));
         if (!info->labels)
                 return -ENOMEM;
 
-        for (size_t i = 0; i < options->n_labels; i++) {
-                const char *equals = strchr(options->labels[i], '=');
+        for (size_t i = 0; i < labels->n; i++) {
+                const char *equals = strchr(labels->items[i], '=');
                 JobLabel *label = &info->labels[info->n_labels++];
 
-                memcpy(label->key, options->labels[i], (size_t)(equals - options->labels[i]));
+                assert(equals && (size_t)(equals - labels->items[i]) < sizeof(label->key));
+                memcpy(label->key, labels->items[i], (size_t)(equals - labels->items[i]));
                 utf8_copy(label->value, sizeof(label->value), equals + 1);
         }
 
         return 0;
 }
 
-static void fill_place(JobInfo *info, const Options *options, const Launch *launch) {
-        info->rank = options_has(options, OPTION_RANK) ? options->rank : launch->rank;
-        info->n_ranks = options->n_ranks > 0 ? (uint32_t)options->n_ranks : launch->n_ranks;
-        info->node = options_has(options, OPTION_NODE) ? options->node : launch->node;
-        info->n_nodes = options->n_nodes > 0 ? (uint32_t)options->n_nodes : launch->n_nodes;
+static void fill_place(JobInfo *info, const PlaceOptions *place, const Launch *launch) {
+        info->rank = place->rank.is_given ? (int64_t)place->rank.value : launch->rank;
+        info->n_ranks = place->n_ranks > 0 ? (uint32_t)place->n_ranks : launch->n_ranks;
+        info->node = place->node.is_given ? (int32_t)place->node.value : launch->node;
+        info->n_nodes = place->n_nodes > 0 ? (uint32_t)place->n_nodes : launch->n_nodes;
 
-        /* The options alone have been checked. */
+        /* Only the options were checked against each other. */
         if (info->n_ranks > 0 && info->rank >= (int64_t)info->n_ranks) {
-                info->rank = options_has(options, OPTION_RANK) ? info->rank : -1;
-                info->n_ranks = (uint32_t)options->n_ranks;
+                info->rank = place->rank.is_given ? info->rank : -1;
+                info->n_ranks = (uint32_t)place->n_ranks;
         }
         if (info->n_nodes > 0 && info->node >= (int64_t)info->n_nodes) {
-                info->node = options_has(options, OPTION_NODE) ? info->node : -1;
-                info->n_nodes = (uint32_t)options->n_nodes;
+                info->node = place->node.is_given ? info->node : -1;
+                info->n_nodes = (uint32_t)place->n_nodes;
         }
 }
 
@@ -118,19 +127,20 @@ static int fill_id(JobInfo *info, const char *given) {
         return r;
 }
 
-int job_info_fill(JobInfo *info, const Options *options, const Launch *launch, char *const *command) {
+int job_info_fill(JobInfo *info, const JobOptions *options, const Launch *launch, char *const *command) {
         int r;
 
-        *info = (JobInfo){ .pid = options->pid };
-        r = fill_id(info, options->job ? options->job : launch->job[0] ? launch->job : NULL);
+        assert(options->pid <= INT32_MAX);
+        *info = (JobInfo){ .pid = (int32_t)options->pid };
+        r = fill_id(info, options->id ? options->id : launch->job[0] ? launch->job : NULL);
         if (r < 0)
                 return r;
 
-        fill_place(info, options, launch);
+        fill_place(info, &options->place, launch);
         utf8_copy(info->name, sizeof(info->name), options->name ? options->name : "");
         if (command)
-                job_command_format(command, info->command);
-        info->uid = options_has(options, OPTION_UID) ? options->uid : geteuid();
+                job_info_format_command(command, info->command);
+        info->uid = options->uid.is_given ? (uint32_t)options->uid.value : geteuid();
         user_name_find(info->uid, info->user, sizeof(info->user));
-        return fill_labels(info, options);
+        return fill_labels(info, &options->labels);
 }

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Options that several commands have in common: groups with a table each, and single rows
+ *
+ * An option has the same placeholder, letter and help in all commands.
+ */
+
+#include "client/cli/options.h"
+#include "job/job.h"
+
+/* Accepted by every command, before its name as well. */
+typedef struct GlobalOptions {
+        bool help, no_color;
+        const char *socket, *http_socket;
+} GlobalOptions;
+
+extern const Option global_options[];
+
+/* The place of a process in a parallel run. */
+typedef struct PlaceOptions {
+        OptionNumber rank, node;
+        uint64_t n_ranks, n_nodes; /* 0: not given */
+} PlaceOptions;
+
+extern const Option place_options[];
+
+/* Checks rank and node against the numbers of ranks and nodes. 0, or OPTION_WRONG with a sentence in ret_error. */
+int place_options_check(const PlaceOptions *place, char ret_error[static OPTION_ERROR_MAX]);
+
+/* Which results of an indicator are selected. */
+typedef struct SelectionOptions {
+        OptionTexts where; /* conditions, checked */
+        OptionNumber since_ns, until_ns; /* before now */
+} SelectionOptions;
+
+extern const Option selection_options[];
+
+/* What names a run that fails before it prints a document. NULL: not given. */
+typedef struct FailedRunOptions {
+        const char *indicator, *component;
+} FailedRunOptions;
+
+extern const Option failed_run_options[];
+
+/* Of a command that has no other option. */
+typedef struct JsonOptions {
+        bool json;
+} JsonOptions;
+
+extern const Option json_options[];
+
+OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
+
+#define OPTION_ROW_JSON(type, member) { "json", 0, NULL, "Print JSON instead of text", OPTION_FLAG(type, member) }
+#define OPTION_ROW_JOB(type, member) \
+        { "job", 'j', "ID", "Job id", .parse = option_parse_job_id, .offset = OPTION_PLACE(type, member, const char *), .value = OPTION_VALUE_JOB }
+#define OPTION_ROW_NAME(type, member) { "name", 'n', "NAME", "Name of the job", OPTION_LINE(type, member, JOB_TEXT_MAX - 1) }
+#define OPTION_ROW_LABEL(type, member) \
+        { "label", 'l', "KEY=VALUE", "Label of the job; may be repeated", OPTION_TEXTS(type, member, JOB_LABELS_MAX, option_parse_label) }
+#define OPTION_ROW_TIMEOUT(type, member) \
+        { "timeout", 't', "SECONDS", "Maximum time to wait for perfd", OPTION_DURATION(type, member, 0), .initial = "5" }
+#define OPTION_ROW_SPOOL(type, member) \
+        { "spool", 0, "DIRECTORY", "Spool for results that perfd cannot accept now", OPTION_TEXT(type, member), .value = OPTION_VALUE_DIRECTORY }
+#define OPTION_ROW_COMPAT(type, member) \
+        { "compat", 0, NULL, "Count from boot, as perf.py does", OPTION_FLAG(type, member) }
+#define OPTION_ROW_FORMAT(type, member, first, ...) \
+        { "format", 'f', "FORMAT", "Output format", OPTION_CHOICE(type, member, first, __VA_ARGS__), .initial = first }

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/cli/output.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "client/cli/command.h"
+#include "client/cli/message.h"
+#include "util/file.h"
+#include "util/utf8.h"
+
+int output_print(const Buffer *out) {
+        int r;
+
+        r = buffer_error(out);
+        if (r == 0)
+                r = file_write_all(STDOUT_FILENO, out->text, out->n);
+        if (r == 0)
+                return EXIT_DONE;
+
+        message_print("cannot write to standard output: %s", strerrordesc_np(-r));
+        return EXIT_FAILED;
+}
+
+static void put_safe_lines(Buffer *out, const char *text, size_t n) {
+        char safe[UTF8_SAFE_MAX];
+
+        for (size_t i = 0; i < n;) {
+                if (text[i] == '\n' || text[i] == '\t' || (text[i] == '\r' && i + 1 < n && text[i + 1] == '\n')) {
+                        buffer_putc(out, text[i++]);
+                        continue;
+                }
+                i += utf8_make_safe(text + i, n - i, safe);
+                buffer_puts(out, safe);
+        }
+}
+
+int output_print_lines(const Buffer *out) {
+        scoped(buffer_deinit) Buffer safe = {};
+
+        if (isatty(STDOUT_FILENO) != 1 || buffer_error(out) != 0)
+                return output_print(out);
+
+        put_safe_lines(&safe, out->text, out->n);
+        return output_print(&safe);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Data to standard output */
+
+#include "util/buffer.h"
+
+/* Prints the whole buffer. EXIT_DONE, or EXIT_FAILED after a message. */
+int output_print(const Buffer *out);
+/* Prints lines that quote others verbatim, such as CSV: on a terminal, control characters are escaped. */
+int output_print_lines(const Buffer *out);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/cli/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "util/clock.h"
+#include "util/scoped.h"
+
+void text_duration(uint64_t ns, char ret[static TEXT_MAX]) {
+        uint64_t s = ns / NS_PER_S;
+
+        if (ns < NS_PER_S)
+                snprintf(ret, TEXT_MAX, "%ju ms", (uintmax_t)((ns + NS_PER_MS / 2) / NS_PER_MS));
+        else if (s < 60 && ns % NS_PER_S < NS_PER_MS)
+                snprintf(ret, TEXT_MAX, "%ju s", (uintmax_t)s);
+        else if (s < 60)
+                snprintf(ret, TEXT_MAX, "%.*f s", s < 10 ? 2 : 1, (double)(ns / NS_PER_MS) / 1e3);
+        else if (s < 3600)
+                snprintf(ret, TEXT_MAX, "%ju min %02ju s", (uintmax_t)(s / 60), (uintmax_t)(s % 60));
+        else if (s < 86400)
+                snprintf(ret, TEXT_MAX, "%ju h %02ju min", (uintmax_t)(s / 3600), (uintmax_t)(s / 60 % 60));
+        else
+                snprintf(ret, TEXT_MAX, "%ju d %02ju h", (uintmax_t)(s / 86400), (uintmax_t)(s / 3600 % 24));
+}
+
+void text_seconds(double s, char ret[static TEXT_MAX]) {
+        if (s >= 0 && s < 1e9)
+                text_duration((uint64_t)(s * (double)NS_PER_S), ret);
+        else
+                snprintf(ret, TEXT_MAX, "-");
+}
+
+void text_number(double v, char ret[static TEXT_MAX]) {
+        double size = fabs(v);
+
+        if (v == 0)
+                snprintf(ret, TEXT_MAX, "0");
+        else if (size < 1e-4 || size >= 1e9)
+                snprintf(ret, TEXT_MAX, "%.3g", v);
+        else if (v == floor(v))
+                snprintf(ret, TEXT_MAX, "%.0f", v);
+        else
+                snprintf(ret, TEXT_MAX, "%.*f", size >= 1000 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4, v);
+}
+
+void text_cpus(double cpus, char ret[static TEXT_MAX]) {
+        if (cpus >= 100 || cpus == floor(cpus))
+                snprintf(ret, TEXT_MAX, "%.0f", cpus);
+        else
+                snprintf(ret, TEXT_MAX, "%.*f", cpus < 10 ? 2 : 1, cpus);
+}
+
+void text_mib(double mib, char ret[static TEXT_MAX]) {
+        static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB" };
+        double v = mib * 1024;
+        size_t unit = 0;
+
+        while (fabs(v) >= 1024 && unit + 1 < N_ELEMENTS(units)) {
+                v /= 1024;
+                unit++;
+        }
+
+        if (v == 0)
+                snprintf(ret, TEXT_MAX, "0 B");
+        else
+                snprintf(ret, TEXT_MAX, "%.*f %s", fabs(v) >= 100 ? 0 : fabs(v) >= 10 ? 1 : 2, v, units[unit]);
+}
+
+void text_time(uint64_t realtime_ms, char ret[static TEXT_MAX]) {
+        time_t s = (time_t)(realtime_ms / 1000);
+        struct tm tm;
+
+        if (realtime_ms == 0 || !localtime_r(&s, &tm) || strftime(ret, TEXT_MAX, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+                snprintf(ret, TEXT_MAX, "-");
+}

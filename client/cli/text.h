@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Text: numbers and times as a reader sees them */
+
+#include <stdint.h>
+
+#define TEXT_MAX 64U
+/* "250 ms", "12.3 s", "4 min 05 s", "3 h 02 min", "2 d 04 h" */
+void text_duration(uint64_t ns, char ret[static TEXT_MAX]);
+/* The same of what somebody else computed: "-" where it is no time. */
+void text_seconds(double s, char ret[static TEXT_MAX]);
+/* Three or four significant digits: "0.0123", "12.3", "1234". */
+void text_number(double v, char ret[static TEXT_MAX]);
+/* "3.10", "12.5", "32" */
+void text_cpus(double cpus, char ret[static TEXT_MAX]);
+/* Mebibytes as "512 KiB", "12.3 MiB", "1.50 TiB". */
+void text_mib(double mib, char ret[static TEXT_MAX]);
+/* Local time, "2026-11-20 21:58:18". "-" for 0. */
+void text_time(uint64_t realtime_ms, char ret[static TEXT_MAX]);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "client/api/api_query.h"
+#include "client/api/model_file.h"
+#include "client/api/model_schema.h"
+#include "client/cli/output.h"
+#include "client/commands/commands.h"
+
+typedef struct IndicatorSchemaOptions {
+        const char *format;
+} IndicatorSchemaOptions;
+
+static const Option options_table[] = {
+        OPTION_ROW_FORMAT(IndicatorSchemaOptions, format, "json", "rdf", "sql"),
+        {},
+};
+
+static void write_schema(const char *format, const ModelSet *set, Buffer *out) {
+        if (strcmp(format, "sql") == 0)
+                schema_write_sql(set->models, set->n, out);
+        else if (strcmp(format, "rdf") == 0)
+                schema_write_rdf(set->models, set->n, out);
+        else
+                schema_write_json(set->models, set->n, out);
+}
+
+static int ask_models(const CommandLine *line, ApiQuery *query, ModelSet *set) {
+        int r;
+
+        r = api_query_open(query, &line->global, "/api/v1/models");
+        return r == EXIT_DONE ? model_set_add_answer(set, query) : r;
+}
+
+static int indicator_schema_run(const CommandLine *line) {
+        const IndicatorSchemaOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery query = {};
+        scoped(model_set_deinit) ModelSet set = {};
+        scoped(buffer_deinit) Buffer out = {};
+        int r;
+
+        r = line->n_arguments > 0 ? model_set_add_files(&set, line->arguments, line->n_arguments) : ask_models(line, &query, &set);
+        if (r != EXIT_DONE)
+                return r;
+
+        write_schema(options->format, &set, &out);
+        return output_print(&out);
+}
+
+const Command cmd_indicator_schema = {
+        .name = "indicator schema",
+        .arguments = "[FILE]…",
+        .summary = "Print models as a JSON, RDF or SQL schema",
+        .help = "Prints all models that perfd knows or, without perfd, those of the files. json has all members in their long "
+                "form, rdf is a schema for the graph database Dgraph, sql has a table for each model.",
+        .examples = { "perfctl indicator schema", "perfctl indicator schema --format sql | sqlite3 results.db",
+                      "perfctl indicator schema --format rdf membw.yaml" },
+        COMMAND_OPTIONS(IndicatorSchemaOptions, options_table),
+        .n_arguments_max = COMMAND_MANY,
+        .value = OPTION_VALUE_FILE,
+        .run = indicator_schema_run,
+};

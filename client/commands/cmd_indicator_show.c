@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "client/api/api_query.h"
+#include "client/api/indicator_path.h"
+#include "client/cli/grid.h"
+#include "client/cli/message.h"
+#include "client/cli/output.h"
+#include "client/cli/text.h"
+#include "client/commands/commands.h"
+
+/* "GFLOP/s, higher is better", or what of that is declared. */
+static void write_declared(Screen *screen, const Value *declared) {
+        const char *unit = answer_text(declared, "unit"), *direction = answer_text(declared, "direction");
+        scoped(buffer_deinit) Buffer text = {};
+
+        if (!*unit && !*direction)
+                return;
+
+        buffer_printf(&text, "%s%s%s%s", unit, *unit && *direction ? ", " : "", direction, *direction ? " is better" : "");
+        buffer_putc(screen->out, ' ');
+        screen_styled(screen, STYLE_DIM, text.text ? text.text : "");
+}
+
+/* declared: what a model says of these members, or NULL. */
+static void write_members(Screen *screen, const char *title, const Value *object, const Value *declared) {
+        if (!object || object->type != VALUE_OBJECT || object->n_members == 0)
+                return;
+
+        screen_heading(screen, title);
+        for (size_t i = 0; i < object->n_members; i++) {
+                scoped(buffer_deinit) Buffer text = {};
+                const Value *value = &object->members[i].value;
+                size_t n;
+                Json json;
+
+                buffer_puts(screen->out, "  ");
+                n = screen_text(screen, object->members[i].key);
+                screen_pad(screen, n, 24);
+                buffer_putc(screen->out, ' ');
+                json_init(&json, &text);
+                value_write_json(value, &json);
+                (void)screen_text_cut(screen, value->type == VALUE_STRING ? value->string : text.text ? text.text : "",
+                                      screen->width > 40 ? screen->width - 28 : 40);
+                write_declared(screen, value_get(declared, object->members[i].key));
+                buffer_putc(screen->out, '\n');
+        }
+}
+
+static void fill_versions(Grid *grid, const Value *groups) {
+        grid_init(grid, 6, 1);
+        grid_text(grid, "COMPONENT");
+        grid_text(grid, "VERSION");
+        grid_right(grid, "RESULTS");
+        grid_right(grid, "FAILED");
+        grid_text(grid, "FIRST");
+        grid_text(grid, "LATEST");
+        for (size_t i = 0; i < answer_length(groups); i++) {
+                const Value *group = &groups->items[i], *key = value_get(group, "key");
+
+                grid_value(grid, value_get(key, "component"));
+                grid_value(grid, value_get(key, "version"));
+                grid_count(grid, answer_time(group, "n"));
+                grid_count(grid, answer_time(group, "n_failed"));
+                grid_minute(grid, answer_time(group, "first_ms"));
+                grid_minute(grid, answer_time(group, "last_ms"));
+        }
+}
+
+/* What is declared of the indicator: of the component, else of any. NULL: nothing. */
+static const Value *find_declaration(const Value *models, const char *name, const char *component) {
+        const Value *of_any = NULL;
+
+        for (size_t i = 0; i < answer_length(models); i++) {
+                const Value *model = &models->items[i];
+                const char *of = value_get_string(model, "component");
+
+                if (strcmp(answer_text(model, "name"), name) != 0)
+                        continue;
+                if (of && strcmp(of, component) == 0)
+                        return value_get(model, "declaration");
+                if (!of)
+                        of_any = value_get(model, "declaration");
+        }
+        return of_any;
+}
+
+/* models: all that perfd knows. */
+static int show_latest(ApiQuery *query, const Value *models, const char *name, Screen *screen) {
+        scoped(buffer_deinit) Buffer path = {};
+        const Value *declaration;
+        const Value *results, *document;
+        char when[TEXT_MAX];
+        int r;
+
+        indicator_path_begin(&path, name, "results");
+        buffer_puts(&path, "?limit=1");
+        r = api_query_ask(query, path.text ? path.text : "/");
+        results = value_get(query->answer, "results");
+        if (r != EXIT_DONE || answer_length(results) == 0)
+                return r;
+
+        document = value_get(&results->items[0], "document");
+        text_time(answer_time(&results->items[0], "time_ms"), when);
+        buffer_printf(screen->out, "\nThe latest is of %s", when);
+        if (answer_number_or_zero(&results->items[0], "exit_status") != 0)
+                buffer_printf(screen->out, ": its run failed with %.0f", answer_number_or_zero(&results->items[0], "exit_status"));
+        buffer_putc(screen->out, '\n');
+        declaration = find_declaration(models, name, answer_text(&results->items[0], "component"));
+        write_members(screen, "Parameters", value_get(document, "@parameters"), value_get(declaration, "parameters"));
+        write_members(screen, "Results", value_get(document, "@result"), value_get(declaration, "results"));
+        return EXIT_DONE;
+}
+
+static int indicator_show_run(const CommandLine *line) {
+        const JsonOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery query = {}, models = {};
+        scoped(buffer_deinit) Buffer out = {}, path = {};
+        scoped(grid_deinit) Grid grid = {};
+        const char *name = line->arguments[0];
+        const Value *groups;
+        Screen screen;
+        int r;
+
+        indicator_path_begin(&path, name, "query");
+        buffer_puts(&path, "?group_by=component,version");
+        r = api_query_open(&query, &line->global, path.text ? path.text : "/");
+        if (r != EXIT_DONE)
+                return r;
+        if (options->json)
+                return api_query_print_json(&query);
+
+        groups = value_get(query.answer, "groups");
+        if (answer_length(groups) == 0) {
+                message_print("There are no results of '%s'; perfctl indicator list has the names", name);
+                return EXIT_FAILED;
+        }
+
+        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
+        fill_versions(&grid, groups);
+        if (grid_write(&grid, &screen, isatty(STDOUT_FILENO) == 1) < 0)
+                return EXIT_FAILED;
+        r = api_query_open(&models, &line->global, "/api/v1/models");
+        if (r == EXIT_DONE)
+                r = show_latest(&query, value_get(models.answer, "models"), name, &screen);
+        return r == EXIT_DONE ? output_print(&out) : r;
+}
+
+const Command cmd_indicator_show = {
+        .name = "indicator show",
+        .arguments = "NAME",
+        .summary = "Show versions and the latest result of an indicator",
+        .help = "",
+        .examples = { "perfctl indicator show PiMatmul" },
+        COMMAND_OPTIONS(JsonOptions, json_options),
+        .n_arguments_min = 1,
+        .n_arguments_max = 1,
+        .value = OPTION_VALUE_INDICATOR,
+        .run = indicator_show_run,
+};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/api/api_query.h"
+#include "client/commands/commands.h"
+#include "client/commands/job_change.h"
+
+typedef struct JobEndOptions {
+        OptionNumber exit_status;
+        uint64_t timeout_ns;
+        bool json;
+} JobEndOptions;
+
+static const Option options_table[] = {
+        { "exit-status", 0, "N", "Exit status of the job, 0 to 255", OPTION_NUMBER(JobEndOptions, exit_status, 0, 255) },
+        OPTION_ROW_TIMEOUT(JobEndOptions, timeout_ns),
+        OPTION_ROW_JSON(JobEndOptions, json),
+        {},
+};
+
+static int job_end_run(const CommandLine *line) {
+        const JobEndOptions *options = line->options;
+        scoped(courier_deinit) Courier courier;
+        Batch batch = { .ended_job = line->arguments[0] };
+        Delivery delivery;
+        int r;
+
+        courier_init(&courier, line->global.socket, options->timeout_ns);
+        r = api_query_check_job_id(batch.ended_job);
+        if (r != EXIT_DONE)
+                return r;
+
+        batch.end.has_exit_status = options->exit_status.is_given;
+        batch.end.exit_status = (int32_t)options->exit_status.value;
+        r = deliver(&courier, &batch, &delivery);
+        return job_change_print(batch.ended_job, options->json, &courier, &delivery, r, "ended");
+}
+
+const Command cmd_job_end = {
+        .name = "job end",
+        .arguments = "JOB",
+        .summary = "End a job, as from a scheduler's epilog",
+        .help = "Ending a job that has ended changes nothing and is no error.",
+        .examples = { "perfctl job end --exit-status $? train-17" },
+        COMMAND_OPTIONS(JobEndOptions, options_table),
+        .n_arguments_min = 1,
+        .n_arguments_max = 1,
+        .value = OPTION_VALUE_JOB,
+        .run = job_end_run,
+};

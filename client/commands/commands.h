@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Commands: the list of all commands, in the order of the overview
+ *
+ * A new command is one file cmd_NAME.c and one row here.
+ */
+
+#include "client/cli/command.h"
+
+#define COMMANDS(HEADING, COMMAND)       \
+        HEADING("Run and measure")       \
+        COMMAND(cmd_run)                 \
+        COMMAND(cmd_sweep)               \
+        COMMAND(cmd_mark)                \
+        COMMAND(cmd_time)                \
+        COMMAND(cmd_submit)              \
+        COMMAND(cmd_import_inspection)   \
+        HEADING("Examine jobs and the node") \
+        COMMAND(cmd_report)              \
+        COMMAND(cmd_metrics)             \
+        COMMAND(cmd_watch)               \
+        COMMAND(cmd_job_list)            \
+        COMMAND(cmd_job_show)            \
+        COMMAND(cmd_export_perf_report)  \
+        HEADING("Compare indicators")    \
+        COMMAND(cmd_indicator_list)      \
+        COMMAND(cmd_indicator_show)      \
+        COMMAND(cmd_indicator_query)     \
+        COMMAND(cmd_indicator_rank)      \
+        COMMAND(cmd_indicator_batch)     \
+        COMMAND(cmd_indicator_models)    \
+        COMMAND(cmd_indicator_schema)    \
+        COMMAND(cmd_indicator_register)  \
+        COMMAND(cmd_indicator_unregister) \
+        HEADING("Begin and end jobs by hand") \
+        COMMAND(cmd_job_begin)           \
+        COMMAND(cmd_job_end)             \
+        HEADING("Examine perfd")         \
+        COMMAND(cmd_status)              \
+        COMMAND(cmd_doctor)              \
+        COMMAND(cmd_flush)
+
+#define COMMANDS_HEADING(text)
+#define COMMANDS_DECLARE(command) extern const Command command;
+COMMANDS(COMMANDS_HEADING, COMMANDS_DECLARE)
+#undef COMMANDS_HEADING
+#undef COMMANDS_DECLARE
+
+/* Ends with {}. */
+extern const CommandRow commands[];

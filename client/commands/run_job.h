@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Run job: a command run as a job, once or several times */
+
+#include "client/cli/command.h"
+#include "client/run/job_info.h"
+
+typedef struct RunOptions {
+        JobOptions job;
+        FailedRunOptions failed;
+        const char *enclosure, *indicator, *spool, *spec, *limits;
+        OptionTexts environment; /* names of variables */
+        uint64_t repeat, warmup; /* 0: not given */
+        bool wait, verbose, keep;
+} RunOptions;
+
+/*
+ * Runs the command, whatever perfd does: trouble with perfd is reported, and never fails or delays the command. command: its words,
+ * which end with NULL. Returns the command's exit status, or EXIT_USAGE.
+ */
+int run_job(const CommandLine *line, const RunOptions *options, char *const *command);

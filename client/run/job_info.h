@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Job info: the description of a job that its begin carries */
+
+#include "client/cli/common_options.h"
+#include "client/run/launcher.h"
+#include "job/job.h"
+
+/* Options that describe a job. */
+typedef struct JobOptions {
+        const char *id, *name; /* NULL: not given */
+        OptionTexts labels;
+        PlaceOptions place;
+        uint64_t pid;          /* 0: not given */
+        OptionNumber uid;
+} JobOptions;
+
+/* --name, --label and the place in a parallel run. */
+extern const Option job_options[];
+
+/*
+ * Fills in id (option, else the launcher's, else a new one), name, labels, user (option, else this process's), command, and the place
+ * in a parallel run (option, else the launcher's where it does not contradict the options). command: its words, or NULL. 0 or a
+ * negative errno; job_info_deinit() in any case.
+ */
+int job_info_fill(JobInfo *info, const JobOptions *options, const Launch *launch, char *const *command);
+
+/* A command as typed into a shell, cut with an ellipsis. Bytes that are not UTF-8 become U+FFFD. */
+void job_info_format_command(char *const *words, char ret[static JOB_COMMAND_MAX]);
