@@ -81,7 +81,8 @@ static int find_units(Exchange *exchange, Query *query) {
                     !is_grouped_by(query, "component"))
                         return exchange_error(exchange, 400,
                                               "the models of %s declare different units of '%s' for different components: "
-                                              "group by component, or select one with where=component=NAME", query->selection.filter.name, choice->key);
+                                              "group by component, or select one with where=component=NAME",
+                                              query->selection.filter.name, choice->key);
         }
         return 0;
 }
