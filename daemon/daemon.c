@@ -2,17 +2,12 @@
 #include "daemon.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
 #include "rooms.h"
-#include "trim.h"
 #include "util/clock.h"
 #include "util/file.h"
 
@@ -344,7 +339,7 @@ static int daemon_loop(Daemon *daemon) {
         int r;
 
         say_ready(daemon);
-        trim_loaded_objects();
+        self_trim_memory();
         r = sd_event_loop(daemon->event);
         if (r < 0)
                 log_err("The event loop failed; running jobs are resumed after a restart: %s", strerror(-r));
@@ -352,7 +347,7 @@ static int daemon_loop(Daemon *daemon) {
 }
 
 /* Signals go to the loop's signalfd: blocked before the first thread is made, so that all inherit it. */
-static void prepare_process(void) {
+static void block_signals(void) {
         sigset_t set;
 
         sigemptyset(&set);
@@ -361,11 +356,6 @@ static void prepare_process(void) {
         sigaddset(&set, SIGHUP);
         sigaddset(&set, SIGPIPE);
         (void)sigprocmask(SIG_BLOCK, &set, NULL);
-        (void)prctl(PR_SET_TIMERSLACK, 1000000UL);
-        (void)umask(0022);
-        /* Few threads, small answers: two arenas are enough, and what a burst took goes back. */
-        (void)mallopt(M_ARENA_MAX, 2);
-        (void)mallopt(M_TRIM_THRESHOLD, 128 * 1024);
 }
 
 static void daemon_close(Daemon *daemon) {
@@ -424,7 +414,7 @@ int daemon_run(const Options *options) {
         if (options->check_config)
                 return check_models(&daemon.rooms.config);
 
-        prepare_process();
+        block_signals();
         self_init(&daemon.rooms.self);
 
         r = daemon_start(&daemon);

@@ -4,17 +4,25 @@
 #include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <link.h>
+#include <malloc.h>
 #include <stdalign.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/clock.h"
+#include "util/log.h"
 #include "util/parse.h"
 #include "util/scoped.h"
 
 /* Before Linux 6.2, counting open descriptors takes a directory listing. */
 #define TICKS_PER_FD_COUNT 10
+
+#define TIMER_SLACK_NS 1000000UL
 
 /* The soft limit is meant for programs that use select(2), which fails for larger descriptors; perfd uses epoll(7). */
 static void raise_descriptor_limit(SelfStats *stats) {
@@ -31,18 +39,63 @@ static void raise_descriptor_limit(SelfStats *stats) {
         stats->n_fds_max = limit.rlim_cur;
 }
 
+/* Without journald's socket, the service manager still reads plain lines from stderr. */
+static Journal *open_journal(void) {
+        Journal *journal = NULL;
+        int r;
+
+        if (!journal_is_connected())
+                return NULL;
+        r = journal_new(&journal, JOURNAL_SOCKET);
+        if (r < 0)
+                log_warning("Cannot reach journald, logging plain lines without fields: %s", strerror(-r));
+        return journal;
+}
+
 void self_init(Self *self) {
         uint64_t now_ns = clock_realtime_ns();
 
         *self = (Self){
                 .stats = { .started_realtime_ns = now_ns, .config_reload_ok = true, .config_reload_realtime_ns = now_ns },
         };
+        (void)prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+        (void)umask(0022);
+        /* perfd has few threads and small allocations: two arenas suffice, and memory of a burst is returned. */
+        (void)mallopt(M_ARENA_MAX, 2);
+        (void)mallopt(M_TRIM_THRESHOLD, 128 * 1024);
         raise_descriptor_limit(&self->stats);
+        self->journal = open_journal();
         self->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 }
 
 void self_deinit(Self *self) {
         closep(&self->statm_fd);
+        self->statm_fd = -1;
+        self->journal = journal_free(self->journal);
+}
+
+/* Segments that were never writable equal their file: dropping their pages loses nothing. */
+static int on_object(struct dl_phdr_info *info, size_t size, void *userdata) {
+        uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+        (void)size;
+        (void)userdata;
+        for (size_t i = 0; i < info->dlpi_phnum; i++) {
+                const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+                uintptr_t begin = (info->dlpi_addr + segment->p_vaddr) & ~(page - 1);
+                uintptr_t end = (info->dlpi_addr + segment->p_vaddr + segment->p_memsz + page - 1) & ~(page - 1);
+
+                assert(end >= begin);
+                if (segment->p_type == PT_LOAD && !(segment->p_flags & PF_W))
+                        (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+        }
+
+        return 0;
+}
+
+void self_trim_memory(void) {
+        (void)dl_iterate_phdr(on_object, NULL);
+        (void)malloc_trim(0);
 }
 
 uint64_t self_count_tick(Self *self, uint64_t deadline_us, uint64_t now_us, uint64_t interval_us) {
@@ -74,8 +127,12 @@ static size_t count_entries(int fd) {
         size_t n = 0;
 
         while ((n_bytes = getdents64(fd, entries, sizeof(entries))) > 0)
-                for (ssize_t at = 0; at < n_bytes; n++)
-                        at += ((const struct dirent64 *)(const void *)(entries + at))->d_reclen;
+                for (ssize_t at = 0; at < n_bytes; n++) {
+                        const struct dirent64 *entry = (const void *)(entries + at);
+
+                        assert(entry->d_reclen > 0 && at + entry->d_reclen <= n_bytes);
+                        at += entry->d_reclen;
+                }
         return n;
 }
 
@@ -120,6 +177,10 @@ static void read_memory(int statm_fd, SelfStats *stats) {
 void self_read(Self *self) {
         self->stats.process_cpu_ns = clock_process_cpu_ns();
         read_memory(self->statm_fd, &self->stats);
+        if (self->journal) {
+                journal_flush(self->journal);
+                self->stats.n_log_messages_dropped = journal_n_dropped(self->journal);
+        }
         if (self->stats.n_ticks % TICKS_PER_FD_COUNT <= 1)
                 count_open_fds(&self->stats);
 }

@@ -55,4 +55,5 @@ typedef struct SelfStats {
         uint64_t process_cpu_ns;
         uint64_t resident_bytes, virtual_bytes;
         uint64_t n_open_fds, n_fds_max;
+        uint64_t n_log_messages_dropped; /* not accepted by journald */
 } SelfStats;

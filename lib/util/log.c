@@ -1,65 +1,139 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/log.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "util/clock.h"
 #include "util/utf8.h"
 
-/* Messages quote names that others chose: what could be taken for another line, or for a terminal's commands, is escaped. */
-static size_t put_safe(char *ret, size_t n_ret, const char *text) {
-        size_t n = strlen(text), n_out = 0, i = 0;
+#define MESSAGE_MAX 1024
+
+/* Text that grows in place up to its limit. */
+typedef struct LogText {
+        char text[LOG_RECORD_MAX];
+        size_t n;
+} LogText;
+
+/* Messages quote names that others chose: bytes that could pass for another line or for a terminal's command are escaped. */
+static void put_safe(LogText *out, const char *text) {
+        size_t n = strlen(text), i = 0;
         char safe[UTF8_SAFE_MAX];
 
         while (i < n) {
                 i += utf8_make_safe(text + i, n - i, safe);
-                if (n_out + strlen(safe) > n_ret)
-                        break;
-                memcpy(ret + n_out, safe, strlen(safe));
-                n_out += strlen(safe);
+                if (out->n + strlen(safe) >= sizeof(out->text) - 1)
+                        return;
+                memcpy(out->text + out->n, safe, strlen(safe));
+                out->n += strlen(safe);
         }
-        return n_out;
 }
 
-void log_line(LogLevel level, const char *format, ...) {
-        char message[1024], line[1100];
-        va_list args;
-        size_t n = 0;
-        int k;
+static void put_end(LogText *out) {
+        assert(out->n < sizeof(out->text));
+        out->text[out->n++] = '\n';
+}
+
+static void put_field(LogText *out, const LogField *field) {
+        char number[24];
+
+        assert(strspn(field->name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(field->name));
+        if (out->n + strlen(field->name) + 2 >= sizeof(out->text))
+                return;
+
+        (void)snprintf(number, sizeof(number), "%lld", (long long)field->number);
+        put_safe(out, field->name);
+        put_safe(out, "=");
+        put_safe(out, field->text ? field->text : number);
+        put_end(out);
+}
+
+static void write_record(LogLevel level, const LogField *fields, const char *message) {
+        LogText out = {};
+
+        put_field(&out, &(LogField){ .name = "PRIORITY", .number = (int64_t)level });
+        assert(strncmp(out.text, LOG_RECORD_PREFIX, strlen(LOG_RECORD_PREFIX)) == 0);
+        put_field(&out, &(LogField){ .name = "MESSAGE", .text = message });
+        for (; fields && fields->name; fields++)
+                put_field(&out, fields);
+
+        /* An unbuffered stream hands a record to its writer in one call. */
+        (void)fwrite(out.text, 1, out.n, stderr);
+}
+
+static void write_line(LogLevel level, const char *message) {
+        LogText out = {};
+        char prefix[8];
 
         /* $JOURNAL_STREAM is set where the service manager reads our stderr. */
-        if (getenv("JOURNAL_STREAM"))
-                n = (size_t)snprintf(line, sizeof(line), "<%d>", (int)level);
-        else if (level >= LOG_LEVEL_DEBUG)
+        if (getenv("JOURNAL_STREAM")) {
+                (void)snprintf(prefix, sizeof(prefix), "<%d>", (int)level);
+                put_safe(&out, prefix);
+        } else if (level >= LOG_LEVEL_DEBUG)
                 return;
+
+        put_safe(&out, message);
+        put_end(&out);
+        /* One write, so that lines of several threads do not mix. There is nowhere to report that stderr cannot be written. */
+        if (write(STDERR_FILENO, out.text, out.n) < 0)
+                return;
+}
+
+static void write_message(LogLevel level, const LogField *fields, const char *message) {
+        assert(level >= LOG_LEVEL_ERR && level <= LOG_LEVEL_DEBUG);
+        if (fileno(stderr) < 0)
+                write_record(level, fields, message);
+        else
+                write_line(level, message);
+}
+
+void log_struct(LogLevel level, const LogField *fields, const char *format, ...) {
+        char message[MESSAGE_MAX];
+        va_list args;
+        int k;
 
         va_start(args, format);
         k = vsnprintf(message, sizeof(message), format, args);
         va_end(args);
-        if (k < 0)
-                return;
-
-        n += put_safe(line + n, sizeof(line) - n - 1, message);
-        line[n++] = '\n';
-        /* One write, so that lines of several threads do not mix. A log that cannot be written has nobody to be told. */
-        if (write(STDERR_FILENO, line, n) < 0)
-                return;
+        if (k >= 0)
+                write_message(level, fields, message);
 }
 
-int log_limit_pass(LogLimit *limit, uint64_t now_ns, uint64_t interval_ns, unsigned burst) {
+bool log_limit_pass(LogLimit *limit, uint64_t now_ns, uint64_t interval_ns, unsigned burst) {
         if (limit->window_start_ns == 0 || now_ns - limit->window_start_ns >= interval_ns) {
                 limit->window_start_ns = now_ns;
                 limit->n_passed = 0;
         }
 
-        if (limit->n_passed >= burst) {
-                limit->n_held++;
-                return 0;
+        assert(limit->n_passed <= burst);
+        if (limit->n_passed == burst) {
+                limit->n_suppressed++;
+                return false;
         }
 
         limit->n_passed++;
-        return 1;
+        return true;
+}
+
+void log_limited(LogLimit *limit, LogLevel level, const LogField *fields, const char *format, ...) {
+        char message[MESSAGE_MAX], suppressed[64] = "";
+        va_list args;
+        int k;
+
+        if (!log_limit_pass(limit, clock_boottime_ns(), LOG_LIMIT_INTERVAL_NS, LOG_LIMIT_BURST))
+                return;
+
+        if (limit->n_suppressed > 0)
+                (void)snprintf(suppressed, sizeof(suppressed), " (%u similar messages suppressed)", limit->n_suppressed);
+        limit->n_suppressed = 0;
+
+        va_start(args, format);
+        k = vsnprintf(message, sizeof(message) - sizeof(suppressed), format, args);
+        va_end(args);
+        if (k >= 0)
+                write_message(level, fields, strcat(message, suppressed));
 }

@@ -4,11 +4,15 @@
 /*
  * Log
  *
- * One line to stderr, with the priority prefix <N> that the journal reads when
- * stderr is the journal, else plain. Only daemon/'s top logs above debug (see
- * conventions); messages say what was tried and what happens next.
+ * A message is one line on stderr: with the priority prefix <N> of sd-daemon(3) when $JOURNAL_STREAM is set, else plain, and
+ * then without debug messages. When stderr is a stream without a descriptor (daemon/journal.c puts one in its place), a message
+ * is one write of a record in journald's native format: "PRIORITY=…\nMESSAGE=…\nNAME=value\n…".
+ *
+ * Only daemon/'s upper folders log above debug. A message says what was tried and what happens next.
  */
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef enum LogLevel {
@@ -19,18 +23,42 @@ typedef enum LogLevel {
         LOG_LEVEL_DEBUG = 7,
 } LogLevel;
 
-void log_line(LogLevel level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Start of each record, and the largest record. */
+#define LOG_RECORD_PREFIX "PRIORITY="
+#define LOG_RECORD_MAX 4096
 
-#define log_err(...) log_line(LOG_LEVEL_ERR, __VA_ARGS__)
-#define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)
-#define log_notice(...) log_line(LOG_LEVEL_NOTICE, __VA_ARGS__)
-#define log_info(...) log_line(LOG_LEVEL_INFO, __VA_ARGS__)
-#define log_debug(...) log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
+/* A field of the journal. Name: capital letters, digits and '_'. The value is `text`, or `number` when that is NULL. */
+typedef struct LogField {
+        const char *name;
+        const char *text;
+        int64_t number;
+} LogField;
 
-/* Lets a message through at most `burst` times each `interval_ns`; counts what it held back. Owned by its user, zeroed. */
+#define LOG_TEXT(field, value) { .name = (field), .text = (value) }
+#define LOG_NUMBER(field, value) { .name = (field), .number = (value) }
+
+/* Logs a message with fields; an entry without a name ends them. NULL: none. */
+void log_struct(LogLevel level, const LogField *fields, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#define log_err(...) log_struct(LOG_LEVEL_ERR, NULL, __VA_ARGS__)
+#define log_warning(...) log_struct(LOG_LEVEL_WARNING, NULL, __VA_ARGS__)
+#define log_notice(...) log_struct(LOG_LEVEL_NOTICE, NULL, __VA_ARGS__)
+#define log_info(...) log_struct(LOG_LEVEL_INFO, NULL, __VA_ARGS__)
+#define log_debug(...) log_struct(LOG_LEVEL_DEBUG, NULL, __VA_ARGS__)
+
+/* Limits one kind of message to LOG_LIMIT_BURST in LOG_LIMIT_INTERVAL_NS. Zeroed by its owner, which has one for each kind. */
+#define LOG_LIMIT_INTERVAL_NS (60 * UINT64_C(1000000000))
+#define LOG_LIMIT_BURST 10U
+
 typedef struct LogLimit {
         uint64_t window_start_ns;
         unsigned n_passed;
-        unsigned n_held;
+        unsigned n_suppressed;
 } LogLimit;
-int log_limit_pass(LogLimit *limit, uint64_t now_ns, uint64_t interval_ns, unsigned burst);
+
+/* True: log the message now. False: it is counted in n_suppressed, which whoever logs the next one reports and resets. */
+bool log_limit_pass(LogLimit *limit, uint64_t now_ns, uint64_t interval_ns, unsigned burst);
+
+/* As log_struct(), within the limit. The first message after suppressed ones ends with their number. */
+void log_limited(LogLimit *limit, LogLevel level, const LogField *fields, const char *format, ...)
+        __attribute__((format(printf, 4, 5)));

@@ -399,7 +399,7 @@ static void a_log_limit_holds_back_and_counts(void **state) {
         for (unsigned i = 0; i < 10; i++)
                 n += (unsigned)log_limit_pass(&limit, 100 + i, 1000, 3);
         assert_int_equal(n, 3);
-        assert_int_equal(limit.n_held, 7);
+        assert_int_equal(limit.n_suppressed, 7);
         assert_int_equal(log_limit_pass(&limit, 1200, 1000, 3), 1);
 }
 

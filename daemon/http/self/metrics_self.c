@@ -9,6 +9,7 @@ static const Scalar self_scalars[] = {
         SCALAR_GAUGE(SelfStats, virtual_bytes, SCALAR_U64, "process_virtual_memory_bytes", "bytes", "Virtual address space of perfd"),
         SCALAR_GAUGE(SelfStats, n_open_fds, SCALAR_U64, "process_open_fds", "", "Open file descriptors of perfd"),
         SCALAR_GAUGE(SelfStats, n_fds_max, SCALAR_U64, "process_max_fds", "", "Maximum number of open file descriptors of perfd"),
+        SCALAR_COUNTER(SelfStats, n_log_messages_dropped, "perfd_log_messages_dropped", "Log messages that journald did not accept"),
         SCALAR_SECONDS(SelfStats, started_realtime_ns, FAMILY_GAUGE, "process_start_time_seconds", "Unix time of the start of perfd"),
 
         SCALAR_COUNTER(SelfStats, n_ticks, "perfd_samples", "Number of samples"),
