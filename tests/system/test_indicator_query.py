@@ -106,7 +106,7 @@ class IndicatorQuery(TestCase):
                             ({"stat": "median:"}, "not 'median:'"), ({"group_by": "a,,b"}, "names of parameters"),
                             ({"format": "xml"}, "json or csv"), ({"limit": "0"}, "from 1 to 10000"),
                             ({"where": ["a=1"] * 17}, "more than 16 times"), ({"group_by": ",".join("abcdefghi")}, "more than 8"),
-                            ({"stat": ",".join(f"n:r{i}" for i in range(17))}, "16 results at most"),
+                            ({"stat": ",".join(f"n:r{i}" for i in range(17))}, "at most 16 results"),
                             ({"group_by": "dtype,version,dtype"}, "names 'dtype' twice"),
                             ({"stat": "median:rate,p95:rate,median:rate"}, "names 'median:rate' twice"),
                             ({"since_ms": "yesterday"}, "whole number"), ({"order": "rate"}, "no query parameter 'order'")):
@@ -387,7 +387,7 @@ class IndicatorQuery(TestCase):
         self.assertNotEqual(self.perfctl("indicator", "query", "PiMatmul"), "")
         self.assertIn("no results and no model of indicator 'PiNone'", self.perfctl("indicator", "show", "PiNone", status=1))
         self.assertIn("KEY=VALUE", self.perfctl("indicator", "query", "PiMatmul", "--where", "matrix_size", status=2))
-        self.assertIn("An indicator's name", self.perfctl("indicator", "query", "a/b?c", status=1))
+        self.assertIn("indicator name must be", self.perfctl("indicator", "query", "a/b?c", status=1))
 
     @unittest.skipUnless((FIXTURES / "thoth").is_dir(), "the captured indicators are not there (PERFD_FIXTURES)")
     def test_batches_match_what_numpy_and_pandas_say(self):

@@ -166,4 +166,4 @@ class Artifact(WithJob):
         self.assertIn("missing command after 'export': perf-report", self.ask("export", status=2).stderr)
         self.assertIn("missing argument JOB", self.ask("export", "perf-report", status=2).stderr)
         self.running.stop()
-        self.assertIn("cannot be reached", self.ask("export", "perf-report", "train-17", status=3).stderr)
+        self.assertIn("perfd is not running", self.ask("export", "perf-report", "train-17", status=3).stderr)

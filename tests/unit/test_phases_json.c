@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/http/jobs/phase_walk.c daemon/http/jobs/api_jobs.c daemon/http/jobs/job_lookup.c */
 /* Phases as JSON, from a real store. */
 
 #include "http/jobs/phases_json.h"
