@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/connection_limits.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -93,6 +94,7 @@ void connection_limits_renew(ConnectionLimits *limits, LimitedConnection *connec
                 return;
 
         pthread_mutex_lock(&limits->mutex);
+        assert(connection >= limits->connections && connection < limits->connections + limits->n_max);
         connection->since_ns = now_ns;
         pthread_mutex_unlock(&limits->mutex);
 }
@@ -102,6 +104,7 @@ void connection_limits_remove(ConnectionLimits *limits, LimitedConnection *conne
                 return;
 
         pthread_mutex_lock(&limits->mutex);
+        assert(limits->n > 0 && connection->fd >= 0);
         connection->fd = -1;
         limits->n--;
         pthread_mutex_unlock(&limits->mutex);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/exchange.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -33,6 +34,7 @@ int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
         va_list args;
         Json json;
 
+        assert(status >= 400 && status < 600);
         va_start(args, format);
         (void)vsnprintf(message, sizeof(message), format, args);
         va_end(args);
@@ -96,6 +98,7 @@ static const char *decode_char(const char *p, char *ret) {
 static int decode(Exchange *exchange, const char *from, const char *end, const char **ret) {
         size_t begin = exchange->n_text;
 
+        assert(begin <= sizeof(exchange->text) && from <= end);
         while (from < end) {
                 char c;
 

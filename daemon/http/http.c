@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/http.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
@@ -68,6 +69,7 @@ static void buffer_trim(Buffer *buffer) {
 }
 
 static void worker_put(Http *http, Worker *worker) {
+        assert(worker >= http->workers && worker < http->workers + http->n_workers);
         reader_reset(worker->reader);
         buffer_trim(&worker->body);
         buffer_trim(&worker->packed);
@@ -134,6 +136,7 @@ static enum MHD_Result send_answer(Http *http, struct MHD_Connection *connection
         result = MHD_queue_response(connection, exchange->status, response);
         MHD_destroy_response(response);
 
+        assert(exchange->status / 100 < N_ELEMENTS(http->n_requests_by_class));
         atomic_fetch_add(&http->n_requests_by_class[exchange->status / 100], 1);
         atomic_fetch_add(&http->n_bytes_sent, body->n);
         return result;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/metrics.h"
 
+#include <assert.h>
 #include <string.h>
 
 static void put_scalar(Exposition *exposition, const void *member, const Scalar *scalar) {
@@ -31,6 +32,8 @@ static void put_scalar(Exposition *exposition, const void *member, const Scalar 
 
 void metrics_scalars(Exposition *exposition, const void *part, const Scalar *scalars, size_t n) {
         for (const Scalar *scalar = scalars; scalar < scalars + n; scalar++) {
+                assert(scalar->type != FAMILY_INFO);
+                assert(scalar->scalar == SCALAR_U64 || scalar->n_decimals == 0);
                 exposition_family(exposition, scalar->name, scalar->type, scalar->unit, scalar->help);
                 exposition_sample(exposition);
                 put_scalar(exposition, (const char *)part + scalar->offset, scalar);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/pagination.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -53,6 +54,7 @@ int pagination_parse(Exchange *exchange, Pagination *ret) {
 }
 
 bool pagination_admit(Pagination *page, const Buffer *body, PageKey key) {
+        assert(page->n_rows <= page->limit && !page->has_more);
         if (page->n_rows == page->limit || (page->n_rows > 0 && body->n >= PAGINATION_BYTES_MAX)) {
                 page->has_more = true;
                 return false;
@@ -73,6 +75,7 @@ void pagination_begin(Json *json, Buffer *body, const char *key) {
 void pagination_end(const Pagination *page, Json *json) {
         char token[TOKEN_LENGTH + 1];
 
+        assert(!page->has_more || page->n_rows > 0);
         json_array_end(json);
         if (page->has_more)
                 (void)snprintf(token, sizeof(token), "%016" PRIx64 "%016" PRIx64, page->last.time_ms, (uint64_t)page->last.row);

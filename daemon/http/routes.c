@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/routes.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "http/subject.h"
@@ -29,6 +30,7 @@ static bool route_matches(const Route *route, const Exchange *exchange, const ch
         for (i = 0; *pattern && i < exchange->n_segments; i++) {
                 const char *begin = pattern + 1;
 
+                assert(*pattern == '/');
                 pattern = strchrnul(begin, '/');
                 if (!segment_matches(begin, (size_t)(pattern - begin), exchange->segments[i]))
                         return false;

@@ -1,4 +1,4 @@
-"""A disk that is full when perfd starts: sampling and scraping go on, and submissions say why they cannot."""
+"""Starts perfd on a full disk: sampling and scraping continue, and submissions fail with a reason."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ class Disk(harness.TestCase):
                 f.write(bytes(4096))
 
     def small_disk(self, size="2m"):
-        """A full file system of its own; its directory, and what to delete for space."""
+        """Mounts a full file system. Returns its directory, and the file to delete to free space."""
         directory = self.temporary_directory()
         if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", directory]).returncode != 0:
             self.skipTest("mounting a tmpfs needs root")
@@ -28,7 +28,7 @@ class Disk(harness.TestCase):
         return directory, filler
 
     def daemon_on(self, directory):
-        """The last --state counts."""
+        """The last --state takes effect."""
         return self.daemon(CONFIG, args=["--state", directory])
 
     def test_perfd_starts_on_a_full_disk_and_stores_when_there_is_space(self):
@@ -130,7 +130,7 @@ class Disk(harness.TestCase):
             with self.assertRaises(OSError), open(filler, "wb", buffering=0) as f:
                 while True:
                     f.write(bytes(4096))
-            # What the database has room for still goes in.
+            # The database still has room for some rows.
             while (reply := client.mark(f"more {len(phases)}", job="job")).status == harness.wire.OK:
                 phases.append(f"more {len(phases)}")
                 self.assertLess(len(phases), 900)
@@ -155,7 +155,7 @@ class Disk(harness.TestCase):
         filler.unlink()
         daemon = self.daemon_on(directory)
         with daemon.client() as client:
-            for n in range(2000):  # the database has room for some still
+            for n in range(2000):  # the database still has room for some rows
                 self.assert_status(client.begin(f"job-{n}"), "OK")
                 if n == 0:
                     with self.assertRaises(OSError), open(filler, "wb", buffering=0) as f:
@@ -186,7 +186,7 @@ class Disk(harness.TestCase):
             self.addCleanup(group.remove)
             group.used(group.start(cpu_seconds=0.1))
         wait_for(lambda: daemon.metrics()["perfd_cgroups_found_total"] == 2, "both to be found")
-        daemon.wait_tick() # which reads both
+        daemon.wait_tick() # the tick reads both groups
         truth = {"runs": runs.cpu_seconds(), "over": over.cpu_seconds()}
         over.remove()
         filler.unlink()

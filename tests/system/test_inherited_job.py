@@ -1,4 +1,4 @@
-"""$PERFD_JOB in an environment that outlived or left its job: the cgroup goes before it, and nothing is lost."""
+"""Checks that the cgroup takes precedence over an outdated $PERFD_JOB, and that no results are lost."""
 
 import json
 import os
@@ -17,7 +17,7 @@ class InheritedJob(GroupTest):
         self.running = self.daemon(self.CONFIG)
 
     def perfctl(self, *words, inside=None, inherited="", uid=None, stdin=""):
-        """perfctl with that $PERFD_JOB, in a group."""
+        """Runs perfctl with this $PERFD_JOB in a group."""
         def enter():
             if inside:
                 pathlib.Path(inside.path / "cgroup.procs").write_text("0")

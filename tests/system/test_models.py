@@ -1,4 +1,4 @@
-"""Models of indicators: from files and registered, judged by, counted, listed, and as a schema."""
+"""Checks models of indicators: files, registration, validation, counters, lists and schemas."""
 
 import json
 import os
@@ -356,7 +356,7 @@ NOBODY = 65534
 @unittest.skipUnless(os.getuid() == 0, "needs root to be somebody else")
 class OfUsers(WithModels):
     def as_nobody(self, action):
-        """Connects as nobody; the connection stays theirs."""
+        """Connects as user nobody; the connection keeps this identity."""
         os.chmod(self.running.directory, 0o755)
         os.setresuid(NOBODY, NOBODY, 0)
         try:

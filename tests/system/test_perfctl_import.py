@@ -1,4 +1,4 @@
-"""perfctl import inspection and perfctl submit of what Amun's runner wrote: every shape, failed runs, again and again."""
+"""Checks perfctl import inspection and perfctl submit with results of Amun: all formats, failed runs, repetitions."""
 
 import json
 import os
@@ -16,7 +16,7 @@ SHA256 = "5cbc36b86b8d85255de5acea5dda4247da1eb54c9362c638da799712f4853c10"
 
 
 def result(stdout=PRINTED, **more):
-    """As amun's runner writes it."""
+    """Returns a result in the format of Amun."""
     return {"stdout": stdout, "stderr": "DTYPE set to float32\n", "exit_code": 0, "script_sha256": SHA256, "usage": USAGE,
             "datetime": "2020-08-18T16:33:32.052043", "hostname": "node17", **more}
 
@@ -111,7 +111,7 @@ class Inspections(Import):
         self.assertRegex(again.stdout, r": 0 stored, 4 already there, 2 of them failed\n$")
         self.assertEqual(first.stdout.split(": ")[1], again.stdout.split(": ")[1])
         self.assertEqual(len(self.stored()), 4)
-        # Where results of these parameters are asked for, the runs of them that failed are counted.
+        # A query for these parameters also counts failed runs with these parameters.
         group, = self.running.get("/api/v1/indicators/PiMatmul/query?where=n%3D512").json["groups"]
         self.assertEqual((group["n"], group["n_failed"]), (2, 2))
 
@@ -203,14 +203,14 @@ class Inspections(Import):
         second = {**PRINTED, "name": "Second", "component": "other"}
         directory = self.inspection({0: result("", exit_code=1), 1: "{]", 2: result(), 3: result(second), 4: result("", exit_code=1)})
         done = self.perfctl("import", "inspection", directory, status=1)
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)  # of what was read twice, too
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)  # one line, although the document is read twice
         self.assertIn("results/1/result:1:2: ", done.stderr)
         self.assertCountEqual([(row["component"], "exit_status" in row and row["exit_status"] == 1) for row in self.stored()],
                               [("tensorflow", True), ("tensorflow", False), ("tensorflow", True)])
         self.assertEqual(len(self.stored("Second")), 1)
 
     def peak_kib(self, directory):
-        """Of one import, all of whose runs are to be there after it."""
+        """Imports a directory and checks that all runs are stored."""
         process = subprocess.Popen([str(PERFCTL), "import", "inspection", "--json", "--socket", self.running.socket, str(directory)],
                                    stdout=subprocess.PIPE)
         with process.stdout:
@@ -222,7 +222,7 @@ class Inspections(Import):
 
     def test_memory_does_not_grow_with_the_number_of_runs(self):
         self.running = self.daemon("[store]\nvolatile = yes\n")
-        directory = self.inspection({0: result(padding=[0] * 10000)})  # the runner's, which are read and not stored
+        directory = self.inspection({0: result(padding=[0] * 10000)})  # members of the runner, which are read but not stored
         first = directory / "results" / "0" / "result"
         peaks = []
         for n in (10, 1000):
@@ -234,7 +234,7 @@ class Inspections(Import):
             peaks.append(peak)
             self.assertEqual(counts["stored"] + counts["duplicate"], n)
         self.assertEqual(counts["duplicate"], 10)
-        if not IS_SANITIZED:  # which keeps what was freed
+        if not IS_SANITIZED:  # a sanitizer keeps freed memory
             self.assertLess(peaks[1], 1.5 * peaks[0])
 
     def test_without_perfd_nothing_is_lost(self):

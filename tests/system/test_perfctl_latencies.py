@@ -1,4 +1,4 @@
-"""perfctl submit --latencies: the percentiles of numpy, under upstream's names, as an indicator."""
+"""Checks the indicator of perfctl submit --latencies against the percentiles of numpy."""
 
 import json
 import random
@@ -10,7 +10,7 @@ from harness import FIXTURES, PERFCTL, TIMEOUT_S, TestCase, import_peer
 
 class Latencies(TestCase):
     def submit(self, text, *words, status=0):
-        """What perfd has then."""
+        """Returns the document that perfd has stored."""
         running = self.daemon()
         done = running.perfctl("submit", "--latencies", *words, stdin=text if isinstance(text, str) else json.dumps(text))
         self.assertEqual(done.returncode, status, done.stderr)

@@ -1,4 +1,4 @@
-"""perfctl run as a runner of benchmarks: the record of a run, failed runs, batches."""
+"""Checks benchmarks with perfctl run: records of runs, failed runs, batches."""
 
 import contextlib
 import hashlib
@@ -40,7 +40,7 @@ class Measure(TestCase):
         return path
 
     def rows(self):
-        """As they are stored, oldest first."""
+        """Returns the stored results, oldest first."""
         with contextlib.closing(sqlite3.connect(f"file:{self.running.state}/perfd.db?mode=ro", uri=True)) as database:
             rows = database.execute("SELECT t.text, r.exit_status, r.batch, r.batch_index, r.run, r.version, r.document, r.job "
                                     "FROM result r JOIN term t ON t.id = r.name ORDER BY r.row").fetchall()
@@ -176,7 +176,7 @@ class Repeat(Measure):
         self.assertRegex(done.stderr.decode(), "rate +n 2, median 2.5, cov 0.00 %")
         batch = rows[0]["batch"].hex()
         self.assertIn(f"'perfctl indicator batch {batch}' shows more of it", done.stderr.decode())
-        # Else they would be another alternative's.
+        # Otherwise the runs would belong to another alternative.
         self.assertEqual({row["version"] for row in rows}, {hashlib.sha256(path.read_bytes()).hexdigest()})
 
     def test_failed_runs_have_the_parameters_that_all_others_have(self):

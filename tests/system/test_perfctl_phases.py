@@ -1,4 +1,4 @@
-"""perfctl mark and time: phases of a job, and a command that nothing of perfd's can stop."""
+"""Checks perfctl mark and time: phases of a job, and a command that runs in all circumstances."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import unittest
 from harness import IS_SANITIZED, PERFCTL, TIMEOUT_S, TestCase, calm_s, wait_for
 from test_job_groups import GroupTest
 
-# What a program may take to start and end on a busy machine, besides what perfd may delay it by.
+# Time to start and end a program on a busy machine, in addition to the delay by perfd.
 SLACK_S = 1.5 if not IS_SANITIZED else 8
 
 
@@ -19,7 +19,7 @@ def perfctl(*words, socket="/nonexistent/perfd.sock", stdin="", **environment):
 
 
 class Away(TestCase):
-    """perfd is down, stopped, or has no such job."""
+    """Tests without perfd, with a stopped perfd, and without a job."""
 
     def time(self, *command, name="phase", **more):
         return perfctl("time", name, "--", *command, **more)
@@ -208,7 +208,7 @@ class Phases(TestCase):
 
 
 class InItsGroup(GroupTest):
-    """Nobody says which job it is: the control group does."""
+    """Tests without a job id: the control group determines the job."""
 
     def inside(self, group, daemon, *words):
         script = f'echo 0 > {group.path}/cgroup.procs && exec "$@"'

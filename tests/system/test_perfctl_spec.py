@@ -1,4 +1,4 @@
-"""perfctl run --spec: the script of an Amun specification, on this node."""
+"""Checks perfctl run --spec, which runs the script of an Amun specification on this node."""
 
 import json
 import os
@@ -68,10 +68,10 @@ class Specifications(TestCase):
         self.assertEqual(path.stat().st_mode & 0o777, 0o700)
 
     def test_nothing_is_left_after_control_c(self):
-        # A shell that waits may lose a signal for what it is just starting.
+        # A shell may lose a signal while it starts a process.
         process = self.start(script=f"echo > {self.directory}/began; exec sleep 1000", batch_size=5)
         wait_for((self.directory / "began").exists, "the script to begin")
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         said = process.communicate(timeout=TIMEOUT_S)[1]
         self.assertEqual(process.returncode, 130, said)
         self.assertEqual(list(self.scratch.iterdir()), [])
@@ -99,7 +99,7 @@ class Specifications(TestCase):
         self.assertEqual(result.returncode, 2)
 
     def test_real_specifications_are_understood(self):
-        """But for their scripts, which are addresses."""
+        """Uses the specifications without their scripts, which are URLs."""
         specs = [*FIXTURES.glob("thoth/*/build/specification"), *FIXTURES.glob("thoth/specification/*.json")]
         if not specs:
             self.skipTest("no captured specifications are there")

@@ -1,4 +1,4 @@
-"""perfctl sweep: points that are run, recorded, told to end and gone on with."""
+"""Checks perfctl sweep: points are run, recorded, interrupted and resumed."""
 
 import contextlib
 import fcntl
@@ -19,7 +19,7 @@ HOSTILE = ["it's", 'say "hi" $(touch pwned) `touch pwned`', "../../up", "a b\n* 
 
 
 def has_ended(pid):
-    """Whoever should reap it may have done so, at any moment."""
+    """Tolerates that the process has been reaped concurrently."""
     try:
         return "State:\tZ" in pathlib.Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -27,7 +27,7 @@ def has_ended(pid):
 
 
 class SweepTestCase(TestCase):
-    """Each test has a directory of its own, a spool in it, and no perfd unless it asks for one."""
+    """Creates a directory with a spool for each test; perfd runs only if a test starts it."""
 
     def setUp(self):
         super().setUp()
@@ -37,7 +37,7 @@ class SweepTestCase(TestCase):
                             "NO_COLOR": "1"}
 
     def write(self, **sweep):
-        """JSON is YAML."""
+        """Writes JSON, which is valid YAML."""
         (self.directory / "sweep.yaml").write_text(json.dumps({"output": "out", **sweep}, ensure_ascii=False))
 
     def start(self, *options, **more):
@@ -45,7 +45,7 @@ class SweepTestCase(TestCase):
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
 
     def sweep(self, *options, status=0):
-        """Its standard error; its output is in self.printed."""
+        """Returns standard error; standard output is in self.printed."""
         process = self.start(*options)
         self.printed, said = process.communicate(timeout=TIMEOUT_S * 2)
         self.assertEqual(process.returncode, status, said)
@@ -79,7 +79,7 @@ class Points(SweepTestCase):
         self.assertIn("2 of 2 points are already recorded in ", said)
         self.assertIn("; --retry-failed runs those that failed again", said)
         self.assertEqual((self.directory / "ran").read_text(), "0\n1\n")
-        # A value before the others moves their numbers, not what they are.
+        # A value before others changes the numbers of the points, but not the points.
         self.write(command="echo {a} >> ran; exit {a}", settings={"a": [7, 0, 1]})
         self.sweep(status=1)
         self.assertEqual((self.directory / "ran").read_text(), "0\n1\n7\n")
@@ -106,7 +106,7 @@ class Points(SweepTestCase):
                 self.assertTrue(all(len(point) <= 200 and ".." not in point for point in self.points()))
 
     def test_a_command_may_have_any_number_of_words(self):
-        """The list of them grows at some, and ends with one more that is none."""
+        """The array of words grows at some of these sizes, and ends with NULL."""
         for n in (1, 62, 63, 64, 65, 127, 128, 1000):
             words = [f"{i}" for i in range(n)]
             self.write(command=["echo", *words, "{a}"], settings={"a": "last"}, output=f"out{n}")
@@ -168,14 +168,14 @@ class Points(SweepTestCase):
 
 class Several(SweepTestCase):
     def test_two_points_run_at_once(self):
-        # Each waits for the other to begin.
+        # Each point waits for the begin of the other.
         os.mkfifo(self.directory / "fifo")
         self.write(command="case {a} in 1) echo x > fifo;; 2) read x < fifo;; esac", settings={"a": [1, 2]})
         self.sweep("--jobs", "2", "--no-perfd")
         self.assertEqual([self.read(point, "exit_code") for point in self.points()], ["0\n", "0\n"])
 
     def watch(self, columns, until, *options):
-        """What it shows on a terminal of so many columns, from its begin until those bytes are there, and from then on."""
+        """Returns the output on a terminal with this width, up to the given bytes and after them."""
         self.write(command="read x < fifo; : {a}", settings={"a": [1]})
         os.mkfifo(self.directory / "fifo")
         master, slave = pty.openpty()
@@ -191,7 +191,7 @@ class Several(SweepTestCase):
             seen += os.read(master, 4096) if select.select([master], [], [], 1)[0] else b""
         (self.directory / "fifo").write_text("x\n")
         rest = b""
-        with contextlib.suppress(OSError):  # as its end is read
+        with contextlib.suppress(OSError):  # EIO marks the end of the output
             while chunk := os.read(master, 4096):
                 rest += chunk
         self.assertEqual(process.wait(TIMEOUT_S), 0)
@@ -220,8 +220,8 @@ class Several(SweepTestCase):
 
 class Interrupted(SweepTestCase):
     def interrupt(self, *options, command="echo began > began-{a}; exec sleep 1000", number=signal.SIGINT):
-        """Ends it while its second point runs; its standard error."""
-        # A shell that waits may lose a signal for what it is just starting.
+        """Interrupts the sweep during its second point. Returns standard error."""
+        # A shell may lose a signal while it starts a process.
         self.write(command=f"[ -e go ] || [ {{a}} != 2 ] || {{{{ {command}; }}}}; echo {{a}}".replace("{{", "{").replace("}}", "}"),
                    settings={"a": [1, 2, 3]})
         process = self.start(*options)
@@ -251,7 +251,7 @@ class Interrupted(SweepTestCase):
                                  [("1\n", "0\n"), ("2\n", "0\n"), ("3\n", "0\n")])
 
     def test_the_whole_point_is_told(self):
-        """Not the shell alone, whose child would go on."""
+        """The child of the shell receives the signal as well."""
         self.interrupt(command="sh -c 'trap \"echo told > told; exit 7\" INT; echo > began-2; while :; do sleep 0.01; done'")
         self.assertEqual((self.directory / "told").read_text(), "told\n")
 
@@ -270,7 +270,7 @@ class Interrupted(SweepTestCase):
         self.assertIsNone(self.read("001__a=1", "exit_code"))
 
     def test_points_end_with_a_sweep_that_is_killed(self):
-        """With all that they started, and before the next one can begin."""
+        """Points end with all their processes, before the next sweep can begin."""
         for options in ((), ("--no-perfd",)):
             with self.subTest(options):
                 file = self.directory / "pid"

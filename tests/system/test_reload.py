@@ -1,4 +1,4 @@
-"""Configuration: what is wrong is named, what is good is taken up, and a reload with a fault changes nothing."""
+"""Checks the configuration: errors are named, valid changes are applied, and an invalid reload changes nothing."""
 
 import os
 import resource
@@ -12,7 +12,7 @@ from test_job_groups import Group
 
 class Start(harness.TestCase):
     def check(self, text, *words):
-        """--check-config of a file with that text."""
+        """Runs --check-config with this text."""
         path = self.temporary_directory() / "perfd.conf"
         path.write_text(text)
         return subprocess.run([harness.PERFD, "--check-config", "--config", path, *words], capture_output=True, text=True,
@@ -49,7 +49,7 @@ class Start(harness.TestCase):
     def test_the_shipped_file_says_what_is_done_without_it(self):
         shipped = (harness.ROOT / "conf" / "perfd.conf").read_text()
         self.assertEqual(self.check(shipped).returncode, 0)
-        # Each setting uncommented is still good.
+        # Each setting is valid when uncommented.
         lines = [line[1:] if line.startswith("#") and line[1:2].isalpha() else line for line in shipped.splitlines()]
         done = self.check("\n".join(lines) + "\n")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -162,10 +162,10 @@ class Reload(harness.TestCase):
         patterns = f"[patterns]\nother = /{top.path.name}/%s_{{job}}\nslurm =\nslurm_v1 =\nslurm_sluid =\nkubernetes =\n"
         daemon = self.daemon("[sampling]\ninterval = 100ms\n[jobs]\nlinger = 0\n" + patterns % "old", notify=True)
         limits = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
-        # Those that stay: a file that a sample has open, or a connection that ends, leaves its number to the finder.
+        # Counts permanent descriptors: the detection reuses numbers of files and connections that are closed.
         taken = set.intersection(*({int(name) for name in os.listdir(f"/proc/{daemon.process.pid}/fd")} for _ in range(2000)))
         free = [number for number in range(max(taken) + 3) if number not in taken]
-        # Enough for files one after the other, and too few for a finder, also when a connection is just being closed.
+        # Sufficient for opening files one by one, but too few for the detection.
         resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (free[1], limits[1]))
         daemon.configure("[sampling]\ninterval = 100ms\n[jobs]\nlinger = 0\n" + patterns % "new")
         daemon.reload()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Reports of ranks, made up, and the run that they are joined to. */
+/* Generated reports of ranks, and the run that combines them. */
 
 #include <math.h>
 #include <setjmp.h>

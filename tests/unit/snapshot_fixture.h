@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A Snapshot made by hand, with as much hardware and as many jobs as asked for. For tests and benchmarks. */
+/* Builds a Snapshot with the given amount of hardware and number of jobs, for tests and benchmarks. */
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Phases from a real store in JSON. */
 /* tests: daemon/http/jobs/phase_walk.c daemon/http/jobs/api_jobs.c daemon/http/jobs/job_lookup.c */
-/* Phases as JSON, from a real store. */
 
 #include "http/jobs/phases_json.h"
 #include "http/routes.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/indicators/explain_empty.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -93,6 +94,7 @@ static const char *relation_text(ConditionRelation relation) {
                 [CONDITION_LESS_EQUAL] = "<=", [CONDITION_GREATER] = ">", [CONDITION_GREATER_EQUAL] = ">=",
         };
 
+        assert(relation < N_ELEMENTS(texts));
         return texts[relation];
 }
 

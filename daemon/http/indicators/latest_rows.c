@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/indicators/latest_rows.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 void latest_rows_init(LatestRows *latest, size_t n_max) {
+        assert(n_max > 0 && n_max <= LATEST_ROWS_MAX);
         latest->n = 0;
         latest->n_max = n_max;
 }
@@ -27,6 +29,7 @@ static void sift_up(LatestRows *latest) {
 static void sift_down(LatestRows *latest) {
         size_t i = 0;
 
+        assert(latest->n == latest->n_max);
         for (;;) {
                 size_t oldest = i;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/indicators/ranking_json.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ static void write_json_text(Json *json, JsonText text) {
 static void write_key(Json *json, const RankQuery *rank, const Group *group) {
         size_t n_before = rank->fields.has_parameters;
 
+        assert(rank->n_common >= n_before);
         json_key(json, "key");
         json_object_begin(json);
         for (size_t i = rank->n_common - n_before; i < rank->fields.n; i++) {

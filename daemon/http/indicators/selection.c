@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/indicators/selection.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "document/indicator.h"
@@ -64,6 +65,7 @@ int selection_parse(Exchange *exchange, const char *name, Selection *ret) {
 int selection_add_number(Exchange *exchange, const char *key, Selection *selection, size_t *ret) {
         size_t i;
 
+        assert(selection->filter.numbers == selection->numbers); /* the selection was not moved */
         for (i = 0; i < selection->filter.n_numbers; i++)
                 if (strcmp(selection->numbers[i], key) == 0)
                         break;

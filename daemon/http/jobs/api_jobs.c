@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <string.h>
 
 #include "http/jobs/jobs_subject.h"
@@ -190,6 +191,7 @@ void api_jobs_samples(Exchange *exchange) {
         if (job_lookup(exchange, &job) > 0)
                 return;
 
+        assert(job.view == &job.live || job.view == &job.row.view);
         begin_ms = job.view->begin_realtime_ms;
         if (job.row.timeline && timeline_parse(job.row.timeline, &timeline) == 0) {
                 timeline_json(&timeline, exchange->body);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/jobs/phase_walk.h"
 
+#include <assert.h>
+
 void phase_walk_begin(PhaseWalk *walk, Reader *reader, const char *job, const PhaseView *lasting, unsigned n_max) {
         *walk = (PhaseWalk){
                 .reader = reader,
@@ -32,6 +34,7 @@ bool phase_walk_next(PhaseWalk *walk, PhaseView *ret) {
         if (!walk->lasting || walk->lasting->index < walk->next)
                 return false;
 
+        assert(!walk->is_in_store);
         *ret = *walk->lasting;
         walk->lasting = NULL;
         return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/jobs/phases_json.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -55,6 +56,7 @@ static void blocks_add(TimeBlocks *blocks, const PhaseView *phase) {
         TimeBlock *block;
         size_t i = 0;
 
+        assert(blocks->n <= PHASES_MAX);
         while (i < blocks->n && strcmp(blocks->blocks[i].name, phase->name) != 0)
                 i++;
         if (i == PHASES_MAX)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/measure/node_history.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 
@@ -58,6 +59,7 @@ static int add_merging(Timeline *timeline, size_t n_max, uint64_t begin_ns, uint
                 places = places_of(timeline, begin_ns, interval_ns);
         }
 
+        assert(places.n > 0 && places.first + places.n <= n_max);
         r = timeline_reserve(timeline, places.first + places.n);
         if (r < 0)
                 return r;

@@ -259,7 +259,7 @@ static const RowKind checkpoints_kind = { "checkpoints", apply_checkpoints };
 static void pack_labels(Buffer *buffer, const JobInfo *info) {
         size_t begin = pack_text_begin(buffer);
 
-        labels_write(info, buffer);
+        record_put(&job_labels_record, info, buffer);
         pack_text_end(buffer, begin);
 }
 
@@ -299,7 +299,7 @@ static void pack_rusage(Buffer *buffer, const JobEnd *end) {
         }
 
         begin = pack_text_begin(buffer);
-        rusage_write(&end->rusage, buffer);
+        record_put(&job_rusage_record, &end->rusage, buffer);
         pack_text_end(buffer, begin);
 }
 
