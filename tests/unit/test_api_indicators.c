@@ -7,6 +7,7 @@
 
 #include "run_results_fixture.h"
 
+#include "http/indicators/result_groups.h"
 #include "http/routes.h"
 #include "store/indicators/model_rows.h"
 
@@ -201,12 +202,22 @@ static void a_model_declares_units_and_directions(void **state) {
 
 static void a_store_that_is_gone_is_said(void **state) {
         Fixture *fixture = *state;
+        const Selection selection = { .filter = { .name = "PiMatmul" } };
+        const GroupFields fields = {};
+        Grouping *grouping = NULL;
+        uint64_t n_scanned;
         Reader *kept = fixture->place->reader;
 
         assert_int_equal(reader_new(&fixture->place->reader, "/nonexistent/perfd.db", NULL, NS_PER_S), 0);
         check(fixture, "/api/v1/indicators", 503, "the store cannot be read");
         check(fixture, PATH "/query?stat=median:rate", 503, "store");
         check(fixture, PATH "/results", 503, "store");
+
+        exchange_init(&fixture->exchange, &fixture->body);
+        fixture->exchange.reader = fixture->place->reader;
+        assert_int_equal(result_groups_read(&fixture->exchange, &selection, &fields, &grouping, &n_scanned), EXCHANGE_ANSWERED);
+        assert_int_equal(fixture->exchange.status, 503);
+        assert_null(grouping);
         reader_free(fixture->place->reader);
         fixture->place->reader = kept;
 }
