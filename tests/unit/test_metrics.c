@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/http/node/metrics_node.c daemon/http/jobs/metrics_jobs.c daemon/http/self/metrics_self.c daemon/http/indicators/metrics_indicators.c */
+/* tests: daemon/http/node/metrics_node.c daemon/http/jobs/metrics_jobs.c
+          daemon/http/self/metrics_self.c daemon/http/indicators/metrics_indicators.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
