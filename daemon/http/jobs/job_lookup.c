@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "document/indicator.h"
+#include "store/jobs/job_reader.h"
 #include "util/clock.h"
 
 const JobRecord *job_lookup_live(const Snapshot *snapshot, const char *id) {
@@ -19,7 +20,7 @@ int job_lookup(Exchange *exchange, FoundJob *ret) {
 
         assert(exchange->argument); /* of the route */
         live = job_lookup_live(exchange->snapshot, exchange->argument);
-        r = reader_job(exchange->reader, exchange->argument, &ret->row);
+        r = job_reader_find(exchange->reader, exchange->argument, &ret->row);
         if (r == 0 && (!live || ret->row.view.state != JOB_RUNNING)) {
                 ret->view = &ret->row.view;
                 ret->record = NULL;
