@@ -9,7 +9,7 @@
 #define UID_UNKNOWN ((uid_t)-1)
 
 struct LimitedConnection {
-        int fd; /* the library's; -1: free place */
+        int fd; /* owned by the library; -1: free entry */
         uid_t uid; /* UID_UNKNOWN over TCP */
         uint64_t since_ns;
 };
@@ -56,7 +56,7 @@ static uid_t peer_uid(int fd) {
         return peer.uid;
 }
 
-/* A free place for one more connection of that user, or NULL. */
+/* Returns a free entry, or NULL if a limit is reached. */
 static LimitedConnection *find_place(ConnectionLimits *limits, uid_t uid) {
         LimitedConnection *place = NULL;
         size_t n_of_uid = 0;

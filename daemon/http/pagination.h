@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Pages of a list
+ * Pagination of lists
  *
- * A list comes newest first, at most `limit` rows at a time, and says with `next` what to give as `page` for
- * the following ones: the key of its last row, so that rows that arrive or go meanwhile shift nothing.
+ * A list has at most `limit` rows, newest first. Its member `next` is the value of `page` for the following rows: the key of
+ * the last row, so that rows that are added or removed meanwhile do not shift pages.
  */
 
 #include "http/exchange.h"
@@ -13,7 +13,7 @@
 
 #define PAGINATION_ROWS_MAX 1000U
 #define PAGINATION_ROWS_DEFAULT 100U
-/* A page ends early once it is this long: what one question can make us hold. */
+/* A page ends early at this size, which limits the memory of one request. */
 #define PAGINATION_BYTES_MAX (1024U * 1024U)
 
 typedef struct Pagination {
@@ -21,18 +21,18 @@ typedef struct Pagination {
         uint64_t limit;
         PageKey before; /* {} on the first page */
 
-        /* while it is being written */
+        /* state while the list is written */
         uint64_t n_rows;
         PageKey last;
         bool has_more;
 } Pagination;
 
-/* From since_ms, until_ms, limit and page. 0 or EXCHANGE_ANSWERED. */
+/* Parse since_ms, until_ms, limit and page. 0 or EXCHANGE_ANSWERED. */
 int pagination_parse(Exchange *exchange, Pagination *ret);
 int pagination_parse_times(Exchange *exchange, uint64_t *ret_since_ms, uint64_t *ret_until_ms);
 
-/* Called for each row there is: false when the page is full, which then says so in `next`. */
+/* Call before each row is written: false if the page is full; `next` is set then. */
 bool pagination_admit(Pagination *page, const Buffer *body, PageKey key);
-/* {"KEY":[…],"next":…} around the rows; next is a token, or null. */
+/* Write {"KEY":[…],"next":…} around the rows; next is a token or null. */
 void pagination_begin(Json *json, Buffer *body, const char *key);
 void pagination_end(const Pagination *page, Json *json);

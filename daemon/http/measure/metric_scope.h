@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Figures: the numbers of one scope
+ * Metrics of one scope
  *
- * A job has two tables of numbers: the node's while it ran (MetricSet), and its own (UsageSet). Whoever writes
- * them out walks both the same way.
+ * A job has two tables of metrics: those of the node while it ran (MetricSet), and its own (UsageSet). ScopeMetrics gives
+ * both the same form.
  */
 
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "measure/usage.h"
 
 typedef enum Scope {
-        SCOPE_NODE, /* all of the node meanwhile */
+        SCOPE_NODE, /* the whole node during the job */
         SCOPE_JOB,  /* the job itself */
         N_SCOPES,
 } Scope;

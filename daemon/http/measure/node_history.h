@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * History: stored intervals put together again as one Timeline
+ * NodeHistory: stored intervals of the node, joined to one Timeline
  *
- * The store has the node's history as rows, one interval each. Rows are joined as long as they lie on one
- * grid; a place on it without a row is a hole.
+ * The store has a row for each interval. Rows are joined as long as they have the same interval; a missing row is a gap.
  */
 
 #include "series/timeline.h"
