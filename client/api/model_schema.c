@@ -76,7 +76,7 @@ void schema_write_json(const IndicatorModel *models, size_t n, Buffer *out) {
 
 /* --- comments ------------------------------------------------------------------------------------- */
 
-/* On one line: a help text may have several, and no other control characters. */
+/* Writes a text on one line: a help text may have several lines, and no other control characters. */
 static void put_comment_text(Buffer *out, const char *text) {
         for (; *text; text++)
                 buffer_putc(out, (unsigned char)*text < ' ' ? ' ' : *text);
@@ -159,7 +159,7 @@ static const char *rdf_type(unsigned types) {
         }
 }
 
-/* What all models together say of a name: a predicate has one type, whoever uses it. */
+/* Types that all models together give a name: an RDF predicate has one type. */
 typedef struct Predicate {
         unsigned types;
         bool is_any, is_indexed;
@@ -347,7 +347,7 @@ static const char *sql_type(unsigned types) {
         }
 }
 
-/* Of every result, whatever was measured: names that begin as those of a document's own parts, so that they are no property's. */
+/* Columns of every result. Their names begin like members of a document, so that no property has them. */
 static const char base[] =
         "        \"@id\" TEXT PRIMARY KEY,\n"
         "        \"@time_ms\" BIGINT NOT NULL,\n"

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Schemas: models of indicators in the languages of others
+ * Schemas: indicator models as JSON, RDF and SQL
  *
- * Whatever names, units and help texts have in them, it stays inside the quotes or the comment it is written in.
+ * Names, units and help texts are escaped, so that their content stays inside its quotes or comment.
  */
 
 #include "document/indicator_model.h"

@@ -37,14 +37,14 @@ typedef struct SelectionOptions {
 
 extern const Option selection_options[];
 
-/* What names a run that fails before it prints a document. NULL: not given. */
+/* Names of a run that fails before it prints a document. NULL: not given. */
 typedef struct FailedRunOptions {
         const char *indicator, *component;
 } FailedRunOptions;
 
 extern const Option failed_run_options[];
 
-/* Of a command that has no other option. */
+/* Options of a command that has no other. */
 typedef struct JsonOptions {
         bool json;
 } JsonOptions;

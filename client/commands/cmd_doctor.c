@@ -55,7 +55,7 @@ static bool ask_hello(Checks *checks, const char *path, uint64_t deadline_ns) {
         return true;
 }
 
-/* What it says of itself, when it can be asked. *ret_is_there: it answered, if only that it is not ready. */
+/* Checks what perfd reports of itself. *ret_is_there: perfd answered, even if it is not ready. */
 static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadline_ns, bool *ret_is_there) {
         scoped(api_query_deinit) ApiQuery query = {};
         scoped(buffer_deinit) Buffer metrics = {};

@@ -78,7 +78,7 @@ static int add_file(Run *run, const char *file) {
         return r;
 }
 
-/* Of the reports that a file has brought: what cannot be counted of them is said, the rest counts. */
+/* Checks the reports of one file: members that cannot be used are reported, the rest is used. */
 static bool check_reports(const Run *run, size_t first) {
         bool is_whole = true;
 
@@ -95,7 +95,7 @@ static bool check_reports(const Run *run, size_t first) {
         return is_whole;
 }
 
-/* Every file that is wrong is said. */
+/* Reads all files; each invalid file is reported. */
 static int add_files(Run *run, const CommandLine *line, bool *ret_is_whole) {
         int r, result = 0;
 

@@ -21,7 +21,7 @@
 #include "client/wire/id.h"
 #include "util/clock.h"
 
-/* What perfd may delay a job by, whatever state it is in. */
+/* Longest delays of a job, whatever state perfd is in. */
 #define ENCLOSURE_TIMEOUT_NS (200 * NS_PER_MS)
 #define LIMITED_TIMEOUT_NS (2 * NS_PER_S) /* what was asked for is worth more of a wait */
 #define END_TIMEOUT_NS (500 * NS_PER_MS)
@@ -103,7 +103,7 @@ static int deliver_good(RunJob *run, RunResults *measured, Batch *batch, Deliver
         return r;
 }
 
-/* What is wrong with results is nothing that is wrong with the job's end. */
+/* Sends results and end together, and the end alone if perfd refuses the results. */
 static int deliver_both(RunJob *run, RunResults *measured, Batch *batch, Delivery *ret) {
         Batch alone = { .ended_job = batch->ended_job, .end = batch->end };
         char reason[DELIVERY_TEXT_MAX];
@@ -155,7 +155,7 @@ static int deliver_end(RunJob *run, RunResults *measured, Batch *batch) {
         return 0;
 }
 
-/* One run's at once, so that what comes later cannot lose it. */
+/* Sends the results of one run immediately, so that a later failure cannot lose them. */
 static int deliver_measured(RunJob *run, RunResults *measured, bool is_last) {
         Batch batch = { .items = measured->items, .n_items = measured->n_items };
         int r;
@@ -190,7 +190,7 @@ static int deliver_unnamed(RunJob *run) {
         return r < 0 ? r : 0;
 }
 
-/* Of one run; the last one ends the job as well. */
+/* Records one run; the last run also ends the job. */
 static int take_run(RunJob *run, const RunFacts *facts, uint64_t index, bool is_last) {
         scoped(run_results_deinit) RunResults measured = {};
         int r = 0;
@@ -239,7 +239,7 @@ static bool wants_capture(const RunOptions *options) {
         return strcmp(options->indicator, "yes") == 0;
 }
 
-/* In one file the two keep their order only if nothing is between the command and it. */
+/* Output and error in one file keep their order only if the command writes to the file itself. */
 static bool is_one_file(void) {
         struct stat output, error;
 
@@ -291,7 +291,7 @@ static void enclose(RunJob *run) {
                 message_print("isolation: %s", run->enclosed.text);
 }
 
-/* Of its own. */
+/* Whether the job has a cgroup of its own. */
 static bool has_group(const RunJob *run) {
         return run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
 }
@@ -304,14 +304,14 @@ static int begin(RunJob *run) {
         return announcement_begin(&run->announcement);
 }
 
-/* So that what the command starts finds the job, and the same perfd. */
+/* Exports the job and the socket to the command. */
 static int set_environment(const RunJob *run) {
         if (setenv("PERFD_JOB", run->info.id, 1) < 0 || setenv("PERFD_SOCKET", run->courier.path, 1) < 0)
                 return -errno;
         return 0;
 }
 
-/* To the kernel a script whose interpreter is not there is not there itself. */
+/* For a script without its interpreter, execve(2) reports that the script does not exist. */
 static void explain_exec(const RunJob *run, int error) {
         const char *file = run->command[0], *interpreter = run->place.has_script ? run->place.script.interpreter : "";
 
@@ -408,7 +408,7 @@ static int run_all(RunJob *run) {
         return r;
 }
 
-/* At the very end: what only takes a moment longer than the command is not worth a word. */
+/* Called last, so that a process that ends a moment later than the command is not reported. */
 static void speak_of_left(const RunJob *run) {
         size_t n = child_count_left(&run->last);
 
@@ -425,7 +425,7 @@ static void print_end(const RunJob *run) {
         message_print("job %s: exit %d after %s; details: perfctl report %s", run->info.id, run->end.exit_status, duration, run->info.id);
 }
 
-/* Nothing of ours may be the command's undoing: trouble is spoken of, and it runs all the same. */
+/* Trouble with perfd is reported, and never prevents the command from running. */
 int run_job(const CommandLine *line, const RunOptions *options, char *const *command) {
         scoped(run_job_deinit) RunJob run = { .options = options, .command = command };
         int r;

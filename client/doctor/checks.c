@@ -89,7 +89,7 @@ static bool exists(int root_fd, const char *path) {
         return faccessat(root_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* One of the words of a text between any of `separators`; a newline is always one. */
+/* Whether `word` is one of the words of a text between any of `separators` or newlines. */
 static bool has_word(const char *text, const char *word, const char *separators) {
         size_t n = strlen(word);
 
@@ -268,7 +268,7 @@ static void check_controllers(Checks *checks, int root_fd, const Groups *groups)
 
 #define ACCOUNTING "CPUAccounting=yes IOAccounting=yes MemoryAccounting=yes TasksAccounting=yes"
 
-/* Who makes the group decides what is switched on in it. */
+/* The creator of the group decides which controllers are enabled in it. */
 static void fix_group(Check *check, const char *group) {
         const char *unit = strrchr(group, '/');
         size_t n = strlen(group);
@@ -437,7 +437,7 @@ static bool is_masked(int root_fd, const char *unit) {
         return readlinkat(root_fd, path, target, sizeof(target) - 1) > 0 && strcmp(target, "/dev/null") == 0;
 }
 
-/* As `systemctl is-enabled` finds it, but without waiting for anybody. */
+/* Finds the state that `systemctl is-enabled` shows, without asking systemd. */
 static void check_unit(Checks *checks, int root_fd, const char *unit, const char *target) {
         Check *check = checks_add(checks, unit);
         char path[256];

@@ -163,7 +163,7 @@ static void check_durability(Checks *checks, const Value *store) {
         check_fix(check, "set volatile=no in [store] of perfd.conf, on a node with a disk");
 }
 
-/* What this kernel does not have is missing; anything else about its files is trouble. */
+/* A source that the kernel does not have is limited; any other error of a file is a failure. */
 static void check_sources(Checks *checks, const Value *sources) {
         Check *check = checks_add(checks, "sources");
         size_t n_detail = 0, n_down = 0;

@@ -19,7 +19,7 @@ typedef struct Part {
         bool is_top; /* the script's own members are among the runner's */
 } Part;
 
-/* What a runner's document has beside the script's members when they are at its top level. */
+/* Members of a runner's document that are not the script's when both are at the top level. */
 static bool is_runners(const char *key) {
         static const char *const keys[] = { "hwinfo", "stdout", "stderr", "exit_code", "script_sha256", "usage", "datetime",
                                             "start_datetime", "end_datetime", "os_release", "runtime_environment", "hostname" };
@@ -160,7 +160,7 @@ static const char *name_of_script(const char *origin, Arena *arena) {
         return name && name_is_valid(name, NAME_MAX_BYTES) ? name : NULL;
 }
 
-/* What it printed counts only as far as it keeps to the rules of any document. */
+/* The output of a failed run is used only if it is a valid document. */
 static int take_failed(const Value *printed, const AmunContext *context, const AmunPlace *place, Arena *arena, Indicator *ret,
                        Complaint *complaint) {
         const IndicatorGiven given = {

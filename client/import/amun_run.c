@@ -228,7 +228,7 @@ static void put_requests(const Value *requests, const char *key, Object *specifi
         object_put_object(specification, key, &object);
 }
 
-/* Of a name that is given twice the last counts, as in a pod. */
+/* The last of several variables of one name wins, as in a pod. */
 static bool is_given_later(const Value *list, size_t i, const char *name) {
         for (i++; i < list->n_items; i++) {
                 const char *other = value_get_string(&list->items[i], "name");

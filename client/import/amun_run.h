@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* How Amun's run was made, as the record of a submission: perfd-protocol(7), run. A part of client/import/amun.c. */
+/* Amun run: builds the record of a submission (perfd-protocol(7), run) from a result of Amun. Part of amun.c. */
 
 #include "client/run/host_facts.h"
 #include "request/request.h"
 
-/* What is said of a run stands beside its stdout, or at the top. */
+/* Members of a run are beside its stdout, or at the top level. */
 typedef struct AmunPlace {
         const Value *document, *part;
         const Value *specification, *hwinfo; /* given apart; NULL: not */

@@ -35,9 +35,9 @@ bool report_has_own(const Value *job);
 void report_write_own(Sheet *sheet);
 /* A table of the phases; nothing when it was never marked. */
 void report_write_phases(Sheet *sheet);
-/* What the node did meanwhile: in four lines, or whole where that is all there is. */
+/* Writes the node during the job: in four lines, or in full where there is nothing else. */
 void report_write_node(Sheet *sheet, bool is_brief);
 /* Paragraphs of advice. words: after each its rule, or the ranks it is for. */
 void report_write_advice(Screen *screen, const char *text, const char *words);
-/* What ~ means; nothing when there was none. */
+/* Writes the legend of ~, if it was used. */
 void report_write_legend(const Sheet *sheet);

@@ -102,7 +102,7 @@ static void check_object(Check *check, const Value *value, const char *before, c
         }
 }
 
-/* What is no object at all has been noted with what it is in. */
+/* A member that is no object was already reported. */
 static void check_member(Check *check, const Value *report, const char *key, const Expected *members, size_t n) {
         const Value *value = value_get(report, key);
         char before[32];

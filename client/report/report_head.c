@@ -24,7 +24,7 @@ const char *report_signal_name(int64_t signal) {
         return signal > 0 && signal < NSIG ? sigabbrev_np((int)signal) : NULL;
 }
 
-/* What a shell, or perfctl, meant by it. */
+/* Meaning of an exit status that a shell or perfctl sets. */
 static const char *status_words(int64_t status) {
         if (status == 126)
                 return "cannot be executed";

@@ -7,7 +7,7 @@
 #include "client/report/report.h"
 #include "util/scoped.h"
 
-/* From here on a share is shown as a warning. */
+/* Share from which a warning is shown. */
 #define WAITING_HIGH 0.25
 #define THROTTLED_HIGH 0.10
 #define STALLED_SHOWN 0.05
@@ -100,7 +100,7 @@ static void write_memory(Sheet *sheet) {
         sheet_bar_row(sheet, "memory", text, peak.value / n_bytes, 0, is_limited ? "of its limit" : "of the node");
 }
 
-/* What went wrong for lack of memory, if anything did. */
+/* Writes OOM kills and throttling at memory.high, if any. */
 static void write_memory_events(Sheet *sheet) {
         AnswerMetric kills = {}, slowed = {};
         char text[TEXT_MAX], number[TEXT_MAX];
@@ -155,7 +155,7 @@ static const struct {
         { "I/O", "job_psi_io_some_seconds", "job_psi_io_full_seconds" },
 };
 
-/* Of the job's time, as a ratio. */
+/* Ratio of the job's time. */
 static bool find_share(const Sheet *sheet, const char *key, double seconds, AnswerMetric *ret) {
         if (!key || !(seconds > 0) || !answer_metric(sheet->job, key, ret))
                 return false;

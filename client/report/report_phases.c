@@ -17,7 +17,7 @@
 #define BAR_COLUMNS_MIN 8U
 #define BAR_COLUMNS_MAX 40U
 
-/* All phases of one name: what a loop marks again and again is one line. */
+/* All phases of one name: a phase that a loop marks repeatedly is one line. */
 typedef struct Phase {
         const char *name;
         unsigned n;

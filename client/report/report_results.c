@@ -52,7 +52,7 @@ void job_result_format(const Value *result, JobResult *ret) {
 
 /* --- asking --------------------------------------------------------------------------------------- */
 
-/* One that had a result since the job began. */
+/* An indicator that had a result since the job began. */
 typedef struct Indicator {
         char *path; /* owned; the query for the job's latest result of it */
 } Indicator;

@@ -25,5 +25,5 @@ typedef struct JobResults {
 
 /* Asks perfd. What cannot be asked, since it is older or busy, is left out: a report without results is still one. */
 void job_results_ask(ApiQuery *query, const Value *job, JobResults *ret);
-/* What is said of a result, as in the list of /api/v1/indicators/NAME/results. */
+/* Summary of a result of /api/v1/indicators/NAME/results. */
 void job_result_format(const Value *result, JobResult *ret);

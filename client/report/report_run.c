@@ -295,7 +295,7 @@ static int drop_duplicates(Run *run) {
         return 0;
 }
 
-/* What the launcher said of the whole run. */
+/* Number of ranks or nodes that the launcher reported. */
 static int take_total(Run *run, const RankReport *first, const RankReport *report, const char *key, uint32_t *total) {
         int64_t n = index_get(report->job, key);
 

@@ -71,7 +71,7 @@ double run_report_seconds(const RankReport *report);
 bool run_report_is_running(const RankReport *report);
 bool run_report_is_good(const RankReport *report); /* it runs, or ended with 0 */
 
-/* What all have in common; "" where they differ. The id without a rank at its end. */
+/* A text that all reports share; "" where they differ. The id is without the rank at its end. */
 void run_id(const Run *run, Buffer *ret);
 const char *run_text(const Run *run, const char *key);
 
@@ -84,14 +84,14 @@ typedef enum RankKind {
 } RankKind;
 /* Likewise those of a kind that have a rank; *ret_n counts those without one as well. */
 void run_ranks(const Run *run, RankKind kind, Buffer *ret, size_t *ret_n);
-/* What the rule said to it, or NULL. */
+/* Text of the rule for this report, or NULL. */
 const char *run_report_advice(const RankReport *report, const char *rule);
 /* Likewise the ranks that got the advice of that rule. */
 void run_advised_ranks(const Run *run, const char *rule, Buffer *ret);
 /* "rank 3", or the host where it has no rank. */
 void run_report_name(const RankReport *report, Buffer *ret);
 
-/* One screen; is_whole: all ranks, however many. */
+/* Writes the report for a screen; is_whole: with all ranks. */
 void run_write(Screen *screen, const Run *run, bool is_whole);
-/* One document; perfctl-report(1) has its members. */
+/* Writes the report as one document, described in perfctl-report(1). */
 void run_write_json(const Run *run, Json *json);

@@ -99,7 +99,7 @@ static void write_run(const Run *run, Json *json) {
 
 /* --- its parts ------------------------------------------------------------------------------------ */
 
-/* Those of the scope, as they are. Numbers without a scope are a node's. */
+/* Copies the metrics of the scope. Metrics without a scope are those of a node. */
 static void write_metrics(Json *json, const Value *job, const char *scope) {
         const Value *metrics = value_get(job, "metrics");
 

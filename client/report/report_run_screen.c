@@ -210,7 +210,7 @@ static void write_rank(Screen *screen, const RankReport *report, Columns columns
         *is_marked |= sheet.is_marked;
 }
 
-/* Those that failed first, then what is left from the lowest rank on; in the order of ranks all the same. */
+/* Selects failed ranks first, then the lowest of the others, and shows them in the order of ranks. */
 static bool is_shown(const Run *run, size_t i, bool is_whole, size_t n_failed) {
         bool is_good = run_report_is_good(&run->reports[i]);
         size_t n_before = 0;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Sheet: the rows that reports are made of
+ * Sheet: rows of reports
  *
  * A row has a label and pieces of text that flow to the next line where the screen ends; a bar row a number, a
  * bar and a share. A number from samples gets a ~, and the sheet remembers that there was one for the legend.
@@ -28,11 +28,11 @@ typedef struct Sheet {
 /* node: the answer to /api/v1/node, for jobs that do not say themselves where they ran; or NULL. */
 void sheet_init(Sheet *sheet, Screen *screen, const Value *job, const Value *node);
 
-/* From its begin to its end, or to the last sample of one that runs. NAN: not known. */
+/* Seconds from begin to end, or to the latest sample of a running job. NAN: unknown. */
 double sheet_seconds(const Sheet *sheet);
 /* "~" or "". */
 const char *sheet_mark(Sheet *sheet, bool is_exact);
-/* As answer_metric_format(), with its mark. */
+/* Formats as answer_metric_format(), and adds the mark. */
 void sheet_format(Sheet *sheet, const AnswerMetric *value, char ret[static TEXT_MAX]);
 /* The number of that name, with its mark. False: absent. */
 bool sheet_text_get(Sheet *sheet, const char *key, char ret[static TEXT_MAX]);
@@ -51,7 +51,7 @@ typedef struct Row {
 
 /* label: at most SHEET_INDENT - 3 columns, "" for none. */
 void row_begin(Row *row, Screen *screen, const char *label);
-/* One of a list: "  ! text", indented by four. */
+/* Begins an item of a list: "  ! text", indented by four. */
 void row_begin_item(Row *row, Screen *screen, Style style, char mark);
 /* ", " between pieces; one that does not fit goes to the next line, one longer than a line is cut. */
 void row_put(Row *row, const char *text);

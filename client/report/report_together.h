@@ -10,7 +10,7 @@
 
 /* Sums and maxima over the ranks, and how different these are. Nothing where no rank has numbers of its own. */
 void run_write_together(Sheet *sheet, const Run *run);
-/* What the nodes did meanwhile, each counted once. */
+/* Writes the nodes during the run, each counted once. */
 void run_write_nodes(Sheet *sheet, const Run *run);
-/* Each advice once, with the ranks it is for. */
+/* Writes each advice once, with its ranks. */
 void run_write_advice(Screen *screen, const Run *run);

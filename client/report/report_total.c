@@ -86,7 +86,7 @@ static bool find_given(const Run *run, size_t i, bool is_seconds, AnswerMetric *
         return true;
 }
 
-/* What a host has for its ranks altogether. INFINITY: not known. */
+/* Resources of a host for all of its ranks. INFINITY: unknown. */
 static double host_capacity(const RunHost *host, bool is_seconds) {
         double cpus = answer_number(host->record->on, "cpus");
 

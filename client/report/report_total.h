@@ -28,7 +28,7 @@ bool total_host_max(const Run *run, const char *key, Total *ret);
 bool total_cpus_given(const Run *run, Total *ret);
 bool total_cpu_seconds_given(const Run *run, Total *ret);
 
-/* How different the ranks are. */
+/* Range of the values of all ranks. */
 typedef struct Spread {
         const RankReport *least, *most;
         double min, mean, max;

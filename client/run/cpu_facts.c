@@ -132,7 +132,7 @@ static void take_package(long number, Counts *counts) {
         counts->n_packages++;
 }
 
-/* All CPUs of a machine are alike as far as this goes: the first one counts, and big cores come after little ones. */
+/* The facts are equal for all CPUs of a machine: the first is used, and big cores come after little ones. */
 static void take_text_line(const char *key, size_t n, const char *value, const char *end, CpuFacts *facts) {
         size_t n_value = (size_t)(end - value);
 
@@ -219,7 +219,7 @@ static bool is_first_of(int root_fd, unsigned cpu, const char *list) {
         return file_read_at(root_fd, path, CPU_LIST_BYTES_MAX, &text, NULL) == 0 && scan_u64(text, &first) && first == cpu;
 }
 
-/* One CPU of "0-3,8" after the other; *cpu and *last begin as equals. */
+/* Iterates over the CPUs of "0-3,8"; *cpu and *last begin as equals. */
 static bool next_cpu(const char **p, uint64_t *cpu, uint64_t *last) {
         if (*cpu < *last) {
                 (*cpu)++;

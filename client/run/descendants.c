@@ -81,7 +81,7 @@ static bool is_below(const Table *table, pid_t pid) {
         return entry && entry->is_below;
 }
 
-/* One generation after the other. */
+/* Counts one generation after the other. */
 static void mark(Table *table, pid_t root, pid_t except) {
         bool is_more = true;
 

@@ -103,7 +103,7 @@ static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
         snprintf(name, sizeof(name), SCOPE_PREFIX "%s.scope", attempt->job);
         snprintf(description, sizeof(description), "Job %s", attempt->job);
         r = bus_start_scope(&request, timeout_ns, reason);
-        /* Where the word that it is done came too late, it may be done all the same. */
+        /* The scope may exist although the confirmation came too late. */
         if ((r == 0 || r == BUS_LATE) && is_in_scope(attempt->root_fd, name)) {
                 attempt->enclosed->kind = ENCLOSURE_SCOPE;
                 snprintf(attempt->enclosed->text, ENCLOSED_TEXT_MAX, "scope %s", name);
@@ -113,7 +113,7 @@ static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
         if (r == 0)
                 snprintf(reason, sizeof(reason), "systemd has put this process somewhere else");
         keep_reason(attempt->choice.no_scope, r < 0 ? strerrordesc_np(-r) : reason);
-        /* It may still be moved there, out of any other group. */
+        /* systemd may still move this process there, out of any other group. */
         if (r == BUS_LATE) {
                 attempt->choice.may_group = false;
                 keep_reason(attempt->choice.no_group, "not tried after that");

@@ -16,7 +16,7 @@
 #include "client/run/limits.h"
 #include "job/job.h"
 
-/* What may be tried. Where something may not, the reason is for people. */
+/* Kinds of isolation that can be tried. The reasons explain to users why a kind cannot. */
 typedef struct EnclosureChoice {
         bool may_scope, may_group;
         char no_scope[SCOPE_REASON_MAX], no_group[SCOPE_REASON_MAX];

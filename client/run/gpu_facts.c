@@ -121,7 +121,7 @@ static void read_nvidia(int root_fd, Gpus *gpus) {
         }
 }
 
-/* Those that come with the kernel have none. */
+/* Drivers that belong to the kernel have no version. */
 static void read_driver_version(int root_fd, GpuFacts *gpu) {
         scoped(freep) char *text = NULL;
         char path[64];

@@ -89,7 +89,7 @@ void host_facts_read(int root_fd, HostFacts *ret) {
 
 /* --- versions ------------------------------------------------------------------------------------- */
 
-/* What a name such as x86_64-linux-gnu-gcc-12 ends in. */
+/* Finds the end of a name such as x86_64-linux-gnu-gcc-12. */
 static bool version_of_name(const char *name, char ret[static PROGRAM_VERSION_MAX]) {
         size_t n = strlen(name), first = n;
 

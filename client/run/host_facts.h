@@ -29,7 +29,7 @@ typedef struct HostFacts {
 void host_facts_init(HostFacts *facts);
 void host_facts_read(int root_fd, HostFacts *ret);
 
-/* From the text of os-release(5). */
+/* Parses the text of os-release(5). */
 void os_release_parse(const char *text, HostFacts *ret);
 
 #define PROGRAM_VERSION_MAX 16U

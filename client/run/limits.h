@@ -35,13 +35,13 @@ static inline bool limits_are_set(const Limits *limits) {
 /* "cpu=500m,memory=4Gi"; from 10m and 1 MiB on. False: it is something else. */
 bool limits_parse(const char *text, Limits *ret);
 
-/* For the group that this process has just entered. What cannot be set is spoken of. reason: why it is no group of its own, or "". */
+/* Applies limits to the group that this process has just entered, and reports limits that cannot be set. reason: why the job has no group, or "". */
 void limits_apply(const Limits *limits, Enclosure kind, const char *reason);
 
 /* The same of a group's directory: 0, or a negative errno with the first file that could not be written. */
 int limits_write(const Limits *limits, int group_fd, const char **ret_file);
 
-/* How many processes the kernel has killed for want of memory in the group that this process is in; 0 where that is not known. */
+/* Number of processes that the OOM killer has killed in the group of this process; 0 if unknown. */
 uint64_t limits_count_kills(void);
-/* From the text of memory.events. */
+/* Reads the number of OOM kills from the text of memory.events. */
 uint64_t limits_parse_kills(const char *text);

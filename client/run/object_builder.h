@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Object: a Value of members that come one after the other
+ * Object builder: builds a Value from members
  *
  * What a run's record is made of. Only what is known becomes a member: a NULL, an empty text or an empty object adds none.
  * Everything lives in the arena; once that is full, nothing is added any more, and the owner asks once at the end.
@@ -22,7 +22,7 @@ typedef struct Object {
         bool failed; /* also of what was put into it */
 } Object;
 
-/* For at most n_max members; one more is a failure. */
+/* Prepares an object of at most n_max members; a further member is a failure. */
 void object_init(Object *object, Arena *arena, size_t n_max);
 
 /* Keys are borrowed, texts copied. */

@@ -17,7 +17,7 @@
 #include "client/run/script.h"
 #include "job/job.h"
 
-/* All runs of one command have this in common. */
+/* Facts that all runs of one command share. */
 typedef struct RunPlace {
         HostFacts host;
         bool has_script;

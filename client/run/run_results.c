@@ -15,7 +15,7 @@ void run_results_deinit(RunResults *measured) {
         arena_deinit(&measured->arena);
 }
 
-/* What was meant as an indicator and is none is spoken of, and also that there is none at all where one is wanted. */
+/* Reports output that resembles an indicator and is none, and missing indicators where one is required. */
 static void speak_of_loss(const Capture *capture, const CaptureLoss *loss, bool is_wanted) {
         if (capture->is_too_long && (is_wanted || capture->names_result))
                 message_print("no indicator submitted: the output is longer than %u KiB", CAPTURE_BYTES_MAX / 1024);
@@ -29,7 +29,7 @@ static void speak_of_loss(const Capture *capture, const CaptureLoss *loss, bool 
                 message_print("the output has more than %u indicators; the rest was not submitted", CAPTURE_DOCUMENTS_MAX);
 }
 
-/* What a run that failed has printed counts as far as it keeps to the rules of any document. */
+/* The output of a failed run is used only if it is a valid document. */
 static int take_document(const Value *document, const char *sha256, Arena *arena, Submission *item, Complaint *complaint) {
         int r = 0;
 

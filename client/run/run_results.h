@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Measured: what one run of a command is to perfd
+ * Run results: the submissions made of one run of a command
  *
  * The indicators among what it printed, each with the record of the run. A run that failed has no result: what it printed is kept
  * with its exit status, and where it printed nothing and somebody wants to know all the same, a submission without a document.

@@ -17,7 +17,7 @@ void run_series_deinit(RunSeries *series) {
         free(series->version);
 }
 
-/* What the first that says it says, all are about. */
+/* Takes the name and component from the first run that has them. */
 static void learn_name(RunSeries *series, const Indicator *indicator) {
         if (!series->name[0])
                 (void)snprintf(series->name, sizeof(series->name), "%s", indicator->name);

@@ -88,7 +88,7 @@ static void allow(ScopePlace *place, ScopeManager manager, Part slice, size_t n_
                 memcpy(place->slice, slice.n > 0 ? slice.text : "", slice.n);
 }
 
-/* For what one is in. */
+/* Finds the scope of the current unit. */
 static void refuse_part(ScopePlace *place, Part part) {
         const char *kind = part_ends(part, ".service") ? "service" : part_ends(part, ".scope") ? "scope" : "control group";
 
@@ -98,7 +98,7 @@ static void refuse_part(ScopePlace *place, Part part) {
                 refuse(place, "not in a unit of systemd");
 }
 
-/* In "user@1000.service", at p; n_slice: the path up to that. */
+/* Parses "user@1000.service" at p; n_slice: length of the path before. */
 static void find_in_manager(const char *path, const char *p, Part user_slice, bool is_owners, size_t n_slice, ScopePlace *ret) {
         Part slice = skip_slices(&p), unit;
         size_t n_kept = (size_t)(p - path);

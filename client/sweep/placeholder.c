@@ -91,7 +91,7 @@ int placeholder_fill(const char *word, Bindings *bindings, Buffer *out, Placehol
 
 /* --- scripts -------------------------------------------------------------------------------------- */
 
-/* Where in a script one is, as far as it matters for how a variable is written. */
+/* Quoting state of a script, which decides how a variable is written. */
 typedef enum Quote {
         QUOTE_NONE,
         QUOTE_SINGLE,
@@ -202,7 +202,7 @@ int placeholder_fill_script(const char *script, Bindings *bindings, Buffer *out,
 
 /* --- words ---------------------------------------------------------------------------------------- */
 
-/* One word from *at on; *at is left behind it. */
+/* Scans one word from *at, and moves *at behind it. */
 static int take_word(const char **at, Buffer *word, PlaceholderError *error) {
         const char *p = *at;
         char quote = '\0';

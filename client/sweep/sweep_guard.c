@@ -111,7 +111,7 @@ int sweep_guard_start(SweepGuard *ret, int directory_fd) {
         return 0;
 }
 
-/* It does what it can: a guard that is gone is no reason to end. */
+/* A failed send is ignored: the sweep works without its guard. */
 static void say_group(const SweepGuard *guard, pid_t group) {
         while (guard->pid > 0 && send(guard->fd, &group, sizeof(group), MSG_NOSIGNAL) < 0 && errno == EINTR)
                 ;

@@ -551,7 +551,7 @@ int sweep_plan_read(const Value *file, const char *launcher, const char *nodes, 
         return 0;
 }
 
-/* Of each extra block the whole list of settings. */
+/* Builds the complete list of settings of each extra block. */
 size_t sweep_plan_arena_size(size_t n) {
         return 65536 + 128 * n + (SWEEP_EXTRA_MAX + 1) * (SWEEP_SETTINGS_MAX + 16) * sizeof(SweepSetting);
 }

@@ -26,7 +26,7 @@ typedef struct Slot {
         uint64_t begin_ns;
 } Slot;
 
-/* What points must find as we found it. */
+/* Signal state that each point inherits unchanged. */
 typedef struct Inherited {
         sigset_t mask;
         struct sigaction child;
@@ -75,7 +75,7 @@ int sweep_is_recorded(const SweepOrder *order, const SweepPoint *point, bool *re
 
 /* --- progress ------------------------------------------------------------------------------------- */
 
-/* As long as points took on average, less what those that run have behind them. 0: nobody can tell. */
+/* Estimates the remaining time from the average of finished points, less the elapsed time of running points. 0: unknown. */
 static uint64_t estimate_ns(const Sweep *sweep, size_t n_left, uint64_t now_ns) {
         uint64_t each_ns = sweep->n_timed > 0 ? sweep->timed_ns / sweep->n_timed : 0, behind_ns = 0;
         size_t n_lanes = n_left < sweep->n_slots ? n_left : sweep->n_slots;
@@ -211,7 +211,7 @@ static void redirect(const char *directory, const char *name, int to) {
                 _exit(125);
 }
 
-/* In the point's process, up to its exec. Its group ends with us, even when we are killed: else it would run beside its successor. */
+/* Runs in the point's process until exec. The guard ends its group even if the sweep is killed, so that no point runs twice. */
 __attribute__((noreturn))
 static void become(const Sweep *sweep, const char *directory, const SweepCommand *command, pid_t parent) {
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC), error;
@@ -387,7 +387,7 @@ static int fill_slots(Sweep *sweep) {
         return 0;
 }
 
-/* On a terminal no longer than a second, since the progress shows times. */
+/* On a terminal at most a second, since the progress shows times. */
 static int wait_for_signal(const Sweep *sweep) {
         return sweep->screen.can_move ? sigtimedwait(&sweep->signals, NULL, &(struct timespec){ .tv_sec = 1 }) :
                                         sigwaitinfo(&sweep->signals, NULL);

@@ -82,7 +82,7 @@ static void record_deinit(SweepRecord *record) {
         free(record->directory);
 }
 
-/* What has no settings, or none that can be read, is none of ours. */
+/* A directory without readable settings is not a point. */
 static int read_record(SweepTree *tree, const char *name) {
         scoped(record_deinit) SweepRecord record = {};
         scoped(buffer_deinit) Buffer identity = {};

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Sweep tree: what is on disk of a sweep
+ * Sweep tree: the directory of a sweep
  *
  * A directory for each point, in the layout of MatrixBenchmarking: settings.yaml, what the point wrote, and exit_code,
  * which is written last. One without a usable exit_code was not finished. What a point is, its settings say and
