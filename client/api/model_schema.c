@@ -53,7 +53,7 @@ static void put_properties(Json *json, const IndicatorModel *model, bool is_resu
         json_array_end(json);
 }
 
-void schema_write_json(const IndicatorModel *models, size_t n, Buffer *out) {
+void model_schema_write_json(const IndicatorModel *models, size_t n, Buffer *out) {
         Json json;
 
         json_init(&json, out);
@@ -216,7 +216,7 @@ static void put_type_name(Buffer *out, const IndicatorModel *model) {
 }
 
 /* A predicate is all models', but its unit is that of one. */
-void schema_write_rdf(const IndicatorModel *models, size_t n, Buffer *out) {
+void model_schema_write_rdf(const IndicatorModel *models, size_t n, Buffer *out) {
         for (size_t i = 0; i < n; i++)
                 for (size_t k = 0; k < models[i].n_properties; k++)
                         if (is_first(models, i, &models[i].properties[k]))
@@ -476,7 +476,7 @@ static void put_table(Buffer *out, const IndicatorModel *model, const char *tabl
         }
 }
 
-void schema_write_sql(const IndicatorModel *models, size_t n, Buffer *out) {
+void model_schema_write_sql(const IndicatorModel *models, size_t n, Buffer *out) {
         scoped(given_deinit) Given given = {};
 
         for (size_t i = 0; i < n; i++)

@@ -11,8 +11,8 @@
 #include "util/buffer.h"
 
 /* {"models": [{"name", "component", "help", "parameters": […], "results": […]}]}, with every member in its long form. */
-void schema_write_json(const IndicatorModel *models, size_t n, Buffer *out);
+void model_schema_write_json(const IndicatorModel *models, size_t n, Buffer *out);
 /* A schema of Dgraph's: what each property is, once, then a type for each model. */
-void schema_write_rdf(const IndicatorModel *models, size_t n, Buffer *out);
+void model_schema_write_rdf(const IndicatorModel *models, size_t n, Buffer *out);
 /* A table for each model, and an index for each parameter that has one; for SQLite, PostgreSQL and their like. */
-void schema_write_sql(const IndicatorModel *models, size_t n, Buffer *out);
+void model_schema_write_sql(const IndicatorModel *models, size_t n, Buffer *out);

@@ -27,7 +27,7 @@ typedef struct PlaceOptions {
 extern const Option place_options[];
 
 /* Checks rank and node against the numbers of ranks and nodes. 0, or OPTION_WRONG with a sentence in ret_error. */
-int place_options_check(const PlaceOptions *place, char ret_error[static OPTION_ERROR_MAX]);
+int common_options_check_place(const PlaceOptions *place, char ret_error[static OPTION_ERROR_MAX]);
 
 /* Which results of an indicator are selected. */
 typedef struct SelectionOptions {

@@ -149,7 +149,7 @@ static int put_point(const SweepOrder *order, size_t i, Buffer *out) {
         bool is_recorded;
         int r;
 
-        r = sweep_is_recorded(order, point, &is_recorded, &record);
+        r = sweep_run_is_recorded(order, point, &is_recorded, &record);
         if (r < 0)
                 return r;
         buffer_printf(&path, "%s/", order->tree->path ?: order->plan->output);

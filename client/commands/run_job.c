@@ -32,7 +32,7 @@ typedef struct RunJob {
         char *const *command;
         Launch launch;
         JobInfo info;
-        Limits limits;
+        RunLimits limits;
         Enclosed enclosed;
         Courier courier;
         Announcement announcement;
@@ -48,7 +48,7 @@ typedef struct RunJob {
         OutputTail error;
         RunPlace place;
         bool has_place;
-        RunResultsPlan measured;
+        RunResultsPlan plan;
         RunSeries series;
 } RunJob;
 
@@ -86,12 +86,12 @@ static void keep(RunJob *run, const Batch *batch, const Delivery *delivery, cons
 }
 
 /* A result that perfd refuses, which is spoken of, takes none of the others with it. */
-static int deliver_good(RunJob *run, RunResults *measured, Batch *batch, Delivery *ret) {
+static int deliver_good(RunJob *run, RunResults *results, Batch *batch, Delivery *ret) {
         char reason[DELIVERY_TEXT_MAX];
         int r;
 
         while ((r = deliver(&run->courier, batch, ret)) == DELIVERY_REFUSED && ret->refused < batch->n_items) {
-                Submission *refused = &measured->items[ret->refused];
+                Submission *refused = &results->items[ret->refused];
 
                 batch->n_items--;
                 run->series.n_lost++;
@@ -104,14 +104,14 @@ static int deliver_good(RunJob *run, RunResults *measured, Batch *batch, Deliver
 }
 
 /* Sends results and end together, and the end alone if perfd refuses the results. */
-static int deliver_both(RunJob *run, RunResults *measured, Batch *batch, Delivery *ret) {
+static int deliver_both(RunJob *run, RunResults *results, Batch *batch, Delivery *ret) {
         Batch alone = { .ended_job = batch->ended_job, .end = batch->end };
         char reason[DELIVERY_TEXT_MAX];
         int r;
 
         courier_allow(&run->courier, END_TIMEOUT_NS - run->announcement.spent_ns);
         run->courier.is_patient = run->announcement.is_begun; /* where it was away before, it is hardly just being restarted */
-        r = deliver_good(run, measured, batch, ret);
+        r = deliver_good(run, results, batch, ret);
         run->series.n_stored += ret->n_acked;
         if (r == DELIVERY_REFUSED || r == DELIVERY_HOPELESS)
                 run->series.n_lost += batch->n_items - ret->n_acked;
@@ -123,7 +123,7 @@ static int deliver_both(RunJob *run, RunResults *measured, Batch *batch, Deliver
         return deliver(&run->courier, &alone, ret);
 }
 
-static int deliver_end(RunJob *run, RunResults *measured, Batch *batch) {
+static int deliver_end(RunJob *run, RunResults *results, Batch *batch) {
         char reason[DELIVERY_TEXT_MAX], directory[PATH_MAX];
         Delivery delivery;
         Flush flush;
@@ -132,7 +132,7 @@ static int deliver_end(RunJob *run, RunResults *measured, Batch *batch) {
         if (batch->n_items == 0 && !batch->ended_job)
                 return 0;
 
-        r = deliver_both(run, measured, batch, &delivery);
+        r = deliver_both(run, results, batch, &delivery);
         if (r < 0)
                 return r;
         if (r > 0) {
@@ -145,7 +145,7 @@ static int deliver_end(RunJob *run, RunResults *measured, Batch *batch) {
         }
 
         run->is_ended = batch->ended_job != NULL;
-        if (run->options->verbose && delivery.n_stored > 0 && !run->measured.has_batch)
+        if (run->options->verbose && delivery.n_stored > 0 && !run->plan.has_batch)
                 message_print("%zu indicators stored", delivery.n_stored);
         if (!batch->ended_job && run->announcement.is_begun) /* another run follows */
                 return 0;
@@ -156,8 +156,8 @@ static int deliver_end(RunJob *run, RunResults *measured, Batch *batch) {
 }
 
 /* Sends the results of one run immediately, so that a later failure cannot lose them. */
-static int deliver_measured(RunJob *run, RunResults *measured, bool is_last) {
-        Batch batch = { .items = measured->items, .n_items = measured->n_items };
+static int deliver_measured(RunJob *run, RunResults *results, bool is_last) {
+        Batch batch = { .items = results->items, .n_items = results->n_items };
         int r;
 
         if (is_last) {
@@ -169,7 +169,7 @@ static int deliver_measured(RunJob *run, RunResults *measured, bool is_last) {
                 batch.ended_job = run->info.id;
                 batch.end = run->end;
         }
-        return deliver_end(run, measured, &batch);
+        return deliver_end(run, results, &batch);
 }
 
 static int deliver_unnamed(RunJob *run) {
@@ -192,20 +192,20 @@ static int deliver_unnamed(RunJob *run) {
 
 /* Records one run; the last run also ends the job. */
 static int take_run(RunJob *run, const RunFacts *facts, uint64_t index, bool is_last) {
-        scoped(run_results_deinit) RunResults measured = {};
+        scoped(run_results_deinit) RunResults results = {};
         int r = 0;
 
         if (run->is_captured && !run->last.exec_error) {
                 if (!run->has_place)
-                        run_place_read(&run->place);
+                        run_record_read_place(&run->place);
                 run->has_place = true;
-                r = run_results_read(&measured, &run->measured, &run->capture, facts, run->last.status, (uint32_t)index);
+                r = run_results_read(&results, &run->plan, &run->capture, facts, run->last.status, (uint32_t)index);
         }
         if (r == 0)
-                r = run_series_add(&run->series, &measured);
+                r = run_series_add(&run->series, &results);
         if (r == 0 && is_last)
                 r = deliver_unnamed(run);
-        return r == 0 ? deliver_measured(run, &measured, is_last) : r;
+        return r == 0 ? deliver_measured(run, &results, is_last) : r;
 }
 
 /* Line by line, since what scripts call their numbers is shown. */
@@ -214,10 +214,10 @@ static void summarise(RunJob *run) {
         scoped(buffer_deinit) Buffer text = {};
         char batch[RESULT_ID_TEXT_MAX], lost[TEXT_MAX] = "", *line, *rest;
 
-        if (!run->measured.has_batch)
+        if (!run->plan.has_batch)
                 return;
 
-        result_id_format(run->measured.batch, batch);
+        result_id_format(run->plan.batch, batch);
         if (series->n_lost > 0)
                 snprintf(lost, sizeof(lost), ", %ju results not stored", (uintmax_t)series->n_lost);
         message_print("batch %s: %ju runs, %ju failed, %ju results%s", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
@@ -248,7 +248,7 @@ static bool is_one_file(void) {
 }
 
 static bool wants_error(const RunJob *run) {
-        return run->is_captured && (run->measured.is_wanted || (isatty(STDERR_FILENO) == 0 && !is_one_file()));
+        return run->is_captured && (run->plan.is_wanted || (isatty(STDERR_FILENO) == 0 && !is_one_file()));
 }
 
 static int prepare_measuring(RunJob *run) {
@@ -256,7 +256,7 @@ static int prepare_measuring(RunJob *run) {
         const char *path = getenv("PATH");
 
         run->is_captured = wants_capture(options);
-        run->measured = (RunResultsPlan){
+        run->plan = (RunResultsPlan){
                 .job = run->info.id,
                 .is_wanted = strcmp(options->indicator, "yes") == 0 || (options->repeat > 0 && run->is_captured),
                 .has_batch = options->repeat > 0 && run->is_captured,
@@ -265,14 +265,14 @@ static int prepare_measuring(RunJob *run) {
         run->place.environment = options->environment;
         run->place.program = run->command[0];
         run->place.has_script = run->is_captured && script_find(run->command, path ?: "", &run->place.script);
-        return result_id_make(clock_realtime_ns() / NS_PER_MS, run->measured.batch);
+        return result_id_make(clock_realtime_ns() / NS_PER_MS, run->plan.batch);
 }
 
 static int prepare(RunJob *run) {
         const RunOptions *options = run->options;
         int r;
 
-        launch_find(&run->launch);
+        launcher_find(&run->launch);
         for (size_t i = 0; i < run->launch.n_ignored && run->options->verbose; i++)
                 message_print("ignoring $%s: invalid value", run->launch.ignored[i]);
 

@@ -157,7 +157,7 @@ static const char *make_absolute(const char *path, const char *variable, char re
 }
 
 static const char *write_limits(SpecRun *run) {
-        const Limits *limits = &run->spec.limits;
+        const RunLimits *limits = &run->spec.limits;
 
         if (limits->cpus > 0 && limits->memory_bytes > 0)
                 (void)snprintf(run->limits, sizeof(run->limits), "cpu=%.6f,memory=%ju", limits->cpus, (uintmax_t)limits->memory_bytes);

@@ -11,11 +11,11 @@
 
 #include "client/cli/screen.h"
 #include "client/report/report_results.h"
-#include "client/report/report_sheet.h"
+#include "client/report/sheet.h"
 #include "document/value.h"
 
 /* job: the answer to /api/v1/jobs/ID. node: to /api/v1/node, or NULL. results: of the job, or NULL. */
-void report_write(Screen *screen, const Value *job, const Value *node, const JobResults *results);
+void report_write(Screen *screen, const Value *job, const Value *node, const ReportResults *results);
 
 /* --- its parts, which `job show` and the report of a run have as well ----------------------------- */
 

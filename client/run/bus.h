@@ -20,7 +20,7 @@ typedef struct ScopeRequest {
         const char *description; /* for people */
         const char *slice;       /* "": where the manager puts it */
         uint64_t tasks_max;      /* UINT64_MAX: no limit */
-        const Limits *limits;    /* borrowed */
+        const RunLimits *limits;    /* borrowed */
 } ScopeRequest;
 
 enum {

@@ -137,7 +137,7 @@ static void find_job(Launch *launch) {
                 snprintf(launch->job, sizeof(launch->job), "%jd.%jd.%jd", (intmax_t)job, (intmax_t)step, (intmax_t)launch->rank);
 }
 
-void launch_find(Launch *ret) {
+void launcher_find(Launch *ret) {
         int i;
 
         *ret = (Launch){ .rank = -1, .node = -1 };

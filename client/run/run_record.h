@@ -28,7 +28,7 @@ typedef struct RunPlace {
 } RunPlace;
 
 /* Hardware and versions; the script, which may change itself, is found before the first run. */
-void run_place_read(RunPlace *place);
+void run_record_read_place(RunPlace *place);
 
 typedef struct RunFacts {
         bool has_rusage;

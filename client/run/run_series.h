@@ -30,7 +30,7 @@ typedef struct RunSeries {
 void run_series_deinit(RunSeries *series);
 
 /* Adds the results of one run. Results without a name are moved out of *results, which is left empty. 0 or -ENOMEM. */
-int run_series_add(RunSeries *series, RunResults *measured);
+int run_series_add(RunSeries *series, RunResults *results);
 
 /* Completes missing names: the given ones, which may be NULL, else the name of the file that was run. */
 void run_series_complete(RunSeries *series, const char *name, const char *component, const char *file);

@@ -83,14 +83,14 @@ int sweep_plan_read(const Value *file, const char *launcher, const char *nodes, 
 size_t sweep_plan_arena_size(size_t n);
 
 /* The value of setting i of the point's block. */
-size_t sweep_point_choice(const SweepPlan *plan, const SweepPoint *point, size_t i);
-const char *sweep_point_text(const SweepPlan *plan, const SweepPoint *point, size_t i);
+size_t sweep_plan_point_choice(const SweepPlan *plan, const SweepPoint *point, size_t i);
+const char *sweep_plan_point_text(const SweepPlan *plan, const SweepPoint *point, size_t i);
 /* "k=v k2=v2", for messages. */
-void sweep_point_put(const SweepPlan *plan, const SweepPoint *point, Buffer *out);
+void sweep_plan_point_put(const SweepPlan *plan, const SweepPoint *point, Buffer *out);
 
 /*
  * What placeholders of the point stand for: its settings, `node` (NULL: there is none) and the directory. all has room for
  * SWEEP_SETTINGS_MAX + 2.
  */
-void sweep_point_bind(const SweepPlan *plan, const SweepPoint *point, const char *node, const char *directory, Binding *all,
+void sweep_plan_point_bind(const SweepPlan *plan, const SweepPoint *point, const char *node, const char *directory, Binding *all,
                       Bindings *ret);

@@ -19,12 +19,12 @@
 #include "util/clock.h"
 #include "util/file.h"
 
-typedef struct Slot {
+typedef struct SweepSlot {
         pid_t pid; /* of the point and its group; 0: free */
         char *path; /* of the point's directory; owned */
         size_t i_node;
         uint64_t begin_ns;
-} Slot;
+} SweepSlot;
 
 /* Signal state that each point inherits unchanged. */
 typedef struct Inherited {
@@ -34,7 +34,7 @@ typedef struct Inherited {
 
 typedef struct Sweep {
         const SweepOrder *order;
-        Slot *slots;
+        SweepSlot *slots;
         size_t n_slots, n_running;
         size_t *n_on_node; /* points running on each node */
         size_t i_next_node, i_next_point;
@@ -62,7 +62,7 @@ static void sweep_deinit(Sweep *sweep) {
         buffer_deinit(&sweep->line);
 }
 
-int sweep_is_recorded(const SweepOrder *order, const SweepPoint *point, bool *ret, const SweepRecord **ret_record) {
+int sweep_run_is_recorded(const SweepOrder *order, const SweepPoint *point, bool *ret, const SweepRecord **ret_record) {
         scoped(buffer_deinit) Buffer identity = {};
         int r = sweep_layout_identify(order->plan, point, &identity);
 
@@ -135,7 +135,7 @@ static void show_progress(Sweep *sweep) {
         (void)file_write_all(STDERR_FILENO, sweep->line.text, sweep->line.n);
 }
 
-static void tell_end(Sweep *sweep, const Slot *slot, int status) {
+static void tell_end(Sweep *sweep, const SweepSlot *slot, int status) {
         const char *name = strrchr(slot->path, '/') + 1;
         scoped(buffer_deinit) Buffer line = {};
         char took[TEXT_MAX];
@@ -235,7 +235,7 @@ static void become(const Sweep *sweep, const char *directory, const SweepCommand
 }
 
 /* The node with the fewest points; of several, the next in turn. */
-static const char *take_node(Sweep *sweep, Slot *slot) {
+static const char *take_node(Sweep *sweep, SweepSlot *slot) {
         const SweepPlan *plan = sweep->order->plan;
 
         if (plan->n_nodes == 0)
@@ -270,7 +270,7 @@ static void warn_of_labels(Sweep *sweep, const SweepCommand *command) {
             SWEEP_FILE_SETTINGS " has all settings", command->left_out, JOB_LABELS_MAX, JOB_TEXT_MAX - 1);
 }
 
-static int begin_point(Sweep *sweep, Slot *slot, size_t i, const SweepRecord *record) {
+static int begin_point(Sweep *sweep, SweepSlot *slot, size_t i, const SweepRecord *record) {
         const SweepOrder *order = sweep->order;
         scoped(sweep_command_deinit) SweepCommand command = {};
         scoped(freep) char *path = NULL;
@@ -306,7 +306,7 @@ static int begin_point(Sweep *sweep, Slot *slot, size_t i, const SweepRecord *re
 
 /* --- end ------------------------------------------------------------------------------------------ */
 
-static void end_point(Sweep *sweep, Slot *slot, int wait_status) {
+static void end_point(Sweep *sweep, SweepSlot *slot, int wait_status) {
         int status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status), r;
 
         sweep_guard_end(&sweep->guard, slot->pid);
@@ -336,7 +336,7 @@ static void end_point(Sweep *sweep, Slot *slot, int wait_status) {
 
 static void reap(Sweep *sweep) {
         for (size_t i = 0; i < sweep->n_slots; i++) {
-                Slot *slot = &sweep->slots[i];
+                SweepSlot *slot = &sweep->slots[i];
                 int status;
 
                 if (slot->pid <= 0 || waitpid(slot->pid, &status, WNOHANG) <= 0)
@@ -355,7 +355,7 @@ static int next_point(Sweep *sweep, size_t *ret_i, const SweepRecord **ret_recor
         while (sweep->i_next_point < sweep->order->plan->n_points) {
                 size_t i = sweep->i_next_point++;
                 bool is_recorded;
-                int r = sweep_is_recorded(sweep->order, &sweep->order->plan->points[i], &is_recorded, ret_record);
+                int r = sweep_run_is_recorded(sweep->order, &sweep->order->plan->points[i], &is_recorded, ret_record);
 
                 if (r < 0)
                         return r;
@@ -419,7 +419,7 @@ static int count_recorded(Sweep *sweep) {
         for (size_t i = 0; i < sweep->order->plan->n_points; i++) {
                 const SweepRecord *record;
                 bool is_recorded;
-                int r = sweep_is_recorded(sweep->order, &sweep->order->plan->points[i], &is_recorded, &record);
+                int r = sweep_run_is_recorded(sweep->order, &sweep->order->plan->points[i], &is_recorded, &record);
 
                 if (r < 0)
                         return r;

@@ -28,7 +28,7 @@ typedef struct SweepOrder {
 } SweepOrder;
 
 /* Whether the point need not be run. *ret_record: its record, or NULL. 0 or -ENOMEM. */
-int sweep_is_recorded(const SweepOrder *order, const SweepPoint *point, bool *ret, const SweepRecord **ret_record);
+int sweep_run_is_recorded(const SweepOrder *order, const SweepPoint *point, bool *ret, const SweepRecord **ret_record);
 
 /* Runs what is not recorded. EXIT_DONE, EXIT_FAILED, or 128 + the signal that ended it. */
 int sweep_run(const SweepOrder *order);

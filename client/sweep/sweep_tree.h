@@ -58,4 +58,4 @@ int sweep_tree_begin(const SweepTree *tree, const SweepPlan *plan, const SweepPo
 int sweep_tree_end(const char *path, int exit_code);
 
 /* A whole number, blanks around it allowed. */
-bool sweep_exit_code_parse(const char *text, int *ret);
+bool sweep_tree_parse_exit_code(const char *text, int *ret);

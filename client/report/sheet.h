@@ -40,27 +40,27 @@ bool sheet_text_get(Sheet *sheet, const char *key, char ret[static TEXT_MAX]);
 const char *sheet_absence(const Sheet *sheet, const char *key, char ret[static TEXT_MAX]);
 
 /* 0.613 as "61 %"; below ten with a decimal. */
-void text_share(double ratio, char ret[static TEXT_MAX]);
+void sheet_text_share(double ratio, char ret[static TEXT_MAX]);
 
-typedef struct Row {
+typedef struct SheetRow {
         Screen *screen;
         size_t indent; /* of its text */
         size_t column;
         bool has_pieces;
-} Row;
+} SheetRow;
 
 /* label: at most SHEET_INDENT - 3 columns, "" for none. */
-void row_begin(Row *row, Screen *screen, const char *label);
+void sheet_row_begin(SheetRow *row, Screen *screen, const char *label);
 /* Begins an item of a list: "  ! text", indented by four. */
-void row_begin_item(Row *row, Screen *screen, Style style, char mark);
+void sheet_row_begin_item(SheetRow *row, Screen *screen, Style style, char mark);
 /* ", " between pieces; one that does not fit goes to the next line, one longer than a line is cut. */
-void row_put(Row *row, const char *text);
-void row_put_styled(Row *row, Style style, const char *text);
-void row_printf(Row *row, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sheet_row_put(SheetRow *row, const char *text);
+void sheet_row_put_styled(SheetRow *row, Style style, const char *text);
+void sheet_row_printf(SheetRow *row, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Words of a sentence, with blanks between them. */
-void row_put_words(Row *row, const char *text);
-void row_put_words_styled(Row *row, Style style, const char *text);
-void row_end(Row *row);
+void sheet_row_put_words(SheetRow *row, const char *text);
+void sheet_row_put_words_styled(SheetRow *row, Style style, const char *text);
+void sheet_row_end(SheetRow *row);
 
 /*
  * "  cores     3.10 of 32, peak 8.02~  ███▒▒▒▒·······  9.7 %": the bar has the ratio and, lighter, the highest one
