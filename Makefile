@@ -37,7 +37,7 @@ have_pkg_config := $(shell command -v pkg-config 2>/dev/null)
 pkg      = $(if $(have_pkg_config),$(shell pkg-config $(1) $(2) 2>/dev/null))
 CORE_PKGS   := libprotobuf-c yaml-0.1
 DAEMON_PKGS := libsystemd libmicrohttpd sqlite3 inih zlib
-CLIENT_PKGS := jansson
+CLIENT_PKGS := jansson nettle
 
 WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wformat=2 -Wconversion \
             -Wno-sign-conversion -Wpointer-arith -Wundef -Wwrite-strings

@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <sys/ioctl.h>
 #include <time.h>
+#include <wchar.h>
 
 #include "util/clock.h"
 #include "util/parse.h"
@@ -59,25 +60,11 @@ void screen_init(Screen *screen, Buffer *out, int fd, bool no_color) {
         };
 }
 
-/* As wcwidth(3) has it in every locale: 2 for what East Asian scripts and pictures take, 0 for marks on the letter before. */
+/* Columns of a character that is not a control. A character that the locale does not know takes one. */
 static size_t columns_of(uint32_t c) {
-        static const struct {
-                uint32_t first, last;
-                size_t columns;
-        } ranges[] = {
-                { 0x0300, 0x036f, 0 },   { 0x1100, 0x115f, 2 },   { 0x200b, 0x200d, 0 },   { 0x20d0, 0x20ff, 0 },
-                { 0x231a, 0x231b, 2 },   { 0x23e9, 0x23ec, 2 },   { 0x2e80, 0x303e, 2 },   { 0x3041, 0x33ff, 2 },
-                { 0x3400, 0x4dbf, 2 },   { 0x4e00, 0x9fff, 2 },   { 0xa000, 0xa4cf, 2 },   { 0xa960, 0xa97f, 2 },
-                { 0xac00, 0xd7a3, 2 },   { 0xf900, 0xfaff, 2 },   { 0xfe00, 0xfe0f, 0 },   { 0xfe20, 0xfe2f, 0 },
-                { 0xfe30, 0xfe6f, 2 },   { 0xff00, 0xff60, 2 },   { 0xffe0, 0xffe6, 2 },   { 0x16fe0, 0x18cff, 2 },
-                { 0x1aff0, 0x1b2ff, 2 }, { 0x1f300, 0x1f64f, 2 }, { 0x1f680, 0x1f6ff, 2 }, { 0x1f900, 0x1f9ff, 2 },
-                { 0x1fa70, 0x1faff, 2 }, { 0x20000, 0x3fffd, 2 }, { 0xe0100, 0xe01ef, 0 },
-        };
+        int n = wcwidth((wchar_t)c);
 
-        for (size_t i = 0; i < N_ELEMENTS(ranges); i++)
-                if (c >= ranges[i].first && c <= ranges[i].last)
-                        return ranges[i].columns;
-        return 1;
+        return n < 0 ? 1 : (size_t)n;
 }
 
 /* One character of text, escaped where needed. Returns its bytes in the text. */

@@ -9,20 +9,17 @@
 #include <string.h>
 
 #include "client/cli/message.h"
+#include "client/run/sha256.h"
 #include "client/wire/json.h"
 #include "util/file.h"
 #include "util/parse.h"
-#include "util/sha256.h"
 
 /* --- ids ------------------------------------------------------------------------------------------ */
 
 static void derive(const char *text, uint8_t ret[static RESULT_ID_BYTES]) {
         uint8_t digest[SHA256_BYTES];
-        Sha256 sha;
 
-        sha256_init(&sha);
-        sha256_add(&sha, text, strlen(text));
-        sha256_end(&sha, digest);
+        sha256_of(text, strlen(text), digest);
         memcpy(ret, digest, RESULT_ID_BYTES);
         ret[6] = (uint8_t)(0x80 | (ret[6] & 0x0f));
         ret[8] = (uint8_t)(0x80 | (ret[8] & 0x3f));

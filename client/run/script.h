@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "util/sha256.h"
+#include "client/run/sha256.h"
 
 #define SCRIPT_BYTES_MAX (16U * 1024U * 1024U)
 #define INTERPRETER_MAX 256U

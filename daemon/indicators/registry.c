@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "store/indicators/model_rows.h"
+#include "store/indicators/stored_models.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/utf8.h"
@@ -103,7 +104,7 @@ static int read_stored(Registry *registry) {
         scoped(stored_models_freep) StoredModels *stored = NULL;
         int r;
 
-        r = store_models(registry->store, &stored);
+        r = stored_models_read(store_path_if_open(registry->store), &stored);
         for (size_t i = 0; r == 0 && i < stored->n; i++)
                 r = add_stored(registry, &stored->items[i]);
         return r;

@@ -8,6 +8,7 @@
 #include "jobs/job_watch.h"
 #include "jobs/process_watch.h"
 #include "jobs/progress.h"
+#include "store/jobs/job_recovery.h"
 #include "store/jobs/job_rows.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -28,7 +29,7 @@ static void measure_lost(const Node *node, Progress *progress, MetricSet *ret_me
 }
 
 /* Closes a job as interrupted with the numbers of the last checkpoint. */
-static int close_lost(Lifecycle *lifecycle, const StoreRecoveredJob *recovered, Progress *progress, uint64_t end_ms, const char *note) {
+static int close_lost(Lifecycle *lifecycle, const RecoveredJob *recovered, Progress *progress, uint64_t end_ms, const char *note) {
         const JobEnd end = {};
         MetricSet metrics;
         UsageSet usage;
@@ -59,7 +60,7 @@ static int close_lost(Lifecycle *lifecycle, const StoreRecoveredJob *recovered, 
         return r == STORE_QUEUE_FULL ? 0 : r; /* more jobs than the queue can hold: the next start closes the rest */
 }
 
-static void note_gap(Job *job, const StoreRecoveredJob *recovered) {
+static void note_gap(Job *job, const RecoveredJob *recovered) {
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
         uint64_t gap_ms = now_ms > recovered->checkpoint_realtime_ms ? now_ms - recovered->checkpoint_realtime_ms : 0;
         char note[160];
@@ -70,7 +71,7 @@ static void note_gap(Job *job, const StoreRecoveredJob *recovered) {
 }
 
 /* Adds a job with the windows, usage and phase of its checkpoint. */
-static int restore_job(Lifecycle *lifecycle, const StoreRecoveredJob *recovered, const Progress *progress, Job **ret) {
+static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, const Progress *progress, Job **ret) {
         Job *job;
         int r;
 
@@ -134,7 +135,7 @@ static int resume_group(Lifecycle *lifecycle, Job *job, GroupState state, const 
         return 0;
 }
 
-static int resume(Lifecycle *lifecycle, const StoreRecoveredJob *recovered, const Progress *progress, GroupState state,
+static int resume(Lifecycle *lifecycle, const RecoveredJob *recovered, const Progress *progress, GroupState state,
                  const CgroupPlace *place) {
         Job *job;
         int r;
@@ -158,14 +159,14 @@ static int resume(Lifecycle *lifecycle, const StoreRecoveredJob *recovered, cons
  * Whether a cgroup that was made anew belongs to the same job, as a scheduler's next step would if perfd had run: yes if the job was
  * detected, and has not been without a cgroup for longer than it would be waited for. A job that a client began has one cgroup.
  */
-static bool may_be_next(const JobsConfig *config, const StoreRecoveredJob *recovered, const Progress *progress) {
+static bool may_be_next(const JobsConfig *config, const RecoveredJob *recovered, const Progress *progress) {
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
 
         return recovered->info.enclosure == ENCLOSURE_FOUND &&
                (progress->is_announced || now_ms < recovered->checkpoint_realtime_ms + config->linger_ns / NS_PER_MS);
 }
 
-static GroupState find_group(const Lifecycle *lifecycle, const StoreRecoveredJob *recovered, const Progress *progress, CgroupPlace *ret) {
+static GroupState find_group(const Lifecycle *lifecycle, const RecoveredJob *recovered, const Progress *progress, CgroupPlace *ret) {
         scoped(cgroup_freep) Cgroup *cgroup = NULL;
 
         if (!recovered->info.cgroup || cgroup_place_named(recovered->info.cgroup, ret) != 0 ||
@@ -176,7 +177,7 @@ static GroupState find_group(const Lifecycle *lifecycle, const StoreRecoveredJob
         return may_be_next(lifecycle->config, recovered, progress) ? GROUP_REMADE : GROUP_NONE;
 }
 
-static int recover_job(Lifecycle *lifecycle, const StoreRecovery *recovery, const StoreRecoveredJob *recovered, bool same_boot) {
+static int recover_job(Lifecycle *lifecycle, const JobRecovery *recovery, const RecoveredJob *recovered, bool same_boot) {
         CgroupPlace place;
         Progress progress;
         GroupState state;
@@ -203,17 +204,17 @@ static int recover_job(Lifecycle *lifecycle, const StoreRecovery *recovery, cons
 }
 
 /* 0: the totals continue in the same boot. Else a positive outcome of meter_restore(), or < 0. */
-static int restore_meter(Node *node, const StoreRecovery *recovery) {
+static int restore_meter(Node *node, const JobRecovery *recovery) {
         if (!recovery->meter)
                 return METER_MALFORMED;
         return meter_restore(node->meter, recovery->meter, node->boot_id);
 }
 
 int recovery_run(Lifecycle *lifecycle) {
-        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        scoped(job_recovery_freep) JobRecovery *recovery = NULL;
         int restored, r;
 
-        r = store_recover(lifecycle->store, &recovery);
+        r = job_recovery_read(store_is_late(lifecycle->store) ? NULL : store_path(lifecycle->store), &recovery);
         if (r < 0)
                 return r;
 

@@ -9,10 +9,15 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "store/retention.h"
 #include "store/salvage.h"
 #include "store/schema.h"
+#include "store/store_subjects.h"
 #include "util/clock.h"
 #include "util/scoped.h"
+
+/* None yet: version 1 is the first that perfd writes. */
+static const Migrations migrations = {};
 
 int opening_init(Opening *opening, const char *directory, bool is_volatile) {
         *opening = (Opening){ .is_volatile = is_volatile, .lock_fd = -1 };
@@ -35,7 +40,7 @@ void opening_deinit(Opening *opening) {
         *opening = (Opening){ .lock_fd = -1 };
 }
 
-/* The lock is the kernel's and goes with the process; the file stays. */
+/* The kernel drops the lock when the process ends; the file stays. */
 static int take_lock(Opening *opening, char **ret_note) {
         scoped(closep) int fd = -1;
 
@@ -52,31 +57,37 @@ static int take_lock(Opening *opening, char **ret_note) {
         if (errno != EWOULDBLOCK)
                 return -errno;
 
-        if (asprintf(ret_note, "%s is held by another perfd", opening->lock_path) < 0)
+        if (asprintf(ret_note, "%s is in use by another perfd", opening->lock_path) < 0)
                 return -ENOMEM;
         return OPENING_LOCKED;
 }
 
-/* 0 with the database set up; SCHEMA_TOO_NEW, other outcomes of database.h, or a negative errno. */
+/* 0 with the database set up; SCHEMA_TOO_NEW, another outcome of database.h, or a negative errno. */
 static int open_database(const Opening *opening, Database *ret, int64_t *ret_version) {
         int r;
 
         r = database_open(ret, opening->path);
         if (r == 0)
-                r = schema_setup(ret, opening->is_volatile, ret_version);
+                r = schema_setup(ret, opening->is_volatile, &migrations, ret_version);
         if (r == 0)
-                r = database_prepare(ret);
+                r = database_check_list(ret, database_statements);
+        if (r == 0)
+                r = database_check_list(ret, retention_statements);
+        if (r == 0)
+                r = store_subjects_check_statements(ret);
+        if (r == 0)
+                database_end_lists(ret);
         return r;
 }
 
 static int say_too_new(const char *path, int64_t version, char **ret_note) {
-        if (asprintf(ret_note, "%s has format %lld, written by a later perfd; this one knows up to %d", path,
-                     (long long)version, schema_version()) < 0)
+        if (asprintf(ret_note, "%s has format %lld, written by a newer perfd; this perfd supports up to %d", path,
+                     (long long)version, schema_version(&migrations)) < 0)
                 return -ENOMEM;
         return OPENING_TOO_NEW;
 }
 
-/* An outcome of database.h as a negative errno, where nobody can do anything about it. */
+/* Maps an outcome of database.h to a negative errno. */
 static int as_error(int r) {
         switch (r) {
         case DATABASE_FULL:
@@ -104,7 +115,7 @@ static int open_or_begin_anew(const Opening *opening, Database *ret, char **ret_
         if (r == SCHEMA_TOO_NEW)
                 return say_too_new(opening->path, version, ret_note);
         if (r == DATABASE_CORRUPT) {
-                reason = strdup(database.db ? database_error(&database) : "found while it was written to");
+                reason = strdup(database.db ? database_error(&database) : "damage was found while writing");
                 if (!reason)
                         return -ENOMEM;
                 database_close(&database);
@@ -121,7 +132,7 @@ static int open_or_begin_anew(const Opening *opening, Database *ret, char **ret_
         return 0;
 }
 
-/* What a disk does, as against what somebody did. */
+/* True for failures of a disk, which may pass; false for what an administrator has to mend. */
 static bool may_pass(int error) {
         switch (error) {
         case -ENOSPC:
@@ -136,7 +147,7 @@ static bool may_pass(int error) {
         }
 }
 
-/* *note, if there is one, is what was done before; it comes second, as what is too long is cut for StoreStats. */
+/* A note about what was done before comes second, because StoreStats cuts what is too long. */
 static int say_later(const Opening *opening, int error, char **note) {
         scoped(freep) char *before = TAKE(*note);
 

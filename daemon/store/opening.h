@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Opening: from a directory to a database that is ours, sound and of this version
+ * Opening: from a directory to a sound database of this version
  *
- * What an admin has to mend is an error: no such directory, no right to it. What may
- * pass by itself, a full disk or a failing one, is not: it can be tried again.
+ * A missing directory or a missing permission, which an administrator has to mend, is an error. A full or a failing disk, which may
+ * recover, is an outcome: opening can be tried again.
  */
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 typedef struct Opening {
         char *path, *lock_path; /* owned */
         bool is_volatile;
-        int lock_fd; /* -1 until the directory is ours */
+        int lock_fd; /* -1 until the directory is locked */
 } Opening;
 
 /* 0 or -ENOMEM. */
@@ -23,13 +23,12 @@ int opening_init(Opening *opening, const char *directory, bool is_volatile);
 void opening_deinit(Opening *opening);
 
 /*
- * Takes the lock, opens or creates the file, migrates it; one that is corrupt is put aside and a new one begun. Again
- * as often as one likes. 0, then *ret_note (caller frees) may say what was done; a negative errno; or an outcome, then
- * *ret_note says why.
+ * Takes the lock, opens or creates the file and migrates it; puts a corrupt file aside and creates a new one. Can be repeated. 0, then
+ * *ret_note (caller frees) may say what was done; a negative errno; or an outcome, then *ret_note says why.
  */
 enum {
-        OPENING_TOO_NEW = 1, /* the file is of a later perfd */
-        OPENING_LOCKED,      /* another perfd has it */
-        OPENING_LATER,       /* not now: no space, I/O failed, a read-only file system */
+        OPENING_TOO_NEW = 1, /* a newer perfd wrote the file */
+        OPENING_LOCKED,      /* another perfd uses the directory */
+        OPENING_LATER,       /* not now: no space, an I/O error, a read-only file system */
 };
 int opening_open(Opening *opening, Database *ret, char **ret_note);

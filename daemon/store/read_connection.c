@@ -1,168 +1,161 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/read_connection.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/clock.h"
 
-#define STEPS_BETWEEN_LOOKS 1000 /* of SQLite's machine, at the clock */
+#define STEPS_BETWEEN_CLOCKS 1000 /* instructions of SQLite's machine between looks at the clock */
 #define BUSY_MS 200
 
 /* --- connection ---------------------------------------------------------------------------------- */
 
-int read_connection_init(ReadConnection *asking, const char *path, WalBarrier *gate, uint64_t timeout_ns) {
-        *asking = (ReadConnection){ .gate = gate, .timeout_ns = timeout_ns };
-        asking->path = strdup(path);
-        return asking->path ? 0 : -ENOMEM;
+int read_connection_init(ReadConnection *connection, const char *path, WalBarrier *barrier, uint64_t timeout_ns) {
+        *connection = (ReadConnection){ .barrier = barrier, .timeout_ns = timeout_ns };
+        connection->path = strdup(path);
+        return connection->path ? 0 : -ENOMEM;
 }
 
-/* New questions wait while the log begins anew, at most half of their time. */
-static void enter(ReadConnection *asking) {
-        if (!asking->gate)
+/* A query waits while the log is restarted, at most half of its time. */
+static void enter(ReadConnection *connection) {
+        if (!connection->barrier)
                 return;
 
-        wal_barrier_enter(asking->gate, asking->timeout_ns / 2);
-        asking->is_inside = true;
+        wal_barrier_enter(connection->barrier, connection->timeout_ns / 2);
+        connection->is_inside = true;
 }
 
-static void leave(ReadConnection *asking) {
-        if (!asking->is_inside)
+static void leave(ReadConnection *connection) {
+        if (!connection->is_inside)
                 return;
 
-        asking->is_inside = false;
-        wal_barrier_leave(asking->gate);
+        connection->is_inside = false;
+        wal_barrier_leave(connection->barrier);
 }
 
-static void disconnect(ReadConnection *asking) {
-        for (size_t i = 0; i < N_QUESTIONS; i++) {
-                sqlite3_finalize(asking->statements[i]);
-                asking->statements[i] = NULL;
-        }
-        sqlite3_close(asking->db);
-        asking->db = NULL;
-        asking->current = NULL;
-        leave(asking);
+static void disconnect(ReadConnection *connection) {
+        statement_cache_clear(&connection->statements);
+        sqlite3_close(connection->db);
+        connection->db = NULL;
+        connection->current = NULL;
+        leave(connection);
 }
 
-void read_connection_deinit(ReadConnection *asking) {
-        disconnect(asking);
-        free(TAKE(asking->path));
+void read_connection_deinit(ReadConnection *connection) {
+        disconnect(connection);
+        free(TAKE(connection->path));
 }
 
-/* Every so often while a statement runs: not zero interrupts it. */
+/* SQLite calls this while a statement runs: a result other than 0 interrupts the statement. */
 static int on_progress(void *userdata) {
-        ReadConnection *asking = userdata;
+        ReadConnection *connection = userdata;
 
-        return clock_boottime_ns() >= asking->deadline_ns;
+        return clock_boottime_ns() >= connection->deadline_ns;
 }
 
-static int connect_to_store(ReadConnection *asking) {
+static int connect_to_store(ReadConnection *connection) {
         int code;
 
-        if (asking->db)
+        if (connection->db)
                 return SQLITE_OK;
 
-        code = sqlite3_open_v2(asking->path, &asking->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+        code = sqlite3_open_v2(connection->path, &connection->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
         if (code != SQLITE_OK)
                 return code;
 
-        sqlite3_busy_timeout(asking->db, BUSY_MS);
-        sqlite3_progress_handler(asking->db, STEPS_BETWEEN_LOOKS, on_progress, asking);
-        return sqlite3_exec(asking->db,
+        connection->n_connects++;
+        sqlite3_busy_timeout(connection->db, BUSY_MS);
+        sqlite3_progress_handler(connection->db, STEPS_BETWEEN_CLOCKS, on_progress, connection);
+        return sqlite3_exec(connection->db,
                             "PRAGMA query_only = ON; PRAGMA cache_size = -256; PRAGMA mmap_size = 0;"
                             "PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF",
                             NULL, NULL, NULL);
 }
 
-/* --- one question at a time ---------------------------------------------------------------------- */
+/* --- one query at a time ------------------------------------------------------------------------- */
 
-/* Ends the read transaction as well: the next question sees what was committed by then. */
-void read_connection_end(ReadConnection *asking) {
-        for (size_t i = 0; asking->current && i < N_QUESTIONS; i++)
-                sqlite3_reset(asking->statements[i]);
-        asking->current = NULL;
-        leave(asking);
+/* Ends the read transaction as well: the next query sees what was committed by then. */
+void read_connection_end(ReadConnection *connection) {
+        if (connection->current)
+                statement_cache_reset(&connection->statements);
+        connection->current = NULL;
+        leave(connection);
 }
 
-int read_connection_give_up(ReadConnection *asking, int code) {
+int read_connection_fail(ReadConnection *connection, int code) {
         switch (code & 0xff) {
         case SQLITE_INTERRUPT:
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
-                read_connection_end(asking);
+                read_connection_end(connection);
                 return READER_TIMEOUT;
         case SQLITE_NOMEM:
-                disconnect(asking);
+                disconnect(connection);
                 return -ENOMEM;
         default:
-                disconnect(asking);
+                disconnect(connection);
                 return READER_BROKEN;
         }
 }
 
-int read_connection_prepare(ReadConnection *asking, unsigned question, sqlite3_stmt **ret) {
-        char sql[QUESTION_SQL_MAX];
-        int code = SQLITE_OK;
+int read_connection_prepare(ReadConnection *connection, const Statement *statement, Prepared **ret) {
+        Prepared *prepared = statement_cache_get(&connection->statements, connection->db, statement);
 
-        if (!asking->statements[question]) {
-                question_write_sql(question, sql);
-                code = sqlite3_prepare_v3(asking->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &asking->statements[question], NULL);
-        }
-        if (code != SQLITE_OK)
-                return read_connection_give_up(asking, code);
+        if (!prepared->handle)
+                return read_connection_fail(connection, prepared->code);
 
-        *ret = asking->statements[question];
-        sqlite3_clear_bindings(*ret);
+        *ret = prepared;
         return 0;
 }
 
-int read_connection_begin(ReadConnection *asking, unsigned question) {
-        sqlite3_stmt *statement;
+int read_connection_begin(ReadConnection *connection, const Statement *statement, Prepared **ret) {
         int code, r;
 
-        read_connection_end(asking);
-        asking->deadline_ns = clock_boottime_ns() + asking->timeout_ns;
-        if (asking->deadline_ns < asking->timeout_ns)
-                asking->deadline_ns = UINT64_MAX;
+        read_connection_end(connection);
+        connection->deadline_ns = clock_boottime_ns() + connection->timeout_ns;
+        if (connection->deadline_ns < connection->timeout_ns)
+                connection->deadline_ns = UINT64_MAX;
 
-        enter(asking);
-        code = connect_to_store(asking);
+        enter(connection);
+        code = connect_to_store(connection);
         if (code != SQLITE_OK) {
-                r = read_connection_give_up(asking, code);
-                disconnect(asking); /* it may be half set up, whatever the reason */
+                r = read_connection_fail(connection, code);
+                disconnect(connection); /* whatever the reason, the connection may be half set up */
                 return r;
         }
 
-        r = read_connection_prepare(asking, question, &statement);
-        if (r != 0)
-                return r;
-
-        asking->current = statement;
-        return 0;
+        r = read_connection_prepare(connection, statement, ret);
+        if (r == 0)
+                connection->current = *ret;
+        return r;
 }
 
-int read_connection_step_inside(ReadConnection *asking, sqlite3_stmt *statement) {
-        int code = clock_boottime_ns() >= asking->deadline_ns ? SQLITE_INTERRUPT : sqlite3_step(statement);
+int read_connection_step_inside(ReadConnection *connection, Prepared *prepared) {
+        int code;
 
+        assert(connection->current && statement_is_bound(prepared));
+        code = clock_boottime_ns() >= connection->deadline_ns ? SQLITE_INTERRUPT : sqlite3_step(prepared->handle);
         if (code == SQLITE_ROW)
                 return 0;
         if (code != SQLITE_DONE)
-                return read_connection_give_up(asking, code);
+                return read_connection_fail(connection, code);
 
-        sqlite3_reset(statement);
+        sqlite3_reset(prepared->handle);
         return READER_END;
 }
 
-int read_connection_step(ReadConnection *asking) {
+int read_connection_step(ReadConnection *connection, const Prepared **ret) {
         int r;
 
-        if (!asking->current)
+        if (!connection->current)
                 return READER_END;
 
-        r = read_connection_step_inside(asking, asking->current);
+        *ret = connection->current;
+        r = read_connection_step_inside(connection, connection->current);
         if (r == READER_END)
-                read_connection_end(asking);
+                read_connection_end(connection);
         return r;
 }

@@ -2,50 +2,47 @@
 #pragma once
 
 /*
- * Asking: the reader's connection, and the question that is being answered
+ * Read connection: the connection of a reader, and the query that runs on it
  *
- * What reader.c and points.c share. Statements are prepared once; those of one question may run inside each other, and all
- * of it is one read transaction with one time limit.
+ * For the subjects' readers. Statements are prepared once. The statements of one query may run inside each other; all of them share one
+ * read transaction and one time limit.
  */
 
 #include <stdint.h>
 
 #include <sqlite3.h>
 
-#include "store/reader_sql.h"
+#include "store/statement.h"
 #include "store/store_types.h"
 #include "store/wal_barrier.h"
 
 typedef struct ReadConnection {
-        char *path; /* owned */
-        WalBarrier *gate; /* borrowed, or NULL */
+        char *path;          /* owned */
+        WalBarrier *barrier; /* borrowed, or NULL */
         uint64_t timeout_ns;
-        sqlite3 *db; /* owned; NULL until the first question, and again after a failure */
-        sqlite3_stmt *statements[N_QUESTIONS];
-        sqlite3_stmt *current; /* the question that is being answered, or NULL */
+        sqlite3 *db; /* owned; NULL until the first query, and again after a failure */
+        unsigned n_connects;
+        StatementCache statements;
+        Prepared *current; /* outer statement of the query that runs, or NULL */
         uint64_t deadline_ns;
-        bool is_inside; /* the gate */
+        bool is_inside; /* the barrier */
 } ReadConnection;
 
-/* 0 or -ENOMEM. Must stay where it is. */
-int read_connection_init(ReadConnection *asking, const char *path, WalBarrier *gate, uint64_t timeout_ns);
-void read_connection_deinit(ReadConnection *asking);
+/* 0 or -ENOMEM. Must not be moved afterwards. */
+int read_connection_init(ReadConnection *connection, const char *path, WalBarrier *barrier, uint64_t timeout_ns);
+void read_connection_deinit(ReadConnection *connection);
 
-/* Makes a statement the current one, ready for its values. The clock starts here. 0 or an outcome of reader.h. */
-int read_connection_begin(ReadConnection *asking, unsigned question);
-/* 0: at a row. */
-int read_connection_step(ReadConnection *asking);
-/* Ends the question, and with it its hold on the database. */
-void read_connection_end(ReadConnection *asking);
+/* Begins a query with its outer statement, ready for its values, and starts the clock. 0 or an outcome of store_types.h, as all here. */
+int read_connection_begin(ReadConnection *connection, const Statement *statement, Prepared **ret);
+/* Steps the outer statement. 0: at a row, borrowed until the next step. */
+int read_connection_step(ReadConnection *connection, const Prepared **ret);
+/* Ends the query, and with it the read transaction. */
+void read_connection_end(ReadConnection *connection);
 
-/* A statement inside the question, ready for its values. *ret is borrowed until the next failure. 0 or an outcome. */
-int read_connection_prepare(ReadConnection *asking, unsigned question, sqlite3_stmt **ret);
-/* 0: at a row. READER_END: no more, and it is reset. */
-int read_connection_step_inside(ReadConnection *asking, sqlite3_stmt *statement);
+/* A statement inside the query, ready for its values. Borrowed until the next failure. */
+int read_connection_prepare(ReadConnection *connection, const Statement *statement, Prepared **ret);
+/* 0: at a row. READER_END: no more rows, and the statement is reset. */
+int read_connection_step_inside(ReadConnection *connection, Prepared *prepared);
 
-/* What an SQLite code means to who asked. A connection that failed is not used again. */
-int read_connection_give_up(ReadConnection *asking, int code);
-
-/* A reader's own. */
-struct Reader;
-ReadConnection *reader_connection(struct Reader *reader);
+/* The outcome of an SQLite code. A connection that failed is closed, and opened again by the next query. */
+int read_connection_fail(ReadConnection *connection, int code);

@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/retention.h"
 
+#include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "store/store_subjects.h"
 #include "util/clock.h"
 
 #define PAGE_BYTES 4096
 #define KIB UINT64_C(1024)
 #define MIB (UINT64_C(1024) * KIB)
 
-#define STEP_ROWS 256      /* removed by one statement */
-#define STEPS_PER_BATCH 64 /* at most, before a batch that needs the room */
-#define STEPS_BETWEEN 4    /* at most, while nobody needs it */
-#define PAGES_MIN 64       /* an empty file has half of these */
+#define STEP_ROWS 256      /* most rows that one statement removes */
+#define STEPS_PER_BATCH 64 /* most removals before a batch that needs the room */
+#define STEPS_BETWEEN 4    /* most removals between batches */
+#define PAGES_MIN 64       /* an empty file has half as many */
+
+static const Statement page_count = { "PRAGMA page_count", 1 };
+static const Statement free_pages = { "PRAGMA freelist_count", 1 };
+static const Statement vacuum = { "PRAGMA incremental_vacuum(256)", 0 };
+
+const Statement *const retention_statements[] = { &page_count, &free_pages, &vacuum, NULL };
 
 static uint64_t clamp(uint64_t v, uint64_t low, uint64_t high) {
         return v < low ? low : v > high ? high : v;
@@ -26,18 +35,18 @@ static int cap_pages(const Retention *retention, Database *database) {
 }
 
 /*
- * Part of the limit is for the write-ahead log: it grows while a question reads it, by what comes in meanwhile, and has to
- * have room for the transaction that goes in last.
+ * Part of the limit is for the write-ahead log: the log grows while a query reads it, by the rows that come meanwhile, and needs room
+ * for one more transaction at the end.
  */
-int retention_configure(Retention *retention, Database *database, const Limits *limits) {
-        uint64_t size = limits->size_max_bytes ? limits->size_max_bytes : UINT32_MAX * MIB / 4;
+int retention_configure(Retention *retention, Database *database, const StoreConfig *config) {
+        uint64_t size = config->size_max_bytes ? config->size_max_bytes : UINT32_MAX * MIB / 4;
         uint64_t reserve = clamp(size / 4, 256 * KIB, 128 * MIB);
         uint64_t due = clamp(reserve / 4, 64 * KIB, 8 * MIB);
         uint64_t n_pages = size > reserve ? (size - reserve) / PAGE_BYTES : 0;
         char text[64];
         int r;
 
-        retention->limits = *limits;
+        retention->config = *config;
         retention->n_pages_max = (int64_t)clamp(n_pages, PAGES_MIN, INT32_MAX / 2);
         retention->n_wal_pages_max = (int)(due / PAGE_BYTES);
         retention->n_wal_pages_end = (int)((reserve - due) / PAGE_BYTES);
@@ -45,133 +54,89 @@ int retention_configure(Retention *retention, Database *database, const Limits *
         retention->n_batch_bytes_max = (size_t)clamp(due / 4, 64 * KIB, 2 * MIB);
 
         /*
-         * A log that begins anew keeps its length: to write over what is there costs a sync nothing but the data, while a file
-         * that is cut and grows again has each sync wait for the file system's journal, and that for the blocks it gives back.
+         * A log that is restarted keeps its length. A sync after overwriting waits for the data alone; in a file that was cut and
+         * grows again, each sync also waits for the file system's journal.
          */
         (void)snprintf(text, sizeof(text), "PRAGMA journal_size_limit = %llu", (unsigned long long)reserve);
         r = database_exec(database, text);
         return r != 0 ? r : cap_pages(retention, database);
 }
 
-/* Pages in use, and pages the file has for new rows without growing. */
+/* Pages in use, and free pages of the file. */
 static int count_pages(Database *database, int64_t *ret_used, int64_t *ret_free) {
         int64_t n_pages = 0, n_free = 0;
         int r;
 
-        r = database_get(database, STATEMENT_PAGE_COUNT, &n_pages);
+        r = database_get(database, database_prepare(database, &page_count), &n_pages);
         if (r == 0)
-                r = database_get(database, STATEMENT_FREE_PAGES, &n_free);
+                r = database_get(database, database_prepare(database, &free_pages), &n_free);
         if (r != 0)
                 return r;
 
+        assert(n_free <= n_pages);
         *ret_used = n_pages - n_free;
         *ret_free = n_free;
         return 0;
 }
 
-static int subtract(Database *database, int64_t name, int64_t component, int64_t n) {
-        sqlite3_stmt *statement = database_statement(database, STATEMENT_INDICATOR_SUBTRACT);
+/* --- tables -------------------------------------------------------------------------------------- */
 
-        if (n == 0)
-                return 0;
+/* Tables that lose rows, by removal_order. */
+typedef struct Removable {
+        const StoreTable *tables[64]; /* as many as Retention.untidy has bits */
+        size_t n;
+} Removable;
 
-        sqlite3_bind_int64(statement, 1, name);
-        sqlite3_bind_int64(statement, 2, component);
-        sqlite3_bind_int64(statement, 3, n);
-        return database_run(database, STATEMENT_INDICATOR_SUBTRACT);
+_Static_assert(N_ELEMENTS(((Removable *)NULL)->tables) == 8 * sizeof(((Retention *)NULL)->untidy), "a bit for each table");
+
+static void add_table(Removable *removable, const StoreTable *table) {
+        size_t i = removable->n++;
+
+        assert(i < N_ELEMENTS(removable->tables) && table->remove && table->expire && table->run);
+        for (; i > 0 && removable->tables[i - 1]->removal_order > table->removal_order; i--)
+                removable->tables[i] = removable->tables[i - 1];
+        removable->tables[i] = table;
 }
 
-/* Runs a removal that tells whose results went, and takes them off their counts, neighbours together. */
-static int remove_results(Database *database, Statement which, int64_t *ret_n) {
-        sqlite3_stmt *statement = database_statement(database, which);
-        int64_t name = 0, component = 0, n_run = 0, n = 0;
-        int r;
-
-        while ((r = database_step(database, which)) == DATABASE_ROW) {
-                int64_t n_name = sqlite3_column_int64(statement, 0);
-                int64_t n_component = sqlite3_column_int64(statement, 1);
-
-                if (n_name != name || n_component != component) {
-                        r = subtract(database, name, component, n_run);
-                        if (r != 0)
-                                break;
-                        name = n_name;
-                        component = n_component;
-                        n_run = 0;
-                }
-                n_run++;
-                n++;
-        }
-        sqlite3_reset(statement);
-        if (r == 0)
-                r = subtract(database, name, component, n_run);
-        if (r != 0)
-                return r;
-
-        *ret_n = n;
-        return 0;
+static void find_removable(Removable *ret) {
+        *ret = (Removable){};
+        for (const StoreSubject *const *subject = store_subjects_all(); *subject; subject++)
+                for (const StoreTable *const *table = (*subject)->tables; *table; table++)
+                        if ((*table)->removal_order > 0)
+                                add_table(ret, *table);
 }
 
-/* Runs a removal that tells of each job how many rows went with it. */
-static int remove_jobs(Database *database, Statement which, int64_t *ret_n) {
-        sqlite3_stmt *statement = database_statement(database, which);
+/* Runs one removal of STEP_ROWS rows at most; before_ms: NULL, or the time that rows must be older than. */
+static int remove_step(Retention *retention, Database *database, const Removable *removable, size_t i, const int64_t *before_ms,
+                       int64_t *ret_n) {
+        const StoreTable *table = removable->tables[i];
+        Prepared *removal = database_prepare(database, before_ms ? table->expire : table->remove);
         int64_t n = 0;
         int r;
 
-        while ((r = database_step(database, which)) == DATABASE_ROW)
-                n += sqlite3_column_int64(statement, 0);
+        bind_i64(removal, STEP_ROWS);
+        if (before_ms)
+                bind_i64(removal, *before_ms);
+        r = table->run(database, removal, &n);
         if (r != 0)
                 return r;
 
-        *ret_n = n;
-        return 0;
-}
-
-static int remove_samples(Database *database, Statement which, int64_t *ret_n) {
-        int r;
-
-        r = database_run(database, which);
-        if (r == 0)
-                *ret_n = database_changes(database);
-        return r;
-}
-
-/* Runs one removal of about STEP_ROWS rows at most; before_ms only for those that expire. */
-static int remove_step(Retention *retention, Database *database, Statement which, int64_t before_ms, int64_t *ret_n) {
-        sqlite3_stmt *statement = database_statement(database, which);
-        int64_t n = 0;
-        int r;
-
-        sqlite3_bind_int64(statement, 1, STEP_ROWS);
-        if (sqlite3_bind_parameter_count(statement) > 1)
-                sqlite3_bind_int64(statement, 2, before_ms);
-
-        if (which == STATEMENT_RESULTS_REMOVE || which == STATEMENT_RESULTS_EXPIRE) {
-                r = remove_results(database, which, &n);
-                retention->has_emptied |= n > 0;
-        } else if (which == STATEMENT_JOBS_REMOVE || which == STATEMENT_JOBS_EXPIRE)
-                r = remove_jobs(database, which, &n);
-        else
-                r = remove_samples(database, which, &n);
-        if (r != 0)
-                return r;
-
+        assert(n >= 0);
+        if (n > 0 && table->tidy)
+                retention->untidy |= UINT64_C(1) << i;
         retention->n_removed += (uint64_t)n;
         *ret_n = n;
         return 0;
 }
 
 static int remove_oldest(Retention *retention, Database *database, int64_t *ret_n) {
-        static const Statement by_worth[] = {
-                STATEMENT_SAMPLES_REMOVE,
-                STATEMENT_RESULTS_REMOVE,
-                STATEMENT_JOBS_REMOVE,
-        };
+        Removable removable;
         int64_t n = 0;
         int r = 0;
 
-        for (size_t i = 0; r == 0 && n == 0 && i < sizeof(by_worth) / sizeof(by_worth[0]); i++)
-                r = remove_step(retention, database, by_worth[i], 0, &n);
+        find_removable(&removable);
+        for (size_t i = 0; r == 0 && n == 0 && i < removable.n; i++)
+                r = remove_step(retention, database, &removable, i, NULL, &n);
         if (r != 0)
                 return r;
 
@@ -179,7 +144,7 @@ static int remove_oldest(Retention *retention, Database *database, int64_t *ret_
         return 0;
 }
 
-/* Pages that so many bytes of rows take, with their indices. */
+/* Pages that rows of n_bytes take, with their indexes. */
 static int64_t pages_for(const Retention *retention, size_t n_bytes) {
         return (int64_t)clamp(n_bytes * 3 / 2 / PAGE_BYTES + 16, 0, (uint64_t)retention->n_pages_max / 2);
 }
@@ -219,25 +184,29 @@ bool retention_is_at_limit(Database *database, const Retention *retention, size_
 
 /* --- between batches ----------------------------------------------------------------------------- */
 
-static int expire(Retention *retention, Database *database, uint64_t now_ns, bool *ret_has_more) {
-        const struct {
-                Statement statement;
-                uint64_t keep_ns;
-        } kinds[] = {
-                { STATEMENT_SAMPLES_EXPIRE, retention->limits.keep_samples_ns },
-                { STATEMENT_RESULTS_EXPIRE, retention->limits.keep_results_ns },
-                { STATEMENT_JOBS_EXPIRE, retention->limits.keep_jobs_ns },
-        };
+/* How long a table's rows are kept; 0: for ever. */
+static uint64_t keep_ns(const Retention *retention, const StoreTable *table) {
+        uint64_t ns;
 
-        for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-                int64_t n = 0;
+        assert(table->keep > 0 && table->keep <= sizeof(StoreConfig) - sizeof(ns));
+        memcpy(&ns, (const char *)&retention->config + table->keep, sizeof(ns));
+        return ns;
+}
+
+static int expire(Retention *retention, Database *database, uint64_t now_ns, bool *ret_has_more) {
+        Removable removable;
+
+        find_removable(&removable);
+        for (size_t i = 0; i < removable.n; i++) {
+                uint64_t keep = keep_ns(retention, removable.tables[i]);
+                int64_t before_ms, n = 0;
                 int r;
 
-                if (kinds[i].keep_ns == 0 || kinds[i].keep_ns >= now_ns)
+                if (keep == 0 || keep >= now_ns)
                         continue;
 
-                r = remove_step(retention, database, kinds[i].statement,
-                                (int64_t)((now_ns - kinds[i].keep_ns) / NS_PER_MS), &n);
+                before_ms = (int64_t)((now_ns - keep) / NS_PER_MS);
+                r = remove_step(retention, database, &removable, i, &before_ms, &n);
                 if (r != 0)
                         return r;
                 *ret_has_more |= n >= STEP_ROWS;
@@ -245,7 +214,7 @@ static int expire(Retention *retention, Database *database, uint64_t now_ns, boo
         return 0;
 }
 
-/* Limits may have been lowered, and what expired may have left holes: gives back what is much. */
+/* Gives space back after limits were lowered, or when expired rows left much of the file free. */
 static int give_back(Retention *retention, Database *database, bool *ret_has_more) {
         uint64_t n_removed = retention->n_removed;
         int64_t n_used, n_free;
@@ -262,19 +231,21 @@ static int give_back(Retention *retention, Database *database, bool *ret_has_mor
                 return 0;
 
         *ret_has_more = true;
-        r = database_run(database, STATEMENT_VACUUM);
-        /* The cap cannot be set below what the file has, so it follows it down. */
+        r = database_run(database, database_prepare(database, &vacuum));
+        /* The limit cannot be set below the size of the file: set it again as the file shrinks. */
         return r != 0 ? r : cap_pages(retention, database);
 }
 
-static int tidy_names(Retention *retention, Database *database) {
-        int r;
+static int tidy(Retention *retention, Database *database) {
+        Removable removable;
+        int r = 0;
 
-        r = database_run(database, STATEMENT_INDICATORS_TIDY);
+        find_removable(&removable);
+        for (size_t i = 0; r == 0 && i < removable.n; i++)
+                if (retention->untidy & UINT64_C(1) << i)
+                        r = removable.tables[i]->tidy(database);
         if (r == 0)
-                r = database_run(database, STATEMENT_TERMS_TIDY);
-        if (r == 0)
-                retention->has_emptied = false;
+                retention->untidy = 0;
         return r;
 }
 
@@ -284,8 +255,8 @@ static int step_in_transaction(Retention *retention, Database *database, uint64_
         r = expire(retention, database, now_ns, ret_has_more);
         if (r == 0)
                 r = give_back(retention, database, ret_has_more);
-        if (r == 0 && !*ret_has_more && retention->has_emptied)
-                r = tidy_names(retention, database);
+        if (r == 0 && !*ret_has_more && retention->untidy != 0)
+                r = tidy(retention, database);
         return r;
 }
 
@@ -294,13 +265,13 @@ int retention_step(Retention *retention, Database *database, uint64_t now_realti
         bool has_more = false;
         int r;
 
-        r = database_run(database, STATEMENT_BEGIN);
+        r = database_begin(database);
         if (r != 0)
                 return r;
 
         r = step_in_transaction(retention, database, now_realtime_ns, &has_more);
         if (r == 0)
-                r = database_run(database, STATEMENT_COMMIT);
+                r = database_commit(database);
         if (r != 0) {
                 retention->n_removed = n_removed;
                 database_rollback(database);

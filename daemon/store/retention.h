@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * Retention: what has to go
+ * Retention: removes rows that are too old or take too much space
  *
- * Rows go when they are too old, and the oldest go when the file has reached its size:
- * the node's samples first, then results, then jobs, never a running one. Always a few
- * at a time, so that rows that come in do not wait for those that leave.
+ * Rows older than their table's limit expire. When the file has reached its size, the oldest rows go, in the order of the
+ * tables' removal_order (store_subject.h). A step removes few rows, so that new rows do not wait long.
  */
 
 #include <stdbool.h>
@@ -14,31 +13,29 @@
 #include <stdint.h>
 
 #include "store/database.h"
+#include "store/store_types.h"
 
-typedef struct Limits {
-        uint64_t size_max_bytes; /* file and write-ahead log; 0: none */
-        uint64_t keep_samples_ns, keep_jobs_ns, keep_results_ns;
-} Limits;
-
-/* The sizes that follow from the limits. */
+/* The sizes that follow from the configuration. */
 typedef struct Retention {
-        Limits limits;
+        StoreConfig config;
         int64_t n_pages_max;      /* of the file */
-        int n_wal_pages_max;      /* a checkpoint is due */
-        int n_wal_pages_end;      /* all the room that the log has */
-        uint64_t n_wal_bytes_max; /* a longer log is cut when nobody stores anything */
-        size_t n_batch_bytes_max; /* what one transaction may bring */
+        int n_wal_pages_max;      /* a longer log is due for a checkpoint */
+        int n_wal_pages_end;      /* most pages that the log may have */
+        uint64_t n_wal_bytes_max; /* a longer log is cut when no rows come */
+        size_t n_batch_bytes_max; /* of the rows of one transaction */
         uint64_t n_removed;       /* rows, since start */
-        bool has_emptied;         /* results went: a name may be left without any */
+        uint64_t untidy;          /* a bit for each table that lost rows and is to be tidied */
 } Retention;
 
-/* Also tells the connection. 0 or an outcome of database.h, as all here. */
-int retention_configure(Retention *retention, Database *database, const Limits *limits);
+/* Takes new limits and sets the connection's. 0 or an outcome of database.h, as all here. */
+int retention_configure(Retention *retention, Database *database, const StoreConfig *config);
 
-/* Inside the transaction that is about to bring n_bytes: removes what stands in the way. */
+/* Inside the transaction that is about to add n_bytes: removes rows to make room. */
 int retention_make_room(Retention *retention, Database *database, size_t n_bytes);
-/* Whether n_bytes more would pass the size limit: why else was the file full? */
+/* Whether n_bytes more would pass the size limit, as opposed to a full disk. */
 bool retention_is_at_limit(Database *database, const Retention *retention, size_t n_bytes);
 
-/* Outside a transaction: one step of expiring and giving space back. *ret_has_more: there is more to do. */
+/* Outside a transaction: one step of expiring rows and giving space back. *ret_has_more: there is more to do. */
 int retention_step(Retention *retention, Database *database, uint64_t now_realtime_ns, bool *ret_has_more);
+
+extern const Statement *const retention_statements[];

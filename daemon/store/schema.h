@@ -2,23 +2,29 @@
 #pragma once
 
 /*
- * Schema: the tables, and how an older file comes to have them
+ * Schema: the tables of a file, and how an older file gets them
  *
- * user_version counts the migrations a file has been through. A file is brought up to
- * date in place, in one transaction; one that is ahead of this program is left alone.
+ * A new file gets the tables of all subjects (store_subject.h). Its PRAGMA user_version is the version of the schema: 1, and one more for
+ * each migration there has been. An older file is migrated in place, in one transaction; a newer file is left alone.
  */
 
 #include <stdbool.h>
 
 #include "store/database.h"
 
+/* SQL that changes a file of version 1 to one of version 2, and so on. A migration is never changed once it was released. */
+typedef struct Migrations {
+        const char *const *sql;
+        int n;
+} Migrations;
+
 enum {
-        SCHEMA_TOO_NEW = 100, /* beside the outcomes of database.h */
+        SCHEMA_TOO_NEW = DATABASE_CORRUPT + 1, /* besides the outcomes of database.h */
 };
 
-/* Looks at an open file, sets the connection up, migrates. *ret_version: of the file as it was found. */
-int schema_setup(Database *database, bool is_volatile, int64_t *ret_version);
-/* Writes a page that changes nothing: whether writing works. Inside a transaction. */
+/* Identifies an open file, sets the connection up, creates or migrates the tables, checks them. *ret_version: of the file as found. */
+int schema_setup(Database *database, bool is_volatile, const Migrations *migrations, int64_t *ret_version);
+/* Writes a page without a change: does writing work? Inside a transaction. */
 int schema_touch(Database *database);
-/* The version this program writes. */
-int schema_version(void);
+/* The version that these migrations end with. */
+int schema_version(const Migrations *migrations);

@@ -13,22 +13,13 @@
 struct Store {
         Opening opening;
         Queue queue;
-        WalBarrier gate;
+        WalBarrier barrier;
         Writer writer;
         RowSet *done; /* owned: the completion that was handed out last */
         bool is_late; /* there was no database when it was opened */
 };
 
 /* --- opening ------------------------------------------------------------------------------------- */
-
-static Limits limits_of(const StoreConfig *config) {
-        return (Limits){
-                .size_max_bytes = config->size_max_bytes,
-                .keep_samples_ns = config->keep_samples_ns,
-                .keep_jobs_ns = config->keep_jobs_ns,
-                .keep_results_ns = config->keep_results_ns,
-        };
-}
 
 /* The writer goes on trying by itself. */
 static int open_later(Store *store, char **note) {
@@ -53,7 +44,6 @@ static int open_database(Store *store, char **ret_note) {
 }
 
 static int open_in(Store *store, const StoreConfig *config, char **ret_note) {
-        Limits limits = limits_of(config);
         int r;
 
         r = opening_init(&store->opening, config->directory, config->is_volatile);
@@ -62,8 +52,8 @@ static int open_in(Store *store, const StoreConfig *config, char **ret_note) {
         if (r < 0)
                 return r;
 
-        wal_barrier_init(&store->gate, &store->queue);
-        r = writer_init(&store->writer, &store->queue, &store->gate, &store->opening, &limits);
+        wal_barrier_init(&store->barrier, &store->queue);
+        r = writer_init(&store->writer, &store->queue, &store->barrier, &store->opening, config);
         if (r < 0)
                 return r;
 
@@ -103,7 +93,7 @@ Store *store_free(Store *store) {
         if (store->queue.is_initialised)
                 queue_stop(&store->queue);
         writer_deinit(&store->writer);
-        wal_barrier_deinit(&store->gate);
+        wal_barrier_deinit(&store->barrier);
         queue_deinit(&store->queue);
         opening_deinit(&store->opening);
         rowset_free(store->done);
@@ -112,10 +102,8 @@ Store *store_free(Store *store) {
 }
 
 void store_configure(Store *store, const StoreConfig *config) {
-        Limits limits = limits_of(config);
-
         queue_configure(&store->queue, config->queue_rows_max, config->queue_bytes_max);
-        writer_configure(&store->writer, &limits);
+        writer_configure(&store->writer, config);
         queue_poke(&store->queue);
 }
 
@@ -123,8 +111,15 @@ const char *store_path(const Store *store) {
         return store->opening.path;
 }
 
+const char *store_path_if_open(Store *store) {
+        StoreStats stats;
+
+        store_stats(store, &stats);
+        return store->is_late && !stats.is_writable ? NULL : store_path(store);
+}
+
 WalBarrier *store_wal_barrier(Store *store) {
-        return &store->gate;
+        return &store->barrier;
 }
 
 bool store_is_late(const Store *store) {

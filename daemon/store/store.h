@@ -16,21 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "job/job.h"
-#include "request/request.h"
 #include "store/store_types.h"
 #include "util/scoped.h"
-
-#define STORE_DIRECTORY_MAX 256
-
-typedef struct StoreConfig {
-        char directory[STORE_DIRECTORY_MAX]; /* state directory; must exist */
-        bool is_volatile;         /* no syncing: gone with the machine, survives the process at most */
-        uint64_t size_max_bytes;  /* database with its WAL; oldest rows go first when reached */
-        uint64_t keep_samples_ns, keep_jobs_ns, keep_results_ns; /* 0: for ever */
-        size_t queue_rows_max;
-        size_t queue_bytes_max;
-} StoreConfig;
 
 typedef struct Store Store;
 
@@ -55,6 +42,8 @@ void store_configure(Store *store, const StoreConfig *config);
 
 /* Full path of the database file, for readers. Borrowed. */
 const char *store_path(const Store *store);
+/* The same; NULL while a store that was opened late has no database. */
+const char *store_path_if_open(Store *store);
 
 /* What its questions pass, for readers. Borrowed. */
 struct WalBarrier *store_wal_barrier(Store *store);
@@ -83,39 +72,3 @@ enum {
 int store_next_done(Store *store, StoreDone *ret);
 
 void store_stats(Store *store, StoreStats *ret);
-
-/*
- * What a start needs: the meter's account and the jobs that were running, from before the writer starts
- * taking rows. Empty when the store is late. Caller frees with store_recovery_free().
- */
-typedef struct StoreRecoveredJob {
-        JobInfo info;
-        uint64_t begin_realtime_ms;
-        char *progress; /* owned */
-        char *boot_id;  /* owned: of its last checkpoint */
-        uint64_t checkpoint_realtime_ms;
-} StoreRecoveredJob;
-typedef struct StoreRecovery {
-        char *meter;   /* owned; NULL when there is none */
-        char *boot_id; /* owned; of the meter */
-        uint64_t meter_realtime_ms;
-        StoreRecoveredJob *jobs; /* owned */
-        size_t n_jobs;
-} StoreRecovery;
-int store_recover(Store *store, StoreRecovery **ret);
-StoreRecovery *store_recovery_free(StoreRecovery *recovery);
-DEFINE_SCOPED(StoreRecovery, store_recovery_free);
-
-/* Registered models, in the order of their registration. None as long as a late store has no database. Caller frees. */
-typedef struct StoredModel {
-        char *document; /* owned; JSON, as json_raw() takes it */
-        uint32_t uid;
-        bool by_admin;
-} StoredModel;
-typedef struct StoredModels {
-        StoredModel *items; /* owned */
-        size_t n;
-} StoredModels;
-int store_models(Store *store, StoredModels **ret);
-StoredModels *stored_models_free(StoredModels *models);
-DEFINE_SCOPED(StoredModels, stored_models_free);

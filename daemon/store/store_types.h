@@ -35,9 +35,23 @@ typedef struct StoreDone {
         const RowSet *rows; /* borrowed until the next completion; a subject's functions read more of the outcome from these */
 } StoreDone;
 
-/* Of a reader's questions, and of each step to the next row. */
+
+#define STORE_DIRECTORY_MAX 256
+
+typedef struct StoreConfig {
+        char directory[STORE_DIRECTORY_MAX]; /* state directory; must exist */
+        bool is_volatile;         /* no syncing: rows may survive the process, not the machine */
+        uint64_t size_max_bytes;  /* of the database with its log; the oldest rows go when reached; 0: no limit */
+        uint64_t keep_samples_ns, keep_jobs_ns, keep_results_ns; /* 0: for ever */
+        size_t queue_rows_max;
+        size_t queue_bytes_max;
+} StoreConfig;
+
+#define STORE_ERROR_MAX sizeof(((StoreStats *)NULL)->error)
+
+/* Outcomes of every query and of each step to the next row. */
 enum {
         READER_END = 1, /* no (more) rows */
-        READER_TIMEOUT, /* the limit was reached */
+        READER_TIMEOUT, /* the time limit was reached */
         READER_BROKEN,  /* the database cannot be read */
 };

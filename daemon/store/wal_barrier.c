@@ -3,61 +3,61 @@
 
 #include "util/clock.h"
 
-void wal_barrier_init(WalBarrier *gate, Queue *writers) {
+void wal_barrier_init(WalBarrier *barrier, Queue *writers) {
         pthread_condattr_t attributes;
 
-        *gate = (WalBarrier){ .writers = writers };
-        pthread_mutex_init(&gate->mutex, NULL);
+        *barrier = (WalBarrier){ .writers = writers };
+        pthread_mutex_init(&barrier->mutex, NULL);
         pthread_condattr_init(&attributes);
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        pthread_cond_init(&gate->opened, &attributes);
+        pthread_cond_init(&barrier->opened, &attributes);
         pthread_condattr_destroy(&attributes);
-        gate->is_initialised = true;
+        barrier->is_initialised = true;
 }
 
-void wal_barrier_deinit(WalBarrier *gate) {
-        if (!gate->is_initialised)
+void wal_barrier_deinit(WalBarrier *barrier) {
+        if (!barrier->is_initialised)
                 return;
 
-        pthread_cond_destroy(&gate->opened);
-        pthread_mutex_destroy(&gate->mutex);
-        *gate = (WalBarrier){};
+        pthread_cond_destroy(&barrier->opened);
+        pthread_mutex_destroy(&barrier->mutex);
+        *barrier = (WalBarrier){};
 }
 
-void wal_barrier_enter(WalBarrier *gate, uint64_t wait_max_ns) {
+void wal_barrier_enter(WalBarrier *barrier, uint64_t wait_max_ns) {
         struct timespec until = clock_monotonic_after(wait_max_ns);
 
-        pthread_mutex_lock(&gate->mutex);
-        while (gate->is_closed)
-                if (pthread_cond_timedwait(&gate->opened, &gate->mutex, &until) != 0)
+        pthread_mutex_lock(&barrier->mutex);
+        while (barrier->is_closed)
+                if (pthread_cond_timedwait(&barrier->opened, &barrier->mutex, &until) != 0)
                         break;
-        gate->n_inside++;
-        pthread_mutex_unlock(&gate->mutex);
+        barrier->n_inside++;
+        pthread_mutex_unlock(&barrier->mutex);
 }
 
-void wal_barrier_leave(WalBarrier *gate) {
+void wal_barrier_leave(WalBarrier *barrier) {
         bool is_clear;
 
-        pthread_mutex_lock(&gate->mutex);
-        is_clear = --gate->n_inside == 0 && gate->is_closed;
-        pthread_mutex_unlock(&gate->mutex);
+        pthread_mutex_lock(&barrier->mutex);
+        is_clear = --barrier->n_inside == 0 && barrier->is_closed;
+        pthread_mutex_unlock(&barrier->mutex);
         if (is_clear)
-                queue_poke(gate->writers);
+                queue_poke(barrier->writers);
 }
 
-bool wal_barrier_close(WalBarrier *gate) {
+bool wal_barrier_close(WalBarrier *barrier) {
         bool is_clear;
 
-        pthread_mutex_lock(&gate->mutex);
-        gate->is_closed = true;
-        is_clear = gate->n_inside == 0;
-        pthread_mutex_unlock(&gate->mutex);
+        pthread_mutex_lock(&barrier->mutex);
+        barrier->is_closed = true;
+        is_clear = barrier->n_inside == 0;
+        pthread_mutex_unlock(&barrier->mutex);
         return is_clear;
 }
 
-void wal_barrier_open(WalBarrier *gate) {
-        pthread_mutex_lock(&gate->mutex);
-        gate->is_closed = false;
-        pthread_cond_broadcast(&gate->opened);
-        pthread_mutex_unlock(&gate->mutex);
+void wal_barrier_open(WalBarrier *barrier) {
+        pthread_mutex_lock(&barrier->mutex);
+        barrier->is_closed = false;
+        pthread_cond_broadcast(&barrier->opened);
+        pthread_mutex_unlock(&barrier->mutex);
 }

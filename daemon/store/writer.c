@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/writer.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "store/indicators/indexing.h"
-#include "store/jobs/job_rows.h"
 #include "store/salvage.h"
 #include "store/schema.h"
 #include "util/clock.h"
@@ -22,141 +20,87 @@
 #define IDLE_WAIT_NS (2 * NS_PER_S)
 #define SETTLED_WAIT_NS (60 * NS_PER_S)
 #define REMOVAL_INTERVAL_NS (60 * NS_PER_S)
-/* While rows keep coming; the step takes some milliseconds. */
-#define INDEXING_INTERVAL_NS (1 * NS_PER_S)
-#define INDEXING_BYTES (256 * 1024) /* that a step may need, and has room made for */
-/* A checkpoint costs two syncs, and pages changed again meanwhile are written once: not after every batch. */
-#define IDLE_CHECKPOINT_PAGES 500
+#define WORK_INTERVAL_NS (1 * NS_PER_S) /* while rows keep coming; a step takes some milliseconds */
+#define WORK_BYTES (256 * 1024)         /* room that is made for a step */
+#define TRIM_BYTES (UINT64_C(1) << 20)
 
-/* --- what others may ask ------------------------------------------------------------------------- */
-
-static uint64_t wal_bytes(const char *path) {
-        char wal[PATH_MAX];
-        struct stat st;
-
-        if (snprintf(wal, sizeof(wal), "%s-wal", path) >= (int)sizeof(wal) || stat(wal, &st) < 0)
-                return 0;
-        return (uint64_t)st.st_size;
-}
-
-/* Size on disk: what the limit is about. */
-static uint64_t disk_bytes(const char *path) {
-        struct stat st;
-
-        return (stat(path, &st) == 0 ? (uint64_t)st.st_size : 0) + wal_bytes(path);
-}
+/* --- reports ------------------------------------------------------------------------------------- */
 
 static void note_size(Writer *writer) {
-        uint64_t n = disk_bytes(writer->opening->path);
+        const char *path = writer->opening->path;
+        struct stat st;
+        uint64_t n = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 
-        pthread_mutex_lock(&writer->mutex);
-        writer->stats.size_bytes = n;
-        writer->stats.size_max_bytes = writer->retention.limits.size_max_bytes;
-        writer->stats.n_rows_removed = writer->retention.n_removed;
-        pthread_mutex_unlock(&writer->mutex);
+        report_size(&writer->report, n + wal_checkpoint_log_bytes(path), writer->retention.config.size_max_bytes,
+                    writer->retention.n_removed);
 }
 
-static void note_commit(Writer *writer, uint64_t duration_ns, size_t n_rows, bool is_clean) {
-        pthread_mutex_lock(&writer->mutex);
-        writer->stats.n_commits++;
-        writer->stats.commit_ns_last = duration_ns;
-        writer->stats.commit_ns_sum += duration_ns;
-        writer->stats.n_rows_committed += n_rows;
-        writer->stats.is_writable = true;
-        if (is_clean)
-                writer->stats.error[0] = '\0';
-        pthread_mutex_unlock(&writer->mutex);
-}
-
-/* Right after the call that failed, while the connection knows why. */
-static void word_failure(Writer *writer, int r, const char *explanation) {
-        const char *sqlite = database_error(&writer->database);
+/* Right after the call that failed, while the connection still has SQLite's message. */
+static void keep_failure(Writer *writer, int r, const char *explanation) {
+        const char *message = database_error(&writer->database);
 
         if (explanation)
                 (void)snprintf(writer->failure, sizeof(writer->failure), "%s", explanation);
         else if (r < 0 && r != -EIO)
-                (void)snprintf(writer->failure, sizeof(writer->failure), "%s: %s", sqlite, strerror(-r));
+                (void)snprintf(writer->failure, sizeof(writer->failure), "%s: %s", message, strerror(-r));
         else
-                (void)snprintf(writer->failure, sizeof(writer->failure), "%s", sqlite);
+                (void)snprintf(writer->failure, sizeof(writer->failure), "%s", message);
 }
 
 static void note_failure(Writer *writer, int r) {
         if (r == DATABASE_CORRUPT)
                 (void)salvage_mark(writer->opening->path);
+        report_failure(&writer->report, writer->failure, r == DATABASE_REFUSED);
+}
 
-        pthread_mutex_lock(&writer->mutex);
-        writer->stats.n_commit_failures++;
-        writer->stats.is_writable = r == DATABASE_REFUSED;
-        memcpy(writer->stats.error, writer->failure, sizeof(writer->stats.error));
-        pthread_mutex_unlock(&writer->mutex);
+static void note_closed(Writer *writer, const char *why) {
+        (void)snprintf(writer->failure, sizeof(writer->failure), "%s", why);
+        report_closed(&writer->report, writer->failure);
+}
+
+/* The size comes first: a caller that sees the database open sees its size, too. */
+static void note_open(Writer *writer, const char *notice) {
+        note_size(writer);
+        report_open(&writer->report, notice);
 }
 
 void writer_stats(Writer *writer, StoreStats *ret) {
-        pthread_mutex_lock(&writer->mutex);
-        *ret = writer->stats;
-        pthread_mutex_unlock(&writer->mutex);
+        report_read(&writer->report, ret);
 }
 
-void writer_configure(Writer *writer, const Limits *limits) {
-        pthread_mutex_lock(&writer->mutex);
-        writer->wanted_limits = *limits;
-        writer->has_wanted_limits = true;
-        pthread_mutex_unlock(&writer->mutex);
+void writer_configure(Writer *writer, const StoreConfig *config) {
+        report_set_config(&writer->report, config);
 }
 
-static void take_limits(Writer *writer) {
-        bool is_changed;
-        Limits limits;
+static void take_config(Writer *writer) {
+        StoreConfig config;
 
-        pthread_mutex_lock(&writer->mutex);
-        is_changed = writer->has_wanted_limits;
-        limits = writer->wanted_limits;
-        writer->has_wanted_limits = false;
-        pthread_mutex_unlock(&writer->mutex);
-        if (!is_changed)
+        if (!report_take_config(&writer->report, &config))
                 return;
 
-        /* Failing to tell the connection leaves the old cap of the file in place; rows are removed by the new one. */
-        writer->retention.limits = limits;
+        /* If the connection cannot be told, the file keeps its old limit; rows are removed by the new one. */
+        writer->retention.config = config;
         if (writer->database.db)
-                (void)retention_configure(&writer->retention, &writer->database, &limits);
-        writer->next_removal_ns = 0;
-        writer->is_settled = false;
+                (void)retention_configure(&writer->retention, &writer->database, &config);
+        writer->next.removal_ns = 0;
+        writer->next.is_settled = false;
         note_size(writer);
 }
 
 /* --- the database -------------------------------------------------------------------------------- */
 
-static void note_closed(Writer *writer, const char *why) {
-        (void)snprintf(writer->failure, sizeof(writer->failure), "%s", why);
-
-        pthread_mutex_lock(&writer->mutex);
-        writer->stats.is_writable = false;
-        memcpy(writer->stats.error, writer->failure, sizeof(writer->stats.error));
-        pthread_mutex_unlock(&writer->mutex);
-}
-
-static void note_open(Writer *writer, const char *notice) {
-        /* First: who is told that it is open is told its size. */
-        note_size(writer);
-
-        pthread_mutex_lock(&writer->mutex);
-        writer->stats.is_writable = true;
-        writer->stats.error[0] = '\0';
-        (void)snprintf(writer->stats.notice, sizeof(writer->stats.notice), "%s", notice ? notice : "");
-        pthread_mutex_unlock(&writer->mutex);
-}
-
 static int open_database(Writer *writer, char **ret_note) {
+        StoreConfig config = writer->retention.config;
         int r;
 
+        assert(!writer->database.db);
         r = opening_open(writer->opening, &writer->database, ret_note);
         if (r != 0)
                 return r;
 
-        writer->has_more_to_index = true; /* perhaps: the first step tells */
+        writer->next.has_more_work = true; /* the first step finds out */
         database_watch(&writer->database);
-        r = retention_configure(&writer->retention, &writer->database, &writer->retention.limits);
+        r = retention_configure(&writer->retention, &writer->database, &config);
         if (r == 0)
                 return 0;
 
@@ -176,39 +120,38 @@ int writer_open(Writer *writer, char **ret_note) {
 }
 
 /*
- * Nobody could take up the jobs that were running before this start, and none of this start is in the database yet.
- * Writes in any case, to see whether that works.
+ * Nothing that was under way before this start was resumed, and nothing of this start is in the database yet. Writes in any case, to
+ * find out whether writing works.
  */
-static int interrupt_jobs(Writer *writer) {
+static int interrupt(Writer *writer) {
         int r;
 
-        r = database_run(&writer->database, STATEMENT_BEGIN);
+        r = database_begin(&writer->database);
         if (r == 0)
-                r = job_rows_interrupt(&writer->database, "perfd could not read its store when it started: "
-                                                          "nothing is known of the job after the last checkpoint before");
+                r = store_subjects_interrupt(&writer->database);
         if (r == 0)
                 r = schema_touch(&writer->database);
-        return r != 0 ? r : database_run(&writer->database, STATEMENT_COMMIT);
+        return r != 0 ? r : database_commit(&writer->database);
 }
 
 static void open_if_due(Writer *writer) {
         scoped(freep) char *note = NULL;
         int r;
 
-        if (writer->database.db || clock_boottime_ns() < writer->next_opening_ns)
+        if (writer->database.db || clock_boottime_ns() < writer->next.opening_ns)
                 return;
 
         r = open_database(writer, &note);
         if (r != 0)
                 note_closed(writer, note ? note : strerror(-r));
-        else if (interrupt_jobs(writer) == 0)
+        else if (interrupt(writer) == 0)
                 note_open(writer, note);
         else {
                 note_closed(writer, database_error(&writer->database));
                 database_rollback(&writer->database);
                 database_close(&writer->database);
         }
-        writer->next_opening_ns = clock_boottime_ns() + OPENING_INTERVAL_NS;
+        writer->next.opening_ns = clock_boottime_ns() + OPENING_INTERVAL_NS;
 }
 
 /* --- a batch ------------------------------------------------------------------------------------- */
@@ -220,78 +163,42 @@ static int apply_all(Writer *writer, RowSet *batch) {
                 if (set->is_refused)
                         continue;
 
-                r = set->kind->apply(set, &writer->database, writer->catalog);
+                r = store_subjects_apply(writer->subjects, &writer->database, set);
                 if (r == DATABASE_REFUSED)
                         set->is_refused = true;
                 if (r != 0)
                         return r;
         }
-        return catalog_flush(writer->catalog, &writer->database);
+        return store_subjects_flush(writer->subjects, &writer->database);
 }
 
-/* One transaction: all of it is on disk, or nothing. No batch at all writes a page, to see whether that works. */
+/* One transaction: all of the batch is on disk, or nothing. Without a batch, writes a page to find out whether writing works. */
 static int commit_all(Writer *writer, RowSet *batch, size_t room_bytes, const char *explanation) {
         uint64_t n_removed = writer->retention.n_removed;
         int r;
 
-        r = database_run(&writer->database, STATEMENT_BEGIN);
+        r = database_begin(&writer->database);
         if (r == 0)
                 r = retention_make_room(&writer->retention, &writer->database, room_bytes);
         if (r == 0 && writer->retention.n_removed != n_removed)
-                catalog_forget(writer->catalog);
+                store_subjects_forget(writer->subjects);
         if (r == 0)
                 r = batch ? apply_all(writer, batch) : schema_touch(&writer->database);
         if (r == 0)
-                r = database_run(&writer->database, STATEMENT_COMMIT);
+                r = database_commit(&writer->database);
         if (r == 0)
                 return 0;
 
-        word_failure(writer, r, explanation);
+        keep_failure(writer, r, explanation);
         writer->retention.n_removed = n_removed;
-        catalog_forget(writer->catalog);
+        store_subjects_forget(writer->subjects);
         database_rollback(&writer->database);
         return r;
 }
 
-static void checkpoint(Writer *writer, int mode) {
-        int n_log = 0, n_done = 0, code;
-
-        if (!writer->database.db)
-                return;
-
-        /* A reader may hold it up, a full disk may fail it: the log keeps what it has, and the next one goes on. */
-        code = sqlite3_wal_checkpoint_v2(writer->database.db, NULL, mode, &n_log, &n_done);
-        if (code == SQLITE_OK && n_log == n_done)
-                writer->database.n_wal_pages = 0;
-}
-
 /*
- * Between two questions, and without waiting for them: one that is inside goes on, the gate is closed for others, and this
- * is tried again after the next batch or when the last has left. Only a log that has all its room waits, a while; and once
- * for so much more, when it is another program that reads on and on.
- */
-static void begin_log_anew(Writer *writer, int mode) {
-        int n = writer->database.n_wal_pages, n_more = writer->retention.n_wal_pages_max;
-        bool must_wait = n >= writer->retention.n_wal_pages_end && n >= writer->n_wal_pages_waited + n_more;
-
-        if (!writer->database.db)
-                return;
-
-        writer->is_gate_closed = true;
-        if (!wal_barrier_close(writer->gate) && !must_wait)
-                return;
-
-        database_wait(&writer->database, must_wait);
-        checkpoint(writer, mode);
-        database_wait(&writer->database, true);
-        writer->n_wal_pages_waited = must_wait ? writer->database.n_wal_pages : 0;
-        writer->is_gate_closed = false;
-        wal_barrier_open(writer->gate);
-}
-
-/*
- * Commits a batch, again without a row-set that cannot be stored, and once more when space ran out: a checkpoint
- * lets the log begin anew in the space it has, and at the size limit more rows can go.
+ * Commits a batch: again without a row set that cannot be stored, and once more when the file was full. Then a checkpoint lets the log
+ * restart within its space, and at the size limit more rows can be removed.
  */
 static int commit_batch(Writer *writer, RowSet *batch, size_t n_bytes) {
         bool is_at_limit;
@@ -310,7 +217,7 @@ static int commit_batch(Writer *writer, RowSet *batch, size_t n_bytes) {
 
         if (r == DATABASE_FULL) {
                 is_at_limit = retention_is_at_limit(&writer->database, &writer->retention, n_bytes);
-                checkpoint(writer, SQLITE_CHECKPOINT_PASSIVE);
+                wal_checkpoint_run(&writer->database, SQLITE_CHECKPOINT_PASSIVE);
                 r = commit_all(writer, batch, is_at_limit ? 4 * n_bytes : n_bytes,
                                is_at_limit ? "store is full: limit [store] max_size reached" : NULL);
         }
@@ -332,21 +239,21 @@ static void write_batch(Writer *writer, RowSet *batch, size_t n_rows, size_t n_b
         }
 
         if (r == 0)
-                note_commit(writer, clock_boottime_ns() - begin_ns, n_rows, is_clean);
+                report_commit(&writer->report, clock_boottime_ns() - begin_ns, n_rows, is_clean);
         note_size(writer);
         queue_done(writer->queue, batch);
-        writer->next_settling_ns = clock_boottime_ns() + IDLE_WAIT_NS;
-        writer->n_bytes_unsettled += n_bytes;
-        writer->is_settled = false;
-        writer->has_more_to_index |= catalog_take_unindexed(writer->catalog);
+        writer->next.settling_ns = clock_boottime_ns() + IDLE_WAIT_NS;
+        writer->next.n_bytes_unsettled += n_bytes;
+        writer->next.is_settled = false;
+        writer->next.has_more_work |= store_subjects_take_work(writer->subjects);
 }
 
 static bool fits(const Writer *writer, const RowSet *set, size_t n_rows, size_t n_bytes) {
         return n_rows + set->n_rows <= BATCH_ROWS_MAX && n_bytes + set->n_bytes <= writer->retention.n_batch_bytes_max;
 }
 
-/* Cuts the first batch off a list that is not empty. One row-set goes in whatever its size. */
-static RowSet *next_batch(const Writer *writer, RowSet **sets, size_t *ret_n_rows, size_t *ret_n_bytes) {
+/* Cuts the first batch off a list that is not empty. A single row set is a batch whatever its size. */
+static RowSet *cut_batch(const Writer *writer, RowSet **sets, size_t *ret_n_rows, size_t *ret_n_bytes) {
         RowSet *batch = *sets, *last = *sets;
         size_t n_rows = last->n_rows, n_bytes = last->n_bytes;
 
@@ -369,80 +276,73 @@ static bool is_idle(Writer *writer) {
         size_t n_rows, n_bytes, n_rows_max;
 
         queue_count(writer->queue, &n_rows, &n_bytes, &n_rows_max);
-        return n_rows == 0;
+        return n_bytes == 0; /* a row set may have no rows */
 }
 
 static void checkpoint_if_due(Writer *writer) {
-        int n = writer->database.n_wal_pages, n_max = writer->retention.n_wal_pages_max;
-
-        /* Questions that are always there would keep a passive one from ever beginning the log anew. */
-        if (writer->is_gate_closed || n >= 2 * n_max)
-                begin_log_anew(writer, SQLITE_CHECKPOINT_RESTART);
-        else if (n >= n_max || (n >= IDLE_CHECKPOINT_PAGES && is_idle(writer)))
-                checkpoint(writer, SQLITE_CHECKPOINT_PASSIVE);
+        wal_checkpoint_if_due(&writer->wal, &writer->database, &writer->retention, is_idle(writer));
 }
 
 static void remove_some(Writer *writer) {
-        bool was_removing = writer->has_more_to_remove;
+        bool was_removing = writer->next.has_more_to_remove;
         int r;
 
         if (!writer->database.db)
                 return;
-        if (!writer->has_more_to_remove && clock_boottime_ns() < writer->next_removal_ns)
+        if (!writer->next.has_more_to_remove && clock_boottime_ns() < writer->next.removal_ns)
                 return;
 
-        writer->has_more_to_remove = false;
-        r = retention_step(&writer->retention, &writer->database, clock_realtime_ns(), &writer->has_more_to_remove);
+        writer->next.has_more_to_remove = false;
+        r = retention_step(&writer->retention, &writer->database, clock_realtime_ns(), &writer->next.has_more_to_remove);
         if (r != 0) {
-                word_failure(writer, r, NULL);
+                keep_failure(writer, r, NULL);
                 note_failure(writer, r);
         }
-        catalog_forget(writer->catalog);
-        writer->is_settled &= !writer->has_more_to_remove;
-        writer->next_removal_ns = clock_boottime_ns() + REMOVAL_INTERVAL_NS;
-        /* What is given back is cut off the file by a checkpoint. */
-        if (was_removing && !writer->has_more_to_remove)
-                checkpoint(writer, SQLITE_CHECKPOINT_PASSIVE);
+        store_subjects_forget(writer->subjects);
+        writer->next.is_settled &= !writer->next.has_more_to_remove;
+        writer->next.removal_ns = clock_boottime_ns() + REMOVAL_INTERVAL_NS;
+        /* A checkpoint cuts the space that was given back off the file. */
+        if (was_removing && !writer->next.has_more_to_remove)
+                wal_checkpoint_run(&writer->database, SQLITE_CHECKPOINT_PASSIVE);
         else
                 checkpoint_if_due(writer);
         note_size(writer);
 }
 
-static int index_in_transaction(Writer *writer, bool *ret_has_more) {
+static int work_in_transaction(Writer *writer, bool *ret_has_more) {
         int r;
 
-        r = database_run(&writer->database, STATEMENT_BEGIN);
+        r = database_begin(&writer->database);
         if (r == 0)
-                r = retention_make_room(&writer->retention, &writer->database, INDEXING_BYTES);
+                r = retention_make_room(&writer->retention, &writer->database, WORK_BYTES);
         if (r == 0)
-                r = indexing_step(&writer->database, writer->catalog, ret_has_more);
-        return r != 0 ? r : database_run(&writer->database, STATEMENT_COMMIT);
+                r = store_subjects_work(writer->subjects, &writer->database, ret_has_more);
+        return r != 0 ? r : database_commit(&writer->database);
 }
 
-/* What was stored before it could be indexed. What fails, as on a full disk, is tried again when other things work. */
-static void index_some(Writer *writer) {
+/* One step of the subjects' work. A step that fails, as on a full disk, is tried again after the next batch that needs work. */
+static void work_some(Writer *writer) {
         uint64_t n_removed = writer->retention.n_removed;
-        bool has_more = false;
-        int64_t top = 0;
+        bool has_work = false, has_more = false;
         int r;
 
-        if (!writer->database.db || !writer->has_more_to_index ||
-            (!is_idle(writer) && clock_boottime_ns() < writer->next_indexing_ns))
+        if (!writer->database.db || !writer->next.has_more_work ||
+            (!is_idle(writer) && clock_boottime_ns() < writer->next.work_ns))
                 return;
 
-        r = database_get(&writer->database, STATEMENT_UNINDEXED_TOP, &top);
-        if (r == 0 && top > 0)
-                r = index_in_transaction(writer, &has_more);
+        r = store_subjects_find_work(&writer->database, &has_work);
+        if (r == 0 && has_work)
+                r = work_in_transaction(writer, &has_more);
         if (r != 0) {
-                word_failure(writer, r, NULL);
+                keep_failure(writer, r, NULL);
                 note_failure(writer, r);
                 writer->retention.n_removed = n_removed;
                 database_rollback(&writer->database);
         }
-        catalog_forget(writer->catalog);
-        writer->has_more_to_index = has_more;
-        writer->is_settled &= !has_more;
-        writer->next_indexing_ns = clock_boottime_ns() + INDEXING_INTERVAL_NS;
+        store_subjects_forget(writer->subjects);
+        writer->next.has_more_work = has_more;
+        writer->next.is_settled &= !has_more;
+        writer->next.work_ns = clock_boottime_ns() + WORK_INTERVAL_NS;
         checkpoint_if_due(writer);
         note_size(writer);
 }
@@ -454,39 +354,39 @@ static bool is_writable(Writer *writer) {
         return stats.is_writable;
 }
 
-/* After a burst the allocator keeps what the queue had. Trimming takes its locks, so not for a trickle. */
+/* Returns what the allocator kept after a burst. Trimming takes the allocator's locks, so not for a few rows. */
 static void release_memory(Writer *writer) {
         (void)sqlite3_db_release_memory(writer->database.db);
-        if (writer->n_bytes_unsettled > UINT64_C(1) << 20)
+        if (writer->next.n_bytes_unsettled > TRIM_BYTES)
                 (void)malloc_trim(0);
-        writer->n_bytes_unsettled = 0;
+        writer->next.n_bytes_unsettled = 0;
 }
 
-/* Nothing came for a while; or the last question left a closed gate, which says nothing of those who store. */
+/* When no rows came for a while; also when the last query left a closed barrier, and then only checkpoints. */
 static void settle(Writer *writer) {
         if (!writer->database.db)
                 return;
-        if (clock_boottime_ns() < writer->next_settling_ns) {
+        if (clock_boottime_ns() < writer->next.settling_ns) {
                 checkpoint_if_due(writer);
                 return;
         }
 
-        /* While it is said that nothing can be stored, nobody may try: so we do. */
+        /* While the store is reported as not writable, callers may put nothing: find out here whether writing works again. */
         if (!is_writable(writer) && commit_batch(writer, NULL, 0) == 0)
-                note_commit(writer, 0, 0, true);
+                report_commit(&writer->report, 0, 0, true);
 
-        /* A log that grew, behind a reader or while space was given back, is cut when nobody waits for it. */
-        if (writer->is_gate_closed || wal_bytes(writer->opening->path) > writer->retention.n_wal_bytes_max)
-                begin_log_anew(writer, SQLITE_CHECKPOINT_TRUNCATE);
+        /* A log that grew behind a reader, or while space was given back, is cut when no rows come. */
+        if (writer->wal.is_barrier_closed || wal_checkpoint_log_bytes(writer->opening->path) > writer->retention.n_wal_bytes_max)
+                wal_checkpoint_restart(&writer->wal, &writer->database, &writer->retention, SQLITE_CHECKPOINT_TRUNCATE);
         release_memory(writer);
         note_size(writer);
-        writer->is_settled = is_writable(writer);
+        writer->next.is_settled = is_writable(writer);
 }
 
 static uint64_t wait_ns(const Writer *writer) {
-        if (writer->has_more_to_remove || writer->has_more_to_index)
+        if (writer->next.has_more_to_remove || writer->next.has_more_work)
                 return 0;
-        return writer->is_settled ? SETTLED_WAIT_NS : IDLE_WAIT_NS;
+        return writer->next.is_settled ? SETTLED_WAIT_NS : IDLE_WAIT_NS;
 }
 
 static void *on_start(void *userdata) {
@@ -497,40 +397,40 @@ static void *on_start(void *userdata) {
         while (!is_stopping) {
                 RowSet *sets = queue_take(writer->queue, wait_ns(writer), &is_stopping);
 
-                take_limits(writer);
+                take_config(writer);
                 open_if_due(writer);
                 if (!sets && !is_stopping && wait_ns(writer) > 0)
                         settle(writer);
                 while (sets) {
                         size_t n_rows, n_bytes;
-                        RowSet *batch = next_batch(writer, &sets, &n_rows, &n_bytes);
+                        RowSet *batch = cut_batch(writer, &sets, &n_rows, &n_bytes);
 
                         write_batch(writer, batch, n_rows, n_bytes);
                         checkpoint_if_due(writer);
                 }
                 if (!is_stopping) {
                         remove_some(writer);
-                        index_some(writer);
+                        work_some(writer);
                 }
         }
         return NULL;
 }
 
-/* --- life ---------------------------------------------------------------------------------------- */
+/* --- begin and end ------------------------------------------------------------------------------- */
 
-int writer_init(Writer *writer, Queue *queue, WalBarrier *gate, Opening *opening, const Limits *limits) {
-        *writer = (Writer){ .queue = queue, .gate = gate, .opening = opening, .retention.limits = *limits };
-        pthread_mutex_init(&writer->mutex, NULL);
+int writer_init(Writer *writer, Queue *queue, WalBarrier *barrier, Opening *opening, const StoreConfig *config) {
+        *writer = (Writer){ .queue = queue, .opening = opening, .retention.config = *config, .wal.barrier = barrier };
+        report_init(&writer->report);
         writer->is_initialised = true;
 
-        return catalog_new(&writer->catalog);
+        return store_subjects_new(&writer->subjects);
 }
 
 int writer_start(Writer *writer) {
         sigset_t all, before;
         int r;
 
-        /* The thread inherits the mask: signals are the loop's. */
+        /* The thread inherits the mask: signals belong to the event loop. */
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
         r = pthread_create(&writer->thread, NULL, on_start, writer);
@@ -546,12 +446,13 @@ void writer_deinit(Writer *writer) {
         if (!writer->is_initialised)
                 return;
 
-        if (writer->is_running)
+        if (writer->is_running) {
                 pthread_join(writer->thread, NULL);
-        if (writer->is_running)
-                checkpoint(writer, SQLITE_CHECKPOINT_TRUNCATE);
+                assert(is_idle(writer));
+                wal_checkpoint_run(&writer->database, SQLITE_CHECKPOINT_TRUNCATE);
+        }
         database_close(&writer->database);
-        catalog_free(writer->catalog);
-        pthread_mutex_destroy(&writer->mutex);
+        store_subjects_free(writer->subjects);
+        report_deinit(&writer->report);
         *writer = (Writer){};
 }

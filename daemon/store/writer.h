@@ -4,52 +4,51 @@
 /*
  * Writer: the thread that commits
  *
- * Takes what has queued up, one transaction for up to some thousand rows, and hands it
- * back. What can wait is done after that: checkpoints of the log, retention, indexing of what was there before its model.
+ * Takes the row sets that have queued up, commits up to some thousand rows in one transaction and returns the sets to the queue. Between
+ * batches the thread runs what can wait: checkpoints of the log, retention, and the subjects' work on stored rows.
  */
 
 #include <pthread.h>
 #include <stdbool.h>
 
 #include "store/database.h"
-#include "store/indicators/catalog.h"
 #include "store/opening.h"
 #include "store/queue.h"
+#include "store/report.h"
 #include "store/retention.h"
 #include "store/store_types.h"
-#include "store/wal_barrier.h"
+#include "store/store_subjects.h"
+#include "store/wal_checkpoint.h"
+
+/* When the next of what is done between batches is due; CLOCK_BOOTTIME. */
+typedef struct WriterSchedule {
+        uint64_t opening_ns, removal_ns, work_ns, settling_ns;
+        bool is_settled, has_more_to_remove, has_more_work;
+        uint64_t n_bytes_unsettled; /* of row sets since the thread was last idle */
+} WriterSchedule;
 
 typedef struct Writer {
         Queue *queue;      /* borrowed */
-        WalBarrier *gate;        /* borrowed */
         Opening *opening;  /* borrowed */
         Database database; /* without a connection until it could be opened */
-        uint64_t next_opening_ns; /* CLOCK_BOOTTIME */
-        Catalog *catalog;
+        StoreSubjects *subjects; /* owned */
         Retention retention;
-        bool is_gate_closed;    /* by us, until the log has begun anew */
-        int n_wal_pages_waited; /* the log had so many when it last waited in vain; 0: since it has begun */
-        bool is_settled, has_more_to_remove, has_more_to_index;
-        char failure[160]; /* the last, in words */
-        uint64_t next_removal_ns, next_indexing_ns, next_settling_ns; /* CLOCK_BOOTTIME */
-        uint64_t n_bytes_unsettled; /* row-sets written since things were quiet */
+        WalCheckpoint wal;
+        WriterSchedule next;
+        char failure[STORE_ERROR_MAX]; /* message of the last failure */
+        Report report;
         pthread_t thread;
         bool is_running, is_initialised;
-
-        pthread_mutex_t mutex; /* for what follows */
-        StoreStats stats;      /* without those of the queue */
-        Limits wanted_limits;
-        bool has_wanted_limits;
 } Writer;
 
 /* Must not be moved in memory afterwards. 0 or -ENOMEM. */
-int writer_init(Writer *writer, Queue *queue, WalBarrier *gate, Opening *opening, const Limits *limits);
-/* As opening_open(). A writer that is started without a database tries again by itself, and fails all rows until then. */
+int writer_init(Writer *writer, Queue *queue, WalBarrier *barrier, Opening *opening, const StoreConfig *config);
+/* As opening_open(). A writer that is started without a database tries to open it again and again, and fails all rows until then. */
 int writer_open(Writer *writer, char **ret_note);
 int writer_start(Writer *writer);
 /* The queue must have been stopped: everything in it is written, then the thread ends. */
 void writer_deinit(Writer *writer);
 
-/* For any thread. */
-void writer_configure(Writer *writer, const Limits *limits);
+/* From any thread. */
+void writer_configure(Writer *writer, const StoreConfig *config);
 void writer_stats(Writer *writer, StoreStats *ret);

@@ -105,6 +105,7 @@ static void advance_disks(Account *account, const Sample *sample, bool was_read)
                 .table = &account->disks,
                 .units = disk_units,
                 .n_counters = N_ELEMENTS(disk_units),
+                .remembered_class = DISK_PHYSICAL,
                 .boottime_ns = sample->boottime_ns,
                 .was_read = was_read,
         };
@@ -114,7 +115,6 @@ static void advance_disks(Account *account, const Sample *sample, bool was_read)
                 const SampleDisk *disk = &sample->disks[i];
                 Device now = {
                         .class = (uint8_t)disk->class,
-                        .is_remembered = disk->class == DISK_PHYSICAL,
                         .counters = { disk->read_bytes, disk->write_bytes, disk->reads, disk->writes },
                 };
 
@@ -129,6 +129,7 @@ static void advance_nets(Account *account, const Sample *sample, bool was_read) 
                 .table = &account->nets,
                 .units = net_units,
                 .n_counters = N_ELEMENTS(net_units),
+                .remembered_class = NET_PHYSICAL,
                 .boottime_ns = sample->boottime_ns,
                 .was_read = was_read,
         };
@@ -138,7 +139,6 @@ static void advance_nets(Account *account, const Sample *sample, bool was_read) 
                 const SampleNet *net = &sample->nets[i];
                 Device now = {
                         .class = (uint8_t)net->class,
-                        .is_remembered = net->class == NET_PHYSICAL,
                         .counters = { net->sent_bytes, net->received_bytes },
                 };
 
@@ -176,3 +176,48 @@ void account_advance(Account *account, const Sample *sample) {
         totals->have = sample->have;
         account->known |= sample->have;
 }
+
+/* --- as a record ------------------------------------------------------------------------------ */
+
+#define DEVICES_STORED_MAX 65536U
+
+static const RecordField disk_fields[] = {
+        RECORD_TEXT_OF(Device, name),
+        RECORD_NAME_OF(Device, class, N_DISK_CLASSES, disk_class_names),
+        RECORD_VALUE_AS("read_bytes", Device, counters[0]),
+        RECORD_VALUE_AS("write_bytes", Device, counters[1]),
+        RECORD_VALUE_AS("reads", Device, counters[2]),
+        RECORD_VALUE_AS("writes", Device, counters[3]),
+};
+
+static const RecordField net_fields[] = {
+        RECORD_TEXT_OF(Device, name),
+        RECORD_NAME_OF(Device, class, N_NET_CLASSES, net_class_names),
+        RECORD_VALUE_AS("sent_bytes", Device, counters[0]),
+        RECORD_VALUE_AS("received_bytes", Device, counters[1]),
+};
+
+static const Record disk_record = RECORD(Device, disk_fields), net_record = RECORD(Device, net_fields);
+
+static const RecordField disks_fields[] = {
+        RECORD_VALUE(DeviceTable, read_ns),
+        RECORD_LIST_OF(DeviceTable, devices, n, DEVICES_STORED_MAX, &disk_record),
+};
+
+static const RecordField nets_fields[] = {
+        RECORD_VALUE(DeviceTable, read_ns),
+        RECORD_LIST_OF(DeviceTable, devices, n, DEVICES_STORED_MAX, &net_record),
+};
+
+static const Record disks_record = RECORD(DeviceTable, disks_fields), nets_record = RECORD(DeviceTable, nets_fields);
+
+static const RecordField fields[] = {
+        RECORD_STRUCT(Account, totals, &totals_record),
+        RECORD_BITS_OF(Account, known, N_SOURCES, source_names),
+        RECORD_VALUE(Account, n_online),
+        RECORD_COUNTS_OF(Account, raw, total_names),
+        RECORD_STRUCT(Account, disks, &disks_record),
+        RECORD_STRUCT(Account, nets, &nets_record),
+};
+
+const Record account_record = RECORD(Account, fields);

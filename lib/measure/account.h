@@ -20,6 +20,7 @@
 #include "measure/device.h"
 #include "measure/sample.h"
 #include "measure/totals.h"
+#include "util/record.h"
 
 /* How far CPU time may go back and be the same counter. */
 #define ACCOUNT_CPU_RESET_TICKS (3 * TICKS_PER_S)
@@ -42,3 +43,6 @@ void account_deinit(Account *account);
 int account_reserve(Account *account, const Sample *sample);
 /* Adds what was counted since the last sample. Room must have been reserved. */
 void account_advance(Account *account, const Sample *sample);
+
+/* A checkpoint of everything but n_counter_resets. */
+extern const Record account_record;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure/cgroup_sample.h"
 
-static const char *const names[N_CGROUP_PARTS] = {
+const char *const cgroup_part_names[N_CGROUP_PARTS] = {
         [CGROUP_CPU] = "cpu",
         [CGROUP_THROTTLING] = "throttling",
         [CGROUP_CPU_LIMIT] = "cpu_limit",
@@ -17,6 +17,13 @@ static const char *const names[N_CGROUP_PARTS] = {
         [CGROUP_PSI_IO] = "psi_io",
 };
 
-const char *cgroup_part_name(CgroupPart part) {
-        return names[part];
-}
+static const RecordField fields[] = {
+        RECORD_VALUE(CgroupSample, boottime_ns),
+        RECORD_BITS_OF(CgroupSample, have, N_CGROUP_PARTS, cgroup_part_names),
+        RECORD_VALUE(CgroupSample, n_cpus),
+#define X(member, ...) RECORD_VALUE(CgroupSample, member),
+        CGROUP_VALUES(X)
+#undef X
+};
+
+const Record cgroup_sample_record = RECORD(CgroupSample, fields);

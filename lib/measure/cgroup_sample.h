@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "util/record.h"
+
 /* One bit each in CgroupSample.have. */
 typedef enum CgroupPart {
         CGROUP_CPU,          /* usage, user, system: cpu.stat (v2, without a controller too); cpuacct.usage, cpuacct.stat (v1) */
@@ -29,24 +31,51 @@ typedef enum CgroupPart {
         N_CGROUP_PARTS,
 } CgroupPart;
 
-const char *cgroup_part_name(CgroupPart part); /* "cpu", "throttling", "cpu_limit", … */
+extern const char *const cgroup_part_names[N_CGROUP_PARTS]; /* "cpu", "throttling", "cpu_limit", … */
 
 #define CGROUP_NO_LIMIT UINT64_MAX
+
+/*
+ * The values of a sample. X(member, part, kind): the difference of a COUNTER between two samples is what happened, a GAUGE is
+ * as it was at the sample.
+ */
+#define CGROUP_VALUES(X)                                                                                     \
+        X(usage_us,           CPU,           COUNTER)                                                        \
+        X(user_us,            CPU,           COUNTER)                                                        \
+        X(system_us,          CPU,           COUNTER)                                                        \
+        X(n_periods,          THROTTLING,    COUNTER)                                                        \
+        X(n_throttled,        THROTTLING,    COUNTER)                                                        \
+        X(throttled_us,       THROTTLING,    COUNTER)                                                        \
+        X(quota_us,           CPU_LIMIT,     GAUGE) /* CGROUP_NO_LIMIT: none */                              \
+        X(period_us,          CPU_LIMIT,     GAUGE)                                                          \
+        X(memory_bytes,       MEMORY,        GAUGE)                                                          \
+        X(memory_peak_bytes,  MEMORY_PEAK,   GAUGE)                                                          \
+        X(memory_limit_bytes, MEMORY_LIMIT,  GAUGE) /* CGROUP_NO_LIMIT: none */                              \
+        X(n_memory_high,      MEMORY_EVENTS, COUNTER) /* events since the cgroup was made */                 \
+        X(n_memory_max,       MEMORY_EVENTS, COUNTER)                                                        \
+        X(n_oom,              MEMORY_EVENTS, COUNTER)                                                        \
+        X(n_oom_kill,         MEMORY_EVENTS, COUNTER)                                                        \
+        X(read_bytes,         IO,            COUNTER) /* of devices at the bottom: stacked ones are not added again */ \
+        X(write_bytes,        IO,            COUNTER)                                                        \
+        X(reads,              IO,            COUNTER)                                                        \
+        X(writes,             IO,            COUNTER)                                                        \
+        X(n_pids,             PIDS,          GAUGE)                                                          \
+        X(psi_cpu_some_us,    PSI_CPU,       COUNTER)                                                        \
+        X(psi_memory_some_us, PSI_MEMORY,    COUNTER)                                                        \
+        X(psi_memory_full_us, PSI_MEMORY,    COUNTER)                                                        \
+        X(psi_io_some_us,     PSI_IO,        COUNTER)                                                        \
+        X(psi_io_full_us,     PSI_IO,        COUNTER)
 
 typedef struct CgroupSample {
         uint64_t boottime_ns; /* when it was read */
         uint32_t have;        /* bit per CgroupPart */
-
-        uint64_t usage_us, user_us, system_us;
-        uint64_t n_periods, n_throttled, throttled_us;
-        uint64_t quota_us, period_us; /* quota CGROUP_NO_LIMIT: none */
-        uint32_t n_cpus;              /* in the cpuset */
-        uint64_t memory_bytes, memory_peak_bytes, memory_limit_bytes; /* limit CGROUP_NO_LIMIT: none */
-        uint64_t n_memory_high, n_memory_max, n_oom, n_oom_kill;      /* events since the cgroup was made */
-        uint64_t read_bytes, write_bytes, reads, writes;              /* over all devices at the bottom: stacked ones are not added again */
-        uint64_t n_pids;
-        uint64_t psi_cpu_some_us, psi_memory_some_us, psi_memory_full_us, psi_io_some_us, psi_io_full_us;
+        uint32_t n_cpus;      /* in the cpuset */
+#define X(member, ...) uint64_t member;
+        CGROUP_VALUES(X)
+#undef X
 } CgroupSample;
+
+extern const Record cgroup_sample_record;
 
 static inline bool cgroup_sample_has(const CgroupSample *sample, CgroupPart part) {
         return sample->have & (1U << part);

@@ -115,3 +115,31 @@ void compat_metrics(const Compat *compat, double reporting_time_s, uint32_t n_cp
                 ret_has[boot_metrics[i]] = i < 2 ? compat->has_disk_io : compat->has_net_io;
         }
 }
+
+static const RecordField fields[] = {
+        RECORD_VALUE(Compat, n),
+        RECORD_VALUE(Compat, first_timestamp_s),
+        RECORD_VALUE(Compat, cpu_sum),
+        RECORD_VALUE(Compat, n_at100),
+        RECORD_VALUE(Compat, n_over80),
+        RECORD_VALUE(Compat, n_over40),
+        RECORD_VALUE(Compat, n_over20),
+        RECORD_VALUE(Compat, has_cpu),
+        RECORD_VALUE(Compat, cpu_max),
+        RECORD_VALUE(Compat, cpu_min_max),
+        RECORD_VALUE(Compat, cpu_max_max),
+        RECORD_VALUE(Compat, has_memory),
+        RECORD_VALUE(Compat, memory_max),
+        RECORD_VALUE(Compat, has_disk_usage),
+        RECORD_VALUE(Compat, disk_usage_max),
+        RECORD_VALUE(Compat, has_disk_io),
+        RECORD_VALUE_AS("disk_read_mib", Compat, boot_mib_max[0]),
+        RECORD_VALUE_AS("disk_write_mib", Compat, boot_mib_max[1]),
+        RECORD_VALUE(Compat, has_net_io),
+        RECORD_VALUE_AS("lo_sent_mib", Compat, boot_mib_max[2]),
+        RECORD_VALUE_AS("lo_received_mib", Compat, boot_mib_max[3]),
+        RECORD_VALUE_AS("ext_sent_mib", Compat, boot_mib_max[4]),
+        RECORD_VALUE_AS("ext_received_mib", Compat, boot_mib_max[5]),
+};
+
+const Record compat_record = RECORD(Compat, fields);

@@ -14,6 +14,7 @@
 
 #include "measure/meter.h"
 #include "measure/metric.h"
+#include "util/record.h"
 
 #define N_BOOT_COUNTERS 6 /* order of Observation.boot_mib */
 
@@ -24,7 +25,7 @@ typedef struct PerfpySample {
         double timestamp_s;
 } PerfpySample;
 
-/* Its samples so far. A zeroed one is empty. */
+/* The samples so far. A zeroed Compat is empty. */
 typedef struct Compat {
         uint64_t n; /* samples with CPU times */
         double first_timestamp_s;
@@ -45,3 +46,5 @@ void compat_add(Compat *compat, const PerfpySample *sample);
  */
 void compat_metrics(const Compat *compat, double reporting_time_s, uint32_t n_cpus,
                     double ret[static N_PERFPY_METRICS], bool ret_has[static N_PERFPY_METRICS]);
+
+extern const Record compat_record;

@@ -45,17 +45,6 @@ int device_table_reserve(DeviceTable *table, size_t n) {
         return 0;
 }
 
-int device_table_put(DeviceTable *table, const Device *device) {
-        int r;
-
-        r = device_table_reserve(table, 1);
-        if (r < 0)
-                return r;
-
-        table->devices[table->n++] = *device;
-        return 0;
-}
-
 static Device *device_find(DeviceTable *table, const char *name) {
         for (size_t i = 0; i < table->n; i++) {
                 size_t at = (table->next + i) % table->n;
@@ -176,7 +165,7 @@ void device_reading_end(const DeviceReading *reading) {
         for (size_t i = 0; i < table->n; i++) {
                 const Device *device = &table->devices[i];
 
-                if (!device->is_present && (!device->is_remembered || ++n_gone > DEVICES_GONE_MAX))
+                if (!device->is_present && (device->class != reading->remembered_class || ++n_gone > DEVICES_GONE_MAX))
                         continue;
                 if (n_kept != i)
                         table->devices[n_kept] = *device;

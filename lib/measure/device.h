@@ -35,7 +35,6 @@
 typedef struct Device {
         char name[DEVICE_NAME_MAX];
         uint8_t class; /* DiskClass or NetClass */
-        bool is_remembered; /* also when it is gone */
         bool is_present;    /* in the reading that is going on */
         uint64_t counters[DEVICE_COUNTERS_MAX];
 } Device;
@@ -64,6 +63,7 @@ typedef struct DeviceReading {
         DeviceTable *table;
         const DeviceUnit *units; /* one for each counter */
         size_t n_counters;
+        uint8_t remembered_class; /* devices of this class are kept when they are gone */
         uint64_t boottime_ns;
         bool was_read; /* the list could be read last time as well */
 } DeviceReading;
@@ -75,6 +75,3 @@ typedef struct DeviceReading {
 void device_reading_begin(const DeviceReading *reading);
 bool device_reading_add(const DeviceReading *reading, const Device *now, uint64_t ret[static DEVICE_COUNTERS_MAX]);
 void device_reading_end(const DeviceReading *reading);
-
-/* Puts a device as it was read by an earlier run. 0 or -ENOMEM. */
-int device_table_put(DeviceTable *table, const Device *device);

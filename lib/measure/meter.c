@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "measure/account_text.h"
+#include "measure/account.h"
 #include "util/clock.h"
-#include "util/parse.h"
+#include "util/record.h"
 
 #define GAP_INTERVALS 3
 #define CLOCK_STEP_NS NS_PER_S
@@ -337,100 +337,57 @@ int meter_advance(Meter *meter, const Sample *sample, Observation *ret_observati
         return advance_started(meter, sample, gap, ret_observation);
 }
 
-/* --- as text -------------------------------------------------------------------------------- */
+/* --- checkpoints ------------------------------------------------------------------------------ */
 
-#define TEXT_MAGIC "perfd-meter"
-#define TEXT_END "end"
 #define TIME_MAX_NS (UINT64_C(1) << 62) /* the year 2116 */
 
-int meter_save(const Meter *meter, const char *boot_id, char **ret) {
-        scoped(buffer_deinit) Buffer text = {};
-        char *taken;
-
-        buffer_puts(&text, TEXT_MAGIC "\nmeter");
-        words_put_text(&text, "boot_id", boot_id);
-        words_put_u64(&text, "base_ns", meter->base.boottime_ns);
-        words_put_u64(&text, "n_counter_resets", meter->events.n_counter_resets);
-        words_put_u64(&text, "n_cpu_changes", meter->events.n_cpu_changes);
-        words_put_u64(&text, "n_gaps", meter->events.n_gaps);
-        words_put_u64(&text, "n_clock_steps", meter->events.n_clock_steps);
-        buffer_putc(&text, '\n');
-        account_text_put(&meter->account, &text);
-        buffer_puts(&text, TEXT_END "\n");
-
-        taken = buffer_take(&text);
-        if (!taken)
-                return -ENOMEM;
-
-        *ret = taken;
-        return 0;
-}
-
-/* What a checkpoint says, before it is believed. */
 typedef struct Checkpoint {
         char boot_id[64];
         uint64_t base_ns;
-        Account account; /* owned */
         MeterEvents events;
+        Account account; /* owned when it was parsed */
 } Checkpoint;
+
+static const RecordField fields[] = {
+        RECORD_TEXT_OF(Checkpoint, boot_id),
+        RECORD_VALUE(Checkpoint, base_ns),
+        RECORD_VALUE_AS("n_counter_resets", Checkpoint, events.n_counter_resets),
+        RECORD_VALUE_AS("n_cpu_changes", Checkpoint, events.n_cpu_changes),
+        RECORD_VALUE_AS("n_gaps", Checkpoint, events.n_gaps),
+        RECORD_VALUE_AS("n_clock_steps", Checkpoint, events.n_clock_steps),
+        RECORD_STRUCT(Checkpoint, account, &account_record),
+};
+
+static const Record checkpoint_record = RECORD(Checkpoint, fields);
+
+int meter_save(const Meter *meter, const char *boot_id, char **ret) {
+        Checkpoint checkpoint = {
+                .base_ns = meter->base.boottime_ns,
+                .events = meter->events,
+                .account = meter->account, /* borrowed */
+        };
+
+        (void)snprintf(checkpoint.boot_id, sizeof(checkpoint.boot_id), "%s", boot_id);
+        return record_format(&checkpoint_record, &checkpoint, ret);
+}
 
 static void checkpoint_deinit(Checkpoint *checkpoint) {
         account_deinit(&checkpoint->account);
 }
 
-static int parse_meter_word(const Word *word, Checkpoint *checkpoint) {
-        if (word_is(word, "boot_id"))
-                return word_text(word, checkpoint->boot_id, sizeof(checkpoint->boot_id));
-        if (word_is(word, "base_ns"))
-                return word_u64(word, &checkpoint->base_ns);
-        if (word_is(word, "n_counter_resets"))
-                return word_u64(word, &checkpoint->events.n_counter_resets);
-        if (word_is(word, "n_cpu_changes"))
-                return word_u64(word, &checkpoint->events.n_cpu_changes);
-        if (word_is(word, "n_gaps"))
-                return word_u64(word, &checkpoint->events.n_gaps);
-        if (word_is(word, "n_clock_steps"))
-                return word_u64(word, &checkpoint->events.n_clock_steps);
-        return 0;
+static bool has_names(const DeviceTable *table) {
+        for (size_t i = 0; i < table->n; i++)
+                if (!table->devices[i].name[0])
+                        return false;
+        return true;
 }
 
-static int parse_line(const Word *kind, const char *text, Checkpoint *checkpoint) {
-        Word word;
-
-        if (!word_is(kind, "meter"))
-                return account_text_parse_line(&checkpoint->account, kind, text);
-
-        while (words_next(&text, &word))
-                if (parse_meter_word(&word, checkpoint) != 0)
-                        return PARSE_MALFORMED;
-        return 0;
-}
-
-/* Times that can be compared with any other. */
+/* Times that can be compared with any other, and devices that can be found. */
 static bool is_sane(const Checkpoint *checkpoint) {
         const Totals *totals = &checkpoint->account.totals;
 
         return checkpoint->base_ns <= totals->boottime_ns && totals->boottime_ns <= TIME_MAX_NS &&
-               totals->realtime_ns <= TIME_MAX_NS;
-}
-
-static int parse_checkpoint(const char *text, Checkpoint *checkpoint) {
-        Word kind;
-        int r;
-
-        if (!words_next(&text, &kind) || !word_is(&kind, TEXT_MAGIC))
-                return PARSE_MALFORMED;
-
-        while (words_next_line(&text, &kind)) {
-                if (word_is(&kind, TEXT_END))
-                        return is_sane(checkpoint) ? 0 : PARSE_MALFORMED;
-
-                r = parse_line(&kind, text, checkpoint);
-                if (r != 0)
-                        return r;
-        }
-
-        return PARSE_MALFORMED; /* cut short */
+               totals->realtime_ns <= TIME_MAX_NS && has_names(&checkpoint->account.disks) && has_names(&checkpoint->account.nets);
 }
 
 int meter_restore(Meter *meter, const char *text, const char *boot_id) {
@@ -438,15 +395,15 @@ int meter_restore(Meter *meter, const char *text, const char *boot_id) {
         bool same_boot;
         int r;
 
-        r = parse_checkpoint(text, &checkpoint);
+        r = record_parse(&checkpoint_record, text, &checkpoint);
         if (r < 0)
                 return r;
-        if (r > 0)
+        if (r > 0 || !is_sane(&checkpoint))
                 return METER_MALFORMED;
 
         same_boot = boot_id[0] && strcmp(checkpoint.boot_id, boot_id) == 0;
         if (!same_boot) {
-                /* The counters belong to a kernel that is gone. */
+                /* The counters belong to a kernel that no longer runs. */
                 Totals totals = checkpoint.account.totals;
 
                 account_deinit(&checkpoint.account);

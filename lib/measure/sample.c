@@ -1,23 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure/sample.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-        const char *name, *path;
-} sources[N_SOURCES] = {
-        [SOURCE_STAT] = { "stat", "proc/stat" },
-        [SOURCE_MEMINFO] = { "meminfo", "proc/meminfo" },
-        [SOURCE_VMSTAT] = { "vmstat", "proc/vmstat" },
-        [SOURCE_DISKSTATS] = { "diskstats", "proc/diskstats" },
-        [SOURCE_NETDEV] = { "netdev", "proc/net/dev" },
-        [SOURCE_FILESYSTEMS] = { "filesystems", "proc/self/mountinfo" },
-        [SOURCE_LOADAVG] = { "loadavg", "proc/loadavg" },
-        [SOURCE_PSI_CPU] = { "psi_cpu", "proc/pressure/cpu" },
-        [SOURCE_PSI_MEMORY] = { "psi_memory", "proc/pressure/memory" },
-        [SOURCE_PSI_IO] = { "psi_io", "proc/pressure/io" },
+const char *const source_names[N_SOURCES] = {
+        [SOURCE_STAT] = "stat",
+        [SOURCE_MEMINFO] = "meminfo",
+        [SOURCE_VMSTAT] = "vmstat",
+        [SOURCE_DISKSTATS] = "diskstats",
+        [SOURCE_NETDEV] = "netdev",
+        [SOURCE_FILESYSTEMS] = "filesystems",
+        [SOURCE_LOADAVG] = "loadavg",
+        [SOURCE_PSI_CPU] = "psi_cpu",
+        [SOURCE_PSI_MEMORY] = "psi_memory",
+        [SOURCE_PSI_IO] = "psi_io",
+};
+
+static const char *const source_paths[N_SOURCES] = {
+        [SOURCE_STAT] = "proc/stat",
+        [SOURCE_MEMINFO] = "proc/meminfo",
+        [SOURCE_VMSTAT] = "proc/vmstat",
+        [SOURCE_DISKSTATS] = "proc/diskstats",
+        [SOURCE_NETDEV] = "proc/net/dev",
+        [SOURCE_FILESYSTEMS] = "proc/self/mountinfo",
+        [SOURCE_LOADAVG] = "proc/loadavg",
+        [SOURCE_PSI_CPU] = "proc/pressure/cpu",
+        [SOURCE_PSI_MEMORY] = "proc/pressure/memory",
+        [SOURCE_PSI_IO] = "proc/pressure/io",
 };
 
 static const char *const cpu_modes[N_CPU_MODES] = {
@@ -26,35 +38,40 @@ static const char *const cpu_modes[N_CPU_MODES] = {
         [CPU_GUEST] = "guest",   [CPU_GUEST_NICE] = "guest_nice",
 };
 
-static const char *const disk_classes[N_DISK_CLASSES] = {
+const char *const disk_class_names[N_DISK_CLASSES] = {
         [DISK_PHYSICAL] = "physical",
         [DISK_VIRTUAL] = "virtual",
 };
 
-static const char *const net_classes[N_NET_CLASSES] = {
+const char *const net_class_names[N_NET_CLASSES] = {
         [NET_LOOPBACK] = "loopback",
         [NET_PHYSICAL] = "physical",
         [NET_VIRTUAL] = "virtual",
 };
 
 const char *source_name(Source source) {
-        return sources[source].name;
+        assert(source < N_SOURCES);
+        return source_names[source];
 }
 
 const char *source_path(Source source) {
-        return sources[source].path;
+        assert(source < N_SOURCES);
+        return source_paths[source];
 }
 
 const char *cpu_mode_name(CpuMode mode) {
+        assert(mode < N_CPU_MODES);
         return cpu_modes[mode];
 }
 
 const char *disk_class_name(DiskClass c) {
-        return disk_classes[c];
+        assert(c < N_DISK_CLASSES);
+        return disk_class_names[c];
 }
 
 const char *net_class_name(NetClass c) {
-        return net_classes[c];
+        assert(c < N_NET_CLASSES);
+        return net_class_names[c];
 }
 
 void sample_deinit(Sample *sample) {

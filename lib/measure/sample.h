@@ -32,7 +32,8 @@ typedef enum Source {
         N_SOURCES,
 } Source;
 
-/* "stat", "meminfo", …: as in labels and messages. */
+/* "stat", "meminfo", …: as in labels, messages and stored texts. */
+extern const char *const source_names[N_SOURCES];
 const char *source_name(Source source);
 /* The file under the root, "proc/stat", …. */
 const char *source_path(Source source);
@@ -78,8 +79,10 @@ typedef enum NetClass {
         N_NET_CLASSES,
 } NetClass;
 
-const char *disk_class_name(DiskClass c); /* "physical", "virtual" */
-const char *net_class_name(NetClass c);   /* "loopback", "physical", "virtual" */
+extern const char *const disk_class_names[N_DISK_CLASSES]; /* "physical", "virtual" */
+extern const char *const net_class_names[N_NET_CLASSES];   /* "loopback", "physical", "virtual" */
+const char *disk_class_name(DiskClass c);
+const char *net_class_name(NetClass c);
 
 #define DEVICE_NAME_MAX 32
 

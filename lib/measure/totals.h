@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "measure/sample.h"
-#include "util/buffer.h"
+#include "util/record.h"
 
 /* Integers in the kernel's own unit, so that no precision is lost. The kernel's counters come first: Total has their numbers. */
 #define TOTALS(X)                                                                  \
@@ -41,8 +41,6 @@ typedef enum Total {
 
 _Static_assert(TOTAL_CPU_USER == (Total)N_KERNEL_COUNTERS, "the total of a kernel counter has the counter's number");
 
-const char *total_name(Total total); /* "CPU_USER": names in the stored checkpoint */
-
 typedef struct Totals {
         uint64_t boottime_ns; /* when this reading was taken */
         uint64_t realtime_ns;
@@ -50,6 +48,5 @@ typedef struct Totals {
         uint64_t value[N_TOTALS];
 } Totals;
 
-/* As stored inside a job's window: one line of "NAME=value " words. Unknown names are skipped, missing ones are 0. */
-void totals_put(const Totals *totals, Buffer *out); /* appended, with a blank before each */
-int totals_parse(const char *text, Totals *ret);    /* 0, or PARSE_MALFORMED */
+extern const char *const total_names[N_TOTALS]; /* "CPU_USER", …: as stored */
+extern const Record totals_record;

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure/usage.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "measure/meter.h"
-#include "measure/words.h"
 #include "util/clock.h"
-#include "util/parse.h"
 
 const MetricInfo usage_info[N_USAGES] = {
-#define X(id, usage_key, usage_key_unit, usage_family, usage_unit, usage_type, usage_help) \
+#define X(id, usage_key, usage_key_unit, usage_family, usage_unit, usage_type, usage_help, derivation) \
         [USAGE_##id] = {                                                                   \
                 .key = usage_key,                                                          \
                 .key_unit = usage_key_unit,                                                \
@@ -41,41 +38,15 @@ typedef enum FieldKind {
 } FieldKind;
 
 typedef struct Field {
-        const char *name; /* as stored; once written, it keeps its meaning */
         CgroupPart part;
         FieldKind kind;
         size_t offset; /* of a uint64_t in CgroupSample */
 } Field;
 
-#define FIELD(field, part, kind) { #field, part, kind, offsetof(CgroupSample, field) }
-
-/* All of them but n_cpus, which is a shorter number. */
 static const Field fields[] = {
-        FIELD(usage_us, CGROUP_CPU, FIELD_COUNTER),
-        FIELD(user_us, CGROUP_CPU, FIELD_COUNTER),
-        FIELD(system_us, CGROUP_CPU, FIELD_COUNTER),
-        FIELD(n_periods, CGROUP_THROTTLING, FIELD_COUNTER),
-        FIELD(n_throttled, CGROUP_THROTTLING, FIELD_COUNTER),
-        FIELD(throttled_us, CGROUP_THROTTLING, FIELD_COUNTER),
-        FIELD(quota_us, CGROUP_CPU_LIMIT, FIELD_GAUGE),
-        FIELD(period_us, CGROUP_CPU_LIMIT, FIELD_GAUGE),
-        FIELD(memory_bytes, CGROUP_MEMORY, FIELD_GAUGE),
-        FIELD(memory_peak_bytes, CGROUP_MEMORY_PEAK, FIELD_GAUGE),
-        FIELD(memory_limit_bytes, CGROUP_MEMORY_LIMIT, FIELD_GAUGE),
-        FIELD(n_memory_high, CGROUP_MEMORY_EVENTS, FIELD_COUNTER),
-        FIELD(n_memory_max, CGROUP_MEMORY_EVENTS, FIELD_COUNTER),
-        FIELD(n_oom, CGROUP_MEMORY_EVENTS, FIELD_COUNTER),
-        FIELD(n_oom_kill, CGROUP_MEMORY_EVENTS, FIELD_COUNTER),
-        FIELD(read_bytes, CGROUP_IO, FIELD_COUNTER),
-        FIELD(write_bytes, CGROUP_IO, FIELD_COUNTER),
-        FIELD(reads, CGROUP_IO, FIELD_COUNTER),
-        FIELD(writes, CGROUP_IO, FIELD_COUNTER),
-        FIELD(n_pids, CGROUP_PIDS, FIELD_GAUGE),
-        FIELD(psi_cpu_some_us, CGROUP_PSI_CPU, FIELD_COUNTER),
-        FIELD(psi_memory_some_us, CGROUP_PSI_MEMORY, FIELD_COUNTER),
-        FIELD(psi_memory_full_us, CGROUP_PSI_MEMORY, FIELD_COUNTER),
-        FIELD(psi_io_some_us, CGROUP_PSI_IO, FIELD_COUNTER),
-        FIELD(psi_io_full_us, CGROUP_PSI_IO, FIELD_COUNTER),
+#define X(member, part, kind) { CGROUP_##part, FIELD_##kind, offsetof(CgroupSample, member) },
+        CGROUP_VALUES(X)
+#undef X
 };
 
 static uint64_t *field_of(CgroupSample *sample, const Field *field) {
@@ -234,28 +205,18 @@ void usage_continue(Usage *usage, const CgroupSample *sample) {
 
 /* --- metrics ------------------------------------------------------------------------------------ */
 
-/* Metrics that are the difference of a counter. */
+/* The counter whose difference a metric is; unit 0: a function below computes it. */
 static const struct {
-        UsageMetric metric;
         CgroupPart part;
-        double unit; /* of the counter, in the metric's base unit */
+        double unit; /* base units of the metric in one unit of the counter */
         size_t offset;
-} sums[] = {
-        { USAGE_CPU_SECONDS, CGROUP_CPU, 1e-6, offsetof(CgroupSample, usage_us) },
-        { USAGE_CPU_USER, CGROUP_CPU, 1e-6, offsetof(CgroupSample, user_us) },
-        { USAGE_CPU_SYSTEM, CGROUP_CPU, 1e-6, offsetof(CgroupSample, system_us) },
-        { USAGE_THROTTLED, CGROUP_THROTTLING, 1e-6, offsetof(CgroupSample, throttled_us) },
-        { USAGE_MEMORY_HIGH, CGROUP_MEMORY_EVENTS, 1, offsetof(CgroupSample, n_memory_high) },
-        { USAGE_OOM_KILLS, CGROUP_MEMORY_EVENTS, 1, offsetof(CgroupSample, n_oom_kill) },
-        { USAGE_READ_BYTES, CGROUP_IO, 1, offsetof(CgroupSample, read_bytes) },
-        { USAGE_WRITE_BYTES, CGROUP_IO, 1, offsetof(CgroupSample, write_bytes) },
-        { USAGE_READS, CGROUP_IO, 1, offsetof(CgroupSample, reads) },
-        { USAGE_WRITES, CGROUP_IO, 1, offsetof(CgroupSample, writes) },
-        { USAGE_PSI_CPU_SOME, CGROUP_PSI_CPU, 1e-6, offsetof(CgroupSample, psi_cpu_some_us) },
-        { USAGE_PSI_MEMORY_SOME, CGROUP_PSI_MEMORY, 1e-6, offsetof(CgroupSample, psi_memory_some_us) },
-        { USAGE_PSI_MEMORY_FULL, CGROUP_PSI_MEMORY, 1e-6, offsetof(CgroupSample, psi_memory_full_us) },
-        { USAGE_PSI_IO_SOME, CGROUP_PSI_IO, 1e-6, offsetof(CgroupSample, psi_io_some_us) },
-        { USAGE_PSI_IO_FULL, CGROUP_PSI_IO, 1e-6, offsetof(CgroupSample, psi_io_full_us) },
+} derivations[N_USAGES] = {
+#define OWN
+#define COUNTED(part_id, counter_unit, member) \
+        .part = CGROUP_##part_id, .unit = counter_unit, .offset = offsetof(CgroupSample, member)
+#define X(id, key, key_unit, family, unit, type, help, derivation) [USAGE_##id] = { derivation },
+        USAGES(X)
+#undef X
 };
 
 static uint64_t counted(const Usage *usage, size_t offset) {
@@ -282,10 +243,11 @@ static void put(UsageSet *set, UsageMetric metric, double value, Quality quality
         set->quality[metric] = (uint8_t)quality;
 }
 
-static void put_sums(const Usage *usage, UsageSet *ret) {
-        for (size_t i = 0; i < N_ELEMENTS(sums); i++)
-                put(ret, sums[i].metric, (double)counted(usage, sums[i].offset) * sums[i].unit,
-                    exactness(usage, sums[i].part));
+static void put_counted(const Usage *usage, UsageSet *ret) {
+        for (UsageMetric metric = 0; metric < N_USAGES; metric++)
+                if (derivations[metric].unit > 0)
+                        put(ret, metric, (double)counted(usage, derivations[metric].offset) * derivations[metric].unit,
+                            exactness(usage, derivations[metric].part));
 }
 
 /* Quota and cpuset as they were last: CPUs of the job. 0 when the node's own are not known. */
@@ -393,7 +355,7 @@ void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memor
                 return;
         }
 
-        put_sums(usage, ret);
+        put_counted(usage, ret);
         put_cpu(usage, n_node_cpus, ret);
         put_throttling(usage, ret);
         put_memory(usage, node_memory_bytes, ret);
@@ -419,177 +381,19 @@ void usage_of_process_tree(double user_s, double system_s, double duration_s, ui
         put_cpu_shares(user_s + system_s, duration_s, n_node_cpus, QUALITY_EXACT, ret);
 }
 
-/* --- as text ------------------------------------------------------------------------------------ */
+/* --- as a record ------------------------------------------------------------------------------ */
 
-#define TEXT_MAGIC "perfd-usage"
-#define TEXT_END "end"
+static const RecordField record_fields[] = {
+        RECORD_STRUCT(Usage, begin, &cgroup_sample_record),
+        RECORD_STRUCT(Usage, last, &cgroup_sample_record),
+        RECORD_STRUCT(Usage, cpu_base, &cgroup_sample_record),
+        RECORD_VALUE(Usage, has_cpu_max),
+        RECORD_VALUE(Usage, cpu_max),
+        RECORD_VALUE(Usage, memory_max_bytes),
+        RECORD_VALUE(Usage, pids_max),
+        RECORD_VALUE(Usage, is_fresh),
+        RECORD_VALUE(Usage, unseen_us),
+        RECORD_BITS_OF(Usage, seen, N_CGROUP_PARTS, cgroup_part_names),
+};
 
-static void put_parts(const char *name, uint32_t have, Buffer *out) {
-        char separator = '=';
-
-        if (have == 0)
-                return;
-
-        buffer_putc(out, ' ');
-        buffer_puts(out, name);
-        for (CgroupPart part = 0; part < N_CGROUP_PARTS; part++) {
-                if (!(have & (1U << part)))
-                        continue;
-                buffer_putc(out, separator);
-                buffer_puts(out, cgroup_part_name(part));
-                separator = ',';
-        }
-}
-
-static void put_sample(const char *kind, const CgroupSample *sample, Buffer *out) {
-        buffer_putc(out, '\n');
-        buffer_puts(out, kind);
-        words_put_u64(out, "boottime_ns", sample->boottime_ns);
-        put_parts("have", sample->have, out);
-        words_put_u64(out, "n_cpus", sample->n_cpus);
-        for (size_t i = 0; i < N_ELEMENTS(fields); i++)
-                words_put_u64(out, fields[i].name, field_value(sample, &fields[i]));
-}
-
-int usage_format(const Usage *usage, char **ret) {
-        scoped(buffer_deinit) Buffer text = {};
-        char *taken;
-
-        buffer_puts(&text, TEXT_MAGIC);
-        put_sample("begin", &usage->begin, &text);
-        put_sample("last", &usage->last, &text);
-        put_sample("cpu_base", &usage->cpu_base, &text);
-        buffer_puts(&text, "\nseen");
-        words_put_u64(&text, "has_cpu_max", usage->has_cpu_max);
-        words_put_double(&text, "cpu_max", usage->cpu_max);
-        words_put_u64(&text, "memory_max_bytes", usage->memory_max_bytes);
-        words_put_u64(&text, "pids_max", usage->pids_max);
-        words_put_u64(&text, "is_fresh", usage->is_fresh);
-        words_put_u64(&text, "unseen_us", usage->unseen_us);
-        put_parts("parts", usage->seen, &text);
-        buffer_puts(&text, "\n" TEXT_END "\n");
-
-        taken = buffer_take(&text);
-        if (!taken)
-                return -ENOMEM;
-
-        *ret = taken;
-        return 0;
-}
-
-static uint32_t part_bit(const char *name, size_t n) {
-        Word word = { .name = name, .n_name = n };
-
-        for (CgroupPart part = 0; part < N_CGROUP_PARTS; part++)
-                if (word_is(&word, cgroup_part_name(part)))
-                        return 1U << part;
-        return 0;
-}
-
-static uint32_t word_parts(const Word *word) {
-        const char *p = word->value, *end = p + word->n_value;
-        uint32_t have = 0;
-
-        while (p < end) {
-                const char *comma = memchr(p, ',', (size_t)(end - p));
-                const char *stop = comma ? comma : end;
-
-                have |= part_bit(p, (size_t)(stop - p));
-                p = stop + 1;
-        }
-        return have;
-}
-
-static int parse_sample_word(const Word *word, CgroupSample *sample) {
-        uint64_t number;
-
-        if (word_is(word, "have")) {
-                sample->have = word_parts(word);
-                return 0;
-        }
-        if (word_is(word, "boottime_ns"))
-                return word_u64(word, &sample->boottime_ns);
-        if (word_is(word, "n_cpus")) {
-                if (word_u64(word, &number) != 0 || number > UINT32_MAX)
-                        return PARSE_MALFORMED;
-                sample->n_cpus = (uint32_t)number;
-                return 0;
-        }
-
-        for (size_t i = 0; i < N_ELEMENTS(fields); i++)
-                if (word_is(word, fields[i].name))
-                        return word_u64(word, field_of(sample, &fields[i]));
-        return 0;
-}
-
-static int parse_sample(const char *text, CgroupSample *sample) {
-        Word word;
-
-        while (words_next(&text, &word))
-                if (parse_sample_word(&word, sample) != 0)
-                        return PARSE_MALFORMED;
-        return 0;
-}
-
-static int parse_bool_word(const Word *word, bool *ret) {
-        uint64_t number;
-
-        if (word_u64(word, &number) != 0)
-                return PARSE_MALFORMED;
-        *ret = number != 0;
-        return 0;
-}
-
-static int parse_seen(const char *text, Usage *usage) {
-        Word word;
-
-        while (words_next(&text, &word)) {
-                int r = 0;
-
-                if (word_is(&word, "has_cpu_max"))
-                        r = parse_bool_word(&word, &usage->has_cpu_max);
-                else if (word_is(&word, "cpu_max"))
-                        r = word_double(&word, &usage->cpu_max);
-                else if (word_is(&word, "memory_max_bytes"))
-                        r = word_u64(&word, &usage->memory_max_bytes);
-                else if (word_is(&word, "pids_max"))
-                        r = word_u64(&word, &usage->pids_max);
-                else if (word_is(&word, "is_fresh"))
-                        r = parse_bool_word(&word, &usage->is_fresh);
-                else if (word_is(&word, "unseen_us"))
-                        r = word_u64(&word, &usage->unseen_us);
-                else if (word_is(&word, "parts"))
-                        usage->seen = word_parts(&word);
-                if (r != 0)
-                        return PARSE_MALFORMED;
-        }
-        return 0;
-}
-
-int usage_parse(const char *text, Usage *ret) {
-        Usage usage = {};
-        Word kind;
-        int r = 0;
-
-        if (!words_next(&text, &kind) || !word_is(&kind, TEXT_MAGIC))
-                return PARSE_MALFORMED;
-
-        while (r == 0 && words_next_line(&text, &kind)) {
-                if (word_is(&kind, TEXT_END)) {
-                        usage.seen |= usage.last.have;
-                        *ret = usage;
-                        return 0;
-                }
-
-                if (word_is(&kind, "begin"))
-                        r = parse_sample(text, &usage.begin);
-                else if (word_is(&kind, "last"))
-                        r = parse_sample(text, &usage.last);
-                else if (word_is(&kind, "cpu_base"))
-                        r = parse_sample(text, &usage.cpu_base);
-                else if (word_is(&kind, "seen"))
-                        r = parse_seen(text, &usage);
-        }
-
-        return PARSE_MALFORMED; /* something is no number, or the text was cut short */
-}
+const Record usage_record = RECORD(Usage, record_fields);

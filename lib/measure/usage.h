@@ -8,7 +8,10 @@
  * the kernel's counters and exact, peaks are the kernel's own where it keeps them (memory.peak) and sampled otherwise. Utilization
  * is against what the job was given: the least of the node's CPUs, its cpuset and its quota.
  *
- *   X(ID, key, unit, family, family_unit, type, help): values are in base units everywhere
+ *   X(ID, key, unit, family, family_unit, type, help, derivation)
+ *
+ * Values are in base units everywhere. The derivation is for usage.c: COUNTED(part, unit, member) is the difference of a
+ * counter that counts in that many base units; usage.c computes what is OWN by itself.
  */
 
 #include <stdbool.h>
@@ -18,31 +21,31 @@
 #include "measure/metric.h"
 
 #define USAGES(X)                                                                                                          \
-        X(CPU_GIVEN,        "job_cpus_given",                "cpus",   "cpus_given",                        "",        GAUGE,   "CPUs the job may use: the least of the node's, its cpuset and its quota") \
-        X(CPU_MEAN,         "job_cpus_used",                 "cpus",   "cpus_used",                         "",        GAUGE,   "CPU time used per time, over the whole job") \
-        X(CPU_MAX,          "job_cpus_used_peak",            "cpus",   "cpus_used_peak",                    "",        GAUGE,   "CPU time used per time, highest between two samples") \
-        X(CPU_RATIO,        "job_cpu_utilization",           "ratio",  "cpu_utilization_ratio",             "ratio",   GAUGE,   "CPU time used of the CPU time given") \
-        X(CPU_SECONDS,      "job_cpu_seconds",               "s",      "cpu_seconds",                       "seconds", COUNTER, "CPU time used") \
-        X(CPU_USER,         "job_cpu_user_seconds",          "s",      "cpu_user_seconds",                  "seconds", COUNTER, "CPU time used in user mode") \
-        X(CPU_SYSTEM,       "job_cpu_system_seconds",        "s",      "cpu_system_seconds",                "seconds", COUNTER, "CPU time used in the kernel") \
-        X(CPU_UNUSED,       "job_cpu_unused_seconds",        "s",      "cpu_unused_seconds",                "seconds", GAUGE,   "CPU time given and not used") \
-        X(THROTTLED,        "job_cpu_throttled_seconds",     "s",      "cpu_throttled_seconds",             "seconds", COUNTER, "Time threads of the job waited for its quota, summed over CPUs") \
-        X(THROTTLED_RATIO,  "job_cpu_throttled_ratio",       "ratio",  "cpu_throttled_ratio",               "ratio",   GAUGE,   "Share of the quota's periods in which it ran out") \
-        X(MEMORY_PEAK,      "job_memory_peak_bytes",         "bytes",  "memory_peak_bytes",                 "bytes",   GAUGE,   "Highest memory, page cache included") \
-        X(MEMORY_LIMIT,     "job_memory_limit_bytes",        "bytes",  "memory_limit_bytes",                "bytes",   GAUGE,   "Memory the job may use, absent without a limit below the node's") \
-        X(MEMORY_RATIO,     "job_memory_peak_ratio",         "ratio",  "memory_peak_ratio",                 "ratio",   GAUGE,   "Highest memory of what the job may use, or of the node's") \
-        X(MEMORY_HIGH,      "job_memory_high_events",        "1",      "memory_high_events",                "",        COUNTER, "Times the job was slowed down at memory.high") \
-        X(OOM_KILLS,        "job_oom_kills",                 "1",      "oom_kills",                         "",        COUNTER, "Processes of the job killed for lack of memory") \
-        X(READ_BYTES,       "job_io_read_bytes",             "bytes",  "disk_read_bytes",                   "bytes",   COUNTER, "Read from disks") \
-        X(WRITE_BYTES,      "job_io_written_bytes",          "bytes",  "disk_written_bytes",                "bytes",   COUNTER, "Written to disks") \
-        X(READS,            "job_io_reads",                  "1",      "io_reads",                          "",        COUNTER, "Reads the job asked of disks, before the kernel merges them") \
-        X(WRITES,           "job_io_writes",                 "1",      "io_writes",                         "",        COUNTER, "Writes the job asked of disks, before the kernel merges them") \
-        X(PIDS_PEAK,        "job_pids_peak",                 "1",      "pids_peak",                         "",        GAUGE,   "Most processes and threads at once") \
-        X(PSI_CPU_SOME,     "job_psi_cpu_some_seconds",      "s",      "pressure_cpu_waiting_seconds",      "seconds", COUNTER, "Time in which some task of the job waited for a CPU") \
-        X(PSI_MEMORY_SOME,  "job_psi_memory_some_seconds",   "s",      "pressure_memory_waiting_seconds",   "seconds", COUNTER, "Time in which some task of the job waited for memory") \
-        X(PSI_MEMORY_FULL,  "job_psi_memory_full_seconds",   "s",      "pressure_memory_stalled_seconds",   "seconds", COUNTER, "Time in which all tasks of the job waited for memory") \
-        X(PSI_IO_SOME,      "job_psi_io_some_seconds",       "s",      "pressure_io_waiting_seconds",       "seconds", COUNTER, "Time in which some task of the job waited for I/O") \
-        X(PSI_IO_FULL,      "job_psi_io_full_seconds",       "s",      "pressure_io_stalled_seconds",       "seconds", COUNTER, "Time in which all tasks of the job waited for I/O")
+        X(CPU_GIVEN,        "job_cpus_given",                "cpus",   "cpus_given",                        "",        GAUGE,   "CPUs available to the job: the least of the node's CPUs, its cpuset and its quota", OWN) \
+        X(CPU_MEAN,         "job_cpus_used",                 "cpus",   "cpus_used",                         "",        GAUGE,   "Mean number of CPUs used, over the whole job", OWN) \
+        X(CPU_MAX,          "job_cpus_used_peak",            "cpus",   "cpus_used_peak",                    "",        GAUGE,   "Highest number of CPUs used between two samples", OWN) \
+        X(CPU_RATIO,        "job_cpu_utilization",           "ratio",  "cpu_utilization_ratio",             "ratio",   GAUGE,   "CPU utilization: CPU time used of the CPU time available to the job", OWN) \
+        X(CPU_SECONDS,      "job_cpu_seconds",               "s",      "cpu_seconds",                       "seconds", COUNTER, "CPU time used", COUNTED(CPU, 1e-6, usage_us)) \
+        X(CPU_USER,         "job_cpu_user_seconds",          "s",      "cpu_user_seconds",                  "seconds", COUNTER, "CPU time used in user mode", COUNTED(CPU, 1e-6, user_us)) \
+        X(CPU_SYSTEM,       "job_cpu_system_seconds",        "s",      "cpu_system_seconds",                "seconds", COUNTER, "CPU time used in the kernel", COUNTED(CPU, 1e-6, system_us)) \
+        X(CPU_UNUSED,       "job_cpu_unused_seconds",        "s",      "cpu_unused_seconds",                "seconds", GAUGE,   "Unused CPU time of the CPUs available to the job", OWN) \
+        X(THROTTLED,        "job_cpu_throttled_seconds",     "s",      "cpu_throttled_seconds",             "seconds", COUNTER, "Time in which threads of the job waited for its CPU quota, summed over CPUs", COUNTED(THROTTLING, 1e-6, throttled_us)) \
+        X(THROTTLED_RATIO,  "job_cpu_throttled_ratio",       "ratio",  "cpu_throttled_ratio",               "ratio",   GAUGE,   "Share of quota periods in which the CPU quota was exhausted", OWN) \
+        X(MEMORY_PEAK,      "job_memory_peak_bytes",         "bytes",  "memory_peak_bytes",                 "bytes",   GAUGE,   "Peak memory usage, including page cache", OWN) \
+        X(MEMORY_LIMIT,     "job_memory_limit_bytes",        "bytes",  "memory_limit_bytes",                "bytes",   GAUGE,   "Memory limit of the job, absent without a limit below the node's memory", OWN) \
+        X(MEMORY_RATIO,     "job_memory_peak_ratio",         "ratio",  "memory_peak_ratio",                 "ratio",   GAUGE,   "Peak memory usage as a share of the job's limit, or of the node's memory", OWN) \
+        X(MEMORY_HIGH,      "job_memory_high_events",        "1",      "memory_high_events",                "",        COUNTER, "Times the job was throttled at memory.high", COUNTED(MEMORY_EVENTS, 1, n_memory_high)) \
+        X(OOM_KILLS,        "job_oom_kills",                 "1",      "oom_kills",                         "",        COUNTER, "Processes of the job killed because memory ran out", COUNTED(MEMORY_EVENTS, 1, n_oom_kill)) \
+        X(READ_BYTES,       "job_io_read_bytes",             "bytes",  "disk_read_bytes",                   "bytes",   COUNTER, "Bytes read from disks", COUNTED(IO, 1, read_bytes)) \
+        X(WRITE_BYTES,      "job_io_written_bytes",          "bytes",  "disk_written_bytes",                "bytes",   COUNTER, "Bytes written to disks", COUNTED(IO, 1, write_bytes)) \
+        X(READS,            "job_io_reads",                  "1",      "io_reads",                          "",        COUNTER, "Read requests of the job, before merging", COUNTED(IO, 1, reads)) \
+        X(WRITES,           "job_io_writes",                 "1",      "io_writes",                         "",        COUNTER, "Write requests of the job, before merging", COUNTED(IO, 1, writes)) \
+        X(PIDS_PEAK,        "job_pids_peak",                 "1",      "pids_peak",                         "",        GAUGE,   "Largest number of processes and threads", OWN) \
+        X(PSI_CPU_SOME,     "job_psi_cpu_some_seconds",      "s",      "pressure_cpu_waiting_seconds",      "seconds", COUNTER, "Time in which at least one task of the job waited for a CPU", COUNTED(PSI_CPU, 1e-6, psi_cpu_some_us)) \
+        X(PSI_MEMORY_SOME,  "job_psi_memory_some_seconds",   "s",      "pressure_memory_waiting_seconds",   "seconds", COUNTER, "Time in which at least one task of the job waited for memory", COUNTED(PSI_MEMORY, 1e-6, psi_memory_some_us)) \
+        X(PSI_MEMORY_FULL,  "job_psi_memory_full_seconds",   "s",      "pressure_memory_stalled_seconds",   "seconds", COUNTER, "Time in which all tasks of the job waited for memory", COUNTED(PSI_MEMORY, 1e-6, psi_memory_full_us)) \
+        X(PSI_IO_SOME,      "job_psi_io_some_seconds",       "s",      "pressure_io_waiting_seconds",       "seconds", COUNTER, "Time in which at least one task of the job waited for I/O", COUNTED(PSI_IO, 1e-6, psi_io_some_us)) \
+        X(PSI_IO_FULL,      "job_psi_io_full_seconds",       "s",      "pressure_io_stalled_seconds",       "seconds", COUNTER, "Time in which all tasks of the job waited for I/O", COUNTED(PSI_IO, 1e-6, psi_io_full_us))
 
 typedef enum UsageMetric {
 #define X(id, ...) USAGE_##id,
@@ -107,6 +110,5 @@ void usage_none(UsageSet *ret);
 /* The same, but wait4(2) told the CPU time of its whole process tree: that is exact. What it was given are the node's CPUs. */
 void usage_of_process_tree(double user_s, double system_s, double duration_s, uint32_t n_node_cpus, UsageSet *ret);
 
-/* For the store's checkpoints; usage_parse() accepts what any earlier version wrote. Caller frees. */
-int usage_format(const Usage *usage, char **ret);
-int usage_parse(const char *text, Usage *ret); /* 0, or PARSE_MALFORMED */
+/* For checkpoints. */
+extern const Record usage_record;

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure/window.h"
 
-#include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
-#include "measure/words.h"
 #include "util/clock.h"
-#include "util/parse.h"
 
 static double max_of(double a, double b) {
         return a > b ? a : b;
@@ -215,143 +211,21 @@ void window_metrics(const Window *window, const Totals *end, uint32_t n_cpus, Me
         put_derived(&span);
 }
 
-/* --- as text -------------------------------------------------------------------------------- */
+/* --- as a record ------------------------------------------------------------------------------ */
 
-#define TEXT_MAGIC "perfd-window"
-#define TEXT_END "end"
-
-typedef enum FieldType {
-        FIELD_BOOL,
-        FIELD_U64,
-        FIELD_DOUBLE,
-} FieldType;
-
-typedef struct Field {
-        const char *name;
-        FieldType type;
-        size_t offset; /* in Window */
-} Field;
-
-/* Everything but the totals at the begin. A name, once written, keeps its meaning. */
-static const Field fields[] = {
-        { "lost", FIELD_BOOL, offsetof(Window, lost) },
-        { "n_observations", FIELD_U64, offsetof(Window, n_observations) },
-        { "has_cpu", FIELD_BOOL, offsetof(Window, has_cpu) },
-        { "cpu_max", FIELD_DOUBLE, offsetof(Window, cpu_max) },
-        { "cpu_min_max", FIELD_DOUBLE, offsetof(Window, cpu_min_max) },
-        { "cpu_max_max", FIELD_DOUBLE, offsetof(Window, cpu_max_max) },
-        { "has_memory", FIELD_BOOL, offsetof(Window, has_memory) },
-        { "memory_max", FIELD_DOUBLE, offsetof(Window, memory_max) },
-        { "has_root_filesystem", FIELD_BOOL, offsetof(Window, has_root_filesystem) },
-        { "root_filesystem_max", FIELD_DOUBLE, offsetof(Window, root_filesystem_max) },
-        { "compat_n", FIELD_U64, offsetof(Window, compat.n) },
-        { "compat_first_timestamp_s", FIELD_DOUBLE, offsetof(Window, compat.first_timestamp_s) },
-        { "compat_cpu_sum", FIELD_DOUBLE, offsetof(Window, compat.cpu_sum) },
-        { "compat_n_at100", FIELD_U64, offsetof(Window, compat.n_at100) },
-        { "compat_n_over80", FIELD_U64, offsetof(Window, compat.n_over80) },
-        { "compat_n_over40", FIELD_U64, offsetof(Window, compat.n_over40) },
-        { "compat_n_over20", FIELD_U64, offsetof(Window, compat.n_over20) },
-        { "compat_has_cpu", FIELD_BOOL, offsetof(Window, compat.has_cpu) },
-        { "compat_cpu_max", FIELD_DOUBLE, offsetof(Window, compat.cpu_max) },
-        { "compat_cpu_min_max", FIELD_DOUBLE, offsetof(Window, compat.cpu_min_max) },
-        { "compat_cpu_max_max", FIELD_DOUBLE, offsetof(Window, compat.cpu_max_max) },
-        { "compat_has_memory", FIELD_BOOL, offsetof(Window, compat.has_memory) },
-        { "compat_memory_max", FIELD_DOUBLE, offsetof(Window, compat.memory_max) },
-        { "compat_has_disk_usage", FIELD_BOOL, offsetof(Window, compat.has_disk_usage) },
-        { "compat_disk_usage_max", FIELD_DOUBLE, offsetof(Window, compat.disk_usage_max) },
-        { "compat_has_disk_io", FIELD_BOOL, offsetof(Window, compat.has_disk_io) },
-        { "compat_disk_read_mib", FIELD_DOUBLE, offsetof(Window, compat.boot_mib_max[0]) },
-        { "compat_disk_write_mib", FIELD_DOUBLE, offsetof(Window, compat.boot_mib_max[1]) },
-        { "compat_has_net_io", FIELD_BOOL, offsetof(Window, compat.has_net_io) },
-        { "compat_lo_sent_mib", FIELD_DOUBLE, offsetof(Window, compat.boot_mib_max[2]) },
-        { "compat_lo_received_mib", FIELD_DOUBLE, offsetof(Window, compat.boot_mib_max[3]) },
-        { "compat_ext_sent_mib", FIELD_DOUBLE, offsetof(Window, compat.boot_mib_max[4]) },
-        { "compat_ext_received_mib", FIELD_DOUBLE, offsetof(Window, compat.boot_mib_max[5]) },
+static const RecordField fields[] = {
+        RECORD_STRUCT(Window, begin, &totals_record),
+        RECORD_VALUE(Window, lost),
+        RECORD_VALUE(Window, n_observations),
+        RECORD_VALUE(Window, has_cpu),
+        RECORD_VALUE(Window, cpu_max),
+        RECORD_VALUE(Window, cpu_min_max),
+        RECORD_VALUE(Window, cpu_max_max),
+        RECORD_VALUE(Window, has_memory),
+        RECORD_VALUE(Window, memory_max),
+        RECORD_VALUE(Window, has_root_filesystem),
+        RECORD_VALUE(Window, root_filesystem_max),
+        RECORD_STRUCT(Window, compat, &compat_record),
 };
 
-static void put_field(const Window *window, const Field *field, Buffer *out) {
-        const char *at = (const char *)window + field->offset;
-
-        switch (field->type) {
-        case FIELD_BOOL:
-                words_put_u64(out, field->name, *(const bool *)at);
-                break;
-        case FIELD_U64:
-                words_put_u64(out, field->name, *(const uint64_t *)(const void *)at);
-                break;
-        case FIELD_DOUBLE:
-                words_put_double(out, field->name, *(const double *)(const void *)at);
-                break;
-        }
-}
-
-int window_format(const Window *window, char **ret) {
-        scoped(buffer_deinit) Buffer text = {};
-        char *taken;
-
-        buffer_puts(&text, TEXT_MAGIC "\nbegin");
-        totals_put(&window->begin, &text);
-        buffer_puts(&text, "\nseen");
-        for (size_t i = 0; i < N_ELEMENTS(fields); i++)
-                put_field(window, &fields[i], &text);
-        buffer_puts(&text, "\n" TEXT_END "\n");
-
-        taken = buffer_take(&text);
-        if (!taken)
-                return -ENOMEM;
-
-        *ret = taken;
-        return 0;
-}
-
-static int parse_field(const Word *word, const Field *field, Window *window) {
-        char *at = (char *)window + field->offset;
-        uint64_t number;
-
-        switch (field->type) {
-        case FIELD_BOOL:
-                if (word_u64(word, &number) != 0)
-                        return PARSE_MALFORMED;
-                *(bool *)at = number != 0;
-                return 0;
-        case FIELD_U64:
-                return word_u64(word, (uint64_t *)(void *)at);
-        case FIELD_DOUBLE:
-                return word_double(word, (double *)(void *)at);
-        }
-
-        return 0;
-}
-
-static int parse_seen(const char *text, Window *window) {
-        Word word;
-
-        while (words_next(&text, &word))
-                for (size_t i = 0; i < N_ELEMENTS(fields); i++)
-                        if (word_is(&word, fields[i].name) && parse_field(&word, &fields[i], window) != 0)
-                                return PARSE_MALFORMED;
-        return 0;
-}
-
-int window_parse(const char *text, Window *ret) {
-        Window window = {};
-        Word kind;
-        int r = 0;
-
-        if (!words_next(&text, &kind) || !word_is(&kind, TEXT_MAGIC))
-                return PARSE_MALFORMED;
-
-        while (r == 0 && words_next_line(&text, &kind)) {
-                if (word_is(&kind, TEXT_END)) {
-                        *ret = window;
-                        return 0;
-                }
-
-                if (word_is(&kind, "begin"))
-                        r = totals_parse(text, &window.begin);
-                else if (word_is(&kind, "seen"))
-                        r = parse_seen(text, &window);
-        }
-
-        return PARSE_MALFORMED; /* something is no number, or the text was cut short */
-}
+const Record window_record = RECORD(Window, fields);

@@ -47,6 +47,5 @@ void window_observe(Window *window, const Observation *observation, uint64_t rea
  */
 void window_metrics(const Window *window, const Totals *end, uint32_t n_cpus, MetricSet *ret);
 
-/* Text form for the store's checkpoints; window_parse() accepts what any earlier version wrote. Caller frees. */
-int window_format(const Window *window, char **ret);
-int window_parse(const char *text, Window *ret); /* 0, or PARSE_MALFORMED */
+/* For checkpoints. */
+extern const Record window_record;

@@ -1,19 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "series/point_text.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#include "measure/words.h"
 #include "series/digits.h"
 #include "util/parse.h"
+#include "util/record.h"
 
 /* The logarithm between the two in steps; below is 0, which is step 0. */
 #define VALUE_MIN 1e-9
 #define VALUE_MAX 1e30
 #define N_DIGITS 4U
 #define STEP_MAX (DIGITS_BASE * DIGITS_BASE * DIGITS_BASE * DIGITS_BASE - 1)
+
+typedef struct PointText {
+        uint64_t boottime_ns, realtime_ns, interval_ns;
+        uint64_t unobserved_ns; /* of the interval */
+        char series[N_SERIES][3 * N_DIGITS + 1]; /* mean, or mean, min and max; "" for a series that is unknown */
+} PointText;
+
+static const RecordField fields[] = {
+        RECORD_VALUE_AS("boot_ns", PointText, boottime_ns),
+        RECORD_VALUE_AS("real_ns", PointText, realtime_ns),
+        RECORD_VALUE_AS("step_ns", PointText, interval_ns),
+        RECORD_VALUE(PointText, unobserved_ns),
+#define X(id, name, unit, key) RECORD_TEXT_AS(key, PointText, series[SERIES_##id]),
+        SERIES(X)
+#undef X
+};
+
+static const Record point_record = RECORD(PointText, fields);
 
 static void put_value(Buffer *out, double v) {
         double share = log(fmin(fmax(v, VALUE_MIN), VALUE_MAX) / VALUE_MIN) / log(VALUE_MAX / VALUE_MIN);
@@ -38,11 +57,10 @@ static int get_value(DigitReader *reader, float *ret) {
         return 0;
 }
 
-static void put_series(Buffer *out, Series series, const TimelineValue *v) {
+static void put_series(Buffer *out, const TimelineValue *v) {
         if (isnan(v->mean))
                 return;
 
-        buffer_printf(out, " %s=", series_name(series));
         put_value(out, v->mean);
         if (v->min == v->mean && v->max == v->mean)
                 return;
@@ -51,21 +69,30 @@ static void put_series(Buffer *out, Series series, const TimelineValue *v) {
         put_value(out, v->max);
 }
 
-void point_text_put(const Timeline *timeline, Buffer *out) {
+int point_text_format(const Timeline *timeline, char **ret) {
         const TimelinePoint *point = &timeline->points[0];
+        scoped(buffer_deinit) Buffer codes = {};
+        PointText text = {
+                .boottime_ns = timeline->begin_boottime_ns,
+                .realtime_ns = timeline->begin_realtime_ns,
+                .interval_ns = timeline->interval_ns,
+                .unobserved_ns = point->observed_ns < timeline->interval_ns ? timeline->interval_ns - point->observed_ns : 0,
+        };
 
-        buffer_puts(out, POINT_TEXT_MAGIC);
-        words_put_u64(out, "boottime_ns", timeline->begin_boottime_ns);
-        words_put_u64(out, "realtime_ns", timeline->begin_realtime_ns);
-        words_put_u64(out, "interval_ns", timeline->interval_ns);
-        words_put_u64(out, "observed_ns", point->observed_ns < timeline->interval_ns ? point->observed_ns : timeline->interval_ns);
-        for (Series series = 0; series < N_SERIES && point->observed_ns > 0; series++)
-                put_series(out, series, &point->series[series]);
-        buffer_putc(out, '\n');
+        assert(timeline->n == 1);
+        for (Series series = 0; series < N_SERIES && point->observed_ns > 0; series++) {
+                buffer_clear(&codes);
+                put_series(&codes, &point->series[series]);
+                if (buffer_error(&codes) < 0)
+                        return -ENOMEM;
+                assert(codes.n < sizeof(text.series[series]));
+                memcpy(text.series[series], codes.n > 0 ? codes.text : "", codes.n + 1);
+        }
+        return record_format(&point_record, &text, ret);
 }
 
-static int parse_value(const Word *word, TimelineValue *ret) {
-        DigitReader reader = { .p = word->value, .end = word->value + word->n_value };
+static int parse_series(const char *codes, TimelineValue *ret) {
+        DigitReader reader = { .p = codes, .end = codes + strlen(codes) };
         TimelineValue v;
 
         if (get_value(&reader, &v.mean) != 0)
@@ -81,53 +108,35 @@ static int parse_value(const Word *word, TimelineValue *ret) {
         return 0;
 }
 
-/* A word that is none of ours is a later version's. */
-static int parse_word(const Word *word, Timeline *timeline, TimelinePoint *point) {
-        if (word_is(word, "boottime_ns"))
-                return word_u64(word, &timeline->begin_boottime_ns);
-        if (word_is(word, "realtime_ns"))
-                return word_u64(word, &timeline->begin_realtime_ns);
-        if (word_is(word, "interval_ns"))
-                return word_u64(word, &timeline->interval_ns);
-        if (word_is(word, "observed_ns"))
-                return word_u64(word, &point->observed_ns);
-
-        for (Series series = 0; series < N_SERIES; series++)
-                if (word_is(word, series_name(series)))
-                        return parse_value(word, &point->series[series]);
-        return 0;
-}
-
-static bool is_possible(const Timeline *timeline, const TimelinePoint *point) {
-        if (timeline->begin_boottime_ns > INT64_MAX || timeline->begin_realtime_ns > INT64_MAX)
-                return false;
-        if (timeline->interval_ns == 0 || timeline->interval_ns > INT64_MAX / TIMELINE_POINTS_MAX)
-                return false;
-        if (point->observed_ns > timeline->interval_ns)
-                return false;
-
-        for (Series series = 0; series < N_SERIES; series++)
-                if (point->observed_ns == 0 && !isnan(point->series[series].mean))
-                        return false;
-        return true;
+static bool is_possible(const PointText *text) {
+        return text->boottime_ns <= INT64_MAX && text->realtime_ns <= INT64_MAX && text->interval_ns > 0 &&
+               text->interval_ns <= INT64_MAX / TIMELINE_POINTS_MAX && text->unobserved_ns <= text->interval_ns;
 }
 
 int point_text_parse(const char *text, Timeline *ret) {
         TimelinePoint point = timeline_hole;
         Timeline timeline = {};
-        Word word;
+        PointText parsed;
         int r;
 
-        while (words_next(&text, &word))
-                if (parse_word(&word, &timeline, &point) != 0)
-                        return PARSE_MALFORMED;
-        if (*text != '\n' || !is_possible(&timeline, &point))
+        r = record_parse(&point_record, text, &parsed);
+        if (r != 0)
+                return r;
+        if (!is_possible(&parsed))
                 return PARSE_MALFORMED;
+
+        point.observed_ns = parsed.interval_ns - parsed.unobserved_ns;
+        for (Series series = 0; series < N_SERIES; series++)
+                if (parsed.series[series][0] && (point.observed_ns == 0 || parse_series(parsed.series[series], &point.series[series]) != 0))
+                        return PARSE_MALFORMED;
 
         r = timeline_reserve(&timeline, 1);
         if (r < 0)
                 return r;
 
+        timeline.begin_boottime_ns = parsed.boottime_ns;
+        timeline.begin_realtime_ns = parsed.realtime_ns;
+        timeline.interval_ns = parsed.interval_ns;
         timeline.points[0] = point;
         *ret = timeline;
         return 0;

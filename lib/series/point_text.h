@@ -4,19 +4,16 @@
 /*
  * A timeline of one point as text
  *
- *   point boottime_ns=… realtime_ns=… interval_ns=… observed_ns=… cpu=… memory=… disk_read=… …
+ *   {"boot_ns":…,"real_ns":…,"step_ns":…,"unobserved_ns":…,"c":"…","m":"…",…}
  *
- * What a day of the node's history has thousands of: one line, four characters (digits.h) for each of mean, min
- * and max, or for all three where they are the same. A value is a step of its logarithm, which keeps six digits
- * of it whatever its size. A series without a word is unknown. timeline_format() and timeline_parse() use it.
+ * A day of the node's history has thousands of these: four characters (digits.h) for each of mean, min and max, or for all
+ * three where they are equal. A value is a step of its logarithm, which keeps six digits whatever the value's size. A series
+ * without a member is unknown. timeline_format() and timeline_parse() use this form.
  */
 
 #include "series/timeline.h"
-#include "util/buffer.h"
 
-#define POINT_TEXT_MAGIC "point"
-
-/* The line, with its newline. The timeline has one point. */
-void point_text_put(const Timeline *timeline, Buffer *out);
-/* text: after the magic. 0, PARSE_MALFORMED or -ENOMEM; *ret is written on success only, caller deinits. */
+/* The timeline has one point. 0 or -ENOMEM; caller frees *ret. */
+int point_text_format(const Timeline *timeline, char **ret);
+/* 0, PARSE_MALFORMED or -ENOMEM; *ret is written on success only, caller deinits. */
 int point_text_parse(const char *text, Timeline *ret);

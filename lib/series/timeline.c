@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "series/timeline.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,23 +13,28 @@ static const struct {
         const char *name;
         const char *unit;
 } series_info[N_SERIES] = {
-        [SERIES_CPU] = { "cpu", "ratio" },
-        [SERIES_MEMORY] = { "memory", "ratio" },
-        [SERIES_DISK_READ] = { "disk_read", "bytes_per_second" },
-        [SERIES_DISK_WRITE] = { "disk_write", "bytes_per_second" },
-        [SERIES_NET_SENT] = { "net_sent", "bytes_per_second" },
-        [SERIES_NET_RECEIVED] = { "net_received", "bytes_per_second" },
+#define X(id, name, unit, key) [SERIES_##id] = { name, unit },
+        SERIES(X)
+#undef X
 };
 
 #define UNKNOWN { NAN, NAN, NAN }
 
-const TimelinePoint timeline_hole = { .series = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN } };
+const TimelinePoint timeline_hole = {
+        .series = {
+#define X(id, ...) [SERIES_##id] = UNKNOWN,
+                SERIES(X)
+#undef X
+        },
+};
 
 const char *series_name(Series series) {
+        assert(series < N_SERIES);
         return series_info[series].name;
 }
 
 const char *series_unit(Series series) {
+        assert(series < N_SERIES);
         return series_info[series].unit;
 }
 

@@ -17,13 +17,22 @@
 
 #define TIMELINE_POINTS_MAX 10000U
 
+/*
+ * X(ID, name, unit, key): the key is for stored texts, of which a day has thousands. CPU is the mean over CPUs; disks and
+ * interfaces are physical ones. Ratios come first.
+ */
+#define SERIES(X)                                                    \
+        X(CPU,          "cpu",          "ratio",            "c")     \
+        X(MEMORY,       "memory",       "ratio",            "m")     \
+        X(DISK_READ,    "disk_read",    "bytes_per_second", "dr")    \
+        X(DISK_WRITE,   "disk_write",   "bytes_per_second", "dw")    \
+        X(NET_SENT,     "net_sent",     "bytes_per_second", "ns")    \
+        X(NET_RECEIVED, "net_received", "bytes_per_second", "nr")
+
 typedef enum Series {
-        SERIES_CPU,         /* ratio, mean over CPUs */
-        SERIES_MEMORY,      /* ratio */
-        SERIES_DISK_READ,   /* bytes/s, physical */
-        SERIES_DISK_WRITE,
-        SERIES_NET_SENT,    /* bytes/s, physical */
-        SERIES_NET_RECEIVED,
+#define X(id, ...) SERIES_##id,
+        SERIES(X)
+#undef X
         N_SERIES,
 } Series;
 

@@ -2,16 +2,15 @@
 /*
  * The timeline as text
  *
- *   timeline boottime_ns=… realtime_ns=… interval_ns=… n=120
- *   observed shares=…               left out where every point was observed in full
- *   cpu lo=0.01 hi=0.98 levels=1000 about=…
- *   memory lo=0.3 hi=0.31 levels=4000 range=…
- *   disk_read hi=2.1e+08 levels=4000 mean=…
- *   disk_write lo=4096              the same everywhere
- *   net_sent                        0 everywhere
- *   end
+ *   {"boot_ns":…,"real_ns":…,"step_ns":…,"n":120,
+ *    "observed":"…",                                                left out where every point was observed in full
+ *    "series":{"c":{"lo":0.01,"hi":0.98,"levels":1000,"about":"…"},
+ *              "m":{"lo":0.3,"hi":0.31,"levels":4000,"range":"…"},
+ *              "dr":{"hi":2.1e+08,"levels":4000,"mean":"…"},
+ *              "dw":{"lo":4096},                             the same everywhere
+ *              "ns":{}}}                                       0 everywhere
  *
- * A single point has a line of its own kind, see point_text.h.
+ * A series without a member is unknown. The text of a single point has no "series", see point_text.h.
  *
  * A plot needs no more digits than it has pixels, and a finished job's row has no room for more:
  * values become steps between the lowest and the highest of their series (of their logarithm,
@@ -27,18 +26,17 @@
 
 #include "series/timeline.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#include "measure/words.h"
 #include "series/digits.h"
 #include "series/point_text.h"
 #include "series/scale.h"
+#include "util/json_text.h"
 #include "util/parse.h"
-
-#define TEXT_MAGIC "timeline"
-#define TEXT_END "end"
+#include "util/record.h"
 
 /* From fine to coarse: how many different values a series may have, and whether min is exact. */
 static const struct {
@@ -47,9 +45,10 @@ static const struct {
 } precisions[] = { { 4000, false }, { 1000, false }, { 1000, true }, { 500, true }, { 300, true } };
 #define LEVELS_MAX 4000U
 #define VALUE_MAX 1e30 /* a float holds it */
+#define SERIES_KEY "series"
 
-/* 2.5 KiB for 120 points. Pure noise takes 3.5, however coarsely told. */
-#define TEXT_TARGET(n) (240 + 19 * (n))
+/* 2 KiB for 120 points; the rest of the text takes half of one. Pure noise takes 3, however coarsely told. */
+#define CODES_TARGET(n) (19 * (n) - 19 * (n) / 16)
 
 /* --- values as steps ------------------------------------------------------------------------ */
 
@@ -57,13 +56,62 @@ typedef enum Detail {
         DETAIL_MEAN,
         DETAIL_ABOUT,
         DETAIL_RANGE,
+        N_DETAILS,
 } Detail;
 
-static const char *const details[] = {
-        [DETAIL_MEAN] = "mean",
-        [DETAIL_ABOUT] = "about",
-        [DETAIL_RANGE] = "range",
+/* A series: codes of one detail, or of none where the value is `lo` everywhere. */
+typedef struct SeriesText {
+        double lo, hi;
+        uint32_t levels;
+        char *codes[N_DETAILS]; /* owned */
+} SeriesText;
+
+typedef struct AllSeriesText {
+        bool has[N_SERIES];
+        SeriesText series[N_SERIES];
+} AllSeriesText;
+
+typedef struct TimelineText {
+        uint64_t boottime_ns, realtime_ns, interval_ns;
+        uint32_t n;
+        char *observed; /* owned */
+        AllSeriesText all;
+} TimelineText;
+
+static const RecordField series_fields[] = {
+        RECORD_VALUE(SeriesText, lo),
+        RECORD_VALUE(SeriesText, hi),
+        RECORD_VALUE(SeriesText, levels),
+        RECORD_VALUE_AS("mean", SeriesText, codes[DETAIL_MEAN]),
+        RECORD_VALUE_AS("about", SeriesText, codes[DETAIL_ABOUT]),
+        RECORD_VALUE_AS("range", SeriesText, codes[DETAIL_RANGE]),
 };
+
+static const Record series_record = RECORD(SeriesText, series_fields);
+
+static const RecordField all_series_fields[] = {
+#define X(id, name, unit, series_key) \
+        RECORD_OPTIONAL_AS(series_key, AllSeriesText, series[SERIES_##id], has[SERIES_##id], &series_record),
+        SERIES(X)
+#undef X
+};
+
+static const Record all_series_record = RECORD(AllSeriesText, all_series_fields);
+
+static const RecordField fields[] = {
+        RECORD_VALUE_AS("boot_ns", TimelineText, boottime_ns),
+        RECORD_VALUE_AS("real_ns", TimelineText, realtime_ns),
+        RECORD_VALUE_AS("step_ns", TimelineText, interval_ns),
+        RECORD_VALUE(TimelineText, n),
+        RECORD_VALUE(TimelineText, observed),
+        RECORD_STRUCT_AS(SERIES_KEY, TimelineText, all, &all_series_record),
+};
+
+static const Record timeline_record = RECORD(TimelineText, fields);
+
+static void timeline_text_deinit(TimelineText *text) {
+        record_deinit(&timeline_record, text);
+}
 
 /* How one series is told. */
 typedef struct Coding {
@@ -191,28 +239,26 @@ static void put_codes(const Timeline *timeline, Series series, const Coding *cod
         put_run(out, &n_run);
 }
 
-static void put_series(const Timeline *timeline, Series series, size_t precision, Buffer *out) {
+/* 0 or -ENOMEM. */
+static int write_series(const Timeline *timeline, Series series, size_t precision, SeriesText *ret) {
         Coding coding = { .scale = scale_of(timeline, series, precisions[precision].levels) };
+        scoped(buffer_deinit) Buffer codes = {};
 
-        buffer_puts(out, series_name(series));
-        words_put_double(out, "lo", coding.scale.lo);
-        if (is_constant(timeline, series, &coding.scale)) {
-                buffer_putc(out, '\n');
-                return;
-        }
+        record_deinit(&series_record, ret);
+        *ret = (SeriesText){ .lo = coding.scale.lo };
+        if (is_constant(timeline, series, &coding.scale))
+                return 0;
 
         if (!has_only_means(timeline, series, &coding.scale))
                 coding.detail = precisions[precision].is_about ? DETAIL_ABOUT : DETAIL_RANGE;
         if (coding.detail == DETAIL_ABOUT)
                 scale_fill_about(&coding.scale);
 
-        words_put_double(out, "hi", coding.scale.hi);
-        words_put_u64(out, "levels", coding.scale.levels);
-        buffer_putc(out, ' ');
-        buffer_puts(out, details[coding.detail]);
-        buffer_putc(out, '=');
-        put_codes(timeline, series, &coding, out);
-        buffer_putc(out, '\n');
+        put_codes(timeline, series, &coding, &codes);
+        ret->hi = coding.scale.hi;
+        ret->levels = coding.scale.levels;
+        ret->codes[coding.detail] = buffer_take(&codes);
+        return ret->codes[coding.detail] ? 0 : -ENOMEM;
 }
 
 /* How much of a point was observed, in DIGITS_BASE - 1 steps; what was observed at all is at least one. */
@@ -224,133 +270,116 @@ static unsigned share_of(const Timeline *timeline, size_t at) {
         return observed_ns > 0 && step == 0 ? 1 : step;
 }
 
-static void put_observed(const Timeline *timeline, Buffer *out) {
+/* *ret is NULL where all was observed. 0 or -ENOMEM. */
+static int write_observed(const Timeline *timeline, char **ret) {
+        scoped(buffer_deinit) Buffer shares = {};
         unsigned before = DIGITS_BASE - 1, n_run = 0;
         bool has_all = true;
 
         for (size_t i = 0; i < timeline->n; i++)
                 has_all &= timeline->points[i].observed_ns >= timeline->interval_ns;
         if (has_all)
-                return;
+                return 0;
 
-        buffer_puts(out, "observed shares=");
         for (size_t i = 0; i < timeline->n; i++) {
                 unsigned share = share_of(timeline, i);
 
                 if (share == before) {
                         if (++n_run == DIGITS_BASE)
-                                put_run(out, &n_run);
+                                put_run(&shares, &n_run);
                         continue;
                 }
-                put_run(out, &n_run);
-                digit_put(out, share);
+                put_run(&shares, &n_run);
+                digit_put(&shares, share);
                 before = share;
         }
-        put_run(out, &n_run);
-        buffer_putc(out, '\n');
+        put_run(&shares, &n_run);
+        *ret = buffer_take(&shares);
+        return *ret ? 0 : -ENOMEM;
 }
 
-typedef struct CodedSeries {
-        size_t precision;
-        Buffer text;
-} CodedSeries;
+/* Bytes in the text, but for what every series takes. */
+static size_t codes_length(const SeriesText *series) {
+        size_t n = 0;
 
-/* The longest one that can still be told more coarsely; NULL when there is none. */
-static CodedSeries *find_longest(CodedSeries coded[static N_SERIES]) {
-        CodedSeries *longest = NULL;
+        for (Detail detail = 0; detail < N_DETAILS; detail++)
+                n += series->codes[detail] ? strlen(series->codes[detail]) : 0;
+        return n;
+}
 
-        for (Series series = 0; series < N_SERIES; series++)
-                if (coded[series].precision + 1 < N_ELEMENTS(precisions) &&
-                    (!longest || coded[series].text.n > longest->text.n))
-                        longest = &coded[series];
+/* The longest series that can still be told more coarsely, or N_SERIES. */
+static Series find_longest(const SeriesText series[static N_SERIES], const size_t precision[static N_SERIES]) {
+        Series longest = N_SERIES;
+
+        for (Series i = 0; i < N_SERIES; i++)
+                if (precision[i] + 1 < N_ELEMENTS(precisions) &&
+                    (longest == N_SERIES || codes_length(&series[i]) > codes_length(&series[longest])))
+                        longest = i;
         return longest;
 }
 
-static void put_all_series(const Timeline *timeline, CodedSeries coded[static N_SERIES], Buffer *out) {
-        size_t n = 0;
+static int write_all_series(const Timeline *timeline, size_t n_max, AllSeriesText *ret) {
+        size_t precision[N_SERIES] = {}, n = 0;
+        int r;
 
         for (Series series = 0; series < N_SERIES; series++) {
-                put_series(timeline, series, 0, &coded[series].text);
-                n += coded[series].text.n;
+                ret->has[series] = true;
+                r = write_series(timeline, series, 0, &ret->series[series]);
+                if (r < 0)
+                        return r;
+                n += codes_length(&ret->series[series]);
         }
 
-        while (out->n + n > TEXT_TARGET(timeline->n)) {
-                CodedSeries *longest = find_longest(coded);
+        while (n > n_max) {
+                Series longest = find_longest(ret->series, precision);
 
-                if (!longest)
+                if (longest == N_SERIES)
                         break;
-                n -= longest->text.n;
-                buffer_clear(&longest->text);
-                put_series(timeline, (Series)(longest - coded), ++longest->precision, &longest->text);
-                n += longest->text.n;
+                n -= codes_length(&ret->series[longest]);
+                r = write_series(timeline, longest, ++precision[longest], &ret->series[longest]);
+                if (r < 0)
+                        return r;
+                n += codes_length(&ret->series[longest]);
         }
-
-        for (Series series = 0; series < N_SERIES; series++) {
-                out->failed |= buffer_error(&coded[series].text) < 0;
-                if (!out->failed)
-                        buffer_put(out, coded[series].text.text, coded[series].text.n);
-                buffer_deinit(&coded[series].text);
-        }
-}
-
-static void put_timeline(const Timeline *timeline, Buffer *out) {
-        CodedSeries coded[N_SERIES] = {};
-
-        buffer_puts(out, TEXT_MAGIC);
-        words_put_u64(out, "boottime_ns", timeline->begin_boottime_ns);
-        words_put_u64(out, "realtime_ns", timeline->begin_realtime_ns);
-        words_put_u64(out, "interval_ns", timeline->interval_ns);
-        words_put_u64(out, "n", timeline->n);
-        buffer_putc(out, '\n');
-        put_observed(timeline, out);
-        put_all_series(timeline, coded, out);
-        buffer_puts(out, TEXT_END "\n");
+        return 0;
 }
 
 int timeline_format(const Timeline *timeline, char **ret) {
-        scoped(buffer_deinit) Buffer text = {};
-        char *taken;
+        scoped(timeline_text_deinit) TimelineText text = {
+                .boottime_ns = timeline->begin_boottime_ns,
+                .realtime_ns = timeline->begin_realtime_ns,
+                .interval_ns = timeline->interval_ns,
+                .n = (uint32_t)timeline->n,
+        };
+        int r;
 
+        assert(timeline->n <= TIMELINE_POINTS_MAX);
         if (timeline->n == 1)
-                point_text_put(timeline, &text);
-        else
-                put_timeline(timeline, &text);
+                return point_text_format(timeline, ret);
 
-        taken = buffer_take(&text);
-        if (!taken)
-                return -ENOMEM;
-
-        *ret = taken;
-        return 0;
+        r = write_observed(timeline, &text.observed);
+        if (r == 0)
+                r = write_all_series(timeline, CODES_TARGET(timeline->n), &text.all);
+        return r == 0 ? record_format(&timeline_record, &text, ret) : r;
 }
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-static int parse_begin(const char *text, Timeline *timeline) {
-        uint64_t n = 0;
-        Word word;
-        int r = 0;
+static int read_begin(const TimelineText *text, Timeline *timeline) {
+        int r;
 
-        while (r == 0 && words_next(&text, &word)) {
-                if (word_is(&word, "boottime_ns"))
-                        r = word_u64(&word, &timeline->begin_boottime_ns);
-                else if (word_is(&word, "realtime_ns"))
-                        r = word_u64(&word, &timeline->begin_realtime_ns);
-                else if (word_is(&word, "interval_ns"))
-                        r = word_u64(&word, &timeline->interval_ns);
-                else if (word_is(&word, "n"))
-                        r = word_u64(&word, &n);
-        }
-
-        if (r != 0 || n > TIMELINE_POINTS_MAX || timeline->interval_ns == 0 || timeline->interval_ns > INT64_MAX / TIMELINE_POINTS_MAX ||
-            timeline->begin_boottime_ns > INT64_MAX || timeline->begin_realtime_ns > INT64_MAX)
+        if (text->n > TIMELINE_POINTS_MAX || text->interval_ns == 0 || text->interval_ns > INT64_MAX / TIMELINE_POINTS_MAX ||
+            text->boottime_ns > INT64_MAX || text->realtime_ns > INT64_MAX)
                 return PARSE_MALFORMED;
 
-        r = timeline_reserve(timeline, n);
+        timeline->begin_boottime_ns = text->boottime_ns;
+        timeline->begin_realtime_ns = text->realtime_ns;
+        timeline->interval_ns = text->interval_ns;
+        r = timeline_reserve(timeline, text->n);
         if (r < 0)
                 return r;
 
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < text->n; i++)
                 timeline->points[i].observed_ns = timeline->interval_ns;
         return 0;
 }
@@ -365,15 +394,10 @@ static int get_run(DigitReader *reader, unsigned *ret) {
         return 0;
 }
 
-static int parse_observed(const char *text, Timeline *timeline) {
+static int read_observed(const char *shares, Timeline *timeline) {
+        DigitReader reader = { shares, shares + strlen(shares) };
         unsigned share = DIGITS_BASE - 1, n_run = 0;
-        DigitReader reader;
-        Word word;
 
-        if (!words_next(&text, &word) || !word_is(&word, "shares"))
-                return PARSE_MALFORMED;
-
-        reader = (DigitReader){ word.value, word.value + word.n_value };
         for (size_t i = 0; i < timeline->n; i++) {
                 if (n_run == 0 && get_run(&reader, &n_run) != 0)
                         return PARSE_MALFORMED;
@@ -451,108 +475,72 @@ static int get_codes(DigitReader *reader, const Coding *coding, Series series, T
         return n_run == 0 && reader->p == reader->end ? 0 : PARSE_MALFORMED;
 }
 
-static int parse_series_word(const Word *word, Coding *coding, DigitReader *reader) {
-        uint64_t levels;
-
-        if (word_is(word, "lo"))
-                return word_double(word, &coding->scale.lo);
-        if (word_is(word, "hi"))
-                return word_double(word, &coding->scale.hi);
-        if (word_is(word, "levels")) {
-                if (word_u64(word, &levels) != 0 || levels < 2 || levels > LEVELS_MAX)
-                        return PARSE_MALFORMED;
-                coding->scale.levels = (unsigned)levels;
-                return 0;
-        }
-
-        for (size_t i = 0; i < N_ELEMENTS(details); i++) {
-                if (!word_is(word, details[i]))
-                        continue;
-                coding->detail = (Detail)i;
-                *reader = (DigitReader){ word->value, word->value + word->n_value };
-        }
-
-        return 0;
-}
-
 static void set_constant(Timeline *timeline, Series series, float v) {
         for (size_t i = 0; i < timeline->n; i++)
                 if (timeline->points[i].observed_ns > 0)
                         timeline->points[i].series[series] = (TimelineValue){ v, v, v };
 }
 
-static int parse_series(const char *text, Series series, Timeline *timeline) {
-        Coding coding = { .scale = { .is_logarithmic = !series_is_ratio(series) } };
-        Scale *scale = &coding.scale;
-        DigitReader reader = {};
-        Word word;
+/* The only detail that has codes, or N_DETAILS. */
+static Detail detail_of(const SeriesText *text) {
+        Detail detail = 0;
 
-        while (words_next(&text, &word))
-                if (parse_series_word(&word, &coding, &reader) != 0)
-                        return PARSE_MALFORMED;
+        while (detail < N_DETAILS && !text->codes[detail])
+                detail++;
+        return detail;
+}
 
-        if (scale->lo < 0 || scale->lo > VALUE_MAX)
+static int read_series(const SeriesText *text, Series series, Timeline *timeline) {
+        Coding coding = {
+                .scale = { .is_logarithmic = !series_is_ratio(series), .lo = text->lo, .hi = text->hi, .levels = text->levels },
+                .detail = detail_of(text),
+        };
+        DigitReader reader;
+
+        if (text->lo < 0 || text->lo > VALUE_MAX)
                 return PARSE_MALFORMED;
-        if (!reader.p) {
-                set_constant(timeline, series, (float)scale->lo);
+        if (coding.detail == N_DETAILS) {
+                set_constant(timeline, series, (float)text->lo);
                 return 0;
         }
 
-        if (scale->levels == 0 || scale->hi < scale->lo || scale->hi > VALUE_MAX)
+        if (text->levels < 2 || text->levels > LEVELS_MAX || text->hi < text->lo || text->hi > VALUE_MAX)
                 return PARSE_MALFORMED;
 
         if (coding.detail == DETAIL_ABOUT)
-                scale_fill_about(scale);
+                scale_fill_about(&coding.scale);
+        reader = (DigitReader){ text->codes[coding.detail], strchr(text->codes[coding.detail], '\0') };
         return get_codes(&reader, &coding, series, timeline);
 }
 
-/* Which series a line is of, or N_SERIES. */
-static Series find_series(const Word *kind) {
-        Series series = 0;
+/* The series are told for the points observed, so these come first. */
+static int read_timeline(const TimelineText *text, Timeline *timeline) {
+        int r;
 
-        while (series < N_SERIES && !word_is(kind, series_name(series)))
-                series++;
-        return series;
-}
-
-static int parse_line(const Word *kind, const char *text, unsigned *seen, Timeline *timeline) {
-        Series series = find_series(kind);
-
-        /* The series are told for the points observed, so these come first, and nothing twice. */
-        if (word_is(kind, "observed"))
-                return *seen == 0 ? parse_observed(text, timeline) : PARSE_MALFORMED;
-        if (series == N_SERIES)
-                return 0;
-        if (*seen & (1U << series))
-                return PARSE_MALFORMED;
-
-        *seen |= 1U << series;
-        return parse_series(text, series, timeline);
+        r = read_begin(text, timeline);
+        if (r == 0 && text->observed)
+                r = read_observed(text->observed, timeline);
+        for (Series series = 0; r == 0 && series < N_SERIES; series++)
+                if (text->all.has[series])
+                        r = read_series(&text->all.series[series], series, timeline);
+        return r;
 }
 
 int timeline_parse(const char *text, Timeline *ret) {
+        scoped(timeline_text_deinit) TimelineText parsed = {};
         scoped(timeline_deinit) Timeline timeline = {};
-        unsigned seen = 0;
-        Word kind;
         int r;
 
-        if (!words_next(&text, &kind))
-                return PARSE_MALFORMED;
-        if (word_is(&kind, POINT_TEXT_MAGIC))
+        if (!json_text_find(json_text(text, strlen(text)), SERIES_KEY).text)
                 return point_text_parse(text, ret);
-        if (!word_is(&kind, TEXT_MAGIC))
-                return PARSE_MALFORMED;
 
-        r = parse_begin(text, &timeline);
-        while (r == 0 && words_next_line(&text, &kind)) {
-                if (word_is(&kind, TEXT_END)) {
-                        *ret = timeline;
-                        timeline = (Timeline){};
-                        return 0;
-                }
+        r = record_parse(&timeline_record, text, &parsed);
+        if (r == 0)
+                r = read_timeline(&parsed, &timeline);
+        if (r != 0)
+                return r;
 
-                r = parse_line(&kind, text, &seen, &timeline);
-        }
-
-        return r < 0 ? r : PARSE_MALFORMED;
+        *ret = timeline;
+        timeline = (Timeline){};
+        return 0;
 }

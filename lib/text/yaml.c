@@ -55,38 +55,6 @@ static int refuse_at(Builder *builder, yaml_mark_t mark, const char *format, ...
         return YAML_MALFORMED;
 }
 
-/* What libyaml's words leave open: what to do about it. By what they begin with. */
-static const struct {
-        const char *begin, *fix;
-} fixes[] = {
-        { "did not find expected <document start>", "text follows what is complete already: remove it, or indent it as what it belongs to" },
-        { "found character that cannot start any token", "indent with spaces instead of tabs, and quote words that begin with @ ` or %" },
-        { "found a tab character", "indent with spaces" },
-        { "mapping values are not allowed", "quote text that has ': ' in it, or mend the indentation" },
-        { "could not find expected ':'", "a key needs ': ' behind it" },
-        { "did not find expected key", "keys of one mapping begin in one column, and a quoted text ends at its quote" },
-        { "did not find expected '-' indicator", "items of one list begin in one column, each with '- '" },
-        { "did not find expected node content", "a value is missing before it" },
-        { "did not find expected ',' or", "a comma or the closing bracket is missing before it" },
-        { "found unexpected end of stream", "a quote is not closed" },
-        { "found unknown escape character", "write a backslash as two, or use single quotes" },
-        { "did not find expected hexdecimal number", "write a backslash as two, or use single quotes" },
-        { "found invalid Unicode character escape code", "write the character itself" },
-        { "control characters are not allowed", "remove it, or write it as \\x1b in double quotes" },
-        { "invalid leading UTF-8 octet", "this is not UTF-8, save it as UTF-8" },
-        { "invalid trailing UTF-8 octet", "this is not UTF-8, save it as UTF-8" },
-        { "incomplete UTF-8 octet sequence", "this is not UTF-8, save it as UTF-8" },
-        { "invalid length of a UTF-8 sequence", "this is not UTF-8, save it as UTF-8" },
-        { "invalid Unicode character", "this is not UTF-8, save it as UTF-8" },
-};
-
-static const char *find_fix(const char *problem) {
-        for (size_t i = 0; i < N_ELEMENTS(fixes); i++)
-                if (strncmp(problem, fixes[i].begin, strlen(fixes[i].begin)) == 0)
-                        return fixes[i].fix;
-        return NULL;
-}
-
 /* Of its reader's own errors, such as bytes that are no UTF-8, libyaml knows only how many bytes they come after. */
 static yaml_mark_t find_problem(const Builder *builder) {
         yaml_mark_t mark = builder->parser.problem_mark;
@@ -105,6 +73,89 @@ static yaml_mark_t find_problem(const Builder *builder) {
         return mark;
 }
 
+/* The character at a mark, '\0' at the end of the text. */
+static const char *text_at(const Builder *builder, yaml_mark_t mark) {
+        const char *p = builder->text, *end = p + builder->n;
+
+        for (size_t line = 0; line < mark.line && p < end; line++) {
+                const char *newline = memchr(p, '\n', (size_t)(end - p));
+
+                p = newline ? newline + 1 : end;
+        }
+        for (size_t column = 0; column < mark.column && p < end; column++) {
+                size_t n = utf8_length(p, (size_t)(end - p));
+
+                p += n > 0 ? n : 1;
+        }
+        return p;
+}
+
+static char char_at(const Builder *builder, yaml_mark_t mark) {
+        const char *p = text_at(builder, mark);
+
+        return p < builder->text + builder->n ? *p : '\0';
+}
+
+static const char *fix_encoding(const Builder *builder) {
+        size_t at = builder->parser.problem_offset;
+
+        if (at < builder->n && utf8_length(builder->text + at, builder->n - at) > 0)
+                return "remove it, or write it as \\x1b in double quotes";
+        return "this is not UTF-8, save it as UTF-8";
+}
+
+/* `begin`: where what could not be read begins. */
+static const char *fix_token(char begin, char c) {
+        if (begin == '"' || begin == '\'')
+                return c == '\0' ? "a quote is not closed" : "write a backslash as two, or use single quotes";
+
+        switch (c) {
+        case '\t':
+                return "indent with spaces instead of tabs";
+        case '@':
+        case '`':
+        case '%':
+                return "quote words that begin with @ ` or %";
+        case ':':
+                return "quote text that has ': ' in it, or correct the indentation";
+        default:
+                return NULL;
+        }
+}
+
+static const char *fix_structure(const yaml_parser_t *parser, char begin) {
+        if (!parser->context)
+                return "text follows what is complete already: remove it, or indent it";
+        if (parser->context_mark.index == parser->problem_mark.index)
+                return "a value is missing before it";
+        if (begin == '[' || begin == '{')
+                return "a comma or the closing bracket is missing before it";
+        if (begin == '-')
+                return "items of one list begin in one column, each with '- '";
+        return "keys of one mapping begin in one column, and a quoted text ends at its quote";
+}
+
+/* A fix for the author of the text, from the kind of error and the characters at its marks; NULL: none is known. */
+static const char *find_fix(const Builder *builder) {
+        char begin = char_at(builder, builder->parser.context_mark), c = char_at(builder, builder->parser.problem_mark);
+
+        switch (builder->parser.error) {
+        case YAML_READER_ERROR:
+                return fix_encoding(builder);
+        case YAML_SCANNER_ERROR:
+                return fix_token(begin, c);
+        case YAML_PARSER_ERROR:
+                return fix_structure(&builder->parser, begin);
+        case YAML_NO_ERROR:
+        case YAML_MEMORY_ERROR:
+        case YAML_COMPOSER_ERROR:
+        case YAML_WRITER_ERROR:
+        case YAML_EMITTER_ERROR:
+                break;
+        }
+        return NULL;
+}
+
 static int step(Builder *builder) {
         const char *problem, *fix;
 
@@ -117,7 +168,7 @@ static int step(Builder *builder) {
                 return -ENOMEM;
 
         problem = builder->parser.problem ?: "not YAML";
-        fix = find_fix(problem);
+        fix = find_fix(builder);
         return refuse_at(builder, find_problem(builder), "%s%s%s", problem, fix ? ": " : "", fix ?: "");
 }
 

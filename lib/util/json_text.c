@@ -80,7 +80,7 @@ JsonWalk json_walk(JsonText text) {
 
         if (!is_object && !(text.n > 1 && text.text[0] == '['))
                 return (JsonWalk){};
-        return (JsonWalk){ text.text + 1, text.text + text.n - 1, is_object };
+        return (JsonWalk){ .p = text.text + 1, .end = text.text + text.n - 1, .is_object = is_object };
 }
 
 static bool walk_value(JsonWalk *walk, JsonText *ret) {
@@ -105,10 +105,14 @@ static bool walk_key(JsonWalk *walk, JsonText *ret) {
 bool json_walk_next(JsonWalk *walk, JsonText *ret_key, JsonText *ret_value) {
         JsonText key = {}, value;
 
-        if (!walk->p || (walk->is_object && !walk_key(walk, &key)) || !walk_value(walk, &value))
+        if (!walk->p || skip_blanks(walk->p, walk->end) == walk->end)
                 return false;
+        if ((walk->is_object && !walk_key(walk, &key)) || !walk_value(walk, &value)) {
+                walk->is_broken = true;
+                return false;
+        }
         if (walk->p < walk->end)
-                walk->p++; /* the comma */
+                walk->is_broken |= *walk->p++ != ',';
 
         if (walk->is_object)
                 *ret_key = key;

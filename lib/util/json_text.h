@@ -27,6 +27,7 @@ JsonText json_text(const char *text, size_t n);
 typedef struct JsonWalk {
         const char *p, *end;
         bool is_object;
+        bool is_broken; /* the walk ended early, or stepped over something that is no comma */
 } JsonWalk;
 
 /* Over the members of an object or the items of a list; over nothing when it is neither. */

@@ -59,9 +59,9 @@ static void fuzz_labels(const char *text) {
         scoped(buffer_deinit) Buffer once = {};
         JobInfo info = {}, back = {};
 
-        if (labels_parse(text, &info) == 0 && info.n_labels > 0) {
-                labels_write(&info, &once);
-                assert(labels_parse(once.text, &back) == 0);
+        if (job_labels_parse(text, &info) == 0 && info.n_labels > 0) {
+                record_put(&job_labels_record, &info, &once);
+                assert(job_labels_parse(once.text, &back) == 0);
                 assert(back.n_labels == info.n_labels);
         }
         job_info_deinit(&info);
@@ -72,10 +72,10 @@ static void fuzz_rusage(const char *text) {
         scoped(buffer_deinit) Buffer once = {};
         JobRusage rusage;
 
-        if (rusage_parse(text, &rusage) != 0)
+        if (record_parse(&job_rusage_record, text, &rusage) != 0)
                 return;
-        rusage_write(&rusage, &once);
-        assert(rusage_parse(once.text, &rusage) == 0);
+        record_put(&job_rusage_record, &rusage, &once);
+        assert(record_parse(&job_rusage_record, once.text, &rusage) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

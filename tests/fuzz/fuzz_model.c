@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: what the model reads back from the store, a meter, a window or a timeline
+ * Fuzz target: records that the store keeps: a meter, a window, a usage or a timeline
  *
- * Each text begins with its own word, so one target serves all three. What is read must be usable like
- * any other, and must be the same when it is written and read once more.
+ * Each text is tried as all of them. What is read must be usable like any other, and must be the same when it is written and
+ * read once more.
  */
 
 #include <assert.h>
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "measure/meter.h"
+#include "measure/usage.h"
 #include "measure/window.h"
 #include "series/timeline.h"
 #include "util/clock.h"
@@ -72,15 +73,31 @@ static void fuzz_window(const char *text) {
         MetricSet metrics;
         int r;
 
-        r = window_parse(text, &window);
+        r = record_parse(&window_record, text, &window);
         assert(r == 0 || r == PARSE_MALFORMED);
         if (r != 0)
                 return;
 
         window_metrics(&window, &end, 8, &metrics);
-        assert(window_format(&window, &once) == 0);
-        assert(window_parse(once, &window) == 0);
-        assert(window_format(&window, &twice) == 0);
+        assert(record_format(&window_record, &window, &once) == 0);
+        assert(record_parse(&window_record, once, &window) == 0);
+        assert(record_format(&window_record, &window, &twice) == 0);
+        assert(strcmp(once, twice) == 0);
+}
+
+static void fuzz_usage(const char *text) {
+        scoped(freep) char *once = NULL;
+        scoped(freep) char *twice = NULL;
+        UsageSet set;
+        Usage usage;
+
+        if (record_parse(&usage_record, text, &usage) != 0)
+                return;
+
+        usage_metrics(&usage, 8, UINT64_C(1) << 34, &set);
+        assert(record_format(&usage_record, &usage, &once) == 0);
+        assert(record_parse(&usage_record, once, &usage) == 0);
+        assert(record_format(&usage_record, &usage, &twice) == 0);
         assert(strcmp(once, twice) == 0);
 }
 
@@ -129,6 +146,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
         fuzz_meter(text);
         fuzz_window(text);
+        fuzz_usage(text);
         fuzz_timeline(text);
         free(text);
         return 0;

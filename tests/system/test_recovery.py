@@ -1,7 +1,6 @@
 """Checks recovery after a crash: acknowledged data, totals of running jobs, and the state of ended jobs."""
 
 import contextlib
-import gzip
 import pathlib
 import signal
 import sqlite3
@@ -230,28 +229,6 @@ class Recovery(harness.TestCase):
             self.assertGreaterEqual(oldest()[0], int(now_ms))
         daemon.start()
         self.assertEqual(len(daemon.get("/api/v1/jobs?state=running&limit=1000").json["jobs"]), 200)
-
-    def test_an_older_store_is_gone_on_with(self):
-        daemon = self.daemon()
-        daemon.stop()
-        golden = harness.ROOT / "tests" / "data" / "store" / "perfd-1.db.gz"
-        (daemon.state / "perfd.db").write_bytes(gzip.decompress(golden.read_bytes()))
-        daemon.start()
-
-        done = self.job(daemon, "job-done")
-        self.assertEqual((done["state"], done["exit"]["status"], done["labels"]["partition"]), ("finished", 3, "gpu"))
-        self.assertEqual(self.job_metrics(daemon, "job-done")["total_disk_io_read_mb"]["value"], 3)
-        # The job ran during an earlier boot; its last checkpoint is from that time as well.
-        wait_for(lambda: self.job(daemon, "job-on")["state"] == "interrupted", "the end of the job that was lost")
-        self.assertIn("rebooted", self.job(daemon, "job-on")["note"])
-        self.assertEqual(self.job_metrics(daemon, "job-on")["cpu_user_seconds"]["value"], 5)
-        with daemon.client() as client:
-            self.assert_status(client.begin("job-done"), "INVALID")
-            self.assert_status(client.begin("new"), "OK")
-            self.assert_status(client.submit(harness.indicator(), job="new"), "OK")
-            self.assert_status(client.end("new", exit_status=0), "OK")
-        self.assertEqual(self.job(daemon, "new")["state"], "finished")
-        self.assertEqual(len(daemon.get("/api/v1/jobs").json["jobs"]), 4)
 
 
 if __name__ == "__main__":

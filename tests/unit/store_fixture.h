@@ -20,8 +20,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"
 #include "store/reader.h"
+#include "store/statement.h"
 #include "store/store.h"
 #include "util/clock.h"
 
@@ -164,6 +166,31 @@ static inline int64_t ask_place(const Place *place, const char *sql) {
         return v;
 }
 
+/* SQLite's query plan, a line for each step. */
+static inline void explain_at(const Place *place, const Statement *of, char *ret, size_t n_ret) {
+        sqlite3 *db = place_open_database(place, SQLITE_OPEN_READONLY);
+        char sql[2048];
+        sqlite3_stmt *statement;
+        size_t n = 0;
+
+        assert_true(snprintf(sql, sizeof(sql), "EXPLAIN QUERY PLAN %s", of->sql) < (int)sizeof(sql));
+        assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+        while (sqlite3_step(statement) == SQLITE_ROW)
+                n += (size_t)snprintf(ret + n, n_ret - n, "%s\n", (const char *)sqlite3_column_text(statement, 3));
+        sqlite3_finalize(statement);
+        sqlite3_close(db);
+        assert_true(n > 0 && n < n_ret);
+}
+
+/* The plan has this step, reads no table from begin to end and sorts nothing. */
+static inline void assert_plan(const Place *place, const Statement *of, const char *step) {
+        char plan[2048];
+
+        explain_at(place, of, plan, sizeof(plan));
+        if (!strstr(plan, step) || strstr(plan, "SCAN") || strstr(plan, "TEMP B-TREE"))
+                fail_msg("%s\nexpected: %s\nplan: %s", of->sql, step, plan);
+}
+
 static inline void change_place(const Place *place, const char *sql) {
         sqlite3 *db = place_open_database(place, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
 
@@ -252,8 +279,8 @@ static inline uint64_t count_results(Reader *reader, const ResultFilter *filter)
         ResultRow row;
         int r;
 
-        assert_int_equal(reader_results(reader, filter), 0);
-        while ((r = reader_next_result(reader, &row)) == 0)
+        assert_int_equal(result_reader_list(reader, filter), 0);
+        while ((r = result_reader_next(reader, &row)) == 0)
                 n++;
         assert_int_equal(r, READER_END);
         return n;

@@ -448,11 +448,11 @@ static void a_line_of_proc_pid_cgroup_that_is_none_makes_the_place_malformed(voi
 static void every_part_has_a_name(void **state) {
         (void)state;
         for (CgroupPart part = 0; part < N_CGROUP_PARTS; part++) {
-                assert_non_null(cgroup_part_name(part));
+                assert_non_null(cgroup_part_names[part]);
                 for (CgroupPart other = 0; other < part; other++)
-                        assert_string_not_equal(cgroup_part_name(part), cgroup_part_name(other));
+                        assert_string_not_equal(cgroup_part_names[part], cgroup_part_names[other]);
         }
-        assert_string_equal(cgroup_part_name(CGROUP_CPU_LIMIT), "cpu_limit");
+        assert_string_equal(cgroup_part_names[CGROUP_CPU_LIMIT], "cpu_limit");
 }
 
 /* --- names -------------------------------------------------------------------------------------- */

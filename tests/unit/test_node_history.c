@@ -10,6 +10,7 @@
 
 #include "http/measure/node_history.h"
 #include "series/recording.h"
+#include "store/node/sample_reader.h"
 #include "util/clock.h"
 
 #define BEGIN_MS UINT64_C(1763676000000)

@@ -104,31 +104,31 @@ static void what_comes_back_is_told_the_same_again(void **state) {
         timeline_deinit(&again);
 }
 
-static void a_word_of_a_later_version_is_skipped(void **state) {
+static void a_member_of_a_later_version_is_skipped(void **state) {
         Timeline timeline;
 
         (void)state;
-        assert_int_equal(timeline_parse("point interval_ns=1000 observed_ns=1000 gpu=!!!! cpu=!!!!\n", &timeline), 0);
+        assert_int_equal(timeline_parse("{\"step_ns\":1000,\"gpu\":[1],\"c\":\"!!!!\"}", &timeline), 0);
         assert_true(timeline.points[0].series[SERIES_CPU].mean == 0);
         timeline_deinit(&timeline);
 }
 
 static void broken_texts_are_refused(void **state) {
         static const char *const texts[] = {
-                "point",
-                "point\n",
-                "point interval_ns=1000 observed_ns=1000 cpu=!!!!",           /* cut off: no newline */
-                "point interval_ns=1000 observed_ns=1000 cpu=!!!\n",          /* three characters */
-                "point interval_ns=1000 observed_ns=1000 cpu=!!!!!!!!\n",     /* no max */
-                "point interval_ns=1000 observed_ns=1000 cpu=!!!!!!!!!!!!!\n",
-                "point interval_ns=1000 observed_ns=1000 cpu=!!!!!!!\"!!!!\n", /* no digit */
-                "point interval_ns=1000 observed_ns=1000 cpu=!!!!####$$$$\n", /* min above the mean */
-                "point interval_ns=1000 cpu=!!!!\n",                          /* nothing was observed */
-                "point observed_ns=1000 cpu=!!!!\n",
-                "point interval_ns=1000 observed_ns=1001 cpu=!!!!\n",
-                "point interval_ns=18446744073709551615 observed_ns=1 cpu=!!!!\n",
-                "point interval_ns=1000 observed_ns=1e3 cpu=!!!!\n",
-                "point interval_ns=1000 realtime_ns=18446744073709551615 observed_ns=1\n",
+                "{}",
+                "{\"step_ns\":1000,\"c\":\"!!!!\"", /* cut short */
+                "{\"step_ns\":1000,\"c\":\"!!!\"}", /* three characters */
+                "{\"step_ns\":1000,\"c\":\"!!!!!!!!\"}", /* no max */
+                "{\"step_ns\":1000,\"c\":\"!!!!!!!!!!!!!\"}",
+                "{\"step_ns\":1000,\"c\":\"!!!!!!!~!!!!\"}", /* no digit */
+                "{\"step_ns\":1000,\"c\":\"!!!!####$$$$\"}", /* min above the mean */
+                "{\"step_ns\":1000,\"c\":4}",
+                "{\"step_ns\":1000,\"unobserved_ns\":1000,\"c\":\"!!!!\"}", /* nothing was observed */
+                "{\"c\":\"!!!!\"}",
+                "{\"step_ns\":1000,\"unobserved_ns\":1001,\"c\":\"!!!!\"}",
+                "{\"step_ns\":18446744073709551615,\"c\":\"!!!!\"}",
+                "{\"step_ns\":1000,\"unobserved_ns\":1e3,\"c\":\"!!!!\"}",
+                "{\"step_ns\":1000,\"real_ns\":18446744073709551615}",
         };
         Timeline timeline = { .n = 42 };
 
@@ -144,7 +144,7 @@ int main(void) {
                 cmocka_unit_test(zero_stays_zero_and_unknown_stays_unknown),
                 cmocka_unit_test(a_point_nobody_observed_stays_a_hole),
                 cmocka_unit_test(what_comes_back_is_told_the_same_again),
-                cmocka_unit_test(a_word_of_a_later_version_is_skipped),
+                cmocka_unit_test(a_member_of_a_later_version_is_skipped),
                 cmocka_unit_test(broken_texts_are_refused),
         };
 

@@ -3,8 +3,10 @@
 
 #include "run_results_fixture.h"
 
+#include "store/indicators/indicator_reader.h"
 #include "store/indicators/model_rows.h"
-#include "store/reader_sql.h"
+#include "store/indicators/result_reader.h"
+#include "store/indicators/stored_models.h"
 
 static const char *const questions[][4] = {
         {}, /* all */
@@ -232,41 +234,17 @@ static void the_newest_come_first_and_the_rest_can_be_left(void **state) {
 
 /* --- plans --------------------------------------------------------------------------------------- */
 
-static void assert_plan(const Place *place, unsigned question, const char *step) {
-        char sql[QUESTION_SQL_MAX], explain[QUESTION_SQL_MAX + 32], path[PATH_MAX];
-        sqlite3_stmt *statement;
-        bool is_there = false;
-        sqlite3 *db;
-
-        question_write_sql(question, sql);
-        (void)snprintf(explain, sizeof(explain), "EXPLAIN QUERY PLAN %s", sql);
-        place_path(place, "perfd.db", path);
-        assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-        assert_int_equal(sqlite3_prepare_v2(db, explain, -1, &statement, NULL), SQLITE_OK);
-        while (sqlite3_step(statement) == SQLITE_ROW) {
-                const char *detail = (const char *)sqlite3_column_text(statement, 3);
-
-                assert_null(strstr(detail, "SCAN"));
-                assert_null(strstr(detail, "TEMP B-TREE"));
-                is_there |= strcmp(detail, step) == 0;
-        }
-        assert_true(is_there);
-        sqlite3_finalize(statement);
-        sqlite3_close(db);
-}
-
 static void an_indexed_parameter_is_a_search_in_an_index(void **state) {
         const Place *place = *state;
 
-        assert_plan(place, QUESTION_SERIES_EQUAL, "SEARCH p USING PRIMARY KEY (name=? AND component=? AND key=? AND value=?)");
-        assert_plan(place, QUESTION_SERIES_RANGE,
-                    "SEARCH p USING PRIMARY KEY (name=? AND component=? AND key=? AND value>? AND value<?)");
-        assert_plan(place, QUESTION_SERIES, "SEARCH s USING INDEX series_by_pair (name=? AND component=? AND shape=?)");
-        assert_plan(place, QUESTION_POINTS, "SEARCH point USING PRIMARY KEY (series=? AND time_ms>? AND (time_ms,row)<(?,?))");
-        assert_plan(place, QUESTION_UNINDEXED, "SEARCH result USING INDEX result_by_name (name=? AND time_ms>? AND time_ms<?)");
-        assert_plan(place, QUESTION_PARAMETERS, "SEARCH series USING INDEX series_by_pair (name=?)");
-        assert_plan(place, QUESTION_RESULT, "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)");
-        assert_plan(place, QUESTION_BATCH, "SEARCH r USING INDEX result_by_batch (batch=?)");
+        assert_plan(place, points_statements[0], "SEARCH s USING INDEX series_by_pair (name=? AND component=? AND shape=?)");
+        assert_plan(place, points_statements[1], "SEARCH p USING PRIMARY KEY (name=? AND component=? AND key=? AND value=?)");
+        assert_plan(place, points_statements[2], "SEARCH p USING PRIMARY KEY (name=? AND component=? AND key=? AND value>? AND value<?)");
+        assert_plan(place, points_statements[3], "SEARCH point USING PRIMARY KEY (series=? AND time_ms>? AND (time_ms,row)<(?,?))");
+        assert_plan(place, points_statements[4], "SEARCH result USING INDEX result_by_name (name=? AND time_ms>? AND time_ms<?)");
+        assert_plan(place, indicator_reader_statements[2], "SEARCH series USING INDEX series_by_pair (name=?)");
+        assert_plan(place, result_reader_statements[8], "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)");
+        assert_plan(place, result_reader_statements[9], "SEARCH r USING INDEX result_by_batch (batch=?)");
 }
 
 /* --- models and batches -------------------------------------------------------------------------- */
@@ -289,14 +267,14 @@ static void registered_models_are_there_at_the_next_start(void **state) {
                                                                          cookie_of(cookie))), 0);
                 assert_int_equal(outcome_of(place->store, cookie), STORE_DONE);
         }
-        assert_int_equal(store_models(place->store, &models), 0);
+        assert_int_equal(stored_models_read(store_path_if_open(place->store), &models), 0);
         assert_int_equal(models->n, 1);
         assert_string_equal(models->items[0].document, "\"as declared\"");
         assert_int_equal(models->items[0].uid, 1002);
         assert_true(models->items[0].by_admin);
 
-        assert_int_equal(reader_models(place->reader, "PiMatmul"), 0);
-        assert_int_equal(reader_next_model(place->reader, &row), 0);
+        assert_int_equal(indicator_reader_list_models(place->reader, "PiMatmul"), 0);
+        assert_int_equal(indicator_reader_next_model(place->reader, &row), 0);
         assert_null(row.component);
         assert_true(json_text_is_string(json_text_find(json_text_find(row.results, "rate"), "unit"), "GFLOP/s", 7));
         assert_true(json_text_is_string(json_text_find(json_text_find(row.results, "elapsed"), "direction"), "lower", 5));
@@ -336,11 +314,11 @@ static void models_that_are_replaced_leave_nothing_behind(void **state) {
                 assert_int_equal(outcome_of(place->store, 1000 + i), STORE_DONE);
         }
 
-        assert_in_range(ask_place(place, "SELECT count(*) FROM layout"), 1, 100);
-        assert_int_equal(ask_place(place, "SELECT count(*) FROM model AS m JOIN layout AS l ON l.id = m.shape"), 1);
+        assert_in_range(ask_place(place, "SELECT count(*) FROM shape"), 1, 100);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM model AS m JOIN shape AS l ON l.id = m.shape"), 1);
         assert_all_same(place->reader, expected);
         EVENTUALLY(ask_place(place, "SELECT max(indexed_from) FROM indicator") == 0);
-        assert_int_equal(ask_place(place, "SELECT count(*) FROM series AS s JOIN layout AS l ON l.id = s.shape"),
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM series AS s JOIN shape AS l ON l.id = s.shape"),
                          ask_place(place, "SELECT count(*) FROM series"));
         assert_all_same(place->reader, expected);
 }
@@ -365,15 +343,15 @@ static void a_batch_is_found_in_its_order(void **state) {
                 assert_int_equal(put_one(place->store, &measured.submission, i + 1), STORE_DONE);
         }
 
-        assert_int_equal(reader_batch(place->reader, measured.submission.batch), 0);
+        assert_int_equal(result_reader_list_batch(place->reader, measured.submission.batch), 0);
         for (uint64_t i = 0; i < 5; i++) {
-                assert_int_equal(reader_next_batch(place->reader, &row), 0);
+                assert_int_equal(result_reader_next_of_batch(place->reader, &row), 0);
                 assert_int_equal(row.batch_index, i);
                 assert_int_equal(row.exit_status, i == 1 ? 137 : 0);
                 assert_true(json_text_is_string(json_text_find(row.run, "stderr"), "Killed", 6));
                 assert_int_equal(json_text_kind(json_text_find(row.document, "@result")), i == 1 ? JSON_KIND_NONE : JSON_KIND_OBJECT);
         }
-        assert_int_equal(reader_next_batch(place->reader, &row), READER_END);
+        assert_int_equal(result_reader_next_of_batch(place->reader, &row), READER_END);
 }
 
 int main(void) {

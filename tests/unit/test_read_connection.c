@@ -3,13 +3,14 @@
 
 #include "store_fixture.h"
 
+#include "store/indicators/indicator_reader.h"
 #include "store/read_connection.h"
 
-static int64_t ask_pragma(ReadConnection *asking, const char *sql) {
+static int64_t ask_pragma(ReadConnection *connection, const char *sql) {
         sqlite3_stmt *statement;
         int64_t v;
 
-        assert_int_equal(sqlite3_prepare_v2(asking->db, sql, -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_prepare_v2(connection->db, sql, -1, &statement, NULL), SQLITE_OK);
         assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
         v = sqlite3_column_int64(statement, 0);
         sqlite3_finalize(statement);
@@ -20,7 +21,9 @@ static int64_t ask_pragma(ReadConnection *asking, const char *sql) {
 static void a_connection_that_could_not_be_set_up_is_made_anew(void **state) {
         Place *place = *state;
         char path[PATH_MAX];
-        ReadConnection asking;
+        ReadConnection connection;
+        const Prepared *row;
+        Prepared *list;
         sqlite3 *other;
 
         place_close(place);
@@ -28,13 +31,13 @@ static void a_connection_that_could_not_be_set_up_is_made_anew(void **state) {
         other = place_open_database(place, SQLITE_OPEN_READWRITE);
         assert_int_equal(sqlite3_exec(other, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
 
-        assert_int_equal(read_connection_init(&asking, path, NULL, 10 * NS_PER_S), 0);
-        assert_int_equal(read_connection_begin(&asking, QUESTION_INDICATORS), READER_TIMEOUT);
+        assert_int_equal(read_connection_init(&connection, path, NULL, 10 * NS_PER_S), 0);
+        assert_int_equal(read_connection_begin(&connection, indicator_reader_statements[0], &list), READER_TIMEOUT);
         sqlite3_close(other);
-        assert_int_equal(read_connection_begin(&asking, QUESTION_INDICATORS), 0);
-        assert_int_equal(read_connection_step(&asking), READER_END);
-        assert_int_equal(ask_pragma(&asking, "PRAGMA temp_store"), 2); /* in memory */
-        read_connection_deinit(&asking);
+        assert_int_equal(read_connection_begin(&connection, indicator_reader_statements[0], &list), 0);
+        assert_int_equal(read_connection_step(&connection, &row), READER_END);
+        assert_int_equal(ask_pragma(&connection, "PRAGMA temp_store"), 2); /* in memory */
+        read_connection_deinit(&connection);
 }
 
 int main(void) {

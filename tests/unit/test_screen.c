@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <locale.h>
 #include <unistd.h>
 
 #include "client/cli/screen.h"
@@ -214,5 +215,6 @@ int main(void) {
                 cmocka_unit_test(json_is_printed_without_the_controls_that_json_allows),
         };
 
+        assert_non_null(setlocale(LC_CTYPE, "C.UTF-8"));
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "util/sha256.h"
+#include "client/run/sha256.h"
 
 static void assert_digest(const char *text, const char *expected) {
         char got[SHA256_TEXT_MAX];
@@ -26,30 +26,9 @@ static void published_digests_come_out(void **state) {
                       "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
 }
 
-static void pieces_add_up_to_the_whole(void **state) {
-        uint8_t whole[SHA256_BYTES], pieces[SHA256_BYTES];
-        char text[300];
-        Sha256 sha;
-
-        (void)state;
-        memset(text, 'x', sizeof(text));
-        for (size_t n = 0; n <= sizeof(text); n++) {
-                sha256_init(&sha);
-                sha256_add(&sha, text, n);
-                sha256_end(&sha, whole);
-
-                sha256_init(&sha);
-                for (size_t at = 0; at < n; at += 7)
-                        sha256_add(&sha, text + at, n - at < 7 ? n - at : 7);
-                sha256_end(&sha, pieces);
-                assert_memory_equal(whole, pieces, sizeof(whole));
-        }
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(published_digests_come_out),
-                cmocka_unit_test(pieces_add_up_to_the_whole),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

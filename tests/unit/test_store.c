@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public interface of the store: rows in, outcomes back, rows present after a restart. */
 
+#include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"
 #include "store_fixture.h"
 
@@ -24,8 +25,8 @@ static void what_was_done_is_seen_by_the_next_question(void **state) {
         item.submission.indicator.overall_score = 0.1;
         assert_int_equal(put_one(place->store, &item.submission, 1), STORE_DONE);
 
-        assert_int_equal(reader_results(place->reader, &(ResultFilter){}), 0);
-        assert_int_equal(reader_next_result(place->reader, &row), 0);
+        assert_int_equal(result_reader_list(place->reader, &(ResultFilter){}), 0);
+        assert_int_equal(result_reader_next(place->reader, &row), 0);
         assert_memory_equal(row.id, item.submission.id, 16);
         assert_string_equal(row.name, "PiMatmul");
         assert_string_equal(row.component, "tensorflow");
@@ -36,7 +37,7 @@ static void what_was_done_is_seen_by_the_next_question(void **state) {
         assert_true(row.has_score);
         assert_true(row.score == 0.1);
         assert_string_equal(row.document, "{\"name\":\"PiMatmul\",\"component\":\"tensorflow\",\"@result\":{\"n\":7}}");
-        assert_int_equal(reader_next_result(place->reader, &row), READER_END);
+        assert_int_equal(result_reader_next(place->reader, &row), READER_END);
 }
 
 static void what_was_not_given_is_null_and_the_time_is_that_of_arrival(void **state) {
@@ -44,8 +45,8 @@ static void what_was_not_given_is_null_and_the_time_is_that_of_arrival(void **st
         ResultRow row;
 
         assert_int_equal(put_number(place->store, 1, 0), STORE_DONE);
-        assert_int_equal(reader_results(place->reader, &(ResultFilter){}), 0);
-        assert_int_equal(reader_next_result(place->reader, &row), 0);
+        assert_int_equal(result_reader_list(place->reader, &(ResultFilter){}), 0);
+        assert_int_equal(result_reader_next(place->reader, &row), 0);
         assert_null(row.version);
         assert_null(row.job);
         assert_false(row.has_score);
@@ -58,10 +59,10 @@ static void an_id_sent_again_is_a_duplicate_and_changes_nothing(void **state) {
 
         assert_int_equal(put_number(place->store, 1, 100), STORE_DONE);
         assert_int_equal(put_number(place->store, 1, 200), STORE_DUPLICATE);
-        assert_int_equal(reader_results(place->reader, &(ResultFilter){}), 0);
-        assert_int_equal(reader_next_result(place->reader, &row), 0);
+        assert_int_equal(result_reader_list(place->reader, &(ResultFilter){}), 0);
+        assert_int_equal(result_reader_next(place->reader, &row), 0);
         assert_int_equal(row.time_ms, 100);
-        assert_int_equal(reader_next_result(place->reader, &row), READER_END);
+        assert_int_equal(result_reader_next(place->reader, &row), READER_END);
 }
 
 static void of_a_submission_half_new_the_new_half_is_stored(void **state) {
@@ -123,12 +124,12 @@ static void sql_in_a_name_is_data(void **state) {
                 item.submission.job = hostile[i];
                 assert_int_equal(put_one(place->store, &item.submission, i + 1), STORE_DONE);
 
-                assert_int_equal(reader_results(place->reader, &filter), 0);
-                assert_int_equal(reader_next_result(place->reader, &row), 0);
+                assert_int_equal(result_reader_list(place->reader, &filter), 0);
+                assert_int_equal(result_reader_next(place->reader, &row), 0);
                 assert_int_equal(id_number(row.id), i + 1);
                 assert_string_equal(row.name, hostile[i]);
                 assert_string_equal(row.component, hostile[i]);
-                assert_int_equal(reader_next_result(place->reader, &row), READER_END);
+                assert_int_equal(result_reader_next(place->reader, &row), READER_END);
         }
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), N_ELEMENTS(hostile));
 }
@@ -162,8 +163,8 @@ static void times_past_what_sqlite_counts_are_the_last_ones(void **state) {
 
         assert_int_equal(put_number(place->store, 1, UINT64_MAX), STORE_DONE);
         assert_int_equal(put_number(place->store, 2, 10), STORE_DONE);
-        assert_int_equal(reader_results(place->reader, &(ResultFilter){}), 0);
-        assert_int_equal(reader_next_result(place->reader, &row), 0);
+        assert_int_equal(result_reader_list(place->reader, &(ResultFilter){}), 0);
+        assert_int_equal(result_reader_next(place->reader, &row), 0);
         assert_int_equal(row.time_ms, INT64_MAX);
 }
 
@@ -386,8 +387,8 @@ static void what_was_done_survives_a_kill_and_nothing_is_there_twice(void **stat
                 last = run_and_kill(place, 100 + 700 * round);
 
                 place_open(place);
-                assert_int_equal(reader_results(place->reader, &(ResultFilter){}), 0);
-                while (reader_next_result(place->reader, &row) == 0)
+                assert_int_equal(result_reader_list(place->reader, &(ResultFilter){}), 0);
+                while (result_reader_next(place->reader, &row) == 0)
                         n_below += id_number(row.id) <= last;
                 assert_int_equal(n_below, last);
 

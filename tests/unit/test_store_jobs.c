@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs in the store: begun, ended, amended, and recovered at a start. */
 
+#include "store/indicators/indicator_reader.h"
+#include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"
+#include "store/jobs/job_reader.h"
+#include "store/jobs/job_recovery.h"
 #include "store/jobs/job_rows.h"
 #include "store_fixture.h"
 
@@ -63,7 +67,7 @@ static void a_job_comes_back_as_it_was_put(void **state) {
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         assert_int_equal(end_job(place->store, "job-1", JOB_FINISHED, &end, &metrics), STORE_DONE);
 
-        assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
+        assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
         assert_string_equal(row.view.info.id, "job-1");
         assert_string_equal(row.view.info.name, "train");
         assert_string_equal(row.view.info.command, "python3 train.py");
@@ -118,8 +122,8 @@ static void results_go_to_jobs_of_ones_own_also_after_their_end(void **state) {
         assert_int_equal(put_for_jobs(place->store, 50, 1000, "job-1", "job-1"), STORE_DONE);
         assert_int_equal(put_for_jobs(place->store, 60, 0, "job-1", "job-1"), STORE_DONE);
 
-        assert_int_equal(reader_indicators(place->reader), 0);
-        assert_int_equal(reader_next_indicator(place->reader, &row), 0);
+        assert_int_equal(indicator_reader_list(place->reader), 0);
+        assert_int_equal(indicator_reader_next(place->reader, &row), 0);
         assert_int_equal(row.n_results, 6);
 }
 
@@ -157,8 +161,8 @@ static void a_job_that_was_inherited_is_left_once_it_has_ended(void **state) {
         for (size_t i = 0; i < 3; i++) {
                 ResultRow row;
 
-                assert_int_equal(reader_results(place->reader, &(ResultFilter){ .job = jobs[i] }), 0);
-                assert_int_equal(reader_next_result(place->reader, &row), i == 1 ? READER_END : 0);
+                assert_int_equal(result_reader_list(place->reader, &(ResultFilter){ .job = jobs[i] }), 0);
+                assert_int_equal(result_reader_next(place->reader, &row), i == 1 ? READER_END : 0);
                 reader_reset(place->reader);
         }
 
@@ -179,8 +183,8 @@ static void an_administrator_acts_for_others_under_his_own_name(void **state) {
         item.submission.job = "job-1";
         assert_int_equal(store_put(place->store, result_rows_pack(&item.submission, 1, &admin, 1, cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
-        assert_int_equal(reader_results(place->reader, &(ResultFilter){ .job = "job-1" }), 0);
-        assert_int_equal(reader_next_result(place->reader, &row), 0);
+        assert_int_equal(result_reader_list(place->reader, &(ResultFilter){ .job = "job-1" }), 0);
+        assert_int_equal(result_reader_next(place->reader, &row), 0);
         assert_int_equal(row.uid, 2000);
         reader_reset(place->reader);
 
@@ -219,7 +223,7 @@ static void a_late_end_makes_an_interrupted_job_finished_and_keeps_its_numbers(v
         assert_int_equal(amend_job(place->store, "job-1", 1000), STORE_DONE);
         assert_int_equal(amend_job(place->store, "job-1", 1000), STORE_DUPLICATE);
 
-        assert_int_equal(reader_job(place->reader, "job-1", &row), 0);
+        assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
         assert_int_equal(row.view.state, JOB_FINISHED);
         assert_true(row.view.end.has_exit_status);
         assert_int_equal(row.view.end.exit_status, 3);
@@ -240,16 +244,16 @@ static void root_may_amend_any_job(void **state) {
 /* --- starting again ------------------------------------------------------------------------------ */
 
 static void a_new_store_has_nothing_to_recover(void **state) {
-        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        scoped(job_recovery_freep) JobRecovery *recovery = NULL;
         Place *place = *state;
 
-        assert_int_equal(store_recover(place->store, &recovery), 0);
+        assert_int_equal(job_recovery_read(store_path(place->store), &recovery), 0);
         assert_null(recovery->meter);
         assert_int_equal(recovery->n_jobs, 0);
 }
 
 static void running_jobs_are_recovered_with_their_last_checkpoint(void **state) {
-        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        scoped(job_recovery_freep) JobRecovery *recovery = NULL;
         Place *place = *state;
         StoreCheckpoint checkpoint = { "job-2", "window-2" };
 
@@ -261,7 +265,7 @@ static void running_jobs_are_recovered_with_their_last_checkpoint(void **state) 
         place_close(place);
         place_open(place);
 
-        assert_int_equal(store_recover(place->store, &recovery), 0);
+        assert_int_equal(job_recovery_read(store_path(place->store), &recovery), 0);
         assert_string_equal(recovery->meter, "meter-2");
         assert_string_equal(recovery->boot_id, "boot-2");
         assert_int_equal(recovery->meter_realtime_ms, 99);
@@ -279,14 +283,14 @@ static void running_jobs_are_recovered_with_their_last_checkpoint(void **state) 
 }
 
 static void a_begin_in_conflict_leaves_the_meter_alone(void **state) {
-        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        scoped(job_recovery_freep) JobRecovery *recovery = NULL;
         Place *place = *state;
         JobInfo info = make_job("job-1", NULL, 0);
 
         assert_int_equal(begin_job(place->store, "job-1", 10), STORE_DONE);
         assert_int_equal(store_put(place->store, job_rows_pack_begin(&info, 50, "boot-9", "w", "meter-9", cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_CONFLICT);
-        assert_int_equal(store_recover(place->store, &recovery), 0);
+        assert_int_equal(job_recovery_read(store_path(place->store), &recovery), 0);
         assert_string_equal(recovery->meter, "meter-1");
         assert_string_equal(recovery->jobs[0].progress, "window-1");
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A store whose database cannot be opened at startup, and becomes available later. */
 
+#include "store/indicators/indicator_reader.h"
+#include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"
+#include "store/jobs/job_reader.h"
+#include "store/jobs/job_recovery.h"
 #include "store/jobs/job_rows.h"
 #include "store_fixture.h"
 
@@ -44,7 +48,7 @@ static int fill_disk(const Place *place) {
 
 /* Opens, but without a database, for the reason given. */
 static void open_late(Place *place, const char *reason) {
-        scoped(store_recovery_freep) StoreRecovery *recovery = NULL;
+        scoped(job_recovery_freep) JobRecovery *recovery = NULL;
         scoped(freep) char *note = NULL;
         StoreConfig config = place_config(place);
         StoreStats stats;
@@ -61,7 +65,7 @@ static void open_late(Place *place, const char *reason) {
         assert_non_null(strstr(stats.error, "cannot open"));
         assert_non_null(strstr(stats.error, reason));
 
-        assert_int_equal(store_recover(place->store, &recovery), 0);
+        assert_int_equal(job_recovery_read(store_is_late(place->store) ? NULL : store_path(place->store), &recovery), 0);
         assert_null(recovery->meter);
         assert_int_equal(recovery->n_jobs, 0);
 }
@@ -76,7 +80,7 @@ static void assert_takes_nothing(Place *place) {
         assert_false(stats.is_writable);
         assert_int_equal(stats.n_commits, 0);
         assert_int_equal(stats.n_commit_failures, 2);
-        assert_int_equal(reader_indicators(place->reader), READER_BROKEN);
+        assert_int_equal(indicator_reader_list(place->reader), READER_BROKEN);
 }
 
 /* Without anybody putting: who is told that nothing can be stored does not try. */
@@ -198,12 +202,12 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         sqlite3_close(other);
         EVENTUALLY((store_stats(place->store, &stats), stats.is_writable));
 
-        assert_int_equal(reader_job(place->reader, "checked", &row), 0);
+        assert_int_equal(job_reader_find(place->reader, "checked", &row), 0);
         assert_int_equal(row.view.state, JOB_INTERRUPTED);
         assert_int_equal(row.view.end_realtime_ms, 99);
         assert_non_null(strstr(row.view.info.note, "could not read its store"));
         assert_false(row.has_metrics);
-        assert_int_equal(reader_job(place->reader, "over", &row), 0);
+        assert_int_equal(job_reader_find(place->reader, "over", &row), 0);
         assert_int_equal(row.view.state, JOB_FINISHED);
         assert_string_equal(row.view.info.note, "");
 

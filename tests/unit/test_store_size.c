@@ -109,8 +109,8 @@ typedef struct Run {
 static char *progress_of(const Run *run) {
         char *window, *usage, *text;
 
-        assert_int_equal(window_format(&run->window, &window), 0);
-        assert_int_equal(usage_format(&run->usage, &usage), 0);
+        assert_int_equal(record_format(&window_record, &run->window, &window), 0);
+        assert_int_equal(record_format(&usage_record, &run->usage, &usage), 0);
         assert_true(asprintf(&text, "%s%s", window, usage) > 0);
         free(window);
         free(usage);

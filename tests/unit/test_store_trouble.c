@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The store with a damaged file, a failing disk, or exceeded limits. */
 
+#include "store/indicators/indicator_reader.h"
+#include "store/indicators/result_reader.h"
+#include "store/jobs/job_reader.h"
 #include "store/jobs/job_rows.h"
+#include "store/node/sample_reader.h"
 #include "store/node/sample_rows.h"
 #include "store_fixture.h"
 
@@ -251,9 +255,9 @@ static void at_the_size_limit_the_oldest_results_go(void **state) {
         n = count_results(place->reader, &(ResultFilter){});
         assert_int_equal(n, 8000 - stats.n_rows_removed);
         assert_true(n > 500);
-        assert_int_equal(reader_results(place->reader, &(ResultFilter){}), 0);
+        assert_int_equal(result_reader_list(place->reader, &(ResultFilter){}), 0);
         for (uint64_t i = 0; i < n; i++) {
-                assert_int_equal(reader_next_result(place->reader, &row), 0);
+                assert_int_equal(result_reader_next(place->reader, &row), 0);
                 assert_int_equal(id_number(row.id), 8000 - i);
         }
 }
@@ -266,8 +270,8 @@ static uint64_t count_samples(Reader *reader) {
         NodeSampleRow row;
         uint64_t n = 0;
 
-        assert_int_equal(reader_node_samples(reader, 0, 0), 0);
-        while (reader_next_node_sample(reader, &row) == 0)
+        assert_int_equal(sample_reader_list(reader, 0, 0), 0);
+        while (sample_reader_next(reader, &row) == 0)
                 n++;
         return n;
 }
@@ -276,8 +280,8 @@ static uint64_t count_jobs(Reader *reader, const char *job_state) {
         JobRow row;
         uint64_t n = 0;
 
-        assert_int_equal(reader_jobs(reader, &(JobFilter){ .state = job_state }), 0);
-        while (reader_next_job(reader, &row) == 0)
+        assert_int_equal(job_reader_list(reader, &(JobFilter){ .state = job_state }), 0);
+        while (job_reader_next(reader, &row) == 0)
                 n++;
         return n;
 }
@@ -381,11 +385,11 @@ static void rows_expire_by_kind(void **state) {
         assert_int_equal(count_jobs(place->reader, "running"), 1);
 
         /* A name without results is gone, the other's count is right. */
-        assert_int_equal(reader_indicators(place->reader), 0);
-        assert_int_equal(reader_next_indicator(place->reader, &indicator), 0);
+        assert_int_equal(indicator_reader_list(place->reader), 0);
+        assert_int_equal(indicator_reader_next(place->reader, &indicator), 0);
         assert_string_equal(indicator.name, "PiConv2D");
         assert_int_equal(indicator.n_results, 1);
-        assert_int_equal(reader_next_indicator(place->reader, &indicator), READER_END);
+        assert_int_equal(indicator_reader_next(place->reader, &indicator), READER_END);
 
         /* And may come back. */
         assert_int_equal(put_number(place->store, 1, new_ms), STORE_DONE);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The log restarts between two queries: writers do not wait for readers, and readers do not read forever. */
 
+#include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"
 #include "store_fixture.h"
 
@@ -145,8 +146,8 @@ static void hold(Reader *reader) {
         ResultFilter filter = {};
         ResultRow row;
 
-        assert_int_equal(reader_results(reader, &filter), 0);
-        assert_int_equal(reader_next_result(reader, &row), 0);
+        assert_int_equal(result_reader_list(reader, &filter), 0);
+        assert_int_equal(result_reader_next(reader, &row), 0);
 }
 
 static uint64_t put_until(Place *place, uint64_t n, uint64_t n_bytes) {

@@ -425,9 +425,9 @@ static void a_window_goes_through_text(void **state) {
         measure(&b);
         before = b.metrics;
 
-        assert_int_equal(window_format(&b.window, &text), 0);
-        assert_int_equal(window_parse(text, &again), 0);
-        assert_int_equal(window_format(&again, &text_again), 0);
+        assert_int_equal(record_format(&window_record, &b.window, &text), 0);
+        assert_int_equal(record_parse(&window_record, text, &again), 0);
+        assert_int_equal(record_format(&window_record, &again, &text_again), 0);
         assert_string_equal(text_again, text);
         b.window = again;
         measure(&b);
@@ -444,7 +444,9 @@ static void a_window_of_another_version_is_read(void **state) {
         Window window;
 
         (void)state;
-        assert_int_equal(window_parse("perfd-window\nseen mood=good n_observations=3 has_cpu=1 cpu_max=0.5\nfuture x\nend\n", &window), 0);
+        assert_int_equal(record_parse(&window_record,
+                                      "{\"mood\":\"good\",\"n_observations\":3,\"has_cpu\":true,\"cpu_max\":0.5,\"future\":[]}", &window),
+                         0);
         assert_int_equal(window.n_observations, 3);
         assert_true(window.has_cpu && window.cpu_max == 0.5);
         assert_int_equal(window.begin.boottime_ns, 0);
@@ -453,21 +455,20 @@ static void a_window_of_another_version_is_read(void **state) {
 static void what_is_no_window_is_refused(void **state) {
         static const char *const texts[] = {
                 "",
-                "end",
-                "perfd-meter\nend\n",
-                "perfd-window",
-                "perfd-window\nseen has_cpu=1\n",
-                "perfd-window\nseen cpu_max=inf\nend\n",
-                "perfd-window\nseen cpu_max=0x10\nend\n",
-                "perfd-window\nseen cpu_max\nend\n",
-                "perfd-window\nseen n_observations=-3\nend\n",
-                "perfd-window\nbegin CPU_IDLE=99999999999999999999\nend\n",
+                "null",
+                "{\"has_cpu\":true",
+                "{\"has_cpu\":1}",
+                "{\"cpu_max\":inf}",
+                "{\"cpu_max\":\"\"}",
+                "{\"cpu_max\"}",
+                "{\"n_observations\":-3}",
+                "{\"begin\":{\"value\":{\"CPU_IDLE\":99999999999999999999}}}",
         };
         Window window = { .n_observations = 42 };
 
         (void)state;
         for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-                assert_int_equal(window_parse(texts[i], &window), PARSE_MALFORMED);
+                assert_int_equal(record_parse(&window_record, texts[i], &window), PARSE_MALFORMED);
         assert_int_equal(window.n_observations, 42);
 }
 

@@ -11,6 +11,7 @@
 #include "http/indicators/grouping.h"
 #include "http/indicators/vocabulary.h"
 #include "store/indicators/points.h"
+#include "store/indicators/result_reader.h"
 
 #define COLUMNS_MAX 1024U
 #define BATCH_ID_BYTES 16U
@@ -254,8 +255,8 @@ void api_batch_answer(Exchange *exchange) {
                 return;
         }
 
-        r = reader_batch(exchange->reader, id);
-        while (r == 0 && (r = reader_next_batch(exchange->reader, &row)) == 0)
+        r = result_reader_list_batch(exchange->reader, id);
+        while (r == 0 && (r = result_reader_next_of_batch(exchange->reader, &row)) == 0)
                 r = add_run(&batch, &row);
         if (r != READER_END)
                 (void)exchange_store_error(exchange, r);

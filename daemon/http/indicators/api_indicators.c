@@ -10,6 +10,8 @@
 #include "http/indicators/selection.h"
 #include "http/indicators/vocabulary.h"
 #include "http/pagination.h"
+#include "store/indicators/indicator_reader.h"
+#include "store/indicators/result_reader.h"
 #include "store/indicators/shape.h"
 
 void api_indicators_list(Exchange *exchange) {
@@ -23,8 +25,8 @@ void api_indicators_list(Exchange *exchange) {
         json_key(&json, "indicators");
         json_array_begin(&json);
 
-        r = reader_indicators(exchange->reader);
-        while (r == 0 && (r = reader_next_indicator(exchange->reader, &row)) == 0) {
+        r = indicator_reader_list(exchange->reader);
+        while (r == 0 && (r = indicator_reader_next(exchange->reader, &row)) == 0) {
                 is_cut = exchange->body->n >= PAGE_BYTES_MAX;
                 if (is_cut)
                         break;
@@ -103,8 +105,8 @@ static int write_filtered(Exchange *exchange, const ResultFilter *filter, Page *
         ResultRow row;
         int r;
 
-        r = reader_results(exchange->reader, filter);
-        while (r == 0 && (r = reader_next_result(exchange->reader, &row)) == 0) {
+        r = result_reader_list(exchange->reader, filter);
+        while (r == 0 && (r = result_reader_next(exchange->reader, &row)) == 0) {
                 if (!page_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
                         break;
                 write_result(json, &row);
@@ -137,7 +139,7 @@ static int write_met(Exchange *exchange, const PointFilter *filter, Page *page, 
         r = find_newest(exchange, filter, newest);
 
         for (size_t i = 0; r == 0 && i < newest->n; i++) {
-                r = reader_result(exchange->reader, newest->keys[i].row, &row);
+                r = result_reader_find(exchange->reader, newest->keys[i].row, &row);
                 if (r == READER_END) { /* removed meanwhile */
                         r = 0;
                         continue;
@@ -157,8 +159,8 @@ static int write_met_of_job(Exchange *exchange, const ResultFilter *filter, cons
         ResultRow row;
         int r;
 
-        r = reader_results(exchange->reader, filter);
-        while (r == 0 && (r = reader_next_result(exchange->reader, &row)) == 0) {
+        r = result_reader_list(exchange->reader, filter);
+        while (r == 0 && (r = result_reader_next(exchange->reader, &row)) == 0) {
                 scoped(buffer_deinit) Buffer hardware = {};
                 PointRow point = { .component = row.component, .version = row.version };
 

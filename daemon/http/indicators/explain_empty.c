@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/indicators/explain_empty.h"
 
+#include "store/indicators/indicator_reader.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -55,8 +57,8 @@ static int find_components(Exchange *exchange, const char *name, Values *values)
         IndicatorRow row;
         int r;
 
-        r = reader_indicators(exchange->reader);
-        while (r == 0 && (r = reader_next_indicator(exchange->reader, &row)) == 0)
+        r = indicator_reader_list(exchange->reader);
+        while (r == 0 && (r = indicator_reader_next(exchange->reader, &row)) == 0)
                 if (strcmp(row.name, name) == 0)
                         values_add(values, row.component);
         return r == READER_END ? 0 : exchange_store_error(exchange, r);
@@ -67,12 +69,12 @@ static int find_parameters(Exchange *exchange, const char *name, const char *key
         JsonText parameters;
         int r;
 
-        r = reader_parameters(exchange->reader, name);
+        r = indicator_reader_list_parameters(exchange->reader, name);
         for (size_t i = 0; r == 0 && i < SERIES_MAX && !values->is_cut; i++) {
                 scoped(buffer_deinit) Buffer text = {};
                 JsonText value;
 
-                r = reader_next_parameters(exchange->reader, &parameters);
+                r = indicator_reader_next_parameters(exchange->reader, &parameters);
                 if (r != 0)
                         break;
                 value = json_text_find(parameters, key);
@@ -121,8 +123,8 @@ static int explain_time(Exchange *exchange, const PointFilter *filter, Buffer *o
         time_t t;
         int r;
 
-        r = reader_indicators(exchange->reader);
-        while (r == 0 && (r = reader_next_indicator(exchange->reader, &row)) == 0)
+        r = indicator_reader_list(exchange->reader);
+        while (r == 0 && (r = indicator_reader_next(exchange->reader, &row)) == 0)
                 if (strcmp(row.name, filter->name) == 0 && row.latest_ms > latest_ms)
                         latest_ms = row.latest_ms;
         if (r != READER_END)

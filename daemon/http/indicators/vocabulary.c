@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "http/indicators/declaration.h"
+#include "store/indicators/indicator_reader.h"
+#include "store/indicators/result_reader.h"
 #include "util/clock.h"
 #include "util/nearest.h"
 
@@ -157,8 +159,8 @@ static int read_models(Vocabulary *vocabulary, Exchange *exchange) {
         ModelRow row;
         int r;
 
-        r = reader_models(exchange->reader, vocabulary->filter.name);
-        while (r == 0 && (r = reader_next_model(exchange->reader, &row)) == 0)
+        r = indicator_reader_list_models(exchange->reader, vocabulary->filter.name);
+        while (r == 0 && (r = indicator_reader_next_model(exchange->reader, &row)) == 0)
                 if (holds(vocabulary, &row))
                         r = add_model(vocabulary, &row);
         return r == READER_END ? 0 : exchange_store_error(exchange, r);
@@ -184,8 +186,8 @@ static int check_name(Vocabulary *vocabulary, Exchange *exchange) {
         bool is_there = is_declared(exchange, name);
         int r;
 
-        r = reader_indicators(exchange->reader);
-        while (r == 0 && (r = reader_next_indicator(exchange->reader, &row)) == 0) {
+        r = indicator_reader_list(exchange->reader);
+        while (r == 0 && (r = indicator_reader_next(exchange->reader, &row)) == 0) {
                 scoped(buffer_deinit) Buffer quoted = {};
                 Json json;
 
@@ -301,8 +303,9 @@ static int find_in_series(Vocabulary *vocabulary, Exchange *exchange, Asked *ask
         size_t n_read = 0;
         int r;
 
-        r = reader_parameters(exchange->reader, vocabulary->filter.name);
-        while (r == 0 && has_unknown(asked, n, KIND_PARAMETER) && (r = reader_next_parameters(exchange->reader, &parameters)) == 0) {
+        r = indicator_reader_list_parameters(exchange->reader, vocabulary->filter.name);
+        while (r == 0 && has_unknown(asked, n, KIND_PARAMETER) &&
+               (r = indicator_reader_next_parameters(exchange->reader, &parameters)) == 0) {
                 (void)find_in_object(asked, n, KIND_PARAMETER, parameters);
                 if (n_read++ < NAMED_DOCUMENTS_MAX)
                         names_add_members(&vocabulary->names[KIND_PARAMETER], parameters);
@@ -318,8 +321,8 @@ static int find_in_documents(Vocabulary *vocabulary, Exchange *exchange, Asked *
         int r;
 
         vocabulary->n_documents = 0;
-        r = reader_results(exchange->reader, filter);
-        while (r == 0 && n_unknown > 0 && (r = reader_next_result(exchange->reader, &row)) == 0) {
+        r = result_reader_list(exchange->reader, filter);
+        while (r == 0 && n_unknown > 0 && (r = result_reader_next(exchange->reader, &row)) == 0) {
                 bool is_named = vocabulary->n_documents++ < NAMED_DOCUMENTS_MAX;
 
                 for (PropertyKind kind = 0; kind < N_KINDS; kind++) {

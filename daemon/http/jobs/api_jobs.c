@@ -7,6 +7,8 @@
 #include "http/jobs/phases_json.h"
 #include "http/measure/node_history.h"
 #include "http/pagination.h"
+#include "store/jobs/job_reader.h"
+#include "store/node/sample_reader.h"
 #include "util/clock.h"
 
 #define HISTORY_POINTS 1000U
@@ -34,8 +36,8 @@ static int write_jobs(Exchange *exchange, const JobFilter *filter, Page *page, J
         JobRow row;
         int r;
 
-        r = reader_jobs(exchange->reader, filter);
-        while (r == 0 && (r = reader_next_job(exchange->reader, &row)) == 0) {
+        r = job_reader_list(exchange->reader, filter);
+        while (r == 0 && (r = job_reader_next(exchange->reader, &row)) == 0) {
                 const JobRecord *live = row.view.state == JOB_RUNNING ? job_lookup_live(exchange->snapshot, row.view.info.id) : NULL;
                 JobView view;
 
@@ -169,8 +171,8 @@ static void answer_from_node(Exchange *exchange, uint64_t begin_ms) {
         int r, added = 0;
 
         node_history_init(&history, HISTORY_POINTS, true);
-        r = reader_node_samples(exchange->reader, begin_ms, 0);
-        while (added >= 0 && r == 0 && (r = reader_next_node_sample(exchange->reader, &row)) == 0)
+        r = sample_reader_list(exchange->reader, begin_ms, 0);
+        while (added >= 0 && r == 0 && (r = sample_reader_next(exchange->reader, &row)) == 0)
                 added = node_history_add(&history, &row);
         if (added < 0 || (r != 0 && r != READER_END)) {
                 (void)exchange_store_error(exchange, added < 0 ? added : r);

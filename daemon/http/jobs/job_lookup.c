@@ -2,6 +2,7 @@
 #include "http/jobs/job_lookup.h"
 
 #include "document/indicator.h"
+#include "store/jobs/job_reader.h"
 #include "util/clock.h"
 
 const JobRecord *job_lookup_live(const Snapshot *snapshot, const char *id) {
@@ -16,7 +17,7 @@ int job_lookup(Exchange *exchange, FoundJob *ret) {
                 return exchange_error(exchange, 400, "A job's id is 1 to %d of A-Z a-z 0-9 _ . : -", JOB_ID_MAX - 1);
 
         live = job_lookup_live(exchange->snapshot, exchange->argument);
-        r = reader_job(exchange->reader, exchange->argument, &ret->row);
+        r = job_reader_find(exchange->reader, exchange->argument, &ret->row);
         if (r == 0 && (!live || ret->row.view.state != JOB_RUNNING)) {
                 ret->view = &ret->row.view;
                 ret->record = NULL;

@@ -8,6 +8,7 @@
  */
 
 #include "http/exchange.h"
+#include "store/jobs/job_reader.h"
 
 typedef struct FoundJob {
         const JobView *view;     /* &live or &row.view */

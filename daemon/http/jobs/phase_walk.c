@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/jobs/phase_walk.h"
 
+#include "store/jobs/job_reader.h"
+
 void phase_walk_begin(PhaseWalk *walk, Reader *reader, const char *job, const PhaseView *lasting, unsigned n_max) {
         *walk = (PhaseWalk){
                 .reader = reader,
                 .lasting = lasting,
                 .n_left = n_max,
-                .is_in_store = reader_phases(reader, job) == 0,
+                .is_in_store = job_reader_list_phases(reader, job) == 0,
         };
 }
 
@@ -14,7 +16,7 @@ void phase_walk_begin(PhaseWalk *walk, Reader *reader, const char *job, const Ph
 static bool next_ended(PhaseWalk *walk, PhaseView *ret) {
         int r;
 
-        r = reader_next_phase(walk->reader, ret);
+        r = job_reader_next_phase(walk->reader, ret);
         if (r == 0)
                 walk->next = ret->index + 1;
         if (r == 0 && walk->n_left-- > 0)

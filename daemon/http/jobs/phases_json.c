@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "http/jobs/phase_walk.h"
+#include "store/jobs/job_reader.h"
 
 static void write_phase(Json *json, const PhaseView *phase, uint64_t now_ms) {
         json_object_begin(json);
@@ -100,8 +101,8 @@ int phases_write_times(Exchange *exchange, Json *json, const char *key, MetricSt
                 return exchange_store_error(exchange, -ENOMEM);
 
         blocks.blocks = memory;
-        r = reader_phases(exchange->reader, exchange->argument);
-        while (r == 0 && (r = reader_next_phase(exchange->reader, &phase)) == 0)
+        r = job_reader_list_phases(exchange->reader, exchange->argument);
+        while (r == 0 && (r = job_reader_next_phase(exchange->reader, &phase)) == 0)
                 if (*phase.name)
                         blocks_add(&blocks, &phase);
         if (r != READER_END)

@@ -9,6 +9,7 @@
  */
 
 #include "series/timeline.h"
+#include "store/node/sample_reader.h"
 #include "store/reader.h"
 
 typedef struct NodeHistory {

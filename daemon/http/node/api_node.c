@@ -3,6 +3,7 @@
 #include "http/measure/metric_json.h"
 #include "http/measure/node_history.h"
 #include "http/pagination.h"
+#include "store/node/sample_reader.h"
 #include "util/clock.h"
 
 static void put_optional(Json *json, const char *key, bool is_there, double value) {
@@ -254,8 +255,8 @@ void api_node_samples(Exchange *exchange) {
                 return;
 
         node_history_init(&history, limit, false);
-        r = reader_node_samples(exchange->reader, since_ms, until_ms);
-        while (r == 0 && (r = reader_next_node_sample(exchange->reader, &row)) == 0) {
+        r = sample_reader_list(exchange->reader, since_ms, until_ms);
+        while (r == 0 && (r = sample_reader_next(exchange->reader, &row)) == 0) {
                 added = node_history_add(&history, &row);
                 if (added == HISTORY_FULL)
                         next_ms = row.begin_ms;

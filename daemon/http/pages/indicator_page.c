@@ -19,6 +19,7 @@
 #include "http/pages/ranking_html.h"
 #include "http/pages/run_html.h"
 #include "http/pages/template.h"
+#include "store/indicators/result_reader.h"
 #include "util/clock.h"
 
 #define KEYS_MAX_SHOWN 64U /* results to choose the objective from */
@@ -125,8 +126,8 @@ static int read_runs(Exchange *exchange, IndicatorPage *page) {
         ResultRow row;
         int r;
 
-        r = reader_results(exchange->reader, &results);
-        while (page->n_runs < RUNS_MAX && r == 0 && (r = reader_next_result(exchange->reader, &row)) == 0) {
+        r = result_reader_list(exchange->reader, &results);
+        while (page->n_runs < RUNS_MAX && r == 0 && (r = result_reader_next(exchange->reader, &row)) == 0) {
                 bool has_failed = row.has_exit_status && row.exit_status != 0;
 
                 buffer_puts(word(page, WORD_RUNS), page->n_runs == 0 ? runs_head : "");

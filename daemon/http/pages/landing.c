@@ -12,6 +12,7 @@
 #include "http/pages/html.h"
 #include "http/pages/job_html.h"
 #include "http/pages/template.h"
+#include "store/indicators/indicator_reader.h"
 #include "util/clock.h"
 
 /* More are in JSON. */
@@ -147,8 +148,8 @@ static void put_indicators(Buffer *out, Reader *reader) {
         size_t n = 0;
         int r;
 
-        r = reader_indicators(reader);
-        while (r == 0 && (r = reader_next_indicator(reader, &row)) == 0 && n < LANDING_INDICATORS_MAX) {
+        r = indicator_reader_list(reader);
+        while (r == 0 && (r = indicator_reader_next(reader, &row)) == 0 && n < LANDING_INDICATORS_MAX) {
                 buffer_puts(out, n == 0 ? indicators_head : "");
                 put_indicator(out, &row);
                 n++;

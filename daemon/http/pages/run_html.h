@@ -4,6 +4,7 @@
 /* One run of an indicator as a row of a table: when, what, what it measured or why it failed, and of which job and batch. */
 
 #include "http/indicators/vocabulary.h"
+#include "store/indicators/result_reader.h"
 #include "store/reader.h"
 #include "util/buffer.h"
 

@@ -12,16 +12,16 @@
 
 #define N_SLOTS 64
 
-/* A name has one slot it may be in; two that share it take turns. */
-typedef struct Slot {
+/* A name and component have one slot that they may be in; names that share a slot take turns. */
+typedef struct CatalogSlot {
         bool is_used;
         CatalogEntry entry;
         char name[NAME_MAX_BYTES + 1];
         char component[COMPONENT_MAX_BYTES + 1];
-} Slot;
+} CatalogSlot;
 
 struct Catalog {
-        Slot slots[N_SLOTS];
+        CatalogSlot slots[N_SLOTS];
         Series *series; /* owned */
         bool has_unindexed;
 };
@@ -50,69 +50,101 @@ Catalog *catalog_free(Catalog *catalog) {
         return NULL;
 }
 
-static int term_number(Database *database, Text text, int64_t *ret) {
-        return database_number(database, STATEMENT_TERM_FIND, STATEMENT_TERM_INSERT, text, ret);
+static const Statement term_find = {
+        "SELECT id FROM term WHERE text = ?1",
+        1,
+};
+
+static const Statement term_insert = {
+        "INSERT INTO term (text) VALUES (?1) RETURNING id",
+        1,
+};
+
+static int term_id(Database *database, Text text, int64_t *ret) {
+        return database_text_id(database, &term_find, &term_insert, text, ret);
 }
+
+static const Statement index_put = {
+        "UPDATE indicator SET shape = ?3, indexed_from = ?4 WHERE name = ?1 AND component = ?2",
+        0,
+};
 
 static int write_index(CatalogEntry *entry, Database *database) {
-        sqlite3_stmt *write = database_statement(database, STATEMENT_INDICATOR_INDEX);
+        Prepared *write = database_prepare(database, &index_put);
 
-        sqlite3_bind_int64(write, 1, entry->name);
-        sqlite3_bind_int64(write, 2, entry->component);
+        bind_i64(write, entry->name);
+        bind_i64(write, entry->component);
         if (entry->shape != 0) {
-                sqlite3_bind_int64(write, 3, entry->shape);
-                sqlite3_bind_int64(write, 4, entry->indexed_from);
+                bind_i64(write, entry->shape);
+                bind_i64(write, entry->indexed_from);
         } else {
-                sqlite3_bind_null(write, 3);
-                sqlite3_bind_null(write, 4);
+                bind_null(write);
+                bind_null(write);
         }
         entry->is_index_new = false;
-        return database_run(database, STATEMENT_INDICATOR_INDEX);
+        return database_run(database, write);
 }
 
+enum { INDEX_SHAPE, INDEX_FROM, N_INDEX_COLUMNS };
+
+static const Statement index_find = {
+        "SELECT shape, indexed_from FROM indicator WHERE name = ?1 AND component = ?2", N_INDEX_COLUMNS,
+};
+
 static int read_index(CatalogEntry *entry, Database *database) {
-        sqlite3_stmt *find = database_statement(database, STATEMENT_INDICATOR_FIND);
+        Prepared *find = database_prepare(database, &index_find);
         int r;
 
-        sqlite3_bind_int64(find, 1, entry->name);
-        sqlite3_bind_int64(find, 2, entry->component);
-        r = database_step(database, STATEMENT_INDICATOR_FIND);
+        bind_i64(find, entry->name);
+        bind_i64(find, entry->component);
+        r = database_step(database, find);
         if (r != DATABASE_ROW)
                 return r;
 
         entry->is_known = true;
-        entry->shape = sqlite3_column_int64(find, 0);
-        entry->indexed_from = sqlite3_column_int64(find, 1);
-        return database_run(database, STATEMENT_INDICATOR_FIND);
+        entry->shape = column_i64(find, INDEX_SHAPE);
+        entry->indexed_from = column_i64(find, INDEX_FROM);
+        return database_run(database, find);
 }
 
-static int slot_flush(Slot *slot, Database *database) {
-        sqlite3_stmt *add = database_statement(database, STATEMENT_INDICATOR_ADD);
+static const Statement count_add = {
+        "INSERT INTO indicator (name, component, n_results, latest_ms) VALUES (?1, ?2, ?3, ?4)"
+        " ON CONFLICT (name, component) DO UPDATE SET n_results = n_results + excluded.n_results,"
+        " latest_ms = max(latest_ms, excluded.latest_ms)",
+        0,
+};
+
+const Statement *const catalog_statements[] = { &term_find, &term_insert, &index_put, &index_find, &count_add, NULL };
+
+static int slot_flush(CatalogSlot *slot, Database *database) {
+        Prepared *add;
         int r;
 
         if (!slot->is_used || slot->entry.n_added == 0)
                 return 0;
 
-        sqlite3_bind_int64(add, 1, slot->entry.name);
-        sqlite3_bind_int64(add, 2, slot->entry.component);
-        bind_u64(add, 3, slot->entry.n_added);
-        bind_u64(add, 4, slot->entry.latest_ms);
+        assert(slot->entry.name > 0 && slot->entry.component > 0);
+        add = database_prepare(database, &count_add);
+        bind_i64(add, slot->entry.name);
+        bind_i64(add, slot->entry.component);
+        bind_u64(add, slot->entry.n_added);
+        bind_u64(add, slot->entry.latest_ms);
         slot->entry.n_added = 0;
         slot->entry.latest_ms = 0;
-        r = database_run(database, STATEMENT_INDICATOR_ADD);
+        r = database_run(database, add);
         return r == 0 && slot->entry.is_index_new ? write_index(&slot->entry, database) : r;
 }
 
-static int slot_fill(Slot *slot, Database *database, Text name, Text component) {
+static int slot_fill(CatalogSlot *slot, Database *database, Text name, Text component) {
         CatalogEntry entry = {};
         int r;
 
         r = slot_flush(slot, database);
         slot->is_used = false;
         if (r == 0)
-                r = term_number(database, name, &entry.name);
+                r = term_id(database, name, &entry.name);
         if (r == 0)
-                r = term_number(database, component, &entry.component);
+                r = term_id(database, component, &entry.component);
         if (r == 0)
                 r = read_index(&entry, database);
         if (r != 0)
@@ -123,13 +155,13 @@ static int slot_fill(Slot *slot, Database *database, Text name, Text component) 
         return 0;
 }
 
-static bool slot_matches(const Slot *slot, Text name, Text component) {
+static bool slot_matches(const CatalogSlot *slot, Text name, Text component) {
         return slot->is_used && strcmp(slot->name, name.text) == 0 && strcmp(slot->component, component.text) == 0;
 }
 
 int catalog_find(Catalog *catalog, Database *database, Text name, Text component, CatalogEntry **ret) {
         uint64_t hash = hash_bytes(hash_bytes(HASH_BEGIN, name.text, (size_t)name.n), component.text, (size_t)component.n);
-        Slot *slot = &catalog->slots[hash % N_SLOTS];
+        CatalogSlot *slot = &catalog->slots[hash % N_SLOTS];
         int r;
 
         assert(name.n <= (int)NAME_MAX_BYTES && component.n <= (int)COMPONENT_MAX_BYTES);

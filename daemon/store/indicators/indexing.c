@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/indicators/indexing.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "store/indicators/series.h"
@@ -8,15 +9,15 @@
 
 #define STEP_ROWS 256
 
-/* What of a row is needed once it is no longer read. */
-typedef struct Row {
+/* A stored result with what its point needs. */
+typedef struct Unindexed {
         Point point;
-        int64_t name, component, shape, old_series;
+        int64_t name, component, old_series;
         bool has_failed, has_version, has_hardware;
         Buffer keys, version, hardware, parameters, numbers; /* owned */
-} Row;
+} Unindexed;
 
-static void row_deinit(Row *row) {
+static void unindexed_deinit(Unindexed *row) {
         buffer_deinit(&row->keys);
         buffer_deinit(&row->version);
         buffer_deinit(&row->hardware);
@@ -24,31 +25,52 @@ static void row_deinit(Row *row) {
         buffer_deinit(&row->numbers);
 }
 
-static JsonText text_at(sqlite3_stmt *statement, int i) {
-        const char *text = (const char *)sqlite3_column_text(statement, i);
+/* --- the next row -------------------------------------------------------------------------------- */
 
-        return json_text(text, text ? (size_t)sqlite3_column_bytes(statement, i) : 0);
-}
+enum {
+        UNINDEXED_ROW,
+        UNINDEXED_TIME,
+        UNINDEXED_NAME,
+        UNINDEXED_COMPONENT,
+        UNINDEXED_SCORE,
+        UNINDEXED_VERSION,
+        UNINDEXED_EXIT_STATUS,
+        UNINDEXED_SERIES,
+        UNINDEXED_RUN,
+        UNINDEXED_DOCUMENT,
+        UNINDEXED_KEYS,
+        N_UNINDEXED_COLUMNS,
+};
 
-static int read_row(sqlite3_stmt *statement, Row *row) {
-        JsonText document = text_at(statement, 9), keys = text_at(statement, 11), version = text_at(statement, 5);
+/* One row at a time, downwards. */
+static const Statement unindexed_next = {
+        "SELECT r.row, r.time_ms, r.name, r.component, r.score, r.version, r.exit_status, r.series,"
+        " r.run, r.document, s.keys FROM result AS r"
+        " CROSS JOIN indicator AS i ON i.name = r.name AND i.component = r.component"
+        " CROSS JOIN shape AS s ON s.id = i.shape"
+        " WHERE r.row >= ?1 AND r.row <= ?2 AND r.row < i.indexed_from ORDER BY r.row DESC LIMIT 1",
+        N_UNINDEXED_COLUMNS,
+};
 
-        row->point.row = sqlite3_column_int64(statement, 0);
-        row->point.time_ms = (uint64_t)sqlite3_column_int64(statement, 1);
-        row->name = sqlite3_column_int64(statement, 2);
-        row->component = sqlite3_column_int64(statement, 3);
-        row->point.has_score = sqlite3_column_type(statement, 4) != SQLITE_NULL;
-        row->point.score = sqlite3_column_double(statement, 4);
-        row->has_failed = sqlite3_column_int64(statement, 6) != 0;
-        row->old_series = sqlite3_column_int64(statement, 7);
-        row->shape = sqlite3_column_int64(statement, 10);
+static int read_row(const Prepared *at, Unindexed *row) {
+        JsonText document = column_json(at, UNINDEXED_DOCUMENT), keys = column_json(at, UNINDEXED_KEYS);
+        JsonText version = column_json(at, UNINDEXED_VERSION);
 
-        row->has_version = sqlite3_column_type(statement, 5) != SQLITE_NULL;
+        row->point.row = column_i64(at, UNINDEXED_ROW);
+        row->point.time_ms = column_u64(at, UNINDEXED_TIME);
+        row->name = column_i64(at, UNINDEXED_NAME);
+        row->component = column_i64(at, UNINDEXED_COMPONENT);
+        row->point.has_score = !column_is_null(at, UNINDEXED_SCORE);
+        row->point.score = column_double(at, UNINDEXED_SCORE);
+        row->has_failed = column_i64(at, UNINDEXED_EXIT_STATUS) != 0;
+        row->old_series = column_i64(at, UNINDEXED_SERIES);
+
+        row->has_version = !column_is_null(at, UNINDEXED_VERSION);
         buffer_puts(&row->version, "");
         buffer_put(&row->version, version.text ? version.text : "", version.n);
         buffer_put(&row->keys, keys.text ? keys.text : "", keys.n);
         buffer_puts(&row->hardware, "");
-        row->has_hardware = run_put_hardware(text_at(statement, 8), &row->hardware);
+        row->has_hardware = run_put_hardware(column_json(at, UNINDEXED_RUN), &row->hardware);
         if (document_put_parameters(document, &row->parameters) < 0)
                 return -ENOMEM;
         document_put_numbers(document, keys, &row->numbers);
@@ -60,26 +82,24 @@ static Text text_of(const Buffer *buffer, bool is_there) {
         return is_there ? (Text){ buffer->text ? buffer->text : "", (int)buffer->n } : (Text){};
 }
 
-/* A row of an index before is not needed any more; with it goes its series when it was the last. */
-static int drop_old_point(Database *database, const Row *row) {
-        sqlite3_stmt *remove = database_statement(database, STATEMENT_POINT_REMOVE);
+/* --- its point ----------------------------------------------------------------------------------- */
 
+static const Statement result_series = { "UPDATE result SET series = ?2 WHERE row = ?1", 0 };
+
+/* The point of another shape is not needed any more. */
+static int drop_old_point(Database *database, const Unindexed *row) {
         if (row->old_series == 0 || row->old_series == row->point.series)
                 return 0;
-
-        sqlite3_bind_int64(remove, 1, row->old_series);
-        bind_u64(remove, 2, row->point.time_ms);
-        sqlite3_bind_int64(remove, 3, row->point.row);
-        return database_run(database, STATEMENT_POINT_REMOVE);
+        return series_remove_point(database, row->old_series, row->point.time_ms, row->point.row);
 }
 
-static int write_row(Database *database, Catalog *catalog, Row *row) {
+static int write_row(Database *database, Catalog *catalog, Unindexed *row) {
         SeriesKey key = {
                 .name = row->name, .component = row->component, .shape = text_of(&row->keys, true),
                 .version = text_of(&row->version, row->has_version), .hardware = text_of(&row->hardware, row->has_hardware),
                 .parameters = text_of(&row->parameters, true),
         };
-        sqlite3_stmt *note = database_statement(database, STATEMENT_RESULT_SERIES);
+        Prepared *note = database_prepare(database, &result_series);
         SeriesEntry series;
         int r;
 
@@ -89,29 +109,31 @@ static int write_row(Database *database, Catalog *catalog, Row *row) {
 
         row->point.series = series.id;
         row->point.numbers = text_of(&row->numbers, !row->has_failed);
-        r = point_put(database, &row->point);
+        r = series_put_point(database, &row->point);
         if (r == 0 && row->old_series != series.id) {
-                sqlite3_bind_int64(note, 1, row->point.row);
-                sqlite3_bind_int64(note, 2, series.id);
-                r = database_run(database, STATEMENT_RESULT_SERIES);
+                bind_i64(note, row->point.row);
+                bind_i64(note, series.id);
+                r = database_run(database, note);
         }
         return r == 0 ? drop_old_point(database, row) : r;
 }
 
-/* The row of [low, *top] that is next, and *top below it. DATABASE_ROW, 0 when there is none, or an outcome. */
+/* --- steps --------------------------------------------------------------------------------------- */
+
+/* Indexes the highest row of [low, *top] that needs it, and moves *top below. DATABASE_ROW, 0 when there is none, or an outcome. */
 static int index_next(Database *database, Catalog *catalog, int64_t low, int64_t *top) {
-        sqlite3_stmt *next = database_statement(database, STATEMENT_UNINDEXED_NEXT);
-        scoped(row_deinit) Row row = {};
+        Prepared *next = database_prepare(database, &unindexed_next);
+        scoped(unindexed_deinit) Unindexed row = {};
         int r, of_end;
 
-        sqlite3_bind_int64(next, 1, low);
-        sqlite3_bind_int64(next, 2, *top);
-        r = database_step(database, STATEMENT_UNINDEXED_NEXT);
+        bind_i64(next, low);
+        bind_i64(next, *top);
+        r = database_step(database, next);
         if (r != DATABASE_ROW)
                 return r;
 
         r = read_row(next, &row);
-        of_end = database_run(database, STATEMENT_UNINDEXED_NEXT);
+        of_end = database_run(database, next);
         if (r == 0)
                 r = of_end;
         if (r == 0)
@@ -119,15 +141,41 @@ static int index_next(Database *database, Catalog *catalog, int64_t low, int64_t
         if (r != 0)
                 return r;
 
+        assert(row.point.row >= low && row.point.row <= *top);
         *top = row.point.row - 1;
         return DATABASE_ROW;
 }
 
-int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more) {
-        int64_t top = 0, low;
+/* Where the rows end that are not indexed yet. */
+static const Statement unindexed_top = {
+        "SELECT max(row) FROM result WHERE row < (SELECT max(indexed_from) FROM indicator"
+        " WHERE shape IS NOT NULL AND indexed_from > 0)",
+        1,
+};
+
+static const Statement unindexed_done = {
+        "UPDATE indicator SET indexed_from = ?1 WHERE shape IS NOT NULL AND indexed_from > 0 AND indexed_from > ?1",
+        0,
+};
+
+const Statement *const indexing_statements[] = { &unindexed_next, &result_series, &unindexed_top, &unindexed_done, NULL };
+
+int indexing_find(Database *database, bool *ret_has_work) {
+        int64_t top = 0;
         int r;
 
-        r = database_get(database, STATEMENT_UNINDEXED_TOP, &top);
+        r = database_get(database, database_prepare(database, &unindexed_top), &top);
+        if (r == 0)
+                *ret_has_work = top > 0;
+        return r;
+}
+
+int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more) {
+        int64_t top = 0, low;
+        Prepared *done;
+        int r;
+
+        r = database_get(database, database_prepare(database, &unindexed_top), &top);
         if (r != 0)
                 return r;
 
@@ -138,9 +186,10 @@ int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more) {
         if (r != 0)
                 return r;
 
-        /* Rows are numbered from 1: what is indexed from there is indexed whole. */
-        sqlite3_bind_int64(database_statement(database, STATEMENT_UNINDEXED_DONE), 1, low);
-        r = database_run(database, STATEMENT_UNINDEXED_DONE);
+        /* Rows are numbered from 1: an indicator that is indexed from row 0 is indexed whole. */
+        done = database_prepare(database, &unindexed_done);
+        bind_i64(done, low);
+        r = database_run(database, done);
         if (r == 0)
                 *ret_has_more = low > 0;
         return r;

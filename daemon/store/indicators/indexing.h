@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Indexing: results that were stored before their model was known get their points
+ * Indexing: stores points of results that were stored before their model
  *
- * From the newest down, some rows at a time when nothing else is to be written. How far it got is in the database.
+ * A step takes some rows, from the newest downwards, when no other rows wait. The database has how far each indicator is indexed.
  */
 
 #include <stdbool.h>
@@ -12,5 +12,9 @@
 #include "store/database.h"
 #include "store/indicators/catalog.h"
 
-/* Inside a transaction. 0 or an outcome of database.h, then the transaction is to be rolled back. */
+/* Whether any results are to be indexed. 0 or an outcome of database.h, as both. */
+int indexing_find(Database *database, bool *ret_has_work);
+/* Inside a transaction, which is to be rolled back after an outcome. */
 int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more);
+
+extern const Statement *const indexing_statements[];

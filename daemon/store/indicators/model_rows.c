@@ -3,6 +3,7 @@
 
 #include "store/database.h"
 #include "store/indicators/catalog.h"
+#include "store/indicators/series.h"
 #include "store/indicators/shape.h"
 
 /* --- in the writer's thread -------------------------------------------------------------------- */
@@ -12,67 +13,116 @@ typedef struct Sender {
         uint64_t uid, by_admin, time_ms;
 } Sender;
 
+static const Statement model_put = {
+        "INSERT INTO model (name, component, is_declared, uid, by_admin, time_ms, shape, results, document)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+        " ON CONFLICT (name, ifnull(component, ''), is_declared) DO UPDATE SET uid = excluded.uid,"
+        " by_admin = excluded.by_admin, time_ms = excluded.time_ms, shape = excluded.shape,"
+        " results = excluded.results, document = excluded.document",
+        0,
+};
+
 static int put_model(Unpack *from, const Sender *sender, bool is_declared, Database *database, Text *ret_name) {
-        sqlite3_stmt *put = database_statement(database, STATEMENT_MODEL_PUT);
+        Prepared *put = database_prepare(database, &model_put);
         Text name = unpack_text(from), component = unpack_text(from), shape = unpack_text(from);
         Text results = unpack_text(from), document = unpack_text(from);
-        int64_t number;
+        int64_t id;
         int r;
 
-        r = database_number(database, STATEMENT_LAYOUT_FIND, STATEMENT_LAYOUT_INSERT, shape, &number);
+        r = series_shape_id(database, shape, &id);
         if (r != 0)
                 return r;
 
-        bind_text(put, 1, name);
-        bind_text(put, 2, component);
-        sqlite3_bind_int64(put, 3, is_declared);
-        bind_u64(put, 4, sender->uid);
-        bind_u64(put, 5, sender->by_admin);
-        bind_u64(put, 6, sender->time_ms);
-        sqlite3_bind_int64(put, 7, number);
-        bind_text(put, 8, results);
-        bind_text(put, 9, document);
+        bind_text(put, name);
+        bind_text(put, component);
+        bind_i64(put, is_declared);
+        bind_u64(put, sender->uid);
+        bind_u64(put, sender->by_admin);
+        bind_u64(put, sender->time_ms);
+        bind_i64(put, id);
+        bind_text(put, results);
+        bind_text(put, document);
         *ret_name = name;
-        return database_run(database, STATEMENT_MODEL_PUT);
+        return database_run(database, put);
 }
 
+static const Statement row_next = {
+        "SELECT ifnull(max(row), 0) + 1 FROM result",
+        1,
+};
+
 /*
- * Results that are there already are looked up in their documents from here on, and indexed from the next row downwards. name:
- * of one model alone, or NULL.
+ * Gives each indicator (of one name: ?2) the shape of its model: the model that names the component comes first, then a declared model.
+ * There may be very many indicators, so that a model of one name changes its own only.
+ */
+#define MODELS_APPLY(where)                                                                                                   \
+        "UPDATE indicator SET shape = w.shape, indexed_from = ?1 FROM"                                                        \
+        " (SELECT i.name, i.component, (SELECT m.shape FROM model AS m WHERE m.name = n.text"                                 \
+        "  AND (m.component IS NULL OR m.component = c.text) ORDER BY m.component IS NULL, m.is_declared DESC LIMIT 1)"       \
+        "  AS shape FROM indicator AS i JOIN term AS n ON n.id = i.name JOIN term AS c ON c.id = i.component" where ") AS w" \
+        " WHERE w.name = indicator.name AND w.component = indicator.component AND w.shape IS NOT NULL"                        \
+        " AND indicator.shape IS NOT w.shape"
+
+static const Statement models_apply = { MODELS_APPLY(""), 0 };
+static const Statement model_apply = { MODELS_APPLY(" WHERE i.name = (SELECT id FROM term WHERE text = ?2)"), 0 };
+
+/*
+ * From here on, results that are stored already are looked up in their documents, and indexed from the next row downwards. name: of
+ * one model, or NULL for all.
  */
 static int apply_models(Database *database, const Text *name) {
-        Statement which = name ? STATEMENT_MODEL_APPLY : STATEMENT_MODELS_APPLY;
+        Prepared *apply;
         int64_t next = 1;
         int r;
 
-        r = database_get(database, STATEMENT_ROW_NEXT, &next);
+        r = database_get(database, database_prepare(database, &row_next), &next);
         if (r != 0)
                 return r;
 
-        sqlite3_bind_int64(database_statement(database, which), 1, next);
+        apply = database_prepare(database, name ? &model_apply : &models_apply);
+        bind_i64(apply, next);
         if (name)
-                bind_text(database_statement(database, which), 2, *name);
-        return database_run(database, which);
+                bind_text(apply, *name);
+        return database_run(database, apply);
 }
 
-/* Shapes of models that were replaced, once no result is indexed by them either: anybody may replace a model as often as he likes. */
+/* Far more shapes than models, so that the search for unused ones is rare. */
+static const Statement shapes_are_many = { "SELECT (SELECT count(*) FROM shape) > 64 + 2 * (SELECT count(*) FROM model)", 1 };
+
+static const Statement shapes_tidy = {
+        "DELETE FROM shape WHERE id NOT IN (SELECT shape FROM model"
+        " UNION SELECT shape FROM indicator WHERE shape IS NOT NULL UNION SELECT shape FROM series)",
+        0,
+};
+
+/* Drops the shapes of replaced models once no result is indexed by them: a user may replace a model any number of times. */
 static int drop_shapes(Database *database) {
         int64_t are_many = 0;
         int r;
 
-        r = database_get(database, STATEMENT_LAYOUTS_ARE_MANY, &are_many);
-        return r == 0 && are_many ? database_run(database, STATEMENT_LAYOUTS_TIDY) : r;
+        r = database_get(database, database_prepare(database, &shapes_are_many), &are_many);
+        return r == 0 && are_many ? database_run(database, database_prepare(database, &shapes_tidy)) : r;
 }
 
+static const Statement model_remove = {
+        "DELETE FROM model WHERE name = ?1 AND component IS ?2 AND NOT is_declared",
+        0,
+};
+
+static const Statement models_forget = {
+        "DELETE FROM model WHERE is_declared",
+        0,
+};
+
 static int remove_model(RowSet *set, Database *database) {
-        sqlite3_stmt *remove = database_statement(database, STATEMENT_MODEL_REMOVE);
+        Prepared *remove = database_prepare(database, &model_remove);
         Unpack from = rowset_unpack(set);
         Text name = unpack_text(&from);
         int r;
 
-        bind_text(remove, 1, name);
-        bind_text(remove, 2, unpack_text(&from));
-        r = database_run(database, STATEMENT_MODEL_REMOVE);
+        bind_text(remove, name);
+        bind_text(remove, unpack_text(&from));
+        r = database_run(database, remove);
         return r != 0 ? r : apply_models(database, &name);
 }
 
@@ -87,7 +137,7 @@ static int put_models(RowSet *set, Database *database, bool is_declared) {
         sender.time_ms = unpack_u64(&from);
 
         if (is_declared)
-                r = database_run(database, STATEMENT_MODELS_FORGET);
+                r = database_run(database, database_prepare(database, &models_forget));
         for (size_t i = 0; r == 0 && i < set->n_rows; i++)
                 r = put_model(&from, &sender, is_declared, database, &name);
         return r != 0 ? r : apply_models(database, is_declared ? NULL : &name);
@@ -129,13 +179,17 @@ static int apply_removal(RowSet *set, Database *database, void *catalog) {
         return r != 0 ? r : drop_shapes(database);
 }
 
-static const RowKind model_kind = { "model", apply_model };
-static const RowKind removal_kind = { "model removal", apply_removal };
-static const RowKind declared_kind = { "declared models", apply_declared };
+const RowKind model_rows_kind = { "model", apply_model };
+const RowKind model_rows_removal_kind = { "model removal", apply_removal };
+const RowKind model_rows_declared_kind = { "declared models", apply_declared };
+
+const Statement *const model_rows_statements[] = {
+        &model_put, &row_next, &models_apply, &model_apply, &shapes_are_many, &shapes_tidy, &model_remove, &models_forget, NULL,
+};
 
 /* --- in the caller's thread -------------------------------------------------------------------- */
 
-/* {"rate":{"unit":"GFLOP/s","direction":"higher"},…}: what answers say of results, in one form whatever declared it. */
+/* {"rate":{"unit":"GFLOP/s","direction":"higher"},…}: unit and direction of each result. */
 static void pack_results(Buffer *buffer, const IndicatorModel *model) {
         size_t begin = pack_text_begin(buffer);
         Json json;
@@ -182,7 +236,7 @@ RowSet *model_rows_pack(const StoreModel *model, uint64_t realtime_ms, StoreCook
         pack_u64(&buffer, model->by_admin);
         pack_u64(&buffer, realtime_ms);
         pack_model(&buffer, model->model);
-        return rowset_finish(&buffer, &model_kind, 1, cookie);
+        return rowset_finish(&buffer, &model_rows_kind, 1, cookie);
 }
 
 RowSet *model_rows_pack_removal(const char *name, const char *component, StoreCookie cookie) {
@@ -191,7 +245,7 @@ RowSet *model_rows_pack_removal(const char *name, const char *component, StoreCo
         rowset_begin(&buffer);
         pack_text(&buffer, name);
         pack_text(&buffer, component);
-        return rowset_finish(&buffer, &removal_kind, 1, cookie);
+        return rowset_finish(&buffer, &model_rows_removal_kind, 1, cookie);
 }
 
 RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_models, uint64_t realtime_ms) {
@@ -203,5 +257,5 @@ RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_m
         pack_u64(&buffer, realtime_ms);
         for (size_t i = 0; i < n_models; i++)
                 pack_model(&buffer, models[i]);
-        return rowset_finish(&buffer, &declared_kind, n_models, (StoreCookie){});
+        return rowset_finish(&buffer, &model_rows_declared_kind, n_models, (StoreCookie){});
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/indicators/points.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "store/indicators/shape.h"
 #include "store/read_connection.h"
 
-/* A name and component: first its series with their points, then what is not indexed of it. */
+/* For each pair of name and component: its series with their points, then its results that are not indexed. */
 typedef enum Stage {
         STAGE_PAIR,
         STAGE_SERIES,
@@ -18,16 +19,16 @@ typedef enum Stage {
 } Stage;
 
 struct Points {
-        ReadConnection *asking; /* borrowed */
+        ReadConnection *connection; /* borrowed */
         PointFilter filter;
         Stage stage;
 
-        /* of the pair; texts are of statements that stand at their rows */
+        /* of the pair; texts belong to the rows that the statements are at */
         int64_t name, component, shape, indexed_from;
         const char *component_text;
         JsonText keys;
-        int places[POINT_NUMBERS_MAX]; /* of the numbers asked for, in a point; PLACE_SCORE */
-        sqlite3_stmt *series, *rows;
+        int places[POINT_NUMBERS_MAX]; /* where a point has each number of the filter; PLACE_SCORE */
+        Prepared *series, *rows;
 
         /* of the series, or of a document */
         int64_t series_id;
@@ -38,20 +39,6 @@ struct Points {
 
 #define PLACE_SCORE (-1)
 #define SCORE_KEY "overall_score"
-
-static sqlite3_int64 as_integer(uint64_t v) {
-        return v > INT64_MAX ? INT64_MAX : (sqlite3_int64)v;
-}
-
-static const char *text_at(sqlite3_stmt *statement, int i) {
-        return (const char *)sqlite3_column_text(statement, i);
-}
-
-static JsonText json_at(sqlite3_stmt *statement, int i) {
-        const char *text = text_at(statement, i);
-
-        return json_text(text, text ? (size_t)sqlite3_column_bytes(statement, i) : 0);
-}
 
 /* --- conditions ---------------------------------------------------------------------------------- */
 
@@ -87,7 +74,7 @@ static bool meets_filter(const Points *points) {
 
 /* --- series -------------------------------------------------------------------------------------- */
 
-/* The condition that an index answers, equality before all; NULL: all series are to be looked at. */
+/* The condition to search an index for, an equality if there is one; NULL: all series are to be read. */
 static const Condition *find_indexed(const Points *points) {
         const Condition *range = NULL;
 
@@ -104,36 +91,52 @@ static const Condition *find_indexed(const Points *points) {
         return range;
 }
 
-/* Wider than the condition, which is looked at again: BETWEEN has both ends in it. */
-static void bind_range(sqlite3_stmt *statement, const Condition *condition) {
+/* Wider than the condition, which is checked again: BETWEEN includes both ends. */
+static void bind_range(Prepared *prepared, const Condition *condition) {
         bool is_upper = condition->relation == CONDITION_LESS || condition->relation == CONDITION_LESS_EQUAL;
 
-        sqlite3_bind_double(statement, 5, is_upper ? -(double)INFINITY : nextafter(condition->number, -(double)INFINITY));
-        sqlite3_bind_double(statement, 6, is_upper ? nextafter(condition->number, (double)INFINITY) : (double)INFINITY);
+        bind_double(prepared, is_upper ? -(double)INFINITY : nextafter(condition->number, -(double)INFINITY));
+        bind_double(prepared, is_upper ? nextafter(condition->number, (double)INFINITY) : (double)INFINITY);
 }
 
-static void bind_equal(sqlite3_stmt *statement, const Condition *condition) {
-        sqlite3_bind_text(statement, 5, condition->value, -1, SQLITE_STATIC);
+static void bind_equal(Prepared *prepared, const Condition *condition) {
+        bind_string(prepared, condition->value);
         if (condition->is_integer)
-                sqlite3_bind_int64(statement, 6, condition->integer);
+                bind_i64(prepared, condition->integer);
         else if (condition->is_number)
-                sqlite3_bind_double(statement, 6, condition->number);
+                bind_double(prepared, condition->number);
+        else
+                bind_null(prepared);
 }
+
+enum { SERIES_ID, SERIES_VERSION, SERIES_HARDWARE, SERIES_PARAMETERS, N_SERIES_COLUMNS };
+
+#define SERIES_COLUMNS "SELECT s.id, s.version, s.hardware, s.parameters"
+#define SERIES_BY_PROPERTY                                                                                       \
+        SERIES_COLUMNS " FROM property AS p CROSS JOIN series AS s ON s.id = p.series"                           \
+        " WHERE p.name = ?1 AND p.component = ?2 AND p.key = ?4 AND s.shape = ?3 AND p.value "
+
+static const Statement series_all = {
+        SERIES_COLUMNS " FROM series AS s INDEXED BY series_by_pair WHERE s.name = ?1 AND s.component = ?2 AND s.shape = ?3",
+        N_SERIES_COLUMNS,
+};
+static const Statement series_equal = { SERIES_BY_PROPERTY "IN (?5, ?6)", N_SERIES_COLUMNS };
+static const Statement series_range = { SERIES_BY_PROPERTY "BETWEEN ?5 AND ?6", N_SERIES_COLUMNS };
 
 static int begin_series(Points *points) {
         const Condition *indexed = find_indexed(points);
-        unsigned question = !indexed ? QUESTION_SERIES : condition_is_range(indexed) ? QUESTION_SERIES_RANGE : QUESTION_SERIES_EQUAL;
+        const Statement *which = !indexed ? &series_all : condition_is_range(indexed) ? &series_range : &series_equal;
         int r;
 
-        r = read_connection_prepare(points->asking, question, &points->series);
+        r = read_connection_prepare(points->connection, which, &points->series);
         if (r != 0)
                 return r;
 
-        sqlite3_bind_int64(points->series, 1, points->name);
-        sqlite3_bind_int64(points->series, 2, points->component);
-        sqlite3_bind_int64(points->series, 3, points->shape);
+        bind_i64(points->series, points->name);
+        bind_i64(points->series, points->component);
+        bind_i64(points->series, points->shape);
         if (indexed)
-                sqlite3_bind_text(points->series, 4, point_parameter_key(indexed->key), -1, SQLITE_STATIC);
+                bind_string(points->series, point_parameter_key(indexed->key));
         if (indexed && condition_is_range(indexed))
                 bind_range(points->series, indexed);
         else if (indexed)
@@ -142,38 +145,54 @@ static int begin_series(Points *points) {
         return 0;
 }
 
-/* since, and the key that rows come before, which is that of `until` where that is earlier. */
-static void bind_times(Points *points, int i) {
-        const PointFilter *filter = &points->filter;
-        const PageKey *before = &filter->before;
-        bool has_before = before->time_ms != 0 || before->row != 0;
-        sqlite3_int64 time_ms = has_before ? as_integer(before->time_ms) : INT64_MAX, row = has_before ? before->row : INT64_MAX;
+/* --- points and documents ------------------------------------------------------------------------ */
 
-        if (filter->until_ms != 0 && as_integer(filter->until_ms) <= time_ms) {
-                time_ms = as_integer(filter->until_ms);
-                row = INT64_MIN;
-        }
-
-        sqlite3_bind_int64(points->rows, i, as_integer(filter->since_ms));
-        sqlite3_bind_int64(points->rows, i + 1, time_ms);
-        sqlite3_bind_int64(points->rows, i + 2, row);
+static void bind_times(Points *points) {
+        page_bind(points->rows, points->filter.since_ms, points->filter.until_ms, &points->filter.before);
 }
+
+enum { POINT_TIME, POINT_ROW, POINT_SCORE, POINT_NUMBERS, N_POINT_COLUMNS };
+
+static const Statement points_of_series = {
+        "SELECT time_ms, row, score, numbers FROM point"
+        " WHERE series = ? AND time_ms >= ? AND (time_ms, row) < (?, ?) AND row >= ?"
+        " ORDER BY time_ms DESC, row DESC",
+        N_POINT_COLUMNS,
+};
 
 static int begin_points(Points *points) {
         int r;
 
-        r = read_connection_prepare(points->asking, QUESTION_POINTS, &points->rows);
+        r = read_connection_prepare(points->connection, &points_of_series, &points->rows);
         if (r != 0)
                 return r;
 
-        sqlite3_bind_int64(points->rows, 1, points->row.series);
-        bind_times(points, 2);
-        sqlite3_bind_int64(points->rows, 5, points->indexed_from);
+        bind_i64(points->rows, points->row.series);
+        bind_times(points);
+        bind_i64(points->rows, points->indexed_from);
         points->stage = STAGE_POINTS;
         return 0;
 }
 
-/* What is not indexed of a pair that is indexed otherwise lies before indexed_from: nothing, when that is the first row. */
+enum {
+        DOCUMENT_TIME,
+        DOCUMENT_ROW,
+        DOCUMENT_SCORE,
+        DOCUMENT_VERSION,
+        DOCUMENT_EXIT_STATUS,
+        DOCUMENT_RUN,
+        DOCUMENT_TEXT,
+        N_DOCUMENT_COLUMNS,
+};
+
+static const Statement documents = {
+        "SELECT time_ms, row, score, version, exit_status, run, document FROM result INDEXED BY result_by_name"
+        " WHERE name = ? AND component = ? AND time_ms >= ? AND (time_ms, row) < (?, ?) AND row < ?"
+        " ORDER BY time_ms DESC, row DESC",
+        N_DOCUMENT_COLUMNS,
+};
+
+/* The results of an indexed pair that have no points are the rows before indexed_from; none, when that is the first row. */
 static int begin_documents(Points *points) {
         bool is_indexed = points->shape != 0;
         int r;
@@ -182,21 +201,38 @@ static int begin_documents(Points *points) {
         if (is_indexed && points->indexed_from <= 1)
                 return 0;
 
-        r = read_connection_prepare(points->asking, QUESTION_UNINDEXED, &points->rows);
+        r = read_connection_prepare(points->connection, &documents, &points->rows);
         if (r != 0)
                 return r;
 
-        sqlite3_bind_int64(points->rows, 1, points->name);
-        sqlite3_bind_int64(points->rows, 2, points->component);
-        bind_times(points, 3);
-        sqlite3_bind_int64(points->rows, 6, is_indexed ? points->indexed_from : INT64_MAX);
+        bind_i64(points->rows, points->name);
+        bind_i64(points->rows, points->component);
+        bind_times(points);
+        bind_i64(points->rows, is_indexed ? points->indexed_from : INT64_MAX);
         points->stage = STAGE_DOCUMENTS;
         return 0;
 }
 
-/* --- stages: each returns 0 when there is a row to give, READER_END to go on with the next stage, or an outcome ------ */
+/* --- pairs --------------------------------------------------------------------------------------- */
 
-/* False when one of them is in no point: then all is looked up in documents. */
+enum { PAIR_NAME, PAIR_COMPONENT, PAIR_COMPONENT_TEXT, PAIR_SHAPE, PAIR_INDEXED_FROM, PAIR_KEYS, N_PAIR_COLUMNS };
+
+#define PAIRS                                                                                     \
+        "SELECT i.name, i.component, c.text, i.shape, i.indexed_from, s.keys FROM indicator AS i" \
+        " CROSS JOIN term AS c ON c.id = i.component LEFT JOIN shape AS s ON s.id = i.shape"
+
+static const Statement pairs_of_name = {
+        PAIRS " WHERE i.name = (SELECT id FROM term WHERE text = ?) ORDER BY i.component", N_PAIR_COLUMNS,
+};
+static const Statement pairs_of_all = { PAIRS " ORDER BY i.name, i.component", N_PAIR_COLUMNS };
+
+const Statement *const points_statements[] = {
+        &series_all, &series_equal, &series_range, &points_of_series, &documents, &pairs_of_name, &pairs_of_all, NULL,
+};
+
+/* --- stages: 0 to go on, also with another stage; or an outcome ---------------------------------- */
+
+/* False when a number is in no point: then all results are looked up in documents. */
 static bool find_places(Points *points) {
         for (size_t i = 0; i < points->filter.n_numbers; i++) {
                 const char *key = points->filter.numbers[i];
@@ -209,22 +245,21 @@ static bool find_places(Points *points) {
 }
 
 static int next_pair(Points *points) {
-        sqlite3_stmt *pairs;
+        const Prepared *pair;
         int r;
 
-        r = read_connection_step(points->asking);
+        r = read_connection_step(points->connection, &pair);
         if (r != 0)
                 return r;
 
-        pairs = points->asking->current;
-        points->name = sqlite3_column_int64(pairs, 0);
-        points->component = sqlite3_column_int64(pairs, 1);
-        points->component_text = text_at(pairs, 2);
-        points->shape = sqlite3_column_int64(pairs, 3);
-        points->indexed_from = sqlite3_column_int64(pairs, 4);
-        points->keys = json_at(pairs, 5);
+        points->name = column_i64(pair, PAIR_NAME);
+        points->component = column_i64(pair, PAIR_COMPONENT);
+        points->component_text = column_text(pair, PAIR_COMPONENT_TEXT);
+        points->shape = column_i64(pair, PAIR_SHAPE);
+        points->indexed_from = column_i64(pair, PAIR_INDEXED_FROM);
+        points->keys = column_json(pair, PAIR_KEYS);
         if (!points->component_text)
-                return read_connection_give_up(points->asking, SQLITE_NOMEM);
+                return read_connection_fail(points->connection, SQLITE_NOMEM);
         if (points->filter.component && strcmp(points->filter.component, points->component_text) != 0)
                 return 0;
         if (points->shape == 0 || !points->keys.text || !find_places(points)) {
@@ -237,18 +272,18 @@ static int next_pair(Points *points) {
 static int next_series(Points *points) {
         int r;
 
-        r = read_connection_step_inside(points->asking, points->series);
+        r = read_connection_step_inside(points->connection, points->series);
         if (r == READER_END)
                 return begin_documents(points);
         if (r != 0)
                 return r;
 
         points->row = (PointRow){
-                .series = sqlite3_column_int64(points->series, 0),
+                .series = column_i64(points->series, SERIES_ID),
                 .component = points->component_text,
-                .version = text_at(points->series, 1),
-                .hardware = text_at(points->series, 2),
-                .parameters = json_at(points->series, 3),
+                .version = column_text(points->series, SERIES_VERSION),
+                .hardware = column_text(points->series, SERIES_HARDWARE),
+                .parameters = column_json(points->series, SERIES_PARAMETERS),
                 .numbers = points->numbers,
         };
         return meets_filter(points) ? begin_points(points) : 0;
@@ -259,8 +294,8 @@ static void take_numbers(Points *points, const char *bytes, size_t n_bytes) {
                 size_t at = (size_t)points->places[i] * sizeof(double);
 
                 points->numbers[i] = (double)NAN;
-                if (points->places[i] == PLACE_SCORE && bytes && sqlite3_column_type(points->rows, 2) != SQLITE_NULL)
-                        points->numbers[i] = sqlite3_column_double(points->rows, 2);
+                if (points->places[i] == PLACE_SCORE && bytes && !column_is_null(points->rows, POINT_SCORE))
+                        points->numbers[i] = column_double(points->rows, POINT_SCORE);
                 else if (points->places[i] != PLACE_SCORE && at + sizeof(double) <= n_bytes)
                         memcpy(&points->numbers[i], bytes + at, sizeof(double));
         }
@@ -269,17 +304,17 @@ static void take_numbers(Points *points, const char *bytes, size_t n_bytes) {
 static int next_point(Points *points, bool *ret_is_there) {
         int r;
 
-        r = read_connection_step_inside(points->asking, points->rows);
+        r = read_connection_step_inside(points->connection, points->rows);
         if (r == READER_END)
                 points->stage = STAGE_SERIES;
         if (r != 0)
                 return r == READER_END ? 0 : r;
 
-        points->row.time_ms = (uint64_t)sqlite3_column_int64(points->rows, 0);
-        points->row.row = sqlite3_column_int64(points->rows, 1);
-        points->row.has_failed = sqlite3_column_type(points->rows, 3) == SQLITE_NULL;
-        take_numbers(points, points->row.has_failed ? NULL : (sqlite3_column_blob(points->rows, 3) ?: ""),
-                     (size_t)sqlite3_column_bytes(points->rows, 3));
+        points->row.time_ms = column_u64(points->rows, POINT_TIME);
+        points->row.row = column_i64(points->rows, POINT_ROW);
+        points->row.has_failed = column_is_null(points->rows, POINT_NUMBERS);
+        take_numbers(points, points->row.has_failed ? NULL : (sqlite3_column_blob(points->rows->handle, POINT_NUMBERS) ?: ""),
+                     column_bytes(points->rows, POINT_NUMBERS));
         *ret_is_there = true;
         return 0;
 }
@@ -295,13 +330,13 @@ static void take_numbers_of_document(Points *points, JsonText document) {
                         continue;
                 if (strcmp(key, SCORE_KEY) != 0)
                         (void)json_text_double(json_text_find(result, key), &points->numbers[i]);
-                else if (sqlite3_column_type(points->rows, 2) != SQLITE_NULL)
-                        points->numbers[i] = sqlite3_column_double(points->rows, 2);
+                else if (!column_is_null(points->rows, DOCUMENT_SCORE))
+                        points->numbers[i] = column_double(points->rows, DOCUMENT_SCORE);
         }
 }
 
 static int read_document(Points *points) {
-        JsonText document = json_at(points->rows, 6), run = json_at(points->rows, 5);
+        JsonText document = column_json(points->rows, DOCUMENT_TEXT), run = column_json(points->rows, DOCUMENT_RUN);
         bool has_hardware;
 
         buffer_clear(&points->hardware);
@@ -312,12 +347,12 @@ static int read_document(Points *points) {
 
         points->row = (PointRow){
                 .component = points->component_text,
-                .version = text_at(points->rows, 3),
+                .version = column_text(points->rows, DOCUMENT_VERSION),
                 .hardware = has_hardware ? points->hardware.text : NULL,
                 .parameters = json_text(points->parameters.text, points->parameters.n),
-                .time_ms = (uint64_t)sqlite3_column_int64(points->rows, 0),
-                .row = sqlite3_column_int64(points->rows, 1),
-                .has_failed = sqlite3_column_int64(points->rows, 4) != 0,
+                .time_ms = column_u64(points->rows, DOCUMENT_TIME),
+                .row = column_i64(points->rows, DOCUMENT_ROW),
+                .has_failed = column_i64(points->rows, DOCUMENT_EXIT_STATUS) != 0,
                 .numbers = points->numbers,
         };
         take_numbers_of_document(points, document);
@@ -327,7 +362,7 @@ static int read_document(Points *points) {
 static int next_document(Points *points, bool *ret_is_there) {
         int r;
 
-        r = read_connection_step_inside(points->asking, points->rows);
+        r = read_connection_step_inside(points->connection, points->rows);
         if (r == READER_END)
                 points->stage = STAGE_PAIR;
         if (r != 0)
@@ -371,25 +406,27 @@ void points_skip(Points *points) {
         if (points->stage != STAGE_POINTS && points->stage != STAGE_DOCUMENTS)
                 return;
 
-        sqlite3_reset(points->rows);
+        sqlite3_reset(points->rows->handle);
         points->stage = points->stage == STAGE_POINTS ? STAGE_SERIES : STAGE_PAIR;
 }
 
 int points_new(Points **ret, Reader *reader, const PointFilter *filter) {
         scoped(points_freep) Points *points = calloc(1, sizeof(*points));
+        Prepared *pairs;
         int r;
 
         if (!points)
                 return -ENOMEM;
 
-        points->asking = reader_connection(reader);
+        points->connection = reader_connection(reader);
         points->filter = *filter;
-        r = read_connection_begin(points->asking, filter->name ? QUESTION_PAIRS : QUESTION_ALL_PAIRS);
+        assert(filter->n_numbers <= POINT_NUMBERS_MAX);
+        r = read_connection_begin(points->connection, filter->name ? &pairs_of_name : &pairs_of_all, &pairs);
         if (r != 0)
                 return r;
 
         if (filter->name)
-                sqlite3_bind_text(points->asking->current, 1, filter->name, -1, SQLITE_TRANSIENT);
+                bind_string(pairs, filter->name);
         *ret = TAKE(points);
         return 0;
 }
@@ -398,87 +435,9 @@ Points *points_free(Points *points) {
         if (!points)
                 return NULL;
 
-        read_connection_end(points->asking);
+        read_connection_end(points->connection);
         buffer_deinit(&points->hardware);
         buffer_deinit(&points->parameters);
         free(points);
         return NULL;
-}
-
-/* --- batches and models -------------------------------------------------------------------------- */
-
-int reader_batch(Reader *reader, const uint8_t id[static 16]) {
-        ReadConnection *asking = reader_connection(reader);
-        int r;
-
-        r = read_connection_begin(asking, QUESTION_BATCH);
-        if (r == 0)
-                sqlite3_bind_blob(asking->current, 1, id, 16, SQLITE_TRANSIENT);
-        return r;
-}
-
-int reader_next_batch(Reader *reader, BatchRow *ret) {
-        ReadConnection *asking = reader_connection(reader);
-        sqlite3_stmt *row;
-        int r;
-
-        r = read_connection_step(asking);
-        if (r != 0)
-                return r;
-
-        row = asking->current;
-        *ret = (BatchRow){
-                .name = text_at(row, 6), .component = text_at(row, 7), .version = text_at(row, 2),
-                .time_ms = (uint64_t)sqlite3_column_int64(row, 0),
-                .batch_index = (uint64_t)sqlite3_column_int64(row, 8),
-                .has_exit_status = sqlite3_column_type(row, 3) != SQLITE_NULL,
-                .exit_status = sqlite3_column_int64(row, 3),
-                .has_score = sqlite3_column_type(row, 1) != SQLITE_NULL,
-                .score = sqlite3_column_double(row, 1),
-                .document = json_at(row, 5), .run = json_at(row, 4),
-        };
-        return ret->name && ret->component ? 0 : read_connection_give_up(asking, SQLITE_NOMEM);
-}
-
-int reader_models(Reader *reader, const char *name) {
-        ReadConnection *asking = reader_connection(reader);
-        int r;
-
-        r = read_connection_begin(asking, QUESTION_MODEL);
-        if (r == 0)
-                sqlite3_bind_text(asking->current, 1, name, -1, SQLITE_TRANSIENT);
-        return r;
-}
-
-int reader_next_model(Reader *reader, ModelRow *ret) {
-        ReadConnection *asking = reader_connection(reader);
-        int r;
-
-        r = read_connection_step(asking);
-        if (r != 0)
-                return r;
-
-        *ret = (ModelRow){ .component = text_at(asking->current, 0), .results = json_at(asking->current, 1),
-                           .declaration = json_at(asking->current, 2) };
-        return 0;
-}
-
-int reader_parameters(Reader *reader, const char *name) {
-        ReadConnection *asking = reader_connection(reader);
-        int r;
-
-        r = read_connection_begin(asking, name ? QUESTION_PARAMETERS : QUESTION_ALL_PARAMETERS);
-        if (r == 0 && name)
-                sqlite3_bind_text(asking->current, 1, name, -1, SQLITE_TRANSIENT);
-        return r;
-}
-
-int reader_next_parameters(Reader *reader, JsonText *ret) {
-        ReadConnection *asking = reader_connection(reader);
-        int r;
-
-        r = read_connection_step(asking);
-        if (r == 0)
-                *ret = json_at(asking->current, 0);
-        return r;
 }

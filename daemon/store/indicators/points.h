@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * Points: the numbers of results that meet some conditions
+ * Points: the numbers of results that meet conditions
  *
- * Where results are indexed (schema.c), the series that meet the conditions are found first, by an index of the
- * store when one of the conditions allows that, and then their points are read, and no document. What is not indexed, or not yet, is
- * looked up in the documents, one by one: the answer is the same, and takes longer.
+ * Where results are indexed (store_indicators.c), finds the series that meet the conditions, by an index when a condition allows that, and
+ * reads their points, but no document. Looks results that are not indexed up in their documents: the rows are the same, and take longer.
  */
 
 #include <stdbool.h>
@@ -20,74 +19,49 @@
 #define POINT_NUMBERS_MAX 16U
 
 /*
- * Conditions are on parameters, and on component, version and hardware, of which a parameter is told
- * apart as @parameters.version. All is borrowed while the Points live.
+ * Conditions name parameters, or the fields component, version and hardware; @parameters.version is the parameter of that name.
+ * Everything is borrowed while the Points live.
  */
 typedef struct PointFilter {
-        const char *name;                /* NULL: all of them */
+        const char *name;                /* NULL: all */
         const char *component, *version; /* NULL: any */
         uint64_t since_ms, until_ms;     /* [since, until); 0: open */
         const Condition *conditions;
         size_t n_conditions;
         const char *const *numbers; /* keys of @result, or overall_score */
         size_t n_numbers;           /* POINT_NUMBERS_MAX at most */
-        PageKey before;             /* only results before it; {}: all */
+        PageKey before;             /* only results before this key; {}: all */
 } PointFilter;
 
 typedef struct PointRow {
-        int64_t series; /* results of one that is not 0 come one after the other, and differ in time and numbers only */
-        const char *component, *version, *hardware; /* of these two NULL: not known */
-        JsonText parameters; /* in the order of their keys */
+        int64_t series; /* not 0: results of the series come one after the other, and differ in time and numbers only */
+        const char *component, *version, *hardware; /* version and hardware: NULL if unknown */
+        JsonText parameters; /* sorted by key */
         uint64_t time_ms;
         int64_t row;
         bool has_failed;
-        const double *numbers; /* NAN where it has none, as a failed one has */
+        const double *numbers; /* in the order of the filter; NAN: no such number, or the run failed */
 } PointRow;
 
 typedef struct Points Points;
 
 /*
- * The newest of a series comes first, and so it is with what is not indexed of a component; over all there is no order.
- * One at a time for a reader, with its time limit. 0 or an outcome of reader.h.
+ * The results of a series come newest first, and so do those of a component that are not indexed; beyond that there is no order.
+ * A reader has one Points at a time, with its time limit. 0 or an outcome of reader.h.
  */
 int points_new(Points **ret, Reader *reader, const PointFilter *filter);
 Points *points_free(Points *points);
 DEFINE_SCOPED(Points, points_free);
 /* *ret is borrowed until the next step. */
 int points_next(Points *points, PointRow *ret);
-/* Older ones of the same series (or those not indexed of the same component) are of no interest. */
+/* Skips the older results of the same series, or of the same component when they are not indexed. */
 void points_skip(Points *points);
 
-/* The result with these parameters, version and so on: all conditions at once. */
+/* True when the result meets all conditions. */
 bool point_meets(const PointRow *row, const Condition *conditions, size_t n_conditions);
-/* The parameter that a key names, if it does not name another field. */
+/* The parameter that a key names; NULL: the key names a field. */
 const char *point_parameter_key(const char *key);
-/* The other field that it names; NULL: not known. */
+/* The value of the field that a key names; NULL: unknown. */
 const char *point_field(const PointRow *row, const char *key);
 
-/* Results of a batch in the order of their index. */
-typedef struct BatchRow {
-        const char *name, *component, *version; /* version may be NULL */
-        uint64_t time_ms, batch_index;
-        bool has_exit_status, has_score;
-        int64_t exit_status;
-        double score;
-        JsonText document, run; /* run may be none */
-} BatchRow;
-int reader_batch(Reader *reader, const uint8_t id[static 16]);
-int reader_next_batch(Reader *reader, BatchRow *ret);
-
-/*
- * What models say of the results of a name: {"rate":{"unit":…,"direction":"higher"},…}. Those of one component come first, and of
- * those that are for the same the one that holds (daemon/models.h).
- */
-typedef struct ModelRow {
-        const char *component; /* NULL: all */
-        JsonText results, declaration; /* the latter as it was declared */
-} ModelRow;
-int reader_models(Reader *reader, const char *name);
-int reader_next_model(Reader *reader, ModelRow *ret);
-
-/* The parameters of each series of a name (NULL: of any), in no order: all there are where results are indexed. */
-int reader_parameters(Reader *reader, const char *name);
-int reader_next_parameters(Reader *reader, JsonText *ret);
+extern const struct Statement *const points_statements[];

@@ -10,6 +10,7 @@
 #include "store/indicators/catalog.h"
 #include "store/indicators/series.h"
 #include "store/indicators/shape.h"
+#include "store/jobs/job_rows.h"
 
 /* The body of a row set begins with what became of its results, which the writer fills in. */
 static size_t n_stored_bytes(size_t n_rows) {
@@ -23,7 +24,6 @@ static ResultsStored *stored_of(RowSet *set) {
 _Static_assert(sizeof(RowSet) % alignof(ResultsStored) == 0, "the body of a row set is aligned for what it begins with");
 
 /* --- in the writer's thread -------------------------------------------------------------------- */
-
 
 typedef struct Item {
         const void *id;
@@ -40,7 +40,7 @@ typedef struct Item {
         Text shape; /* NULL: no model, not indexed */
 } Item;
 
-/* What a result is indexed by, read from the texts of an item here, since the loop has better things to do. */
+/* What a result is indexed by. Read from the texts of an item by the writer, so that the event loop does not spend time on it. */
 typedef struct IndexParts {
         Buffer hardware, parameters, numbers; /* owned; kept from item to item */
         bool has_hardware, has_numbers;
@@ -109,26 +109,33 @@ static int find_series(const Item *item, const IndexParts *parts, Database *data
         return series_find(catalog_series(catalog), database, &key, item->id, ret);
 }
 
-static void bind_run(sqlite3_stmt *insert, const Item *item, int64_t series) {
+static const Statement result_insert = {
+        "INSERT INTO result (id, time_ms, name, component, uid, score, job, version, document,"
+        " exit_status, batch, batch_index, run, series)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT (id) DO NOTHING",
+        0,
+};
+
+static void bind_run(Prepared *insert, const Item *item, int64_t series) {
         if (item->has_exit_status)
-                sqlite3_bind_int64(insert, 10, item->exit_status);
+                bind_i64(insert, item->exit_status);
         else
-                sqlite3_bind_null(insert, 10);
+                bind_null(insert);
         if (item->has_batch) {
-                sqlite3_bind_blob(insert, 11, item->batch, RESULT_ID_BYTES, SQLITE_STATIC);
-                bind_u64(insert, 12, item->batch_index);
+                bind_blob(insert, item->batch, RESULT_ID_BYTES);
+                bind_u64(insert, item->batch_index);
         } else {
-                sqlite3_bind_null(insert, 11);
-                sqlite3_bind_null(insert, 12);
+                bind_null(insert);
+                bind_null(insert);
         }
-        bind_text(insert, 13, item->run);
+        bind_text(insert, item->run);
         if (series != 0)
-                sqlite3_bind_int64(insert, 14, series);
+                bind_i64(insert, series);
         else
-                sqlite3_bind_null(insert, 14);
+                bind_null(insert);
 }
 
-/* Right after its row was inserted. */
+/* Right after the row of the item was inserted. */
 static int note_item(const Item *item, const IndexParts *parts, Database *database, Catalog *catalog, CatalogEntry *entry,
                      const SeriesEntry *series) {
         Point point = {
@@ -138,12 +145,12 @@ static int note_item(const Item *item, const IndexParts *parts, Database *databa
         };
 
         catalog_add(catalog, entry, item->time_ms, point.row, series->shape);
-        return series->id != 0 ? point_put(database, &point) : 0;
+        return series->id != 0 ? series_put_point(database, &point) : 0;
 }
 
-/* *ret_is_new: it was not there before. */
+/* *ret_is_new: the result was not stored before. */
 static int apply_item(const Item *item, uint32_t uid, IndexParts *parts, Database *database, Catalog *catalog, bool *ret_is_new) {
-        sqlite3_stmt *insert = database_statement(database, STATEMENT_RESULT_INSERT);
+        Prepared *insert = database_prepare(database, &result_insert);
         CatalogEntry *entry;
         SeriesEntry series = {};
         int r;
@@ -156,20 +163,20 @@ static int apply_item(const Item *item, uint32_t uid, IndexParts *parts, Databas
         if (r != 0)
                 return r;
 
-        sqlite3_bind_blob(insert, 1, item->id, RESULT_ID_BYTES, SQLITE_STATIC);
-        bind_u64(insert, 2, item->time_ms);
-        sqlite3_bind_int64(insert, 3, entry->name);
-        sqlite3_bind_int64(insert, 4, entry->component);
-        bind_u64(insert, 5, uid);
+        bind_blob(insert, item->id, RESULT_ID_BYTES);
+        bind_u64(insert, item->time_ms);
+        bind_i64(insert, entry->name);
+        bind_i64(insert, entry->component);
+        bind_u64(insert, uid);
         if (item->has_score)
-                sqlite3_bind_double(insert, 6, item->score);
+                bind_double(insert, item->score);
         else
-                sqlite3_bind_null(insert, 6);
-        bind_text(insert, 7, item->job);
-        bind_text(insert, 8, item->version);
-        bind_text(insert, 9, item->document);
+                bind_null(insert);
+        bind_text(insert, item->job);
+        bind_text(insert, item->version);
+        bind_text(insert, item->document);
         bind_run(insert, item, series.id);
-        r = database_run(database, STATEMENT_RESULT_INSERT);
+        r = database_run(database, insert);
         if (r != 0)
                 return r;
 
@@ -191,26 +198,27 @@ typedef struct Named {
         uint32_t owner;
 } Named;
 
-/* A job that nobody began here belongs to nobody. Neighbours tend to name the same, which *ret is then. */
+/* A job that was never begun here belongs to the sender. Neighbours tend to name the same job, which *ret is then. */
 static int find_named(Database *database, Text id, uint32_t sender, Named *ret) {
-        sqlite3_stmt *find = database_statement(database, STATEMENT_JOB_FIND);
+        JobOwner owner;
         int r;
 
         if (ret->id.text && strcmp(id.text, ret->id.text) == 0)
                 return 0;
 
-        *ret = (Named){ .id = id, .owner = sender };
-        bind_text(find, 1, id);
-        r = database_step(database, STATEMENT_JOB_FIND);
-        if (r != DATABASE_ROW)
+        r = job_rows_find_owner(database, id, &owner);
+        if (r != 0)
                 return r;
 
-        ret->has_ended = strcmp((const char *)sqlite3_column_text(find, 0), job_state_name(JOB_RUNNING)) != 0;
-        ret->owner = (uint32_t)sqlite3_column_int64(find, 1);
-        return database_run(database, STATEMENT_JOB_FIND);
+        *ret = (Named){
+                .id = id,
+                .has_ended = owner.is_stored && !owner.is_running,
+                .owner = owner.is_stored ? owner.uid : sender,
+        };
+        return 0;
 }
 
-/* Before the first row is put: may all of them go to the jobs they name? */
+/* Before the first row is stored: whether all items may go to the jobs that they name. */
 static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
         Unpack from = unpack_rows(set);
         uint32_t uid = (uint32_t)unpack_u64(&from);
@@ -233,7 +241,7 @@ static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
         return 0;
 }
 
-/* An environment may outlive its job, and what is measured in it then is not the job's. */
+/* A process may outlive the job that its environment names; what it measures then is not the job's. */
 static int leave_ended_job(RowSet *set, Database *database, uint32_t uid, Named *named, Item *item) {
         int r;
 
@@ -280,16 +288,18 @@ static int apply(RowSet *set, Database *database, void *state) {
         return 0;
 }
 
-static const RowKind results_kind = { "results", apply };
+const RowKind result_rows_kind = { "results", apply };
+
+const Statement *const result_rows_statements[] = { &result_insert, NULL };
 
 const ResultsStored *result_rows_stored(const RowSet *set) {
-        assert(set->kind == &results_kind);
+        assert(set->kind == &result_rows_kind);
         return (const ResultsStored *)(const void *)(set + 1);
 }
 
 /* --- in the caller's thread -------------------------------------------------------------------- */
 
-/* As the sender spelled the document where that is how it is kept, else written anew. value: NULL for none. */
+/* Copies the text of the sender where there is one, else writes the value. value: NULL for none. */
 static void pack_document(Buffer *buffer, JsonText text, const Value *value) {
         size_t begin = pack_text_begin(buffer);
         Json json;
@@ -350,5 +360,5 @@ RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *se
         for (size_t i = 0; i < n_items; i++)
                 pack_item(&buffer, &items[i], arrived_ms);
 
-        return rowset_finish(&buffer, &results_kind, n_items, cookie);
+        return rowset_finish(&buffer, &result_rows_kind, n_items, cookie);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/indicators/series.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,17 +11,17 @@
 #include "util/json_text.h"
 
 #define N_SLOTS 256
-#define SLOT_BYTES_MAX 2048 /* of a key; a longer one is looked up each time */
+#define SLOT_BYTES_MAX 2048 /* of a key; a longer key is looked up each time */
 
-typedef struct Slot {
+typedef struct SeriesSlot {
         bool is_used;
         SeriesEntry entry;
-        Buffer key; /* packed */
-} Slot;
+        Buffer key; /* owned; packed */
+} SeriesSlot;
 
 struct Series {
-        Slot slots[N_SLOTS];
-        Buffer key; /* of the question at hand */
+        SeriesSlot slots[N_SLOTS];
+        Buffer key; /* of the call at hand */
 };
 
 int series_new(Series **ret) {
@@ -71,39 +72,58 @@ static int write_key(Series *series, const SeriesKey *key) {
 
 /* --- in the database ----------------------------------------------------------------------------- */
 
-static void bind_key(Database *database, Statement which, const SeriesKey *key, uint64_t h, int64_t shape) {
-        sqlite3_stmt *statement = database_statement(database, which);
+static const Statement series_lookup = {
+        "SELECT id FROM series INDEXED BY series_by_hash WHERE hash = ?1 AND name = ?2 AND component = ?3"
+        " AND shape = ?4 AND version IS ?5 AND hardware IS ?6 AND parameters = ?7",
+        1,
+};
 
-        sqlite3_bind_int64(statement, 1, (int64_t)h);
-        sqlite3_bind_int64(statement, 2, key->name);
-        sqlite3_bind_int64(statement, 3, key->component);
-        sqlite3_bind_int64(statement, 4, shape);
-        bind_text(statement, 5, key->version);
-        bind_text(statement, 6, key->hardware);
-        bind_text(statement, 7, key->parameters);
+static const Statement series_insert = {
+        "INSERT INTO series (hash, name, component, shape, version, hardware, parameters)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
+        1,
+};
+
+static Prepared *bind_key(Database *database, const Statement *which, const SeriesKey *key, uint64_t hash, int64_t shape) {
+        Prepared *prepared = database_prepare(database, which);
+
+        bind_i64(prepared, (int64_t)hash);
+        bind_i64(prepared, key->name);
+        bind_i64(prepared, key->component);
+        bind_i64(prepared, shape);
+        bind_text(prepared, key->version);
+        bind_text(prepared, key->hardware);
+        bind_text(prepared, key->parameters);
+        return prepared;
 }
 
-/* Numbers as numbers, strings as what they say, all else as it is spelt: what a condition can be looked up by. */
-static int bind_value(sqlite3_stmt *statement, int i, JsonText value, Buffer *text) {
+/* Binds numbers as numbers, strings as their text and all else as it is spelt: conditions look values up in these forms. */
+static int bind_value(Prepared *prepared, JsonText value, Buffer *text) {
         int64_t integer;
         double number;
 
         if (json_text_int(value, &integer)) {
-                sqlite3_bind_int64(statement, i, integer);
+                bind_i64(prepared, integer);
                 return 0;
         }
         if (json_text_double(value, &number)) {
-                sqlite3_bind_double(statement, i, number);
+                bind_double(prepared, number);
                 return 0;
         }
         json_text_say(value, text);
-        bind_text(statement, i, (Text){ text->text, (int)text->n });
+        bind_text(prepared, (Text){ text->text, (int)text->n });
         return buffer_error(text);
 }
 
+static const Statement property_insert = {
+        "INSERT INTO property (name, component, key, value, series) VALUES (?1, ?2, ?3, ?4, ?5)"
+        " ON CONFLICT DO NOTHING",
+        0,
+};
+
 static int insert_property(Database *database, const SeriesKey *key, int64_t id, JsonText name) {
         JsonText parameters = json_text(key->parameters.text, (size_t)key->parameters.n), value;
-        sqlite3_stmt *insert = database_statement(database, STATEMENT_PROPERTY_INSERT);
+        Prepared *insert = database_prepare(database, &property_insert);
         scoped(buffer_deinit) Buffer plain = {}, text = {};
         int r;
 
@@ -115,15 +135,12 @@ static int insert_property(Database *database, const SeriesKey *key, int64_t id,
         if (!value.text)
                 return 0;
 
-        sqlite3_bind_int64(insert, 1, key->name);
-        sqlite3_bind_int64(insert, 2, key->component);
-        bind_text(insert, 3, (Text){ plain.text, (int)plain.n });
-        sqlite3_bind_int64(insert, 5, id);
-        r = bind_value(insert, 4, value, &text);
-        if (r == 0)
-                r = database_run(database, STATEMENT_PROPERTY_INSERT);
-        sqlite3_clear_bindings(insert);
-        return r;
+        bind_i64(insert, key->name);
+        bind_i64(insert, key->component);
+        bind_text(insert, (Text){ plain.text, (int)plain.n });
+        r = bind_value(insert, value, &text);
+        bind_i64(insert, id);
+        return r != 0 ? r : database_run(database, insert);
 }
 
 static int insert_properties(Database *database, const SeriesKey *key, int64_t id) {
@@ -136,7 +153,13 @@ static int insert_properties(Database *database, const SeriesKey *key, int64_t i
         return r;
 }
 
+static const Statement result_find = {
+        "SELECT row FROM result WHERE id = ?1",
+        1,
+};
+
 static int is_stored(Database *database, const void *result_id, bool *ret) {
+        Prepared *find = database_prepare(database, &result_find);
         int64_t row = 0;
         int r;
 
@@ -145,29 +168,27 @@ static int is_stored(Database *database, const void *result_id, bool *ret) {
                 return 0;
         }
 
-        sqlite3_bind_blob(database_statement(database, STATEMENT_RESULT_FIND), 1, result_id, RESULT_ID_BYTES, SQLITE_STATIC);
-        r = database_get(database, STATEMENT_RESULT_FIND, &row);
+        bind_blob(find, result_id, RESULT_ID_BYTES);
+        r = database_get(database, find, &row);
         if (r == 0)
                 *ret = row != 0;
         return r;
 }
 
-static int find_or_insert(Database *database, const SeriesKey *key, uint64_t h, const void *result_id, SeriesEntry *ret) {
+static int find_or_insert(Database *database, const SeriesKey *key, uint64_t hash, const void *result_id, SeriesEntry *ret) {
         bool is_there = false;
         SeriesEntry entry = {};
         int r;
 
-        r = database_number(database, STATEMENT_LAYOUT_FIND, STATEMENT_LAYOUT_INSERT, key->shape, &entry.shape);
+        r = series_shape_id(database, key->shape, &entry.shape);
         if (r != 0)
                 return r;
 
-        bind_key(database, STATEMENT_SERIES_FIND, key, h, entry.shape);
-        r = database_get(database, STATEMENT_SERIES_FIND, &entry.id);
+        r = database_get(database, bind_key(database, &series_lookup, key, hash, entry.shape), &entry.id);
         if (r == 0 && entry.id == 0)
                 r = is_stored(database, result_id, &is_there);
         if (r == 0 && entry.id == 0 && !is_there) {
-                bind_key(database, STATEMENT_SERIES_INSERT, key, h, entry.shape);
-                r = database_get(database, STATEMENT_SERIES_INSERT, &entry.id);
+                r = database_get(database, bind_key(database, &series_insert, key, hash, entry.shape), &entry.id);
                 if (r == 0)
                         r = insert_properties(database, key, entry.id);
         }
@@ -180,7 +201,7 @@ static int find_or_insert(Database *database, const SeriesKey *key, uint64_t h, 
 
 /* --- remembered ---------------------------------------------------------------------------------- */
 
-static void remember(Slot *slot, const Buffer *key, const SeriesEntry *entry) {
+static void remember(SeriesSlot *slot, const Buffer *key, const SeriesEntry *entry) {
         slot->is_used = false;
         if (key->n > SLOT_BYTES_MAX || entry->id == 0)
                 return;
@@ -193,22 +214,22 @@ static void remember(Slot *slot, const Buffer *key, const SeriesEntry *entry) {
 
 int series_find(Series *series, Database *database, const SeriesKey *key, const void *result_id, SeriesEntry *ret) {
         SeriesEntry entry;
-        Slot *slot;
-        uint64_t h;
+        SeriesSlot *slot;
+        uint64_t hash;
         int r;
 
         r = write_key(series, key);
         if (r < 0)
                 return r;
 
-        h = hash_bytes(HASH_BEGIN, series->key.text, series->key.n);
-        slot = &series->slots[h % N_SLOTS];
+        hash = hash_bytes(HASH_BEGIN, series->key.text, series->key.n);
+        slot = &series->slots[hash % N_SLOTS];
         if (slot->is_used && slot->key.n == series->key.n && memcmp(slot->key.text, series->key.text, slot->key.n) == 0) {
                 *ret = slot->entry;
                 return 0;
         }
 
-        r = find_or_insert(database, key, h, result_id, &entry);
+        r = find_or_insert(database, key, hash, result_id, &entry);
         if (r != 0)
                 return r;
 
@@ -217,19 +238,52 @@ int series_find(Series *series, Database *database, const SeriesKey *key, const 
         return 0;
 }
 
-int point_put(Database *database, const Point *point) {
-        sqlite3_stmt *put = database_statement(database, STATEMENT_POINT_PUT);
+/* --- points -------------------------------------------------------------------------------------- */
 
-        sqlite3_bind_int64(put, 1, point->series);
-        bind_u64(put, 2, point->time_ms);
-        sqlite3_bind_int64(put, 3, point->row);
+static const Statement point_insert = {
+        "INSERT INTO point (series, time_ms, row, score, numbers) VALUES (?1, ?2, ?3, ?4, ?5)"
+        " ON CONFLICT DO UPDATE SET score = excluded.score, numbers = excluded.numbers",
+        0,
+};
+
+static const Statement point_delete = {
+        "DELETE FROM point WHERE series = ?1 AND time_ms = ?2 AND row = ?3",
+        0,
+};
+
+int series_put_point(Database *database, const Point *point) {
+        Prepared *put = database_prepare(database, &point_insert);
+
+        assert(point->series > 0 && point->row > 0);
+        bind_i64(put, point->series);
+        bind_u64(put, point->time_ms);
+        bind_i64(put, point->row);
         if (point->has_score)
-                sqlite3_bind_double(put, 4, point->score);
+                bind_double(put, point->score);
         else
-                sqlite3_bind_null(put, 4);
-        if (point->numbers.text)
-                sqlite3_bind_blob(put, 5, point->numbers.text, point->numbers.n, SQLITE_STATIC);
-        else
-                sqlite3_bind_null(put, 5);
-        return database_run(database, STATEMENT_POINT_PUT);
+                bind_null(put);
+        bind_blob(put, point->numbers.text, (size_t)point->numbers.n);
+        return database_run(database, put);
 }
+
+int series_remove_point(Database *database, int64_t series, uint64_t time_ms, int64_t row) {
+        Prepared *remove = database_prepare(database, &point_delete);
+
+        bind_i64(remove, series);
+        bind_u64(remove, time_ms);
+        bind_i64(remove, row);
+        return database_run(database, remove);
+}
+
+/* --- shapes -------------------------------------------------------------------------------------- */
+
+static const Statement shape_find = { "SELECT id FROM shape WHERE keys = ?1", 1 };
+static const Statement shape_insert = { "INSERT INTO shape (keys) VALUES (?1) RETURNING id", 1 };
+
+int series_shape_id(Database *database, Text shape, int64_t *ret) {
+        return database_text_id(database, &shape_find, &shape_insert, shape, ret);
+}
+
+const Statement *const series_statements[] = {
+        &series_lookup, &series_insert, &property_insert, &result_find, &point_insert, &point_delete, &shape_find, &shape_insert, NULL,
+};

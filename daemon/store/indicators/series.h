@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Series: results that have everything but time and numbers in common
+ * Series: results that have everything but time and numbers in common, and their points
  *
- * Of the series met last the writer remembers the ids. schema.c says what a series is.
+ * The writer remembers the ids of the series that it used last. store_indicators.c explains series, points and shapes.
  */
 
 #include <stdint.h>
@@ -22,7 +22,7 @@ typedef struct SeriesKey {
         int64_t name, component;
         Text shape;             /* as shape_write() */
         Text version, hardware; /* text NULL: not known */
-        Text parameters;        /* in their order */
+        Text parameters;        /* JSON, sorted by key */
 } SeriesKey;
 
 typedef struct SeriesEntry {
@@ -30,11 +30,11 @@ typedef struct SeriesEntry {
 } SeriesEntry;
 
 /*
- * Makes it when it is new; but not for a result that is stored already (id of 16 bytes; NULL: it is not), then id is 0.
- * 0 or an outcome of database.h.
+ * Finds a series, or inserts a new one; for a result that is stored already (result_id of 16 bytes; NULL: it is not) only finds, and the id
+ * may be 0. 0 or an outcome of database.h, as all below.
  */
 int series_find(Series *series, Database *database, const SeriesKey *key, const void *result_id, SeriesEntry *ret);
-/* After a rollback, or when series were removed. */
+/* Forgets the ids: after a rollback, or when series were removed. */
 void series_forget(Series *series);
 
 typedef struct Point {
@@ -45,4 +45,11 @@ typedef struct Point {
         Text numbers; /* NULL: the run failed */
 } Point;
 
-int point_put(Database *database, const Point *point);
+int series_put_point(Database *database, const Point *point);
+/* Removes the series, too, when this was its last point. */
+int series_remove_point(Database *database, int64_t series, uint64_t time_ms, int64_t row);
+
+/* The id of a shape, which is inserted when new. */
+int series_shape_id(Database *database, Text shape, int64_t *ret);
+
+extern const Statement *const series_statements[];

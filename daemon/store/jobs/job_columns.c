@@ -33,7 +33,7 @@ static void read_end(sqlite3_stmt *statement, JobEnd *ret) {
         ret->has_exit_status = sqlite3_column_type(statement, 14) != SQLITE_NULL;
         ret->exit_status = sqlite3_column_int(statement, 14);
         ret->signal = sqlite3_column_int(statement, 15);
-        ret->has_rusage = rusage_parse(text_at(statement, 16), &ret->rusage) == 0;
+        ret->has_rusage = record_parse(&job_rusage_record, text_at(statement, 16), &ret->rusage) == 0;
 }
 
 /* What tells the job's processes from others, and where it stands in a run. */
@@ -52,7 +52,7 @@ static int read_place(sqlite3_stmt *statement, JobInfo *info) {
         return info->cgroup ? 0 : -ENOMEM;
 }
 
-/* What was said of it. Malformed labels stop at the last good one. 0 or -ENOMEM. */
+/* What was said of it. Malformed labels are none. 0 or -ENOMEM. */
 static int read_info(sqlite3_stmt *statement, JobInfo *info) {
         COPY_TEXT(info->id, text_at(statement, 1));
         COPY_TEXT(info->name, text_at(statement, 2));
@@ -63,7 +63,7 @@ static int read_info(sqlite3_stmt *statement, JobInfo *info) {
         info->pid = sqlite3_column_int(statement, 8);
         info->pid_start_ticks = (uint64_t)sqlite3_column_int64(statement, 9);
         info->rank = sqlite3_column_int64(statement, 10);
-        if (read_place(statement, info) < 0 || labels_parse(text_at(statement, 5), info) < 0)
+        if (read_place(statement, info) < 0 || job_labels_parse(text_at(statement, 5), info) < 0)
                 return -ENOMEM;
         return 0;
 }

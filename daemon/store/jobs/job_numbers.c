@@ -21,7 +21,19 @@ void job_numbers_pack(Buffer *buffer, const MetricSet *metrics, const UsageSet *
                 pack_text(buffer, NULL);
 }
 
-/* The number of this program's layout. */
+static const Statement layout_find = {
+        "SELECT id FROM layout WHERE keys = ?1",
+        1,
+};
+
+static const Statement layout_insert = {
+        "INSERT INTO layout (keys) VALUES (?1) RETURNING id",
+        1,
+};
+
+const Statement *const job_numbers_statements[] = { &layout_find, &layout_insert, NULL };
+
+/* The id of this program's layout. */
 static int find_layout(Database *database, LayoutKind kind, int64_t *ret) {
         scoped(buffer_deinit) Buffer keys = {};
         int r;
@@ -31,29 +43,28 @@ static int find_layout(Database *database, LayoutKind kind, int64_t *ret) {
         if (r < 0)
                 return r;
 
-        return database_number(database, STATEMENT_LAYOUT_FIND, STATEMENT_LAYOUT_INSERT, (Text){ keys.text, (int)keys.n }, ret);
+        return database_text_id(database, &layout_find, &layout_insert, (Text){ keys.text, (int)keys.n }, ret);
 }
 
-static int bind_one(sqlite3_stmt *statement, int i, Database *database, LayoutKind kind, Text text) {
-        int64_t layout;
+static int bind_one(Prepared *prepared, Database *database, LayoutKind kind, Text text) {
+        int64_t layout = 0;
         int r;
 
-        bind_text(statement, i + 1, text);
-        if (!text.text) {
-                sqlite3_bind_null(statement, i);
-                return 0;
-        }
+        r = text.text ? find_layout(database, kind, &layout) : 0;
+        if (r != 0)
+                return r;
 
-        r = find_layout(database, kind, &layout);
-        if (r == 0)
-                sqlite3_bind_int64(statement, i, layout);
-        return r;
+        if (text.text)
+                bind_i64(prepared, layout);
+        else
+                bind_null(prepared);
+        bind_text(prepared, text);
+        return 0;
 }
 
-int job_numbers_bind(Unpack *from, Database *database, Statement which, int i) {
-        sqlite3_stmt *statement = database_statement(database, which);
+int job_numbers_bind(Unpack *from, Database *database, Prepared *prepared) {
         int r;
 
-        r = bind_one(statement, i, database, LAYOUT_METRICS, unpack_text(from));
-        return r != 0 ? r : bind_one(statement, i + 2, database, LAYOUT_USAGE, unpack_text(from));
+        r = bind_one(prepared, database, LAYOUT_METRICS, unpack_text(from));
+        return r != 0 ? r : bind_one(prepared, database, LAYOUT_USAGE, unpack_text(from));
 }

@@ -16,5 +16,7 @@
 
 /* NULL: none. */
 void job_numbers_pack(Buffer *buffer, const MetricSet *metrics, const UsageSet *usage);
-/* Unpacks and binds the four from place i on, entering layouts that are not there. 0 or an outcome of database.h. */
-int job_numbers_bind(Unpack *from, Database *database, Statement statement, int i);
+/* Unpacks and binds the four, and stores layouts that are new. 0 or an outcome of database.h. */
+int job_numbers_bind(Unpack *from, Database *database, Prepared *prepared);
+
+extern const Statement *const job_numbers_statements[];

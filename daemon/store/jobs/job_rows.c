@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/jobs/job_rows.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "store/compress.h"
@@ -9,52 +10,81 @@
 #include "store/jobs/job_text.h"
 #include "store/jobs/phase_rows.h"
 
-/* --- in the writer's thread -------------------------------------------------------------------- */
+/* --- in the writer's thread: progress ------------------------------------------------------------ */
 
+
+static const Statement meter_put = {
+        "INSERT INTO meter (only, account, boot_id, time_ms) VALUES (1, ?1, ?2, ?3)"
+        " ON CONFLICT (only) DO UPDATE SET account = excluded.account, boot_id = excluded.boot_id,"
+        " time_ms = excluded.time_ms",
+        0,
+};
 
 static int put_meter(Database *database, Text meter, Text boot_id, uint64_t time_ms) {
-        sqlite3_stmt *put = database_statement(database, STATEMENT_METER_PUT);
+        Prepared *put = database_prepare(database, &meter_put);
 
         if (!meter.text)
                 return 0;
 
-        bind_text(put, 1, meter);
-        bind_text(put, 2, boot_id);
-        bind_u64(put, 3, time_ms);
-        return database_run(database, STATEMENT_METER_PUT);
+        bind_text(put, meter);
+        bind_text(put, boot_id);
+        bind_u64(put, time_ms);
+        return database_run(database, put);
 }
 
-/* How far a running job is: at its begin, or at a checkpoint. */
-static int put_progress(Database *database, Statement which, Text job, Text progress, Text boot_id, uint64_t time_ms) {
-        sqlite3_stmt *put = database_statement(database, which);
+/* At its begin, and at a checkpoint: the same places in both. */
+static const Statement running_put = {
+        "INSERT INTO running (job, window, boot_id, checkpoint_ms) SELECT row, ?2, ?3, ?4 FROM job WHERE id = ?1",
+        0,
+};
 
-        bind_text(put, 1, job);
-        bind_text(put, 2, progress);
-        bind_text(put, 3, boot_id);
-        bind_u64(put, 4, time_ms);
-        return database_run(database, which);
+static const Statement running_checkpoint = {
+        "UPDATE running SET window = ?2, boot_id = ?3, checkpoint_ms = ?4"
+        " WHERE job = (SELECT row FROM job WHERE id = ?1)",
+        0,
+};
+
+/* Progress of a running job. */
+static int put_progress(Database *database, const Statement *which, Text job, Text progress, Text boot_id, uint64_t time_ms) {
+        Prepared *put = database_prepare(database, which);
+
+        bind_text(put, job);
+        bind_text(put, progress);
+        bind_text(put, boot_id);
+        bind_u64(put, time_ms);
+        return database_run(database, put);
 }
+
+/* --- begin --------------------------------------------------------------------------------------- */
+
+static const Statement job_insert = {
+        "INSERT INTO job (id, name, user, command, labels, uid, gid, pid, pid_start_ticks, rank,"
+        " node, n_nodes, n_ranks, enclosure, cgroup, state, begin_ms)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, 'running', ?16)"
+        " ON CONFLICT (id) DO NOTHING",
+        0,
+};
 
 static int apply_begin(RowSet *set, Database *database, void *state) {
-        sqlite3_stmt *insert = database_statement(database, STATEMENT_JOB_INSERT);
+        Prepared *insert = database_prepare(database, &job_insert);
         Unpack from = rowset_unpack(set);
         Text job = unpack_text(&from), boot_id, progress;
         uint64_t begin_ms;
         int r;
 
         (void)state;
-        bind_text(insert, 1, job);
-        for (int i = 2; i <= 5; i++) /* name, user, command, labels */
-                bind_text(insert, i, unpack_text(&from));
-        for (int i = 6; i <= 13; i++) /* uid, gid, pid, its start, rank, node, nodes, ranks: some may be negative */
-                sqlite3_bind_int64(insert, i, (sqlite3_int64)unpack_u64(&from));
-        bind_text(insert, 14, unpack_text(&from));
-        bind_text(insert, 15, unpack_text(&from));
+        bind_text(insert, job);
+        for (int i = 0; i < 4; i++) /* name, user, command, labels */
+                bind_text(insert, unpack_text(&from));
+        for (int i = 0; i < 8; i++) /* uid, gid, pid, pid_start_ticks, rank, node, n_nodes, n_ranks: some may be negative */
+                bind_i64(insert, (int64_t)unpack_u64(&from));
+        bind_text(insert, unpack_text(&from)); /* enclosure, cgroup */
+        bind_text(insert, unpack_text(&from));
         begin_ms = unpack_u64(&from);
         boot_id = unpack_text(&from);
         progress = unpack_text(&from);
-        bind_u64(insert, 16, begin_ms);
-        r = database_run(database, STATEMENT_JOB_INSERT);
+        bind_u64(insert, begin_ms);
+        r = database_run(database, insert);
         if (r != 0)
                 return r;
 
@@ -63,25 +93,32 @@ static int apply_begin(RowSet *set, Database *database, void *state) {
                 return 0;
         }
         set->outcome = STORE_DONE;
-        r = put_progress(database, STATEMENT_RUNNING_PUT, job, progress, boot_id, begin_ms);
+        r = put_progress(database, &running_put, job, progress, boot_id, begin_ms);
         return r != 0 ? r : put_meter(database, unpack_text(&from), boot_id, begin_ms);
 }
 
-/* Exit status, signal and rusage from place i on. */
-static void bind_end(sqlite3_stmt *statement, int i, Unpack *from) {
+/* --- end ----------------------------------------------------------------------------------------- */
+
+/* Exit status, signal and rusage. */
+static void bind_end(Prepared *prepared, Unpack *from) {
         bool has_exit_status = unpack_u64(from);
         int64_t exit_status = (int64_t)unpack_u64(from);
 
         if (has_exit_status)
-                sqlite3_bind_int64(statement, i, exit_status);
+                bind_i64(prepared, exit_status);
         else
-                sqlite3_bind_null(statement, i);
-        sqlite3_bind_int64(statement, i + 1, (sqlite3_int64)unpack_u64(from));
-        bind_text(statement, i + 2, unpack_text(from));
+                bind_null(prepared);
+        bind_i64(prepared, (int64_t)unpack_u64(from));
+        bind_text(prepared, unpack_text(from));
 }
 
+static const Statement timeline_put = {
+        "INSERT INTO timeline (part, bytes) SELECT 3 * row + ?2, ?3 FROM job WHERE id = ?1"
+        " ON CONFLICT (part) DO UPDATE SET bytes = excluded.bytes",
+        0,
+};
+
 static int put_timeline(Database *database, Text job, Text timeline) {
-        sqlite3_stmt *put = database_statement(database, STATEMENT_TIMELINE_PUT);
         scoped(buffer_deinit) Buffer bytes = {};
         size_t begin = 0;
         int r;
@@ -91,35 +128,49 @@ static int put_timeline(Database *database, Text job, Text timeline) {
 
         r = compress_text(timeline.text, (size_t)timeline.n, &bytes);
         for (size_t i = 0; r == 0 && i < N_TIMELINE_PARTS; i++) {
+                Prepared *put = database_prepare(database, &timeline_put);
                 size_t end = bytes.n * (i + 1) / N_TIMELINE_PARTS;
 
-                bind_text(put, 1, job);
-                sqlite3_bind_int64(put, 2, (sqlite3_int64)i);
-                sqlite3_bind_blob64(put, 3, bytes.text + begin, end - begin, SQLITE_STATIC);
-                r = database_run(database, STATEMENT_TIMELINE_PUT);
+                assert(begin <= end && end <= bytes.n);
+                bind_text(put, job);
+                bind_u64(put, i);
+                bind_blob(put, bytes.text + begin, end - begin);
+                r = database_run(database, put);
                 begin = end;
         }
         return r;
 }
 
+static const Statement job_end = {
+        "UPDATE job SET state = ?2, end_ms = ?3, exit_status = ?4, signal = ?5, rusage = ?6, note = ?7,"
+        " layout = ?8, metrics = ?9, usage_layout = ?10, usage = ?11,"
+        " n_phases = max(n_phases, ?12) WHERE id = ?1",
+        0,
+};
+
+static const Statement running_remove = {
+        "DELETE FROM running WHERE job = (SELECT row FROM job WHERE id = ?1)",
+        0,
+};
+
 static int apply_end(RowSet *set, Database *database, void *state) {
-        sqlite3_stmt *update = database_statement(database, STATEMENT_JOB_END);
+        Prepared *update = database_prepare(database, &job_end), *remove;
         Unpack from = rowset_unpack(set);
         Text job = unpack_text(&from);
         uint64_t n_phases;
         int r;
 
         (void)state;
-        bind_text(update, 1, job);
-        bind_text(update, 2, unpack_text(&from));
-        bind_u64(update, 3, unpack_u64(&from));
-        bind_end(update, 4, &from);
-        bind_text(update, 7, unpack_text(&from));
-        r = job_numbers_bind(&from, database, STATEMENT_JOB_END, 8);
+        bind_text(update, job);
+        bind_text(update, unpack_text(&from)); /* state */
+        bind_u64(update, unpack_u64(&from));   /* end */
+        bind_end(update, &from);
+        bind_text(update, unpack_text(&from)); /* note */
+        r = job_numbers_bind(&from, database, update);
         n_phases = unpack_u64(&from);
-        bind_u64(update, 12, n_phases);
+        bind_u64(update, n_phases);
         if (r == 0)
-                r = database_run(database, STATEMENT_JOB_END);
+                r = database_run(database, update);
         if (r != 0)
                 return r;
 
@@ -127,16 +178,24 @@ static int apply_end(RowSet *set, Database *database, void *state) {
         if (set->outcome == STORE_MISSING)
                 return 0;
 
-        bind_text(database_statement(database, STATEMENT_RUNNING_REMOVE), 1, job);
-        r = database_run(database, STATEMENT_RUNNING_REMOVE);
+        remove = database_prepare(database, &running_remove);
+        bind_text(remove, job);
+        r = database_run(database, remove);
         if (r == 0 && n_phases > 0)
-                r = phase_put(&from, database, job);
+                r = phase_rows_put(&from, database, job);
         return r != 0 ? r : put_timeline(database, job, unpack_text(&from));
 }
 
-/* Only a job that runs has progress to be put. */
+/* --- phase --------------------------------------------------------------------------------------- */
+
+static const Statement job_phases = {
+        "UPDATE job SET n_phases = max(n_phases, ?2) WHERE id = ?1",
+        0,
+};
+
+/* Only a running job has progress to be replaced. */
 static int apply_phase(RowSet *set, Database *database, void *state) {
-        sqlite3_stmt *count = database_statement(database, STATEMENT_JOB_PHASES);
+        Prepared *count = database_prepare(database, &job_phases);
         Unpack from = rowset_unpack(set);
         Text job = unpack_text(&from), boot_id, progress;
         uint64_t end_ms = unpack_u64(&from);
@@ -145,7 +204,7 @@ static int apply_phase(RowSet *set, Database *database, void *state) {
         (void)state;
         boot_id = unpack_text(&from);
         progress = unpack_text(&from);
-        r = put_progress(database, STATEMENT_RUNNING_CHECKPOINT, job, progress, boot_id, end_ms);
+        r = put_progress(database, &running_checkpoint, job, progress, boot_id, end_ms);
         if (r != 0)
                 return r;
 
@@ -154,56 +213,62 @@ static int apply_phase(RowSet *set, Database *database, void *state) {
                 return 0;
 
         r = put_meter(database, unpack_text(&from), boot_id, end_ms);
-        bind_text(count, 1, job);
-        bind_u64(count, 2, unpack_u64(&from));
+        bind_text(count, job);
+        bind_u64(count, unpack_u64(&from));
         if (r == 0)
-                r = database_run(database, STATEMENT_JOB_PHASES);
-        return r != 0 ? r : phase_put(&from, database, job);
+                r = database_run(database, count);
+        return r != 0 ? r : phase_rows_put(&from, database, job);
 }
 
+/* --- identity ------------------------------------------------------------------------------------ */
+
+static const Statement job_identity = {
+        "UPDATE job SET enclosure = ?2, cgroup = ?3, uid = ?4, gid = ?5 WHERE id = ?1 AND state = 'running'",
+        0,
+};
+
 static int apply_identity(RowSet *set, Database *database, void *state) {
-        sqlite3_stmt *update = database_statement(database, STATEMENT_JOB_LEARNED);
+        Prepared *update = database_prepare(database, &job_identity);
         Unpack from = rowset_unpack(set);
         int r;
 
         (void)state;
-        for (int i = 1; i <= 3; i++) /* job, enclosure, cgroup */
-                bind_text(update, i, unpack_text(&from));
-        bind_u64(update, 4, unpack_u64(&from));
-        bind_u64(update, 5, unpack_u64(&from));
-        r = database_run(database, STATEMENT_JOB_LEARNED);
+        for (int i = 0; i < 3; i++) /* job, enclosure, cgroup */
+                bind_text(update, unpack_text(&from));
+        bind_u64(update, unpack_u64(&from)); /* uid, gid */
+        bind_u64(update, unpack_u64(&from));
+        r = database_run(database, update);
         set->outcome = r == 0 && database_changes(database) > 0 ? STORE_DONE : STORE_MISSING;
         return r;
 }
 
-/* STORE_DONE: it may be amended by that user. */
+/* --- amend --------------------------------------------------------------------------------------- */
+
+/* STORE_DONE: this user may amend the job. */
 static int judge_amend(Database *database, Text job, uint32_t uid, bool is_admin, StoreOutcome *ret) {
-        sqlite3_stmt *find = database_statement(database, STATEMENT_JOB_FIND);
-        StoreOutcome outcome = STORE_MISSING;
+        JobOwner owner = {};
         int r;
 
-        bind_text(find, 1, job);
-        r = database_step(database, STATEMENT_JOB_FIND);
-        if (r == DATABASE_ROW) {
-                const char *state = (const char *)sqlite3_column_text(find, 0);
-
-                if (!is_admin && sqlite3_column_int64(find, 1) != uid)
-                        outcome = STORE_DENIED;
-                else if (state && strcmp(state, job_state_name(JOB_FINISHED)) == 0)
-                        outcome = STORE_DUPLICATE;
-                else
-                        outcome = STORE_DONE;
-                r = database_run(database, STATEMENT_JOB_FIND);
-        }
+        r = job_rows_find_owner(database, job, &owner);
         if (r != 0)
                 return r;
 
-        *ret = outcome;
+        if (!owner.is_stored)
+                *ret = STORE_MISSING;
+        else if (!is_admin && owner.uid != uid)
+                *ret = STORE_DENIED;
+        else
+                *ret = owner.is_finished ? STORE_DUPLICATE : STORE_DONE;
         return 0;
 }
 
+static const Statement job_amend = {
+        "UPDATE job SET state = 'finished', exit_status = ?2, signal = ?3, rusage = ?4 WHERE id = ?1",
+        0,
+};
+
 static int apply_amend(RowSet *set, Database *database, void *state) {
-        sqlite3_stmt *amend = database_statement(database, STATEMENT_JOB_AMEND);
+        Prepared *amend = database_prepare(database, &job_amend);
         Unpack from = rowset_unpack(set);
         Text job = unpack_text(&from);
         uint32_t uid = (uint32_t)unpack_u64(&from);
@@ -215,10 +280,12 @@ static int apply_amend(RowSet *set, Database *database, void *state) {
         if (r != 0 || set->outcome != STORE_DONE)
                 return r;
 
-        bind_text(amend, 1, job);
-        bind_end(amend, 2, &from);
-        return database_run(database, STATEMENT_JOB_AMEND);
+        bind_text(amend, job);
+        bind_end(amend, &from);
+        return database_run(database, amend);
 }
+
+/* --- checkpoints --------------------------------------------------------------------------------- */
 
 static int apply_checkpoints(RowSet *set, Database *database, void *state) {
         Unpack from = rowset_unpack(set);
@@ -229,23 +296,75 @@ static int apply_checkpoints(RowSet *set, Database *database, void *state) {
         (void)state;
         r = put_meter(database, unpack_text(&from), boot_id, time_ms);
         n_items = unpack_u64(&from);
+        assert(n_items + 1 == set->n_rows);
         for (uint64_t i = 0; r == 0 && i < n_items; i++) {
                 Text job = unpack_text(&from), progress = unpack_text(&from);
 
-                r = put_progress(database, STATEMENT_RUNNING_CHECKPOINT, job, progress, boot_id, time_ms);
+                r = put_progress(database, &running_checkpoint, job, progress, boot_id, time_ms);
         }
 
         set->outcome = STORE_DONE;
         return r;
 }
 
-int job_rows_interrupt(Database *database, const char *note) {
+/* --- all running jobs ---------------------------------------------------------------------------- */
+
+static const Statement jobs_interrupt = {
+        "UPDATE job SET state = 'interrupted', note = ?1,"
+        " end_ms = ifnull((SELECT checkpoint_ms FROM running WHERE running.job = job.row), begin_ms)"
+        " WHERE state = 'running'",
+        0,
+};
+
+static const Statement running_clear = {
+        "DELETE FROM running",
+        0,
+};
+
+int job_rows_interrupt(Database *database) {
+        static const char note[] = "perfd could not read its store when it started: "
+                                   "nothing is known of the job after the last checkpoint before";
+        Prepared *interrupt = database_prepare(database, &jobs_interrupt);
         int r;
 
-        bind_text(database_statement(database, STATEMENT_JOBS_INTERRUPT), 1, (Text){ note, (int)strlen(note) });
-        r = database_run(database, STATEMENT_JOBS_INTERRUPT);
-        return r != 0 ? r : database_run(database, STATEMENT_RUNNING_CLEAR);
+        bind_text(interrupt, (Text){ note, (int)strlen(note) });
+        r = database_run(database, interrupt);
+        return r != 0 ? r : database_run(database, database_prepare(database, &running_clear));
 }
+
+/* --- owner --------------------------------------------------------------------------------------- */
+
+enum { OWNER_STATE, OWNER_UID, N_OWNER_COLUMNS };
+
+static const Statement owner_find = { "SELECT state, uid FROM job WHERE id = ?1", N_OWNER_COLUMNS };
+
+int job_rows_find_owner(Database *database, Text job, JobOwner *ret) {
+        Prepared *find = database_prepare(database, &owner_find);
+        const char *state;
+        int r;
+
+        *ret = (JobOwner){};
+        bind_text(find, job);
+        r = database_step(database, find);
+        if (r != DATABASE_ROW)
+                return r;
+
+        state = column_text(find, OWNER_STATE);
+        *ret = (JobOwner){
+                .is_stored = true,
+                .is_running = state && strcmp(state, job_state_name(JOB_RUNNING)) == 0,
+                .is_finished = state && strcmp(state, job_state_name(JOB_FINISHED)) == 0,
+                .uid = (uint32_t)column_i64(find, OWNER_UID),
+        };
+        return database_run(database, find);
+}
+
+const Statement *const job_rows_statements[] = {
+        &meter_put, &running_put, &running_checkpoint, &running_remove, &running_clear, &job_insert, &job_end, &job_phases,
+        &job_identity, &job_amend, &jobs_interrupt, &timeline_put, &owner_find, NULL,
+};
+
+/* --- kinds --------------------------------------------------------------------------------------- */
 
 static const RowKind begin_kind = { "job begin", apply_begin };
 static const RowKind end_kind = { "job end", apply_end };
@@ -254,12 +373,14 @@ static const RowKind identity_kind = { "job identity", apply_identity };
 static const RowKind amend_kind = { "job amend", apply_amend };
 static const RowKind checkpoints_kind = { "checkpoints", apply_checkpoints };
 
+const RowKind *const job_rows_kinds[] = { &begin_kind, &end_kind, &phase_kind, &identity_kind, &amend_kind, &checkpoints_kind, NULL };
+
 /* --- in the caller's thread ---------------------------------------------------------------------- */
 
 static void pack_labels(Buffer *buffer, const JobInfo *info) {
         size_t begin = pack_text_begin(buffer);
 
-        labels_write(info, buffer);
+        record_put(&job_labels_record, info, buffer);
         pack_text_end(buffer, begin);
 }
 
@@ -299,7 +420,7 @@ static void pack_rusage(Buffer *buffer, const JobEnd *end) {
         }
 
         begin = pack_text_begin(buffer);
-        rusage_write(&end->rusage, buffer);
+        record_put(&job_rusage_record, &end->rusage, buffer);
         pack_text_end(buffer, begin);
 }
 
@@ -310,11 +431,11 @@ static void pack_end(Buffer *buffer, const JobEnd *end) {
         pack_rusage(buffer, end);
 }
 
-/* How many phases the job has had with this one, its last; 0 without one. */
+/* Number of phases that the job has had, with its last; 0: no phase ends with the job. */
 static void pack_last_phase(Buffer *buffer, const PhaseView *phase) {
         pack_u64(buffer, phase ? UINT64_C(1) + phase->index : 0);
         if (phase)
-                phase_pack(buffer, phase);
+                phase_rows_pack(buffer, phase);
 }
 
 RowSet *job_rows_pack_end(const StoreJobEnd *row, StoreCookie cookie) {
@@ -341,9 +462,9 @@ RowSet *job_rows_pack_phase(const StorePhase *row, StoreCookie cookie) {
         pack_text(&buffer, row->boot_id);
         pack_text(&buffer, row->progress);
         pack_text(&buffer, row->meter);
-        /* With the one that has begun. */
+        /* The number of phases, with the one that begins. */
         pack_u64(&buffer, UINT64_C(2) + row->phase->index);
-        phase_pack(&buffer, row->phase);
+        phase_rows_pack(&buffer, row->phase);
         return rowset_finish(&buffer, &phase_kind, 1, cookie);
 }
 

@@ -71,5 +71,18 @@ typedef struct StoreCheckpoint {
 RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,
                                   uint64_t realtime_ms);
 
-/* Inside a transaction: closes every running job as interrupted, at its last checkpoint. 0 or an outcome of database.h. */
-int job_rows_interrupt(struct Database *database, const char *note);
+/* --- inside a transaction of the writer: 0 or an outcome of database.h ------------------------- */
+
+/* Closes every running job as interrupted, at its last checkpoint. */
+int job_rows_interrupt(struct Database *database);
+
+/* Whose a job is. */
+typedef struct JobOwner {
+        bool is_stored; /* else the job was never begun here */
+        bool is_running, is_finished;
+        uint32_t uid;
+} JobOwner;
+int job_rows_find_owner(struct Database *database, Text job, JobOwner *ret);
+
+extern const struct Statement *const job_rows_statements[];
+extern const RowKind *const job_rows_kinds[];

@@ -1,155 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/jobs/job_text.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* --- labels -------------------------------------------------------------------------------------- */
+#include "util/parse.h"
 
-static void write_escaped(const char *text, Buffer *out) {
-        for (; *text; text++) {
-                if (*text == '\\' || *text == '=' || *text == '\n')
-                        buffer_putc(out, '\\');
-                buffer_putc(out, *text == '\n' ? 'n' : *text);
-        }
-}
+static const RecordField label_fields[] = {
+        RECORD_TEXT_AS("k", JobLabel, key),
+        RECORD_TEXT_AS("v", JobLabel, value),
+};
 
-void labels_write(const JobInfo *info, Buffer *out) {
-        for (size_t i = 0; i < info->n_labels; i++) {
-                write_escaped(info->labels[i].key, out);
-                buffer_putc(out, '=');
-                write_escaped(info->labels[i].value, out);
-                buffer_putc(out, '\n');
-        }
-}
+static const Record label_record = RECORD(JobLabel, label_fields);
 
-/* Up to an unescaped `end`; past it, or NULL when it is missing or there is no room. */
-static const char *parse_escaped(const char *p, char end, char *ret, size_t n_max) {
-        size_t n = 0;
+static const RecordField labels_fields[] = {
+        RECORD_LIST_OF(JobInfo, labels, n_labels, JOB_LABELS_MAX, &label_record),
+};
 
-        for (; *p && *p != end; p++) {
-                char c = *p;
+const Record job_labels_record = RECORD(JobInfo, labels_fields);
 
-                if (c == '\\') {
-                        c = *++p == 'n' ? '\n' : *p;
-                        if (!c)
-                                return NULL;
-                }
-                if (n + 1 >= n_max)
-                        return NULL;
-                ret[n++] = c;
-        }
+int job_labels_parse(const char *text, JobInfo *info) {
+        JobInfo parsed;
+        int r;
 
-        ret[n] = '\0';
-        return *p == end ? p + 1 : NULL;
-}
+        r = record_parse(&job_labels_record, text, &parsed);
+        if (r != 0)
+                return r;
 
-static int add_label(JobInfo *info, const JobLabel *label) {
-        JobLabel *labels = reallocarray(info->labels, info->n_labels + 1, sizeof(*labels));
-
-        if (!labels)
-                return -ENOMEM;
-
-        labels[info->n_labels++] = *label;
-        info->labels = labels;
+        free(info->labels);
+        info->labels = parsed.labels;
+        info->n_labels = parsed.n_labels;
         return 0;
 }
 
-int labels_parse(const char *text, JobInfo *info) {
-        const char *p = text;
-
-        while (*p) {
-                JobLabel label;
-                int r;
-
-                p = parse_escaped(p, '=', label.key, sizeof(label.key));
-                if (p)
-                        p = parse_escaped(p, '\n', label.value, sizeof(label.value));
-                if (!p)
-                        return JOB_TEXT_MALFORMED;
-
-                r = add_label(info, &label);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
-/* --- words --------------------------------------------------------------------------------------- */
-
-/* The next word after blanks, and its length; NULL at the end. */
-static const char *next_word(const char **p, size_t *ret_n) {
-        const char *word = *p + strspn(*p, " ");
-
-        *ret_n = strcspn(word, " ");
-        *p = word + *ret_n;
-        return *ret_n > 0 ? word : NULL;
-}
-
-/* A number that makes up the rest of a word. */
-static int parse_number(const char *p, const char *word_end, double *ret) {
-        char *end;
-        double v;
-
-        v = strtod(p, &end);
-        if (end != word_end || end == p)
-                return JOB_TEXT_MALFORMED;
-
-        *ret = v;
-        return 0;
-}
-
-void rusage_write(const JobRusage *rusage, Buffer *out) {
-        buffer_put_double(out, rusage->ru_utime);
-        buffer_putc(out, ' ');
-        buffer_put_double(out, rusage->ru_stime);
-#define X(field) buffer_printf(out, " %lld", (long long)rusage->field);
+static const RecordField rusage_fields[] = {
+        RECORD_VALUE_AS("utime", JobRusage, ru_utime),
+        RECORD_VALUE_AS("stime", JobRusage, ru_stime),
+#define X(member) RECORD_VALUE_AS(&#member[sizeof("ru_") - 1], JobRusage, member),
         RUSAGE_FIELDS(X)
 #undef X
-}
+};
 
-static int parse_integer(const char **p, int64_t *ret) {
-        const char *word;
-        char *end;
-        size_t n;
-
-        word = next_word(p, &n);
-        if (!word)
-                return JOB_TEXT_MALFORMED;
-        *ret = strtoll(word, &end, 10);
-        return end == word + n ? 0 : JOB_TEXT_MALFORMED;
-}
-
-int rusage_parse(const char *text, JobRusage *ret) {
-        JobRusage rusage = {};
-        const char *p = text;
-
-        for (size_t i = 0; i < 2; i++) {
-                size_t n;
-                const char *word = next_word(&p, &n);
-
-                if (!word || parse_number(word, word + n, i == 0 ? &rusage.ru_utime : &rusage.ru_stime) != 0)
-                        return JOB_TEXT_MALFORMED;
-        }
-#define X(field)                                        \
-        if (parse_integer(&p, &rusage.field) != 0)      \
-                return JOB_TEXT_MALFORMED;
-        RUSAGE_FIELDS(X)
-#undef X
-
-        *ret = rusage;
-        return 0;
-}
+const Record job_rusage_record = RECORD(JobRusage, rusage_fields);
 
 /* --- numbers ------------------------------------------------------------------------------------- */
 
 #define COMPAT_PREFIX "compat."
+#define COMPAT_LETTER 'C'
+#define NO_COMPAT_LETTER 'Y'
 
 static const char quality_letters[N_QUALITIES] = {
-        [QUALITY_UNKNOWN_SOURCE] = 'u', [QUALITY_TOO_SHORT] = 't', [QUALITY_LOST] = 'l',
-        [QUALITY_NO_GROUP] = 'g',       [QUALITY_NOT_ENABLED] = 'o', [QUALITY_NO_LIMIT] = 'n',
-        [QUALITY_SAMPLED] = 's',        [QUALITY_EXACT] = 'e',
+        [QUALITY_UNKNOWN_SOURCE] = 'U', [QUALITY_TOO_SHORT] = 'T', [QUALITY_LOST] = 'L',
+        [QUALITY_NO_GROUP] = 'G',       [QUALITY_NOT_ENABLED] = 'O', [QUALITY_NO_LIMIT] = 'N',
+        [QUALITY_SAMPLED] = 'S',        [QUALITY_EXACT] = 'V',
 };
 
 /* What the numbers of each kind are called. perf.py's reading is of the first n_compat. */
@@ -172,22 +78,28 @@ void layout_write(LayoutKind kind, Buffer *out) {
                 buffer_printf(out, " " COMPAT_PREFIX "%s", table->info[i].key);
 }
 
+/* No number has a capital letter, so that words need nothing between them. E and X would continue one for strtod(). */
+static void write_word(char letter, bool has_number, double v, Buffer *out) {
+        buffer_putc(out, letter);
+        if (has_number && (v != 0 || signbit(v)))
+                buffer_put_double(out, v);
+}
+
 static void write_values(const double *values, const uint8_t *qualities, size_t n, Buffer *out) {
         for (size_t i = 0; i < n; i++) {
-                if (i > 0)
-                        buffer_putc(out, ' ');
-                buffer_putc(out, quality_letters[qualities[i]]);
-                if (quality_is_present(qualities[i]))
-                        buffer_put_double(out, values[i]);
+                Quality quality = isfinite(values[i]) ? qualities[i] : QUALITY_UNKNOWN_SOURCE;
+
+                assert(quality < N_QUALITIES);
+                write_word(quality_letters[quality], quality_is_present(quality), values[i], out);
         }
 }
 
 void metrics_write(const MetricSet *metrics, Buffer *out) {
         write_values(metrics->value, metrics->quality, N_METRICS, out);
         for (size_t i = 0; i < N_PERFPY_METRICS; i++) {
-                buffer_puts(out, metrics->has_compat[i] ? " c" : " -");
-                if (metrics->has_compat[i])
-                        buffer_put_double(out, metrics->compat[i]);
+                bool has = metrics->has_compat[i] && isfinite(metrics->compat[i]);
+
+                write_word(has ? COMPAT_LETTER : NO_COMPAT_LETTER, has, metrics->compat[i], out);
         }
 }
 
@@ -210,6 +122,15 @@ static int place_find(const Table *table, const char *word, size_t n) {
         return -1;
 }
 
+/* The next word after blanks, and its length; NULL at the end. */
+static const char *next_word(const char **p, size_t *ret_n) {
+        const char *word = *p + strspn(*p, " ");
+
+        *ret_n = strcspn(word, " ");
+        *p = word + *ret_n;
+        return *ret_n > 0 ? word : NULL;
+}
+
 int layout_parse(LayoutKind kind, const char *text, Layout *ret) {
         const char *word, *p = text;
         size_t n;
@@ -217,7 +138,7 @@ int layout_parse(LayoutKind kind, const char *text, Layout *ret) {
         ret->n = 0;
         while ((word = next_word(&p, &n))) {
                 if (ret->n == LAYOUT_MAX)
-                        return JOB_TEXT_MALFORMED;
+                        return PARSE_MALFORMED;
                 ret->place[ret->n++] = (int16_t)place_find(&tables[kind], word, n);
         }
         return 0;
@@ -232,34 +153,58 @@ typedef struct Numbers {
         bool *has_compat;
 } Numbers;
 
+/* What follows a letter, up to the next one; nothing is 0. */
+static int parse_number(const char *p, const char *word_end, double *ret) {
+        char *end;
+        double v;
+
+        if (p == word_end) {
+                *ret = 0;
+                return 0;
+        }
+
+        v = strtod(p, &end);
+        if (end != word_end || !isfinite(v))
+                return PARSE_MALFORMED;
+
+        *ret = v;
+        return 0;
+}
+
 /* One word into its place. */
-static int take_word(const char *word, size_t n, size_t place, const Numbers *to) {
+static int take_word(const char *word, const char *end, size_t place, const Numbers *to) {
         const char *letter;
 
         if (place >= to->n) {
                 place -= to->n;
-                to->has_compat[place] = word[0] == 'c';
-                return word[0] == 'c' ? parse_number(word + 1, word + n, &to->compat[place]) : 0;
+                to->has_compat[place] = word[0] == COMPAT_LETTER;
+                return to->has_compat[place] ? parse_number(word + 1, end, &to->compat[place]) : 0;
         }
 
         letter = memchr(quality_letters, word[0], N_QUALITIES);
         if (!letter)
-                return JOB_TEXT_MALFORMED;
+                return PARSE_MALFORMED;
         to->quality[place] = (uint8_t)(letter - quality_letters);
-        return quality_is_present(to->quality[place]) ? parse_number(word + 1, word + n, &to->value[place]) : 0;
+        return quality_is_present(to->quality[place]) ? parse_number(word + 1, end, &to->value[place]) : 0;
+}
+
+static bool is_letter(char c) {
+        return c >= 'A' && c <= 'Z';
 }
 
 static int parse_numbers(const char *text, const Layout *layout, const Numbers *to) {
-        const char *word, *p = text;
-        size_t i = 0, n;
+        const char *p = text, *end;
+        size_t i = 0;
 
-        for (; (word = next_word(&p, &n)); i++) {
-                if (i >= layout->n)
-                        return JOB_TEXT_MALFORMED;
-                if (layout->place[i] >= 0 && take_word(word, n, (size_t)layout->place[i], to) != 0)
-                        return JOB_TEXT_MALFORMED;
+        for (; *p; p = end, i++) {
+                if (i >= layout->n || !is_letter(*p))
+                        return PARSE_MALFORMED;
+                for (end = p + 1; *end && !is_letter(*end);)
+                        end++;
+                if (layout->place[i] >= 0 && take_word(p, end, (size_t)layout->place[i], to) != 0)
+                        return PARSE_MALFORMED;
         }
-        return i == layout->n ? 0 : JOB_TEXT_MALFORMED;
+        return i == layout->n ? 0 : PARSE_MALFORMED;
 }
 
 int metrics_parse(const char *text, const Layout *layout, MetricSet *ret) {
@@ -267,7 +212,7 @@ int metrics_parse(const char *text, const Layout *layout, MetricSet *ret) {
         Numbers to = { N_METRICS, set.value, set.quality, set.compat, set.has_compat };
 
         if (parse_numbers(text, layout, &to) != 0)
-                return JOB_TEXT_MALFORMED;
+                return PARSE_MALFORMED;
 
         *ret = set;
         return 0;
@@ -278,7 +223,7 @@ int usage_set_parse(const char *text, const Layout *layout, UsageSet *ret) {
         Numbers to = { .n = N_USAGES, .value = set.value, .quality = set.quality };
 
         if (parse_numbers(text, layout, &to) != 0)
-                return JOB_TEXT_MALFORMED;
+                return PARSE_MALFORMED;
 
         *ret = set;
         return 0;

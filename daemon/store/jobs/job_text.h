@@ -4,8 +4,8 @@
 /*
  * Parts of a job as short texts
  *
- * Columns that nobody searches by: labels, rusage, metrics and usage. What is written
- * here is read by every later version.
+ * Columns that no query searches: labels, rusage, metrics and usage. Every later version
+ * reads what is written here.
  */
 
 #include <stddef.h>
@@ -14,25 +14,19 @@
 #include "job/job.h"
 #include "measure/metric.h"
 #include "util/buffer.h"
+#include "util/record.h"
 
-/* All positive: outcomes. */
-enum {
-        JOB_TEXT_MALFORMED = 1,
-};
+extern const Record job_labels_record; /* the labels of a JobInfo, and nothing else of it */
+extern const Record job_rusage_record; /* a JobRusage */
 
-/* "key=value\n"…, with \\, \n and \= for a backslash, a newline and, in a key, an equals sign. */
-void labels_write(const JobInfo *info, Buffer *out);
-/* Adds to info's labels, which info owns. 0, -ENOMEM or JOB_TEXT_MALFORMED. */
-int labels_parse(const char *text, JobInfo *info);
-
-/* The sixteen numbers, in the order of struct rusage. */
-void rusage_write(const JobRusage *rusage, Buffer *out);
-int rusage_parse(const char *text, JobRusage *ret);
+/* Sets info's labels, which info owns. 0, -ENOMEM or PARSE_MALFORMED. */
+int job_labels_parse(const char *text, JobInfo *info);
 
 /*
- * Metrics and usage are stored as values only, one word each: "e1.5" exact, "s0.25" sampled, "u", "t", "l", "g", "o" or
- * "n" absent (the qualities), "c12.5" perf.py's reading, "-" none. Their keys, in the same order, are the layout: one
- * text for all rows that the same version of the program wrote, so that numbers may come and go between versions.
+ * Metrics and usage are stored as values only, one word each, without blanks: "V1.5" exact, "S0.25" sampled, "V" an exact 0,
+ * "U", "T", "L", "G", "O" or "N" absent (the qualities), "C12.5" perf.py's reading, "Y" none. Their keys, in the same order, are
+ * the layout: one text for all rows that one version of the program wrote, so that numbers may come and go between versions.
+ * What parses gives 0 or PARSE_MALFORMED.
  */
 typedef enum LayoutKind {
         LAYOUT_METRICS,

@@ -3,7 +3,7 @@
 
 #include "store/jobs/job_numbers.h"
 
-void phase_pack(Buffer *buffer, const PhaseView *phase) {
+void phase_rows_pack(Buffer *buffer, const PhaseView *phase) {
         pack_u64(buffer, phase->index);
         pack_text(buffer, phase->name);
         pack_u64(buffer, phase->begin_realtime_ms);
@@ -13,24 +13,36 @@ void phase_pack(Buffer *buffer, const PhaseView *phase) {
         job_numbers_pack(buffer, &phase->metrics, &phase->usage);
 }
 
-int phase_put(Unpack *from, Database *database, Text job) {
-        sqlite3_stmt *put = database_statement(database, STATEMENT_PHASE_PUT);
+static const Statement phase_put = {
+        "INSERT INTO phase (job, number, name, begin_ms, end_ms, wall_seconds,"
+        " layout, metrics, usage_layout, usage)"
+        " SELECT row, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM job WHERE id = ?1"
+        " ON CONFLICT (job, number) DO UPDATE SET name = excluded.name, begin_ms = excluded.begin_ms,"
+        " end_ms = excluded.end_ms, wall_seconds = excluded.wall_seconds, layout = excluded.layout,"
+        " metrics = excluded.metrics, usage_layout = excluded.usage_layout, usage = excluded.usage",
+        0,
+};
+
+const Statement *const phase_rows_statements[] = { &phase_put, NULL };
+
+int phase_rows_put(Unpack *from, Database *database, Text job) {
+        Prepared *put = database_prepare(database, &phase_put);
         bool has_wall_seconds;
         double wall_seconds;
         int r;
 
-        bind_text(put, 1, job);
-        bind_u64(put, 2, unpack_u64(from));
-        bind_text(put, 3, unpack_text(from));
-        bind_u64(put, 4, unpack_u64(from));
-        bind_u64(put, 5, unpack_u64(from));
+        bind_text(put, job);
+        bind_u64(put, unpack_u64(from));   /* number */
+        bind_text(put, unpack_text(from)); /* name */
+        bind_u64(put, unpack_u64(from));   /* begin, end */
+        bind_u64(put, unpack_u64(from));
         has_wall_seconds = unpack_u64(from);
         wall_seconds = unpack_double(from);
         if (has_wall_seconds)
-                sqlite3_bind_double(put, 6, wall_seconds);
+                bind_double(put, wall_seconds);
         else
-                sqlite3_bind_null(put, 6);
+                bind_null(put);
 
-        r = job_numbers_bind(from, database, STATEMENT_PHASE_PUT, 7);
-        return r != 0 ? r : database_run(database, STATEMENT_PHASE_PUT);
+        r = job_numbers_bind(from, database, put);
+        return r != 0 ? r : database_run(database, put);
 }

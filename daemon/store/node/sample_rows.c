@@ -3,19 +3,30 @@
 
 #include "store/database.h"
 
+static const Statement sample_put = {
+        "INSERT INTO node_sample (begin_ms, interval_ms, timeline) VALUES (?1, ?2, ?3)"
+        " ON CONFLICT (begin_ms) DO UPDATE SET interval_ms = excluded.interval_ms,"
+        " timeline = excluded.timeline",
+        0,
+};
+
+const Statement *const sample_rows_statements[] = { &sample_put, NULL };
+
 static int apply(RowSet *set, Database *database, void *state) {
-        sqlite3_stmt *put = database_statement(database, STATEMENT_NODE_SAMPLE_PUT);
+        Prepared *put = database_prepare(database, &sample_put);
         Unpack from = rowset_unpack(set);
 
         (void)state;
-        bind_u64(put, 1, unpack_u64(&from));
-        bind_u64(put, 2, unpack_u64(&from));
-        bind_text(put, 3, unpack_text(&from));
+        bind_u64(put, unpack_u64(&from));
+        bind_u64(put, unpack_u64(&from));
+        bind_text(put, unpack_text(&from));
         set->outcome = STORE_DONE;
-        return database_run(database, STATEMENT_NODE_SAMPLE_PUT);
+        return database_run(database, put);
 }
 
 static const RowKind sample_kind = { "node sample", apply };
+
+const RowKind *const sample_rows_kinds[] = { &sample_kind, NULL };
 
 RowSet *sample_rows_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const char *timeline) {
         scoped(buffer_deinit) Buffer buffer = {};

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "fake_meter.h"
-#include "util/parse.h"
+#include "util/record.h"
 
 /* --- save and restore ----------------------------------------------------------------------- */
 
@@ -140,13 +140,10 @@ static void a_meter_saved_before_its_first_sample_starts_with_one(void **state) 
 
 static void a_checkpoint_of_a_later_version_is_read(void **state) {
         static const char text[] =
-                "perfd-meter\n"
-                "meter boot_id=" BOOT " base_ns=5 colour=blue\n"
-                "totals boottime_ns=7 have=stat,gpu CPU_USER=123 GPU_JOULES=x\n"
-                "gpu name=0 busy=many\n"
-                "disks\n"
-                "disk name=sda class=physical reads=5 discards=soon\n"
-                "end\n";
+                "{\"boot_id\":\"" BOOT "\",\"base_ns\":5,\"colour\":{\"name\":\"blue\"},\"account\":{"
+                "\"totals\":{\"boottime_ns\":7,\"have\":[\"stat\",\"gpu\"],\"value\":{\"CPU_USER\":123,\"GPU_JOULES\":\"x\"}},"
+                "\"gpus\":[{\"name\":0,\"busy\":\"many\"}],"
+                "\"disks\":{\"devices\":[{\"name\":\"sda\",\"class\":\"physical\",\"reads\":5,\"discards\":\"soon\"}]}}}";
         Meter *meter = NULL;
 
         (void)state;
@@ -161,20 +158,19 @@ static void what_is_no_checkpoint_leaves_the_meter_as_it_was(void **state) {
         static const char *const texts[] = {
                 "",
                 "\n\n",
-                "{}",
-                "perfd-meter\n",
-                "perfd-meter\ntotals CPU_USER=1\n",                             /* cut short */
-                "perfd-meter\ntotals CPU_USER=-1\nend\n",
-                "perfd-meter\ntotals CPU_USER=18446744073709551616\nend\n",
-                "perfd-meter\nraw CPU_USER=\nend\n",
-                "perfd-meter\nmeter base_ns=8\ntotals boottime_ns=7\nend\n",    /* observed in the future */
-                "perfd-meter\ntotals realtime_ns=18446744073709551615\nend\n", /* no such year */
-                "perfd-meter\nknown online=4294967296\nend\n",
-                "perfd-meter\ndisk class=physical\nend\n",                      /* no name */
-                "perfd-meter\ndisk name=a class=imaginary\nend\n",
-                "perfd-meter\ndisk name=a%4 class=physical\nend\n",
-                "perfd-meter\ndisk name=a%00b class=physical\nend\n",
-                "perfd-meter\nnet name=0123456789012345678901234567890123 class=physical\nend\n",
+                "[]",
+                "{",
+                "{\"account\":{\"totals\":{\"value\":{\"CPU_USER\":1}}}", /* cut short */
+                "{\"account\":{\"totals\":{\"value\":{\"CPU_USER\":-1}}}}",
+                "{\"account\":{\"totals\":{\"value\":{\"CPU_USER\":18446744073709551616}}}}",
+                "{\"account\":{\"raw\":{\"CPU_USER\":null}}}",
+                "{\"base_ns\":8,\"account\":{\"totals\":{\"boottime_ns\":7}}}",    /* observed in the future */
+                "{\"account\":{\"totals\":{\"realtime_ns\":18446744073709551615}}}", /* no such year */
+                "{\"account\":{\"n_online\":4294967296}}",
+                "{\"account\":{\"disks\":{\"devices\":[{\"class\":\"physical\"}]}}}", /* no name */
+                "{\"account\":{\"disks\":{\"devices\":[{\"name\":\"a\",\"class\":\"imaginary\"}]}}}",
+                "{\"account\":{\"disks\":{\"devices\":[{\"name\":\"a\\u0000b\",\"class\":\"physical\"}]}}}",
+                "{\"account\":{\"nets\":{\"devices\":[{\"name\":\"01234567890123456789012345678901\"}]}}}",
         };
         Bench b;
         Totals before;
@@ -201,9 +197,7 @@ static void a_checkpoint_cut_anywhere_is_none(void **state) {
         assert_int_equal(meter_new(&meter, SECOND), 0);
         assert_int_equal(meter_save(b.meter, BOOT, &text), 0);
         n = strlen(text);
-        text[n - 1] = '\0'; /* the last newline says nothing */
-        assert_int_equal(meter_restore(meter, text, BOOT), 0);
-        while (--n > 0) {
+        for (; n > 0; n--) {
                 text[n - 1] = '\0';
                 assert_int_equal(meter_restore(meter, text, BOOT), METER_MALFORMED);
         }
@@ -212,25 +206,24 @@ static void a_checkpoint_cut_anywhere_is_none(void **state) {
         bench_end(&b);
 }
 
-/* --- totals as text ------------------------------------------------------------------------- */
+/* --- totals --------------------------------------------------------------------------------- */
 
 static void totals_of_any_size_go_through_text(void **state) {
         Totals totals = { .boottime_ns = UINT64_MAX, .realtime_ns = UINT64_MAX, .have = ALL_SOURCES }, again;
-        scoped(buffer_deinit) Buffer text = {}, nothing = {};
+        scoped(freep) char *text = NULL, *nothing = NULL;
 
         (void)state;
         for (Total t = 0; t < N_TOTALS; t++)
                 totals.value[t] = UINT64_MAX - (uint64_t)t;
-        totals_put(&totals, &text);
-        assert_int_equal(totals_parse(text.text, &again), 0);
+        assert_int_equal(record_format(&totals_record, &totals, &text), 0);
+        assert_int_equal(record_parse(&totals_record, text, &again), 0);
         assert_memory_equal(&again, &totals, sizeof(again));
 
         totals = (Totals){};
-        totals_put(&totals, &nothing);
-        assert_int_equal(totals_parse(nothing.text ?: "", &again), 0);
+        assert_int_equal(record_format(&totals_record, &totals, &nothing), 0);
+        assert_int_equal(record_parse(&totals_record, nothing, &again), 0);
         assert_memory_equal(&again, &totals, sizeof(again));
-        assert_int_equal(totals_parse("CPU_USER=one", &again), PARSE_MALFORMED);
-        assert_string_equal(total_name(TOTAL_CPU_GUEST_NICE), "CPU_GUEST_NICE");
+        assert_string_equal(total_names[TOTAL_CPU_GUEST_NICE], "CPU_GUEST_NICE");
 }
 
 int main(void) {

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Indicator reader: indicators, their models and parameters. */
+
+#include "store/reader.h"
+#include "util/json_text.h"
+
+/* A name and component with the number of its results and the latest time. */
+typedef struct IndicatorRow {
+        const char *name, *component;
+        uint64_t n_results, latest_ms;
+} IndicatorRow;
+
+/* All indicators that have results, by name and component. 0 or an outcome of reader.h, as all here. */
+int indicator_reader_list(Reader *reader);
+int indicator_reader_next(Reader *reader, IndicatorRow *ret);
+
+/* What a model says about the results of a name. */
+typedef struct ModelRow {
+        const char *component;         /* NULL: all */
+        JsonText results, declaration; /* {"rate":{"unit":…,"direction":"higher"},…}; the model as it was declared */
+} ModelRow;
+
+/* Models of one component come first, and of models for the same component the one that applies (daemon/indicators/models.h). */
+int indicator_reader_list_models(Reader *reader, const char *name);
+int indicator_reader_next_model(Reader *reader, ModelRow *ret);
+
+/* The parameters of each series of a name (NULL: of any), in no order; these are all parameters of results that are indexed. */
+int indicator_reader_list_parameters(Reader *reader, const char *name);
+int indicator_reader_next_parameters(Reader *reader, JsonText *ret);
+
+extern const struct Statement *const indicator_reader_statements[];

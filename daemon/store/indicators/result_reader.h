@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Result reader: results as they were submitted. */
+
+#include "store/reader.h"
+#include "util/json_text.h"
+
+/* A filter by job alone gives all results that were submitted for the job, of any name. */
+typedef struct ResultFilter {
+        const char *name, *component, *job; /* NULL: any */
+        uint64_t since_ms, until_ms;        /* [since, until); 0: open */
+        PageKey before;
+} ResultFilter;
+
+typedef struct ResultRow {
+        int64_t row;
+        uint8_t id[16];
+        const char *name, *component, *version, *job; /* version and job may be NULL */
+        uint32_t uid;
+        uint64_t time_ms;
+        bool has_score;
+        double score;
+        bool has_exit_status, has_batch;
+        int64_t exit_status; /* not 0: the run failed */
+        uint8_t batch[16];
+        uint64_t batch_index;
+        const char *run;      /* JSON; NULL: unknown how the result was measured */
+        const char *document; /* JSON */
+} ResultRow;
+
+/* Newest first. 0 or an outcome of reader.h, as all here. */
+int result_reader_list(Reader *reader, const ResultFilter *filter);
+int result_reader_next(Reader *reader, ResultRow *ret);
+/* The result in that row; READER_END: there is none any more. */
+int result_reader_find(Reader *reader, int64_t row, ResultRow *ret);
+
+/* A result of a batch. */
+typedef struct BatchRow {
+        const char *name, *component, *version; /* version may be NULL */
+        uint64_t time_ms, batch_index;
+        bool has_exit_status, has_score;
+        int64_t exit_status;
+        double score;
+        JsonText document, run; /* run may be none */
+} BatchRow;
+
+/* By index. Results that another user submitted under the same id are left out. */
+int result_reader_list_batch(Reader *reader, const uint8_t id[static 16]);
+int result_reader_next_of_batch(Reader *reader, BatchRow *ret);
+
+extern const struct Statement *const result_reader_statements[];

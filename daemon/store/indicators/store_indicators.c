@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The index of results
+ *
+ * Results of one name and component that were measured with the same parameters, version and hardware are a series, as in a time
+ * series database: a row of series has what they have in common, and a property row has each parameter that the model wants
+ * indexed, so that MATRIX_SIZE=512 of a name is a search in property's key. A point is what a result adds: its score and the numbers
+ * of its results in the order of the series' shape. A shape is what a model indexes (shape.h). Points are clustered by series and time,
+ * so that a query reads no document.
+ *
+ * Of an indicator with a shape, the results from row indexed_from on have points. The results before are indexed step by step from
+ * there downwards; until then they are looked up in their documents.
+ */
+#include "store/indicators/store_indicators.h"
+
+#include "store/database.h"
+#include "store/indicators/catalog.h"
+#include "store/indicators/indexing.h"
+#include "store/indicators/indicator_reader.h"
+#include "store/indicators/model_rows.h"
+#include "store/indicators/points.h"
+#include "store/indicators/result_reader.h"
+#include "store/indicators/result_rows.h"
+#include "store/indicators/series.h"
+#include "store/indicators/stored_models.h"
+
+/* --- removal ------------------------------------------------------------------------------------- */
+
+enum { REMOVED_NAME, REMOVED_COMPONENT, N_REMOVED_COLUMNS };
+
+static const Statement result_remove = {
+        "DELETE FROM result WHERE row IN (SELECT row FROM result ORDER BY row LIMIT ?1) RETURNING name, component",
+        N_REMOVED_COLUMNS,
+};
+
+static const Statement result_expire = {
+        "DELETE FROM result WHERE row IN"
+        " (SELECT row FROM result INDEXED BY result_by_time WHERE time_ms < ?2 ORDER BY time_ms LIMIT ?1)"
+        " RETURNING name, component",
+        N_REMOVED_COLUMNS,
+};
+
+static const Statement count_subtract = {
+        "UPDATE indicator SET n_results = n_results - ?3 WHERE name = ?1 AND component = ?2", 0,
+};
+
+static int subtract(Database *database, int64_t name, int64_t component, int64_t n) {
+        Prepared *prepared;
+
+        if (n == 0)
+                return 0;
+
+        prepared = database_prepare(database, &count_subtract);
+        bind_i64(prepared, name);
+        bind_i64(prepared, component);
+        bind_i64(prepared, n);
+        return database_run(database, prepared);
+}
+
+/* Subtracts the removed results from their indicators' counts, neighbours together. */
+static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
+        int64_t name = 0, component = 0, n_run = 0, n = 0;
+        int r;
+
+        while ((r = database_step(database, removal)) == DATABASE_ROW) {
+                int64_t next_name = column_i64(removal, REMOVED_NAME), next_component = column_i64(removal, REMOVED_COMPONENT);
+
+                if (next_name != name || next_component != component) {
+                        r = subtract(database, name, component, n_run);
+                        if (r != 0)
+                                break;
+                        name = next_name;
+                        component = next_component;
+                        n_run = 0;
+                }
+                n_run++;
+                n++;
+        }
+        sqlite3_reset(removal->handle);
+        if (r == 0)
+                r = subtract(database, name, component, n_run);
+        if (r == 0)
+                *ret_n = n;
+        return r;
+}
+
+static const Statement indicators_tidy = { "DELETE FROM indicator WHERE n_results <= 0", 0 };
+static const Statement terms_tidy = {
+        "DELETE FROM term WHERE id NOT IN (SELECT name FROM indicator UNION SELECT component FROM indicator)", 0,
+};
+
+/* Drops names that have no results any more. */
+static int tidy(Database *database) {
+        int r;
+
+        r = database_run(database, database_prepare(database, &indicators_tidy));
+        return r != 0 ? r : database_run(database, database_prepare(database, &terms_tidy));
+}
+
+static const Statement *const removal_statements[] = {
+        &result_remove, &result_expire, &count_subtract, &indicators_tidy, &terms_tidy, NULL,
+};
+
+/* --- tables -------------------------------------------------------------------------------------- */
+
+/* Names and components repeat: other tables have their ids. */
+static const StoreTable term_table = {
+        .name = "term",
+        .schema = "CREATE TABLE term (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;",
+        .checks = { "SELECT max(id) FROM term" },
+};
+
+/* The writer asks again and again which indicators are still to be indexed, and they are few among many: hence their own index. */
+static const StoreTable indicator_table = {
+        .name = "indicator",
+        .schema =
+                "CREATE TABLE indicator ("
+                " name INTEGER NOT NULL, component INTEGER NOT NULL, n_results INTEGER NOT NULL, latest_ms INTEGER NOT NULL,"
+                " shape INTEGER, indexed_from INTEGER,"
+                " PRIMARY KEY (name, component)) STRICT, WITHOUT ROWID;"
+                "CREATE INDEX indicator_unindexed ON indicator (indexed_from) WHERE shape IS NOT NULL AND indexed_from > 0;",
+        .checks = { "SELECT count(*) FROM indicator" },
+};
+
+/*
+ * row is the rowid by name, so that indexes can hold it where pages of a list need it: newest first, then by row. The last column of an
+ * index spares reading the table for rows that a filter drops. Long texts come last: SQLite reads a row from its begin.
+ */
+static const StoreTable result_table = {
+        .name = "result",
+        .schema =
+                "CREATE TABLE result ("
+                " row INTEGER PRIMARY KEY, id BLOB NOT NULL, time_ms INTEGER NOT NULL,"
+                " name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL, score REAL,"
+                " exit_status INTEGER, batch BLOB, batch_index INTEGER, series INTEGER,"
+                " job TEXT, version TEXT, run TEXT, document TEXT NOT NULL) STRICT;"
+                "CREATE UNIQUE INDEX result_by_id ON result (id);"
+                "CREATE INDEX result_by_name ON result (name, time_ms, row, component);"
+                "CREATE INDEX result_by_time ON result (time_ms, row, component);"
+                "CREATE INDEX result_by_job ON result (job, time_ms) WHERE job IS NOT NULL;"
+                "CREATE INDEX result_by_batch ON result (batch, batch_index) WHERE batch IS NOT NULL;"
+                "CREATE TRIGGER result_removed AFTER DELETE ON result WHEN old.series IS NOT NULL BEGIN"
+                " DELETE FROM point WHERE series = old.series AND time_ms = old.time_ms AND row = old.row; END;",
+        .checks = {
+                "SELECT count(*) FROM (SELECT * FROM result ORDER BY row LIMIT 1)",
+                "SELECT count(*) FROM (SELECT * FROM result ORDER BY row DESC LIMIT 1)",
+                "SELECT min(id) IS NULL FROM result INDEXED BY result_by_id",
+                "SELECT max(id) IS NULL FROM result INDEXED BY result_by_id",
+                "SELECT max(time_ms) FROM result INDEXED BY result_by_time",
+        },
+        .removal_order = 2,
+        .keep = offsetof(StoreConfig, keep_results_ns),
+        .remove = &result_remove,
+        .expire = &result_expire,
+        .run = run_removal,
+        .tidy = tidy,
+};
+
+/* Registered models, and those that are declared in files. */
+static const StoreTable model_table = {
+        .name = "model",
+        .schema =
+                "CREATE TABLE model ("
+                " row INTEGER PRIMARY KEY, name TEXT NOT NULL, component TEXT, is_declared INTEGER NOT NULL,"
+                " uid INTEGER NOT NULL, by_admin INTEGER NOT NULL, time_ms INTEGER NOT NULL, shape INTEGER NOT NULL,"
+                " results TEXT NOT NULL, document TEXT NOT NULL) STRICT;"
+                "CREATE UNIQUE INDEX model_by_name ON model (name, ifnull(component, ''), is_declared);",
+        .checks = { "SELECT count(*) FROM model" },
+};
+
+static const StoreTable shape_table = {
+        .name = "shape",
+        .schema = "CREATE TABLE shape (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;",
+        .checks = { "SELECT max(id) FROM shape" },
+};
+
+static const StoreTable series_table = {
+        .name = "series",
+        .schema =
+                "CREATE TABLE series ("
+                " id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, name INTEGER NOT NULL, component INTEGER NOT NULL,"
+                " shape INTEGER NOT NULL, version TEXT, hardware TEXT, parameters TEXT NOT NULL) STRICT;"
+                "CREATE INDEX series_by_hash ON series (hash);"
+                "CREATE INDEX series_by_pair ON series (name, component, shape);",
+        .checks = { "SELECT max(id) FROM series" },
+};
+
+static const StoreTable property_table = {
+        .name = "property",
+        .schema =
+                "CREATE TABLE property ("
+                " name INTEGER NOT NULL, component INTEGER NOT NULL, key TEXT NOT NULL, value ANY NOT NULL, series INTEGER NOT NULL,"
+                " PRIMARY KEY (name, component, key, value, series)) STRICT, WITHOUT ROWID;"
+                "CREATE INDEX property_by_series ON property (series);",
+        .checks = { "SELECT max(series) FROM property INDEXED BY property_by_series" },
+};
+
+static const StoreTable point_table = {
+        .name = "point",
+        .schema =
+                "CREATE TABLE point ("
+                " series INTEGER NOT NULL, time_ms INTEGER NOT NULL, row INTEGER NOT NULL, score REAL, numbers BLOB,"
+                " PRIMARY KEY (series, time_ms, row)) STRICT, WITHOUT ROWID;"
+                "CREATE TRIGGER point_removed AFTER DELETE ON point"
+                " WHEN NOT EXISTS (SELECT 1 FROM point WHERE series = old.series) BEGIN"
+                " DELETE FROM property WHERE series = old.series;"
+                " DELETE FROM series WHERE id = old.series; END;",
+        .checks = { "SELECT count(*) FROM (SELECT * FROM point LIMIT 1)" },
+};
+
+static const StoreTable *const tables[] = {
+        &term_table, &indicator_table, &result_table, &model_table, &shape_table, &series_table, &property_table, &point_table, NULL,
+};
+
+static const StatementList statements[] = {
+        result_rows_statements, model_rows_statements, catalog_statements, series_statements, indexing_statements, removal_statements,
+        result_reader_statements, indicator_reader_statements, points_statements, stored_models_statements, NULL,
+};
+
+static const RowKind *const kinds[] = {
+        &result_rows_kind, &model_rows_kind, &model_rows_removal_kind, &model_rows_declared_kind, NULL,
+};
+
+/* --- the writer's catalog ------------------------------------------------------------------------ */
+
+static int new_state(void **ret) {
+        Catalog *catalog;
+        int r;
+
+        r = catalog_new(&catalog);
+        if (r == 0)
+                *ret = catalog;
+        return r;
+}
+
+static void free_state(void *state) {
+        catalog_free(state);
+}
+
+static void forget(void *state) {
+        catalog_forget(state);
+}
+
+static int flush(void *state, Database *database) {
+        return catalog_flush(state, database);
+}
+
+static bool take_work(void *state) {
+        return catalog_take_unindexed(state);
+}
+
+static int work(void *state, Database *database, bool *ret_has_more) {
+        return indexing_step(database, state, ret_has_more);
+}
+
+const StoreSubject store_indicators = {
+        .name = "indicators",
+        .tables = tables,
+        .statements = statements,
+        .kinds = kinds,
+        .new_state = new_state,
+        .free_state = free_state,
+        .forget = forget,
+        .flush = flush,
+        .take_work = take_work,
+        .find_work = indexing_find,
+        .work = work,
+};

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Stored models: the registered models, for a start. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/scoped.h"
+
+typedef struct StoredModel {
+        char *document; /* owned; JSON, as json_raw() takes it */
+        uint32_t uid;
+        bool by_admin;
+} StoredModel;
+
+typedef struct StoredModels {
+        StoredModel *items; /* owned */
+        size_t n;
+} StoredModels;
+
+/* In the order of their registration. path: store_path(), or NULL for a store without a database. Caller frees. 0 or a negative errno. */
+int stored_models_read(const char *path, StoredModels **ret);
+StoredModels *stored_models_free(StoredModels *models);
+DEFINE_SCOPED(StoredModels, stored_models_free);
+
+extern const struct Statement *const stored_models_statements[];

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/jobs/job_reader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/compress.h"
+#include "store/jobs/job_columns.h"
+#include "store/jobs/job_rows.h"
+#include "store/jobs/job_text.h"
+#include "store/read_connection.h"
+
+/* --- state --------------------------------------------------------------------------------------- */
+
+/* What a reader keeps. */
+typedef struct JobReader {
+        JobView job;    /* owned: of the last JobRow */
+        char *timeline; /* owned */
+        unsigned n_connects; /* of the connection when the layouts were read: another database numbers its layouts otherwise */
+        struct {
+                int64_t id; /* 0: none yet */
+                Layout layout;
+        } layouts[N_LAYOUT_KINDS]; /* the last of each */
+} JobReader;
+
+static void deinit(void *state) {
+        JobReader *jobs = state;
+
+        job_view_deinit(&jobs->job);
+        free(jobs->timeline);
+}
+
+static const ReaderState job_reader_kind = { sizeof(JobReader), deinit };
+
+/* --- layouts and numbers ------------------------------------------------------------------------- */
+
+enum { LAYOUT_KEYS, N_LAYOUT_COLUMNS };
+
+static const Statement layout_find = { "SELECT keys FROM layout WHERE id = ?", N_LAYOUT_COLUMNS };
+
+/* Inside the query that runs. *ret is NULL when there is no valid layout of that id. */
+static int find_layout(JobReader *jobs, ReadConnection *connection, LayoutKind kind, int64_t id, const Layout **ret) {
+        Layout *layout = &jobs->layouts[kind].layout;
+        Prepared *find;
+        const char *keys;
+        int r;
+
+        if (jobs->n_connects != connection->n_connects)
+                for (size_t i = 0; i < N_LAYOUT_KINDS; i++)
+                        jobs->layouts[i].id = 0;
+        jobs->n_connects = connection->n_connects;
+
+        *ret = layout;
+        if (id == jobs->layouts[kind].id && id != 0)
+                return 0;
+
+        jobs->layouts[kind].id = 0;
+        r = read_connection_prepare(connection, &layout_find, &find);
+        if (r != 0)
+                return r;
+
+        bind_i64(find, id);
+        r = read_connection_step_inside(connection, find);
+        if (r == 0) {
+                keys = column_text(find, LAYOUT_KEYS);
+                jobs->layouts[kind].id = keys && layout_parse(kind, keys, layout) == 0 ? id : 0;
+                sqlite3_reset(find->handle);
+        } else if (r != READER_END)
+                return r;
+
+        if (jobs->layouts[kind].id == 0)
+                *ret = NULL;
+        return 0;
+}
+
+/* The text at a column and the layout whose id is in the column before. *ret_layout is NULL when they cannot be read. */
+static int read_text(JobReader *jobs, ReadConnection *connection, LayoutKind kind, int column, const char **ret,
+                     const Layout **ret_layout) {
+        const Prepared *row = connection->current;
+
+        *ret_layout = NULL;
+        *ret = column_text(row, column + 1);
+        return *ret ? find_layout(jobs, connection, kind, column_i64(row, column), ret_layout) : 0;
+}
+
+/* Four columns of a job's and of a phase's row. */
+#define NUMBER_COLUMNS ", layout, metrics, usage_layout, usage"
+enum { NUMBER_LAYOUT, NUMBER_METRICS, NUMBER_USAGE_LAYOUT, NUMBER_USAGE, N_NUMBER_COLUMNS };
+
+_Static_assert(NUMBER_METRICS == NUMBER_LAYOUT + 1 && NUMBER_USAGE == NUMBER_USAGE_LAYOUT + 1, "read_text() reads pairs");
+
+/* The four columns from `column` on. Malformed numbers are absent: one damaged row does not hide the others. */
+static int read_numbers(JobReader *jobs, ReadConnection *connection, int column, MetricSet *metrics, UsageSet *usage,
+                        bool *ret_has_metrics) {
+        const Layout *layout;
+        const char *text;
+        int r;
+
+        *metrics = (MetricSet){};
+        *usage = (UsageSet){};
+        r = read_text(jobs, connection, LAYOUT_METRICS, column + NUMBER_LAYOUT, &text, &layout);
+        if (r != 0)
+                return r;
+        *ret_has_metrics = text && layout && metrics_parse(text, layout, metrics) == 0;
+
+        r = read_text(jobs, connection, LAYOUT_USAGE, column + NUMBER_USAGE_LAYOUT, &text, &layout);
+        if (r != 0)
+                return r;
+        if (text && layout)
+                (void)usage_set_parse(text, layout, usage);
+        return 0;
+}
+
+/* --- jobs ---------------------------------------------------------------------------------------- */
+
+enum {
+        BY_NAME = 1,
+        BY_USER = 2,
+        BY_STATE = 4,
+
+        JOB_NUMBERS = N_JOB_COLUMNS,
+        N_LIST_COLUMNS = JOB_NUMBERS + N_NUMBER_COLUMNS,
+        JOB_TIMELINE = N_LIST_COLUMNS, /* the first part */
+        N_FIND_COLUMNS = JOB_TIMELINE + N_TIMELINE_PARTS,
+};
+
+/*
+ * A filter that is not given does not appear in the statement, so that each statement can name the index that it uses: with INDEXED BY,
+ * a statement that cannot use the index is an error.
+ */
+#define LIST(index, filters)                                                                                  \
+        { "SELECT " JOB_COLUMNS NUMBER_COLUMNS " FROM job INDEXED BY job_by_" index                           \
+          " WHERE begin_ms >= ? AND (begin_ms, row) < (?, ?)" filters " ORDER BY begin_ms DESC, row DESC",    \
+          N_LIST_COLUMNS }
+#define OF_NAME " AND name = ?"
+#define OF_USER " AND user = ?"
+#define OF_STATE " AND state = ?"
+
+static const Statement lists[] = {
+        [0] = LIST("begin", ""),
+        [BY_NAME] = LIST("name", OF_NAME),
+        [BY_USER] = LIST("user", OF_USER),
+        [BY_NAME | BY_USER] = LIST("name", OF_NAME OF_USER),
+        [BY_STATE] = LIST("state", OF_STATE),
+        [BY_NAME | BY_STATE] = LIST("name", OF_NAME OF_STATE),
+        [BY_USER | BY_STATE] = LIST("user", OF_USER OF_STATE),
+        [BY_NAME | BY_USER | BY_STATE] = LIST("name", OF_NAME OF_USER OF_STATE),
+};
+
+static const Statement job_find = {
+        "SELECT " JOB_COLUMNS NUMBER_COLUMNS ","
+        " (SELECT bytes FROM timeline WHERE part = 3 * row),"
+        " (SELECT bytes FROM timeline WHERE part = 3 * row + 1),"
+        " (SELECT bytes FROM timeline WHERE part = 3 * row + 2) FROM job WHERE id = ?",
+        N_FIND_COLUMNS,
+};
+
+int job_reader_list(Reader *reader, const JobFilter *filter) {
+        unsigned by = (filter->name ? BY_NAME : 0U) | (filter->user ? BY_USER : 0U) | (filter->state ? BY_STATE : 0U);
+        Prepared *list;
+        int r;
+
+        r = read_connection_begin(reader_connection(reader), &lists[by], &list);
+        if (r != 0)
+                return r;
+
+        page_bind(list, filter->since_ms, filter->until_ms, &filter->before);
+        if (filter->name)
+                bind_string(list, filter->name);
+        if (filter->user)
+                bind_string(list, filter->user);
+        if (filter->state)
+                bind_string(list, filter->state);
+        return 0;
+}
+
+/* Usage of a job that was closed when nobody could read it any more. */
+static void note_missing_usage(JobView *job) {
+        Quality why = job->info.enclosure == ENCLOSURE_NONE ? QUALITY_NO_GROUP : QUALITY_LOST;
+
+        memset(job->usage.quality, (int)why, sizeof(job->usage.quality));
+}
+
+/* The row at hand. */
+static int read_job(JobReader *jobs, ReadConnection *connection, JobRow *ret) {
+        const Prepared *at = connection->current;
+        JobRow row = { .row = column_i64(at, 0) };
+        int r;
+
+        job_view_deinit(&jobs->job);
+        jobs->job = (JobView){};
+        r = job_columns_read(at->handle, &jobs->job);
+        if (r < 0)
+                return read_connection_fail(connection, SQLITE_NOMEM);
+
+        r = read_numbers(jobs, connection, JOB_NUMBERS, &jobs->job.metrics, &jobs->job.usage, &row.has_metrics);
+        if (r != 0)
+                return r;
+        if (column_is_null(at, JOB_NUMBERS + NUMBER_USAGE))
+                note_missing_usage(&jobs->job);
+
+        row.view = jobs->job;
+        *ret = row;
+        return 0;
+}
+
+static int next_job(Reader *reader, JobReader **ret_jobs, JobRow *ret) {
+        ReadConnection *connection = reader_connection(reader);
+        JobReader *jobs = reader_state(reader, &job_reader_kind);
+        const Prepared *row;
+        int r;
+
+        if (!jobs)
+                return read_connection_fail(connection, SQLITE_NOMEM);
+
+        r = read_connection_step(connection, &row);
+        if (r == 0)
+                r = read_job(jobs, connection, ret);
+        *ret_jobs = jobs;
+        return r;
+}
+
+int job_reader_next(Reader *reader, JobRow *ret) {
+        JobReader *jobs;
+
+        return next_job(reader, &jobs, ret);
+}
+
+/* Joins the parts of the row at hand. NULL stays when there are none. */
+static int read_timeline(const Prepared *row, char **ret) {
+        scoped(buffer_deinit) Buffer bytes = {}, text = {};
+        int r;
+
+        for (int i = JOB_TIMELINE; i < JOB_TIMELINE + N_TIMELINE_PARTS; i++) {
+                const void *part = sqlite3_column_blob(row->handle, i);
+
+                if (part)
+                        buffer_put(&bytes, part, column_bytes(row, i));
+        }
+
+        r = buffer_error(&bytes);
+        if (r < 0 || bytes.n == 0)
+                return r;
+
+        r = compress_restore(bytes.text, bytes.n, &text);
+        if (r != 0)
+                return r;
+
+        *ret = buffer_take(&text);
+        return *ret ? 0 : -ENOMEM;
+}
+
+int job_reader_find(Reader *reader, const char *id, JobRow *ret) {
+        ReadConnection *connection = reader_connection(reader);
+        JobReader *jobs;
+        Prepared *find;
+        int r;
+
+        r = read_connection_begin(connection, &job_find, &find);
+        if (r != 0)
+                return r;
+
+        bind_string(find, id);
+        r = next_job(reader, &jobs, ret);
+        if (r != 0)
+                return r;
+
+        /* Kept, so that the query can end here and with it its hold on the write-ahead log. */
+        free(TAKE(jobs->timeline));
+        r = read_timeline(find, &jobs->timeline);
+        if (r != 0)
+                return read_connection_fail(connection, r < 0 ? SQLITE_NOMEM : SQLITE_CORRUPT);
+        ret->timeline = jobs->timeline;
+        reader_reset(reader);
+        return 0;
+}
+
+/* --- phases -------------------------------------------------------------------------------------- */
+
+enum {
+        PHASE_NUMBER,
+        PHASE_NAME,
+        PHASE_BEGIN,
+        PHASE_END,
+        PHASE_WALL_SECONDS,
+        PHASE_NUMBERS,
+        N_PHASE_COLUMNS = PHASE_NUMBERS + N_NUMBER_COLUMNS,
+};
+
+static const Statement phases = {
+        "SELECT number, name, begin_ms, end_ms, wall_seconds" NUMBER_COLUMNS " FROM phase INDEXED BY phase_by_job"
+        " WHERE job = (SELECT row FROM job WHERE id = ?) ORDER BY number",
+        N_PHASE_COLUMNS,
+};
+
+int job_reader_list_phases(Reader *reader, const char *job) {
+        Prepared *list;
+        int r;
+
+        r = read_connection_begin(reader_connection(reader), &phases, &list);
+        if (r == 0)
+                bind_string(list, job);
+        return r;
+}
+
+int job_reader_next_phase(Reader *reader, PhaseView *ret) {
+        ReadConnection *connection = reader_connection(reader);
+        JobReader *jobs = reader_state(reader, &job_reader_kind);
+        PhaseView phase = {};
+        const Prepared *row;
+        const char *name;
+        bool unused;
+        int r;
+
+        r = read_connection_step(connection, &row);
+        if (r != 0)
+                return r;
+
+        name = column_text(row, PHASE_NAME);
+        if (!jobs || !name)
+                return read_connection_fail(connection, SQLITE_NOMEM);
+        phase.index = (uint32_t)column_u64(row, PHASE_NUMBER);
+        (void)snprintf(phase.name, sizeof(phase.name), "%s", name);
+        phase.begin_realtime_ms = column_u64(row, PHASE_BEGIN);
+        phase.end_realtime_ms = column_u64(row, PHASE_END);
+        phase.has_wall_seconds = !column_is_null(row, PHASE_WALL_SECONDS);
+        phase.wall_seconds = column_double(row, PHASE_WALL_SECONDS);
+        r = read_numbers(jobs, connection, PHASE_NUMBERS, &phase.metrics, &phase.usage, &unused);
+        if (r != 0)
+                return r;
+
+        *ret = phase;
+        return 0;
+}
+
+const Statement *const job_reader_statements[] = {
+        &lists[0], &lists[1], &lists[2], &lists[3], &lists[4], &lists[5], &lists[6], &lists[7],
+        &job_find, &layout_find, &phases, NULL,
+};
+
+_Static_assert(N_ELEMENTS(lists) == 8, "job_reader_statements has all lists");

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/jobs/job_recovery.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "store/jobs/job_columns.h"
+#include "store/read_connection.h"
+
+/* --- the meter ----------------------------------------------------------------------------------- */
+
+enum { METER_ACCOUNT, METER_BOOT_ID, METER_TIME, N_METER_COLUMNS };
+
+static const Statement meter_find = { "SELECT account, boot_id, time_ms FROM meter", N_METER_COLUMNS };
+
+static int read_meter(ReadConnection *connection, JobRecovery *recovery) {
+        const Prepared *row;
+        Prepared *find;
+        int r;
+
+        r = read_connection_begin(connection, &meter_find, &find);
+        if (r == 0)
+                r = read_connection_step(connection, &row);
+        if (r != 0)
+                return r;
+
+        recovery->meter_realtime_ms = column_u64(row, METER_TIME);
+        r = column_copy(row, METER_ACCOUNT, &recovery->meter);
+        return r < 0 ? r : column_copy(row, METER_BOOT_ID, &recovery->boot_id);
+}
+
+/* --- running jobs -------------------------------------------------------------------------------- */
+
+enum { RUNNING_CHECKPOINT = N_JOB_COLUMNS, RUNNING_BOOT_ID, RUNNING_PROGRESS, N_RUNNING_COLUMNS };
+
+static const Statement running_jobs = {
+        "SELECT " JOB_COLUMNS ", checkpoint_ms, boot_id, window FROM job INDEXED BY job_by_state"
+        " LEFT JOIN running ON running.job = job.row WHERE state = 'running' ORDER BY begin_ms, row",
+        N_RUNNING_COLUMNS,
+};
+
+static int read_info(const Prepared *row, JobInfo *ret, uint64_t *ret_begin_ms) {
+        JobView view;
+        int r;
+
+        r = job_columns_read(row->handle, &view);
+        if (r < 0)
+                return r;
+
+        r = job_description_info(&view.info, ret);
+        *ret_begin_ms = view.begin_realtime_ms;
+        job_view_deinit(&view);
+        return r;
+}
+
+static int add_job(const Prepared *row, JobRecovery *recovery) {
+        RecoveredJob *job, *jobs;
+        uint64_t begin_ms;
+        JobInfo info;
+        int r;
+
+        jobs = reallocarray(recovery->jobs, recovery->n_jobs + 1, sizeof(*jobs));
+        if (!jobs)
+                return -ENOMEM;
+        recovery->jobs = jobs;
+
+        r = read_info(row, &info, &begin_ms);
+        if (r < 0)
+                return r;
+
+        job = &jobs[recovery->n_jobs++];
+        *job = (RecoveredJob){
+                .info = info,
+                .begin_realtime_ms = begin_ms,
+                .checkpoint_realtime_ms = column_u64(row, RUNNING_CHECKPOINT),
+        };
+        r = column_copy(row, RUNNING_BOOT_ID, &job->boot_id);
+        return r < 0 ? r : column_copy(row, RUNNING_PROGRESS, &job->progress);
+}
+
+static int read_jobs(ReadConnection *connection, JobRecovery *recovery) {
+        const Prepared *row;
+        Prepared *list;
+        int r;
+
+        r = read_connection_begin(connection, &running_jobs, &list);
+        while (r == 0 && (r = read_connection_step(connection, &row)) == 0)
+                r = add_job(row, recovery);
+        return r;
+}
+
+const Statement *const job_recovery_statements[] = { &meter_find, &running_jobs, NULL };
+
+/* --- both ---------------------------------------------------------------------------------------- */
+
+static int read_all(const char *path, JobRecovery *recovery) {
+        scoped(read_connection_deinit) ReadConnection connection;
+        int r;
+
+        r = read_connection_init(&connection, path, NULL, UINT64_MAX);
+        if (r == 0)
+                r = read_meter(&connection, recovery);
+        if (r == 0 || r == READER_END)
+                r = read_jobs(&connection, recovery);
+        return r == READER_END ? 0 : r > 0 ? -EIO : r;
+}
+
+int job_recovery_read(const char *path, JobRecovery **ret) {
+        scoped(job_recovery_freep) JobRecovery *recovery = NULL;
+        int r;
+
+        recovery = calloc(1, sizeof(*recovery));
+        if (!recovery)
+                return -ENOMEM;
+
+        r = path ? read_all(path, recovery) : 0;
+        if (r < 0)
+                return r;
+
+        *ret = TAKE(recovery);
+        return 0;
+}
+
+JobRecovery *job_recovery_free(JobRecovery *recovery) {
+        if (!recovery)
+                return NULL;
+
+        for (size_t i = 0; i < recovery->n_jobs; i++) {
+                job_info_deinit(&recovery->jobs[i].info);
+                free(recovery->jobs[i].progress);
+                free(recovery->jobs[i].boot_id);
+        }
+        free(recovery->jobs);
+        free(recovery->meter);
+        free(recovery->boot_id);
+        free(recovery);
+        return NULL;
+}

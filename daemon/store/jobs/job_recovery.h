@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Job recovery: what a start needs to resume running jobs. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "job/job.h"
+#include "util/scoped.h"
+
+typedef struct RecoveredJob {
+        JobInfo info;
+        uint64_t begin_realtime_ms;
+        char *progress; /* owned */
+        char *boot_id;  /* owned; of the job's last checkpoint */
+        uint64_t checkpoint_realtime_ms;
+} RecoveredJob;
+
+typedef struct JobRecovery {
+        char *meter;   /* owned; the meter's account, or NULL */
+        char *boot_id; /* owned; of the meter */
+        uint64_t meter_realtime_ms;
+        RecoveredJob *jobs; /* owned */
+        size_t n_jobs;
+} JobRecovery;
+
+/* Before the first row set. path: store_path(), or NULL for a store that was opened late. Caller frees. 0 or a negative errno. */
+int job_recovery_read(const char *path, JobRecovery **ret);
+JobRecovery *job_recovery_free(JobRecovery *recovery);
+DEFINE_SCOPED(JobRecovery, job_recovery_free);
+
+extern const struct Statement *const job_recovery_statements[];

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/jobs/store_jobs.h"
+
+#include "store/database.h"
+#include "store/jobs/job_numbers.h"
+#include "store/jobs/job_reader.h"
+#include "store/jobs/job_recovery.h"
+#include "store/jobs/job_rows.h"
+#include "store/jobs/phase_rows.h"
+
+/* --- removal ------------------------------------------------------------------------------------- */
+
+/*
+ * Jobs go with their phases: as many of the oldest jobs as have ?1 rows with their phases, and at least one job. Running jobs stay.
+ */
+static const Statement job_remove = {
+        "DELETE FROM job WHERE row IN (SELECT row FROM"
+        " (SELECT row, n_phases, total(1 + n_phases) OVER (ORDER BY row) AS n FROM"
+        " (SELECT row, n_phases FROM job WHERE state <> 'running' ORDER BY row LIMIT ?1))"
+        " WHERE n - n_phases <= ?1) RETURNING 1 + n_phases",
+        1,
+};
+
+static const Statement job_expire = {
+        "DELETE FROM job WHERE row IN (SELECT row FROM"
+        " (SELECT row, n_phases, total(1 + n_phases) OVER (ORDER BY begin_ms, row) AS n FROM"
+        " (SELECT row, n_phases, begin_ms FROM job INDEXED BY job_by_begin WHERE begin_ms < ?2 AND end_ms < ?2"
+        " AND state <> 'running' ORDER BY begin_ms LIMIT ?1))"
+        " WHERE n - n_phases <= ?1) RETURNING 1 + n_phases",
+        1,
+};
+
+static const Statement *const removal_statements[] = { &job_remove, &job_expire, NULL };
+
+/* Counts the rows that went with each job. */
+static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
+        int64_t n = 0;
+        int r;
+
+        while ((r = database_step(database, removal)) == DATABASE_ROW)
+                n += column_i64(removal, 0);
+        if (r == 0)
+                *ret_n = n;
+        return r;
+}
+
+/* --- tables -------------------------------------------------------------------------------------- */
+
+/*
+ * row is the rowid by name, so that indexes can hold it where pages of a list need it: newest first, then by row. Long texts
+ * come last: SQLite reads a row from its begin.
+ */
+static const StoreTable job_table = {
+        .name = "job",
+        .schema =
+                "CREATE TABLE job ("
+                " row INTEGER PRIMARY KEY, id TEXT NOT NULL, name TEXT NOT NULL, user TEXT NOT NULL, state TEXT NOT NULL,"
+                " begin_ms INTEGER NOT NULL, end_ms INTEGER NOT NULL DEFAULT 0,"
+                " uid INTEGER NOT NULL, gid INTEGER NOT NULL, pid INTEGER NOT NULL, pid_start_ticks INTEGER NOT NULL,"
+                " rank INTEGER NOT NULL, node INTEGER NOT NULL, n_nodes INTEGER NOT NULL, n_ranks INTEGER NOT NULL,"
+                " n_phases INTEGER NOT NULL DEFAULT 0, exit_status INTEGER, signal INTEGER NOT NULL DEFAULT 0,"
+                " enclosure TEXT NOT NULL, cgroup TEXT, rusage TEXT, note TEXT, command TEXT NOT NULL, labels TEXT NOT NULL,"
+                " layout INTEGER, metrics TEXT, usage_layout INTEGER, usage TEXT) STRICT;"
+                "CREATE UNIQUE INDEX job_by_id ON job (id);"
+                "CREATE INDEX job_by_begin ON job (begin_ms);"
+                "CREATE INDEX job_by_name ON job (name, begin_ms);"
+                "CREATE INDEX job_by_user ON job (user, begin_ms);"
+                "CREATE INDEX job_by_state ON job (state, begin_ms);"
+                "CREATE TRIGGER job_removed AFTER DELETE ON job BEGIN"
+                " DELETE FROM timeline WHERE part BETWEEN 3 * old.row AND 3 * old.row + 2;"
+                " DELETE FROM phase WHERE job = old.row; END;",
+        .checks = {
+                "SELECT count(*) FROM (SELECT * FROM job ORDER BY row DESC LIMIT 1)",
+                "SELECT count(*) FROM job INDEXED BY job_by_state WHERE state = 'running'",
+        },
+        .removal_order = 3,
+        .keep = offsetof(StoreConfig, keep_jobs_ns),
+        .remove = &job_remove,
+        .expire = &job_expire,
+        .run = run_removal,
+};
+
+/* Apart from the job, because a row that was larger once leaves a hole that is not filled again. */
+static const StoreTable running_table = {
+        .name = "running",
+        .schema =
+                "CREATE TABLE running ("
+                " job INTEGER PRIMARY KEY, checkpoint_ms INTEGER NOT NULL, boot_id TEXT NOT NULL, window TEXT NOT NULL) STRICT;",
+        .checks = { "SELECT count(*) FROM (SELECT * FROM running)" },
+};
+
+/*
+ * Apart from the jobs, so that more jobs, which are listed without their timelines, fit a page. A timeline is compressed and in three
+ * parts (3 * row, + 1, + 2): five parts share a page, while a whole timeline fills little more than half a page and has it alone.
+ */
+static const StoreTable timeline_table = {
+        .name = "timeline",
+        .schema = "CREATE TABLE timeline (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;",
+        .checks = { "SELECT max(part) FROM timeline" },
+};
+
+_Static_assert(N_TIMELINE_PARTS == 3, "the SQL of timelines has three parts");
+
+/* A phase's row may be as large as a job's, hence a table with a rowid. */
+static const StoreTable phase_table = {
+        .name = "phase",
+        .schema =
+                "CREATE TABLE phase ("
+                " row INTEGER PRIMARY KEY, job INTEGER NOT NULL, number INTEGER NOT NULL, name TEXT NOT NULL,"
+                " begin_ms INTEGER NOT NULL, end_ms INTEGER NOT NULL, wall_seconds REAL,"
+                " layout INTEGER, metrics TEXT, usage_layout INTEGER, usage TEXT) STRICT;"
+                "CREATE UNIQUE INDEX phase_by_job ON phase (job, number);",
+        .checks = {
+                "SELECT count(*) FROM (SELECT * FROM phase ORDER BY row DESC LIMIT 1)",
+                "SELECT max(job) FROM phase INDEXED BY phase_by_job",
+        },
+};
+
+/* The keys of stored metrics and usage (job_text.h): a few rows, shared by all jobs and phases. */
+static const StoreTable layout_table = {
+        .name = "layout",
+        .schema = "CREATE TABLE layout (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;",
+        .checks = { "SELECT count(*) FROM (SELECT * FROM layout)" },
+};
+
+/* The node meter's account, from which the jobs' progress counts: one row. */
+static const StoreTable meter_table = {
+        .name = "meter",
+        .schema =
+                "CREATE TABLE meter ("
+                " only INTEGER PRIMARY KEY CHECK (only = 1), account TEXT NOT NULL, boot_id TEXT NOT NULL,"
+                " time_ms INTEGER NOT NULL) STRICT;",
+        .checks = { "SELECT count(*) FROM (SELECT * FROM meter)" },
+};
+
+static const StoreTable *const tables[] = {
+        &job_table, &running_table, &timeline_table, &phase_table, &layout_table, &meter_table, NULL,
+};
+
+static const StatementList statements[] = {
+        job_rows_statements, phase_rows_statements, job_numbers_statements, removal_statements,
+        job_reader_statements, job_recovery_statements, NULL,
+};
+
+const StoreSubject store_jobs = {
+        .name = "jobs",
+        .tables = tables,
+        .statements = statements,
+        .kinds = job_rows_kinds,
+        .interrupt = job_rows_interrupt,
+};

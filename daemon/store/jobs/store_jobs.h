@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Job subject: jobs, their phases, timelines and progress, and the meter's account. */
+
+#include "store/store_subject.h"
+
+extern const StoreSubject store_jobs;

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/node/store_node.h"
+
+#include "store/database.h"
+#include "store/node/sample_reader.h"
+#include "store/node/sample_rows.h"
+
+static const Statement sample_remove = {
+        "DELETE FROM node_sample WHERE begin_ms IN (SELECT begin_ms FROM node_sample ORDER BY begin_ms LIMIT ?1)", 0,
+};
+
+static const Statement sample_expire = {
+        "DELETE FROM node_sample WHERE begin_ms IN"
+        " (SELECT begin_ms FROM node_sample WHERE begin_ms < ?2 ORDER BY begin_ms LIMIT ?1)",
+        0,
+};
+
+static const Statement *const removal_statements[] = { &sample_remove, &sample_expire, NULL };
+
+static const StoreTable sample_table = {
+        .name = "node_sample",
+        .schema =
+                "CREATE TABLE node_sample ("
+                " begin_ms INTEGER PRIMARY KEY, interval_ms INTEGER NOT NULL, timeline TEXT NOT NULL) STRICT;",
+        .checks = { "SELECT max(begin_ms) FROM node_sample" },
+        .removal_order = 1,
+        .keep = offsetof(StoreConfig, keep_samples_ns),
+        .remove = &sample_remove,
+        .expire = &sample_expire,
+        .run = database_run_removal,
+};
+
+static const StoreTable *const tables[] = { &sample_table, NULL };
+
+static const StatementList statements[] = { sample_rows_statements, sample_reader_statements, removal_statements, NULL };
+
+const StoreSubject store_node = {
+        .name = "node",
+        .tables = tables,
+        .statements = statements,
+        .kinds = sample_rows_kinds,
+};

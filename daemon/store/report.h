@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Report: what the writer tells other threads, and the configuration that they tell the writer
+ *
+ * Every function may be called from any thread.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/store_types.h"
+
+typedef struct Report {
+        pthread_mutex_t mutex; /* for all that follows */
+        StoreStats stats;      /* without the queue's */
+        StoreConfig config;
+        bool has_config;
+} Report;
+
+void report_init(Report *report);
+void report_deinit(Report *report);
+
+void report_size(Report *report, uint64_t size_bytes, uint64_t size_max_bytes, uint64_t n_rows_removed);
+/* is_clean: no row set of the batch was refused. */
+void report_commit(Report *report, uint64_t duration_ns, size_t n_rows, bool is_clean);
+/* is_writable: only this batch cannot be stored. */
+void report_failure(Report *report, const char *error, bool is_writable);
+/* The database was opened late, or could not be opened. */
+void report_open(Report *report, const char *notice);
+void report_closed(Report *report, const char *error);
+void report_read(Report *report, StoreStats *ret);
+
+void report_set_config(Report *report, const StoreConfig *config);
+/* True once after report_set_config(). */
+bool report_take_config(Report *report, StoreConfig *ret);

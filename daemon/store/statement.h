@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Statement: SQL beside the code that binds its values and reads its columns
+ *
+ * Values are bound in the order of the statement's places, and a run asserts that every place has a value. Columns are read by
+ * numbers from an enum beside the SQL; preparing asserts how many columns there are. Each connection prepares a statement
+ * when it is first used.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include "store/pack.h"
+#include "util/json_text.h"
+
+typedef struct Statement {
+        const char *sql;
+        int n_columns; /* of a row; 0: the statement gives no rows */
+} Statement;
+
+/* Each file with statements lists all of them, up to NULL: the writer asserts that every statement it runs is in a list. */
+typedef const Statement *const *StatementList;
+
+/* A statement as one connection has prepared it. */
+typedef struct Prepared {
+        const Statement *source; /* NULL: free */
+        sqlite3_stmt *handle;    /* owned; NULL: could not be prepared */
+        int n_bound;             /* places that have a value */
+        int code;                /* of SQLite: why handle is NULL */
+} Prepared;
+
+#define STATEMENT_CACHE_SLOTS 256
+
+/* Prepared statements of one connection, by the address of their source. */
+typedef struct StatementCache {
+        Prepared slots[STATEMENT_CACHE_SLOTS];
+        size_t n;
+        bool is_complete; /* no statement may be added any more */
+} StatementCache;
+
+/* Makes a slot for a statement, which is prepared when first used. */
+void statement_cache_add(StatementCache *cache, const Statement *statement);
+
+/* The statement, without values. Borrowed until the cache is cleared. */
+Prepared *statement_cache_get(StatementCache *cache, sqlite3 *db, const Statement *statement);
+/* Resets all statements, which ends their read transaction. */
+void statement_cache_reset(StatementCache *cache);
+/* Before the connection is closed. */
+void statement_cache_clear(StatementCache *cache);
+
+/* True when each place has a value. */
+bool statement_is_bound(const Prepared *prepared);
+
+/* Values, for one place after the other. What is not copied must stay until the statement ran. */
+void bind_null(Prepared *prepared);
+void bind_i64(Prepared *prepared, int64_t v);
+/* SQLite's integers are signed: a larger value becomes INT64_MAX. */
+void bind_u64(Prepared *prepared, uint64_t v);
+void bind_double(Prepared *prepared, double v);
+void bind_text(Prepared *prepared, Text text);
+void bind_blob(Prepared *prepared, const void *bytes, size_t n);
+/* These two copy. NULL: null. */
+void bind_blob_copy(Prepared *prepared, const void *bytes, size_t n);
+void bind_string(Prepared *prepared, const char *text);
+
+/* Columns of the row at hand, borrowed until the next step. */
+static inline bool column_is_null(const Prepared *prepared, int i) {
+        return sqlite3_column_type(prepared->handle, i) == SQLITE_NULL;
+}
+
+static inline int64_t column_i64(const Prepared *prepared, int i) {
+        return sqlite3_column_int64(prepared->handle, i);
+}
+
+static inline uint64_t column_u64(const Prepared *prepared, int i) {
+        return (uint64_t)sqlite3_column_int64(prepared->handle, i);
+}
+
+static inline double column_double(const Prepared *prepared, int i) {
+        return sqlite3_column_double(prepared->handle, i);
+}
+
+/* NULL: null, or out of memory. */
+static inline const char *column_text(const Prepared *prepared, int i) {
+        return (const char *)sqlite3_column_text(prepared->handle, i);
+}
+
+static inline size_t column_bytes(const Prepared *prepared, int i) {
+        return (size_t)sqlite3_column_bytes(prepared->handle, i);
+}
+
+/* An empty JsonText: null. */
+static inline JsonText column_json(const Prepared *prepared, int i) {
+        const char *text = column_text(prepared, i);
+
+        return json_text(text, text ? column_bytes(prepared, i) : 0);
+}
+
+/* A copy for the caller; *ret stays as it is for null. 0 or -ENOMEM. */
+int column_copy(const Prepared *prepared, int i, char **ret);

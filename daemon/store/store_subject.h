@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Store subject: what the store keeps about one subject (jobs, indicators, the node)
+ *
+ * A subject is a folder with its tables, their statements, the row sets that change them and the readers that query them. One row of
+ * type StoreSubject tells the shared machinery all of that; store_subjects.c has the list of subjects, and nothing else names one.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/rowset.h"
+#include "store/statement.h"
+#include "store/store_types.h"
+
+typedef struct Database Database;
+
+#define TABLE_CHECKS_MAX 6
+
+/* A table of the database. */
+typedef struct StoreTable {
+        const char *name;
+        const char *schema; /* creates the table, its indexes and triggers */
+        /* Queries of one number that read first or last entries when the database is opened; a damaged table fails them. */
+        const char *checks[TABLE_CHECKS_MAX];
+
+        /* Retention; NULL and 0 for a table whose rows go with the rows of another, or stay. */
+        unsigned removal_order;   /* tables of a lower order lose their rows first when space is needed */
+        size_t keep;              /* offset in StoreConfig of how long rows are kept, in ns */
+        const Statement *remove;  /* removes the oldest rows, ?1 at most; never NULL with a removal_order */
+        const Statement *expire;  /* the same, and only rows from before ?2, in ms */
+        int (*run)(Database *database, Prepared *removal, int64_t *ret_n); /* runs either and counts the rows that went */
+        int (*tidy)(Database *database); /* or NULL: runs after the last of several removals */
+} StoreTable;
+
+typedef struct StoreSubject {
+        const char *name;
+        const StoreTable *const *tables;          /* ends with NULL */
+        const StatementList *statements; /* ends with NULL */
+        const RowKind *const *kinds;     /* of row sets; ends with NULL */
+
+        /* What the writer remembers for the subject; NULL: nothing. new_state: 0 or -ENOMEM. */
+        int (*new_state)(void **ret);
+        void (*free_state)(void *state);
+        void (*forget)(void *state);                    /* after a rollback, or when rows were removed */
+        int (*flush)(void *state, Database *database);  /* before a commit */
+
+        /* Or NULL. When the database is opened late: nobody resumed what was under way before. */
+        int (*interrupt)(Database *database);
+
+        /* Work on stored rows, in steps between batches; or NULL. */
+        bool (*take_work)(void *state);                                          /* true once after rows that need work */
+        int (*find_work)(Database *database, bool *ret_has_work);
+        int (*work)(void *state, Database *database, bool *ret_has_more);        /* one step, inside a transaction */
+} StoreSubject;

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Store subjects: the list of subjects, and what the writer keeps for each
+ *
+ * The rest of the machinery walks the list or calls these functions, which ask each subject in turn.
+ */
+
+#include <stdbool.h>
+
+#include "store/store_subject.h"
+#include "util/scoped.h"
+
+/* The subjects, up to NULL; for walks over their tables and statements. */
+const StoreSubject *const *store_subjects_all(void);
+/* Checks that each statement fits the schema. 0 or an outcome of database.h. */
+int store_subjects_check_statements(Database *database);
+
+/* The subjects' states, for the writer. */
+typedef struct StoreSubjects StoreSubjects;
+/* 0 or -ENOMEM. */
+int store_subjects_new(StoreSubjects **ret);
+StoreSubjects *store_subjects_free(StoreSubjects *subjects);
+DEFINE_SCOPED(StoreSubjects, store_subjects_free);
+
+/* 0 or an outcome of database.h, as all of these: the transaction is to be rolled back. */
+int store_subjects_apply(StoreSubjects *subjects, Database *database, RowSet *set);
+int store_subjects_flush(StoreSubjects *subjects, Database *database);
+void store_subjects_forget(StoreSubjects *subjects);
+int store_subjects_interrupt(Database *database);
+bool store_subjects_take_work(StoreSubjects *subjects);
+int store_subjects_find_work(Database *database, bool *ret_has_work);
+int store_subjects_work(StoreSubjects *subjects, Database *database, bool *ret_has_more);

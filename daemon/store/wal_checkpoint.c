@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/wal_checkpoint.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* A checkpoint costs two syncs, and writes a page once however often the page changed: not after every batch. */
+#define IDLE_CHECKPOINT_PAGES 500
+
+uint64_t wal_checkpoint_log_bytes(const char *path) {
+        char wal[PATH_MAX];
+        struct stat st;
+
+        if (snprintf(wal, sizeof(wal), "%s-wal", path) >= (int)sizeof(wal) || stat(wal, &st) < 0)
+                return 0;
+        return (uint64_t)st.st_size;
+}
+
+void wal_checkpoint_run(Database *database, int mode) {
+        int n_log = 0, n_done = 0, code;
+
+        if (!database->db)
+                return;
+
+        code = sqlite3_wal_checkpoint_v2(database->db, NULL, mode, &n_log, &n_done);
+        assert(code != SQLITE_OK || n_done <= n_log);
+        if (code == SQLITE_OK && n_log == n_done)
+                database->n_wal_pages = 0;
+}
+
+/*
+ * Waits only when the log has no room left; and when another program reads on and on, once for each further n_wal_pages_max pages.
+ */
+void wal_checkpoint_restart(WalCheckpoint *wal, Database *database, const Retention *retention, int mode) {
+        int n = database->n_wal_pages;
+        bool must_wait = n >= retention->n_wal_pages_end && n >= wal->n_pages_waited + retention->n_wal_pages_max;
+
+        if (!database->db)
+                return;
+
+        wal->is_barrier_closed = true;
+        if (!wal_barrier_close(wal->barrier) && !must_wait)
+                return;
+
+        database_wait(database, must_wait);
+        wal_checkpoint_run(database, mode);
+        database_wait(database, true);
+        wal->n_pages_waited = must_wait ? database->n_wal_pages : 0;
+        wal->is_barrier_closed = false;
+        wal_barrier_open(wal->barrier);
+}
+
+void wal_checkpoint_if_due(WalCheckpoint *wal, Database *database, const Retention *retention, bool is_idle) {
+        int n = database->n_wal_pages, n_max = retention->n_wal_pages_max;
+
+        /* When there is always a query, passive checkpoints never restart the log. */
+        if (wal->is_barrier_closed || n >= 2 * n_max)
+                wal_checkpoint_restart(wal, database, retention, SQLITE_CHECKPOINT_RESTART);
+        else if (n >= n_max || (n >= IDLE_CHECKPOINT_PAGES && is_idle))
+                wal_checkpoint_run(database, SQLITE_CHECKPOINT_PASSIVE);
+}

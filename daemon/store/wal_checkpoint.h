@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * WAL checkpoint: moves pages of the write-ahead log into the database, and restarts the log
+ *
+ * A passive checkpoint moves what no reader holds up. The log is restarted at its begin only when no query reads it: the barrier
+ * keeps new queries out until then. The writer does not wait for queries, except when the log has reached its last page.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/database.h"
+#include "store/retention.h"
+#include "store/wal_barrier.h"
+
+typedef struct WalCheckpoint {
+        WalBarrier *barrier;    /* borrowed */
+        bool is_barrier_closed; /* until the log is restarted */
+        int n_pages_waited;     /* length of the log when a wait was in vain; 0: since the restart */
+} WalCheckpoint;
+
+/* Without waiting; mode: SQLITE_CHECKPOINT_…. A failure leaves the rest to the next checkpoint. */
+void wal_checkpoint_run(Database *database, int mode);
+/* Restarts the log if no query reads it, else closes the barrier for the next attempt. */
+void wal_checkpoint_restart(WalCheckpoint *wal, Database *database, const Retention *retention, int mode);
+/* After a commit; is_idle: no rows wait. */
+void wal_checkpoint_if_due(WalCheckpoint *wal, Database *database, const Retention *retention, bool is_idle);
+
+/* Size of the log of a database file. */
+uint64_t wal_checkpoint_log_bytes(const char *path);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Record: a struct as JSON text, written and parsed by one table of its fields
+ *
+ * The persistent form of checkpoints and of the parts of a stored job. Members whose value is zero or empty are left out, and
+ * a member that is missing is zero when it is read; members that the table does not have are skipped, whatever their value. So
+ * a reader reads what older and newer versions wrote. A name, once written, keeps its meaning.
+ *
+ *   static const RecordField fields[] = {
+ *           RECORD_VALUE(Window, lost),
+ *           RECORD_STRUCT(Window, begin, &totals_record),
+ *   };
+ *   const Record window_record = RECORD(Window, fields);
+ *
+ * The compiler takes the type of a number from the member. Doubles must be finite to be kept.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/buffer.h"
+#include "util/scoped.h"
+
+typedef struct Record Record;
+
+typedef enum RecordType {
+        RECORD_BOOL,
+        RECORD_U32,
+        RECORD_I32,
+        RECORD_U64,
+        RECORD_I64,
+        RECORD_DOUBLE,
+        RECORD_TEXT,    /* char[n] */
+        RECORD_STRING,  /* char *, owned; NULL: none */
+        RECORD_NAME,    /* uint8_t, an index of `names` */
+        RECORD_BITS,    /* uint32_t, a bit for each of `names` */
+        RECORD_COUNTS,  /* uint64_t[n], each with its own of `names` */
+        RECORD_RECORD,  /* a struct, embedded */
+        RECORD_LIST,    /* Type *, owned, with n items at most; their number is the size_t at `count` */
+} RecordType;
+
+typedef struct RecordField {
+        const char *name;
+        RecordType type;
+        size_t offset;
+        size_t n;                 /* bytes of a RECORD_TEXT, number of names, most items of a list */
+        const char *const *names;
+        const Record *record;     /* of a struct or the items of a list */
+        size_t count;
+        bool is_optional;         /* a struct that is there only if the bool at `has` is true */
+        size_t has;
+} RecordField;
+
+struct Record {
+        size_t size; /* of the struct */
+        const RecordField *fields;
+        size_t n_fields;
+};
+
+#define RECORD(Type, fields) { sizeof(Type), fields, N_ELEMENTS(fields) }
+
+#define RECORD_MEMBER(Type, member) (((Type *)0)->member)
+#define RECORD_TYPE_OF(Type, member)                                                                            \
+        _Generic(RECORD_MEMBER(Type, member), bool: RECORD_BOOL, uint32_t: RECORD_U32, int32_t: RECORD_I32,     \
+                 uint64_t: RECORD_U64, int64_t: RECORD_I64, double: RECORD_DOUBLE, char *: RECORD_STRING)
+
+#define RECORD_VALUE_AS(key, Type, member) { .name = key, .type = RECORD_TYPE_OF(Type, member), .offset = offsetof(Type, member) }
+#define RECORD_VALUE(Type, member) RECORD_VALUE_AS(#member, Type, member)
+#define RECORD_TEXT_AS(key, Type, member) \
+        { .name = key, .type = RECORD_TEXT, .offset = offsetof(Type, member), .n = sizeof(RECORD_MEMBER(Type, member)) }
+#define RECORD_TEXT_OF(Type, member) RECORD_TEXT_AS(#member, Type, member)
+#define RECORD_NAME_OF(Type, member, n_names, name_array) \
+        { .name = #member, .type = RECORD_NAME, .offset = offsetof(Type, member), .n = n_names, .names = name_array }
+#define RECORD_BITS_OF(Type, member, n_names, name_array) \
+        { .name = #member, .type = RECORD_BITS, .offset = offsetof(Type, member), .n = n_names, .names = name_array }
+#define RECORD_COUNTS_OF(Type, member, name_array)                                                              \
+        { .name = #member, .type = RECORD_COUNTS, .offset = offsetof(Type, member),                             \
+          .n = sizeof(RECORD_MEMBER(Type, member)) / sizeof(uint64_t), .names = name_array }
+#define RECORD_STRUCT_AS(key, Type, member, record_of) \
+        { .name = key, .type = RECORD_RECORD, .offset = offsetof(Type, member), .record = record_of }
+#define RECORD_STRUCT(Type, member, record_of) RECORD_STRUCT_AS(#member, Type, member, record_of)
+#define RECORD_OPTIONAL_AS(key, Type, member, has_member, record_of)                                            \
+        { .name = key, .type = RECORD_RECORD, .offset = offsetof(Type, member), .record = record_of,            \
+          .is_optional = true, .has = offsetof(Type, has_member) }
+#define RECORD_OPTIONAL(Type, member, has_member, record_of) RECORD_OPTIONAL_AS(#member, Type, member, has_member, record_of)
+#define RECORD_LIST_OF(Type, member, n_member, n_max, record_of)                                                \
+        { .name = #member, .type = RECORD_LIST, .offset = offsetof(Type, member), .n = n_max,                   \
+          .count = offsetof(Type, n_member), .record = record_of }
+
+/* Appends the struct as a JSON object. */
+void record_put(const Record *record, const void *object, Buffer *out);
+/* The same as a text of its own. 0 or -ENOMEM; caller frees *ret. */
+int record_format(const Record *record, const void *object, char **ret);
+
+/*
+ * Fills all of `ret`, which owns its strings and lists then. 0, -ENOMEM, or PARSE_MALFORMED: the text is not an object, is cut
+ * short, or has a member whose value does not fit its field. `ret` is written on success only.
+ */
+int record_parse(const Record *record, const char *text, void *ret);
+/* Frees the strings and lists of a struct. */
+void record_deinit(const Record *record, void *object);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The schema: each table belongs to one subject, all statements fit, and an older file is migrated in place. */
+
+#include "store_fixture.h"
+
+#include "store/database.h"
+#include "store/jobs/job_rows.h"
+#include "store/schema.h"
+#include "store/store_subjects.h"
+
+/* --- tables -------------------------------------------------------------------------------------- */
+
+static const StoreTable *table_at(size_t i) {
+        for (const StoreSubject *const *subject = store_subjects_all(); *subject; subject++)
+                for (const StoreTable *const *table = (*subject)->tables; *table; table++)
+                        if (i-- == 0)
+                                return *table;
+        return NULL;
+}
+
+/* What the schema of one table creates, by itself: everything of it is of that table. */
+static size_t count_objects(const StoreTable *table, const char *name) {
+        sqlite3_stmt *statement;
+        sqlite3 *db;
+        size_t n = 0;
+
+        assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, table->schema, NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_prepare_v2(db, "SELECT name, tbl_name FROM sqlite_schema", -1, &statement, NULL), SQLITE_OK);
+        while (sqlite3_step(statement) == SQLITE_ROW) {
+                assert_string_equal(sqlite3_column_text(statement, 1), table->name);
+                n += !name || strcmp((const char *)sqlite3_column_text(statement, 0), name) == 0;
+        }
+        sqlite3_finalize(statement);
+        sqlite3_close(db);
+        return n;
+}
+
+static void every_table_index_and_trigger_belongs_to_one_row(void **state) {
+        sqlite3 *db = place_open_database(*state, SQLITE_OPEN_READONLY);
+        sqlite3_stmt *statement;
+        size_t n = 0, n_declared = 0;
+
+        assert_int_equal(sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema", -1, &statement, NULL), SQLITE_OK);
+        while (sqlite3_step(statement) == SQLITE_ROW) {
+                size_t n_owners = 0;
+
+                for (size_t i = 0; table_at(i); i++)
+                        n_owners += count_objects(table_at(i), (const char *)sqlite3_column_text(statement, 0));
+                assert_int_equal(n_owners, 1);
+                n++;
+        }
+        sqlite3_finalize(statement);
+        sqlite3_close(db);
+
+        for (size_t i = 0; table_at(i); i++) {
+                assert_true(count_objects(table_at(i), table_at(i)->name) == 1);
+                n_declared += count_objects(table_at(i), NULL);
+        }
+        assert_int_equal(n, n_declared);
+        assert_true(n > 20);
+}
+
+static void every_table_is_checked_and_keeps_its_rows_by_a_limit_or_by_another_table(void **state) {
+        (void)state;
+        for (size_t i = 0; table_at(i); i++) {
+                const StoreTable *table = table_at(i);
+
+                assert_non_null(table->checks[0]);
+                for (size_t k = 0; k < TABLE_CHECKS_MAX && table->checks[k]; k++)
+                        assert_non_null(strstr(table->checks[k], table->name));
+                assert_int_equal(table->removal_order > 0, table->remove != NULL);
+                assert_int_equal(table->removal_order > 0, table->expire != NULL);
+                assert_int_equal(table->removal_order > 0, table->run != NULL);
+                assert_int_equal(table->removal_order > 0, table->keep > 0);
+                for (size_t k = 0; k < i; k++)
+                        assert_true(table->removal_order == 0 || table->removal_order != table_at(k)->removal_order);
+        }
+}
+
+static void every_statement_has_the_columns_that_it_says(void **state) {
+        sqlite3 *db = place_open_database(*state, SQLITE_OPEN_READWRITE);
+        size_t n = 0;
+
+        for (const StoreSubject *const *subject = store_subjects_all(); *subject; subject++)
+                for (const StatementList *list = (*subject)->statements; *list; list++)
+                        for (StatementList next = *list; *next; next++, n++) {
+                                sqlite3_stmt *statement;
+
+                                if (sqlite3_prepare_v2(db, (*next)->sql, -1, &statement, NULL) != SQLITE_OK)
+                                        fail_msg("%s: %s", (*next)->sql, sqlite3_errmsg(db));
+                                assert_int_equal(sqlite3_column_count(statement), (*next)->n_columns);
+                                sqlite3_finalize(statement);
+                        }
+        sqlite3_close(db);
+        assert_true(n > 60);
+}
+
+static void a_removed_job_takes_its_phases_and_timeline_with_it(void **state) {
+        Place *place = *state;
+        PhaseView phase = { .name = "load" };
+        StoreJobEnd end = { .job = "a", .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .phase = &phase, .timeline = "t" };
+
+        assert_int_equal(store_put(place->store, job_rows_pack_begin(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(1))), 0);
+        assert_int_equal(store_put(place->store, job_rows_pack_end(&end, cookie_of(2))), 0);
+        assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
+        assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
+        place_close(place);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline"), 3);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM phase"), 1);
+
+        change_place(place, "DELETE FROM job");
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline"), 0);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM phase"), 0);
+}
+
+/* --- versions ------------------------------------------------------------------------------------ */
+
+/* Made for these tests: what a later version could add. */
+static const char *const two[] = {
+        "ALTER TABLE meter ADD COLUMN host TEXT NOT NULL DEFAULT 'here';",
+        "CREATE TABLE extra (id INTEGER PRIMARY KEY) STRICT; INSERT INTO extra SELECT count(*) FROM job;",
+};
+static const char *const failing[] = { "DELETE FROM job;", "CREATE TABLE job (id INTEGER);" };
+
+static int setup_with(const Place *place, const char *const *sql, int n, int64_t *ret_version) {
+        Migrations migrations = { sql, n };
+        char path[PATH_MAX];
+        Database database;
+        int r;
+
+        place_path(place, "perfd.db", path);
+        assert_int_equal(database_open(&database, path), 0);
+        r = schema_setup(&database, false, &migrations, ret_version);
+        database_close(&database);
+        return r;
+}
+
+static void put_a_job_and_close(Place *place) {
+        assert_int_equal(store_put(place->store, job_rows_pack_begin(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(1))), 0);
+        assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
+        place_close(place);
+}
+
+static void a_new_file_has_the_version_of_its_program(void **state) {
+        Place *place = *state;
+        int64_t version = -1;
+
+        assert_int_equal(ask_place(place, "PRAGMA user_version"), 1);
+        place_remove(place);
+        place_make(place);
+        assert_int_equal(setup_with(place, two, 2, &version), 0);
+        assert_int_equal(version, 0);
+        assert_int_equal(ask_place(place, "PRAGMA user_version"), 3);
+        assert_int_equal(schema_version(&(Migrations){ two, 2 }), 3);
+}
+
+static void an_older_file_is_migrated_in_place_once(void **state) {
+        Place *place = *state;
+        int64_t version = -1;
+
+        put_a_job_and_close(place);
+        assert_int_equal(setup_with(place, two, 1, &version), 0);
+        assert_int_equal(version, 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM meter WHERE host = 'here'"), 1);
+        assert_int_equal(setup_with(place, two, 2, &version), 0);
+        assert_int_equal(version, 2);
+        assert_int_equal(setup_with(place, two, 2, &version), 0);
+        assert_int_equal(version, 3);
+        assert_int_equal(ask_place(place, "PRAGMA user_version"), 3);
+        assert_int_equal(ask_place(place, "SELECT id FROM extra"), 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pragma_quick_check WHERE quick_check <> 'ok'"), 0);
+}
+
+static void a_migration_that_fails_changes_nothing(void **state) {
+        Place *place = *state;
+        int64_t version = -1;
+
+        put_a_job_and_close(place);
+        assert_int_not_equal(setup_with(place, failing, 2, &version), 0);
+        assert_int_equal(ask_place(place, "PRAGMA user_version"), 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM job"), 1);
+        place_open(place);
+        assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
+}
+
+static void a_newer_file_is_refused(void **state) {
+        Place *place = *state;
+        int64_t version = -1;
+        char *note;
+        StoreConfig config = place_config(place);
+
+        place_close(place);
+        assert_int_equal(setup_with(place, two, 2, &version), 0);
+        assert_int_equal(setup_with(place, two, 1, &version), SCHEMA_TOO_NEW);
+        assert_int_equal(version, 3);
+        assert_int_equal(store_open(&place->store, &config, &note), STORE_TOO_NEW);
+        assert_non_null(strstr(note, "has format 3, written by a newer perfd; this perfd supports up to 1"));
+        free(note);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup_volatile, place_teardown)
+                TEST(every_table_index_and_trigger_belongs_to_one_row),
+                TEST(every_table_is_checked_and_keeps_its_rows_by_a_limit_or_by_another_table),
+                TEST(every_statement_has_the_columns_that_it_says),
+                TEST(a_removed_job_takes_its_phases_and_timeline_with_it),
+                TEST(a_new_file_has_the_version_of_its_program),
+                TEST(an_older_file_is_migrated_in_place_once),
+                TEST(a_migration_that_fails_changes_nothing),
+                TEST(a_newer_file_is_refused),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
