@@ -27,6 +27,13 @@
 #define END_TIMEOUT_NS (500 * NS_PER_MS)
 #define FLUSH_TIMEOUT_NS (200 * NS_PER_MS)
 
+/* Output of the command, as far as it is captured. */
+typedef struct RunOutput {
+        bool is_captured;
+        Capture capture;
+        OutputTail error;
+} RunOutput;
+
 typedef struct RunJob {
         const RunOptions *options;
         char *const *command;
@@ -43,9 +50,7 @@ typedef struct RunJob {
         uint64_t end_realtime_ms;
         uint64_t n_killed; /* processes, of all runs, for want of memory */
 
-        bool is_captured;
-        Capture capture;
-        OutputTail error;
+        RunOutput output;
         RunPlace place;
         bool has_place;
         RunResultsPlan plan;
@@ -58,8 +63,8 @@ static void run_job_deinit(RunJob *run) {
         announcement_deinit(&run->announcement);
         job_info_deinit(&run->info);
         courier_deinit(&run->courier);
-        capture_deinit(&run->capture);
-        output_tail_deinit(&run->error);
+        capture_deinit(&run->output.capture);
+        output_tail_deinit(&run->output.error);
         run_series_deinit(&run->series);
 }
 
@@ -195,11 +200,11 @@ static int take_run(RunJob *run, const RunFacts *facts, uint64_t index, bool is_
         scoped(run_results_deinit) RunResults results = {};
         int r = 0;
 
-        if (run->is_captured && !run->last.exec_error) {
+        if (run->output.is_captured && !run->last.exec_error) {
                 if (!run->has_place)
                         run_record_read_place(&run->place);
                 run->has_place = true;
-                r = run_results_read(&results, &run->plan, &run->capture, facts, run->last.status, (uint32_t)index);
+                r = run_results_read(&results, &run->plan, &run->output.capture, facts, run->last.status, (uint32_t)index);
         }
         if (r == 0)
                 r = run_series_add(&run->series, &results);
@@ -248,23 +253,23 @@ static bool is_one_file(void) {
 }
 
 static bool wants_error(const RunJob *run) {
-        return run->is_captured && (run->plan.is_wanted || (isatty(STDERR_FILENO) == 0 && !is_one_file()));
+        return run->output.is_captured && (run->plan.is_wanted || (isatty(STDERR_FILENO) == 0 && !is_one_file()));
 }
 
 static int prepare_measuring(RunJob *run) {
         const RunOptions *options = run->options;
         const char *path = getenv("PATH");
 
-        run->is_captured = wants_capture(options);
+        run->output.is_captured = wants_capture(options);
         run->plan = (RunResultsPlan){
                 .job = run->info.id,
-                .is_wanted = strcmp(options->indicator, "yes") == 0 || (options->repeat > 0 && run->is_captured),
-                .has_batch = options->repeat > 0 && run->is_captured,
+                .is_wanted = strcmp(options->indicator, "yes") == 0 || (options->repeat > 0 && run->output.is_captured),
+                .has_batch = options->repeat > 0 && run->output.is_captured,
                 .place = &run->place,
         };
         run->place.environment = options->environment;
         run->place.program = run->command[0];
-        run->place.has_script = run->is_captured && script_find(run->command, path ?: "", &run->place.script);
+        run->place.has_script = run->output.is_captured && script_find(run->command, path ?: "", &run->place.script);
         return result_id_make(clock_realtime_ns() / NS_PER_MS, run->plan.batch);
 }
 
@@ -325,8 +330,8 @@ static void run_command(RunJob *run, ChildSignals *signals, RunFacts *ret) {
         const RunOptions *options = run->options;
         bool waits = options->wait;
         ChildPlan plan = {
-                .capture = run->is_captured ? &run->capture : NULL,
-                .error = wants_error(run) ? &run->error : NULL,
+                .capture = run->output.is_captured ? &run->output.capture : NULL,
+                .error = wants_error(run) ? &run->output.error : NULL,
                 .announcement = &run->announcement,
                 .signals = signals,
                 .adopts = run->enclosed.kind != ENCLOSURE_NONE || waits,
@@ -337,8 +342,8 @@ static void run_command(RunJob *run, ChildSignals *signals, RunFacts *ret) {
         int r;
 
         *ret = (RunFacts){ .error = plan.error, .begin_realtime_ns = clock_realtime_ns() };
-        capture_clear(&run->capture);
-        output_tail_clear(&run->error);
+        capture_clear(&run->output.capture);
+        output_tail_clear(&run->output.error);
         r = child_run(run->command, &plan, &run->last);
         if (r < 0) {
                 child_print_exec_error(run->command[0], -r);
@@ -402,7 +407,7 @@ static int run_all(RunJob *run) {
                 run->series.n_runs += i >= n_warmups;
                 run->series.n_failed += i >= n_warmups && run->last.status != 0;
                 if (i < n_warmups)
-                        run->is_captured = false;
+                        run->output.is_captured = false;
                 r = take_run(run, &facts, i - n_warmups, is_last);
         }
         return r;

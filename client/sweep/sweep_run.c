@@ -32,15 +32,19 @@ typedef struct Inherited {
         struct sigaction child;
 } Inherited;
 
+typedef struct SweepCounts {
+        size_t n_recorded, n_done, n_failed; /* done: all points that succeeded, recorded ones included */
+        size_t n_timed;
+        uint64_t timed_ns; /* total time of the points that ended in this run */
+} SweepCounts;
+
 typedef struct Sweep {
         const SweepOrder *order;
         SweepSlot *slots;
         size_t n_slots, n_running;
         size_t *n_on_node; /* points running on each node */
         size_t i_next_node, i_next_point;
-        size_t n_recorded, n_done, n_failed; /* done: all that ended well, recorded ones too */
-        size_t n_timed;
-        uint64_t timed_ns; /* of the points that ended now */
+        SweepCounts counts;
         sigset_t signals;
         Inherited inherited;
         int signal;       /* that told us to end; 0: none */
@@ -77,7 +81,7 @@ int sweep_run_is_recorded(const SweepOrder *order, const SweepPoint *point, bool
 
 /* Estimates the remaining time from the average of finished points, less the elapsed time of running points. 0: unknown. */
 static uint64_t estimate_ns(const Sweep *sweep, size_t n_left, uint64_t now_ns) {
-        uint64_t each_ns = sweep->n_timed > 0 ? sweep->timed_ns / sweep->n_timed : 0, behind_ns = 0;
+        uint64_t each_ns = sweep->counts.n_timed > 0 ? sweep->counts.timed_ns / sweep->counts.n_timed : 0, behind_ns = 0;
         size_t n_lanes = n_left < sweep->n_slots ? n_left : sweep->n_slots;
 
         for (size_t i = 0; i < sweep->n_slots; i++) {
@@ -98,12 +102,13 @@ static uint64_t longest_ns(const Sweep *sweep, uint64_t now_ns) {
 }
 
 static void put_progress(const Sweep *sweep, Buffer *out) {
-        size_t n_points = sweep->order->plan->n_points, n_left = n_points - sweep->n_done - sweep->n_failed;
+        size_t n_points = sweep->order->plan->n_points, n_left = n_points - sweep->counts.n_done - sweep->counts.n_failed;
         uint64_t now_ns = clock_boottime_ns(), left_ns = estimate_ns(sweep, n_left, now_ns), for_ns = longest_ns(sweep, now_ns);
         char text[TEXT_MAX];
 
-        buffer_printf(out, "%zu of %zu points: %zu done, %zu failed, %zu left", sweep->n_done + sweep->n_failed, n_points, sweep->n_done,
-                      sweep->n_failed, n_left);
+        buffer_printf(out, "%zu of %zu points: %zu done, %zu failed, %zu left", sweep->counts.n_done + sweep->counts.n_failed, n_points,
+                      sweep->counts.n_done,
+                      sweep->counts.n_failed, n_left);
         if (n_left == 0 || sweep->is_stopping)
                 return;
         text_duration(left_ns > 0 ? left_ns : for_ns, text);
@@ -325,10 +330,10 @@ static void end_point(Sweep *sweep, SweepSlot *slot, int wait_status) {
                 return;
         }
 
-        sweep->n_timed++;
-        sweep->timed_ns += clock_boottime_ns() - slot->begin_ns;
-        sweep->n_done += status == 0;
-        sweep->n_failed += status != 0;
+        sweep->counts.n_timed++;
+        sweep->counts.timed_ns += clock_boottime_ns() - slot->begin_ns;
+        sweep->counts.n_done += status == 0;
+        sweep->counts.n_failed += status != 0;
         if (status != 0 && !sweep->order->keeps_going)
                 sweep->is_stopping = true;
         tell_end(sweep, slot, status);
@@ -423,9 +428,9 @@ static int count_recorded(Sweep *sweep) {
 
                 if (r < 0)
                         return r;
-                sweep->n_recorded += is_recorded;
-                sweep->n_done += is_recorded && record->exit_code == 0;
-                sweep->n_failed += is_recorded && record->exit_code != 0;
+                sweep->counts.n_recorded += is_recorded;
+                sweep->counts.n_done += is_recorded && record->exit_code == 0;
+                sweep->counts.n_failed += is_recorded && record->exit_code != 0;
         }
         return 0;
 }
@@ -461,9 +466,10 @@ int sweep_run(const SweepOrder *order) {
                 message_print("cannot start: %s", strerrordesc_np(-r));
                 return EXIT_FAILED;
         }
-        if (sweep.n_recorded > 0)
-                message_print("%zu of %zu points are already recorded in %s%s", sweep.n_recorded, order->plan->n_points, order->tree->path,
-                    sweep.n_failed > 0 ? "; use --retry-failed to run failed points again" : "");
+        if (sweep.counts.n_recorded > 0)
+                message_print("%zu of %zu points are already recorded in %s%s", sweep.counts.n_recorded, order->plan->n_points,
+                              order->tree->path,
+                    sweep.counts.n_failed > 0 ? "; use --retry-failed to run failed points again" : "");
 
         work(&sweep);
         put_progress(&sweep, &progress);
@@ -472,5 +478,5 @@ int sweep_run(const SweepOrder *order) {
                 message_print("%s in %s%s", progress.text, order->tree->path, sweep.signal ? "; run the same command to continue" : "");
         if (sweep.signal)
                 return 128 + sweep.signal;
-        return sweep.n_failed > 0 || sweep.is_broken ? EXIT_FAILED : EXIT_DONE;
+        return sweep.counts.n_failed > 0 || sweep.is_broken ? EXIT_FAILED : EXIT_DONE;
 }
