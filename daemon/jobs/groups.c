@@ -7,9 +7,9 @@
 
 #include "util/clock.h"
 
-int groups_init(Groups *groups, Jobs *jobs) {
+int groups_init(Groups *groups, Jobs *jobs, const char *root) {
         *groups = (Groups){ .jobs = jobs };
-        return cgroup_tree_new(&groups->tree, "/");
+        return cgroup_tree_new(&groups->tree, root);
 }
 
 void groups_deinit(Groups *groups) {

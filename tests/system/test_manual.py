@@ -167,6 +167,13 @@ class Completeness(harness.TestCase):
         self.assertGreater(len(families), 100)
         self.assertEqual([name for name in families if not re.search(rf'"({name}|{re.sub("^perfd_(node|job)_", "", name)})"', source)], [])
 
+    def test_parts_and_rows_of_a_report_have_the_names_of_the_manual(self):
+        source = "".join(path.read_text() for path in (ROOT / "client" / "report").glob("*.c"))
+        page = (ROOT / "man" / "perfctl-report.1").read_text().partition(".Sh OPTIONS")[0]
+        names = re.findall(r"(?m)^\.It (?:Li )?(.+)$", page)
+        self.assertGreater(len(names), 12)
+        self.assertEqual([name for name in names if name != "Header" and f'"{name}' not in source], [])
+
     def test_every_option_of_perfd_is_in_the_manual(self):
         usage = subprocess.run([PERFD, "--help"], capture_output=True, text=True).stdout
         text = (ROOT / "man" / "perfd.8").read_text()
@@ -239,6 +246,19 @@ class Run(harness.TestCase):
         self.assertNotIn("exit status", text)
         self.assertRegex(text, r"(?m)^ +1  c .*\n +2  python ")
         self.assertRegex(text, r"http://127\.0\.0\.1:\d+/")
+        self.assertEqual(self.readme_lines() - {self.normalized(line) for line in lines}, set())
+
+    @staticmethod
+    def normalized(line):
+        return " ".join(re.sub(r"[0-9]+(\.[0-9]+)*", "#", line).split())
+
+    def readme_lines(self):
+        """The lines without indentation that README.md shows, except those that depend on the machine or on the directory."""
+        text = (ROOT / "README.md").read_text()
+        block = text[text.index("    $ make run\n"):text.index("\n## Install\n")]
+        lines = {self.normalized(line) for line in re.findall(r"(?m)^    (\S.*)$", block)}
+        self.assertGreater(len(lines), 10)
+        return {line for line in lines if not line.startswith(("$ make run", "Hardware ", "Read ", "perfd # "))}
 
 
 if __name__ == "__main__":
