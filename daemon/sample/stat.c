@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/stat.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "sample/text.h"
@@ -51,6 +52,7 @@ static int new_cpu(Sample *sample, size_t *n_cpus, uint64_t number, SampleCpu **
                 *n_cpus = number + 1;
         }
 
+        assert(number < *n_cpus);
         *ret = &sample->cpus[number];
         return 0;
 }
