@@ -20,7 +20,7 @@ void model_set_deinit(ModelSet *set) {
 }
 
 static int out_of_memory(void) {
-        message_print("Out of memory");
+        message_print("out of memory");
         return EXIT_FAILED;
 }
 
@@ -68,7 +68,7 @@ int model_set_add_file(ModelSet *set, const char *file) {
 
         r = input_read(file, &text);
         if (r < 0) {
-                message_print("Cannot read %s: %s", input_name(file), strerrordesc_np(-r));
+                message_print("cannot read %s: %s", input_name(file), strerrordesc_np(-r));
                 return EXIT_FAILED;
         }
         if (make_room(set, document_arena_size(text.n)) < 0)
@@ -110,7 +110,7 @@ static int add_declaration(ModelSet *set, const Value *declaration) {
         arena_deinit(&set->arenas[set->n]);
         if (r < 0)
                 return out_of_memory();
-        message_print("perfd knows a model that this perfctl does not understand, and it is left out: %s: %s", complaint.path,
+        message_print("skipping a model of perfd that this version of perfctl does not support: %s: %s", complaint.path,
                       complaint.text);
         return EXIT_DONE;
 }

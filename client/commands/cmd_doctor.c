@@ -31,7 +31,7 @@ static const Option options_table[] = {
 
 /* --- perfd ---------------------------------------------------------------------------------------- */
 
-static const char without_perfd[] = "what perfd knows of itself: its store, sources and sampling were not checked";
+static const char without_perfd[] = "the store, the sources and the sampling of perfd were not checked";
 
 static bool ask_hello(Checks *checks, const char *path, uint64_t deadline_ns) {
         Check *check = checks_add(checks, "perfd");
@@ -42,15 +42,15 @@ static bool ask_hello(Checks *checks, const char *path, uint64_t deadline_ns) {
         r = hello_ask(path, deadline_ns, &reply);
         if (r < 0) {
                 check_detail(check, "does not answer: %s", strerrordesc_np(-r));
-                check_lacks(check, CHECK_TROUBLE, "everything: results are kept in the spool, or lost");
-                check_fix(check, "systemctl start perfd, and when that fails journalctl -u perfd");
+                check_effect(check, CHECK_FAILED, "results are kept in the spool, or lost");
+                check_fix(check, "systemctl start perfd; if that fails, journalctl -u perfd");
                 return false;
         }
 
         check_detail(check, "%s answers in %.1f ms", reply.server, (double)(clock_boottime_ns() - begin_ns) / 1e6);
         if (reply.status != STATUS_OK) {
-                check_lacks(check, CHECK_TROUBLE, "requests: it refuses them");
-                check_fix(check, "see [limits] of perfd.conf: %s", reply.complaint.text);
+                check_effect(check, CHECK_FAILED, "requests are refused");
+                check_fix(check, "check [limits] in perfd.conf: %s", reply.complaint.text);
         }
         return true;
 }
@@ -67,8 +67,8 @@ static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadl
         *ret_is_there = true;
         if (api_query_init(&query, global) != EXIT_DONE) {
                 check = checks_add(checks, "libcurl");
-                check_detail(check, "libcurl.so.4 cannot be loaded");
-                check_lacks(check, CHECK_TROUBLE, "report, metrics, watch, job list and status of perfctl");
+                check_detail(check, "cannot load libcurl.so.4");
+                check_effect(check, CHECK_FAILED, "perfctl report, metrics, watch, job list and status do not work");
                 check_fix(check, "install it (Debian: apt-get install libcurl4)");
                 return;
         }
@@ -80,8 +80,8 @@ static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadl
         if (r != EXIT_DONE) {
                 *ret_is_there = r != EXIT_UNREACHABLE || query.answer;
                 check_detail(check, "%s", query.answer ? "not ready" : http_client_error(query.client));
-                check_lacks(check, CHECK_TROUBLE, without_perfd);
-                check_fix(check, "systemctl start perfd, and when that fails journalctl -u perfd");
+                check_effect(check, CHECK_FAILED, without_perfd);
+                check_fix(check, "systemctl start perfd; if that fails, journalctl -u perfd");
                 return;
         }
         check_detail(check, "answers");
@@ -112,7 +112,7 @@ static int print_json(const Checks *checks) {
                 json_put_string(&json, "check", check->name);
                 json_put_string(&json, "state", check_state_name(check->state));
                 json_put_string(&json, "detail", check->detail);
-                put_text(&json, "missing", check->missing);
+                put_text(&json, "effect", check->effect);
                 put_text(&json, "fix", check->fix);
                 json_object_end(&json);
         }
@@ -140,9 +140,9 @@ static void write_more(Screen *screen, const char *label, const char *text) {
 
 static void write_check(Screen *screen, const Check *check) {
         static const Style styles[N_CHECK_STATES] = {
-                [CHECK_GOOD] = STYLE_GOOD,
-                [CHECK_MISSING] = STYLE_WARN,
-                [CHECK_TROUBLE] = STYLE_BAD,
+                [CHECK_OK] = STYLE_GOOD,
+                [CHECK_LIMITED] = STYLE_WARN,
+                [CHECK_FAILED] = STYLE_BAD,
         };
         const char *state = check_state_name(check->state);
 
@@ -151,8 +151,8 @@ static void write_check(Screen *screen, const Check *check) {
         screen_styled(screen, STYLE_BOLD, check->name);
         screen_pad(screen, strlen(check->name), NAME_COLUMNS);
         screen_wrap(screen, check->detail, TEXT_COLUMN);
-        write_more(screen, "  lacking", check->missing);
-        write_more(screen, "  to mend it", check->fix);
+        write_more(screen, "  effect", check->effect);
+        write_more(screen, "  fix", check->fix);
 }
 
 static int print_text(const Checks *checks, const CommandLine *line) {
@@ -162,8 +162,8 @@ static int print_text(const Checks *checks, const CommandLine *line) {
         screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
         for (size_t i = 0; i < checks->n; i++)
                 write_check(&screen, &checks->items[i]);
-        buffer_printf(&out, "\n%zu good, %zu missing, %zu in trouble\n", checks_count(checks, CHECK_GOOD),
-                      checks_count(checks, CHECK_MISSING), checks_count(checks, CHECK_TROUBLE));
+        buffer_printf(&out, "\n%zu ok, %zu limited, %zu failed\n", checks_count(checks, CHECK_OK),
+                      checks_count(checks, CHECK_LIMITED), checks_count(checks, CHECK_FAILED));
 
         return output_print(&out);
 }
@@ -181,7 +181,7 @@ static int doctor_run(const CommandLine *line) {
         int r;
 
         if (root_fd < 0) {
-                message_print("Cannot open %s: %s", root, strerrordesc_np(errno));
+                message_print("cannot open %s: %s", root, strerrordesc_np(errno));
                 return EXIT_FAILED;
         }
 
@@ -200,7 +200,7 @@ static int doctor_run(const CommandLine *line) {
         if (!answers || !is_http_there)
                 return EXIT_UNREACHABLE;
 
-        return checks_worst(&checks) == CHECK_TROUBLE ? EXIT_FAILED : EXIT_DONE;
+        return checks_worst(&checks) == CHECK_FAILED ? EXIT_FAILED : EXIT_DONE;
 }
 
 const Command cmd_doctor = {

@@ -38,7 +38,7 @@ static void tell_unknown(const char *id, const PerfpySample *samples, size_t n) 
         }
 
         if (names.n > 0 && buffer_error(&names) == 0)
-                message_print("Not known, and null in the report: %s; 'perfctl metrics --job %s' says why", names.text, id);
+                message_print("null in the report: %s; for the reasons see 'perfctl metrics --job %s'", names.text, id);
 }
 
 /* Byte for byte what upstream wrote, without a newline at the end, but for a person's terminal. */
@@ -59,7 +59,7 @@ static int write_file(const char *path, const Buffer *report) {
         if (r == 0)
                 return EXIT_DONE;
 
-        message_print("Cannot write to %s: %s", path, strerrordesc_np(-r));
+        message_print("cannot write to %s: %s", path, strerrordesc_np(-r));
         return EXIT_FAILED;
 }
 
@@ -74,8 +74,8 @@ static int export(const CommandLine *line, const Value *job, const Value *timeli
 
         r = perf_report_samples(job, timeline, options->compat, &samples, &n);
         if (r == PERF_REPORT_EMPTY) {
-                message_print("Nothing is known of job '%s' that perf.py would have sampled%s", id,
-                    options->compat ? "; without --compat a job that was too short for that has its totals" : "");
+                message_print("job '%s' has no samples for perf.py's format%s", id,
+                    options->compat ? "; try without --compat, which exports the totals of a short job" : "");
                 return EXIT_FAILED;
         }
         if (r == 0) {

@@ -30,9 +30,9 @@ static void write_counts(Buffer *out, const Flush *flush) {
                 const char *words;
         } counts[] = {
                 { flush->n_stored, "stored" },
-                { flush->n_duplicate, "already there" },
+                { flush->n_duplicate, "already stored" },
                 { flush->n_ends, "ends of jobs" },
-                { flush->n_unknown, "ends of jobs that perfd never knew" },
+                { flush->n_unknown, "ends of unknown jobs" },
                 { flush->n_rejected, "files rejected" },
                 { flush->n_left, "files left" },
         };
@@ -54,7 +54,7 @@ static int print_flush(bool json, const Flush *flush) {
                 buffer_printf(&out, "{\"stored\":%zu,\"duplicate\":%zu,\"ended\":%zu,\"unknown\":%zu,\"rejected\":%zu,\"left\":%zu}\n",
                               flush->n_stored, flush->n_duplicate, flush->n_ends, flush->n_unknown, flush->n_rejected, flush->n_left);
         else if (is_empty(flush))
-                buffer_puts(&out, "the spool is empty\n");
+                buffer_puts(&out, "spool is empty\n");
         else
                 write_counts(&out, flush);
 
@@ -73,13 +73,13 @@ static int flush_run(const CommandLine *line) {
         if (r == 0)
                 r = deliver_spool(&courier, directory, &flush);
         if (r < 0) {
-                message_print("Cannot read the spool %s: %s", directory, strerrordesc_np(-r));
+                message_print("cannot read the spool %s: %s", directory, strerrordesc_np(-r));
                 return EXIT_FAILED;
         }
 
         r = print_flush(options->json, &flush);
         if (flush.n_rejected > 0)
-                message_print("What was refused is in %s/rejected: %s", directory, flush.reason);
+                message_print("refused files were moved to %s/rejected: %s", directory, flush.reason);
         if (flush.n_left > 0)
                 message_print("%s", flush.reason);
 

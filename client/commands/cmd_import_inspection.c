@@ -65,7 +65,7 @@ static int deliver_run(Import *import, const InspectionRun *run, ImportCount *co
         if (r != 0) {
                 delivery_explain(&delivery, &import->courier, reason);
                 message_print("%s", reason);
-                message_print("Import it again: what is stored is not stored twice");
+                message_print("repeat the import: stored results are not stored twice");
                 import->status = EXIT_UNREACHABLE;
                 return 0;
         }
@@ -81,9 +81,9 @@ static int deliver_run(Import *import, const InspectionRun *run, ImportCount *co
 static void write_text(Buffer *out, const ImportCount *count) {
         buffer_printf(out, "%zu stored", count->n_stored);
         if (count->n_duplicate > 0)
-                buffer_printf(out, ", %zu already there", count->n_duplicate);
+                buffer_printf(out, ", %zu already stored", count->n_duplicate);
         if (count->n_failed > 0)
-                buffer_printf(out, ", %zu of them failed", count->n_failed);
+                buffer_printf(out, ", %zu failed", count->n_failed);
         if (count->n_skipped > 0)
                 buffer_printf(out, ", %zu skipped", count->n_skipped);
         buffer_putc(out, '\n');
@@ -145,8 +145,8 @@ static int import_inspection(Import *import, const char *directory) {
         if (r == -ENOMEM)
                 return r;
         if (r < 0) {
-                message_print("Cannot import %s: %s: an inspection has results/0/result, results/1/result and so on", directory,
-                    r == -ENODATA ? "it has no results" : strerrordesc_np(-r));
+                message_print("cannot import %s: %s; an inspection has results/0/result, results/1/result and so on", directory,
+                    r == -ENODATA ? "no results" : strerrordesc_np(-r));
                 import->n_troubled++;
                 return 0;
         }
@@ -194,7 +194,7 @@ static int import_inspection_run(const CommandLine *line) {
         courier_init(&import.courier, line->global.socket, options->timeout_ns);
         r = import_all(&import);
         if (r < 0) {
-                message_print("Cannot import: %s", strerrordesc_np(-r));
+                message_print("cannot import: %s", strerrordesc_np(-r));
                 return EXIT_FAILED;
         }
 

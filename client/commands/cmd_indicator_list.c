@@ -19,7 +19,7 @@ static int indicator_list_run(const CommandLine *line) {
 
         indicators = value_get(query.answer, "indicators");
         if (answer_length(indicators) == 0) {
-                message_print("There are no results yet; perfctl submit and perfctl run store them");
+                message_print("no results; store some with perfctl submit or perfctl run");
                 return EXIT_DONE;
         }
 

@@ -64,7 +64,7 @@ static int print_groups(const Value *answer, const CommandLine *line) {
 
         r = grid_print(&grid, line->global.no_color);
         if (answer_flag(answer, "truncated"))
-                message_print("These are %zu of %" PRIu64 " groups; select less with --where, or group by less", groups->n_items,
+                message_print("showing %zu of %" PRIu64 " groups; narrow them with --where, or group by fewer keys", groups->n_items,
                     answer_time(answer, "n_groups"));
         return r;
 }

@@ -26,7 +26,7 @@ static const Option options_table[] = {
         { "objective", 'o', "RESULT", "Result to rank by (default overall_score)", OPTION_TEXT(IndicatorRankOptions, objective) },
         { "direction", 0, "WHICH", "Which values are better", OPTION_CHOICE(IndicatorRankOptions, direction, "higher", "lower") },
         { "confidence", 0, "P", "Confidence of intervals, 0.5 to 0.999 (default 0.95)", OPTION_TEXT(IndicatorRankOptions, confidence) },
-        { "across", 0, "KEY,…", "Compare across parameters, hardware or both", OPTION_TEXT(IndicatorRankOptions, across) },
+        { "across", 0, "WHAT,…", "Compare results that differ in WHAT, as hardware", OPTION_TEXT(IndicatorRankOptions, across) },
         OPTION_ROW_JSON(IndicatorRankOptions, json),
         {},
 };
@@ -74,20 +74,20 @@ static void write_common(Screen *screen, const Value *ranking) {
         scoped(buffer_deinit) Buffer text = {};
 
         if (parameters) {
-                buffer_puts(&text, "With ");
+                buffer_puts(&text, "Parameters ");
                 put_members(&text, parameters, true);
-                write_line(screen, text.n > strlen("With ") ? text.text : "Without parameters");
+                write_line(screen, text.n > strlen("Parameters ") ? text.text : "No parameters");
         }
         buffer_clear(&text);
         if (component[0] || version[0])
-                buffer_printf(&text, "Of %s%s%s", component, component[0] && version[0] ? " " : "", version);
+                buffer_printf(&text, "Component %s%s%s", component, component[0] && version[0] ? " " : "", version);
         if (text.n > 0)
                 write_line(screen, text.text);
         buffer_clear(&text);
         if (hardware && hardware->type == VALUE_STRING)
-                buffer_printf(&text, "On %s", hardware->string);
+                buffer_printf(&text, "Hardware %s", hardware->string);
         else if (hardware)
-                buffer_puts(&text, "On hardware that is not known: perfctl run and perfctl import note it");
+                buffer_puts(&text, "Hardware unknown (perfctl submit does not record it; use perfctl run)");
         if (text.n > 0)
                 write_line(screen, text.text);
 }
@@ -99,7 +99,7 @@ static void put_difference(Grid *grid, const Value *alternative) {
         char text[TEXT_MAX];
 
         if (isfinite(ratio))
-                snprintf(text, sizeof(text), "%.3f %.30s", ratio, difference);
+                snprintf(text, sizeof(text), "%.3gx %.30s", ratio, difference);
         else
                 snprintf(text, sizeof(text), "- %.30s", difference);
         grid_right(grid, text);
@@ -107,7 +107,7 @@ static void put_difference(Grid *grid, const Value *alternative) {
 
 /* The keys, each in a column of its own, stand between these. */
 static void fill_heads(Grid *grid, const Value *key, const char *unit, bool has_interval) {
-        static const char *const heads[] = { "N", "MEDIAN", "TO BEST", "INTERVAL" };
+        static const char *const heads[] = { "N", "MEDIAN", "VS BEST", "INTERVAL" };
         size_t n_keys = answer_n_members(key), n_heads = has_interval ? 4 : 3;
 
         grid_init(grid, 1 + n_keys + n_heads, *unit ? 2 : 1);
@@ -203,7 +203,7 @@ static void write_needed(Screen *screen, const Value *ranking, const Value *answ
 
         if (!is_among(alternatives, "too few runs"))
                 return;
-        buffer_printf(&text, "Too few runs: to tell any two of %zu apart at %g %%, %.0f of each are needed", answer_length(alternatives),
+        buffer_printf(&text, "Too few runs: distinguishing %zu alternatives at %g %% needs %.0f runs of each", answer_length(alternatives),
                       100 * answer_number_or_zero(answer, "confidence"), answer_number_or_zero(ranking, "runs_needed"));
         write_line(screen, text.text ? text.text : "");
 }
@@ -276,11 +276,11 @@ static int write_rankings(Screen *screen, const Value *answer) {
                 if (answer_length(value_get(&rankings->items[i], "alternatives")) > 1 || n_alone++ >= ALONE_MAX)
                         continue;
                 if (n_alone == 1)
-                        buffer_puts(screen->out, "\nNothing to compare with, fewer than two have 3 runs (results of each):\n");
+                        buffer_puts(screen->out, "\nNothing to compare: need two alternatives with at least 3 runs each; have:\n");
                 write_alone(screen, &rankings->items[i], answer);
         }
         if (n_alone > ALONE_MAX)
-                buffer_printf(screen->out, "  and %zu more; --json has them all\n", n_alone - ALONE_MAX);
+                buffer_printf(screen->out, "  and %zu more; see --json\n", n_alone - ALONE_MAX);
         return r;
 }
 
@@ -307,15 +307,15 @@ static void write_legend(Screen *screen, const Value *answer) {
         scoped(buffer_deinit) Buffer text = {};
 
         if (has_difference(answer, "real"))
-                buffer_printf(&text, "real: chance does not explain the difference to the best, at %g %% for all of a table together. ",
+                buffer_printf(&text, "real: significant against the best (%g %%, corrected for all comparisons in the table). ",
                               percent);
         if (has_difference(answer, "noise"))
-                buffer_printf(&text, "noise: chance may explain it. ");
+                buffer_printf(&text, "noise: not significant. ");
         if (text.n == 0)
                 return;
 
         if (has_intervals(screen))
-                buffer_printf(&text, "An interval holds its median at %g %% by itself.", percent);
+                buffer_printf(&text, "interval: confidence interval of the median (%g %%).", percent);
         buffer_putc(screen->out, '\n');
         write_line(screen, text.text);
 }
@@ -326,8 +326,8 @@ static void write_counts(Screen *screen, const Value *answer) {
         } reasons[] = {
                 { "failed", "failed" },
                 { "without_objective", "without the objective" },
-                { "too_few_runs", "of groups with fewer than 3" },
-                { "nothing_to_compare_with", "with nothing to compare with" },
+                { "too_few_runs", "in groups with fewer than 3" },
+                { "nothing_to_compare_with", "with nothing to compare" },
         };
         const Value *left_out = value_get(answer, "left_out"), *apart = value_get(answer, "apart");
         scoped(buffer_deinit) Buffer text = {};
@@ -350,7 +350,7 @@ static void write_counts(Screen *screen, const Value *answer) {
                 return;
 
         buffer_clear(&text);
-        buffer_puts(&text, "Not compared with each other, since they differ (see --across): ");
+        buffer_puts(&text, "Not compared across (see --across): ");
         for (size_t i = 0; i < answer_length(apart); i++)
                 buffer_printf(&text, "%s%s", i > 0 ? ", " : "", apart->items[i].type == VALUE_STRING ? apart->items[i].string : "");
         write_line(screen, text.text);

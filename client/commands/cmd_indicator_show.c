@@ -103,9 +103,9 @@ static int show_latest(ApiQuery *query, const Value *models, const char *name, S
 
         document = value_get(&results->items[0], "document");
         text_time(answer_time(&results->items[0], "time_ms"), when);
-        buffer_printf(screen->out, "\nThe latest is of %s", when);
+        buffer_printf(screen->out, "\nLatest result: %s", when);
         if (answer_number_or_zero(&results->items[0], "exit_status") != 0)
-                buffer_printf(screen->out, ": its run failed with %.0f", answer_number_or_zero(&results->items[0], "exit_status"));
+                buffer_printf(screen->out, ", failed with exit status %.0f", answer_number_or_zero(&results->items[0], "exit_status"));
         buffer_putc(screen->out, '\n');
         declaration = find_declaration(models, name, answer_text(&results->items[0], "component"));
         write_members(screen, "Parameters", value_get(document, "@parameters"), value_get(declaration, "parameters"));
@@ -133,7 +133,7 @@ static int indicator_show_run(const CommandLine *line) {
 
         groups = value_get(query.answer, "groups");
         if (answer_length(groups) == 0) {
-                message_print("There are no results of '%s'; perfctl indicator list has the names", name);
+                message_print("no results of '%s'; for the names see 'perfctl indicator list'", name);
                 return EXIT_FAILED;
         }
 

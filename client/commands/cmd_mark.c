@@ -56,7 +56,7 @@ static int mark_run(const CommandLine *line) {
         if (r < 0)
                 message_print("%s", strerrordesc_np(-r));
         else if (mark_may_be_taken(&courier, &delivery))
-                message_print("perfd does not answer: whether it has the mark is not known");
+                message_print("perfd does not respond; the mark may not be recorded");
         else
                 message_print("%s", reason);
         return r > 0 && delivery.error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;

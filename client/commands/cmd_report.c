@@ -68,7 +68,7 @@ static int add_file(Run *run, const char *file) {
         if (r == -ENOMEM)
                 return r;
         if (r < 0) {
-                message_print("Cannot read %s: %s", name, strerrordesc_np(-r));
+                message_print("cannot read %s: %s", name, strerrordesc_np(-r));
                 return RUN_INVALID;
         }
 
@@ -88,7 +88,7 @@ static bool check_reports(const Run *run, size_t first) {
 
                 if (report_check(report->job, &names) == 0)
                         continue;
-                message_print("%s:%u: left out, since perfd does not write it so: %s", report->file, report->line,
+                message_print("%s:%u: ignoring members that differ from those of perfd: %s", report->file, report->line,
                               names.text ? names.text : "");
                 is_whole = false;
         }
@@ -102,7 +102,7 @@ static int add_files(Run *run, const CommandLine *line, bool *ret_is_whole) {
         *ret_is_whole = true;
 
         if (strcmp(line->arguments[0], "-") == 0 && isatty(STDIN_FILENO) == 1)
-                message_print("Reading reports from the terminal; Ctrl-D ends them");
+                message_print("reading reports from the terminal; Ctrl-D ends the input");
 
         for (int i = 0; i < line->n_arguments; i++) {
                 size_t n_before = run->n_reports;
@@ -147,12 +147,12 @@ static int merge(const CommandLine *line) {
 
         r = add_files(&run, line, &is_whole);
         if (r < 0)
-                message_print("Cannot take the reports in: %s", strerrordesc_np(-r));
+                message_print("cannot read the reports: %s", strerrordesc_np(-r));
         if (r != 0)
                 return EXIT_FAILED;
 
         if (run.n_duplicates > 0)
-                message_print("%zu of the reports are of a job that another one is of as well; each job counts once", run.n_duplicates);
+                message_print("%zu reports are duplicates; each job counts once", run.n_duplicates);
         r = print_run(line, &run);
         return r == EXIT_DONE && !is_whole ? EXIT_FAILED : r;
 }

@@ -94,7 +94,7 @@ static int print_json(const Health *health, const ApiQuery *query) {
 /* --- for people ----------------------------------------------------------------------------------- */
 
 static void write_title(Screen *screen, const Health *health) {
-        static const char *const words[] = { [EXIT_DONE] = "well", [EXIT_FAILED] = "not well", [EXIT_UNREACHABLE] = "cannot be reached" };
+        static const char *const words[] = { [EXIT_DONE] = "healthy", [EXIT_FAILED] = "not healthy", [EXIT_UNREACHABLE] = "unreachable" };
         int status = judge(health);
 
         screen_style_begin(screen, STYLE_BOLD);
@@ -129,7 +129,7 @@ static void write_store(Screen *screen, const Value *store) {
 
         text_mib(answer_number_or_zero(store, "size_bytes") / 1048576, size);
         text_mib(answer_number_or_zero(store, "size_limit_bytes") / 1048576, limit);
-        snprintf(text, sizeof(text), "%s%s, %s of %s%s%s", is_well ? "takes results" : "takes nothing",
+        snprintf(text, sizeof(text), "%s%s, %s of %s%s%s", is_well ? "writable" : "not writable",
                  answer_flag(store, "volatile") ? " (volatile)" : "", size, limit,
                  is_well ? "" : ": ", is_well ? "" : answer_text(store, "error"));
         screen_field(screen, "store", text);
@@ -159,7 +159,7 @@ static void write_spool(Screen *screen, const Health *health) {
         if (health->n_spooled == 0)
                 return;
 
-        snprintf(text, sizeof(text), "%zu files in %s; 'perfctl flush' sends them", health->n_spooled, health->spool);
+        snprintf(text, sizeof(text), "%zu files in %s; send them with 'perfctl flush'", health->n_spooled, health->spool);
         screen_field(screen, "spool", text);
 }
 

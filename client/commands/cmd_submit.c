@@ -161,7 +161,7 @@ static int take_documents(Intake *intake, Arena *arena, const char *name, const 
                 intake->n_complaints++;
         }
         if (r == JSON_END && n_documents == 0) {
-                message_print("%s:1: holds no document", name);
+                message_print("%s:1: no document", name);
                 intake->n_complaints++;
         }
 
@@ -209,7 +209,7 @@ static int take_file(Intake *intake, const char *file) {
         if (r == -ENOMEM)
                 return r;
         if (r < 0) {
-                message_print("Cannot read %s: %s", name, strerrordesc_np(-r));
+                message_print("cannot read %s: %s", name, strerrordesc_np(-r));
                 intake->n_complaints++;
                 return 0;
         }
@@ -224,7 +224,7 @@ static int take_files(Intake *intake, const CommandLine *line) {
         int r = 0;
 
         if (line->n_arguments == 0 && isatty(STDIN_FILENO) == 1)
-                message_print("Reading documents from the terminal; Ctrl-D ends them");
+                message_print("reading documents from the terminal; Ctrl-D ends the input");
 
         intake->arenas = calloc(n, sizeof(*intake->arenas));
         if (!intake->arenas)
@@ -253,7 +253,7 @@ static int print_result(const SubmitOptions *options, const Delivery *delivery, 
                 separator = ", ";
         }
         if (delivery->n_duplicate > 0) {
-                buffer_printf(&out, "%s%zu already there", separator, delivery->n_duplicate);
+                buffer_printf(&out, "%s%zu already stored", separator, delivery->n_duplicate);
                 separator = ", ";
         }
         if (n_spooled > 0)
@@ -272,11 +272,11 @@ static int keep(const SubmitOptions *options, const Intake *intake, const Delive
         if (r == 0)
                 r = spool_put(directory, &rest, intake->realtime_ms, name);
         if (r < 0) {
-                message_print("Cannot keep the results in %s either: %s", directory[0] ? directory : "a spool", strerrordesc_np(-r));
+                message_print("cannot keep the results in %s: %s", directory[0] ? directory : "a spool", strerrordesc_np(-r));
                 return delivery->error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
         }
 
-        message_print("Kept for later in %s/%s; the next submit sends it, or 'perfctl flush'", directory, name);
+        message_print("kept in %s/%s; the next submit or 'perfctl flush' sends it", directory, name);
         return print_result(options, delivery, rest.n_items);
 }
 
@@ -289,7 +289,7 @@ static void flush_spool(const SubmitOptions *options, Courier *courier) {
                 return;
 
         if (flush.n_stored + flush.n_duplicate + flush.n_ends > 0)
-                message_print("Sent from the spool as well: %zu results, %zu ends of jobs", flush.n_stored + flush.n_duplicate,
+                message_print("also sent from the spool: %zu results, %zu ends of jobs", flush.n_stored + flush.n_duplicate,
                               flush.n_ends);
         if (flush.n_rejected > 0)
                 message_print("%zu files of the spool were refused and moved to %s/rejected: %s", flush.n_rejected, directory,
@@ -303,16 +303,16 @@ static int refused(const Intake *intake, const Delivery *delivery, const char *r
                 message_print("%s", reason);
 
         if (delivery->n_acked > 0)
-                message_print("The %zu documents before it are stored", delivery->n_acked);
+                message_print("stored the %zu documents before it", delivery->n_acked);
         else
-                message_print("Nothing was stored");
+                message_print("nothing was stored");
         return EXIT_FAILED;
 }
 
 static int submit(const CommandLine *line, const Intake *intake) {
         const SubmitOptions *options = line->options;
         scoped(courier_deinit) Courier courier;
-        char reason[DELIVERY_TEXT_MAX] = "Out of memory";
+        char reason[DELIVERY_TEXT_MAX] = "out of memory";
         Delivery delivery;
         int r;
 
@@ -321,9 +321,9 @@ static int submit(const CommandLine *line, const Intake *intake) {
         if (r > 0)
                 delivery_explain(&delivery, &courier, reason);
         if (delivery.n_requests > 1)
-                message_print("It took %zu requests: each is stored whole, but not all together", delivery.n_requests);
+                message_print("sent %zu requests: each is stored as a whole, but not all of them together", delivery.n_requests);
         if (delivery.remark[0])
-                message_print("%s (--job says which is meant)", delivery.remark);
+                message_print("%s; use --job to choose", delivery.remark);
         if (r == DELIVERY_AWAY)
                 return keep(options, intake, &delivery, reason);
         if (r == DELIVERY_REFUSED)
@@ -358,11 +358,11 @@ static int submit_run(const CommandLine *line) {
 
         r = take_files(&intake, line);
         if (r < 0) {
-                message_print("Cannot take the documents in: %s", strerrordesc_np(-r));
+                message_print("cannot read the documents: %s", strerrordesc_np(-r));
                 return EXIT_FAILED;
         }
         if (intake.n_complaints > 0) {
-                message_print("Nothing was sent");
+                message_print("nothing was sent");
                 return EXIT_FAILED;
         }
 

@@ -120,7 +120,7 @@ static int read_file(SweepInput *input) {
         if (r == 0)
                 r = buffer_error(&input->text);
         if (r < 0) {
-                message_print("Cannot read %s: %s", input->file, strerrordesc_np(-r));
+                message_print("cannot read %s: %s", input->file, strerrordesc_np(-r));
                 return EXIT_FAILED;
         }
         r = read_plan(input);
@@ -193,7 +193,7 @@ static int open_tree(SweepInput *input) {
         if (r == SWEEP_TREE_BUSY)
                 message_print("another sweep is running in %s; wait for it, or use another --output-dir", input->plan.output);
         else if (r < 0)
-                message_print("Cannot open %s: %s", input->plan.output, strerrordesc_np(-r));
+                message_print("cannot open %s: %s", input->plan.output, strerrordesc_np(-r));
         return r == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 

@@ -52,9 +52,9 @@ static void mark_begin(Timed *timed, const char *given) {
                 timed->begin = (MarkResult){};
                 strcpy(timed->begin.job, job.id);
                 timed->is_inherited = job.is_inherited;
-                message_print("perfd does not answer: going on without waiting for it");
+                message_print("perfd does not respond; continuing without waiting");
         } else
-                message_print("%s. Running '%s' without marking it", r < 0 ? strerrordesc_np(-r) : reason, timed->command[0]);
+                message_print("%s; '%s' runs without a mark", r < 0 ? strerrordesc_np(-r) : reason, timed->command[0]);
 }
 
 /* The phase before goes on, under its name. */
@@ -71,9 +71,9 @@ static void mark_end(Timed *timed, double wall_seconds) {
         job = (JobRef){ .id = timed->begin.job, .is_inherited = timed->is_inherited };
         r = mark_send(&timed->courier, &job, timed->begin.previous, wall_seconds, &end, &delivery, reason);
         if (r != 0)
-                message_print("The end of phase '%s' is not marked: %s", timed->name, r < 0 ? strerrordesc_np(-r) : reason);
+                message_print("the end of phase '%s' is not marked: %s", timed->name, r < 0 ? strerrordesc_np(-r) : reason);
         else if (strcmp(end.previous, timed->name) != 0)
-                message_print("Phase '%s' was over before its command: its seconds stand at '%s', which was marked since", timed->name,
+                message_print("phase '%s' ended before its command: the seconds are recorded for '%s', which was marked since", timed->name,
                               end.previous);
 }
 
@@ -95,10 +95,10 @@ static int time_run(const CommandLine *line) {
         begin_ns = clock_boottime_ns();
         r = child_run(timed.command, &(ChildPlan){}, &end);
         if (r < 0) {
-                message_print("Cannot run '%s': %s", timed.command[0], strerrordesc_np(-r));
+                child_print_exec_error(timed.command[0], -r);
                 end = (ChildEnd){ .status = 126, .exec_error = -r };
         } else if (end.exec_error)
-                message_print("Cannot run '%s': %s", timed.command[0], strerrordesc_np(end.exec_error));
+                child_print_exec_error(timed.command[0], end.exec_error);
 
         mark_end(&timed, (double)(clock_boottime_ns() - begin_ns) / (double)NS_PER_S);
         return end.status;

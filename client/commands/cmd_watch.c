@@ -209,7 +209,7 @@ static int update(Watch *watch) {
         r = watch->n_updates == 0 ? api_query_ask(&watch->query, "/api/v1/node") : api_query_try(&watch->query, "/api/v1/node");
         if (r == EXIT_UNREACHABLE && watch->n_updates > 0) {
                 if (!watch->was_away)
-                        message_print("perfd cannot be reached at %s: %s. Waiting for it", watch->query.socket,
+                        message_print("perfd is unreachable at %s: %s; waiting", watch->query.socket,
                             http_client_error(watch->query.client));
                 watch->was_away = true;
                 return EXIT_DONE;

@@ -23,7 +23,7 @@ int job_change_print(const char *id, bool json, const Courier *courier, const De
                 buffer_printf(&out, "{\"job\":\"%s\",\"%s\":true,\"duplicate\":%s}\n", id, done,
                               is_duplicate ? "true" : "false");
         else
-                buffer_printf(&out, "%s %s%s\n", id, is_duplicate ? "had already " : "has ", done);
+                buffer_printf(&out, "job %s: %s%s\n", id, is_duplicate ? "already " : "", done);
         return output_print(&out);
 }
 

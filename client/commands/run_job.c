@@ -78,10 +78,10 @@ static void keep(RunJob *run, const Batch *batch, const Delivery *delivery, cons
                 r = spool_put(directory, &rest, run->end_realtime_ms, name);
         *(r < 0 ? &run->series.n_lost : &run->series.n_kept) += rest.n_items;
         if (r < 0)
-                message_print("%s. The job's %s are lost: they cannot be kept in %s: %s", reason, what,
+                message_print("%s; the job's %s are lost, since they cannot be kept in %s: %s", reason, what,
                     directory[0] ? directory : "a spool", strerrordesc_np(-r));
         else if (!run->is_kept)
-                message_print("%s. The job's %s are kept in %s/%s", reason, what, directory, name);
+                message_print("%s; the job's %s are kept in %s/%s", reason, what, directory, name);
         run->is_kept = true;
 }
 
@@ -98,7 +98,7 @@ static int deliver_good(RunJob *run, RunResults *measured, Batch *batch, Deliver
                 memmove(refused, refused + 1, (batch->n_items - ret->refused) * sizeof(*refused));
                 ret->refused = DELIVERY_WHOLE;
                 delivery_explain(ret, &run->courier, reason);
-                message_print("An indicator in the output was not submitted: %s", reason);
+                message_print("an indicator in the output was not submitted: %s", reason);
         }
         return r;
 }
@@ -119,7 +119,7 @@ static int deliver_both(RunJob *run, RunResults *measured, Batch *batch, Deliver
                 return r;
 
         delivery_explain(ret, &run->courier, reason);
-        message_print("The job's results were not taken: %s", reason);
+        message_print("the job's results were refused: %s", reason);
         return deliver(&run->courier, &alone, ret);
 }
 
@@ -140,7 +140,7 @@ static int deliver_end(RunJob *run, RunResults *measured, Batch *batch) {
                 if (r == DELIVERY_AWAY)
                         keep(run, batch, &delivery, reason);
                 else
-                        message_print("The job's end or results were not taken: %s", reason);
+                        message_print("the job's end or results were refused: %s", reason);
                 return 0;
         }
 
@@ -219,15 +219,15 @@ static void summarise(RunJob *run) {
 
         result_id_format(run->measured.batch, batch);
         if (series->n_lost > 0)
-                snprintf(lost, sizeof(lost), ", and %ju that are not stored", (uintmax_t)series->n_lost);
-        message_print("Batch %s: %ju runs, %ju failed, %ju results%s", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
+                snprintf(lost, sizeof(lost), ", %ju results not stored", (uintmax_t)series->n_lost);
+        message_print("batch %s: %ju runs, %ju failed, %ju results%s", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
             (uintmax_t)(series->n_stored + series->n_kept), lost);
         summary_write(&series->summary, &text);
         for (rest = text.text; rest && (line = strsep(&rest, "\n"));)
                 if (line[0])
                         message_print("%s", line);
         if (series->n_stored > 0)
-                message_print("'perfctl indicator batch %s' shows more of it", batch);
+                message_print("details: perfctl indicator batch %s", batch);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------ */
@@ -274,7 +274,7 @@ static int prepare(RunJob *run) {
 
         launch_find(&run->launch);
         for (size_t i = 0; i < run->launch.n_ignored && run->options->verbose; i++)
-                message_print("Ignoring $%s: it makes no sense here", run->launch.ignored[i]);
+                message_print("ignoring $%s: invalid value", run->launch.ignored[i]);
 
         r = job_info_fill(&run->info, &options->job, &run->launch, run->command);
         run->info.pid = (int32_t)getpid();
@@ -288,7 +288,7 @@ static void enclose(RunJob *run) {
         run->info.enclosure = run->enclosed.kind;
         limits_apply(&run->limits, run->enclosed.kind, run->enclosed.text);
         if (run->options->verbose && run->enclosed.text[0])
-                message_print("Running %s", run->enclosed.text);
+                message_print("isolation: %s", run->enclosed.text);
 }
 
 /* Of its own. */
@@ -316,9 +316,9 @@ static void explain_exec(const RunJob *run, int error) {
         const char *file = run->command[0], *interpreter = run->place.has_script ? run->place.script.interpreter : "";
 
         if (error == ENOENT && interpreter[0] == '/' && access(file, F_OK) == 0 && access(interpreter, F_OK) < 0)
-                message_print("Cannot run '%s': its interpreter %s is not there", file, interpreter);
+                message_print("%s: interpreter %s not found", file, interpreter);
         else
-                message_print("Cannot run '%s': %s", file, strerrordesc_np(error));
+                child_print_exec_error(file, error);
 }
 
 static void run_command(RunJob *run, ChildSignals *signals, RunFacts *ret) {
@@ -341,7 +341,7 @@ static void run_command(RunJob *run, ChildSignals *signals, RunFacts *ret) {
         output_tail_clear(&run->error);
         r = child_run(run->command, &plan, &run->last);
         if (r < 0) {
-                message_print("Cannot run '%s': %s", run->command[0], strerrordesc_np(-r));
+                child_print_exec_error(run->command[0], -r);
                 run->last = (ChildEnd){ .status = 126, .exec_error = -r };
         } else if (run->last.exec_error)
                 explain_exec(run, run->last.exec_error);
@@ -361,11 +361,11 @@ static uint64_t count_kills(RunJob *run) {
                 return 0;
         run->n_killed = n_all;
         if (run->limits.memory_bytes > 0)
-                message_print("The kernel killed %ju of the command's processes: it needed more memory than its limit of %ju bytes",
+                message_print("the kernel killed %ju processes of the command: the job exceeded its memory limit of %ju bytes",
                               (uintmax_t)n,
                     (uintmax_t)run->limits.memory_bytes);
         else
-                message_print("The kernel killed %ju of the command's processes for want of memory", (uintmax_t)n);
+                message_print("the kernel killed %ju processes of the command: out of memory", (uintmax_t)n);
         return n;
 }
 
@@ -418,6 +418,13 @@ static void speak_of_left(const RunJob *run) {
                 message_print("%zu processes of the command are still running; what they use from now on is not counted (see --wait)", n);
 }
 
+static void print_end(const RunJob *run) {
+        char duration[TEXT_MAX];
+
+        text_duration(clock_boottime_ns() - run->announcement.begin_ns, duration);
+        message_print("job %s: exit %d after %s; details: perfctl report %s", run->info.id, run->end.exit_status, duration, run->info.id);
+}
+
 /* Nothing of ours may be the command's undoing: trouble is spoken of, and it runs all the same. */
 int run_job(const CommandLine *line, const RunOptions *options, char *const *command) {
         scoped(run_job_deinit) RunJob run = { .options = options, .command = command };
@@ -440,17 +447,17 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         if (r == 0)
                 r = set_environment(&run);
         if (r < 0)
-                message_print("Cannot begin a job: %s. Running without perfd", strerrordesc_np(-r));
+                message_print("cannot begin a job: %s; the job is not recorded", strerrordesc_np(-r));
         else if (run.announcement.is_begin_known && options->verbose)
-                message_print("Job %s has begun", run.info.id);
+                message_print("job %s: begun", run.info.id);
 
         r = run_all(&run);
         if (r < 0)
-                message_print("Cannot tell perfd of the job's end: %s", strerrordesc_np(-r));
+                message_print("cannot report the end of the job: %s", strerrordesc_np(-r));
         else if (!run.announcement.is_begun && options->verbose)
-                message_print("Job %s is not recorded: perfd could not be told of it", run.info.id);
+                message_print("job %s: not recorded, perfd could not be reached", run.info.id);
         else if (run.is_ended && (options->verbose || isatty(STDERR_FILENO) == 1))
-                message_print("Job %s has ended; 'perfctl report %s' shows how it went", run.info.id, run.info.id);
+                print_end(&run);
         if (run.announcement.is_begun)
                 speak_of_left(&run);
 

@@ -71,7 +71,7 @@ static int read_spec(SpecRun *run) {
                 return tell(file, r);
         r = parse(run, file);
         if (r == EXIT_DONE && run->spec.left_aside.n > 0)
-                message_print("%s: perfd builds no images and installs nothing; left aside: %s", file, run->spec.left_aside.text);
+                message_print("%s: ignoring parts that build images or install packages: %s", file, run->spec.left_aside.text);
         return r;
 }
 
@@ -88,9 +88,9 @@ static void remove_scratch(SpecRun *run) {
         if (!run->scratch[0])
                 return;
         if (run->options->keep)
-                message_print("The run's directory is kept: %s", run->scratch);
+                message_print("kept the directory of the run: %s", run->scratch);
         else if (nftw(run->scratch, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0)
-                message_print("Cannot remove %s: %s", run->scratch, strerrordesc_np(errno));
+                message_print("cannot remove %s: %s", run->scratch, strerrordesc_np(errno));
         run->scratch[0] = '\0';
 }
 
@@ -115,7 +115,7 @@ static int write_files(const SpecRun *run) {
                 if (r == 0)
                         r = write_file(path, run->spec.files[i].text, 0700);
                 if (r < 0) {
-                        message_print("Cannot write files[%zu], %s: %s", i, run->spec.files[i].name, strerrordesc_np(-r));
+                        message_print("cannot write files[%zu], %s: %s", i, run->spec.files[i].name, strerrordesc_np(-r));
                         return r;
                 }
         }
@@ -128,7 +128,7 @@ static int make_scratch(SpecRun *run) {
         int n = snprintf(run->scratch, sizeof(run->scratch), "%s/perfd-run-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp"), r;
 
         if (n < 0 || (size_t)n >= sizeof(run->scratch) || !mkdtemp(run->scratch)) {
-                r = tell("Cannot make a directory for the run", n < 0 || (size_t)n >= sizeof(run->scratch) ? -ENAMETOOLONG : -errno);
+                r = tell("cannot create a directory for the run", n < 0 || (size_t)n >= sizeof(run->scratch) ? -ENAMETOOLONG : -errno);
                 run->scratch[0] = '\0';
                 return r;
         }
@@ -205,7 +205,7 @@ static int set_options(SpecRun *run, RunOptions *ret, GlobalOptions *ret_global)
                 n_left_out += !name_variable(&ret->environment, run->spec.variables[i].name);
         }
         if (n_left_out > 0)
-                message_print("%s: all variables of environment are set, but the last %zu are not kept with the results: at most %u are",
+                message_print("%s: the last %zu variables of environment are set but not recorded: the limit is %u",
                     input_name(run->options->spec), n_left_out, OPTION_TEXTS_MAX);
         return 0;
 }

@@ -425,8 +425,10 @@ void delivery_explain(const Delivery *delivery, const Courier *courier, char ret
 
         if (delivery->refused != DELIVERY_WHOLE)
                 snprintf(which, sizeof(which), "indicator %zu: ", delivery->refused + 1);
-        if (delivery->error < 0)
-                snprintf(ret, DELIVERY_TEXT_MAX, "perfd cannot be reached at %.200s: %s", courier->path, strerrordesc_np(-delivery->error));
+        if (delivery->error == -ENOENT)
+                snprintf(ret, DELIVERY_TEXT_MAX, "perfd is not running (no socket %.200s)", courier->path);
+        else if (delivery->error < 0)
+                snprintf(ret, DELIVERY_TEXT_MAX, "cannot connect to perfd at %.200s: %s", courier->path, strerrordesc_np(-delivery->error));
         else
                 snprintf(ret, DELIVERY_TEXT_MAX, "%s%s%s%s", which, complaint->path, complaint->path[0] ? ": " : "",
                          complaint->text[0] ? complaint->text : status_name(delivery->reply.status));

@@ -21,9 +21,9 @@
 
 const char *check_state_name(CheckState state) {
         static const char *const names[N_CHECK_STATES] = {
-                [CHECK_GOOD] = "good",
-                [CHECK_MISSING] = "missing",
-                [CHECK_TROUBLE] = "trouble",
+                [CHECK_OK] = "ok",
+                [CHECK_LIMITED] = "limited",
+                [CHECK_FAILED] = "failed",
         };
 
         return names[state];
@@ -44,9 +44,9 @@ void check_detail(Check *check, const char *format, ...) {
         va_end(args);
 }
 
-void check_lacks(Check *check, CheckState state, const char *missing) {
+void check_effect(Check *check, CheckState state, const char *missing) {
         check->state = state;
-        utf8_copy(check->missing, sizeof(check->missing), missing);
+        utf8_copy(check->effect, sizeof(check->effect), missing);
 }
 
 void check_fix(Check *check, const char *format, ...) {
@@ -67,7 +67,7 @@ size_t checks_count(const Checks *checks, CheckState state) {
 }
 
 CheckState checks_worst(const Checks *checks) {
-        CheckState worst = CHECK_GOOD;
+        CheckState worst = CHECK_OK;
 
         for (size_t i = 0; i < checks->n; i++)
                 if (checks->items[i].state > worst)
@@ -139,8 +139,8 @@ static void check_kernel(Checks *checks, int root_fd) {
             (major > KERNEL_MAJOR_MIN || (major == KERNEL_MAJOR_MIN && minor >= KERNEL_MINOR_MIN)))
                 return;
 
-        check_lacks(check, CHECK_MISSING,
-                    "what perfd was tested with; before 5.3, the end of a job's process is only looked for now and then");
+        check_effect(check, CHECK_LIMITED,
+                    "an untested kernel; before 5.3, the end of a job's process is only polled");
         check_fix(check, "run a kernel of version %u.%u or later", KERNEL_MAJOR_MIN, KERNEL_MINOR_MIN);
 }
 
@@ -160,15 +160,15 @@ static void check_pressure(Checks *checks, int root_fd) {
                         absent = paths[i];
         }
         if (!absent) {
-                check_detail(check, "the kernel tells how long tasks wait (PSI)");
+                check_detail(check, "the kernel reports pressure stall information (PSI)");
                 return;
         }
 
         check_detail(check, "%s: %s", absent, strerrordesc_np(-r));
-        check_lacks(check, CHECK_MISSING, "how long tasks waited for CPUs, memory and disks, of the node and of jobs");
+        check_effect(check, CHECK_LIMITED, "no waiting times for CPUs, memory and disks, of the node and of jobs");
         command_line = read_text(root_fd, "proc/cmdline");
         if (r == -EACCES || r == -EPERM)
-                check_fix(check, "run perfd outside of the container, or let it read /proc/pressure");
+                check_fix(check, "run perfd outside the container, or allow it to read /proc/pressure");
         else if (command_line && has_word(command_line, "psi=0", BLANKS))
                 check_fix(check, "remove psi=0 from the kernel command line and boot");
         else
@@ -214,17 +214,17 @@ static void check_layout(Checks *checks, const Groups *groups) {
                 return;
         }
         if (!groups->v2[0] && groups->n_v1 == 0) {
-                check_detail(check, "none are mounted");
-                check_lacks(check, CHECK_MISSING, OWN_NUMBERS);
+                check_detail(check, "none mounted");
+                check_effect(check, CHECK_LIMITED, OWN_NUMBERS);
                 check_fix(check, "mount -t cgroup2 none /sys/fs/cgroup");
                 return;
         }
 
         if (groups->v2[0])
-                check_detail(check, "mixed: %u controllers of version 1, version 2 at %s without them", groups->n_v1, groups->v2);
+                check_detail(check, "mixed: %u controllers in version 1, version 2 at %s without them", groups->n_v1, groups->v2);
         else
                 check_detail(check, "version 1 only, %u controllers", groups->n_v1);
-        check_lacks(check, CHECK_MISSING, "what only version 2 tells of a job: its pressure, and the moment its last process ends");
+        check_effect(check, CHECK_LIMITED, "no pressure of jobs, and no notification when the last process ends");
         check_fix(check, "boot with systemd.unified_cgroup_hierarchy=1, or without systemd with cgroup_no_v1=all");
 }
 
@@ -259,9 +259,9 @@ static void check_controllers(Checks *checks, int root_fd, const Groups *groups)
         }
 
         check_detail(check, "the kernel offers no %s", absent);
-        check_lacks(check, CHECK_MISSING, "of a job itself, what these controllers count");
+        check_effect(check, CHECK_LIMITED, "no metrics of jobs from these controllers");
         if (strstr(absent, "memory"))
-                check_fix(check, "boot with cgroup_enable=memory, without cgroup_disable=memory, on the kernel command line");
+                check_fix(check, "boot with cgroup_enable=memory and without cgroup_disable=memory on the kernel command line");
         else
                 check_fix(check, "boot without cgroup_disable= and cgroup_no_v1= on the kernel command line");
 }
@@ -287,7 +287,7 @@ static void fix_group(Check *check, const char *group) {
         else if (unit && unit[1])
                 check_fix(check, "systemctl set-property %.*s " ACCOUNTING, (int)(n - (size_t)(unit - group) - 1), unit + 1);
         else
-                check_fix(check, "start jobs in a group of their own: systemd-run --scope perfctl run -- COMMAND");
+                check_fix(check, "start jobs in their own cgroup: systemd-run --scope perfctl run -- COMMAND");
 }
 
 /* Jobs begin where we are: the files of the group that this process is in are what can be read of them. */
@@ -308,7 +308,7 @@ static void check_own_group(Checks *checks, int root_fd, const Groups *groups) {
         check = checks_add(checks, "own cgroup");
         if (strcmp(group, "/") == 0) {
                 check_detail(check, "processes of this user are in the root group");
-                check_lacks(check, CHECK_MISSING, OWN_NUMBERS);
+                check_effect(check, CHECK_LIMITED, OWN_NUMBERS);
                 fix_group(check, group);
                 return;
         }
@@ -316,7 +316,7 @@ static void check_own_group(Checks *checks, int root_fd, const Groups *groups) {
         check_detail(check, "%s has %s%s", group, absent[0] ? "no " : "all controllers", absent);
         if (!absent[0])
                 return;
-        check_lacks(check, CHECK_MISSING, "what these controllers count of jobs that are begun here");
+        check_effect(check, CHECK_LIMITED, "no metrics from these controllers for jobs started here");
         fix_group(check, group);
 }
 
@@ -345,19 +345,19 @@ static void check_hidden_processes(Checks *checks, const char *mounts) {
         }
 
         if (!hidden[0] || strcmp(hidden, "0") == 0 || strcmp(hidden, "off") == 0) {
-                check_detail(check, "perfd sees those of all users");
+                check_detail(check, "visible to perfd for all users");
                 return;
         }
 
         if (group[0]) {
-                check_detail(check, "/proc is mounted with hidepid=%s,gid=%s: perfd must be in that group, by "
+                check_detail(check, "/proc is mounted with hidepid=%s,gid=%s: perfd needs that group: "
                                     "SupplementaryGroups= in a drop-in for perfd.service", hidden, group);
                 return;
         }
         check_detail(check, "/proc is mounted with hidepid=%s", hidden);
-        check_lacks(check, CHECK_MISSING, "jobs of other users, whose processes perfd cannot see: their begin may be "
-                                          "refused, and their end goes unnoticed");
-        check_fix(check, "mount /proc with gid=GROUP beside hidepid, and a drop-in for perfd.service with "
+        check_effect(check, CHECK_LIMITED, "processes of other users are invisible: their jobs may be "
+                                          "refused, and the end of a job is not noticed");
+        check_fix(check, "mount /proc with gid=GROUP in addition to hidepid, and add a drop-in for perfd.service with "
                          "[Service] SupplementaryGroups=GROUP");
 }
 
@@ -380,13 +380,13 @@ static void check_container(Checks *checks, int root_fd) {
 
         if (release && strcasestr(release, "microsoft")) {
                 check_detail(check, "Windows Subsystem for Linux: %.*s", (int)strcspn(release, "\n"), release);
-                check_lacks(check, CHECK_MISSING, "the machine itself: all numbers are of the virtual machine that WSL runs in");
+                check_effect(check, CHECK_LIMITED, "all metrics describe the virtual machine of WSL, not the machine");
                 check_fix(check, "run perfd on a Linux machine");
         } else if (found) {
-                check_detail(check, "this is a container (%s)", found);
-                check_lacks(check, CHECK_MISSING, "a clear view: CPUs and memory may be of the whole host, file systems, network and "
+                check_detail(check, "running in a container (%s)", found);
+                check_effect(check, CHECK_LIMITED, "CPUs and memory may be of the whole host; file systems, network and "
                                                   "processes only of the container");
-                check_fix(check, "run perfd on the host; perfctl in the container reaches it when /run/perfd is mounted there");
+                check_fix(check, "run perfd on the host; perfctl works in the container if /run/perfd is mounted there");
         } else
                 check_detail(check, "no container");
 }
@@ -406,8 +406,8 @@ static void check_open_files(Checks *checks, int root_fd) {
                 check_detail(check, "%ju of %ju on this machine", (uintmax_t)n, (uintmax_t)n_max);
         if (n < n_max - n_max / 10)
                 return;
-        check_lacks(check, CHECK_TROUBLE, "connections and samples, as soon as nobody can open a file any more");
-        check_fix(check, "sysctl fs.file-max=%ju, and see who holds them", (uintmax_t)n_max * 2);
+        check_effect(check, CHECK_FAILED, "connections and samples fail when no file can be opened");
+        check_fix(check, "run sysctl fs.file-max=%ju, and find the process that holds the files", (uintmax_t)n_max * 2);
 }
 
 /* --- systemd -------------------------------------------------------------------------------------- */
@@ -445,15 +445,15 @@ static void check_unit(Checks *checks, int root_fd, const char *unit, const char
         snprintf(path, sizeof(path), "etc/systemd/system/%s.wants/%s", target, unit);
         if (!is_installed(root_fd, unit)) {
                 check_detail(check, "not installed as a unit");
-                check_lacks(check, CHECK_MISSING, "perfd, unless something else starts it");
+                check_effect(check, CHECK_LIMITED, "perfd does not start automatically");
                 check_fix(check, "install perfd's package, or make install");
         } else if (is_masked(root_fd, unit)) {
                 check_detail(check, "masked");
-                check_lacks(check, CHECK_MISSING, "perfd: nobody can start it");
+                check_effect(check, CHECK_LIMITED, "perfd cannot be started");
                 check_fix(check, "systemctl unmask %s && systemctl enable --now %s", unit, unit);
         } else if (!exists(root_fd, path)) {
                 check_detail(check, "installed and disabled");
-                check_lacks(check, CHECK_MISSING, "perfd after the next boot");
+                check_effect(check, CHECK_LIMITED, "perfd does not start at the next boot");
                 check_fix(check, "systemctl enable --now %s", unit);
         } else
                 check_detail(check, "enabled");

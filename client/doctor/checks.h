@@ -13,13 +13,13 @@
 #include <stddef.h>
 
 typedef enum CheckState {
-        CHECK_GOOD,
-        CHECK_MISSING, /* works, with less in it */
-        CHECK_TROUBLE, /* does not work */
+        CHECK_OK,
+        CHECK_LIMITED, /* works, with less in it */
+        CHECK_FAILED, /* does not work */
         N_CHECK_STATES,
 } CheckState;
 
-/* "good", "missing", "trouble" */
+/* "ok", "limited", "failed" */
 const char *check_state_name(CheckState state);
 
 #define CHECK_TEXT_MAX 512U
@@ -29,7 +29,7 @@ typedef struct Check {
         CheckState state;
         /* As found, with what files and perfd say in it: to be escaped for a terminal. */
         char detail[CHECK_TEXT_MAX];
-        char missing[CHECK_TEXT_MAX]; /* what there is not because of it; "" when good */
+        char effect[CHECK_TEXT_MAX];  /* what does not work; "" when ok */
         char fix[CHECK_TEXT_MAX];     /* what to do; "" when good */
 } Check;
 
@@ -44,10 +44,10 @@ typedef struct Checks {
 Check *checks_add(Checks *checks, const char *name);
 /* What is the matter. The detail says what was found, each text is cut to fit. */
 void check_detail(Check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void check_lacks(Check *check, CheckState state, const char *missing);
+void check_effect(Check *check, CheckState state, const char *missing);
 void check_fix(Check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The worst of them; CHECK_GOOD when there are none. */
+/* The worst of them; CHECK_OK when there are none. */
 CheckState checks_worst(const Checks *checks);
 size_t checks_count(const Checks *checks, CheckState state);
 

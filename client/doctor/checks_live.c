@@ -23,13 +23,13 @@ void checks_add_socket(Checks *checks, const char *name, const char *path, const
 
         if (stat(path, &st) < 0) {
                 check_detail(check, "%s: %s", path, strerrordesc_np(errno));
-                check_lacks(check, CHECK_TROUBLE, "everything: perfd cannot be reached this way");
-                check_fix(check, "systemctl enable --now %s perfd.service, or give the path with --%s", unit, name);
+                check_effect(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket");
+                check_fix(check, "systemctl enable --now %s perfd.service, or pass the path with --%s", unit, name);
                 return;
         }
         if (!S_ISSOCK(st.st_mode)) {
-                check_detail(check, "%s is no socket", path);
-                check_lacks(check, CHECK_TROUBLE, "everything: perfd cannot be reached this way");
+                check_detail(check, "%s is not a socket", path);
+                check_effect(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket");
                 check_fix(check, "remove it, and systemctl restart %s", unit);
                 return;
         }
@@ -37,7 +37,7 @@ void checks_add_socket(Checks *checks, const char *name, const char *path, const
         check_detail(check, "%s, mode %04o of uid %u", path, st.st_mode & 07777, st.st_uid);
         if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0)
                 return;
-        check_lacks(check, CHECK_TROUBLE, "perfd, to this user: the socket may not be written to");
+        check_effect(check, CHECK_FAILED, "all requests of this user: the socket is not writable");
         check_fix(check, "a drop-in for %s with [Socket] SocketMode=0666", unit);
 }
 
@@ -47,7 +47,7 @@ void checks_add_clock(Checks *checks) {
         int r = adjtimex(&timex);
 
         if (r < 0) {
-                check_detail(check, "cannot be asked here: %s", strerrordesc_np(errno));
+                check_detail(check, "cannot be read: %s", strerrordesc_np(errno));
                 return;
         }
         if (r != TIME_ERROR && !(timex.status & STA_UNSYNC)) {
@@ -56,7 +56,7 @@ void checks_add_clock(Checks *checks) {
         }
 
         check_detail(check, "not synchronised");
-        check_lacks(check, CHECK_MISSING, "times that can be compared with those of other nodes; durations are exact all the same");
+        check_effect(check, CHECK_LIMITED, "times are not comparable with those of other nodes; durations are exact");
         check_fix(check, "timedatectl set-ntp true, or run chronyd");
 }
 
@@ -80,8 +80,8 @@ void checks_add_spool(Checks *checks, const char *directory) {
 
         if (!directory || !can_write_below(directory)) {
                 check_detail(check, "%s", directory ? directory : "this user has no home directory");
-                check_lacks(check, CHECK_TROUBLE, "results that perfd cannot take at once: they are lost");
-                check_fix(check, "make it writable for this user, or give another with --spool");
+                check_effect(check, CHECK_FAILED, "results are lost while perfd is unavailable");
+                check_fix(check, "make it writable for this user, or use --spool");
                 return;
         }
 
@@ -90,16 +90,16 @@ void checks_add_spool(Checks *checks, const char *directory) {
                 spool_names_free(names, n);
         if (r < 0) {
                 check_detail(check, "%s: %s", directory, strerrordesc_np(-r));
-                check_lacks(check, CHECK_TROUBLE, "what may be kept there: it cannot be sent");
+                check_effect(check, CHECK_FAILED, "results that may be kept there cannot be sent");
                 check_fix(check, "make it readable for this user");
                 return;
         }
 
-        check_detail(check, "%zu files wait in %s", n, directory);
+        check_detail(check, "%zu files waiting in %s", n, directory);
         if (n == 0)
                 return;
-        check_lacks(check, n < SPOOL_FILES_MAX ? CHECK_MISSING : CHECK_TROUBLE,
-                    n < SPOOL_FILES_MAX ? "these results, until they are sent" : "new results: the spool is full");
+        check_effect(check, n < SPOOL_FILES_MAX ? CHECK_LIMITED : CHECK_FAILED,
+                    n < SPOOL_FILES_MAX ? "these results are not stored until they are sent" : "the spool is full: new results are lost");
         check_fix(check, "perfctl flush");
 }
 
@@ -138,17 +138,17 @@ static void check_store(Checks *checks, const Value *store) {
         text_mib(size / 1048576, size_text);
         text_mib(limit / 1048576, limit_text);
         if (!is_true(store, "writable")) {
-                check_detail(check, "takes nothing: %s", answer_text(store, "error"));
-                check_lacks(check, CHECK_TROUBLE, "new samples, jobs and results");
-                check_fix(check, "make room on its file system, or set directory= in [store] of perfd.conf; perfd tries "
-                                 "again by itself");
+                check_detail(check, "not writable: %s", answer_text(store, "error"));
+                check_effect(check, CHECK_FAILED, "new samples, jobs and results are lost");
+                check_fix(check, "free space on its file system, or set directory= in [store] of perfd.conf; perfd retries "
+                                 "automatically");
                 return;
         }
 
-        check_detail(check, "takes results, %s of %s", size_text, limit_text);
+        check_detail(check, "writable, %s of %s used", size_text, limit_text);
         if (limit > 0 && size >= 0.9 * limit) {
-                check_lacks(check, CHECK_MISSING, "the oldest samples, jobs and results: they go when the limit is reached");
-                check_fix(check, "a larger max_size= in [store] of perfd.conf, or shorter times to keep");
+                check_effect(check, CHECK_LIMITED, "the oldest samples, jobs and results are deleted when the limit is reached");
+                check_fix(check, "increase max_size= in [store] of perfd.conf, or shorten the retention times");
         }
 }
 
@@ -159,8 +159,8 @@ static void check_durability(Checks *checks, const Value *store) {
                 return;
         check = checks_add(checks, "durability");
         check_detail(check, "the store is volatile");
-        check_lacks(check, CHECK_MISSING, "jobs and results after the next boot");
-        check_fix(check, "volatile=no in [store] of perfd.conf, on a node with a disk");
+        check_effect(check, CHECK_LIMITED, "jobs and results are lost at the next boot");
+        check_fix(check, "set volatile=no in [store] of perfd.conf, on a node with a disk");
 }
 
 /* What this kernel does not have is missing; anything else about its files is trouble. */
@@ -183,13 +183,13 @@ static void check_sources(Checks *checks, const Value *sources) {
         }
 
         if (n_down == 0) {
-                check_detail(check, "all %zu are read", sources && sources->type == VALUE_LIST ? sources->n_items : 0);
+                check_detail(check, "all %zu readable", sources && sources->type == VALUE_LIST ? sources->n_items : 0);
                 return;
         }
-        check_lacks(check, is_trouble ? CHECK_TROUBLE : CHECK_MISSING,
-                    "the numbers that come from these files (perfd-metrics(7) names them)");
-        check_fix(check, is_trouble ? "see what perfd may read: journalctl -u perfd, systemctl cat perfd" :
-                                      "a kernel that has them; see the line of pressure");
+        check_effect(check, is_trouble ? CHECK_FAILED : CHECK_LIMITED,
+                    "no metrics from these files; see perfd-metrics(7)");
+        check_fix(check, is_trouble ? "check the permissions of perfd: journalctl -u perfd, systemctl cat perfd" :
+                                      "use a kernel that provides them; see the check of pressure");
 }
 
 #define STALE_MS 10000U
@@ -202,9 +202,9 @@ static void check_sampling(Checks *checks, const Value *node, const char *metric
 
         if (time_ms > 0 && now_ms > time_ms && now_ms - time_ms > STALE_MS + 3 * interval_ms) {
                 text_duration((now_ms - time_ms) * NS_PER_MS, interval);
-                check_detail(check, "the last sample is %s old", interval);
-                check_lacks(check, CHECK_TROUBLE, "what happens now");
-                check_fix(check, "see what perfd waits for: journalctl -u perfd");
+                check_detail(check, "the latest sample is %s old", interval);
+                check_effect(check, CHECK_FAILED, "no current metrics");
+                check_fix(check, "check what perfd waits for: journalctl -u perfd");
                 return;
         }
 
@@ -218,12 +218,12 @@ static void check_sampling(Checks *checks, const Value *node, const char *metric
         (void)exposition_find(metrics, "perfd_sample_lateness_max_seconds", &lateness_max);
         text_seconds(lateness / n, mean);
         text_seconds(lateness_max, worst);
-        check_detail(check, "every %s, late by %s on average and %s at most, %.0f of %.0f missed", interval, mean, worst,
+        check_detail(check, "every %s; delay %s on average, %s at most; %.0f of %.0f missed", interval, mean, worst,
                      n_missed, n + n_missed);
         if (n_missed <= 0.01 * (n + n_missed))
                 return;
-        check_lacks(check, CHECK_MISSING, "peaks and threshold times while samples were missed; totals are exact all the same");
-        check_fix(check, "a longer interval= in [sampling] of perfd.conf, or a drop-in for perfd.service with [Service] "
+        check_effect(check, CHECK_LIMITED, "peaks and threshold times are incomplete; totals are exact");
+        check_fix(check, "increase interval= in [sampling] of perfd.conf, or add a drop-in for perfd.service with [Service] "
                          "CPUWeight=1000");
 }
 
@@ -235,11 +235,11 @@ static void check_descriptors(Checks *checks, const char *metrics) {
                 return;
 
         check = checks_add(checks, "descriptors");
-        check_detail(check, "perfd has %.0f of %.0f", n, n_max);
+        check_detail(check, "perfd uses %.0f of %.0f", n, n_max);
         if (n < 0.8 * n_max && n_max >= 1024)
                 return;
-        check_lacks(check, n < 0.95 * n_max ? CHECK_MISSING : CHECK_TROUBLE, "connections of jobs beyond that");
-        check_fix(check, "a drop-in for perfd.service with [Service] LimitNOFILE=32768, or more");
+        check_effect(check, n < 0.95 * n_max ? CHECK_LIMITED : CHECK_FAILED, "further connections are refused");
+        check_fix(check, "add a drop-in for perfd.service with [Service] LimitNOFILE=32768 or more");
 }
 
 void checks_add_models(Checks *checks, const Value *answer) {
@@ -249,7 +249,7 @@ void checks_add_models(Checks *checks, const Value *answer) {
         const char *first = n > 0 && complaints->items[0].type == VALUE_STRING ? complaints->items[0].string : "";
 
         if (n == 0) {
-                check_detail(check, "%zu of indicators", models && models->type == VALUE_LIST ? models->n_items : 0);
+                check_detail(check, "%zu indicator models", models && models->type == VALUE_LIST ? models->n_items : 0);
                 return;
         }
 
@@ -257,8 +257,8 @@ void checks_add_models(Checks *checks, const Value *answer) {
                 check_detail(check, "%s; and %zu more", first, n - 1);
         else
                 check_detail(check, "%s", first);
-        check_lacks(check, CHECK_MISSING, "types, units, directions and indexes of the indicators that are declared there");
-        check_fix(check, "mend it: the user perfd must be able to read it, and perfd --check-config to understand it; then "
+        check_effect(check, CHECK_LIMITED, "types, units, directions and indexes of these indicators are unknown");
+        check_fix(check, "make it readable for the user perfd, check it with perfd --check-config, then run "
                          "systemctl reload perfd");
 }
 

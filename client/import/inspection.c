@@ -93,7 +93,7 @@ static int read_text(const Inspection *inspection, const char *file, bool is_opt
                 return r;
 
         if (r != -ENOENT || !is_optional)
-                tell(inspection, "Cannot read %s: %s", file,
+                tell(inspection, "cannot read %s: %s", file,
                      r == INPUT_NO_FILE ? "it is no regular file" :
                      r == INPUT_LINK    ? "links in what belongs to another user are not followed" :
                                           strerrordesc_np(-r));

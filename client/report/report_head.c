@@ -27,7 +27,7 @@ const char *report_signal_name(int64_t signal) {
 /* What a shell, or perfctl, meant by it. */
 static const char *status_words(int64_t status) {
         if (status == 126)
-                return "it could not be run";
+                return "cannot be executed";
         if (status == 127)
                 return "not found";
         return status > SHELL_SIGNALS ? signal_words(status - SHELL_SIGNALS) : NULL;
@@ -145,15 +145,15 @@ void report_write_time(Screen *screen, uint64_t begin_ms, uint64_t end_ms, uint6
         row_end(&row);
 }
 
-/* The end of a path says most. */
-static void write_path(Screen *screen, const char *words, const char *path) {
+/* Writes the end of a path that is too long for the line. */
+static void write_path(Screen *screen, const char *path, const char *remark) {
         scoped(buffer_deinit) Buffer text = {};
         size_t n_room = screen->width > SHEET_INDENT + 20 ? screen->width - SHEET_INDENT : 20;
-        const char *tail = path;
+        const char *end = path;
 
-        while (tail && strlen(words) + strlen(tail) + 1 > n_room && strchr(tail + 1, '/'))
-                tail = strchr(tail + 1, '/');
-        buffer_printf(&text, "%s%s%s", words, tail == path ? "" : screen->has_unicode ? "…" : "...", tail);
+        while (strlen(remark) + strlen(end) + 1 > n_room && strchr(end + 1, '/'))
+                end = strchr(end + 1, '/');
+        buffer_printf(&text, "%s%s%s", end == path ? "" : screen->has_unicode ? "…" : "...", end, remark);
         write_text(screen, "cgroup", text.text ? text.text : "");
 }
 
@@ -164,21 +164,21 @@ static void write_enclosure(Screen *screen, const Value *job) {
 
         switch (enclosure) {
         case ENCLOSURE_NONE:
-                write_text(screen, "cgroup", report_has_own(job) ? "none of its own: CPU time by wait4 at its end" :
-                                                                   "none of its own: the numbers are the node's");
+                write_text(screen, "cgroup", report_has_own(job) ? "none for this job; CPU time from wait4(2) at the end" :
+                                                                   "none for this job; metrics are of the node");
                 break;
         case ENCLOSURE_SCOPE:
-                buffer_printf(&text, "in its own scope %s", last ? last + 1 : path);
+                buffer_printf(&text, "scope %s (created for this job)", last ? last + 1 : path);
                 write_text(screen, "cgroup", text.text ? text.text : "");
                 break;
         case ENCLOSURE_CGROUP:
-                write_path(screen, "its own, ", path);
+                write_path(screen, path, " (created for this job)");
                 break;
         case ENCLOSURE_SUBREAPER:
-                write_text(screen, "cgroup", "none of its own: CPU time by wait4 at its end");
+                write_text(screen, "cgroup", "none for this job; CPU time from wait4(2) at the end");
                 break;
         case ENCLOSURE_FOUND:
-                write_path(screen, "found, ", path);
+                write_path(screen, path, " (existed before)");
                 break;
         default: /* an older perfd, or a newer one */
                 break;
@@ -196,10 +196,10 @@ static void write_usage(Screen *screen, const Value *job) {
         text_seconds(answer_number_or_zero(rusage, "ru_utime"), user);
         text_seconds(answer_number_or_zero(rusage, "ru_stime"), system);
         text_mib(answer_number_or_zero(rusage, "ru_maxrss") / 1024, memory);
-        row_begin(&row, screen, "itself");
+        row_begin(&row, screen, "rusage");
         row_printf(&row, "CPU %s user", user);
         row_printf(&row, "%s system", system);
-        row_printf(&row, "largest process %s", memory);
+        row_printf(&row, "max RSS %s", memory);
         row_end(&row);
 }
 

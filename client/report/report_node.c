@@ -48,7 +48,7 @@ static void write_brief(Sheet *sheet) {
                 snprintf(words, sizeof(words), ", %jd CPUs and %s", (intmax_t)cpus, memory);
         }
 
-        sheet_heading(sheet->screen, "The node meanwhile", words);
+        sheet_heading(sheet->screen, "Node during the job", words);
         for (size_t i = 0; i < N_ELEMENTS(brief_rows); i++)
                 write_brief_row(sheet, i);
 }
@@ -177,10 +177,10 @@ static void write_pair_line(Sheet *sheet, size_t i) {
 }
 
 static void write_whole(Sheet *sheet) {
-        screen_heading(sheet->screen, "CPUs of the node meanwhile");
+        screen_heading(sheet->screen, "CPUs of the node during the job");
         write_bar_lines(sheet, cpu_lines, N_ELEMENTS(cpu_lines));
 
-        screen_heading(sheet->screen, "Memory, disks and network of the node meanwhile");
+        screen_heading(sheet->screen, "Memory, disks and network of the node during the job");
         write_bar_lines(sheet, room_lines, N_ELEMENTS(room_lines));
         for (size_t i = 0; i < N_ELEMENTS(pair_lines); i++)
                 write_pair_line(sheet, i);

@@ -97,7 +97,7 @@ static void write_memory(Sheet *sheet) {
 
         text_mib(n_bytes / 1048576, of);
         snprintf(text, sizeof(text), "%s of %s", used, of);
-        sheet_bar_row(sheet, "memory", text, peak.value / n_bytes, 0, is_limited ? "of its limit" : "of the node's");
+        sheet_bar_row(sheet, "memory", text, peak.value / n_bytes, 0, is_limited ? "of its limit" : "of the node");
 }
 
 /* What went wrong for lack of memory, if anything did. */
@@ -136,10 +136,10 @@ static void write_processes(Sheet *sheet) {
 
         row_begin(&row, sheet->screen, "processes");
         if (has_peak)
-                row_printf(&row, "%s at once, threads included", text);
+                row_printf(&row, "at most %s, threads included", text);
         if (!isnan(largest_kib)) {
                 text_mib(largest_kib / 1024, memory);
-                row_printf(&row, "the largest had %s", memory);
+                row_printf(&row, "max RSS %s", memory);
         }
         row_end(&row);
 }
@@ -292,14 +292,16 @@ static void put_reason(Row *row, const char *reason) {
 /* A line for each reason. */
 static void write_unknown(Sheet *sheet) {
         for (size_t i = 0; i < N_ELEMENTS(unknowns); i++) {
-                char reason[TEXT_MAX], other[TEXT_MAX];
+                char reason[TEXT_MAX], other[TEXT_MAX], first[TEXT_MAX];
                 Row row;
 
                 if (!find_absence(sheet, i, reason) || was_said(sheet, i, reason))
                         continue;
 
-                row_begin(&row, sheet->screen, "not known");
-                for (size_t k = i; k < N_ELEMENTS(unknowns); k++)
+                row_begin(&row, sheet->screen, "");
+                snprintf(first, sizeof(first), "unavailable: %s", unknowns[i].words);
+                row_put_styled(&row, STYLE_DIM, first);
+                for (size_t k = i + 1; k < N_ELEMENTS(unknowns); k++)
                         if (find_absence(sheet, k, other) && strcmp(other, reason) == 0)
                                 row_put_styled(&row, STYLE_DIM, unknowns[k].words);
                 put_reason(&row, reason);
@@ -317,7 +319,7 @@ bool report_has_own(const Value *job) {
 }
 
 void report_write_own(Sheet *sheet) {
-        sheet_heading(sheet->screen, "Given and used", "");
+        sheet_heading(sheet->screen, "Allocated and used", "");
         write_cores(sheet);
         write_memory(sheet);
         write_memory_events(sheet);

@@ -117,7 +117,7 @@ typedef struct Columns {
 
 static void format_name(const Phase *phase, Buffer *ret) {
         /* `perfctl time` goes back to what was before it. */
-        buffer_puts(ret, *phase->name ? phase->name : phase->n > 1 ? "outside of the others" : "before the first mark");
+        buffer_puts(ret, *phase->name ? phase->name : phase->n > 1 ? "outside other phases" : "before the first mark");
         if (phase->n > 1)
                 buffer_printf(ret, " (%u times%s)", phase->n, phase->is_lasting ? " so far" : "");
         else if (phase->is_lasting)
@@ -205,7 +205,7 @@ static void write_table(Sheet *sheet, const Phases *phases, bool is_truncated) {
                         write_phase(sheet, phases, &phases->items[i], columns);
         write_rest(sheet, phases);
         if (is_truncated)
-                buffer_puts(screen->out, "  and others that are not listed\n");
+                buffer_puts(screen->out, "  and others, not listed\n");
 }
 
 void report_write_phases(Sheet *sheet) {

@@ -37,7 +37,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(Run *run, const char *fo
 
 /* --- reading -------------------------------------------------------------------------------------- */
 
-static const char expected[] = "expected what 'perfctl report --json JOB' prints";
+static const char expected[] = "expected the output of 'perfctl report --json JOB'";
 
 /* NULL, or what is wrong with a document. */
 static const char *find_fault(const Value *document) {
@@ -45,17 +45,17 @@ static const char *find_fault(const Value *document) {
         const char *id = answer_text(document, "id");
 
         if (document->type != VALUE_OBJECT)
-                return "is no object";
+                return "not an object";
         if (reports && reports->type == VALUE_LIST)
-                return "is merged already";
+                return "already merged";
         if (!name_is_valid(id, JOB_ID_MAX - 1))
-                return "'id' is missing, or no job's id";
+                return "'id' is missing or not a job id";
         if (job_state_find(answer_text(document, "state")) < 0)
-                return "'state' is missing, or none of running, finished and interrupted";
+                return "'state' is missing or not running, finished or interrupted";
         if (answer_time(document, "begin_ms") == 0)
-                return "'begin_ms' is missing, or no time";
+                return "'begin_ms' is missing or not a time";
         if (!metrics || metrics->type != VALUE_LIST)
-                return "'metrics' is missing, or no list";
+                return "'metrics' is missing or not a list";
         return NULL;
 }
 
@@ -87,7 +87,7 @@ static int add_report(Run *run, const char *file, unsigned line, const Value *do
         int r;
 
         if (fault && *message)
-                return refuse(run, "%s:%u: is an error of perfd, no report: %.200s", file, line, message);
+                return refuse(run, "%s:%u: error message of perfd instead of a report: %.200s", file, line, message);
         if (fault)
                 return refuse(run, "%s:%u: %s; %s", file, line, fault, expected);
 
@@ -159,7 +159,7 @@ int run_add(Run *run, const char *file, const char *text, size_t n) {
         if (r == JSON_MALFORMED)
                 return refuse(run, "%s:%u:%u: %s", file, error.line, error.column, error.text);
         if (r == JSON_END && run->n_reports == n_before)
-                return refuse(run, "%s:1: holds no report; %s", file, expected);
+                return refuse(run, "%s:1: no report; %s", file, expected);
         return r == JSON_TOO_LARGE ? -ENOMEM : r < 0 ? r : 0;
 }
 
@@ -269,7 +269,7 @@ static int by_begin(const void *a, const void *b) {
 }
 
 static int refuse_two(Run *run, const RankReport *a, const RankReport *b, const char *why) {
-        return refuse(run, "%s:%u: job '%s' on %s is of another run than job '%s' on %s in %s:%u: %s", b->file, b->line, b->id,
+        return refuse(run, "%s:%u: job '%s' on %s belongs to another run than job '%s' on %s in %s:%u: %s", b->file, b->line, b->id,
                       *b->hostname ? b->hostname : "?", a->id, *a->hostname ? a->hostname : "?", a->file, a->line, why);
 }
 
@@ -286,7 +286,7 @@ static int drop_duplicates(Run *run) {
                         continue;
                 }
                 if (last->begin_ms != report->begin_ms)
-                        return refuse_two(run, last, report, "it has the same id on the same host, but began at another time");
+                        return refuse_two(run, last, report, "same id and host, but another begin time");
                 *last = *report;
                 run->n_duplicates++;
         }
@@ -331,7 +331,7 @@ static int check_ranks(Run *run) {
                         return refuse(run, "%s:%u: has rank %" PRId64 " of a run of %" PRIu32 " ranks, which count from 0", report->file,
                                       report->line, report->rank, run->n_ranks);
                 if (last && report->rank >= 0 && report->rank == last->rank)
-                        return refuse_two(run, last, report, "both have the same rank");
+                        return refuse_two(run, last, report, "same rank");
         }
         return 0;
 }
@@ -346,7 +346,7 @@ static int check_apart(Run *run) {
 
                 if (i > 0 && report->begin_ms > end_ms + APART_MS_MAX)
                         return refuse_two(run, report - 1, report,
-                                          "it began more than a minute after that had ended, and nothing in their ids connects them");
+                                          "it began more than a minute after the other had ended, and their ids differ");
                 end_ms = report_end_ms > end_ms ? report_end_ms : end_ms;
         }
         return 0;
@@ -361,7 +361,7 @@ static int check_belonging(Run *run) {
                         continue;
                 if (!agree(first, &run->reports[i]))
                         return refuse_two(run, first, &run->reports[i],
-                                          "neither their ids (but for the rank at the end) nor their names and commands agree");
+                                          "neither ids (apart from the rank at the end) nor names and commands agree");
                 is_one = false;
         }
 

@@ -25,7 +25,7 @@ static void write_title(Screen *screen, const Run *run) {
 
         screen_style_begin(screen, STYLE_BOLD);
         buffer_puts(screen->out, "Run ");
-        (void)screen_text(screen, id.n > 0 ? id.text : *name ? name : "of several jobs");
+        (void)screen_text(screen, id.n > 0 ? id.text : *name ? name : "several jobs");
         if (id.n > 0 && *name) {
                 buffer_puts(screen->out, " (");
                 (void)screen_text_cut(screen, name, 40);
@@ -100,7 +100,7 @@ static void write_head(Screen *screen, const Run *run) {
         write_title(screen, run);
         if (*command || *answer_text(run->reports[0].job, "command")) {
                 row_begin(&row, screen, "command");
-                row_put(&row, *command ? command : "not the same in all");
+                row_put(&row, *command ? command : "differs between ranks");
                 row_end(&row);
         }
         write_counts(screen, run);

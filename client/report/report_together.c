@@ -208,7 +208,7 @@ static void write_spread(Sheet *sheet, const Run *run) {
         if (!run_spread(run, NULL, &spread))
                 return;
 
-        sheet_heading(sheet->screen, "From the least to the most", "");
+        sheet_heading(sheet->screen, "Range over ranks", "");
         write_spread_row(sheet, run, "time", NULL, false);
         write_spread_row(sheet, run, "CPU time", "job_cpu_seconds", false);
         write_spread_row(sheet, run, "memory", "job_memory_peak_bytes", true);
@@ -218,7 +218,7 @@ void run_write_together(Sheet *sheet, const Run *run) {
         Total used;
 
         if (total_sum(run, "job_cpu_seconds", &used)) {
-                sheet_heading(sheet->screen, "Together", "");
+                sheet_heading(sheet->screen, "All ranks", "");
                 write_cores(sheet, run);
                 write_memory(sheet, run);
                 write_kills(sheet, run);
@@ -273,7 +273,7 @@ void run_write_nodes(Sheet *sheet, const Run *run) {
         if (run->n_hosts > 1)
                 snprintf(words, sizeof(words), ", %zu hosts", run->n_hosts);
 
-        sheet_heading(sheet->screen, run->n_hosts > 1 ? "The nodes meanwhile" : "The node meanwhile", words);
+        sheet_heading(sheet->screen, run->n_hosts > 1 ? "Nodes during the run" : "Node during the job", words);
         write_cpus(sheet, run);
         row_begin(&row, sheet->screen, "memory");
         put_peak(sheet, &row, run, "max_t_mem_percent", "peak ");

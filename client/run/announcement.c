@@ -93,9 +93,9 @@ int announcement_begin(Announcement *announcement) {
         announcement->is_begun = delivery.error == -ETIMEDOUT && wire_is_connected(&announcement->courier->wire);
         delivery_explain(&delivery, announcement->courier, reason);
         if (announcement->is_begun)
-                message_print("perfd does not answer: going on without waiting for it");
+                message_print("perfd does not respond; continuing without waiting");
         else
-                message_print("%s. Running without it", reason);
+                message_print("%s; the job is not recorded", reason);
         if (r == DELIVERY_AWAY && !announcement->is_begun) {
                 announcement->backoff_ns = BACKOFF_FIRST_NS;
                 try_later(announcement, clock_boottime_ns());

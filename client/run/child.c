@@ -247,7 +247,7 @@ static int spawn(Child *child, char *const *command) {
 /* error: why nothing can be written any more; then the command shall not be able to either. 0: it has all been. */
 static void stop_reading(Child *child, Stream *stream, int error) {
         if (error && error != EPIPE && stream->to_fd == STDOUT_FILENO) {
-                message_print("Cannot write to standard output: %s", strerrordesc_np(error));
+                message_print("cannot write to standard output: %s", strerrordesc_np(error));
                 child->end->output_error = error;
         }
 
@@ -497,4 +497,11 @@ int child_run(char *const *command, const ChildPlan *plan, ChildEnd *ret) {
         else if (ret->output_error && ret->status == 0)
                 ret->status = 1; /* what most commands would have said, had they written there themselves */
         return 0;
+}
+
+void child_print_exec_error(const char *file, int error) {
+        if (error == ENOENT && !strchr(file, '/'))
+                message_print("%s: command not found", file);
+        else
+                message_print("%s: %s", file, strerrordesc_np(error));
 }

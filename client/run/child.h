@@ -58,3 +58,6 @@ int child_run(char *const *command, const ChildPlan *plan, ChildEnd *ret);
 
 /* Processes that the command started and that go on, as far as they were adopted. */
 size_t child_count_left(const ChildEnd *end);
+
+/* Prints why a command could not be executed: "NAME: command not found", "FILE: Permission denied". */
+void child_print_exec_error(const char *file, int error);

@@ -106,7 +106,7 @@ static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
         /* Where the word that it is done came too late, it may be done all the same. */
         if ((r == 0 || r == BUS_LATE) && is_in_scope(attempt->root_fd, name)) {
                 attempt->enclosed->kind = ENCLOSURE_SCOPE;
-                snprintf(attempt->enclosed->text, ENCLOSED_TEXT_MAX, "in the scope %s", name);
+                snprintf(attempt->enclosed->text, ENCLOSED_TEXT_MAX, "scope %s", name);
                 return true;
         }
 
@@ -129,7 +129,7 @@ static bool try_group(Attempt *attempt) {
         r = child_group_enter(&enclosed->group, attempt->root_fd, attempt->surroundings.directory, attempt->job);
         if (r == 0) {
                 enclosed->kind = ENCLOSURE_CGROUP;
-                snprintf(enclosed->text, ENCLOSED_TEXT_MAX, "in a control group of its own, %s (no scope: %s)", enclosed->group.name,
+                snprintf(enclosed->text, ENCLOSED_TEXT_MAX, "cgroup %s (no scope: %s)", enclosed->group.name,
                          attempt->choice.no_scope);
                 return true;
         }
@@ -175,7 +175,7 @@ void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, const Limit
                 return;
 
         ret->kind = ENCLOSURE_SUBREAPER;
-        snprintf(ret->text, sizeof(ret->text), "without a control group of its own (no scope: %s; no group: %s)", attempt.choice.no_scope,
+        snprintf(ret->text, sizeof(ret->text), "no cgroup for the job (no scope: %s; no cgroup: %s)", attempt.choice.no_scope,
                  attempt.choice.no_group);
 }
 

@@ -101,7 +101,7 @@ void limits_apply(const Limits *limits, Enclosure kind, const char *reason) {
         if (!limits_are_set(limits))
                 return;
         if (kind != ENCLOSURE_SCOPE && kind != ENCLOSURE_CGROUP) {
-                message_print("Running without limits, %s", reason[0] ? reason : "without a control group of its own");
+                message_print("limits not applied: %s", reason[0] ? reason : "no control group for the job");
                 return;
         }
 
@@ -109,9 +109,9 @@ void limits_apply(const Limits *limits, Enclosure kind, const char *reason) {
         if (r == 0)
                 r = limits_write(limits, fd, &file);
         if (r == -ENOENT)
-                message_print("Running without all of its limits: its group has no %s, since the controller is not enabled for it", file);
+                message_print("limits not applied: the %.*s controller is not enabled for the job's cgroup", (int)strcspn(file, "."), file);
         else if (r < 0)
-                message_print("Running without all of its limits: %s: %s", file, strerrordesc_np(-r));
+                message_print("limits not applied: %s: %s", file, strerrordesc_np(-r));
 }
 
 uint64_t limits_parse_kills(const char *text) {

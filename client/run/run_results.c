@@ -18,15 +18,15 @@ void run_results_deinit(RunResults *measured) {
 /* What was meant as an indicator and is none is spoken of, and also that there is none at all where one is wanted. */
 static void speak_of_loss(const Capture *capture, const CaptureLoss *loss, bool is_wanted) {
         if (capture->is_too_long && (is_wanted || capture->names_result))
-                message_print("No indicator was submitted: the output is longer than %u KiB", CAPTURE_BYTES_MAX / 1024);
+                message_print("no indicator submitted: the output is longer than %u KiB", CAPTURE_BYTES_MAX / 1024);
         else if (loss->error.line > 0 && (is_wanted || loss->names_result))
                 message_print("%s submitted: output:%u:%u: %s",
-                              loss->names_result ? "An indicator in the output was not" : "No indicator was",
+                              loss->names_result ? "an indicator in the output was not" : "no indicator was",
                     loss->error.line, loss->error.column, loss->error.text);
         else if (is_wanted)
-                message_print("No indicator was submitted: the output has no JSON object with @result");
+                message_print("no indicator submitted: the output has no JSON object with @result");
         if (loss->is_cut)
-                message_print("The output has more than %u indicators: those after them were not submitted", CAPTURE_DOCUMENTS_MAX);
+                message_print("the output has more than %u indicators; the rest was not submitted", CAPTURE_DOCUMENTS_MAX);
 }
 
 /* What a run that failed has printed counts as far as it keeps to the rules of any document. */
@@ -55,7 +55,7 @@ static int take_documents(RunResults *measured, const RunResultsPlan *plan, cons
                 *item = *common;
                 r = take_document(documents[i], sha256, &measured->arena, item, &complaint);
                 if (r == INDICATOR_INVALID) {
-                        message_print("An indicator in the output was not submitted: %s%s%s", complaint.path, complaint.path[0] ? ": " : "",
+                        message_print("an indicator in the output was not submitted: %s%s%s", complaint.path, complaint.path[0] ? ": " : "",
                             complaint.text);
                         continue;
                 }

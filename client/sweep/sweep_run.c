@@ -12,6 +12,7 @@
 #include "client/cli/message.h"
 #include "client/cli/screen.h"
 #include "client/cli/text.h"
+#include "client/run/child.h"
 #include "client/sweep/sweep_command.h"
 #include "client/sweep/sweep_guard.h"
 #include "client/sweep/sweep_layout.h"
@@ -188,8 +189,8 @@ static void pass_on(Sweep *sweep, int signal) {
 
         if (sweep->n_told == 0 && sweep->n_running > 0) {
                 hide_progress(sweep);
-                message_print("Told to end: %zu running %s to end as well, and will be run again by the next start", sweep->n_running,
-                    sweep->n_running == 1 ? "point is told" : "points are told");
+                message_print("interrupted: terminating %zu running %s, to be repeated by the next start", sweep->n_running,
+                              sweep->n_running == 1 ? "point" : "points");
         }
         sweep->n_told++;
         sweep->signal = sweep->signal ?: signal;
@@ -229,7 +230,7 @@ static void become(const Sweep *sweep, const char *directory, const SweepCommand
 
         (void)execvp(command->words[0], command->words);
         error = errno;
-        message_print("Cannot run '%s': %s", command->words[0], strerrordesc_np(error));
+        child_print_exec_error(command->words[0], error);
         _exit(error == ENOENT ? 127 : 126);
 }
 
@@ -265,8 +266,8 @@ static void warn_of_labels(Sweep *sweep, const SweepCommand *command) {
                 return;
         sweep->has_warned_of_labels = true;
         hide_progress(sweep);
-        message_print("Jobs go without the label '%s': a job has %u labels with keys of their own, each one line of up to %d bytes; "
-            SWEEP_FILE_SETTINGS " has them all", command->left_out, JOB_LABELS_MAX, JOB_TEXT_MAX - 1);
+        message_print("label '%s' omitted: a job has at most %u labels with different keys, each one line of up to %d bytes; "
+            SWEEP_FILE_SETTINGS " has all settings", command->left_out, JOB_LABELS_MAX, JOB_TEXT_MAX - 1);
 }
 
 static int begin_point(Sweep *sweep, Slot *slot, size_t i, const SweepRecord *record) {
@@ -319,7 +320,7 @@ static void end_point(Sweep *sweep, Slot *slot, int wait_status) {
         r = sweep_tree_end(slot->path, status);
         if (r < 0) {
                 hide_progress(sweep);
-                message_print("Cannot write %s/" SWEEP_FILE_EXIT_CODE ": %s. No further point begins", slot->path, strerrordesc_np(-r));
+                message_print("cannot write %s/" SWEEP_FILE_EXIT_CODE ": %s; no further point is started", slot->path, strerrordesc_np(-r));
                 sweep->is_stopping = sweep->is_broken = true;
                 return;
         }
@@ -398,7 +399,7 @@ static void work(Sweep *sweep) {
 
                 if (r < 0) {
                         hide_progress(sweep);
-                        message_print("Cannot begin point %zu in %s: %s. No further point begins", sweep->i_next_point,
+                        message_print("cannot start point %zu in %s: %s; no further point is started", sweep->i_next_point,
                                       sweep->order->tree->path,
                             strerrordesc_np(-r));
                         sweep->is_stopping = sweep->is_broken = true;
@@ -457,18 +458,18 @@ int sweep_run(const SweepOrder *order) {
         screen_init(&sweep.screen, &sweep.line, STDERR_FILENO, order->no_color);
         r = prepare(&sweep);
         if (r < 0) {
-                message_print("Cannot begin: %s", strerrordesc_np(-r));
+                message_print("cannot start: %s", strerrordesc_np(-r));
                 return EXIT_FAILED;
         }
         if (sweep.n_recorded > 0)
                 message_print("%zu of %zu points are already recorded in %s%s", sweep.n_recorded, order->plan->n_points, order->tree->path,
-                    sweep.n_failed > 0 ? "; --retry-failed runs those that failed again" : "");
+                    sweep.n_failed > 0 ? "; use --retry-failed to run failed points again" : "");
 
         work(&sweep);
         put_progress(&sweep, &progress);
         hide_progress(&sweep);
         if (buffer_error(&progress) == 0)
-                message_print("%s in %s%s", progress.text, order->tree->path, sweep.signal ? ": the same command goes on with it" : "");
+                message_print("%s in %s%s", progress.text, order->tree->path, sweep.signal ? "; run the same command to continue" : "");
         if (sweep.signal)
                 return 128 + sweep.signal;
         return sweep.n_failed > 0 || sweep.is_broken ? EXIT_FAILED : EXIT_DONE;

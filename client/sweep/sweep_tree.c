@@ -54,7 +54,7 @@ static int identify(const char *text, size_t n, Buffer *out, const char *directo
         if (r == 0)
                 r = yaml_read(text, n, &arena, &settings, &error);
         if (r == YAML_MALFORMED)
-                message_print("%s/" SWEEP_FILE_SETTINGS ":%u:%u: %s; not taken as recorded", directory, error.line, error.column,
+                message_print("%s/" SWEEP_FILE_SETTINGS ":%u:%u: %s; the point counts as not recorded", directory, error.line, error.column,
                               error.text);
         if (r != 0)
                 return r;

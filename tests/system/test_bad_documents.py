@@ -21,7 +21,7 @@ def nested(depth):
 
 # Document, and the message of perfctl after the name of the file.
 CASES = (
-    ("nothing", "", ":1: holds no document"),
+    ("nothing", "", ":1: no document"),
     ("no JSON", "elapsed 3.5", ":1:"),
     ("a list", "[1]", ":1: is a list, must be an object: a script prints"),
     ("no parameters", '{"name": "M", "component": "c", "@result": {"x": 1}}', ":1: @parameters: missing: a script prints"),

@@ -112,7 +112,7 @@ class BegunLate(GroupTest):
             daemon.signal(signal.SIGCONT)
         wait_for(lambda: daemon.get("/api/v1/jobs/stopped").status == 200, "the job")
         err = self.finish(process)
-        self.assertIn("perfd does not answer: going on without waiting for it", err)
+        self.assertIn("perfd does not respond; continuing without waiting", err)
         self.assertNotIn("has begun", err)
         job = self.job(daemon, "stopped")
         self.assertEqual((job["state"], job["note"]), ("finished", ""))

@@ -137,7 +137,7 @@ class JobOverHttp(GroupTest):
         for path in ("/", "/jobs/own"):
             answer = self.server.get(path)
             self.assertEqual((answer.status, answer.headers["content-type"]), (200, "text/html; charset=utf-8"))
-            self.assertIn("The node meanwhile", answer.text)
+            self.assertIn("Node during the job", answer.text)
             self.assertIn("a &quot;name&quot; of &lt;two&gt; words", answer.text)
             self.assertNotIn("<two>", answer.text)
         self.assertIn("träin &lt;b&gt;{{x}}&lt;/b&gt;", answer.text)

@@ -59,7 +59,7 @@ class InheritedJob(GroupTest):
         done = self.submit("one", inside=second, inherited="first")
         self.assertEqual((done.returncode, done.stdout), (0, "1 stored\n"))
         self.assertEqual(done.stderr, "perfctl: this process is not in the job that $PERFD_JOB names: recorded for 'second', "
-                                      "the job of its cgroup (--job says which is meant)\n")
+                                      "the job of its cgroup; use --job to choose\n")
         self.assertEqual(self.job_of("one"), "second")
 
         self.ended("first")
@@ -101,7 +101,7 @@ class InheritedJob(GroupTest):
         done = self.submit("late", inherited="over")
         self.assertEqual((done.returncode, done.stdout), (0, "1 stored\n"))
         self.assertEqual(done.stderr,
-                         "perfctl: the job that $PERFD_JOB names has ended: recorded without a job (--job says which is meant)\n")
+                         "perfctl: the job that $PERFD_JOB names has ended: recorded without a job; use --job to choose\n")
         self.assertIsNone(self.job_of("late"))
         self.submit("said", "--job", "over", inherited="over")
         self.assertEqual(self.job_of("said"), "over")

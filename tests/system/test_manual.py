@@ -167,6 +167,13 @@ class Completeness(harness.TestCase):
         self.assertGreater(len(families), 100)
         self.assertEqual([name for name in families if not re.search(rf'"({name}|{re.sub("^perfd_(node|job)_", "", name)})"', source)], [])
 
+    def test_parts_and_rows_of_a_report_have_the_names_of_the_manual(self):
+        source = "".join(path.read_text() for path in (ROOT / "client" / "report").glob("*.c"))
+        page = (ROOT / "man" / "perfctl-report.1").read_text().partition(".Sh OPTIONS")[0]
+        names = re.findall(r"(?m)^\.It (?:Li )?(.+)$", page)
+        self.assertGreater(len(names), 12)
+        self.assertEqual([name for name in names if name != "Header" and f'"{name}' not in source], [])
+
     def test_every_option_of_perfd_is_in_the_manual(self):
         usage = subprocess.run([PERFD, "--help"], capture_output=True, text=True).stdout
         text = (ROOT / "man" / "perfd.8").read_text()
@@ -174,18 +181,46 @@ class Completeness(harness.TestCase):
         self.assertIn("check-config", options)
         self.assertEqual([option for option in options if not re.search(rf"(?m)^\.It .*Fl -{option}\b", text)], [])
 
-    def test_every_command_of_perfctl_is_in_a_manual(self):
-        """Takes commands and options from the help texts."""
-        usage = subprocess.run([PERFCTL, "--help"], capture_output=True, text=True).stdout
-        commands = [c for c in re.findall(r"^  ((?:[a-z]+ )?[a-z-]+) +[A-Z]", usage, re.M) if c != "perfctl"]
-        self.assertLessEqual({"submit", "job list", "indicator rank", "import inspection"}, set(commands))
-        text = "".join(page.read_text() for page in PAGES if page.name.startswith("perfctl"))
-        missing = [command for command in commands if not re.search(rf"\b{command.replace(' ', '[ -]')}\b", text)]
-        for command in commands:
-            words = subprocess.run([PERFCTL, *command.split(), "--help"], capture_output=True, text=True).stdout
-            missing += [f"{command} --{option}" for option in sorted(set(re.findall(r"  --([a-z][a-z-]+)", words)))
-                        if not re.search(rf"Fl -{option}\b", text)]
-        self.assertEqual(missing, [])
+    def test_every_command_of_perfctl_has_its_synopsis(self):
+        """perfctl.1's synopses name the commands of the tables, and options that these have."""
+        text = (ROOT / "man" / "perfctl.1").read_text().partition(".Sh SYNOPSIS\n")[2].partition("\n.Sh ")[0]
+        known, documented = perfctl_options(), set()
+        for synopsis in re.split(r"(?m)^\.Nm\n", text)[1:]:
+            name, _, rest = synopsis.removeprefix(".Cm ").partition("\n")
+            group, _, words = name.partition(" ")
+            names = [f"{group} {word}" for word in words.split(" | ")] if words else [group]
+            documented |= set(names)
+            for option in re.findall(r"Fl -([a-z][a-z-]+)", rest):
+                for command in names:
+                    self.assertIn(option, known.get(command, {}), command)
+        self.assertEqual(documented, set(known))
+
+    def test_every_option_of_perfctl_has_its_paragraph(self):
+        """With the letter and the placeholder of the tables, and no paragraph is about an option that no command has."""
+        documented = {}
+        for page in PAGES:
+            if not page.name.startswith("perfctl"):
+                continue
+            for letter, name, argument in re.findall(r"(?m)^\.It (?:Fl ([a-z]) , )?Fl -([a-z][a-z-]+)(.*)$", page.read_text()):
+                argument = re.sub(r"\b(Ar|Ns|Op)\b|[ \\&]", "", argument).replace("...", "…").upper()
+                documented.setdefault(name, set()).add((letter, argument))
+        known = {"version": {("", "")}}
+        for options in perfctl_options().values():
+            for name, form in options.items():
+                known.setdefault(name, set()).add(form)
+        self.assertEqual(documented, known)
+
+
+def perfctl_options():
+    """{command: {option: (letter, placeholder)}}, from the help that perfctl writes from its tables."""
+    usage = subprocess.run([PERFCTL, "--help"], capture_output=True, text=True).stdout
+    commands = [c for c in re.findall(r"^  ((?:[a-z]+ )?[a-z-]+) +[A-Z]", usage, re.M) if not c.startswith("perfctl")]
+    found = {}
+    for command in commands:
+        text = subprocess.run([PERFCTL, *command.split(), "--help"], capture_output=True, text=True).stdout
+        options = re.findall(r"^  (?:-([a-z]), |    )--([a-z-]+) ([A-Z=:,…]*)", text, re.M)
+        found[command] = {name: (letter, argument) for letter, name, argument in options}
+    return found
 
 
 class Run(harness.TestCase):
@@ -211,6 +246,19 @@ class Run(harness.TestCase):
         self.assertNotIn("exit status", text)
         self.assertRegex(text, r"(?m)^ +1  c .*\n +2  python ")
         self.assertRegex(text, r"http://127\.0\.0\.1:\d+/")
+        self.assertEqual(self.readme_lines() - {self.normalized(line) for line in lines}, set())
+
+    @staticmethod
+    def normalized(line):
+        return " ".join(re.sub(r"[0-9]+(\.[0-9]+)*", "#", line).split())
+
+    def readme_lines(self):
+        """The lines without indentation that README.md shows, except those that depend on the machine or on the directory."""
+        text = (ROOT / "README.md").read_text()
+        block = text[text.index("    $ make run\n"):text.index("\n## Install\n")]
+        lines = {self.normalized(line) for line in re.findall(r"(?m)^    (\S.*)$", block)}
+        self.assertGreater(len(lines), 10)
+        return {line for line in lines if not line.startswith(("$ make run", "Hardware ", "Read ", "perfd # "))}
 
 
 if __name__ == "__main__":

@@ -479,7 +479,7 @@ class Perfctl(WithModels):
         self.assertEqual(self.running.perfctl("indicator", "register", "-", stdin=json.dumps(document)).returncode, 0)
         done = self.running.perfctl("indicator", "unregister", "MemBw")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertEqual(done.stderr, "perfctl: The model of MemBw is not forgotten: name: "
+        self.assertEqual(done.stderr, "perfctl: the model of MemBw was not removed: name: "
                                       "no model of 'MemBw' of any component is registered\n")
         done = self.running.perfctl("indicator", "unregister", "MemBw", "plain C")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "MemBw of plain C: no longer registered\n", ""))
@@ -515,9 +515,9 @@ class Perfctl(WithModels):
             done = self.running.perfctl("indicator", "register", path)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertIn(f"{path}{complaint}", done.stderr)
-            self.assertIn("Nothing was registered", done.stderr)
+            self.assertIn("no model was registered", done.stderr)
         done = self.running.perfctl("indicator", "register", "/nonexistent.yaml")
-        self.assertIn("Cannot read /nonexistent.yaml: No such file", done.stderr)
+        self.assertIn("cannot read /nonexistent.yaml: No such file", done.stderr)
 
     def test_a_model_may_be_json_with_every_escape_that_has(self):
         self.start()
@@ -532,7 +532,7 @@ class Perfctl(WithModels):
         done = subprocess.run([harness.PERFCTL, "--socket", directory / "none", "indicator", "register", "--timeout", "0", "-"],
                               input=MEMBW, text=True, capture_output=True)
         self.assertEqual(done.returncode, 3)
-        self.assertIn("perfd cannot be reached", done.stderr)
+        self.assertIn("perfd is not running", done.stderr)
 
     def test_models_are_listed_with_what_is_stored(self):
         self.start()
@@ -554,7 +554,7 @@ class Perfctl(WithModels):
         models = {m["name"]: m for m in json.loads(asked)["models"]}
         self.assertEqual(len(models), 4)
         padding = {"name": "padding", "types": ["str", "int"], "index": "exact", "values": None, "optional": False,
-                   "help": "a number to PyTorch, SAME or VALID to TensorFlow"}
+                   "help": "a number in PyTorch, SAME or VALID in TensorFlow"}
         self.assertEqual(models["PiConv2D"]["parameters"][-2], padding)
         self.assertTrue(models["PiConv2D"]["parameters"][-1]["optional"])
         self.assertEqual(models["PiMatmul"]["results"][1], {"name": "rate", "types": ["float"], "unit": "GFLOP/s", "direction": "higher",
@@ -634,7 +634,7 @@ class Perfctl(WithModels):
             named = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("  indicator ")]
             self.assertEqual(named, ["list", "show", "query", "rank", "batch", "models", "schema", "register", "unregister"])
         alone = subprocess.run([harness.PERFCTL, "indicator"], capture_output=True, text=True)
-        self.assertIn("'perfctl indicator --help' shows", alone.stderr)
+        self.assertIn("try 'perfctl indicator --help'", alone.stderr)
         text = subprocess.run([harness.PERFCTL, "indicator", "rank", "--help"], capture_output=True, text=True).stdout
         options = [line for line in text.splitlines() if line.startswith(("  -", "      --"))]
         self.assertGreater(len(options), 8)
@@ -644,7 +644,7 @@ class Perfctl(WithModels):
     def test_another_format_is_wrong_usage(self):
         done = subprocess.run([harness.PERFCTL, "indicator", "schema", "--format", "xml"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--format is 'xml': expected json, rdf or sql", done.stderr)
+        self.assertIn("--format expects json, rdf or sql, not 'xml'", done.stderr)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import subprocess
 from harness import PERFCTL, ROOT, TIMEOUT_S, TestCase
 
 TREES = ROOT / "tests" / "data" / "trees"
-STATES = {"good", "missing", "trouble"}
+STATES = {"ok", "limited", "failed"}
 
 
 def by_name(result):
@@ -30,10 +30,10 @@ class Doctor(TestCase):
         result = self.on_tree(daemon, "doctor-well", "--json")
         checks = by_name(result)
         self.assertEqual((result.returncode, result.stderr), (0, ""), checks)
-        self.assertEqual([name for name, check in checks.items() if check["state"] == "trouble"], [])
+        self.assertEqual([name for name, check in checks.items() if check["state"] == "failed"], [])
         for name in ("kernel", "pressure", "cgroups", "own cgroup", "processes", "spool", "socket", "perfd", "http-socket",
                      "http", "store", "descriptors"):
-            self.assertEqual((checks[name]["state"], checks[name]["missing"], checks[name]["fix"]), ("good", None, None), checks[name])
+            self.assertEqual((checks[name]["state"], checks[name]["effect"], checks[name]["fix"]), ("ok", None, None), checks[name])
         self.assertIn(str(daemon.socket), checks["socket"]["detail"])
         self.assertIn("every 100 ms", checks["sampling"]["detail"])
 
@@ -45,7 +45,7 @@ class Doctor(TestCase):
         daemon = self.daemon(f"[indicators]\ndirectory = {directory}\n", notify=True)
         result = self.on_tree(daemon, "doctor-well", "--json")
         check = by_name(result)["models"]
-        self.assertEqual((result.returncode, check["state"]), (0, "missing"))
+        self.assertEqual((result.returncode, check["state"]), (0, "limited"))
         self.assertIn(f"{directory}/a.yaml:2:11: results.x: 'floot' is no type", check["detail"])
         self.assertIn("and 1 more", check["detail"])
         self.assertIn("perfd --check-config", check["fix"])
@@ -54,14 +54,14 @@ class Doctor(TestCase):
         daemon.reload()
         daemon.wait_tick()
         check = by_name(self.on_tree(daemon, "doctor-well", "--json"))["models"]
-        self.assertEqual((check["state"], check["detail"]), ("good", "2 of indicators"))
+        self.assertEqual((check["state"], check["detail"]), ("ok", "2 indicator models"))
 
     def test_a_model_that_perfd_may_not_read_is_named(self):
         directory = self.temporary_directory()
         (directory / "a.yaml").symlink_to("/proc/1/mem/nothing")
         daemon = self.daemon(f"[indicators]\ndirectory = {directory}\n")
         check = by_name(self.on_tree(daemon, "doctor-well", "--json"))["models"]
-        self.assertEqual(check["state"], "missing")
+        self.assertEqual(check["state"], "limited")
         self.assertIn(f"Cannot read the model in {directory}/a.yaml, going on without it: Not a directory", check["detail"])
 
     def test_what_is_missing_is_no_failure_and_says_what_to_do(self):
@@ -70,14 +70,14 @@ class Doctor(TestCase):
         checks = by_name(result)
         self.assertEqual(result.returncode, 0, checks)
         for name in ("pressure", "controllers", "own cgroup", "processes", "perfd.socket"):
-            self.assertEqual(checks[name]["state"], "missing")
-            self.assertTrue(checks[name]["missing"] and checks[name]["fix"])
+            self.assertEqual(checks[name]["state"], "limited")
+            self.assertTrue(checks[name]["effect"] and checks[name]["fix"])
 
     def test_trouble_of_the_machine_ends_with_one(self):
         daemon = self.daemon()
         result = self.on_tree(daemon, "doctor-v1")
         self.assertEqual(result.returncode, 1, result.stdout)
-        self.assertRegex(result.stdout, r"(?m)^trouble +open files +95000 of 100000")
+        self.assertRegex(result.stdout, r"(?m)^failed +open files +95000 of 100000")
 
     def test_without_perfd_it_ends_with_three_and_tells_the_rest(self):
         result = self.perfctl("--json", PERFD_SOCKET="/nonexistent/perfd.sock", HOME=str(self.temporary_directory()))
@@ -86,7 +86,7 @@ class Doctor(TestCase):
         self.assertTrue({"kernel", "machine", "pressure", "clock", "spool"} <= set(checks))
         self.assertFalse({"store", "sources", "sampling"} & set(checks))
         for name in ("socket", "perfd", "http-socket", "http"):
-            self.assertEqual(checks[name]["state"], "trouble")
+            self.assertEqual(checks[name]["state"], "failed")
         self.assertEqual({check["state"] for check in checks.values()} - STATES, set())
 
     def test_a_perfd_that_ended_leaves_a_socket_that_nobody_answers(self):
@@ -94,7 +94,7 @@ class Doctor(TestCase):
         daemon.kill()
         result = daemon.perfctl("doctor", "--json")
         self.assertEqual(result.returncode, 3)
-        self.assertEqual(by_name(result)["socket"]["state"], "good")
+        self.assertEqual(by_name(result)["socket"]["state"], "ok")
         self.assertIn("Connection refused", by_name(result)["perfd"]["detail"])
 
     def test_a_perfd_that_hangs_is_not_waited_for(self):
@@ -119,15 +119,15 @@ class Doctor(TestCase):
         daemon.wait_tick()
         result = self.on_tree(daemon, "doctor-well", "--json")
         store = by_name(result)["store"]
-        self.assertEqual((result.returncode, store["state"]), (1, "trouble"), store)
-        self.assertIn("takes nothing: cannot open", store["detail"])
+        self.assertEqual((result.returncode, store["state"]), (1, "failed"), store)
+        self.assertIn("not writable: cannot open", store["detail"])
 
     def test_what_waits_in_the_spool_is_counted(self):
         daemon, spool = self.daemon(), self.temporary_directory()
         submitted = self.run_submit(spool)
         self.assertEqual(submitted.returncode, 0, submitted.stderr)
         checks = by_name(daemon.perfctl("doctor", "--json", "--spool", spool))
-        self.assertEqual(checks["spool"]["state"], "missing")
+        self.assertEqual(checks["spool"]["state"], "limited")
         self.assertIn("1 files wait", checks["spool"]["detail"])
         self.assertEqual(checks["spool"]["fix"], "perfctl flush")
 
@@ -145,7 +145,7 @@ class Doctor(TestCase):
             self.assertIn("\\x1b[2J", text)
             self.assertEqual([c for c in text if ord(c) < 32 and c != "\n" or 0x7F <= ord(c) < 0xA0], [])
             self.assertLessEqual(max(map(len, text.splitlines())), columns)
-        self.assertRegex(text, r"(?m)^\d+ good, \d+ missing, \d+ in trouble$")
+        self.assertRegex(text, r"(?m)^\d+ ok, \d+ limited, \d+ failed$")
 
     def test_a_root_that_is_none(self):
         result = self.perfctl("--root", "/nonexistent")

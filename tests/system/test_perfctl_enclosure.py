@@ -184,7 +184,7 @@ class EnclosureTestCase(TestCase):
             process = self.start(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
             out, err = process.communicate(timeout=TIMEOUT_S)
             self.recorder.said = err
-            if "socket" in more or not re.search("does not answer|timed out|are kept in", err) or time.monotonic() > deadline:
+            if "socket" in more or not re.search("does not respond|timed out|are kept in", err) or time.monotonic() > deadline:
                 break
         return process.returncode, out, err
 
@@ -267,7 +267,7 @@ class Group(EnclosureTestCase):
         status, out, err = self.run_job("cat", "/proc/self/cgroup", options=("--job", "t-inner", "-v"), preexec_fn=enter)
         self.assertEqual(status, 0)
         self.assertIn("/perfd-t-threaded\n", out)
-        self.assertIn("no group: cannot be made: Operation not supported", err)
+        self.assertIn("no cgroup: cannot be made: Operation not supported", err)
         self.assertEqual(wire.Enclosure.Name(self.recorder.one("job_begin")[0].enclosure), "SUBREAPER")
         self.assertEqual([p.name for p in threaded.iterdir() if p.is_dir()], [])
 
@@ -361,7 +361,7 @@ class Subreaper(EnclosureTestCase):
     def test_who_may_not_make_a_group_gets_a_subreaper(self):
         status, out, err = self.run_job("cat", "/proc/self/cgroup", options=("--job", "j", "-v"), **self.as_nobody)
         self.assertEqual((status, group_of("self")), (0, re.search(r"^0::(.*)$", out, re.M)[1]))
-        self.assertIn("Running without a control group of its own (no scope: ", err)
+        self.assertIn("no cgroup for the job (no scope: ", err)
         begin, facts = self.recorder.one("job_begin")
         self.assertEqual(wire.Enclosure.Name(begin.enclosure), "SUBREAPER")
         self.assertEqual((begin.pid, begin.member_pid, begin.fresh), (facts["pid"], 0, False))

@@ -156,7 +156,7 @@ class Artifact(WithJob):
         self.assertEqual(self.export("--output", path), "")
         self.assertEqual(path.read_text(), self.export())
         done = self.ask("export", "perf-report", "train-17", "--output", ROOT, status=1)
-        self.assertIn(f"Cannot write to {ROOT}: Is a directory", done.stderr)
+        self.assertIn(f"cannot write to {ROOT}: Is a directory", done.stderr)
         if os.path.exists("/dev/full"):
             self.assertIn("No space left", self.ask("export", "perf-report", "train-17", "--output", "/dev/full", status=1).stderr)
 
@@ -166,4 +166,4 @@ class Artifact(WithJob):
         self.assertIn("missing command after 'export': perf-report", self.ask("export", status=2).stderr)
         self.assertIn("missing argument JOB", self.ask("export", "perf-report", status=2).stderr)
         self.running.stop()
-        self.assertIn("cannot be reached", self.ask("export", "perf-report", "train-17", status=3).stderr)
+        self.assertIn("not running", self.ask("export", "perf-report", "train-17", status=3).stderr)

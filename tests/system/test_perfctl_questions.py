@@ -136,9 +136,9 @@ class Questions(WithJobs):
         self.assertIn("metrics", json.loads(self.ask("metrics", "--json")))
 
     def test_begin_and_end_may_be_said_again(self):
-        for words, more in ((("begin", "x"), "has begun"), (("begin", "x"), "had already begun"),
-                            (("end", "--exit-status", "4", "x"), "has ended"), (("end", "x"), "had already ended")):
-            self.assertEqual(self.ask("job", *words), f"x {more}\n")
+        for words, more in ((("begin", "x"), "begun"), (("begin", "x"), "already begun"),
+                            (("end", "--exit-status", "4", "x"), "ended"), (("end", "x"), "already ended")):
+            self.assertEqual(self.ask("job", *words), f"job x: {more}\n")
         self.assertEqual(json.loads(self.ask("report", "x", "--json"))["exit"]["status"], 4)
         self.assertEqual(json.loads(self.ask("job", "end", "x", "--json")), {"job": "x", "ended": True, "duplicate": True})
 
@@ -149,8 +149,8 @@ class Questions(WithJobs):
 
     def test_status_when_all_is_well(self):
         text = self.ask("status")
-        self.assertRegex(text, r"^perfd \S+ on \S+: well\n")
-        for words in (str(self.running.socket), str(self.running.http_socket), "every 100 ms", "1 running", "takes results"):
+        self.assertRegex(text, r"^perfd \S+ on \S+: healthy\n")
+        for words in (str(self.running.socket), str(self.running.http_socket), "every 100 ms", "1 running", "writable"):
             self.assertIn(words, text)
         answer = json.loads(self.ask("status", "--json"))
         self.assertEqual((answer["reachable"], answer["well"]), (True, True))
@@ -185,7 +185,7 @@ class Questions(WithJobs):
         self.assertTrue(process.stdout.readline())
         self.assertTrue(process.stdout.readline())
         self.running.stop()
-        self.assertIn("Waiting for it", process.stderr.readline())
+        self.assertIn("waiting", process.stderr.readline())
         while select.select([process.stdout], [], [], 0)[0]:
             os.read(process.stdout.fileno(), 65536)
         self.running.start()

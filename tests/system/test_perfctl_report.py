@@ -48,9 +48,9 @@ class OneJob(ReportTest):
         used = self.metric(job, "job_cpus_used")["value"]
         self.assertTrue(self.row(text, "cores").startswith(f"{used:.2f} of {job['on']['cpus']}"), text)
         self.assertIn("used", self.row(text, "CPU time"))
-        self.assertEqual(self.row(text, "cgroup"), f"its own, {job['cgroup']}")
-        self.assertIn("The node meanwhile", text)
-        self.assertNotIn("CPUs of the node meanwhile", text)
+        self.assertEqual(self.row(text, "cgroup"), f"{job['cgroup']} (created for this job)")
+        self.assertIn("Node during the job", text)
+        self.assertNotIn("CPUs of the node during the job", text)
 
     def test_what_is_absent_is_said_with_its_reason(self):
         daemon = self.daemon(self.CONFIG)
@@ -60,9 +60,9 @@ class OneJob(ReportTest):
         for key, words in (("job_memory_peak_bytes", "memory"), ("job_io_read_bytes", "disks"), ("job_pids_peak", "number of processes")):
             if key in absent:
                 reason = absent[key][0].lower() + absent[key][1:].rstrip(".")
-                self.assertRegex(text, rf"not known [^(]*{words}[^(]*\({re.escape(reason)}\)")
+                self.assertRegex(text, rf"unavailable: [^(]*{words}[^(]*\({re.escape(reason)}\)")
             else:
-                self.assertNotRegex(text, rf"not known [^(]*{words}")
+                self.assertNotRegex(text, rf"unavailable: [^(]*{words}")
 
     def test_phases_are_in_the_report(self):
         daemon = self.daemon(self.CONFIG)
@@ -211,17 +211,17 @@ class AllNodes(ReportTest):
         changed.write_text(second.read_text().replace('"name":"solve"', '"name":"evaluate"'))
         self.assertRegex(self.merge(first, second), r"^Run solve  all 2 finished")
         error = self.merge(first, changed, status=1)
-        self.assertRegex(error, r"is of another run than .*: neither their ids .* nor their names and commands agree")
+        self.assertRegex(error, r"belongs to another run than .*: neither ids .* nor names and commands agree")
         changed.write_text(second.read_text().replace('"rank":1', '"rank":0'))
-        self.assertRegex(self.merge(first, changed, status=1), "both have the same rank")
+        self.assertRegex(self.merge(first, changed, status=1), "same rank")
 
     def test_every_file_that_is_wrong_is_named(self):
         good, bad, error = self.run_rank(0, 0), self.directory / "bad.json", self.directory / "error.json"
         bad.write_text(good.read_text() + '\n{"id": "x",\n')
         error.write_text(self.nodes[0].get("/api/v1/jobs/absent").text)
         text = self.merge(good, bad, self.directory / "absent.json", error, "/", status=1)
-        for words in (r"bad\.json:\d+:\d+: ", r"Cannot read .*absent\.json: No such file",
-                      r"error\.json:1: is an error of perfd, no report: There is no job", "Cannot read /: Is a directory"):
+        for words in (r"bad\.json:\d+:\d+: ", r"cannot read .*absent\.json: No such file",
+                      r"error\.json:1: error message of perfd instead of a report: There is no job", "cannot read /: Is a directory"):
             self.assertRegex(text, words)
 
     def test_members_that_are_damaged_are_named_and_the_rest_is_reported(self):
@@ -231,17 +231,17 @@ class AllNodes(ReportTest):
         path.write_text(json.dumps(report))
         result = self.nodes[0].perfctl("report", "--all-nodes", path)
         self.assertEqual(result.returncode, 1)
-        self.assertEqual(result.stderr, f"perfctl: {path}:1: left out, since perfd does not write it so: rank, metrics[1].value\n")
+        self.assertEqual(result.stderr, f"perfctl: {path}:1: ignoring members that differ from those of perfd: rank, metrics[1].value\n")
         self.assertIn("Run solve-17", result.stdout)
         report["phases"], report["advice"], report["note"], report["uid"], report["ranks"] = {}, [3], 7, -1, 1.5
         path.write_text(json.dumps(report))
         result = self.nodes[0].perfctl("report", "--all-nodes", "--json", path)
         self.assertEqual((result.returncode, json.loads(result.stdout)["reports"][0]["id"]), (1, "solve-17.0"))
-        self.assertIn("so: note, uid, rank, ranks and 3 more\n", result.stderr)
+        self.assertIn("of perfd: note, uid, rank, ranks and 3 more\n", result.stderr)
 
     def test_a_merged_report_is_not_merged_again(self):
         merged = self.merge("--json", self.run_rank(0, 0))
-        self.assertIn("standard input:1: is merged already", self.merge("-", status=1, stdin=merged))
+        self.assertIn("standard input:1: already merged", self.merge("-", status=1, stdin=merged))
 
 
 if __name__ == "__main__":

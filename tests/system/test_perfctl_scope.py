@@ -14,7 +14,7 @@ USER_SLICE = f"/user.slice/user-{UID}.slice"
 MANAGER = f"{USER_SLICE}/user@{UID}.service"
 NUMBERS = itertools.count(1)
 # Messages of perfctl after a timeout of systemd or perfd, which may occur on a busy machine.
-LATE = re.compile("did not answer in time|does not answer|timed out|are kept in")
+LATE = re.compile("did not answer in time|does not respond|timed out|are kept in")
 
 
 def as_user(uid):
@@ -110,8 +110,8 @@ class System(ScopeTestCase):
     def test_a_session_of_root_gets_a_scope_in_its_slice(self):
         job, done = self.run_job(lambda job: (*self.session(0), *self.look(job)))
         self.assert_group(done, f"/user.slice/user-0.slice/perfd-{job}.scope")
-        self.assertIn(f"Running in the scope perfd-{job}.scope", done.stderr)
-        self.assertIn(f"Job {job} has begun", done.stderr)
+        self.assertIn(f"isolation: scope perfd-{job}.scope", done.stderr)
+        self.assertIn(f"job {job}: begun", done.stderr)
         self.wait_gone(f"perfd-{job}.scope")
 
     def test_perfd_knows_the_scope_and_counts_in_it(self):
@@ -220,7 +220,7 @@ class User(ScopeTestCase):
     def test_a_session_gets_a_scope_from_the_users_manager(self):
         job, done = self.run_job(lambda job: (*self.session(UID), *AS_USER, *self.look(job)))
         self.assert_group(done, f"{MANAGER}/app.slice/perfd-{job}.scope")
-        self.assertIn(f"Job {job} has begun", done.stderr)
+        self.assertIn(f"job {job}: begun", done.stderr)
 
     def test_it_is_asked_over_the_bus_where_its_own_socket_is_not_to_be_had(self):
         self.run_inside("mkdir", "-p", "/tmp/run")
@@ -266,7 +266,7 @@ class User(ScopeTestCase):
         finally:
             self.run_inside("kill", "-CONT", manager)
         self.assertRegex(self.group(done), rf"^{USER_SLICE}/session-\d+\.scope$")
-        self.assertIn("no scope: systemd did not answer in time; no group: not tried after that", done.stderr)
+        self.assertIn("no scope: systemd did not answer in time; no cgroup: not tried after that", done.stderr)
         self.assertLess(seconds, 1 if not IS_SANITIZED else 10)
 
 

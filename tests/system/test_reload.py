@@ -172,7 +172,7 @@ class Reload(harness.TestCase):
         resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, limits)
         log = daemon.wait_log("Cannot apply the job patterns, keeping the former ones until the next reload: Too many open files (see "
                               "fs.inotify.max_user_instances and LimitNOFILE=)")
-        self.assertNotIn("Out of memory", log)
+        self.assertNotIn("out of memory", log)
         self.assertEqual(daemon.wait_tick()["perfd_config_last_reload_successful"], 0)
         for prefix in ("old", "new"):
             group = Group(name=f"{prefix}_{prefix}", parent=top)

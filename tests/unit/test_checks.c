@@ -50,8 +50,8 @@ static void whatever_is_not_good_says_what_is_lacking_and_what_to_do(void **stat
                         const Check *check = &checks.items[k];
 
                         assert_true(check->detail[0] != '\0');
-                        assert_int_equal(check->missing[0] == '\0', check->state == CHECK_GOOD);
-                        assert_int_equal(check->fix[0] == '\0', check->state == CHECK_GOOD);
+                        assert_int_equal(check->effect[0] == '\0', check->state == CHECK_OK);
+                        assert_int_equal(check->fix[0] == '\0', check->state == CHECK_OK);
                 }
         }
 }
@@ -61,13 +61,13 @@ static void a_machine_with_everything_lacks_nothing(void **state) {
 
         (void)state;
         look(TREES "doctor-well", &checks);
-        assert_int_equal(checks_worst(&checks), CHECK_GOOD);
-        assert_int_equal(checks_count(&checks, CHECK_GOOD), checks.n);
-        assert_check(&checks, "kernel", "good", "6.1.0-18-amd64");
-        assert_check(&checks, "cgroups", "good", "version 2, at /sys/fs/cgroup");
-        assert_check(&checks, "own cgroup", "good", "session-3.scope has all controllers");
-        assert_check(&checks, "open files", "good", "without a limit");
-        assert_check(&checks, "perfd.service", "good", "enabled");
+        assert_int_equal(checks_worst(&checks), CHECK_OK);
+        assert_int_equal(checks_count(&checks, CHECK_OK), checks.n);
+        assert_check(&checks, "kernel", "ok", "6.1.0-18-amd64");
+        assert_check(&checks, "cgroups", "ok", "version 2, at /sys/fs/cgroup");
+        assert_check(&checks, "own cgroup", "ok", "session-3.scope has all controllers");
+        assert_check(&checks, "open files", "ok", "without a limit");
+        assert_check(&checks, "perfd.service", "ok", "enabled");
 }
 
 static void pressure_that_is_off_names_the_boot_parameter(void **state) {
@@ -76,11 +76,11 @@ static void pressure_that_is_off_names_the_boot_parameter(void **state) {
 
         (void)state;
         look(TREES "doctor-v1", &checks);
-        check = assert_check(&checks, "pressure", "missing", "proc/pressure/cpu: No such file");
+        check = assert_check(&checks, "pressure", "limited", "proc/pressure/cpu: No such file");
         assert_has(check->fix, "boot with psi=1");
 
         look(TREES "doctor-hidden", &checks);
-        check = assert_check(&checks, "pressure", "missing", "proc/pressure/cpu");
+        check = assert_check(&checks, "pressure", "limited", "proc/pressure/cpu");
         assert_has(check->fix, "remove psi=0");
 }
 
@@ -90,7 +90,7 @@ static void only_version_1_of_control_groups_is_less(void **state) {
 
         (void)state;
         look(TREES "doctor-v1", &checks);
-        check = assert_check(&checks, "cgroups", "missing", "version 1 only, 3 controllers");
+        check = assert_check(&checks, "cgroups", "limited", "version 1 only, 3 controllers");
         assert_has(check->fix, "systemd.unified_cgroup_hierarchy=1");
         assert_null(find(&checks, "controllers"));
         assert_null(find(&checks, "own cgroup"));
@@ -106,12 +106,12 @@ static void both_versions_are_mixed(void **state) {
                    "33 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
                    "30 22 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
         look(root, &checks);
-        assert_check(&checks, "cgroups", "missing", "mixed: 1 controllers of version 1, version 2 at /sys/fs/cgroup/unified");
+        assert_check(&checks, "cgroups", "limited", "mixed: 1 controllers in version 1, version 2 at /sys/fs/cgroup/unified");
         assert_null(find(&checks, "own cgroup"));
 
         tree_write(root, "proc/self/mountinfo", "28 1 254:1 / / rw - ext4 /dev/vda1 rw\n");
         look(root, &checks);
-        assert_check(&checks, "cgroups", "missing", "none are mounted");
+        assert_check(&checks, "cgroups", "limited", "none mounted");
         tree_remove(root);
 }
 
@@ -121,9 +121,9 @@ static void controllers_that_are_not_there_or_not_delegated_are_named(void **sta
 
         (void)state;
         look(TREES "doctor-hidden", &checks);
-        check = assert_check(&checks, "controllers", "missing", "no memory");
+        check = assert_check(&checks, "controllers", "limited", "no memory");
         assert_has(check->fix, "cgroup_enable=memory");
-        check = assert_check(&checks, "own cgroup", "missing", "app.slice has no io, memory");
+        check = assert_check(&checks, "own cgroup", "limited", "app.slice has no io, memory");
         assert_has(check->fix, "Delegate=cpu io memory pids");
 }
 
@@ -150,7 +150,7 @@ static void what_delegates_depends_on_the_group(void **state) {
 
                 tree_write(root, "proc/self/cgroup", groups[i].line);
                 look(root, &checks);
-                check = assert_check(&checks, "own cgroup", "missing", "");
+                check = assert_check(&checks, "own cgroup", "limited", "");
                 assert_has(check->fix, groups[i].fix);
         }
 
@@ -168,20 +168,20 @@ static void hidden_processes_are_found_in_the_options_of_proc(void **state) {
 
         (void)state;
         look(TREES "doctor-hidden", &checks);
-        check = assert_check(&checks, "processes", "missing", "hidepid=invisible");
+        check = assert_check(&checks, "processes", "limited", "hidepid=invisible");
         assert_has(check->fix, "SupplementaryGroups=");
 
         tree_copy("doctor-hidden", root);
         tree_write(root, "proc/self/mountinfo", "23 28 0:21 / /proc rw - proc proc rw,gid=117,hidepid=2\n");
         look(root, &checks);
-        assert_check(&checks, "processes", "good", "hidepid=2,gid=117: perfd must be in that group");
+        assert_check(&checks, "processes", "ok", "hidepid=2,gid=117: perfd needs that group");
         tree_write(root, "proc/self/mountinfo", "23 28 0:21 / /proc rw - proc proc rw,hidepid=0\n");
         look(root, &checks);
-        assert_check(&checks, "processes", "good", "all users");
+        assert_check(&checks, "processes", "ok", "all users");
         /* Another proc, of a container, is not ours. */
         tree_write(root, "proc/self/mountinfo", "23 28 0:21 / /srv/proc rw - proc proc rw,hidepid=2\n");
         look(root, &checks);
-        assert_check(&checks, "processes", "good", "all users");
+        assert_check(&checks, "processes", "ok", "all users");
         tree_remove(root);
 }
 
@@ -191,15 +191,15 @@ static void a_container_and_wsl_are_noticed(void **state) {
 
         (void)state;
         look(TREES "doctor-v1", &checks);
-        assert_check(&checks, "machine", "missing", "container (docker)");
+        assert_check(&checks, "machine", "limited", "container (docker)");
 
         tree_copy("doctor-well", root);
         tree_write(root, ".dockerenv", "");
         look(root, &checks);
-        assert_check(&checks, "machine", "missing", "/.dockerenv");
+        assert_check(&checks, "machine", "limited", "/.dockerenv");
         tree_write(root, "proc/sys/kernel/osrelease", "5.15.153.1-microsoft-standard-WSL2\n");
         look(root, &checks);
-        assert_check(&checks, "machine", "missing", "Windows Subsystem for Linux");
+        assert_check(&checks, "machine", "limited", "Windows Subsystem for Linux");
         tree_remove(root);
 }
 
@@ -207,8 +207,8 @@ static void the_kernel_has_a_least_version(void **state) {
         static const struct {
                 const char *release, *state;
         } releases[] = {
-                { "5.4.0-150-generic\n", "good" }, { "10.0\n", "good" },     { "5.3.18\n", "missing" },
-                { "4.99.0\n", "missing" },         { "strange\n", "missing" },
+                { "5.4.0-150-generic\n", "ok" }, { "10.0\n", "ok" },     { "5.3.18\n", "limited" },
+                { "4.99.0\n", "limited" },         { "strange\n", "limited" },
         };
         char root[64];
         Checks checks;
@@ -228,8 +228,8 @@ static void a_machine_that_runs_out_of_descriptors_is_in_trouble(void **state) {
 
         (void)state;
         look(TREES "doctor-v1", &checks);
-        assert_check(&checks, "open files", "trouble", "95000 of 100000");
-        assert_int_equal(checks_worst(&checks), CHECK_TROUBLE);
+        assert_check(&checks, "open files", "failed", "95000 of 100000");
+        assert_int_equal(checks_worst(&checks), CHECK_FAILED);
 }
 
 static void units_may_be_disabled_masked_or_absent(void **state) {
@@ -239,7 +239,7 @@ static void units_may_be_disabled_masked_or_absent(void **state) {
 
         (void)state;
         look(TREES "doctor-hidden", &checks);
-        check = assert_check(&checks, "perfd.socket", "missing", "disabled");
+        check = assert_check(&checks, "perfd.socket", "limited", "disabled");
         assert_string_equal(check->fix, "systemctl enable --now perfd.socket");
 
         tree_copy("doctor-well", root);
@@ -248,8 +248,8 @@ static void units_may_be_disabled_masked_or_absent(void **state) {
         (void)snprintf(command, sizeof(command), "rm %s/usr/lib/systemd/system/perfd.socket", root);
         assert_int_equal(system(command), 0);
         look(root, &checks);
-        assert_check(&checks, "perfd.service", "missing", "masked");
-        assert_check(&checks, "perfd.socket", "missing", "not installed");
+        assert_check(&checks, "perfd.service", "limited", "masked");
+        assert_check(&checks, "perfd.socket", "limited", "not installed");
         tree_remove(root);
 
         look(TREES "doctor-v1", &checks);
@@ -267,13 +267,13 @@ static void long_texts_are_cut_and_too_many_checks_stay_within(void **state) {
                 Check *check = checks_add(&checks, "many");
 
                 check_detail(check, "%s", text);
-                check_lacks(check, CHECK_MISSING, text);
+                check_effect(check, CHECK_LIMITED, text);
                 check_fix(check, "%s", text);
                 assert_int_equal(strlen(check->detail), CHECK_TEXT_MAX - 1);
-                assert_int_equal(strlen(check->missing), CHECK_TEXT_MAX - 1);
+                assert_int_equal(strlen(check->effect), CHECK_TEXT_MAX - 1);
         }
         assert_int_equal(checks.n, CHECKS_MAX);
-        assert_int_equal(checks_count(&checks, CHECK_MISSING), CHECKS_MAX);
+        assert_int_equal(checks_count(&checks, CHECK_LIMITED), CHECKS_MAX);
 }
 
 int main(void) {

@@ -69,10 +69,10 @@ static void a_perfd_that_is_well_lacks_nothing(void **state) {
         judge("{" STORE("true", "10") "," SOURCE("true", "null") "," TIMES "}",
               "perfd_samples_total 1000\nperfd_samples_missed_total 3\nperfd_sample_lateness_seconds_total 2\n"
               "perfd_sample_lateness_max_seconds 0.25\nprocess_open_fds 30\nprocess_max_fds 4096\n", NOW_MS, &checks);
-        assert_int_equal(checks_worst(&checks), CHECK_GOOD);
-        assert_check(&checks, "sampling", "good", "every 1 s, late by 2 ms on average and 250 ms at most, 3 of 1003 missed");
-        assert_check(&checks, "sources", "good", "all 2 are read");
-        assert_check(&checks, "descriptors", "good", "30 of 4096");
+        assert_int_equal(checks_worst(&checks), CHECK_OK);
+        assert_check(&checks, "sampling", "ok", "every 1 s; delay 2 ms on average, 250 ms at most; 3 of 1003 missed");
+        assert_check(&checks, "sources", "ok", "all 2 readable");
+        assert_check(&checks, "descriptors", "ok", "30 of 4096");
 }
 
 static void a_store_that_takes_nothing_is_trouble_and_a_full_one_is_less(void **state) {
@@ -80,14 +80,14 @@ static void a_store_that_takes_nothing_is_trouble_and_a_full_one_is_less(void **
 
         (void)state;
         judge("{" STORE("false", "10") "}", "", NOW_MS, &checks);
-        assert_check(&checks, "store", "trouble", "takes nothing: disk");
+        assert_check(&checks, "store", "failed", "not writable: disk");
         judge("{" STORE("true", "950") "}", "", NOW_MS, &checks);
-        assert_check(&checks, "store", "missing", "0.93 KiB of 0.98 KiB");
+        assert_check(&checks, "store", "limited", "0.93 KiB of 0.98 KiB");
         judge("{" STORE("true", "899") "}", "", NOW_MS, &checks);
-        assert_check(&checks, "store", "good", "takes results");
+        assert_check(&checks, "store", "ok", "writable");
         assert_null(find(&checks, "durability"));
         judge("{\"store\":{\"writable\":true,\"volatile\":true}}", "", NOW_MS, &checks);
-        assert_check(&checks, "durability", "missing", "volatile");
+        assert_check(&checks, "durability", "limited", "volatile");
 }
 
 static void a_source_the_kernel_does_not_have_is_missing_and_one_that_fails_is_trouble(void **state) {
@@ -95,11 +95,11 @@ static void a_source_the_kernel_does_not_have_is_missing_and_one_that_fails_is_t
 
         (void)state;
         judge("{" SOURCE("false", "\"proc/pressure/io: No such file or directory\"") "}", "", NOW_MS, &checks);
-        assert_check(&checks, "sources", "missing", "proc/pressure/io: No such file or directory");
+        assert_check(&checks, "sources", "limited", "proc/pressure/io: No such file or directory");
         judge("{" SOURCE("false", "\"proc/pressure/io: Operation not supported\"") "}", "", NOW_MS, &checks);
-        assert_check(&checks, "sources", "missing", "not supported");
+        assert_check(&checks, "sources", "limited", "not supported");
         judge("{" SOURCE("false", "\"proc/diskstats: Permission denied\"") "}", "", NOW_MS, &checks);
-        assert_check(&checks, "sources", "trouble", "Permission denied");
+        assert_check(&checks, "sources", "failed", "Permission denied");
 }
 
 static void many_sources_that_fail_fit(void **state) {
@@ -113,7 +113,7 @@ static void many_sources_that_fail_fit(void **state) {
                               i > 0 ? "," : "", i);
         buffer_puts(&node, "]}");
         judge(node.text, "", NOW_MS, &checks);
-        assert_check(&checks, "sources", "trouble", "; proc/something");
+        assert_check(&checks, "sources", "failed", "; proc/something");
         assert_int_equal(strlen(find(&checks, "sources")->detail), CHECK_TEXT_MAX - 1);
 }
 
@@ -122,12 +122,12 @@ static void samples_that_are_missed_or_old_are_told(void **state) {
 
         (void)state;
         judge("{" TIMES "}", "perfd_samples_total 80\nperfd_samples_missed_total 20\n", NOW_MS, &checks);
-        assert_check(&checks, "sampling", "missing", "20 of 100 missed");
+        assert_check(&checks, "sampling", "limited", "20 of 100 missed");
         judge("{" TIMES "}", "", NOW_MS + 60000, &checks);
-        assert_check(&checks, "sampling", "trouble", "1 min 01 s old");
+        assert_check(&checks, "sampling", "failed", "1 min 01 s old");
         /* A clock that was set back is no reason. */
         judge("{" TIMES "}", "", 5, &checks);
-        assert_check(&checks, "sampling", "good", "every 1 s");
+        assert_check(&checks, "sampling", "ok", "every 1 s");
 }
 
 static void few_descriptors_are_told(void **state) {
@@ -135,11 +135,11 @@ static void few_descriptors_are_told(void **state) {
 
         (void)state;
         judge("{}", "process_open_fds 3500\nprocess_max_fds 4096\n", NOW_MS, &checks);
-        assert_check(&checks, "descriptors", "missing", "3500 of 4096");
+        assert_check(&checks, "descriptors", "limited", "3500 of 4096");
         judge("{}", "process_open_fds 4090\nprocess_max_fds 4096\n", NOW_MS, &checks);
-        assert_check(&checks, "descriptors", "trouble", "4090");
+        assert_check(&checks, "descriptors", "failed", "4090");
         judge("{}", "process_open_fds 30\nprocess_max_fds 256\n", NOW_MS, &checks);
-        assert_check(&checks, "descriptors", "missing", "256");
+        assert_check(&checks, "descriptors", "limited", "256");
 }
 
 static void an_answer_of_another_shape_is_survived(void **state) {
@@ -149,7 +149,7 @@ static void an_answer_of_another_shape_is_survived(void **state) {
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(nodes); i++) {
                 judge(nodes[i], "perfd_samples_total\nperfd_samples_total NaN\n", NOW_MS, &checks);
-                assert_check(&checks, "store", "trouble", "");
+                assert_check(&checks, "store", "failed", "");
         }
 }
 
@@ -158,10 +158,10 @@ static void a_socket_is_there_or_it_is_trouble(void **state) {
 
         (void)state;
         checks_add_socket(&checks, "socket", "/nonexistent/perfd.sock", "perfd.socket");
-        assert_check(&checks, "socket", "trouble", "No such file");
+        assert_check(&checks, "socket", "failed", "No such file");
         checks = (Checks){};
         checks_add_socket(&checks, "socket", "/dev/null", "perfd.socket");
-        assert_check(&checks, "socket", "trouble", "is no socket");
+        assert_check(&checks, "socket", "failed", "is not a socket");
 }
 
 static void a_spool_can_be_made_or_it_is_trouble(void **state) {
@@ -169,13 +169,13 @@ static void a_spool_can_be_made_or_it_is_trouble(void **state) {
 
         (void)state;
         checks_add_spool(&checks, "/tmp/perfd-there-is-none/a/b");
-        assert_check(&checks, "spool", "good", "0 files");
+        assert_check(&checks, "spool", "ok", "0 files");
         checks = (Checks){};
         checks_add_spool(&checks, "/proc/1/stat/x");
-        assert_check(&checks, "spool", "trouble", "/proc/1/stat/x");
+        assert_check(&checks, "spool", "failed", "/proc/1/stat/x");
         checks = (Checks){};
         checks_add_spool(&checks, NULL);
-        assert_check(&checks, "spool", "trouble", "no home directory");
+        assert_check(&checks, "spool", "failed", "no home directory");
 }
 
 int main(void) {

@@ -160,7 +160,7 @@ static void nothing_is_tried_that_is_not_wanted(void **state) {
 
         enclosure_enter(&enclosed, "j1", ENCLOSURE_SUBREAPER, &(Limits){}, 0);
         assert_int_equal(enclosed.kind, ENCLOSURE_SUBREAPER);
-        assert_string_equal(enclosed.text, "without a control group of its own (no scope: not wanted; no group: not wanted)");
+        assert_string_equal(enclosed.text, "no cgroup for the job (no scope: not wanted; no cgroup: not wanted)");
         enclosure_leave(&enclosed, true);
 }
 

@@ -123,7 +123,7 @@ static void it_says_what_ran_where_how_long_and_how_it_ended(void **state) {
         assert_says(text, "python3 train.py");
         assert_says(text, "n17, 64 CPUs, rank 3, process 42, by alice");
         assert_says(text, "1 min 23 s");
-        assert_says(text, "CPU 12.5 s user, 250 ms system, largest process 1.00 GiB");
+        assert_says(text, "CPU 12.5 s user, 250 ms system, max RSS 1.00 GiB");
         assert_says(text, "batch=256");
 }
 
@@ -149,7 +149,7 @@ static void a_signal_has_its_name(void **state) {
 static void what_a_shell_means_by_a_status_is_said(void **state) {
         assert_says(report(*state, "", 137, 0, true), "finished: exit 137 (Killed)");
         assert_says(report(*state, "", 127, 0, true), "finished: exit 127 (not found)");
-        assert_says(report(*state, "", 126, 0, true), "finished: exit 126 (it could not be run)");
+        assert_says(report(*state, "", 126, 0, true), "finished: exit 126 (cannot be executed)");
         assert_says(report(*state, "", 255, 0, true), "finished: exit 255\n");
 }
 
@@ -194,11 +194,11 @@ static void what_was_given_is_set_against_what_was_used(void **state) {
         const char *text = report_document(*state, "scope");
 
         assert_says(text, "n17, 64 CPUs, rank 3 of 8, node 1 of 4, process 4242, by alice");
-        assert_says(text, "in its own scope perfd-train-17.scope");
+        assert_says(text, "scope perfd-train-17.scope (created for this job)");
         assert_says(text, "cores     3.10 of 32, peak 8.02~   ##++++.................. 9.7 %\n");
         assert_says(text, "memory    31.0 GiB of 32.0 GiB     #######################. 97 % of its limit\n");
         assert_says(text, "CPU hours 4.29 of 44.3 used (4.0 % in the kernel), 40.0 unused\n");
-        assert_says(text, "processes 48~ at once, threads included, the largest had 1.00 GiB\n");
+        assert_says(text, "processes at most 48~, threads included, max RSS 1.00 GiB\n");
         assert_says(text, "disks     12.3 GiB in 51234 reads, 1.50 GiB in 1234 writes\n");
 }
 
@@ -212,37 +212,37 @@ static void waiting_and_throttling_are_shares_of_the_time(void **state) {
 static void the_node_is_brief_beside_a_jobs_own_numbers(void **state) {
         const char *text = report_document(*state, "scope");
 
-        assert_says(text, "The node meanwhile, 64 CPUs and 256 GiB\n");
+        assert_says(text, "Node during the job, 64 CPUs and 256 GiB\n");
         assert_says(text, "CPUs      43.2 % busy, 98.1 %~ peak, busiest 100.0 %~\n");
         assert_says(text, "disks     1.50 GiB read, 12.5 MiB written\n");
-        assert_null(strstr(text, "CPUs of the node meanwhile"));
+        assert_null(strstr(text, "CPUs of the node during the job"));
 }
 
 static void a_job_without_a_cgroup_has_the_nodes_numbers(void **state) {
         const char *text = report_document(*state, "none");
 
-        assert_says(text, "none of its own: the numbers are the node's");
-        assert_says(text, "CPUs of the node meanwhile");
-        assert_says(text, "itself    CPU 4 h 07 min user");
-        assert_null(strstr(text, "Given and used"));
+        assert_says(text, "none for this job; metrics are of the node");
+        assert_says(text, "CPUs of the node during the job");
+        assert_says(text, "rusage    CPU 4 h 07 min user");
+        assert_null(strstr(text, "Allocated and used"));
 }
 
 static void cpu_time_by_wait4_is_shown_and_the_rest_said_to_be_unknown(void **state) {
         const char *text = report_document(*state, "subreaper");
 
-        assert_says(text, "none of its own: CPU time by wait4 at its end");
+        assert_says(text, "none for this job; CPU time from wait4(2) at the end");
         assert_says(text, "CPU hours 4.29 of 44.3 used");
-        assert_says(text, "not known peak cores, memory, waiting, throttling, disks, number of processes\n"
-                          "            (the job has no cgroup of its own)\n");
-        assert_says(text, "CPUs of the node meanwhile");
+        assert_says(text, "          unavailable: peak cores, memory, waiting, throttling, disks,\n"
+                          "            number of processes (the job has no cgroup of its own)\n");
+        assert_says(text, "CPUs of the node during the job");
 }
 
 static void reasons_are_said_once_each(void **state) {
         const char *text = report_document(*state, "running");
 
-        assert_says(text, "not known peak cores (too short: no observation fell into it)\n");
-        assert_says(text, "not known memory, throttling, disks, number of processes (the controller is\n"
-                          "            not enabled in its cgroup)\n");
+        assert_says(text, "          unavailable: peak cores (too short: no observation fell into it)\n");
+        assert_says(text, "          unavailable: memory, throttling, disks, number of processes (the\n"
+                          "            controller is not enabled in its cgroup)\n");
 }
 
 static void a_job_that_runs_is_shown_as_of_now(void **state) {
@@ -253,7 +253,7 @@ static void a_job_that_runs_is_shown_as_of_now(void **state) {
         assert_says(text, "cores     0.90 of 64 ");
         assert_says(text, "CPU time  108 ms of 7.68 s used (4.0 % in the kernel), 7.57 s unused\n");
         assert_says(text, "load (so far) ");
-        assert_says(text, "cgroup    its own, /system.slice/ssh.service/perfd-run-1\n");
+        assert_says(text, "cgroup    /system.slice/ssh.service/perfd-run-1 (created for this job)\n");
 }
 
 static void an_answer_of_an_older_perfd_is_a_report(void **state) {
@@ -262,7 +262,7 @@ static void an_answer_of_an_older_perfd_is_a_report(void **state) {
         buffer_clear(&f->out);
         report_write(&f->screen, read_document(f, "older"), read_value(f, node_json), NULL);
         assert_says(f->out.text, "n17, 64 CPUs, rank 3, process 4242, by alice");
-        assert_says(f->out.text, "CPUs of the node meanwhile");
+        assert_says(f->out.text, "CPUs of the node during the job");
         assert_says(f->out.text, "~ from samples every 1 s");
         assert_null(strstr(f->out.text, "cgroup"));
 }
@@ -282,8 +282,8 @@ static void memory_without_a_limit_is_of_the_nodes(void **state) {
         const char *text = report_of(*state, read_own(*state, OWN("job_memory_peak_bytes", 536870912.0, "bytes")), NULL);
 
         assert_says(text, "512 MiB of 1.00 GiB ");
-        assert_says(text, " 50 % of the node's\n");
-        assert_says(text, "cgroup    found, /a/b\n");
+        assert_says(text, " 50 % of the node\n");
+        assert_says(text, "cgroup    /a/b (existed before)\n");
 }
 
 static void what_was_killed_for_lack_of_memory_stands_out(void **state) {
@@ -313,7 +313,7 @@ static void a_found_cgroup_that_is_long_keeps_its_end(void **state) {
         const char *text = report_of(*state, read_value(*state, "{\"id\":\"j\",\"state\":\"running\",\"enclosure\":\"found\",\"cgroup\":"
                 "\"/system.slice/slurmstepd.scope/a-name-that-is-very-long-indeed-and-then-some/job_4711/step_0/user/task_0\"}"), NULL);
 
-        assert_says(text, "found, .../job_4711/step_0/user/task_0\n");
+        assert_says(text, ".../job_4711/step_0/user/task_0 (existed before)\n");
 }
 
 /* --- phases --------------------------------------------------------------------------------------- */
@@ -360,7 +360,7 @@ static void of_many_phases_the_longest_are_shown(void **state) {
         assert_says(text, "  epoch 0 ");
         assert_says(text, "  epoch 7       16 min 40 s  #");
         assert_null(strstr(text, "epoch 6 "));
-        assert_says(text, "  and 294 more, 4 min 54 s together\n  and others that are not listed\n");
+        assert_says(text, "  and 294 more, 4 min 54 s together\n  and others, not listed\n");
 }
 
 /* perfctl time within perfctl time: the outer block's seconds stand at what came after the inner one. */

@@ -38,18 +38,18 @@ static void what_is_no_report_is_refused_with_its_place(void **state) {
         static const struct {
                 const char *text, *error;
         } cases[] = {
-                { "", "x.json:1: holds no report" },
-                { " \n ", "x.json:1: holds no report" },
-                { "[]", "x.json:1: holds no report" },
+                { "", "x.json:1: no report" },
+                { " \n ", "x.json:1: no report" },
+                { "[]", "x.json:1: no report" },
                 { "\n{\"id\":", "x.json:2:" },
-                { "\n\n3", "x.json:3: is no object" },
+                { "\n\n3", "x.json:3: not an object" },
                 { "{}", "x.json:1: 'id' is missing" },
-                { "{\"id\":\"a b\"}", "x.json:1: 'id' is missing, or no job's id" },
-                { "{\"id\":\"j\",\"state\":\"gone\"}", "'state' is missing, or none of" },
+                { "{\"id\":\"a b\"}", "x.json:1: 'id' is missing or not a job id" },
+                { "{\"id\":\"j\",\"state\":\"gone\"}", "'state' is missing or not" },
                 { "{\"id\":\"j\",\"state\":\"running\"}", "'begin_ms' is missing" },
-                { "{\"id\":\"j\",\"state\":\"running\",\"begin_ms\":1,\"metrics\":{}}", "'metrics' is missing, or no list" },
-                { "{\"error\":{\"message\":\"There is no job 'j'\"}}", "x.json:1: is an error of perfd, no report: There is no job 'j'" },
-                { "{\"reports\":[]}", "x.json:1: is merged already" },
+                { "{\"id\":\"j\",\"state\":\"running\",\"begin_ms\":1,\"metrics\":{}}", "'metrics' is missing or not a list" },
+                { "{\"error\":{\"message\":\"There is no job 'j'\"}}", "x.json:1: error message of perfd instead of a report: There is no job 'j'" },
+                { "{\"reports\":[]}", "x.json:1: already merged" },
         };
 
         for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
@@ -69,8 +69,8 @@ static void a_rank_that_is_there_twice_is_of_another_run(void **state) {
         ranks[2].rank = 1;
         ranks[2].id = "train-18.1";
         assert_int_equal(join(f, ranks, 4), RUN_INVALID);
-        assert_says(f->run.error, "2.json:1: job 'train-18.1' on n2 is of another run than job 'train-17.1' on n1 in 1.json:1: "
-                                  "both have the same rank");
+        assert_says(f->run.error, "2.json:1: job 'train-18.1' on n2 belongs to another run than job 'train-17.1' on n1 in 1.json:1: "
+                                  "same rank");
 }
 
 static void runs_of_different_size_are_refused(void **state) {
@@ -101,7 +101,7 @@ static void jobs_that_nothing_connects_are_refused(void **state) {
         ranks[1].id = "other";
         ranks[1].name = "evaluate";
         assert_int_equal(join(f, ranks, 2), RUN_INVALID);
-        assert_says(f->run.error, "neither their ids (but for the rank at the end) nor their names and commands agree");
+        assert_says(f->run.error, "neither ids (apart from the rank at the end) nor names and commands agree");
 }
 
 static void other_users_jobs_need_the_same_id(void **state) {
@@ -151,7 +151,7 @@ static void jobs_of_one_name_that_ran_apart_are_two_runs(void **state) {
         ranks[1].begin_ms = ranks[0].end_ms + 60001;
         ranks[1].end_ms = ranks[1].begin_ms + 1000;
         assert_int_equal(join(f, ranks, 2), RUN_INVALID);
-        assert_says(f->run.error, "1.json:1: job 'b' on n2 is of another run than job 'a' on n1 in 0.json:1: "
+        assert_says(f->run.error, "1.json:1: job 'b' on n2 belongs to another run than job 'a' on n1 in 0.json:1: "
                                   "it began more than a minute after");
 }
 
@@ -195,7 +195,7 @@ static void one_id_on_one_host_at_two_times_is_two_runs(void **state) {
 
         ranks[1].begin_ms += 1;
         assert_int_equal(join(f, ranks, 2), RUN_INVALID);
-        assert_says(f->run.error, "began at another time");
+        assert_says(f->run.error, "another begin time");
 }
 
 static void hosts_of_one_name_are_told_apart_by_their_index(void **state) {
