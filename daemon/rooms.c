@@ -186,12 +186,13 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
 
 int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets) {
         const Config *config = &rooms->config;
+        const JobRoomParts jobs = { &config->jobs, event, &rooms->node, rooms->store };
         int r;
 
         r = node_init(&rooms->node, root, &config->node);
         if (r < 0)
                 return r;
-        r = job_room_init(&rooms->jobs, &config->jobs, event, &rooms->node, rooms->store);
+        r = job_room_init(&rooms->jobs, &jobs, "/"); /* the machine's own: peers have its pids */
         if (r < 0)
                 return r;
         indicator_room_init(&rooms->indicators, &config->indicators, &config->store, rooms->store, &rooms->jobs.identity);

@@ -7,9 +7,9 @@
 
 #include "util/clock.h"
 
-int groups_init(Groups *groups, Jobs *jobs) {
+int groups_init(Groups *groups, Jobs *jobs, const char *root) {
         *groups = (Groups){ .jobs = jobs };
-        return cgroup_tree_new(&groups->tree, "/");
+        return cgroup_tree_new(&groups->tree, root);
 }
 
 void groups_deinit(Groups *groups) {
@@ -74,8 +74,12 @@ static int begin_usage(Job *job, const CgroupSample *sample, bool is_fresh) {
 
 /* Clients can cause this as often as they like: the message is limited. */
 static int refuse(Groups *groups, const Job *job, int error) {
-        if (error != 0 && log_limit_pass(&groups->log_limit, clock_boottime_ns(), 60 * NS_PER_S, 10))
-                log_warning("Cannot read the cgroup of job '%s', recording the node's metrics only: %s", job->info.id, strerror(-error));
+        const LogField fields[] = { LOG_TEXT("PERFD_JOB", job->info.id),
+                                    LOG_NUMBER("PERFD_UID", job->info.uid), LOG_NUMBER("ERRNO", -error), {} };
+
+        if (error != 0)
+                log_limited(&groups->log_limit, LOG_LEVEL_WARNING, fields,
+                            "Cannot read the cgroup of job '%s', recording the node's metrics only: %s", job->info.id, strerror(-error));
         return GROUPS_REFUSED;
 }
 

@@ -21,8 +21,8 @@ typedef struct Groups {
         LogLimit log_limit; /* of cgroups that cannot be followed */
 } Groups;
 
-/* 0 or a negative errno. */
-int groups_init(Groups *groups, Jobs *jobs);
+/* root: directory with proc/ and sys/; peers have pids of "/". 0 or a negative errno. */
+int groups_init(Groups *groups, Jobs *jobs, const char *root);
 void groups_deinit(Groups *groups);
 
 /* The cgroup of a process that was named as a member of a job's own. False: the process is gone, or in no cgroup but the node's. */

@@ -4,25 +4,28 @@
 #include "jobs/job_watch.h"
 #include "jobs/sampling.h"
 
-int job_room_init(JobRoom *room, const JobsConfig *config, sd_event *event, Node *node, Store *store) {
+int job_room_init(JobRoom *room, const JobRoomParts *parts, const char *root) {
         int r;
 
         *room = (JobRoom){};
         r = jobs_init(&room->jobs);
         if (r < 0)
                 return r;
-        r = groups_init(&room->groups, &room->jobs);
+        r = groups_init(&room->groups, &room->jobs, root);
         if (r < 0)
                 return r;
 
         identity_init(&room->identity, &room->jobs, room->groups.tree);
         room->lifecycle = (Lifecycle){
-                .config = config, .event = event, .node = node, .store = store,
+                .config = parts->config, .event = parts->event, .node = parts->node, .store = parts->store,
                 .jobs = &room->jobs, .groups = &room->groups, .identity = &room->identity,
         };
-        room->phases = (Phases){ .config = config, .node = node, .store = store, .jobs = &room->jobs, .identity = &room->identity };
+        room->phases = (Phases){
+                .config = parts->config, .node = parts->node, .store = parts->store,
+                .jobs = &room->jobs, .identity = &room->identity,
+        };
         room->detection = (Detection){ .lifecycle = &room->lifecycle };
-        room->checkpoints = (Checkpoints){ .jobs = &room->jobs, .node = node, .store = store };
+        room->checkpoints = (Checkpoints){ .jobs = &room->jobs, .node = parts->node, .store = parts->store };
         return 0;
 }
 

@@ -21,8 +21,16 @@ typedef struct JobRoom {
         Checkpoints checkpoints;
 } JobRoom;
 
-/* All arguments are borrowed until job_room_deinit(); changes of config apply at once. 0 or < 0. */
-int job_room_init(JobRoom *room, const JobsConfig *config, sd_event *event, Node *node, Store *store);
+/* What the room uses of others. Borrowed until job_room_deinit(); changes of the configuration apply at once. */
+typedef struct JobRoomParts {
+        const JobsConfig *config;
+        sd_event *event;
+        Node *node;
+        Store *store;
+} JobRoomParts;
+
+/* root: directory with the cgroups' proc/ and sys/. 0 or < 0. */
+int job_room_init(JobRoom *room, const JobRoomParts *parts, const char *root);
 void job_room_deinit(JobRoom *room);
 
 /* Takes a sample and does what is due. 0 or < 0. */

@@ -5,7 +5,7 @@
 
 #include <zlib.h>
 
-/* 4 KiB of window and tables to match, 48 KiB in all: texts are short, and a larger one would be mapped and unmapped each time. */
+/* A window of 4 KiB and tables to match, 48 KiB in all: texts are short, and malloc() would map and unmap larger blocks each time. */
 #define WINDOW_BITS 12
 #define MEMORY_LEVEL 6
 #define PIECE_BYTES 4096U

@@ -2,17 +2,16 @@
 #pragma once
 
 /*
- * Squeeze: text made short for the database
+ * Compress: texts as zlib streams (RFC 1950)
  *
- * A zlib stream (RFC 1950), the one place of the store that knows zlib. Its checksum
- * tells a damaged text.
+ * The checksum of the stream detects a damaged text.
  */
 
 #include <stddef.h>
 
 #include "util/buffer.h"
 
-#define COMPRESS_TEXT_MAX (1U << 20) /* what may come out again: no timeline is longer */
+#define COMPRESS_TEXT_MAX (1U << 20) /* longest text to restore; every timeline is shorter */
 
 /* Appends. 0 or -ENOMEM. */
 int compress_text(const char *text, size_t n, Buffer *out);

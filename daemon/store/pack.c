@@ -31,9 +31,10 @@ size_t pack_text_begin(Buffer *buffer) {
 void pack_text_end(Buffer *buffer, size_t begin) {
         uint32_t n;
 
-        /* After a failed append `begin` may lie past what was kept. */
+        /* After a failed append, `begin` may lie beyond the buffer. */
         if (buffer->failed)
                 return;
+        assert(begin >= sizeof(n) && begin <= buffer->n);
         if (buffer->n - begin > INT_MAX) {
                 buffer->failed = true;
                 return;

@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * Pack: fields side by side in one block
+ * Pack: fields of a row set, one after the other in one block
  *
- * A row-set waits in the queue as one allocation. Its fields are packed by the caller's
- * thread and unpacked, in the same order, by the writer, which binds texts where they lie.
- * Both sides are this process: nothing here is a file format.
+ * The caller's thread packs fields; the writer unpacks them in the same order and binds texts in place. Both sides are this process:
+ * the block is no file format.
  */
 
 #include <stddef.h>
@@ -17,10 +16,10 @@
 void pack_u64(Buffer *buffer, uint64_t v);
 void pack_double(Buffer *buffer, double v);
 void pack_bytes(Buffer *buffer, const void *bytes, size_t n);
-/* NULL comes back as NULL. */
+/* NULL is unpacked as NULL. */
 void pack_text(Buffer *buffer, const char *text);
 
-/* A text that is appended to the buffer piece by piece, between the two. */
+/* Between the two, the caller appends the pieces of a text to the buffer. */
 size_t pack_text_begin(Buffer *buffer);
 void pack_text_end(Buffer *buffer, size_t begin);
 
@@ -28,7 +27,7 @@ typedef struct Unpack {
         const char *p, *end; /* borrowed */
 } Unpack;
 
-/* A text and its length, borrowed from the block; NUL-terminated. */
+/* A text with its length, terminated by NUL; borrowed from the block. */
 typedef struct Text {
         const char *text; /* NULL: none */
         int n;

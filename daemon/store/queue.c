@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/queue.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -11,7 +12,7 @@ static void unlockp(pthread_mutex_t **mutex) {
         pthread_mutex_unlock(*mutex);
 }
 
-/* Holds the mutex to the end of the scope. */
+/* Holds the mutex until the end of the scope. */
 #define LOCKED(queue)                                                                      \
         scoped(unlockp) __attribute__((unused)) pthread_mutex_t *locked_ = &(queue)->mutex; \
         pthread_mutex_lock(locked_)
@@ -70,6 +71,8 @@ bool queue_has_room(Queue *queue, size_t n_rows) {
 int queue_push(Queue *queue, RowSet *set) {
         LOCKED(queue);
 
+        assert(!set->next && set->n_bytes >= sizeof(*set));
+        assert(!queue->is_stopping);
         if (!fits(queue, set->n_rows, set->n_bytes))
                 return QUEUE_FULL;
 
@@ -107,6 +110,7 @@ void queue_done(Queue *queue, RowSet *sets) {
         while (sets) {
                 RowSet *set = sets;
 
+                assert(queue->n_rows >= set->n_rows && queue->n_bytes >= set->n_bytes);
                 sets = set->next;
                 queue->n_rows -= set->n_rows;
                 queue->n_bytes -= set->n_bytes;
@@ -121,8 +125,8 @@ void queue_done(Queue *queue, RowSet *sets) {
         }
 
         /*
-         * Under the mutex, so that the one who empties the list resets the descriptor after this, not before. Also
-         * when nobody waits for these: there is room now, and somebody may have been turned away.
+         * Under the mutex, so that the thread that empties the list resets the descriptor after this, not before. Also without
+         * completions: there is room now, and a set may have been rejected.
          */
         (void)eventfd_write(queue->done_fd, 1);
 }
@@ -147,7 +151,7 @@ static RowSet *take_done(Queue *queue) {
 
         LOCKED(queue);
 
-        /* Stays readable until somebody looked and found nothing, so that a list may be taken up in parts. */
+        /* The descriptor stays readable until the list was found empty, so that the reader may take it in parts. */
         if (!queue->done)
                 (void)eventfd_read(queue->done_fd, &n);
 

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Queue: between the callers and the writer
+ * Queue: row sets from callers to the writer, and completions back
  *
- * Row-sets one way, completions back. Bounded in rows and bytes; pushing never waits.
- * The descriptor is readable while completions wait, and after any row-set is done: then there is room again.
+ * Bounded in rows and bytes; pushing never waits. The descriptor is readable while completions wait, and after a row set is done, because
+ * the queue has room again.
  */
 
 #include <pthread.h>
@@ -23,33 +23,32 @@ typedef struct Queue {
 
         /* Under the mutex. */
         RowSet *head, **tail;
-        size_t n_rows, n_bytes; /* waiting or being written */
+        size_t n_rows, n_bytes; /* of sets that wait or are being written */
         size_t n_rows_max, n_bytes_max;
         RowSet *done, **done_tail;
         bool is_stopping, is_poked;
 
-        RowSet *ready; /* completions that the reader of the descriptor has taken over */
+        RowSet *ready; /* owned; completions that the reading thread has taken */
 } Queue;
 
 int queue_init(Queue *queue);
 void queue_deinit(Queue *queue);
 void queue_configure(Queue *queue, size_t n_rows_max, size_t n_bytes_max);
 
-/* True when a row-set of so many rows could be pushed now, if its bytes fit. */
+/* True when a row set of n_rows could be pushed now, if its bytes fit. */
 bool queue_has_room(Queue *queue, size_t n_rows);
 enum {
         QUEUE_FULL = 1,
 };
-/* 0: the queue owns the set. A set larger than the limits passes when nothing else waits. */
+/* 0: the queue owns the set. A set that is larger than the limits is taken when no other waits. */
 int queue_push(Queue *queue, RowSet *set);
 
 /*
- * For the writer: everything that waits, oldest first, moved to the caller, who hands it to queue_done() in the end.
- * Waits for something up to `wait_ns`; NULL when nothing came, or queue_poke() was called. *ret_is_stopping: nothing
- * will be pushed any more.
+ * For the writer: moves all sets that wait to the caller, oldest first; the caller passes them to queue_done(). Waits up to wait_ns for a
+ * set; NULL when none came, or after queue_poke(). *ret_is_stopping: no set will be pushed any more.
  */
 RowSet *queue_take(Queue *queue, uint64_t wait_ns, bool *ret_is_stopping);
-/* Row-sets that are written, or failed: those somebody waits for become completions, the others are freed. */
+/* Sets that are written, or failed: a set with a cookie becomes a completion, the others are freed. */
 void queue_done(Queue *queue, RowSet *sets);
 void queue_poke(Queue *queue);
 void queue_stop(Queue *queue);

@@ -16,12 +16,12 @@ RowSet *rowset_finish(Buffer *buffer, const RowKind *kind, size_t n_rows, StoreC
         assert(kind && kind->apply);
         assert(buffer->failed || n_bytes >= sizeof(RowSet));
 
-        /* The buffer's text comes from malloc(), so it is aligned for any type. */
+        /* The buffer's text comes from malloc() and is aligned for any type. */
         set = (RowSet *)(void *)buffer_take(buffer);
         if (!set)
                 return NULL;
 
-        /* Up to half of it is room to grow, which would wait in the queue uncounted. */
+        /* Up to half of the buffer is room to grow, which the queue would not count. */
         fitting = realloc(set, n_bytes);
         if (fitting)
                 set = fitting;

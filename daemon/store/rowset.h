@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * RowSet: rows that are stored together or not at all
+ * Row set: rows that are stored together or not at all
  *
- * One allocation: this header, then the packed fields. It travels from the caller's
- * thread through the queue to the writer, and back as the completion.
+ * One allocation: this header, then the packed fields. A set travels from the caller's thread through the queue to the writer, and back as
+ * the completion.
  */
 
 #include <stdbool.h>
@@ -30,16 +30,16 @@ typedef struct RowKind {
 } RowKind;
 
 struct RowSet {
-        RowSet *next; /* owned by whoever holds the list */
+        RowSet *next; /* owned by the holder of the list */
         StoreCookie cookie;
         StoreOutcome outcome; /* set by the writer */
         const RowKind *kind;  /* never NULL */
-        bool is_refused; /* by the writer: it would fail again */
+        bool is_refused; /* set by the writer: the set would fail again */
         size_t n_rows;
         size_t n_bytes; /* of the whole allocation */
 };
 
-/* Starts a row-set in an empty buffer; the fields are packed behind it. */
+/* Begins a set in an empty buffer; the fields are packed behind it. */
 void rowset_begin(Buffer *buffer);
 /* Moves the set out of the buffer. Caller frees; NULL: out of memory, also while packing. */
 RowSet *rowset_finish(Buffer *buffer, const RowKind *kind, size_t n_rows, StoreCookie cookie);

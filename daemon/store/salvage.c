@@ -67,7 +67,7 @@ int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *re
         if (snprintf(target, sizeof(target), "%s.corrupt-%s", path, when) >= (int)sizeof(target))
                 return -ENAMETOOLONG;
 
-        /* The log first: left behind alone it would be taken for the new file's. */
+        /* The log first: a log that stays behind alone would be applied to the new file. */
         r = rename_with(path, target, "-wal");
         if (r == 0)
                 r = rename_with(path, target, "");
@@ -78,7 +78,7 @@ int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *re
         if (r < 0)
                 return r;
 
-        if (asprintf(ret_note, "%s was damaged (%s): kept as %s, begun anew", path, reason, target) < 0)
+        if (asprintf(ret_note, "%s was damaged (%s): moved to %s; a new database was created", path, reason, target) < 0)
                 return -ENOMEM;
         return 0;
 }

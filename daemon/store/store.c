@@ -15,18 +15,18 @@ struct Store {
         Queue queue;
         WalBarrier barrier;
         Writer writer;
-        RowSet *done; /* owned: the completion that was handed out last */
-        bool is_late; /* there was no database when it was opened */
+        RowSet *done; /* owned; rows of the last completion */
+        bool is_late; /* opened without a database */
 };
 
 /* --- opening ------------------------------------------------------------------------------------- */
 
-/* The writer goes on trying by itself. */
+/* The writer tries again by itself. */
 static int open_later(Store *store, char **note) {
         scoped(freep) char *why = TAKE(*note);
 
         store->is_late = true;
-        if (asprintf(note, "Going on without a store until there is one: %s", why) < 0) {
+        if (asprintf(note, "Continuing without a database; will keep retrying: %s", why) < 0) {
                 *note = NULL;
                 return -ENOMEM;
         }
@@ -72,7 +72,7 @@ int store_open(Store **ret, const StoreConfig *config, char **ret_note) {
                 return -ENOMEM;
         store->opening.lock_fd = -1;
 
-        /* Counting every allocation takes a lock all threads share. Refused once SQLite is in use, which is fine. */
+        /* Memory statistics take a lock that all threads share. SQLite refuses the change once it is in use, which is harmless. */
         (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 
         r = open_in(store, config, ret_note);

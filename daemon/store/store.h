@@ -2,14 +2,13 @@
 #pragma once
 
 /*
- * Store: what must survive
+ * Store: rows that survive the process
  *
- * SQLite behind one writer thread. store_put() puts rows into a bounded queue and
- * returns at once; the writer takes all that has queued up into one transaction, syncs
- * once, and hands back a StoreDone for each row through store_fd(). A row that was handed
- * back with STORE_DONE is on disk. Nothing else of the store blocks the caller.
+ * SQLite behind one writer thread. store_put() adds a row set to a bounded queue and returns at once. The writer commits all
+ * queued row sets in one transaction with one sync, and returns a StoreDone for each through store_fd(). Rows whose StoreDone
+ * says STORE_DONE are on disk. No function but store_open() and store_free() waits for the disk.
  *
- * Readers (reader.h) are separate, read-only connections for HTTP's threads.
+ * Readers (reader.h) are separate, read-only connections for other threads.
  */
 
 #include <stdbool.h>
@@ -22,22 +21,22 @@
 typedef struct Store Store;
 
 /*
- * Opens or creates perfd.db in the directory, migrates it, starts the writer. A corrupt file is
- * moved aside (perfd.db.corrupt-TIME) and a new one begun: *ret_note then says so (caller frees; NULL otherwise).
- * A full or failing disk does not keep the store from opening: it is not writable then, readers find nothing, puts
- * fail, *ret_note says why, and the writer tries every 2 s until it has the database.
- * 0, a negative errno for what an admin must mend, or an outcome: then *ret_note says why.
+ * Opens or creates perfd.db in the directory, migrates the file and starts the writer. A corrupt file is moved aside
+ * (perfd.db.corrupt-TIME) and replaced by a new one; *ret_note then says so (caller frees; NULL otherwise). With a full or
+ * failing disk the store opens late: it is not writable, readers find nothing, rows fail, *ret_note says why, and the writer
+ * tries to open the database every 2 s. 0, a negative errno that an administrator has to mend, or an outcome: then
+ * *ret_note says why.
  */
 enum {
-        STORE_TOO_NEW = 1, /* written by a later perfd: not touched */
-        STORE_LOCKED,      /* another perfd has it */
+        STORE_TOO_NEW = 1, /* a newer perfd wrote the file, which stays untouched */
+        STORE_LOCKED,      /* another perfd uses the directory */
 };
 int store_open(Store **ret, const StoreConfig *config, char **ret_note);
-/* Writes out what is queued, stops the writer, closes. */
+/* Commits the queued row sets, stops the writer, closes the file. */
 Store *store_free(Store *store);
 DEFINE_SCOPED(Store, store_free);
 
-/* New limits and retention; directory and is_volatile must stay. */
+/* Sets new limits and retention; directory and is_volatile must not change. */
 void store_configure(Store *store, const StoreConfig *config);
 
 /* Full path of the database file, for readers. Borrowed. */
@@ -45,27 +44,27 @@ const char *store_path(const Store *store);
 /* The same; NULL while a store that was opened late has no database. */
 const char *store_path_if_open(Store *store);
 
-/* What its questions pass, for readers. Borrowed. */
+/* The barrier that queries pass, for readers. Borrowed. */
 struct WalBarrier *store_wal_barrier(Store *store);
 
-/* It was opened without its database. Jobs that it has as running when it gets it are closed there as interrupted. */
+/* True when the store was opened without its database. Jobs that run in the database when it is opened are closed as interrupted. */
 bool store_is_late(const Store *store);
 
 /*
- * Rows in, from any thread. The packers of store/jobs, store/indicators and store/node make row sets, each stored whole or not at
- * all. The set's cookie comes back in StoreDone; a cookie that names nobody makes no StoreDone.
+ * From any thread. The packers of store/jobs, store/indicators and store/node make row sets, each of which is stored whole or not at
+ * all. StoreDone returns the set's cookie; a cookie without a kind makes no StoreDone.
  */
 enum {
         STORE_QUEUE_FULL = 1,
 };
-/* Queues a row set and owns it in any case. 0; STORE_QUEUE_FULL: dropped, try when store_fd() is next readable; -ENOMEM: rows is NULL. */
+/* Queues a row set, and owns it in any case. 0; STORE_QUEUE_FULL: dropped, try again when store_fd() is readable; -ENOMEM: no rows. */
 int store_put(Store *store, RowSet *rows);
-/* True when n_rows more would be queued now if their bytes fit. For callers whose packing takes long. */
+/* True when the queue has room for n_rows more. For callers whose packing takes long. */
 bool store_has_room(Store *store, size_t n_rows);
 
-/* Completions, for one thread. Readable when a StoreDone waits, and when rows have left the queue. */
+/* Completions, for one thread. The descriptor is readable when a StoreDone waits, and after rows have left the queue. */
 int store_fd(const Store *store);
-/* 0 with the next completion, STORE_NONE when there is none (and the descriptor is reset). */
+/* 0 with the next completion; STORE_NONE: there is none, and the descriptor is reset. */
 enum {
         STORE_NONE = 1,
 };

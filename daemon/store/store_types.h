@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What callers of the store and its insides both speak. */
+/* Types that the callers of the store and its own files share. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,12 +21,11 @@ typedef struct StoreCookie {
 
 typedef enum StoreOutcome {
         STORE_DONE,      /* on disk */
-        STORE_DUPLICATE, /* every id of the submission was there already: nothing changed. Part new, part old: STORE_DONE,
-                            and the new ones are stored */
-        STORE_CONFLICT,  /* job begin: the id is taken by another job */
-        STORE_MISSING,   /* job end, job amend: there is no such job; phase: it does not run */
+        STORE_DUPLICATE, /* every result of the submission was stored before: nothing changed. STORE_DONE when any was new */
+        STORE_CONFLICT,  /* job begin: another job has the id */
+        STORE_MISSING,   /* job end, job amend: no such job; phase, identity: the job does not run */
         STORE_DENIED,    /* job amend, results: the job belongs to another uid */
-        STORE_FAILED,    /* disk full, I/O error: nothing of it was kept; see store_stats().error */
+        STORE_FAILED,    /* disk full, I/O error: nothing of the set was stored; see store_stats().error */
 } StoreOutcome;
 typedef struct RowSet RowSet;
 typedef struct StoreDone {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/wal_barrier.h"
 
+#include <assert.h>
+
 #include "util/clock.h"
 
 void wal_barrier_init(WalBarrier *barrier, Queue *writers) {
@@ -19,6 +21,7 @@ void wal_barrier_deinit(WalBarrier *barrier) {
         if (!barrier->is_initialised)
                 return;
 
+        assert(barrier->n_inside == 0);
         pthread_cond_destroy(&barrier->opened);
         pthread_mutex_destroy(&barrier->mutex);
         *barrier = (WalBarrier){};
@@ -39,6 +42,7 @@ void wal_barrier_leave(WalBarrier *barrier) {
         bool is_clear;
 
         pthread_mutex_lock(&barrier->mutex);
+        assert(barrier->n_inside > 0);
         is_clear = --barrier->n_inside == 0 && barrier->is_closed;
         pthread_mutex_unlock(&barrier->mutex);
         if (is_clear)

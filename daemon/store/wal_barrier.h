@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * Gate: between questions and a log that grows
+ * WAL barrier: keeps new queries out until the write-ahead log can be restarted
  *
- * The write-ahead log can begin anew only in a moment when no question reads it. The writer does not wait for that: it
- * closes the barrier, so that new questions wait outside while those inside end, and looks again after its next batch, or when
- * the last one left.
+ * The log can be restarted only when no query reads it. The writer does not wait for that moment: it closes the barrier, so that new
+ * queries wait outside while the queries inside end, and tries again after its next batch, or when the last query has left.
  */
 
 #include <pthread.h>
@@ -17,7 +16,7 @@
 #include "store/queue.h"
 
 typedef struct WalBarrier {
-        Queue *writers; /* borrowed; poked when the last question left a closed barrier */
+        Queue *writers; /* borrowed; poked when the last query leaves a closed barrier */
         pthread_mutex_t mutex;
         pthread_cond_t opened;
         bool is_initialised;
@@ -28,13 +27,13 @@ typedef struct WalBarrier {
 } WalBarrier;
 
 void wal_barrier_init(WalBarrier *barrier, Queue *writers);
-/* Nobody may be inside any more. */
+/* No query may be inside any more. */
 void wal_barrier_deinit(WalBarrier *barrier);
 
-/* For a question: waits while the barrier is closed, at most so long, and goes in then in any case. */
+/* For a query: waits while the barrier is closed, at most wait_max_ns, then enters in any case. */
 void wal_barrier_enter(WalBarrier *barrier, uint64_t wait_max_ns);
 void wal_barrier_leave(WalBarrier *barrier);
 
-/* For the writer: true when nobody is inside, nor can come in until it opens the barrier. */
+/* For the writer: true when no query is inside; none enters until the writer opens the barrier. */
 bool wal_barrier_close(WalBarrier *barrier);
 void wal_barrier_open(WalBarrier *barrier);

@@ -39,7 +39,7 @@ class Disk(harness.TestCase):
         self.assertIn("cannot open", daemon.get("/api/v1/node").json["store"]["error"])
         self.assertEqual(daemon.get("/api/v1/indicators").status, 503)
         log = daemon.wait_log("answering submissions with UNAVAILABLE")
-        self.assertIn(f"Going on without a store until there is one: cannot open {directory}/perfd.db: No space left on", log)
+        self.assertIn(f"Continuing without a database; will keep retrying: cannot open {directory}/perfd.db: No space left on", log)
         with daemon.client() as client:
             request = client.request()
             request.register.model = harness.to_json({"name": "Early", "results": {"x": "int"}})
@@ -75,7 +75,7 @@ class Disk(harness.TestCase):
         wait_for(lambda: daemon.metrics()["perfd_store_writable"] == 1, "the store")
         job = daemon.get("/api/v1/jobs/before").json
         self.assertEqual(job["state"], "interrupted")
-        self.assertIn("could not read its store", job["note"])
+        self.assertIn("could not open its database", job["note"])
         wait_for(lambda: [m["name"] for m in daemon.get("/api/v1/models").json["models"]] == ["Kept"], "the registered model")
         with daemon.client() as client:
             self.assert_status(client.end("before", 3), "OK")

@@ -126,8 +126,46 @@ static void a_group_is_one_jobs_own_until_that_is_removed(void **state) {
         jobs_deinit(&jobs);
 }
 
+static void running_and_ended_jobs_are_published(void **state) {
+        JobsSnapshot snapshot = {};
+        Phase *phase;
+        Jobs jobs;
+        Job *job;
+
+        (void)state;
+        assert_int_equal(jobs_init(&jobs), 0);
+        add(&jobs, "beginning", 0);
+        job = add(&jobs, "marked", 0);
+        job->stage = JOB_ACTIVE;
+        phase = calloc(1, sizeof(*phase));
+        assert_non_null(phase);
+        (void)snprintf(phase->name, sizeof(phase->name), "load");
+        job->phase = phase;
+        job->n_phases = 1;
+        job = add(&jobs, "over", 0);
+        job->stage = JOB_ACTIVE;
+        job->final = calloc(1, sizeof(*job->final));
+        assert_non_null(job->final);
+        job->final->result.end.exit_status = 4;
+        add(&jobs, "ended", 0);
+        retire(&jobs, "ended", JOB_FINISHED, 100);
+
+        assert_int_equal(jobs_publish(&jobs, 2, &snapshot), 0);
+        assert_int_equal(snapshot.n_running, 2);
+        assert_int_equal(snapshot.used.n_records, 3);
+        assert_null(jobs_snapshot_find(&snapshot, "beginning"));
+        assert_string_equal(jobs_snapshot_find(&snapshot, "marked")->phase->name, "load");
+        assert_non_null(jobs_snapshot_find(&snapshot, "marked")->window);
+        assert_int_equal(jobs_snapshot_find(&snapshot, "over")->result->end.exit_status, 4);
+        assert_int_equal(jobs_snapshot_find(&snapshot, "ended")->state, JOB_FINISHED);
+        assert_int_equal(jobs_snapshot_n_exposed(&snapshot), 2);
+        jobs_snapshot_deinit(&snapshot);
+        jobs_deinit(&jobs);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(running_and_ended_jobs_are_published),
                 cmocka_unit_test(thousands_of_jobs_are_each_found_and_removed),
                 cmocka_unit_test(an_ended_job_keeps_its_labels_for_exposition),
                 cmocka_unit_test(ended_jobs_are_forgotten_by_age_and_by_number),

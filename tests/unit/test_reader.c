@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queries: filters, pages, time limits, and the index that is used. */
+/* tests: daemon/store/page.c daemon/store/statement.c daemon/store/read_connection.c daemon/store/jobs/job_reader.c
+    daemon/store/node/sample_reader.c daemon/store/node/sample_rows.c daemon/store/indicators/result_reader.c
+    daemon/store/indicators/indicator_reader.c daemon/store/indicators/catalog.c */
 
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"

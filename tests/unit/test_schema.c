@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The schema: each table belongs to one subject, all statements fit, and an older file is migrated in place. */
+/* tests: daemon/store/store_subjects.c daemon/store/statement.c */
 
 #include "store_fixture.h"
 

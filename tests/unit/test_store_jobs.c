@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs in the store: begun, ended, amended, and recovered at a start. */
+/* tests: daemon/store/jobs/job_rows.c daemon/store/jobs/job_recovery.c daemon/store/jobs/job_columns.c
+    daemon/store/jobs/store_jobs.c daemon/store/store_subjects.c */
 
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A store whose database cannot be opened at startup, and becomes available later. */
+/* tests: daemon/store/opening.c daemon/store/writer.c daemon/store/report.c daemon/store/store.c */
 
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
@@ -28,7 +29,7 @@ static int teardown(void **state) {
 static void mount_small(const Place *place) {
         if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
             mount("none", place->directory, "tmpfs", 0, "size=2m") < 0)
-                skip();
+                skip(); /* no file system can be mounted here */
 }
 
 /* Fills what is left of it; the file's descriptor. */
@@ -205,7 +206,7 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         assert_int_equal(job_reader_find(place->reader, "checked", &row), 0);
         assert_int_equal(row.view.state, JOB_INTERRUPTED);
         assert_int_equal(row.view.end_realtime_ms, 99);
-        assert_non_null(strstr(row.view.info.note, "could not read its store"));
+        assert_non_null(strstr(row.view.info.note, "could not open its database"));
         assert_false(row.has_metrics);
         assert_int_equal(job_reader_find(place->reader, "over", &row), 0);
         assert_int_equal(row.view.state, JOB_FINISHED);

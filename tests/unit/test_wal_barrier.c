@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The log restarts between two queries: writers do not wait for readers, and readers do not read forever. */
+/* tests: daemon/store/wal_checkpoint.c */
 
 #include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"

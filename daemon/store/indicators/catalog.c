@@ -178,6 +178,8 @@ int catalog_find(Catalog *catalog, Database *database, Text name, Text component
 }
 
 void catalog_add(Catalog *catalog, CatalogEntry *entry, uint64_t time_ms, int64_t row, int64_t shape) {
+        assert(row > 0 && shape >= 0);
+        assert((const char *)entry >= (const char *)catalog->slots && (const char *)entry < (const char *)(catalog->slots + N_SLOTS));
         entry->n_added++;
         if (entry->latest_ms < time_ms)
                 entry->latest_ms = time_ms;

@@ -80,7 +80,7 @@ void document_put_numbers(JsonText document, JsonText shape, Buffer *out) {
         buffer_put(out, numbers, n * sizeof(*numbers));
 }
 
-/* ", MODEL" for each, as often as it is there. */
+/* Writes ", MODEL" for each GPU. */
 static void put_gpus(JsonText gpus, Buffer *out) {
         JsonWalk walk = json_walk(gpus);
         JsonText unused, gpu, model;

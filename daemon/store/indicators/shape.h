@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Shape: what of a result is indexed, and how it is taken out of a document
+ * Shape: which parts of a result are indexed, and how they are read from a document
  *
- * {"parameters":["matrix_size",…],"results":["rate",…]}: the parameters of a model that are searched by, and the
- * results whose numbers a point holds, in this order. Everything is read from the document's text: at arrival, when a
- * result is indexed later, and when it is looked up without an index, so that all three see the same.
+ * {"parameters":["matrix_size",…],"results":["rate",…]}: the indexed parameters of a model, and the results whose numbers a point
+ * has, in this order. All parts are read from the document's text: when a result is stored, when it is indexed later, and when it is
+ * looked up without an index, so that all three give the same.
  */
 
 #include <stdbool.h>
@@ -18,13 +18,13 @@
 
 void shape_write(const IndicatorModel *model, Buffer *out);
 
-/* Where the number of a result is in a point; -1 when it is not. */
+/* Index of a result's number in a point; -1: a point does not have it. */
 int shape_find_result(JsonText shape, const char *key);
 bool shape_has_parameter(JsonText shape, const char *key);
 
-/* @parameters in the order of their keys; {} when there are none. 0 or -ENOMEM. */
+/* Writes @parameters sorted by key; {} when there are none. 0 or -ENOMEM. */
 int document_put_parameters(JsonText document, Buffer *out);
-/* A double for each of the shape's results, NAN where there is no number. */
+/* Writes a double for each of the shape's results; NAN: no number. */
 void document_put_numbers(JsonText document, JsonText shape, Buffer *out);
-/* What a run was measured on: "MODEL, N cores", and its GPUs if any; false, and nothing, when it does not say. */
+/* Writes the hardware of a run: "MODEL, N cores" and its GPUs. False: the run does not say, and nothing is written. */
 bool run_put_hardware(JsonText run, Buffer *out);

@@ -322,8 +322,8 @@ static const Statement running_clear = {
 };
 
 int job_rows_interrupt(Database *database) {
-        static const char note[] = "perfd could not read its store when it started: "
-                                   "nothing is known of the job after the last checkpoint before";
+        static const char note[] = "perfd could not open its database when it started: "
+                                   "nothing is known about the job after its last checkpoint";
         Prepared *interrupt = database_prepare(database, &jobs_interrupt);
         int r;
 

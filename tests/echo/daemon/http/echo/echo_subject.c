@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/echo/echo_subject.h"
+
+#include "store/echo/store_echo.h"
+#include "util/scoped.h"
+
+static void answer_echoes(Exchange *exchange) {
+        const char *text;
+        Json json;
+        int r;
+
+        r = echo_reader_list(exchange->reader);
+        if (r != 0) {
+                (void)exchange_store_error(exchange, r);
+                return;
+        }
+
+        json_init(&json, exchange->body);
+        json_object_begin(&json);
+        json_key(&json, "echoes");
+        json_array_begin(&json);
+        while ((r = echo_reader_next(exchange->reader, &text)) == 0)
+                json_string(&json, text);
+        json_array_end(&json);
+        json_object_end(&json);
+        if (r != READER_END)
+                (void)exchange_store_error(exchange, r);
+}
+
+static int collect_echoes(Exposition *exposition, const Exchange *exchange) {
+        uint64_t n = 0;
+        const char *text;
+        int r;
+
+        r = echo_reader_list(exchange->reader);
+        while (r == 0 && (r = echo_reader_next(exchange->reader, &text)) == 0)
+                n++;
+        if (r == READER_END)
+                exposition_single(exposition, "perfd_echoes_stored", FAMILY_GAUGE, "Texts in the store", n);
+        return 0;
+}
+
+static const Route routes[] = { { "/api/v1/echoes", "", false, answer_echoes } };
+static const Collector collectors[] = { { "echo", false, collect_echoes } };
+
+const Subject echo_subject = {
+        .routes = routes,
+        .n_routes = N_ELEMENTS(routes),
+        .collectors = collectors,
+        .n_collectors = N_ELEMENTS(collectors),
+};

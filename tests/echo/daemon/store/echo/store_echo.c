@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/echo/store_echo.h"
+
+#include "store/database.h"
+#include "store/read_connection.h"
+
+static const Statement echo_put = { "INSERT INTO echo (time_ms, text) VALUES (?1, ?2)", 0 };
+static const Statement echo_list = { "SELECT text FROM echo ORDER BY row", 1 };
+
+static const Statement *const echo_statements[] = { &echo_put, &echo_list, NULL };
+
+static int apply(RowSet *set, Database *database, void *state) {
+        Prepared *put = database_prepare(database, &echo_put);
+        Unpack from = rowset_unpack(set);
+
+        (void)state;
+        bind_u64(put, unpack_u64(&from));
+        bind_text(put, unpack_text(&from));
+        set->outcome = STORE_DONE;
+        return database_run(database, put);
+}
+
+static const RowKind echo_kind = { "echo", apply };
+static const RowKind *const echo_kinds[] = { &echo_kind, NULL };
+
+RowSet *echo_rows_pack(const char *text, uint64_t time_ms, StoreCookie cookie) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_u64(&buffer, time_ms);
+        pack_text(&buffer, text);
+        return rowset_finish(&buffer, &echo_kind, 1, cookie);
+}
+
+int echo_reader_list(Reader *reader) {
+        Prepared *list;
+
+        return read_connection_begin(reader_connection(reader), &echo_list, &list);
+}
+
+int echo_reader_next(Reader *reader, const char **ret_text) {
+        const Prepared *row;
+        int r;
+
+        r = read_connection_step(reader_connection(reader), &row);
+        if (r == 0)
+                *ret_text = column_text(row, 0);
+        return r;
+}
+
+static const StoreTable echo_table = {
+        .name = "echo",
+        .schema = "CREATE TABLE echo (row INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, text TEXT NOT NULL) STRICT;",
+        .checks = { "SELECT max(row) FROM echo" },
+};
+
+static const StoreTable *const echo_tables[] = { &echo_table, NULL };
+static const StatementList echo_lists[] = { echo_statements, NULL };
+
+const StoreSubject store_echo = {
+        .name = "echo",
+        .tables = echo_tables,
+        .statements = echo_lists,
+        .kinds = echo_kinds,
+};

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/jobs/lifecycle.c daemon/jobs/job_end.c daemon/jobs/job.c daemon/jobs/job_room.c daemon/jobs/sampling.c */
+#include "room_fixture.h"
+
+#include "jobs/job_end.h"
+#include "jobs/sampling.h"
+
+static void begin_found(Fixture *f, const char *id) {
+        JobInfo info = { .uid = JOB_UID_UNKNOWN, .gid = JOB_UID_UNKNOWN, .rank = -1, .node = -1, .enclosure = ENCLOSURE_FOUND };
+        CgroupPlace place;
+
+        (void)snprintf(info.id, sizeof(info.id), "%s", id);
+        assert_int_equal(cgroup_place_named(JOB_42, &place), 0);
+        assert_int_equal(lifecycle_begin_found(&f->jobs.lifecycle, &info, &place), 0);
+}
+
+static void a_job_begins_and_ends_with_its_rows(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(begin_job(f, "a"), STATUS_OK);
+        assert_int_equal(jobs_find(&f->jobs.jobs, "a")->stage, JOB_ACTIVE);
+        assert_int_equal(f->jobs.jobs.stats.n_begun, 1);
+        assert_int_equal(end_job(f, "a"), STATUS_OK);
+        assert_null(jobs_find(&f->jobs.jobs, "a"));
+        assert_int_equal(f->jobs.jobs.stats.n_finished, 1);
+        assert_int_equal(f->jobs.jobs.finished.first->result.end.exit_status, 3);
+}
+
+static void an_id_is_used_once(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(begin_job(f, "a"), STATUS_OK);
+        assert_int_equal(begin_job(f, "a"), STATUS_DUPLICATE);
+        assert_int_equal(end_job(f, "a"), STATUS_OK);
+        assert_int_equal(begin_job(f, "a"), STATUS_INVALID);
+        assert_string_equal(f->answer.complaint.path, "job_begin.job");
+        assert_int_equal(f->jobs.jobs.n, 0);
+}
+
+static void a_job_between_two_rows_is_not_begun_or_ended(void **state) {
+        Fixture *f = *state;
+        Request begin = begin_request(f, "a"), end = { .kind = REQUEST_JOB_END, .job_end.job = "a" };
+
+        assert_int_equal(place_request(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &begin), DESK_PENDING);
+        assert_int_equal(begin_job(f, "a"), STATUS_UNAVAILABLE);
+        assert_int_equal(place_request(f, &lifecycle_kinds[LIFECYCLE_END], &end), 0);
+        assert_int_equal(f->answer.status, STATUS_UNAVAILABLE);
+        assert_int_equal(complete_one(f), 0);
+
+        assert_int_equal(place_request(f, &lifecycle_kinds[LIFECYCLE_END], &end), DESK_PENDING);
+        assert_int_equal(begin_job(f, "a"), STATUS_UNAVAILABLE);
+        /* The second end amends the first: the store takes both in their order. */
+        assert_int_equal(place_request(f, &lifecycle_kinds[LIFECYCLE_END], &end), DESK_PENDING);
+        assert_int_equal(complete_one(f), 0);
+        assert_int_equal(f->answer.status, STATUS_OK);
+        assert_int_equal(complete_one(f), 0);
+        assert_int_equal(f->answer.status, STATUS_DUPLICATE);
+}
+
+static void only_administrators_act_for_others(void **state) {
+        Fixture *f = *state;
+        Request request = begin_request(f, "others");
+
+        f->info.uid = 7;
+        assert_int_equal(serve(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &request), STATUS_DENIED);
+        assert_string_equal(f->answer.complaint.path, "job_begin.uid");
+        f->peer.is_admin = true;
+        assert_int_equal(serve(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &request), STATUS_OK);
+        f->peer.is_admin = false;
+        assert_int_equal(begin_job(f, "others"), STATUS_DENIED);
+        assert_int_equal(end_job(f, "others"), STATUS_DENIED);
+        f->peer.is_admin = true;
+        assert_int_equal(begin_job(f, "others"), STATUS_DENIED); /* the administrator's own job of this id */
+        assert_int_equal(end_job(f, "others"), STATUS_OK);
+}
+
+static void limits_hold_for_all_and_for_each_user(void **state) {
+        Fixture *f = *state;
+        char id[16];
+
+        for (unsigned i = 0; i < 3; i++) {
+                (void)snprintf(id, sizeof(id), "job-%u", i);
+                assert_int_equal(begin_job(f, id), STATUS_OK);
+        }
+        assert_int_equal(begin_job(f, "more"), STATUS_QUOTA);
+        assert_non_null(strstr(f->answer.complaint.text, "jobs_per_uid"));
+        f->peer.uid = 1001;
+        assert_int_equal(begin_job(f, "d"), STATUS_OK);
+        assert_int_equal(begin_job(f, "e"), STATUS_OK);
+        assert_int_equal(begin_job(f, "more"), STATUS_QUOTA);
+        assert_null(strstr(f->answer.complaint.text, "jobs_per_uid"));
+}
+
+static void a_process_is_the_peers_own_and_lives(void **state) {
+        Fixture *f = *state;
+        Request request = begin_request(f, "a");
+        int fd;
+        pid_t pid;
+
+        f->info.pid = 1;
+        if (getuid() == 0) {
+                assert_int_equal(serve(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &request), STATUS_DENIED);
+                assert_string_equal(f->answer.complaint.path, "job_begin.pid");
+        }
+        pid = fork_waiting(&fd);
+        close(fd);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        f->info.pid = pid;
+        assert_int_equal(serve(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &request), STATUS_INVALID);
+
+        f->peer.uid = f->info.uid = getuid();
+        f->info.pid = getpid();
+        request.job_begin.late_ms = 3600 * 1000;
+        assert_int_equal(serve(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &request), STATUS_OK);
+        assert_true(f->info.pid_start_ticks > 0);
+        assert_non_null(jobs_find(&f->jobs.jobs, "a")->process.source);
+        /* No earlier than its process. */
+        assert_true(node_realtime_ms(&f->node) - jobs_find(&f->jobs.jobs, "a")->begin_realtime_ms < 600 * 1000);
+}
+
+static void a_store_that_fails_leaves_no_job_and_no_end(void **state) {
+        Fixture *f = *state;
+        Request begin = begin_request(f, "a"), end = { .kind = REQUEST_JOB_END, .job_end.job = "a" };
+
+        assert_int_equal(place_request(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &begin), DESK_PENDING);
+        assert_int_equal(complete_as(f, STORE_FAILED), 0);
+        assert_int_equal(f->answer.status, STATUS_UNAVAILABLE);
+        assert_int_equal(f->jobs.jobs.n, 0);
+
+        assert_int_equal(begin_job(f, "b"), STATUS_OK);
+        end.job_end.job = "b";
+        assert_int_equal(place_request(f, &lifecycle_kinds[LIFECYCLE_END], &end), DESK_PENDING);
+        assert_int_equal(complete_as(f, STORE_FAILED), 0);
+        assert_int_equal(f->answer.status, STATUS_UNAVAILABLE);
+        assert_int_equal(jobs_find(&f->jobs.jobs, "b")->stage, JOB_ACTIVE);
+        assert_null(jobs_find(&f->jobs.jobs, "b")->final);
+
+        assert_int_equal(place_request(f, &lifecycle_kinds[LIFECYCLE_END], &end), DESK_PENDING);
+        assert_int_equal(complete_as(f, STORE_MISSING), 0);
+        assert_int_equal(f->answer.status, STATUS_NOT_FOUND);
+        assert_int_equal(f->jobs.jobs.n, 0);
+}
+
+static void a_full_queue_changes_nothing(void **state) {
+        Fixture *f = *state;
+        Request request = begin_request(f, "a");
+
+        sqlite3 *db = block_store(f);
+
+        assert_int_equal(place_request(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &request), DESK_FULL);
+        assert_int_equal(f->jobs.jobs.n, 0);
+        begin_found(f, "42");
+        assert_true(f->jobs.jobs.first->is_begin_due);
+        unblock_store(f, db);
+        assert_int_equal(job_room_tick(&f->jobs), 0);
+        assert_false(f->jobs.jobs.first->is_begin_due);
+        assert_int_equal(complete_one(f), 0);
+}
+
+static void an_end_of_a_job_that_is_over_amends_it(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(end_job(f, "never"), STATUS_NOT_FOUND);
+        assert_int_equal(begin_job(f, "a"), STATUS_OK);
+        assert_int_equal(end_job(f, "a"), STATUS_OK);
+        assert_int_equal(end_job(f, "a"), STATUS_DUPLICATE);
+        f->peer.uid = 1001;
+        assert_int_equal(end_job(f, "a"), STATUS_DENIED);
+}
+
+static void completed_amendments_have_each_an_answer(void **state) {
+        static const struct {
+                StoreOutcome outcome;
+                Status status;
+        } cases[] = {
+                { STORE_DONE, STATUS_OK }, { STORE_DUPLICATE, STATUS_DUPLICATE }, { STORE_MISSING, STATUS_NOT_FOUND },
+                { STORE_DENIED, STATUS_DENIED }, { STORE_FAILED, STATUS_UNAVAILABLE },
+        };
+        Fixture *f = *state;
+
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                Request end = { .kind = REQUEST_JOB_END, .job_end.job = "never" };
+
+                assert_int_equal(place_request(f, &lifecycle_kinds[LIFECYCLE_END], &end), DESK_PENDING);
+                assert_int_equal(complete_as(f, cases[i].outcome), 0);
+                assert_int_equal(f->answer.status, cases[i].status);
+        }
+}
+
+static void a_detected_job_is_adopted_by_a_begin(void **state) {
+        Fixture *f = *state;
+        Job *job;
+
+        begin_found(f, "42");
+        assert_int_equal(complete_one(f), 0);
+        job = jobs_find(&f->jobs.jobs, "42");
+        assert_false(job->is_announced);
+        assert_true(job->group.usage->is_fresh);
+
+        f->peer.is_admin = true;
+        assert_int_equal(begin_job(f, "42"), STATUS_DUPLICATE);
+        assert_true(job->is_announced);
+        assert_int_equal(job->info.uid, 1000);
+        assert_true(job->is_identity_due);
+        assert_int_equal(job_room_tick(&f->jobs), 0);
+        assert_false(job->is_identity_due);
+}
+
+static void the_begin_of_a_detected_job_is_put_until_it_is_stored(void **state) {
+        Fixture *f = *state;
+        Job *job;
+
+        begin_found(f, "42");
+        assert_int_equal(complete_as(f, STORE_FAILED), 0);
+        job = jobs_find(&f->jobs.jobs, "42");
+        assert_true(job->is_begin_due);
+        assert_int_equal(job_room_tick(&f->jobs), 0);
+        assert_int_equal(complete_as(f, STORE_DONE), 0);
+        assert_int_equal(job->stage, JOB_ACTIVE);
+        assert_false(job->is_begin_due);
+}
+
+static void a_detected_job_with_the_id_of_an_earlier_one_gets_another(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(begin_job(f, "42"), STATUS_OK);
+        assert_int_equal(end_job(f, "42"), STATUS_OK);
+        begin_found(f, "42");
+        assert_int_equal(complete_one(f), 0); /* the id is taken */
+        assert_int_equal(complete_one(f), 0);
+        assert_null(jobs_find(&f->jobs.jobs, "42"));
+        assert_int_equal(f->jobs.jobs.n, 1);
+        assert_memory_equal(f->jobs.jobs.first->info.id, "42.", 3);
+}
+
+static void a_detected_job_needs_a_cgroup_and_room(void **state) {
+        Fixture *f = *state;
+        JobInfo info = { .id = "x", .uid = JOB_UID_UNKNOWN };
+        CgroupPlace place;
+
+        assert_int_equal(cgroup_place_named("/not/there", &place), 0);
+        assert_int_equal(lifecycle_begin_found(&f->jobs.lifecycle, &info, &place), LIFECYCLE_REFUSED);
+        assert_int_equal(f->jobs.jobs.n, 0);
+        f->config.jobs_max = 0;
+        assert_int_equal(cgroup_place_named(JOB_42, &place), 0);
+        assert_int_equal(lifecycle_begin_found(&f->jobs.lifecycle, &info, &place), LIFECYCLE_REFUSED);
+}
+
+static void a_ticks_sample_is_every_jobs(void **state) {
+        Fixture *f = *state;
+        JobsSnapshot snapshot = {};
+        Job *job;
+
+        assert_int_equal(begin_job(f, "a"), STATUS_OK);
+        assert_int_equal(mark_job(f, "a", "one"), STATUS_OK);
+        job = jobs_find(&f->jobs.jobs, "a");
+        EVENTUALLY(job_room_tick(&f->jobs) == 0 && job->recording.n > 0);
+
+        assert_int_equal(job_room_publish(&f->jobs, &snapshot), 0);
+        assert_int_equal(snapshot.n_running, 1);
+        assert_string_equal(snapshot.records[0].info.id, "a");
+        jobs_snapshot_deinit(&snapshot);
+}
+
+static void requests_that_arrive_together_share_a_sample(void **state) {
+        Fixture *f = *state;
+        uint64_t n;
+
+        assert_int_equal(sampling_now(&f->jobs.jobs, &f->node), 0);
+        f->node.sample.boottime_ns = clock_boottime_ns() + NS_PER_S; /* as new as can be */
+        n = f->node.cost.n_samples;
+        f->node.sample.boottime_ns = clock_boottime_ns();
+        assert_int_equal(sampling_now(&f->jobs.jobs, &f->node), 0);
+        assert_int_equal(f->node.cost.n_samples, n);
+        assert_int_equal(sampling_tick(&f->jobs.jobs, &f->node), 0);
+        assert_int_equal(f->node.cost.n_samples, n + 1);
+}
+
+static void final_numbers_stay_whoever_reports_the_end(void **state) {
+        Fixture *f = *state;
+        const JobEnd end = { .has_exit_status = true, .exit_status = 9 };
+        uint64_t realtime_ms;
+        Job *job;
+
+        assert_int_equal(begin_job(f, "a"), STATUS_OK);
+        assert_int_equal(mark_job(f, "a", "one"), STATUS_OK);
+        job = jobs_find(&f->jobs.jobs, "a");
+        assert_int_equal(job_end_make(job, &f->node, JOB_INTERRUPTED, &(JobEnd){}), 0);
+        assert_string_equal(job->final->phase->name, "one");
+        realtime_ms = job->final->realtime_ms;
+        f->node.sample.realtime_ns += NS_PER_S;
+        assert_int_equal(job_end_make(job, &f->node, JOB_FINISHED, &end), 0);
+        assert_true(job->final->realtime_ms == realtime_ms);
+        assert_int_equal(job->final->state, JOB_FINISHED);
+        assert_int_equal(job->final->result.end.exit_status, 9);
+        job_set_note(job, "a note");
+        assert_string_equal(job->info.note, "a note");
+        job_drop_final(job);
+        assert_null(job->final);
+        assert_null(job_free(NULL));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                ROOM_TEST(a_job_begins_and_ends_with_its_rows),
+                ROOM_TEST(an_id_is_used_once),
+                ROOM_TEST(a_job_between_two_rows_is_not_begun_or_ended),
+                ROOM_TEST(only_administrators_act_for_others),
+                ROOM_TEST(limits_hold_for_all_and_for_each_user),
+                ROOM_TEST(a_process_is_the_peers_own_and_lives),
+                ROOM_TEST(a_store_that_fails_leaves_no_job_and_no_end),
+                ROOM_TEST(a_full_queue_changes_nothing),
+                ROOM_TEST(an_end_of_a_job_that_is_over_amends_it),
+                ROOM_TEST(completed_amendments_have_each_an_answer),
+                ROOM_TEST(a_detected_job_is_adopted_by_a_begin),
+                ROOM_TEST(the_begin_of_a_detected_job_is_put_until_it_is_stored),
+                ROOM_TEST(a_detected_job_with_the_id_of_an_earlier_one_gets_another),
+                ROOM_TEST(a_detected_job_needs_a_cgroup_and_room),
+                ROOM_TEST(a_ticks_sample_is_every_jobs),
+                ROOM_TEST(requests_that_arrive_together_share_a_sample),
+                ROOM_TEST(final_numbers_stay_whoever_reports_the_end),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/node/node.c daemon/node/node_interval.c */
+#include "store_fixture.h"
+#include "tree.h"
+
+#include "node/node.h"
+#include "store/node/sample_reader.h"
+
+static const NodeConfig CONFIG = { .interval_ns = NS_PER_S, .filesystems_interval_ns = 60 * NS_PER_S };
+
+static void a_sample_is_as_old_as_it_may_be(void **state) {
+        Node node;
+        uint64_t ticks;
+        uint32_t uid;
+
+        (void)state;
+        assert_int_equal(node_init(&node, "/", &CONFIG), 0);
+        assert_int_equal(node_n_cpus(&node), 1);
+        assert_int_equal(node_memory_bytes(&node), 0);
+        assert_true(node_sample(&node, 0) >= 0);
+        assert_int_equal(node.cost.n_samples, 1);
+        assert_int_equal(node_sample(&node, 3600 * NS_PER_S), 0);
+        assert_int_equal(node.cost.n_samples, 1);
+        assert_true(node_sample(&node, 0) >= 0);
+        assert_int_equal(node.cost.n_samples, 2);
+        assert_true(node.cost.cpu_ns >= node.cost.last_cpu_ns && node.cost.last_cpu_ns > 0);
+        assert_true(node_memory_bytes(&node) > 0);
+        assert_true(node_realtime_ms(&node) > 0);
+
+        assert_int_equal(node_process_start(&node, getpid(), &ticks, &uid), 0);
+        assert_int_equal(uid, getuid());
+        node_deinit(&node);
+}
+
+static void a_root_that_is_not_there_is_an_error(void **state) {
+        Node node;
+
+        (void)state;
+        assert_true(node_init(&node, "/nonexistent/root", &CONFIG) < 0);
+        node_deinit(&node);
+}
+
+static void the_meter_begins_anew(void **state) {
+        Node node;
+
+        (void)state;
+        assert_int_equal(node_init(&node, TREES "small", &CONFIG), 0);
+        assert_int_equal(node_reset_meter(&node), 0);
+        node_configure(&node, &(NodeConfig){ .interval_ns = 5 * NS_PER_S, .filesystems_interval_ns = NS_PER_S });
+        assert_true(node.config.interval_ns == 5 * NS_PER_S);
+        node_deinit(&node);
+}
+
+static void what_is_published_is_the_latest_sample(void **state) {
+        NodeSnapshot snapshot = {};
+        MetricSet metrics;
+        Node node;
+
+        (void)state;
+        assert_int_equal(node_init(&node, "/", &CONFIG), 0);
+        assert_true(node_sample(&node, 0) >= 0);
+        assert_int_equal(node_publish(&node, &snapshot), 0);
+        assert_true(snapshot.boottime_ns == node.sample.boottime_ns);
+        assert_string_equal(snapshot.identity.hostname, node.identity.hostname);
+        assert_true(snapshot.identity.hostname[0] && snapshot.identity.kernel[0]);
+        assert_true(snapshot.interval_ns == NS_PER_S);
+        node_window_metrics(&node, &node.window, &metrics);
+        node_snapshot_deinit(&snapshot);
+        node_deinit(&node);
+}
+
+static void an_interval_is_one_row_of_the_history(void **state) {
+        Place *place = *state;
+        NodeSampleRow row;
+        uint64_t begin_ms;
+        Node node;
+
+        assert_int_equal(node_init(&node, "/", &CONFIG), 0);
+        assert_true(node_sample(&node, 0) >= 0);
+        node_interval_begin(&node.interval, &node.sample, 10 * NS_PER_S);
+        begin_ms = node_realtime_ms(&node);
+        EVENTUALLY(node_sample(&node, 0) == NODE_OBSERVED);
+        node_interval_put(&node.interval, place->store, &node.sample, 20 * NS_PER_S);
+        assert_true(node.interval.length_ns == 20 * NS_PER_S);
+        assert_int_equal(node.interval.point.n, 0);
+        /* An interval without an observation is no row. */
+        node_interval_put(&node.interval, place->store, &node.sample, 20 * NS_PER_S);
+
+        EVENTUALLY(sample_reader_list(place->reader, 0, UINT64_MAX / 4) == 0 && sample_reader_next(place->reader, &row) == 0);
+        assert_int_equal(row.begin_ms, begin_ms);
+        assert_int_equal(row.interval_ms, 10000);
+        assert_int_equal(sample_reader_next(place->reader, &row), READER_END);
+        node_deinit(&node);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_sample_is_as_old_as_it_may_be),
+                cmocka_unit_test(a_root_that_is_not_there_is_an_error),
+                cmocka_unit_test(the_meter_begins_anew),
+                cmocka_unit_test(what_is_published_is_the_latest_sample),
+                cmocka_unit_test_setup_teardown(an_interval_is_one_row_of_the_history, place_setup_volatile, place_teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

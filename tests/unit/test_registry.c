@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "room_fixture.h"
+
+#include <sys/stat.h>
+
+#define TEXT(name, unit)                                                \
+        "{\"name\": \"" name "\", \"component\": \"c\", \"parameters\": {}, " \
+        "\"results\": {\"n\": {\"type\": \"int\", \"unit\": \"" unit "\"}}}"
+
+static void set_policy(Fixture *f, ModelPolicy policy) {
+        f->indicators_config.policy = policy;
+}
+
+/* A directory with one model. */
+static void write_models(Fixture *f, const char *text) {
+        (void)snprintf(f->indicators_config.directory, sizeof(f->indicators_config.directory), "%s/models", f->root);
+        (void)mkdir(f->indicators_config.directory, 0755);
+        tree_write(f->root, "models/one.yaml", text);
+}
+
+static Status register_model(Fixture *f, const char *text) {
+        scoped(model_freep) Model *model = NULL;
+        unsigned line, column;
+        Complaint complaint;
+        Request request;
+
+        assert_int_equal(model_new(&model, text, strlen(text), &complaint, &line, &column), 0);
+        request = (Request){ .kind = REQUEST_REGISTER, .register_model.model = &model->model };
+        return serve(f, &registry_kinds[0], &request);
+}
+
+static Status unregister_model(Fixture *f, const char *name, const char *component) {
+        Request request = { .kind = REQUEST_UNREGISTER, .unregister_model = { .name = name, .component = component } };
+
+        return serve(f, &registry_kinds[1], &request);
+}
+
+static const Model *model_of(Fixture *f, const char *name) {
+        return models_find(&f->indicators.registry.models, name, "c");
+}
+
+static void a_registered_model_is_in_force_until_it_is_removed(void **state) {
+        Fixture *f = *state;
+        IndicatorsSnapshot snapshot = {};
+        uint64_t version;
+
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
+        version = f->indicators.registry.json_version;
+        assert_int_equal(register_model(f, TEXT("A", "s")), STATUS_OK);
+        assert_non_null(model_of(f, "A"));
+        assert_true(f->indicators.registry.json_version > version);
+        assert_int_equal(register_model(f, TEXT("A", "s")), STATUS_DUPLICATE);
+
+        assert_int_equal(register_model(f, TEXT("A", "ms")), STATUS_OK);
+        assert_non_null(strstr(f->answer.complaint.text, "stored results are not converted"));
+
+        assert_int_equal(indicator_room_publish(&f->indicators, &snapshot), 0);
+        assert_non_null(strstr(snapshot.models, "\"A\""));
+        indicators_snapshot_deinit(&snapshot);
+
+        assert_int_equal(unregister_model(f, "A", "c"), STATUS_OK);
+        assert_null(model_of(f, "A"));
+        assert_int_equal(unregister_model(f, "A", "c"), STATUS_NOT_FOUND);
+}
+
+static void models_of_others_are_theirs(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
+        assert_int_equal(register_model(f, TEXT("A", "s")), STATUS_OK);
+        f->peer.uid = 1001;
+        assert_int_equal(register_model(f, TEXT("A", "ms")), STATUS_DENIED);
+        assert_int_equal(unregister_model(f, "A", "c"), STATUS_DENIED);
+        f->peer.is_admin = true;
+        assert_int_equal(register_model(f, TEXT("A", "ms")), STATUS_OK);
+        f->peer.is_admin = false;
+        f->peer.uid = 1000;
+        assert_int_equal(unregister_model(f, "A", "c"), STATUS_DENIED);
+        assert_non_null(strstr(f->answer.complaint.text, "an administrator"));
+}
+
+static void a_user_has_a_limit(void **state) {
+        Fixture *f = *state;
+        char text[256];
+
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
+        for (unsigned i = 0; i <= MODELS_PER_UID_MAX; i++) {
+                (void)snprintf(text, sizeof(text), "{\"name\": \"M%u\", \"component\": \"c\", \"parameters\": {}, "
+                                                   "\"results\": {\"n\": {\"type\": \"int\"}}}", i);
+                assert_int_equal(register_model(f, text), i < MODELS_PER_UID_MAX ? STATUS_OK : STATUS_QUOTA);
+        }
+}
+
+static void a_store_that_fails_leaves_the_models_as_they_were(void **state) {
+        Fixture *f = *state;
+        scoped(model_freep) Model *model = NULL;
+        const char *text = TEXT("A", "s");
+        unsigned line, column;
+        Complaint complaint;
+        Request add, remove = { .kind = REQUEST_UNREGISTER, .unregister_model = { .name = "A", .component = "c" } };
+
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
+        assert_int_equal(model_new(&model, text, strlen(text), &complaint, &line, &column), 0);
+        add = (Request){ .kind = REQUEST_REGISTER, .register_model.model = &model->model };
+        assert_int_equal(place_request(f, &registry_kinds[0], &add), DESK_PENDING);
+        assert_true(registry_is_busy(&f->indicators.registry));
+        assert_int_equal(place_request(f, &registry_kinds[0], &add), DESK_FULL);
+        assert_int_equal(place_request(f, &registry_kinds[1], &remove), DESK_FULL);
+        assert_int_equal(complete_as(f, STORE_FAILED), DESK_CHANGED);
+        assert_int_equal(f->answer.status, STATUS_UNAVAILABLE);
+        assert_null(model_of(f, "A"));
+
+        assert_int_equal(serve(f, &registry_kinds[0], &add), STATUS_OK);
+        assert_int_equal(place_request(f, &registry_kinds[1], &remove), DESK_PENDING);
+        assert_null(model_of(f, "A"));
+        assert_int_equal(complete_as(f, STORE_FAILED), DESK_CHANGED);
+        assert_non_null(model_of(f, "A"));
+}
+
+static void models_survive_a_restart(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
+        assert_int_equal(register_model(f, TEXT("A", "s")), STATUS_OK);
+        rooms_end(f);
+        place_close(&f->place);
+        place_open_with(&f->place, &f->store_config);
+        rooms_begin(f);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
+        assert_non_null(model_of(f, "A"));
+        assert_int_equal(model_of(f, "A")->uid, 1000);
+        assert_int_equal(registry_restore(&f->indicators.registry), 0);
+}
+
+static void files_declare_models_too(void **state) {
+        Fixture *f = *state;
+        sqlite3 *db;
+
+        write_models(f, "name: F\ncomponent: c\nresults:\n  n:\n    type: int\n");
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
+        assert_non_null(model_of(f, "F"));
+        assert_false(f->indicators.registry.is_declaration_due);
+        assert_int_equal(unregister_model(f, "F", "c"), STATUS_NOT_FOUND);
+        assert_non_null(strstr(f->answer.complaint.text, "is declared in"));
+        assert_int_equal(register_model(f, TEXT("F", "s")), STATUS_DENIED);
+
+        write_models(f, "name: G\ncomponent: c\nresults:\n  n:\n    type: nonsense\n");
+        db = block_store(f);
+        assert_int_equal(registry_configure(&f->indicators.registry), 0);
+        assert_null(model_of(f, "F"));
+        assert_true(f->indicators.registry.is_declaration_due);
+        unblock_store(f, db);
+        assert_int_equal(registry_tick(&f->indicators.registry), 0);
+        assert_false(f->indicators.registry.is_declaration_due);
+}
+
+static void a_strict_policy_refuses_what_no_model_knows(void **state) {
+        Fixture *f = *state;
+        RegistryComplaint complaint;
+        const Value none = { .type = VALUE_OBJECT };
+        Item items[2];
+        Submission submissions[2];
+        size_t n_odd;
+
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
+        assert_int_equal(register_model(f, TEXT("A", "s")), STATUS_OK);
+        item_make(&items[0], "A", "c", 1);
+        item_make(&items[1], "B", "c", 2);
+        items[0].submission.indicator.parameters = &none;
+        submissions[0] = items[0].submission;
+        submissions[1] = items[1].submission;
+        set_policy(f, MODEL_ACCEPT);
+        assert_int_equal(registry_check(&f->indicators.registry, submissions, 2, &n_odd, &complaint), 0);
+        assert_non_null(submissions[0].model);
+        assert_null(submissions[1].model);
+        set_policy(f, MODEL_STRICT);
+        assert_int_equal(registry_check(&f->indicators.registry, submissions, 2, &n_odd, &complaint), REGISTRY_REFUSED);
+        assert_int_equal(complaint.i_item, 1);
+        assert_string_equal(complaint.complaint.path, "name");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                ROOM_TEST(a_registered_model_is_in_force_until_it_is_removed),
+                ROOM_TEST(models_of_others_are_theirs),
+                ROOM_TEST(a_user_has_a_limit),
+                ROOM_TEST(a_store_that_fails_leaves_the_models_as_they_were),
+                ROOM_TEST(models_survive_a_restart),
+                ROOM_TEST(files_declare_models_too),
+                ROOM_TEST(a_strict_policy_refuses_what_no_model_knows),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/indicators/results.c daemon/indicators/indicator_room.c */
+#include "room_fixture.h"
+
+static Status submit(Fixture *f, Item *items, size_t n) {
+        Submission submissions[4];
+        Request request = { .kind = REQUEST_SUBMIT, .submit = { .items = submissions, .n_items = n } };
+
+        assert_true(n <= N_ELEMENTS(submissions));
+        for (size_t i = 0; i < n; i++)
+                submissions[i] = items[i].submission;
+        return serve(f, &results_kinds[0], &request);
+}
+
+static Status submit_one(Fixture *f, uint64_t n, const char *job) {
+        Item item;
+
+        item_make(&item, "A", "c", n);
+        item.submission.job = job;
+        return submit(f, &item, 1);
+}
+
+static void results_are_stored_once_and_counted(void **state) {
+        Fixture *f = *state;
+        IndicatorsSnapshot snapshot = {};
+
+        assert_int_equal(submit_one(f, 1, ""), STATUS_OK);
+        assert_int_equal(submit_one(f, 1, ""), STATUS_DUPLICATE);
+        assert_int_equal(f->indicators.results.tally.stats.n_stored, 1);
+        assert_int_equal(count_results(f->place.reader, &(ResultFilter){}), 1);
+        assert_int_equal(indicator_room_publish(&f->indicators, &snapshot), 0);
+        assert_int_equal(snapshot.n, 1);
+        assert_int_equal(snapshot.counts[0].n[INDICATOR_STORED], 1);
+        indicators_snapshot_deinit(&snapshot);
+}
+
+static void results_too_old_to_keep_are_refused(void **state) {
+        Fixture *f = *state;
+        Item item;
+
+        item_make(&item, "A", "c", 1);
+        item.submission.time_ms = 1000;
+        assert_int_equal(submit(f, &item, 1), STATUS_OK);
+        f->store_config.keep_results_ns = NS_PER_S * 86400;
+        assert_int_equal(submit(f, &item, 1), STATUS_INVALID);
+        assert_string_equal(f->answer.complaint.path, "submit.indicators[0].time_ms");
+        assert_true(f->answer.has_item && f->answer.item == 0);
+}
+
+static void the_item_that_does_not_conform_is_named(void **state) {
+        Fixture *f = *state;
+        Item items[2];
+
+        f->indicators_config.policy = MODEL_STRICT;
+        item_make(&items[0], "A", "c", 1);
+        item_make(&items[1], "B", "c", 2);
+        items[0].submission.has_exit_status = items[1].submission.has_exit_status = false;
+        assert_int_equal(submit(f, items, 2), STATUS_INVALID);
+        assert_string_equal(f->answer.complaint.path, "submit.indicators[0].name");
+        assert_int_equal(f->indicators.results.tally.series[1].n[INDICATOR_REFUSED], 1);
+}
+
+static void results_belong_to_the_job_they_name(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(begin_job(f, "a"), STATUS_OK);
+        assert_int_equal(submit_one(f, 1, "a"), STATUS_OK);
+        assert_int_equal(count_results(f->place.reader, &(ResultFilter){ .job = "a" }), 1);
+        f->peer.uid = 1001;
+        assert_int_equal(submit_one(f, 2, "a"), STATUS_DENIED);
+        assert_string_equal(f->answer.complaint.path, "submit.indicators[0].job");
+        f->peer.uid = 1000;
+        assert_int_equal(end_job(f, "a"), STATUS_OK);
+        assert_int_equal(submit_one(f, 3, "a"), STATUS_OK);
+        f->peer.uid = 1001;
+        assert_int_equal(submit_one(f, 4, "a"), STATUS_DENIED); /* by the store */
+}
+
+static void results_of_a_process_belong_to_the_job_of_its_cgroup(void **state) {
+        Fixture *f = *state;
+        Item item;
+
+        assert_int_equal(begin_in_42(f, "own"), STATUS_OK);
+        assert_int_equal(lifecycle_update_identity(&f->jobs.lifecycle, jobs_find(&f->jobs.jobs, "own")), 0);
+        f->peer.pid = PID_IN_42;
+        f->connection = 2;
+        assert_int_equal(submit_one(f, 1, ""), STATUS_OK);
+        assert_string_equal(f->answer.complaint.text, "");
+        assert_int_equal(count_results(f->place.reader, &(ResultFilter){ .job = "own" }), 1);
+
+        item_make(&item, "A", "c", 2);
+        item.submission.job = "gone";
+        item.submission.is_job_inherited = true;
+        assert_int_equal(submit(f, &item, 1), STATUS_OK);
+        assert_non_null(strstr(f->answer.complaint.text, "recorded for 'own'"));
+        assert_int_equal(count_results(f->place.reader, &(ResultFilter){ .job = "own" }), 2);
+}
+
+static void a_job_of_the_environment_that_has_ended_is_left_out(void **state) {
+        Fixture *f = *state;
+        Item item;
+
+        assert_int_equal(begin_job(f, "over"), STATUS_OK);
+        assert_int_equal(end_job(f, "over"), STATUS_OK);
+        item_make(&item, "A", "c", 1);
+        item.submission.job = "over";
+        item.submission.is_job_inherited = true;
+        assert_int_equal(submit(f, &item, 1), STATUS_OK);
+        assert_non_null(strstr(f->answer.complaint.text, "has ended: recorded without a job"));
+}
+
+static void a_request_that_waits_keeps_its_job(void **state) {
+        Fixture *f = *state;
+        Item item;
+        Submission submission;
+        Request request = { .kind = REQUEST_SUBMIT, .submit = { .items = &submission, .n_items = 1 } };
+        sqlite3 *db;
+
+        assert_int_equal(begin_in_42(f, "own"), STATUS_OK);
+        f->peer.pid = PID_IN_42;
+        f->connection = 2;
+        item_make(&item, "A", "c", 1);
+        submission = item.submission;
+        db = block_store(f);
+        assert_int_equal(place_request(f, &results_kinds[0], &request), DESK_FULL);
+        unblock_store(f, db);
+        f->n_requests--; /* the same request again */
+        assert_int_equal(serve(f, &results_kinds[0], &request), STATUS_OK);
+        assert_int_equal(count_results(f->place.reader, &(ResultFilter){ .job = "own" }), 1);
+}
+
+static void a_store_that_fails_is_said(void **state) {
+        Fixture *f = *state;
+        Item item;
+        Submission submission;
+        Request request = { .kind = REQUEST_SUBMIT, .submit = { .items = &submission, .n_items = 1 } };
+
+        item_make(&item, "A", "c", 1);
+        submission = item.submission;
+        assert_int_equal(place_request(f, &results_kinds[0], &request), DESK_PENDING);
+        assert_int_equal(complete_as(f, STORE_FAILED), 0);
+        assert_int_equal(f->answer.status, STATUS_UNAVAILABLE);
+        assert_int_equal(f->indicators.results.tally.stats.n_stored, 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                ROOM_TEST(results_are_stored_once_and_counted),
+                ROOM_TEST(results_too_old_to_keep_are_refused),
+                ROOM_TEST(the_item_that_does_not_conform_is_named),
+                ROOM_TEST(results_belong_to_the_job_they_name),
+                ROOM_TEST(results_of_a_process_belong_to_the_job_of_its_cgroup),
+                ROOM_TEST(a_job_of_the_environment_that_has_ended_is_left_out),
+                ROOM_TEST(a_request_that_waits_keeps_its_job),
+                ROOM_TEST(a_store_that_fails_is_said),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
