@@ -161,7 +161,8 @@ static bool throttled(const AdviceInput *input, Advice *ret) {
                 return false;
 
         return say(ret,
-                   "The job was throttled %.0f %% of the time, though it used %s of its quota of %s on average: start fewer threads, or ask "
+                   "The job was throttled %.0f %% of the time, though it used %s of its quota of %s on "
+                   "average: start fewer threads, or ask "
                    "for more CPUs.",
                    percent(share), count_text(mean, used), cpus_text(given, cpus));
 }
@@ -185,7 +186,8 @@ static bool cpu_pressure(const AdviceInput *input, Advice *ret) {
         if (share < CPU_PRESSURE_SHARE_MIN || ratio > CPU_PRESSURE_RATIO_MAX || busy < NODE_FULL_RATIO_MIN)
                 return false;
 
-        return say(ret, "The job waited for a CPU %.0f %% of the time while the node was %.0f %% busy: other processes used the CPUs that the job needed.",
+        return say(ret, "The job waited for a CPU %.0f %% of the time while the node was %.0f %% busy: other "
+                        "processes used the CPUs that the job needed.",
                    percent(share), percent(busy));
 }
 
@@ -211,7 +213,8 @@ static bool node_swapped(const AdviceInput *input, Advice *ret) {
         if (pages < SWAPPED_PAGES_MIN || pages < SWAPPED_PAGES_PER_S_MIN * seconds)
                 return false;
 
-        return say(ret, "The node swapped during the job and read back %.0f pages: its memory was too small for everything that ran.", pages);
+        return say(ret, "The node swapped during the job and read back %.0f pages: its memory was too small "
+                        "for everything that ran.", pages);
 }
 
 /* What to ask for instead: whole CPUs that cover what it used at most. */
@@ -237,7 +240,8 @@ static bool cpu_unused(const AdviceInput *input, Advice *ret) {
                 return false;
 
         if (input->n_node_cpus > 0 && given >= input->n_node_cpus)
-                return say(ret, "The job could use all %.0f CPUs of the node and used %s on average%s: other jobs could use the rest.", given,
+                return say(ret, "The job could use all %.0f CPUs of the node and used %s on average%s: other "
+                                "jobs could use the rest.", given,
                            count_text(mean, used), so_far);
         if (cpus_enough(input, mean, given, &enough))
                 return say(ret, "The job had %s and used %s on average%s: %s would have been enough.", cpus_text(given, had),

@@ -127,11 +127,13 @@ static void a_quota_that_was_always_used_up_is_too_small(void **state) {
         own(fixture, USAGE_CPU_RATIO, 0.98);
         check_none(fixture); /* without throttling it fits */
         own(fixture, USAGE_THROTTLED_RATIO, 0.99);
-        check_one(fixture, "cpu-limited", "The job used 98 % of its quota of 2 CPUs and was throttled 99 % of the time: ask for more CPUs.");
+        check_one(fixture, "cpu-limited", "The job used 98 % of its quota of 2 CPUs and was throttled 99 % of "
+                           "the time: ask for more CPUs.");
         own(fixture, USAGE_CPU_GIVEN, 1);
         check_one(fixture, "cpu-limited", "The job used 98 % of its quota of 1 CPU and was throttled 99 % of the time: ask for more CPUs.");
         own(fixture, USAGE_CPU_GIVEN, 0.5);
-        check_one(fixture, "cpu-limited", "The job used 98 % of its quota of 0.5 CPUs and was throttled 99 % of the time: ask for more CPUs.");
+        check_one(fixture, "cpu-limited", "The job used 98 % of its quota of 0.5 CPUs and was throttled 99 % "
+                           "of the time: ask for more CPUs.");
 }
 
 static void throttling_in_bursts_is_told_with_its_share(void **state) {
@@ -142,7 +144,8 @@ static void throttling_in_bursts_is_told_with_its_share(void **state) {
         own(fixture, USAGE_CPU_RATIO, 0.6);
         own(fixture, USAGE_THROTTLED_RATIO, 0.4);
         check_one(fixture, "throttled",
-                  "The job was throttled 40 % of the time, though it used 2.4 of its quota of 4 CPUs on average: start fewer threads, or ask "
+                  "The job was throttled 40 % of the time, though it used 2.4 of its quota of 4 CPUs on "
+                  "average: start fewer threads, or ask "
                   "for more CPUs.");
         own(fixture, USAGE_THROTTLED_RATIO, 0.24);
         check_none(fixture);
@@ -152,7 +155,8 @@ static void waiting_is_told_as_a_share_of_the_time(void **state) {
         Fixture *fixture = *state;
 
         own(fixture, USAGE_PSI_IO_SOME, 0.61 * 3600);
-        check_one(fixture, "io-wait", "The job waited for I/O 61 % of the time: fewer, larger reads and writes or a faster disk would help.");
+        check_one(fixture, "io-wait", "The job waited for I/O 61 % of the time: fewer, larger reads and "
+                           "writes or a faster disk would help.");
         own(fixture, USAGE_PSI_IO_SOME, 0.24 * 3600);
         check_none(fixture);
 
@@ -171,7 +175,8 @@ static void waiting_for_cpus_matters_only_where_others_had_them(void **state) {
         own(fixture, USAGE_CPU_RATIO, 0.6);
         own(fixture, USAGE_CPU_MEAN, 19.2);
         check_one(fixture, "cpu-pressure",
-                  "The job waited for a CPU 45 % of the time while the node was 97 % busy: other processes used the CPUs that the job needed.");
+                  "The job waited for a CPU 45 % of the time while the node was 97 % busy: other processes "
+                  "used the CPUs that the job needed.");
         node(fixture, METRIC_CPU_MEAN, 0.8);
         check_none(fixture);
 }
@@ -210,7 +215,8 @@ static void memory_that_was_not_used_matters_in_long_jobs_that_ended(void **stat
         own(fixture, USAGE_MEMORY_LIMIT, 64 * GIB);
         own(fixture, USAGE_MEMORY_PEAK, 1.6 * GIB);
         own(fixture, USAGE_MEMORY_RATIO, 1.6 / 64);
-        check_one(fixture, "memory-unused", "The job's memory peaked at 1.6 GiB of the 64.0 GiB it may use: 2.0 GiB would have been enough.");
+        check_one(fixture, "memory-unused", "The job's memory peaked at 1.6 GiB of the 64.0 GiB it may use: "
+                           "2.0 GiB would have been enough.");
         fixture->input.is_running = true;
         check_none(fixture);
         fixture->input.is_running = false;
