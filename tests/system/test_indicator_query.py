@@ -287,7 +287,7 @@ class IndicatorQuery(TestCase):
         few = self.ask(path, objective="rate", direction="higher", by="matrix_size", where="version=2.1", confidence="0.999")
         self.assertEqual([a["difference"] for a in few["rankings"][0]["alternatives"]], ["best", "too few runs"])
         self.assertEqual(few["rankings"][0]["runs_needed"], 7) # 2/1716 exceeds 0.001, 2/3432 does not
-        self.assertIn("Too few runs: to tell any two of 2 apart at 99.9 %, 7 of each are needed",
+        self.assertIn("Too few runs: distinguishing 2 alternatives at 99.9 % needs 7 runs of each",
                       self.perfctl("indicator", "rank", "PiMatmul", "-o", "rate", "--direction", "higher", "--by", "matrix_size",
                                    "-w", "version=2.1", "--confidence", "0.999"))
 
