@@ -11,7 +11,7 @@
 #include "util/clock.h"
 #include "util/file.h"
 
-/* A clean end waits this long for what is under way. */
+/* Maximum time that shutdown waits for requests in progress. */
 #define DRAIN_NS (5 * NS_PER_S)
 
 typedef struct Daemon {
@@ -21,7 +21,7 @@ typedef struct Daemon {
         Rooms rooms;
         Sockets sockets;
         bool is_draining;
-        uint64_t tick_deadline_us; /* of the tick to come */
+        uint64_t tick_deadline_us; /* time of the next tick */
 } Daemon;
 
 /* --- the loop's events ------------------------------------------------------------------------ */
@@ -52,7 +52,7 @@ static void notify_status(const Daemon *daemon) {
                          rooms->was_writable ? "" : "; the store cannot be written");
 }
 
-/* On the grid of the one before, unless that has passed already: the machine slept, or the interval was changed. */
+/* Returns the last checkpoint plus an interval, or now plus an interval if that has passed because of suspend or a reload. */
 static uint64_t next_checkpoint_us(const Daemon *daemon, uint64_t last_us) {
         uint64_t interval_us = daemon->rooms.config.jobs.checkpoint_interval_ns / NS_PER_US;
         uint64_t now_us = clock_boottime_ns() / NS_PER_US;
@@ -84,7 +84,7 @@ static int on_store(sd_event_source *source, int fd, uint32_t revents, void *use
         return rooms_take_completions(&daemon->rooms);
 }
 
-/* After each turn: whatever the turn has brought is placed. */
+/* Places the requests that the turn of the loop received. */
 static int on_turn(sd_event_source *source, void *userdata) {
         Daemon *daemon = userdata;
         int r;
@@ -116,7 +116,7 @@ static int daemon_drain(Daemon *daemon) {
 
         log_info("Shutting down: finishing requests in progress.");
         (void)sd_notify(0, "STOPPING=1");
-        /* What ran since the last tick belongs to the last checkpoint. */
+        /* The last checkpoint includes the time since the last tick. */
         r = rooms_tick(&daemon->rooms);
         if (r < 0)
                 return r;
@@ -156,7 +156,7 @@ static int daemon_read_config(const Options *options, Config *ret, ConfigError *
         return r;
 }
 
-/* New intervals begin now, not when the old ones, which may be long, are over. */
+/* Starts changed intervals now, not at the end of the former intervals, which may be long. */
 static void restart_timers(Daemon *daemon, const Config *before) {
         const Config *config = &daemon->rooms.config;
         uint64_t now_ns = clock_boottime_ns();
@@ -203,7 +203,7 @@ static int on_reload_signal(sd_event_source *source, const struct signalfd_sigin
         if (daemon->rooms.self.stats.config_reload_ok)
                 notify_status(daemon);
         else
-                (void)sd_notify(0, "STATUS=The configuration is not as its files say, see the log");
+                (void)sd_notify(0, "STATUS=Configuration reload failed, see the log");
         return 0;
 }
 
@@ -231,7 +231,7 @@ static int add_timers(Daemon *daemon) {
         return sd_event_source_set_exit_on_failure(daemon->checkpoint, true);
 }
 
-/* It lives as long as the loop; and where its handler fails, the loop ends: otherwise sd-event would turn it off, and go on. */
+/* Leaves the source to the loop, and ends the loop if its handler fails: by default sd-event would disable the source and continue. */
 static void leave_to_loop(sd_event_source *source) {
         (void)sd_event_source_set_floating(source, true);
         (void)sd_event_source_set_exit_on_failure(source, true);
@@ -281,7 +281,7 @@ static int open_store(Rooms *rooms) {
 
         r = file_make_dirs(config->directory, 0750);
         if (r < 0) {
-                log_err("Cannot make the state directory %s: %s; run as root, or name another with --state", config->directory,
+                log_err("Cannot create the state directory %s: %s; run as root, or use --state DIRECTORY", config->directory,
                         strerror(-r));
                 return exit_code_of(r);
         }
@@ -302,7 +302,7 @@ static int daemon_open(Daemon *daemon) {
 
         r = sockets_open(&daemon->sockets, &daemon->rooms.config.sockets, error);
         if (r != 0) {
-                r = r < 0 ? r : -errno; /* SOCKETS_FAILED leaves the reason there */
+                r = r < 0 ? r : -errno; /* SOCKETS_FAILED sets errno */
                 log_err("%s", error[0] ? error : strerror(-r));
                 return exit_code_of(r);
         }
@@ -346,7 +346,7 @@ static int daemon_loop(Daemon *daemon) {
         return r < 0 ? EXIT_FAILURE : 0;
 }
 
-/* Signals go to the loop's signalfd: blocked before the first thread is made, so that all inherit it. */
+/* Blocks the signals that the loop's signalfd receives, before the first thread is created, so that all threads inherit the mask. */
 static void block_signals(void) {
         sigset_t set;
 
@@ -362,7 +362,7 @@ static void daemon_close(Daemon *daemon) {
         daemon->tick = sd_event_source_disable_unref(daemon->tick);
         daemon->checkpoint = sd_event_source_disable_unref(daemon->checkpoint);
         daemon->drain = sd_event_source_disable_unref(daemon->drain);
-        /* The names go while we still listen: after that, the next perfd may have put its own in their place. */
+        /* Removes the names of the sockets while they still listen: later, the names may belong to the next perfd. */
         sockets_close(&daemon->sockets);
         rooms_close(&daemon->rooms);
         sd_event_unref(daemon->event);
@@ -375,7 +375,7 @@ static int daemon_start(Daemon *daemon) {
         if (r >= 0)
                 r = sd_event_set_watchdog(daemon->event, true);
         if (r < 0) {
-                log_err("Cannot make the event loop: %s", strerror(-r));
+                log_err("Cannot create the event loop: %s", strerror(-r));
                 return EXIT_FAILURE;
         }
 
@@ -383,7 +383,7 @@ static int daemon_start(Daemon *daemon) {
         return r != 0 ? r : daemon_loop(daemon);
 }
 
-/* The configuration itself is good. */
+/* Checks the models of a valid configuration. */
 static int check_models(const Config *config) {
         Models models = {};
         int r;

@@ -47,7 +47,7 @@ class Units(Booted):
         wait_for(lambda: self.ask("/api/v1/models").json["complaints"], "the complaint")
         checks = {check["check"]: check for check in json.loads(self.inside("perfctl", "doctor", "--json").stdout)}
         self.assertEqual(checks["models"]["state"], "missing")
-        self.assertIn(f"{path}, going on without it: Permission denied", checks["models"]["detail"])
+        self.assertIn(f"{path}, ignoring the file: Permission denied", checks["models"]["detail"])
 
     def test_it_runs_as_nobody_in_particular(self):
         uid = self.run_inside("id", "-u", "perfd").strip()
@@ -113,7 +113,7 @@ class Units(Booted):
         self.addCleanup(self.configure, "")
         self.run_inside("systemctl", "reload", "perfd.service")
         self.assertEqual(self.show("MainPID"), self.pid)
-        wait_for(lambda: "configuration is not as its files say" in self.show("StatusText"), "a status that speaks of the configuration")
+        wait_for(lambda: "Configuration reload failed" in self.show("StatusText"), "a status that speaks of the configuration")
         wait_for(lambda: self.metrics()["perfd_config_last_reload_successful"] == 0, "the metric of the failed reload")
         self.assertRegex(self.journal(), r"test\.conf:2: .*interval.*expected")
 
