@@ -7,65 +7,13 @@
  * the median of the rounds counts, so that a busy neighbour disturbs neither more than the other.
  */
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
-#include "sample/sampler.h"
+#include "bare.h"
 #include "util/clock.h"
 
 #define N_ROUNDS 40
 #define N_PER_ROUND 500
-#define TEXT_BYTES ((size_t)4 << 20)
-
-typedef struct Bare {
-        int fds[N_SOURCES];
-        size_t n_calls[N_SOURCES]; /* until everything is read; none for a file that this kernel does not have */
-        char *text;                /* owned */
-} Bare;
-
-static size_t count_calls(int fd, char *text) {
-        size_t n_calls = 0;
-        off_t n = 0;
-        ssize_t k;
-
-        while ((k = pread(fd, text, TEXT_BYTES, n)) > 0) {
-                n += k;
-                n_calls++;
-        }
-        return n_calls;
-}
-
-/* The files that a sample reads every time: the file systems are asked once only. */
-static int bare_init(Bare *bare, int root_fd) {
-        *bare = (Bare){ .text = malloc(TEXT_BYTES) };
-        if (!bare->text)
-                return -ENOMEM;
-
-        for (Source s = 0; s < N_SOURCES; s++) {
-                bare->fds[s] = s == SOURCE_FILESYSTEMS ? -1 : openat(root_fd, source_path(s), O_RDONLY | O_CLOEXEC);
-                bare->n_calls[s] = bare->fds[s] >= 0 ? count_calls(bare->fds[s], bare->text) : 0;
-        }
-        return 0;
-}
-
-static void bare_deinit(Bare *bare) {
-        for (Source s = 0; s < N_SOURCES; s++)
-                closep(&bare->fds[s]);
-        free(bare->text);
-}
-
-static void bare_read(const Bare *bare) {
-        for (Source s = 0; s < N_SOURCES; s++) {
-                off_t n = 0;
-
-                for (size_t i = 0; i < bare->n_calls[s]; i++) {
-                        ssize_t k = pread(bare->fds[s], bare->text, TEXT_BYTES, n);
-
-                        n += k > 0 ? k : 0;
-                }
-        }
-}
 
 static uint64_t time_bare(const Bare *bare) {
         uint64_t start_ns = clock_thread_cpu_ns();

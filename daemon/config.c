@@ -25,7 +25,7 @@ typedef enum SettingType {
         TYPE_PATH,   /* absolute */
         TYPE_LISTEN, /* ADDRESS:PORT or off */
         TYPE_PATTERNS, /* of cgroups that are jobs, separated by blanks */
-        TYPE_GROUP,  /* name or number, or nothing */
+        TYPE_GROUP,  /* name or number, or empty */
         TYPE_POLICY, /* a ModelPolicy */
 } SettingType;
 
@@ -47,7 +47,7 @@ typedef struct Setting {
 #define AT(field) offsetof(Config, field), sizeof(((Config *)NULL)->field)
 #define PATTERNS "patterns of at most 255 bytes"
 
-/* The whole surface of perfd.conf. */
+/* All settings of perfd.conf and their places in the configurations of the subsystems. A reload applies those without needs_restart. */
 static const Setting settings[] = {
         { "sampling", "interval", TYPE_DURATION, AT(node.interval_ns), "1s", 100 * MS, 60 * S, "a time from 100ms to 60s", false },
         { "sampling", "filesystems_interval", TYPE_DURATION, AT(node.filesystems_interval_ns), "10s", S, 3600 * S, "a time from 1s to 1h", true },
@@ -105,9 +105,9 @@ static int parse_mode(const char *text, uint64_t *ret) {
         return 0;
 }
 
-#define GROUP_BYTES_MAX (1024U * 1024U) /* a group's members included */
+#define GROUP_BYTES_MAX (1024U * 1024U) /* of one group with its members */
 
-/* The machine's own groups. Nobody has to be waited for there, as a directory in the network may have to be. */
+/* Searches the groups of this machine only: unlike a directory service, the file never makes the caller wait. */
 static int find_local_group(const char *name, uint64_t *ret) {
         scoped(fclosep) FILE *file = fopen("/etc/group", "re");
         scoped(freep) char *text = malloc(GROUP_BYTES_MAX);
@@ -121,7 +121,7 @@ static int find_local_group(const char *name, uint64_t *ret) {
         return CONFIG_INVALID;
 }
 
-/* May take as long as the machine's user database does; it is asked when a configuration is read, and then no more. */
+/* Takes as long as the user database of this machine does; called only while a configuration is read. */
 static int find_group(const char *name, uint64_t *ret) {
         struct group group, *found = NULL;
         int r = ERANGE;
@@ -149,7 +149,7 @@ static int parse_group(const char *text, uint64_t *ret) {
         return find_local_group(text, ret) == 0 ? 0 : find_group(text, ret);
 }
 
-/* Checks the form only; whether one can listen there is found out by listening. */
+/* Checks the form only: listening shows whether the address exists. */
 static bool listen_is_valid(const char *text) {
         const char *colon = strrchr(text, ':');
         char address[CONFIG_TEXT_MAX];
@@ -273,7 +273,7 @@ static const Setting *setting_find(const char *section, const char *key) {
         return NULL;
 }
 
-/* What there is instead: the sections, or the keys of the section. */
+/* Lists the valid names: the sections, or the keys of the section. */
 static void complain_unknown(const char *section, const char *key, ConfigError *ret) {
         const char *last = "";
         bool section_exists = false;
@@ -283,7 +283,7 @@ static void complain_unknown(const char *section, const char *key, ConfigError *
                 section_exists |= strcmp(settings[i].section, section) == 0;
 
         if (section[0] == '\0')
-                n = snprintf(ret->text, sizeof(ret->text), "'%.60s' stands outside a section: expected one of", key);
+                n = snprintf(ret->text, sizeof(ret->text), "'%.60s' is outside a section: expected one of", key);
         else if (section_exists)
                 n = snprintf(ret->text, sizeof(ret->text), "unknown setting '%.60s' in [%s]: expected one of", key, section);
         else
@@ -300,7 +300,7 @@ static void complain_unknown(const char *section, const char *key, ConfigError *
         }
 }
 
-/* False: it is not the patterns that are wrong. */
+/* Returns false when the patterns are not the error. */
 static bool complain_patterns(const Setting *setting, const char *text, ConfigError *ret) {
         char error[PATTERN_ERROR_MAX];
 
@@ -326,7 +326,7 @@ int config_set(Config *config, const char *section, const char *key, const char 
         return CONFIG_INVALID;
 }
 
-/* One file on its way through inih, which does not tell its handler the line: our reader counts them. */
+/* State of one file's parsing. inih does not tell its handler the line number, so the reader counts lines. */
 typedef struct Parse {
         FILE *file;
         Config *config;
@@ -352,7 +352,7 @@ static char *on_line(char *line, int n_max, void *userdata) {
                 return NULL;
         }
 
-        /* inih would take an indented line for the continuation of the one before. */
+        /* inih would read an indented line as the continuation of the previous line. */
         memmove(line, scan_blanks(line), strlen(scan_blanks(line)) + 1);
         return line;
 }
@@ -398,7 +398,7 @@ static int config_read_file(FILE *file, const char *path, Config *config, Config
         (void)snprintf(ret_error->file, sizeof(ret_error->file), "%s", path);
         errno = 0;
         line = ini_parse_stream(on_line, &parse, on_setting, &parse);
-        if (ferror(file)) /* a directory, for one, can be opened */
+        if (ferror(file)) /* a directory can be opened, but not read */
                 return cannot_read(path, errno, ret_error);
         if (parse.failed)
                 return CONFIG_INVALID;
@@ -450,7 +450,7 @@ static int config_read_drop_ins(const char *path, Config *config, ConfigError *r
         return r;
 }
 
-/* Limits that only make sense together. */
+/* Checks limits that depend on each other. */
 static int config_check(const Config *config, const char *path, ConfigError *ret_error) {
         const char *text = NULL;
 

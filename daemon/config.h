@@ -37,7 +37,7 @@ typedef struct Config {
         IndicatorsConfig indicators;
 } Config;
 
-/* Where the trouble is and what was expected. line 0: the file as a whole. */
+/* Position of an error and the expected value. Line 0: the file as a whole. */
 typedef struct ConfigError {
         char file[CONFIG_TEXT_MAX];
         unsigned line;
@@ -48,22 +48,23 @@ void config_defaults(Config *ret);
 
 /*
  * Reads `path` (NULL: CONFIG_DEFAULT_PATH, which may be absent) and then PATH.d/ *.conf in lexical order,
- * later files winning. 0, CONFIG_INVALID with *ret_error, or a negative errno. *ret is written on success only.
+ * later files override earlier ones. 0, CONFIG_INVALID with *ret_error, or a negative errno. *ret is written on success only.
  */
 enum {
         CONFIG_INVALID = 1,
 };
 int config_load(const char *path, Config *ret, ConfigError *ret_error);
 
-/* Sets one setting as a line of the file would; for the command line. 0 or CONFIG_INVALID with ret_error->text. */
+/* Sets one setting as a line of the file does; for the command line. 0 or CONFIG_INVALID with ret_error->text. */
 int config_set(Config *config, const char *section, const char *key, const char *text, ConfigError *ret_error);
 
-/* A volatile store that was given no directory lies beside the socket, in memory like /run. Call once all settings are in. */
+/* Places a volatile store without a configured directory beside the socket, in memory like /run. Call after all settings are set. */
 void config_place_volatile_store(Config *config);
 
-/* Copies what may change while running from `fresh` into `config`; names in `ret_restart` ("http.listen, …") what differs and may not. */
+/* Copies the settings that may change while perfd runs from `fresh` into `config`. Names the other settings that differ in
+ * `ret_restart` ("http.listen, …"). */
 void config_apply(Config *config, const Config *fresh, Buffer *ret_restart);
 
-/* What a Finder looks for, in the order of the settings. The texts are the configuration's own. Returns how many there are. */
+/* Patterns for a Finder, in the order of the settings. Borrows the texts. Returns their number. */
 #define CONFIG_PATTERNS_MAX 7
 size_t config_patterns(const PatternsConfig *config, FinderPattern ret[static CONFIG_PATTERNS_MAX]);

@@ -11,7 +11,7 @@
 #include "util/clock.h"
 #include "util/file.h"
 
-/* Maximum time that shutdown waits for requests in progress. */
+/* Time for which a shutdown waits for requests in progress. */
 #define DRAIN_NS (5 * NS_PER_S)
 
 typedef struct Daemon {
@@ -52,7 +52,7 @@ static void notify_status(const Daemon *daemon) {
                          rooms->was_writable ? "" : "; the store cannot be written");
 }
 
-/* Returns the last checkpoint plus an interval, or now plus an interval if that has passed because of suspend or a reload. */
+/* Keeps the grid of the previous checkpoint, unless the next time has passed: the machine slept, or the interval changed. */
 static uint64_t next_checkpoint_us(const Daemon *daemon, uint64_t last_us) {
         uint64_t interval_us = daemon->rooms.config.jobs.checkpoint_interval_ns / NS_PER_US;
         uint64_t now_us = clock_boottime_ns() / NS_PER_US;
@@ -84,7 +84,7 @@ static int on_store(sd_event_source *source, int fd, uint32_t revents, void *use
         return rooms_take_completions(&daemon->rooms);
 }
 
-/* Places the requests that the turn of the loop received. */
+/* After each turn of the loop: handles the requests that have arrived. */
 static int on_turn(sd_event_source *source, void *userdata) {
         Daemon *daemon = userdata;
         int r;
@@ -156,7 +156,7 @@ static int daemon_read_config(const Options *options, Config *ret, ConfigError *
         return r;
 }
 
-/* Starts changed intervals now, not at the end of the former intervals, which may be long. */
+/* Starts new intervals now instead of after the old ones, which may be long. */
 static void restart_timers(Daemon *daemon, const Config *before) {
         const Config *config = &daemon->rooms.config;
         uint64_t now_ns = clock_boottime_ns();
@@ -178,7 +178,7 @@ static void daemon_reload(Daemon *daemon) {
 
         if (daemon_read_config(daemon->options, &fresh, &error) != 0) {
                 self_count_reload(&rooms->self, false);
-                log_config_error("Configuration not reloaded, keeping the old one", &error);
+                log_config_error("Configuration not reloaded, keeping the previous one", &error);
                 return;
         }
 
@@ -186,7 +186,7 @@ static void daemon_reload(Daemon *daemon) {
         self_count_reload(&rooms->self, rooms_configure(rooms) == 0);
         restart_timers(daemon, &before);
         if (restart.n > 0)
-                log_warning("Configuration reloaded; these settings wait for a restart: %s", restart.text);
+                log_warning("Configuration reloaded; these settings take effect after a restart: %s", restart.text);
         else
                 log_info("Configuration reloaded.");
         buffer_deinit(&restart);
@@ -203,7 +203,7 @@ static int on_reload_signal(sd_event_source *source, const struct signalfd_sigin
         if (daemon->rooms.self.stats.config_reload_ok)
                 notify_status(daemon);
         else
-                (void)sd_notify(0, "STATUS=Configuration reload failed, see the log");
+                (void)sd_notify(0, "STATUS=The configuration files have errors; the previous configuration is in use, see the log");
         return 0;
 }
 
@@ -231,7 +231,7 @@ static int add_timers(Daemon *daemon) {
         return sd_event_source_set_exit_on_failure(daemon->checkpoint, true);
 }
 
-/* Leaves the source to the loop, and ends the loop if its handler fails: by default sd-event would disable the source and continue. */
+/* Gives a source to the loop for its lifetime. A failing handler ends the loop; sd-event would only disable the source. */
 static void leave_to_loop(sd_event_source *source) {
         (void)sd_event_source_set_floating(source, true);
         (void)sd_event_source_set_exit_on_failure(source, true);
@@ -281,7 +281,7 @@ static int open_store(Rooms *rooms) {
 
         r = file_make_dirs(config->directory, 0750);
         if (r < 0) {
-                log_err("Cannot create the state directory %s: %s; run as root, or use --state DIRECTORY", config->directory,
+                log_err("Cannot create the state directory %s: %s; run as root, or choose another with --state", config->directory,
                         strerror(-r));
                 return exit_code_of(r);
         }
@@ -346,7 +346,7 @@ static int daemon_loop(Daemon *daemon) {
         return r < 0 ? EXIT_FAILURE : 0;
 }
 
-/* Blocks the signals that the loop's signalfd receives, before the first thread is created, so that all threads inherit the mask. */
+/* Blocks the signals that the loop's signalfd receives, before the first thread starts: all threads inherit it. */
 static void block_signals(void) {
         sigset_t set;
 
@@ -362,7 +362,7 @@ static void daemon_close(Daemon *daemon) {
         daemon->tick = sd_event_source_disable_unref(daemon->tick);
         daemon->checkpoint = sd_event_source_disable_unref(daemon->checkpoint);
         daemon->drain = sd_event_source_disable_unref(daemon->drain);
-        /* Removes the names of the sockets while they still listen: later, the names may belong to the next perfd. */
+        /* Removes the names while perfd still listens: later the names may belong to the next perfd. */
         sockets_close(&daemon->sockets);
         rooms_close(&daemon->rooms);
         sd_event_unref(daemon->event);
@@ -383,7 +383,7 @@ static int daemon_start(Daemon *daemon) {
         return r != 0 ? r : daemon_loop(daemon);
 }
 
-/* Checks the models of a valid configuration. */
+/* Checks the models of indicators; the configuration itself has no errors. */
 static int check_models(const Config *config) {
         Models models = {};
         int r;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Daemon: builds everything, runs the loop, takes it down again
+ * Daemon: starts all parts, runs the event loop, stops all parts
  *
- * Wires descriptors, timers and signals to the service's calls. The loop waits for nothing but
- * events; the watchdog is fed from it.
+ * Connects descriptors, timers and signals to the functions of rooms.h. The loop waits for events only, and feeds the
+ * watchdog.
  */
 
 #include "options.h"

@@ -10,23 +10,23 @@
 
 static const char usage[] =
         "Usage: perfd [OPTION]...\n"
-        "Sample this node, take results from jobs, keep and serve both.\n"
+        "Sample this node, accept results from jobs, store and serve both.\n"
         "\n"
-        "  --config FILE      read FILE and FILE.d/*.conf (default: " CONFIG_DEFAULT_PATH ", if it is there)\n"
-        "  --check-config     read the configuration, say what is wrong with it, and exit\n"
-        "  --socket PATH      listen for submissions there; http.sock lies beside it\n"
-        "  --http ADDR:PORT   serve HTTP there; \"off\": on the Unix socket only\n"
-        "  --state DIR        keep the store there\n"
-        "  --volatile         do not sync the store to disk: for nodes without one\n"
+        "  --config FILE      read FILE and FILE.d/*.conf (default: " CONFIG_DEFAULT_PATH ", if it exists)\n"
+        "  --check-config     read the configuration, report errors, and exit\n"
+        "  --socket PATH      listen for submissions at PATH; http.sock is in the same directory\n"
+        "  --http ADDR:PORT   serve HTTP at this address; \"off\": on the Unix socket only\n"
+        "  --state DIR        keep the store in DIR\n"
+        "  --volatile         do not sync the store to disk: for diskless nodes\n"
         "  --root DIR         read proc and sys under DIR\n"
         "  --version          print the version and exit\n"
         "  -h, --help         print this and exit\n"
         "\n"
-        "Runs in the foreground. SIGHUP reads the configuration again, SIGTERM ends.\n"
+        "Runs in the foreground. SIGHUP reloads the configuration, SIGTERM stops perfd.\n"
         "Try it:  perfd --socket /tmp/perfd/perfd.sock --state /tmp/perfd/state\n"
         "Manuals: perfd(8), perfd.conf(5), perfctl(1)\n";
 
-/* The daemon's paths must not depend on where it was started. */
+/* Paths must not depend on the working directory of perfd's start. */
 static int make_absolute(const char *path, char ret[static CONFIG_TEXT_MAX]) {
         char cwd[PATH_MAX];
         int n;

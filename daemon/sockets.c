@@ -20,14 +20,14 @@ static int fail(char *ret_error, const char *what, const char *where, const char
         return SOCKETS_FAILED;
 }
 
-/* True when a program answers on the socket; a left-over file refuses. */
-static bool somebody_listens(const struct sockaddr_un *address) {
+/* True when a process listens on the socket: a file left behind refuses connections. */
+static bool is_listening(const struct sockaddr_un *address) {
         scoped(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
         return fd >= 0 && (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN);
 }
 
-/* What an earlier perfd left behind goes; whatever else has that name is not ours to take away. */
+/* Removes a socket that an earlier perfd left behind; any other file of that name stays. */
 static int remove_left_over(const char *path) {
         struct stat st;
 
@@ -52,9 +52,9 @@ static int make_parent(const char *path) {
         return file_make_dirs(directory, 0755);
 }
 
-/* The mode is set before anybody can connect: bound, changed, then listened on. */
+/* Sets the mode between bind(2) and listen(2), before any client can connect. */
 static int listen_unix(const char *path, mode_t mode, int *ret_fd, char *ret_error) {
-        static const char *const advice = "run as root, or name another place with --socket";
+        static const char *const advice = "run as root, or choose another path with --socket";
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         scoped(closep) int fd = -1;
         int r;
@@ -66,15 +66,15 @@ static int listen_unix(const char *path, mode_t mode, int *ret_fd, char *ret_err
         }
 
         memcpy(address.sun_path, path, strlen(path) + 1); /* at most 107 bytes: config checks */
-        if (somebody_listens(&address)) {
+        if (is_listening(&address)) {
                 errno = EADDRINUSE;
-                return fail(ret_error, "listen on", path, "another perfd listens there");
+                return fail(ret_error, "listen on", path, "another process listens on it");
         }
 
         r = remove_left_over(path);
         if (r < 0) {
                 errno = -r;
-                return fail(ret_error, "listen on", path, r == -EEXIST ? "it is no socket: name another place with --socket" : advice);
+                return fail(ret_error, "listen on", path, r == -EEXIST ? "the file is not a socket: choose another with --socket" : advice);
         }
 
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -111,7 +111,7 @@ static socklen_t parse_address(const char *text, struct sockaddr_storage *ret) {
         return sizeof(*in);
 }
 
-/* What the socket is bound to: with port 0, or when it was passed, only the kernel knows. */
+/* Bound address of a socket: with port 0, or for a passed socket, only the kernel knows it. */
 static void describe_address(int fd, char ret[static SOCKETS_ADDRESS_MAX]) {
         struct sockaddr_storage bound = {};
         const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&bound;
@@ -150,7 +150,7 @@ static int listen_tcp(const char *text, int *ret_fd, char *ret_error) {
         return 0;
 }
 
-/* Sorts what the service manager passed by name and family. */
+/* Assigns the sockets that the service manager passed by their name and family. */
 static int take_passed(Sockets *sockets, char *ret_error) {
         char **names = NULL;
         int n;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Sockets: what perfd listens on
+ * Sockets: listening sockets of perfd
  *
- * Taken from the service manager where it passes them by name ("perfd", "perfd-http"), else made here. A
- * Unix socket left behind by a dead perfd is replaced; one that somebody listens on is not.
+ * Takes sockets that the service manager passes by name ("perfd", "perfd-http") and makes the others. A
+ * Unix socket left behind by an earlier perfd is replaced; a socket that another process listens on is not.
  */
 
 #include <stdint.h>
@@ -24,7 +24,7 @@ typedef struct Sockets {
         int submit_fd;    /* Unix stream */
         int http_unix_fd; /* Unix stream */
         int http_tcp_fd;  /* -1: off */
-        char submit_path[SOCKETS_PATH_MAX], http_path[SOCKETS_PATH_MAX]; /* made by us, to be removed; "" otherwise */
+        char submit_path[SOCKETS_PATH_MAX], http_path[SOCKETS_PATH_MAX]; /* created here and removed at the end; "" when passed */
         char http_address[SOCKETS_ADDRESS_MAX]; /* "127.0.0.1:9847" as bound, "" when off */
 } Sockets;
 
@@ -35,5 +35,5 @@ enum {
         SOCKETS_FAILED = 1,
 };
 int sockets_open(Sockets *ret, const SocketsConfig *config, char ret_error[static SOCKETS_ERROR_MAX]);
-/* Closes what was not taken over, removes what was made. */
+/* Closes the sockets that were not taken over, and removes the files that sockets_open() created. */
 void sockets_close(Sockets *sockets);

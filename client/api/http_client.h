@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Ask: HTTP over perfd's Unix socket, the door to libcurl
+ * HTTP client: requests over perfd's Unix socket; the only user of libcurl
  *
- * libcurl is loaded when the first query is asked. Linked, it would bring some forty libraries
- * into every `perfctl submit` and `perfctl run`, which ask nothing.
+ * libcurl is loaded for the first request. If linked, it would load some forty libraries
+ * into every `perfctl submit` and `perfctl run`, which send no HTTP request.
  */
 
 #include <stddef.h>
@@ -24,7 +24,7 @@ int http_client_new(HttpClient **ret, const char *socket, uint64_t timeout_ns);
 HttpClient *http_client_free(HttpClient *client);
 DEFINE_SCOPED(HttpClient, http_client_free);
 
-/* For each query from now on. */
+/* Sets the timeout of each following request. */
 void http_client_allow(HttpClient *client, uint64_t timeout_ns);
 
 enum {

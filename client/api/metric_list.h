@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Metric list: what an answer of perfd says, as an MLflow client takes it
+ * Metric list: the metrics of an answer as JSON for an MLflow client
  *
  * [{"key", "value", "timestamp", "step"}, …]: log_batch() takes it as it is. timestamp in ms; step is the rank of a
  * job, 0 for the node.
@@ -20,7 +20,7 @@ typedef struct MetricListStyle {
         const char *prefix; /* "" for none */
 } MetricListStyle;
 
-/* What must be said of the names. */
+/* Problems with the names. */
 typedef struct MetricListNames {
         size_t n_same;         /* names that another one before is the same as */
         char *same;            /* the first of them, owned; NULL: there is none */

@@ -53,7 +53,7 @@ static void put_properties(Json *json, const IndicatorModel *model, bool is_resu
         json_array_end(json);
 }
 
-void schema_write_json(const IndicatorModel *models, size_t n, Buffer *out) {
+void model_schema_write_json(const IndicatorModel *models, size_t n, Buffer *out) {
         Json json;
 
         json_init(&json, out);
@@ -76,7 +76,7 @@ void schema_write_json(const IndicatorModel *models, size_t n, Buffer *out) {
 
 /* --- comments ------------------------------------------------------------------------------------- */
 
-/* On one line: a help text may have several, and no other control characters. */
+/* Writes a text on one line: a help text may have several lines, and no other control characters. */
 static void put_comment_text(Buffer *out, const char *text) {
         for (; *text; text++)
                 buffer_putc(out, (unsigned char)*text < ' ' ? ' ' : *text);
@@ -159,7 +159,7 @@ static const char *rdf_type(unsigned types) {
         }
 }
 
-/* What all models together say of a name: a predicate has one type, whoever uses it. */
+/* Types that all models together give a name: an RDF predicate has one type. */
 typedef struct Predicate {
         unsigned types;
         bool is_any, is_indexed;
@@ -216,7 +216,7 @@ static void put_type_name(Buffer *out, const IndicatorModel *model) {
 }
 
 /* A predicate is all models', but its unit is that of one. */
-void schema_write_rdf(const IndicatorModel *models, size_t n, Buffer *out) {
+void model_schema_write_rdf(const IndicatorModel *models, size_t n, Buffer *out) {
         for (size_t i = 0; i < n; i++)
                 for (size_t k = 0; k < models[i].n_properties; k++)
                         if (is_first(models, i, &models[i].properties[k]))
@@ -347,7 +347,7 @@ static const char *sql_type(unsigned types) {
         }
 }
 
-/* Of every result, whatever was measured: names that begin as those of a document's own parts, so that they are no property's. */
+/* Columns of every result. Their names begin like members of a document, so that no property has them. */
 static const char base[] =
         "        \"@id\" TEXT PRIMARY KEY,\n"
         "        \"@time_ms\" BIGINT NOT NULL,\n"
@@ -476,7 +476,7 @@ static void put_table(Buffer *out, const IndicatorModel *model, const char *tabl
         }
 }
 
-void schema_write_sql(const IndicatorModel *models, size_t n, Buffer *out) {
+void model_schema_write_sql(const IndicatorModel *models, size_t n, Buffer *out) {
         scoped(given_deinit) Given given = {};
 
         for (size_t i = 0; i < n; i++)

@@ -62,7 +62,7 @@ static int check_place(const char *name, const OptionNumber *which, const char *
         return OPTION_WRONG;
 }
 
-int place_options_check(const PlaceOptions *place, char ret_error[static OPTION_ERROR_MAX]) {
+int common_options_check_place(const PlaceOptions *place, char ret_error[static OPTION_ERROR_MAX]) {
         int r;
 
         r = check_place("rank", &place->rank, "ranks", place->n_ranks, ret_error);

@@ -27,7 +27,7 @@ typedef struct PlaceOptions {
 extern const Option place_options[];
 
 /* Checks rank and node against the numbers of ranks and nodes. 0, or OPTION_WRONG with a sentence in ret_error. */
-int place_options_check(const PlaceOptions *place, char ret_error[static OPTION_ERROR_MAX]);
+int common_options_check_place(const PlaceOptions *place, char ret_error[static OPTION_ERROR_MAX]);
 
 /* Which results of an indicator are selected. */
 typedef struct SelectionOptions {
@@ -37,14 +37,14 @@ typedef struct SelectionOptions {
 
 extern const Option selection_options[];
 
-/* What names a run that fails before it prints a document. NULL: not given. */
+/* Names of a run that fails before it prints a document. NULL: not given. */
 typedef struct FailedRunOptions {
         const char *indicator, *component;
 } FailedRunOptions;
 
 extern const Option failed_run_options[];
 
-/* Of a command that has no other option. */
+/* Options of a command that has no other. */
 typedef struct JsonOptions {
         bool json;
 } JsonOptions;

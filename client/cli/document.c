@@ -8,7 +8,7 @@
 #include "client/wire/json.h"
 #include "text/yaml.h"
 
-/* Whether it is JSON, whole and valid; what only resembles it is for the reader of YAML, and for its complaints. */
+/* Tries to read one complete JSON document; anything else is left to the YAML reader and its error messages. */
 static int try_json(const Buffer *text, Arena *arena, const Value **ret) {
         const Value *value, *more;
         JsonReader reader;

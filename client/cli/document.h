@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Document: one file that people write for perfctl, YAML or JSON
+ * Document: a YAML or JSON file written by a user
  *
- * JSON has a reader of its own here, since escapes of two halves, "\ud83d\ude00", are JSON's and not YAML's.
+ * JSON has its own reader, since YAML does not know surrogate escapes such as "\ud83d\ude00".
  */
 
 #include <stddef.h>

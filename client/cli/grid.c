@@ -201,7 +201,7 @@ static void write_labelled(const Grid *grid, Screen *screen, size_t row, size_t 
         buffer_putc(screen->out, '\n');
 }
 
-/* Each row as lines of its own, an empty one before it. */
+/* Writes each row as lines of its own, after an empty line. */
 static void write_rows_apart(const Grid *grid, Screen *screen) {
         size_t width = 0, width_max = screen->width / 2;
 

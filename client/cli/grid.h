@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Grid: rows of cells under each other, as wide as their widest
+ * Grid: a table whose columns are as wide as their widest cell
  *
- * Text to the left, numbers to the right. Where a line would not fit the terminal, the widest columns of text are cut; where that is
+ * Text is aligned left, numbers right. Where a line does not fit the terminal, the widest columns of text are cut; where that is
  * not enough, each row is written as lines of its own, with the headings before the cells.
  */
 
@@ -39,7 +39,7 @@ void grid_number(Grid *grid, double v);
 void grid_count(Grid *grid, uint64_t n);
 /* A time to the minute. */
 void grid_minute(Grid *grid, uint64_t realtime_ms);
-/* Of an answer: numbers to the right, "-" for null and for NULL. */
+/* A value of an answer: numbers are aligned right; null and NULL are shown as "-". */
 void grid_value(Grid *grid, const Value *value);
 /* The heading of a key that groups have in common, or alternatives differ in. */
 void grid_key(Grid *grid, const char *key);

@@ -17,7 +17,7 @@
 #define OPTION_ERROR_MAX 320U
 #define OPTION_TEXTS_MAX 64U /* values of an option that may be repeated */
 
-/* What the value of an option, or an argument of a command, is completed to. */
+/* Kind of candidates for completing an option's value or a command's argument. */
 typedef enum OptionValue {
         OPTION_VALUE_OTHER,
         OPTION_VALUE_FILE,

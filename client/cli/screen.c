@@ -177,7 +177,7 @@ static size_t fit(const char *line, size_t n, size_t n_columns, size_t *ret_rest
         return n;
 }
 
-/* What goes on below is indented further, but has room. */
+/* Continuation lines are indented further, up to a quarter of the width. */
 static void fold_line(Screen *screen, const char *line, size_t n) {
         size_t indent = strspn(line, " ") + 4, rest;
 

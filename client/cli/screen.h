@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Screen: text for people
+ * Screen: text for terminals
  *
  * Writes into a Buffer. Colours and block characters only where the terminal has them; what came
  * from elsewhere (names, commands, notes) goes through screen_text(), so that no control
@@ -32,7 +32,7 @@ typedef struct Screen {
         bool can_move; /* it is a terminal that knows more than lines */
 } Screen;
 
-/* For the terminal, file or pipe `fd`. Looks at TERM, NO_COLOR, COLUMNS and the locale's variables. */
+/* Prepares output for the terminal, file or pipe `fd`. Reads TERM, NO_COLOR, COLUMNS and the locale's variables. */
 void screen_init(Screen *screen, Buffer *out, int fd, bool no_color);
 
 /* Escapes controls, DEL, C1, bidirectional overrides and what is not UTF-8 as \xNN or \u{NNNN}. Returns the columns it took. */

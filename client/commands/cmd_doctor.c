@@ -55,7 +55,7 @@ static bool ask_hello(Checks *checks, const char *path, uint64_t deadline_ns) {
         return true;
 }
 
-/* What it says of itself, when it can be asked. *ret_is_there: it answered, if only that it is not ready. */
+/* Checks what perfd reports of itself. *ret_is_there: perfd answered, even if it is not ready. */
 static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadline_ns, bool *ret_is_there) {
         scoped(api_query_deinit) ApiQuery query = {};
         scoped(buffer_deinit) Buffer metrics = {};
@@ -73,7 +73,7 @@ static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadl
                 return;
         }
 
-        checks_add_socket(checks, "http-socket", query.socket, "perfd-http.socket");
+        checks_live_add_socket(checks, "http-socket", query.socket, "perfd-http.socket");
         http_client_allow(query.client, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
         r = api_query_try(&query, "/api/v1/node");
         check = checks_add(checks, "http");
@@ -87,9 +87,9 @@ static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadl
         check_detail(check, "answers");
         if (http_client_get(query.client, "/metrics?collect%5B%5D=self", &status, &metrics) != 0 || status != 200)
                 buffer_clear(&metrics);
-        checks_add_node(checks, query.answer, metrics.n > 0 ? metrics.text : "", clock_realtime_ns() / NS_PER_MS);
+        checks_live_add_node(checks, query.answer, metrics.n > 0 ? metrics.text : "", clock_realtime_ns() / NS_PER_MS);
         if (api_query_try(&query, "/api/v1/models") == EXIT_DONE)
-                checks_add_models(checks, query.answer);
+                checks_live_add_models(checks, query.answer);
 }
 
 /* --- output --------------------------------------------------------------------------------------- */
@@ -186,9 +186,9 @@ static int doctor_run(const CommandLine *line) {
         }
 
         checks_add_tree(&checks, root_fd);
-        checks_add_clock(&checks);
-        checks_add_spool(&checks, spool_find_directory(options->spool, spool) == 0 ? spool : NULL);
-        checks_add_socket(&checks, "socket", socket, "perfd.socket");
+        checks_live_add_clock(&checks);
+        checks_live_add_spool(&checks, spool_find_directory(options->spool, spool) == 0 ? spool : NULL);
+        checks_live_add_socket(&checks, "socket", socket, "perfd.socket");
         /* One deadline for both sockets: the first has half of the time, the second what is left. */
         now_ns = clock_boottime_ns();
         answers = ask_hello(&checks, socket, now_ns + options->timeout_ns / 2);

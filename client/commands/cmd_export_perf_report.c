@@ -24,7 +24,7 @@ static const Option options_table[] = {
         {},
 };
 
-/* What reads the report may not expect null: perf.py takes the maximum of every field. */
+/* Reports fields that are null: a reader such as perf.py takes the maximum of every field. */
 static void tell_unknown(const char *id, const PerfpySample *samples, size_t n) {
         scoped(buffer_deinit) Buffer names = {};
 

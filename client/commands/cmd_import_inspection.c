@@ -45,7 +45,7 @@ static void import_deinit(Import *import) {
         buffer_deinit(&import->out);
 }
 
-/* Each by itself: then it is known of each whether it was there, and one that is refused leaves the others. */
+/* Sends each run separately, so that a duplicate or refused run does not affect the others. */
 static int deliver_run(Import *import, const InspectionRun *run, ImportCount *count) {
         char reason[DELIVERY_TEXT_MAX];
         Delivery delivery;

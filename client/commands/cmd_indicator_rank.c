@@ -196,7 +196,7 @@ static bool is_among(const Value *alternatives, const char *difference) {
         return false;
 }
 
-/* What would help where too few runs cannot tell. */
+/* Writes how many runs are needed where there are too few. */
 static void write_needed(Screen *screen, const Value *ranking, const Value *answer) {
         const Value *alternatives = value_get(ranking, "alternatives");
         scoped(buffer_deinit) Buffer text = {};
@@ -223,7 +223,7 @@ static int write_ranking(Screen *screen, const Value *ranking, const Value *answ
         return EXIT_DONE;
 }
 
-/* What tells a set from the others: only that. */
+/* Writes the keys that distinguish the set from the others. */
 static void put_label(Buffer *out, const Value *ranking, const Value *apart) {
         const Value *parameters = value_get(ranking, "parameters");
         size_t begin = out->n;

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "client/api/api_query.h"
-#include "client/api/model_file.h"
+#include "client/api/model_set.h"
 #include "client/api/model_schema.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
@@ -18,11 +18,11 @@ static const Option options_table[] = {
 
 static void write_schema(const char *format, const ModelSet *set, Buffer *out) {
         if (strcmp(format, "sql") == 0)
-                schema_write_sql(set->models, set->n, out);
+                model_schema_write_sql(set->models, set->n, out);
         else if (strcmp(format, "rdf") == 0)
-                schema_write_rdf(set->models, set->n, out);
+                model_schema_write_rdf(set->models, set->n, out);
         else
-                schema_write_json(set->models, set->n, out);
+                model_schema_write_json(set->models, set->n, out);
 }
 
 static int ask_models(const CommandLine *line, ApiQuery *query, ModelSet *set) {

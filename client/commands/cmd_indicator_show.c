@@ -68,7 +68,7 @@ static void fill_versions(Grid *grid, const Value *groups) {
         }
 }
 
-/* What is declared of the indicator: of the component, else of any. NULL: nothing. */
+/* Finds the declaration of the indicator for the component, else for any. NULL: none. */
 static const Value *find_declaration(const Value *models, const char *name, const char *component) {
         const Value *of_any = NULL;
 

@@ -33,14 +33,14 @@ static int job_begin_run(const CommandLine *line) {
         int r;
 
         courier_init(&courier, line->global.socket, options->timeout_ns);
-        if (place_options_check(&job.place, error) != 0)
+        if (common_options_check_place(&job.place, error) != 0)
                 return command_refuse(line->command->name, "%s", error);
         r = api_query_check_job_id(id);
         if (r != EXIT_DONE)
                 return r;
 
         job.id = id;
-        launch_find(&launch);
+        launcher_find(&launch);
         r = job_info_fill(&info, &job, &launch, NULL);
         if (r == 0)
                 r = deliver_begin(&courier, &(JobBegin){ .info = &info, .has_uid = job.uid.is_given }, &delivery);

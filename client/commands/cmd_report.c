@@ -28,14 +28,14 @@ static int print_job(const CommandLine *line, const Value *job) {
         scoped(api_query_deinit) ApiQuery of_node = {}, of_results = {};
         scoped(buffer_deinit) Buffer out = {};
         const Value *node = NULL;
-        JobResults results = {};
+        ReportResults results = {};
         Screen screen;
 
         /* The report does without host name, clock and results where perfd does not tell them. */
         if (api_query_init(&of_node, &line->global) == EXIT_DONE)
                 node = job_query_node(&of_node, job);
         if (api_query_init(&of_results, &line->global) == EXIT_DONE)
-                job_results_ask(&of_results, job, &results);
+                report_results_ask(&of_results, job, &results);
 
         screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
         report_write(&screen, job, node, &results);
@@ -59,7 +59,7 @@ static int report_job(const CommandLine *line) {
 /* --- the reports of several nodes ----------------------------------------------------------------- */
 
 /* 0, RUN_INVALID after saying what is wrong with the file, or a negative errno. */
-static int add_file(Run *run, const char *file) {
+static int add_file(ReportRun *run, const char *file) {
         scoped(buffer_deinit) Buffer text = {};
         const char *name = input_name(file);
         int r;
@@ -72,14 +72,14 @@ static int add_file(Run *run, const char *file) {
                 return RUN_INVALID;
         }
 
-        r = run_add(run, name, text.text ? text.text : "", text.n);
+        r = report_run_add(run, name, text.text ? text.text : "", text.n);
         if (r == RUN_INVALID)
                 message_print("%s", run->error);
         return r;
 }
 
-/* Of the reports that a file has brought: what cannot be counted of them is said, the rest counts. */
-static bool check_reports(const Run *run, size_t first) {
+/* Checks the reports of one file: members that cannot be used are reported, the rest is used. */
+static bool check_reports(const ReportRun *run, size_t first) {
         bool is_whole = true;
 
         for (size_t i = first; i < run->n_reports; i++) {
@@ -95,8 +95,8 @@ static bool check_reports(const Run *run, size_t first) {
         return is_whole;
 }
 
-/* Every file that is wrong is said. */
-static int add_files(Run *run, const CommandLine *line, bool *ret_is_whole) {
+/* Reads all files; each invalid file is reported. */
+static int add_files(ReportRun *run, const CommandLine *line, bool *ret_is_whole) {
         int r, result = 0;
 
         *ret_is_whole = true;
@@ -116,13 +116,13 @@ static int add_files(Run *run, const CommandLine *line, bool *ret_is_whole) {
         if (result != 0)
                 return result;
 
-        result = run_join(run);
+        result = report_run_join(run);
         if (result == RUN_INVALID)
                 message_print("%s", run->error);
         return result;
 }
 
-static int print_run(const CommandLine *line, const Run *run) {
+static int print_run(const CommandLine *line, const ReportRun *run) {
         const ReportOptions *options = line->options;
         scoped(buffer_deinit) Buffer out = {};
         Screen screen;
@@ -130,18 +130,18 @@ static int print_run(const CommandLine *line, const Run *run) {
 
         if (options->json) {
                 json_init(&json, &out);
-                run_write_json(run, &json);
+                report_run_write_json(run, &json);
                 buffer_putc(&out, '\n');
                 return output_print(&out);
         }
 
         screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
-        run_write(&screen, run, isatty(STDOUT_FILENO) != 1);
+        report_run_write(&screen, run, isatty(STDOUT_FILENO) != 1);
         return output_print(&out);
 }
 
 static int merge(const CommandLine *line) {
-        scoped(run_deinit) Run run = {};
+        scoped(report_run_deinit) ReportRun run = {};
         bool is_whole;
         int r;
 

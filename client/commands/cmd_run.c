@@ -51,7 +51,7 @@ static int run_run(const CommandLine *line) {
         r = command_check_arguments(line, options->spec ? 0 : 1, options->spec ? 0 : COMMAND_MANY);
         if (r != EXIT_DONE)
                 return r;
-        if (place_options_check(&options->job.place, error) != 0)
+        if (common_options_check_place(&options->job.place, error) != 0)
                 return command_refuse(line->command->name, "%s", error);
 
         return options->spec ? run_spec(line, options) : run_job(line, options, line->arguments);

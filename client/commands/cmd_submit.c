@@ -35,7 +35,7 @@ static const Option options_table[] = {
         {},
 };
 
-/* Where a document begins. */
+/* Position at which a document begins. */
 typedef struct Origin {
         const char *name; /* of the file */
         unsigned line, column;
@@ -89,7 +89,7 @@ static int make_room(Intake *intake) {
         return 0;
 }
 
-/* What is measured is in the item already. */
+/* Adds an item whose indicator is already filled in. */
 static int add_item(Intake *intake, const Origin *origin, Submission *item) {
         int r;
 
@@ -280,7 +280,7 @@ static int keep(const SubmitOptions *options, const Intake *intake, const Delive
         return print_result(options, delivery, rest.n_items);
 }
 
-/* What was kept before goes out in what time is left; trouble with it is none of this invocation's. */
+/* Sends the spool in the remaining time; a failure does not change the exit status. */
 static void flush_spool(const SubmitOptions *options, Courier *courier) {
         char directory[PATH_MAX];
         Flush flush;

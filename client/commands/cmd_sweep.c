@@ -149,7 +149,7 @@ static int put_point(const SweepOrder *order, size_t i, Buffer *out) {
         bool is_recorded;
         int r;
 
-        r = sweep_is_recorded(order, point, &is_recorded, &record);
+        r = sweep_run_is_recorded(order, point, &is_recorded, &record);
         if (r < 0)
                 return r;
         buffer_printf(&path, "%s/", order->tree->path ?: order->plan->output);
@@ -160,7 +160,7 @@ static int put_point(const SweepOrder *order, size_t i, Buffer *out) {
         if (buffer_error(&path) < 0)
                 return -ENOMEM;
 
-        /* Without perfd: what is run for it is the same for every point. */
+        /* Shows the command without `perfctl run`, which is the same for every point. */
         r = sweep_command_make(&command, order->plan, point, i + 1, node, path.text, NULL);
         if (r < 0)
                 return r;
@@ -197,7 +197,7 @@ static int open_tree(SweepInput *input) {
         return r == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* By its path, since a launcher may run it on another node, where it is installed alike. */
+/* Finds the path of this program, since a launcher may run it on another node, where it is installed at the same path. */
 static int find_program(SweepInput *input) {
         ssize_t n = readlink("/proc/self/exe", input->program, sizeof(input->program) - 1);
 

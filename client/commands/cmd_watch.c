@@ -50,7 +50,7 @@ static void watch_deinit(Watch *watch) {
 
 /* --- one update ----------------------------------------------------------------------------------- */
 
-/* What is not known, as rates are at the first sample, is NAN and shown as "-". */
+/* An unknown number, such as a rate at the first sample, is NAN and shown as "-". */
 static void format_number(double v, unsigned n_decimals, char ret[static TEXT_MAX]) {
         if (isnan(v))
                 strcpy(ret, "-");
@@ -167,7 +167,7 @@ static void write_line(Screen *screen, const Value *node, bool is_first) {
         buffer_printf(screen->out, " %5ju\n", (uintmax_t)answer_time(node, "jobs_running"));
 }
 
-/* One document a line: when, and the latest of all. */
+/* Writes one document on a line: time and latest sample. */
 static void write_json(Screen *screen, const Value *node) {
         const Value *latest = value_get(node, "latest");
         Json json;
@@ -205,7 +205,7 @@ static int update(Watch *watch) {
         const Value *node;
         int r;
 
-        /* What was seen at first may come back: only then is it worth waiting for. */
+        /* Waits for perfd only if it answered before. */
         r = watch->n_updates == 0 ? api_query_ask(&watch->query, "/api/v1/node") : api_query_try(&watch->query, "/api/v1/node");
         if (r == EXIT_UNREACHABLE && watch->n_updates > 0) {
                 if (!watch->was_away)

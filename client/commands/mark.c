@@ -44,7 +44,7 @@ int mark_send(Courier *courier, const JobRef *job, const char *name, double wall
         return r;
 }
 
-/* It did not answer in time, but has it in its socket. */
+/* perfd did not answer in time, but the request is in its socket. */
 bool mark_may_be_taken(const Courier *courier, const Delivery *delivery) {
         return delivery->error == -ETIMEDOUT && wire_is_connected(&courier->wire);
 }

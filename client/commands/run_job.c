@@ -21,18 +21,25 @@
 #include "client/wire/id.h"
 #include "util/clock.h"
 
-/* What perfd may delay a job by, whatever state it is in. */
+/* Longest delays of a job, whatever state perfd is in. */
 #define ENCLOSURE_TIMEOUT_NS (200 * NS_PER_MS)
 #define LIMITED_TIMEOUT_NS (2 * NS_PER_S) /* what was asked for is worth more of a wait */
 #define END_TIMEOUT_NS (500 * NS_PER_MS)
 #define FLUSH_TIMEOUT_NS (200 * NS_PER_MS)
+
+/* Output of the command, as far as it is captured. */
+typedef struct RunOutput {
+        bool is_captured;
+        Capture capture;
+        OutputTail error;
+} RunOutput;
 
 typedef struct RunJob {
         const RunOptions *options;
         char *const *command;
         Launch launch;
         JobInfo info;
-        Limits limits;
+        RunLimits limits;
         Enclosed enclosed;
         Courier courier;
         Announcement announcement;
@@ -43,12 +50,10 @@ typedef struct RunJob {
         uint64_t end_realtime_ms;
         uint64_t n_killed; /* processes, of all runs, for want of memory */
 
-        bool is_captured;
-        Capture capture;
-        OutputTail error;
+        RunOutput output;
         RunPlace place;
         bool has_place;
-        RunResultsPlan measured;
+        RunResultsPlan plan;
         RunSeries series;
 } RunJob;
 
@@ -58,8 +63,8 @@ static void run_job_deinit(RunJob *run) {
         announcement_deinit(&run->announcement);
         job_info_deinit(&run->info);
         courier_deinit(&run->courier);
-        capture_deinit(&run->capture);
-        output_tail_deinit(&run->error);
+        capture_deinit(&run->output.capture);
+        output_tail_deinit(&run->output.error);
         run_series_deinit(&run->series);
 }
 
@@ -86,12 +91,12 @@ static void keep(RunJob *run, const Batch *batch, const Delivery *delivery, cons
 }
 
 /* A result that perfd refuses, which is spoken of, takes none of the others with it. */
-static int deliver_good(RunJob *run, RunResults *measured, Batch *batch, Delivery *ret) {
+static int deliver_good(RunJob *run, RunResults *results, Batch *batch, Delivery *ret) {
         char reason[DELIVERY_TEXT_MAX];
         int r;
 
         while ((r = deliver(&run->courier, batch, ret)) == DELIVERY_REFUSED && ret->refused < batch->n_items) {
-                Submission *refused = &measured->items[ret->refused];
+                Submission *refused = &results->items[ret->refused];
 
                 batch->n_items--;
                 run->series.n_lost++;
@@ -103,15 +108,15 @@ static int deliver_good(RunJob *run, RunResults *measured, Batch *batch, Deliver
         return r;
 }
 
-/* What is wrong with results is nothing that is wrong with the job's end. */
-static int deliver_both(RunJob *run, RunResults *measured, Batch *batch, Delivery *ret) {
+/* Sends results and end together, and the end alone if perfd refuses the results. */
+static int deliver_both(RunJob *run, RunResults *results, Batch *batch, Delivery *ret) {
         Batch alone = { .ended_job = batch->ended_job, .end = batch->end };
         char reason[DELIVERY_TEXT_MAX];
         int r;
 
         courier_allow(&run->courier, END_TIMEOUT_NS - run->announcement.spent_ns);
         run->courier.is_patient = run->announcement.is_begun; /* where it was away before, it is hardly just being restarted */
-        r = deliver_good(run, measured, batch, ret);
+        r = deliver_good(run, results, batch, ret);
         run->series.n_stored += ret->n_acked;
         if (r == DELIVERY_REFUSED || r == DELIVERY_HOPELESS)
                 run->series.n_lost += batch->n_items - ret->n_acked;
@@ -123,7 +128,7 @@ static int deliver_both(RunJob *run, RunResults *measured, Batch *batch, Deliver
         return deliver(&run->courier, &alone, ret);
 }
 
-static int deliver_end(RunJob *run, RunResults *measured, Batch *batch) {
+static int deliver_end(RunJob *run, RunResults *results, Batch *batch) {
         char reason[DELIVERY_TEXT_MAX], directory[PATH_MAX];
         Delivery delivery;
         Flush flush;
@@ -132,7 +137,7 @@ static int deliver_end(RunJob *run, RunResults *measured, Batch *batch) {
         if (batch->n_items == 0 && !batch->ended_job)
                 return 0;
 
-        r = deliver_both(run, measured, batch, &delivery);
+        r = deliver_both(run, results, batch, &delivery);
         if (r < 0)
                 return r;
         if (r > 0) {
@@ -145,7 +150,7 @@ static int deliver_end(RunJob *run, RunResults *measured, Batch *batch) {
         }
 
         run->is_ended = batch->ended_job != NULL;
-        if (run->options->verbose && delivery.n_stored > 0 && !run->measured.has_batch)
+        if (run->options->verbose && delivery.n_stored > 0 && !run->plan.has_batch)
                 message_print("%zu indicators stored", delivery.n_stored);
         if (!batch->ended_job && run->announcement.is_begun) /* another run follows */
                 return 0;
@@ -155,9 +160,9 @@ static int deliver_end(RunJob *run, RunResults *measured, Batch *batch) {
         return 0;
 }
 
-/* One run's at once, so that what comes later cannot lose it. */
-static int deliver_measured(RunJob *run, RunResults *measured, bool is_last) {
-        Batch batch = { .items = measured->items, .n_items = measured->n_items };
+/* Sends the results of one run immediately, so that a later failure cannot lose them. */
+static int deliver_measured(RunJob *run, RunResults *results, bool is_last) {
+        Batch batch = { .items = results->items, .n_items = results->n_items };
         int r;
 
         if (is_last) {
@@ -169,7 +174,7 @@ static int deliver_measured(RunJob *run, RunResults *measured, bool is_last) {
                 batch.ended_job = run->info.id;
                 batch.end = run->end;
         }
-        return deliver_end(run, measured, &batch);
+        return deliver_end(run, results, &batch);
 }
 
 static int deliver_unnamed(RunJob *run) {
@@ -190,22 +195,22 @@ static int deliver_unnamed(RunJob *run) {
         return r < 0 ? r : 0;
 }
 
-/* Of one run; the last one ends the job as well. */
+/* Records one run; the last run also ends the job. */
 static int take_run(RunJob *run, const RunFacts *facts, uint64_t index, bool is_last) {
-        scoped(run_results_deinit) RunResults measured = {};
+        scoped(run_results_deinit) RunResults results = {};
         int r = 0;
 
-        if (run->is_captured && !run->last.exec_error) {
+        if (run->output.is_captured && !run->last.exec_error) {
                 if (!run->has_place)
-                        run_place_read(&run->place);
+                        run_record_read_place(&run->place);
                 run->has_place = true;
-                r = run_results_read(&measured, &run->measured, &run->capture, facts, run->last.status, (uint32_t)index);
+                r = run_results_read(&results, &run->plan, &run->output.capture, facts, run->last.status, (uint32_t)index);
         }
         if (r == 0)
-                r = run_series_add(&run->series, &measured);
+                r = run_series_add(&run->series, &results);
         if (r == 0 && is_last)
                 r = deliver_unnamed(run);
-        return r == 0 ? deliver_measured(run, &measured, is_last) : r;
+        return r == 0 ? deliver_measured(run, &results, is_last) : r;
 }
 
 /* Line by line, since what scripts call their numbers is shown. */
@@ -214,10 +219,10 @@ static void summarise(RunJob *run) {
         scoped(buffer_deinit) Buffer text = {};
         char batch[RESULT_ID_TEXT_MAX], lost[TEXT_MAX] = "", *line, *rest;
 
-        if (!run->measured.has_batch)
+        if (!run->plan.has_batch)
                 return;
 
-        result_id_format(run->measured.batch, batch);
+        result_id_format(run->plan.batch, batch);
         if (series->n_lost > 0)
                 snprintf(lost, sizeof(lost), ", %ju results not stored", (uintmax_t)series->n_lost);
         message_print("batch %s: %ju runs, %ju failed, %ju results%s", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
@@ -239,7 +244,7 @@ static bool wants_capture(const RunOptions *options) {
         return strcmp(options->indicator, "yes") == 0;
 }
 
-/* In one file the two keep their order only if nothing is between the command and it. */
+/* Output and error in one file keep their order only if the command writes to the file itself. */
 static bool is_one_file(void) {
         struct stat output, error;
 
@@ -248,31 +253,31 @@ static bool is_one_file(void) {
 }
 
 static bool wants_error(const RunJob *run) {
-        return run->is_captured && (run->measured.is_wanted || (isatty(STDERR_FILENO) == 0 && !is_one_file()));
+        return run->output.is_captured && (run->plan.is_wanted || (isatty(STDERR_FILENO) == 0 && !is_one_file()));
 }
 
 static int prepare_measuring(RunJob *run) {
         const RunOptions *options = run->options;
         const char *path = getenv("PATH");
 
-        run->is_captured = wants_capture(options);
-        run->measured = (RunResultsPlan){
+        run->output.is_captured = wants_capture(options);
+        run->plan = (RunResultsPlan){
                 .job = run->info.id,
-                .is_wanted = strcmp(options->indicator, "yes") == 0 || (options->repeat > 0 && run->is_captured),
-                .has_batch = options->repeat > 0 && run->is_captured,
+                .is_wanted = strcmp(options->indicator, "yes") == 0 || (options->repeat > 0 && run->output.is_captured),
+                .has_batch = options->repeat > 0 && run->output.is_captured,
                 .place = &run->place,
         };
         run->place.environment = options->environment;
         run->place.program = run->command[0];
-        run->place.has_script = run->is_captured && script_find(run->command, path ?: "", &run->place.script);
-        return result_id_make(clock_realtime_ns() / NS_PER_MS, run->measured.batch);
+        run->place.has_script = run->output.is_captured && script_find(run->command, path ?: "", &run->place.script);
+        return result_id_make(clock_realtime_ns() / NS_PER_MS, run->plan.batch);
 }
 
 static int prepare(RunJob *run) {
         const RunOptions *options = run->options;
         int r;
 
-        launch_find(&run->launch);
+        launcher_find(&run->launch);
         for (size_t i = 0; i < run->launch.n_ignored && run->options->verbose; i++)
                 message_print("ignoring $%s: invalid value", run->launch.ignored[i]);
 
@@ -291,7 +296,7 @@ static void enclose(RunJob *run) {
                 message_print("isolation: %s", run->enclosed.text);
 }
 
-/* Of its own. */
+/* Whether the job has a cgroup of its own. */
 static bool has_group(const RunJob *run) {
         return run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
 }
@@ -304,14 +309,14 @@ static int begin(RunJob *run) {
         return announcement_begin(&run->announcement);
 }
 
-/* So that what the command starts finds the job, and the same perfd. */
+/* Exports the job and the socket to the command. */
 static int set_environment(const RunJob *run) {
         if (setenv("PERFD_JOB", run->info.id, 1) < 0 || setenv("PERFD_SOCKET", run->courier.path, 1) < 0)
                 return -errno;
         return 0;
 }
 
-/* To the kernel a script whose interpreter is not there is not there itself. */
+/* For a script without its interpreter, execve(2) reports that the script does not exist. */
 static void explain_exec(const RunJob *run, int error) {
         const char *file = run->command[0], *interpreter = run->place.has_script ? run->place.script.interpreter : "";
 
@@ -325,8 +330,8 @@ static void run_command(RunJob *run, ChildSignals *signals, RunFacts *ret) {
         const RunOptions *options = run->options;
         bool waits = options->wait;
         ChildPlan plan = {
-                .capture = run->is_captured ? &run->capture : NULL,
-                .error = wants_error(run) ? &run->error : NULL,
+                .capture = run->output.is_captured ? &run->output.capture : NULL,
+                .error = wants_error(run) ? &run->output.error : NULL,
                 .announcement = &run->announcement,
                 .signals = signals,
                 .adopts = run->enclosed.kind != ENCLOSURE_NONE || waits,
@@ -337,8 +342,8 @@ static void run_command(RunJob *run, ChildSignals *signals, RunFacts *ret) {
         int r;
 
         *ret = (RunFacts){ .error = plan.error, .begin_realtime_ns = clock_realtime_ns() };
-        capture_clear(&run->capture);
-        output_tail_clear(&run->error);
+        capture_clear(&run->output.capture);
+        output_tail_clear(&run->output.error);
         r = child_run(run->command, &plan, &run->last);
         if (r < 0) {
                 child_print_exec_error(run->command[0], -r);
@@ -402,13 +407,13 @@ static int run_all(RunJob *run) {
                 run->series.n_runs += i >= n_warmups;
                 run->series.n_failed += i >= n_warmups && run->last.status != 0;
                 if (i < n_warmups)
-                        run->is_captured = false;
+                        run->output.is_captured = false;
                 r = take_run(run, &facts, i - n_warmups, is_last);
         }
         return r;
 }
 
-/* At the very end: what only takes a moment longer than the command is not worth a word. */
+/* Called last, so that a process that ends a moment later than the command is not reported. */
 static void speak_of_left(const RunJob *run) {
         size_t n = child_count_left(&run->last);
 
@@ -425,7 +430,7 @@ static void print_end(const RunJob *run) {
         message_print("job %s: exit %d after %s; details: perfctl report %s", run->info.id, run->end.exit_status, duration, run->info.id);
 }
 
-/* Nothing of ours may be the command's undoing: trouble is spoken of, and it runs all the same. */
+/* Trouble with perfd is reported, and never prevents the command from running. */
 int run_job(const CommandLine *line, const RunOptions *options, char *const *command) {
         scoped(run_job_deinit) RunJob run = { .options = options, .command = command };
         int r;

@@ -100,7 +100,7 @@ static int write_file(const char *path, const char *text, unsigned mode) {
         return fd < 0 ? -errno : file_write_all(fd, text, strlen(text));
 }
 
-/* All that is on the way was made by us, and nobody else may enter. */
+/* Writes the files. All directories on the path were created by us, and no other user may enter. */
 static int write_files(const SpecRun *run) {
         for (size_t i = 0; i < run->spec.n_files; i++) {
                 char path[PATH_MAX], *slash;
@@ -143,7 +143,7 @@ static int make_scratch(SpecRun *run) {
 
 /* --- the run -------------------------------------------------------------------------------------- */
 
-/* What was meant from where we were started, by option or variable, for the directory of the run. */
+/* Makes a path absolute that was given relative to the first working directory, by option or variable. */
 static const char *make_absolute(const char *path, const char *variable, char ret[static PATH_MAX]) {
         char here[PATH_MAX];
         int n;
@@ -157,7 +157,7 @@ static const char *make_absolute(const char *path, const char *variable, char re
 }
 
 static const char *write_limits(SpecRun *run) {
-        const Limits *limits = &run->spec.limits;
+        const RunLimits *limits = &run->spec.limits;
 
         if (limits->cpus > 0 && limits->memory_bytes > 0)
                 (void)snprintf(run->limits, sizeof(run->limits), "cpu=%.6f,memory=%ju", limits->cpus, (uintmax_t)limits->memory_bytes);
@@ -184,7 +184,7 @@ static bool is_name(const char *text) {
         return text && *text && strlen(text) < JOB_TEXT_MAX && utf8_is_line(text);
 }
 
-/* As if all of it had been typed. What was typed goes before it. */
+/* Turns the specification into options. Options of the command line win. */
 static int set_options(SpecRun *run, RunOptions *ret, GlobalOptions *ret_global) {
         size_t n_left_out = 0;
 

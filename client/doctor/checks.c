@@ -89,7 +89,7 @@ static bool exists(int root_fd, const char *path) {
         return faccessat(root_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* One of the words of a text between any of `separators`; a newline is always one. */
+/* Whether `word` is one of the words of a text between any of `separators` or newlines. */
 static bool has_word(const char *text, const char *word, const char *separators) {
         size_t n = strlen(word);
 
@@ -106,14 +106,14 @@ static bool has_word(const char *text, const char *word, const char *separators)
 
 #define BLANKS " \t\n"
 
-typedef struct Mount {
+typedef struct CheckMount {
         char point[256]; /* escaped as in the file */
         char type[32];
         char options[512]; /* of the file system, not of this mount */
-} Mount;
+} CheckMount;
 
 /* A line of mountinfo: "22 27 0:21 / /proc rw,relatime shared:1 - proc proc rw,hidepid=invisible" */
-static bool mount_parse(const char *line, Mount *ret) {
+static bool mount_parse(const char *line, CheckMount *ret) {
         const char *newline = strchrnul(line, '\n'), *dash = strstr(line, " - ");
 
         return dash && dash < newline && sscanf(line, "%*s %*s %*s %*s %255s", ret->point) == 1 &&
@@ -186,15 +186,15 @@ static void check_delays(Checks *checks, int root_fd) {
 
 #define OWN_NUMBERS "what a job itself takes, apart from the rest of the node: its CPU time, memory, I/O and processes"
 
-typedef struct Groups {
+typedef struct CheckCgroups {
         char v2[256]; /* its mount point, "" without */
         unsigned n_v1; /* hierarchies with a controller */
-} Groups;
+} CheckCgroups;
 
-static void groups_find(const char *mounts, Groups *ret) {
-        Mount mount;
+static void groups_find(const char *mounts, CheckCgroups *ret) {
+        CheckMount mount;
 
-        *ret = (Groups){};
+        *ret = (CheckCgroups){};
         for (const char *line = mounts; *line; line = scan_line_end(line)) {
                 if (!mount_parse(line, &mount))
                         continue;
@@ -206,7 +206,7 @@ static void groups_find(const char *mounts, Groups *ret) {
         }
 }
 
-static void check_layout(Checks *checks, const Groups *groups) {
+static void check_layout(Checks *checks, const CheckCgroups *groups) {
         Check *check = checks_add(checks, "cgroups");
 
         if (groups->v2[0] && groups->n_v1 == 0) {
@@ -239,7 +239,7 @@ static void list_absent(const char *words, char *ret, size_t n_ret) {
                         n += (size_t)snprintf(ret + n, n_ret - n, "%s%s", n > 0 ? ", " : "", controllers[i]);
 }
 
-static void check_controllers(Checks *checks, int root_fd, const Groups *groups) {
+static void check_controllers(Checks *checks, int root_fd, const CheckCgroups *groups) {
         scoped(freep) char *words = NULL;
         char path[PATH_MAX], absent[64];
         Check *check;
@@ -268,7 +268,7 @@ static void check_controllers(Checks *checks, int root_fd, const Groups *groups)
 
 #define ACCOUNTING "CPUAccounting=yes IOAccounting=yes MemoryAccounting=yes TasksAccounting=yes"
 
-/* Who makes the group decides what is switched on in it. */
+/* The creator of the group decides which controllers are enabled in it. */
 static void fix_group(Check *check, const char *group) {
         const char *unit = strrchr(group, '/');
         size_t n = strlen(group);
@@ -291,7 +291,7 @@ static void fix_group(Check *check, const char *group) {
 }
 
 /* Jobs begin where we are: the files of the group that this process is in are what can be read of them. */
-static void check_own_group(Checks *checks, int root_fd, const Groups *groups) {
+static void check_own_group(Checks *checks, int root_fd, const CheckCgroups *groups) {
         scoped(freep) char *lines = read_text(root_fd, "proc/self/cgroup"), *words = NULL;
         const char *line = lines ? strstr(lines, "0::") : NULL;
         char path[PATH_MAX], group[512] = "", absent[64];
@@ -335,7 +335,7 @@ static void find_option(const char *options, const char *name, char *ret, size_t
 static void check_hidden_processes(Checks *checks, const char *mounts) {
         char hidden[32] = "", group[32] = "";
         Check *check = checks_add(checks, "processes");
-        Mount mount;
+        CheckMount mount;
 
         for (const char *line = mounts; *line; line = scan_line_end(line)) {
                 if (!mount_parse(line, &mount) || strcmp(mount.type, "proc") != 0 || strcmp(mount.point, "/proc") != 0)
@@ -437,7 +437,7 @@ static bool is_masked(int root_fd, const char *unit) {
         return readlinkat(root_fd, path, target, sizeof(target) - 1) > 0 && strcmp(target, "/dev/null") == 0;
 }
 
-/* As `systemctl is-enabled` finds it, but without waiting for anybody. */
+/* Finds the state that `systemctl is-enabled` shows, without asking systemd. */
 static void check_unit(Checks *checks, int root_fd, const char *unit, const char *target) {
         Check *check = checks_add(checks, unit);
         char path[256];
@@ -463,7 +463,7 @@ static void check_unit(Checks *checks, int root_fd, const char *unit, const char
 
 void checks_add_tree(Checks *checks, int root_fd) {
         scoped(freep) char *mounts = read_text(root_fd, "proc/self/mountinfo");
-        Groups groups;
+        CheckCgroups groups;
 
         check_kernel(checks, root_fd);
         check_container(checks, root_fd);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Checks: what this machine keeps from perfd, and how to turn it on
+ * Checks: what perfd cannot measure on this machine, and how to enable it
  *
  * Here is what files tell: a check is a function that looks below a root directory, so that it reads a
  * captured tree as well as the machine, and finds nothing that it has to wait for. What needs the running
@@ -27,7 +27,7 @@ const char *check_state_name(CheckState state);
 typedef struct Check {
         const char *name; /* static */
         CheckState state;
-        /* As found, with what files and perfd say in it: to be escaped for a terminal. */
+        /* What was found; contains text of files and of perfd, which must be escaped for a terminal. */
         char detail[CHECK_TEXT_MAX];
         char effect[CHECK_TEXT_MAX];  /* what does not work; "" when ok */
         char fix[CHECK_TEXT_MAX];     /* what to do; "" when good */
@@ -42,7 +42,7 @@ typedef struct Checks {
 
 /* Appends a check that is good so far, and returns it until the next. Never more than CHECKS_MAX. */
 Check *checks_add(Checks *checks, const char *name);
-/* What is the matter. The detail says what was found, each text is cut to fit. */
+/* Sets the detail: what was found. Each text is cut to fit. */
 void check_detail(Check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void check_effect(Check *check, CheckState state, const char *missing);
 void check_fix(Check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -51,5 +51,5 @@ void check_fix(Check *check, const char *format, ...) __attribute__((format(prin
 CheckState checks_worst(const Checks *checks);
 size_t checks_count(const Checks *checks, CheckState state);
 
-/* All that files below root_fd tell. Without what a tree does not have: no word of systemd where there is none. */
+/* Adds all checks of files below root_fd. A check whose subject a tree does not have, such as systemd, is left out. */
 void checks_add_tree(Checks *checks, int root_fd);

@@ -17,7 +17,7 @@
 
 /* --- what a user may ------------------------------------------------------------------------------ */
 
-void checks_add_socket(Checks *checks, const char *name, const char *path, const char *unit) {
+void checks_live_add_socket(Checks *checks, const char *name, const char *path, const char *unit) {
         Check *check = checks_add(checks, name);
         struct stat st;
 
@@ -41,7 +41,7 @@ void checks_add_socket(Checks *checks, const char *name, const char *path, const
         check_fix(check, "a drop-in for %s with [Socket] SocketMode=0666", unit);
 }
 
-void checks_add_clock(Checks *checks) {
+void checks_live_add_clock(Checks *checks) {
         Check *check = checks_add(checks, "clock");
         struct timex timex = {};
         int r = adjtimex(&timex);
@@ -72,7 +72,7 @@ static bool can_write_below(const char *directory) {
         return faccessat(AT_FDCWD, parent, W_OK | X_OK, AT_EACCESS) == 0;
 }
 
-void checks_add_spool(Checks *checks, const char *directory) {
+void checks_live_add_spool(Checks *checks, const char *directory) {
         Check *check = checks_add(checks, "spool");
         char **names;
         size_t n = 0;
@@ -105,7 +105,7 @@ void checks_add_spool(Checks *checks, const char *directory) {
 
 /* --- what perfd says of itself -------------------------------------------------------------------- */
 
-bool exposition_find(const char *metrics, const char *name, double *ret) {
+bool checks_live_find_metric(const char *metrics, const char *name, double *ret) {
         size_t n = strlen(name);
 
         for (const char *line = metrics; *line; line = scan_line_end(line)) {
@@ -163,7 +163,7 @@ static void check_durability(Checks *checks, const Value *store) {
         check_fix(check, "set volatile=no in [store] of perfd.conf, on a node with a disk");
 }
 
-/* What this kernel does not have is missing; anything else about its files is trouble. */
+/* A source that the kernel does not have is limited; any other error of a file is a failure. */
 static void check_sources(Checks *checks, const Value *sources) {
         Check *check = checks_add(checks, "sources");
         size_t n_detail = 0, n_down = 0;
@@ -209,13 +209,13 @@ static void check_sampling(Checks *checks, const Value *node, const char *metric
         }
 
         text_duration(interval_ms * NS_PER_MS, interval);
-        if (!exposition_find(metrics, "perfd_samples_total", &n) || n < 1) {
+        if (!checks_live_find_metric(metrics, "perfd_samples_total", &n) || n < 1) {
                 check_detail(check, "every %s", interval);
                 return;
         }
-        (void)exposition_find(metrics, "perfd_samples_missed_total", &n_missed);
-        (void)exposition_find(metrics, "perfd_sample_lateness_seconds_total", &lateness);
-        (void)exposition_find(metrics, "perfd_sample_lateness_max_seconds", &lateness_max);
+        (void)checks_live_find_metric(metrics, "perfd_samples_missed_total", &n_missed);
+        (void)checks_live_find_metric(metrics, "perfd_sample_lateness_seconds_total", &lateness);
+        (void)checks_live_find_metric(metrics, "perfd_sample_lateness_max_seconds", &lateness_max);
         text_seconds(lateness / n, mean);
         text_seconds(lateness_max, worst);
         check_detail(check, "every %s; delay %s on average, %s at most; %.0f of %.0f missed", interval, mean, worst,
@@ -231,7 +231,7 @@ static void check_descriptors(Checks *checks, const char *metrics) {
         double n, n_max;
         Check *check;
 
-        if (!exposition_find(metrics, "process_open_fds", &n) || !exposition_find(metrics, "process_max_fds", &n_max))
+        if (!checks_live_find_metric(metrics, "process_open_fds", &n) || !checks_live_find_metric(metrics, "process_max_fds", &n_max))
                 return;
 
         check = checks_add(checks, "descriptors");
@@ -242,7 +242,7 @@ static void check_descriptors(Checks *checks, const char *metrics) {
         check_fix(check, "add a drop-in for perfd.service with [Service] LimitNOFILE=32768 or more");
 }
 
-void checks_add_models(Checks *checks, const Value *answer) {
+void checks_live_add_models(Checks *checks, const Value *answer) {
         const Value *models = value_get(answer, "models"), *complaints = value_get(answer, "complaints");
         Check *check = checks_add(checks, "models");
         size_t n = complaints && complaints->type == VALUE_LIST ? complaints->n_items : 0;
@@ -262,7 +262,7 @@ void checks_add_models(Checks *checks, const Value *answer) {
                          "systemctl reload perfd");
 }
 
-void checks_add_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms) {
+void checks_live_add_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms) {
         check_store(checks, value_get(node, "store"));
         check_durability(checks, value_get(node, "store"));
         check_sources(checks, value_get(node, "sources"));

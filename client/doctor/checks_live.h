@@ -13,17 +13,17 @@
 #include "document/value.h"
 
 /* A socket that is to be connected to: whether it is there, and this user may. `unit` is what makes it. */
-void checks_add_socket(Checks *checks, const char *name, const char *path, const char *unit);
+void checks_live_add_socket(Checks *checks, const char *name, const char *path, const char *unit);
 /* Whether the clock that labels samples is synchronised. */
-void checks_add_clock(Checks *checks);
+void checks_live_add_clock(Checks *checks);
 /* directory: NULL when this user has none. */
-void checks_add_spool(Checks *checks, const char *directory);
+void checks_live_add_spool(Checks *checks, const char *directory);
 
 /* node: the answer to /api/v1/node; metrics: of /metrics, NUL-terminated, with perfd's own. */
-void checks_add_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms);
+void checks_live_add_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms);
 
 /* answer: to /api/v1/models. */
-void checks_add_models(Checks *checks, const Value *answer);
+void checks_live_add_models(Checks *checks, const Value *answer);
 
 /* The value of a metric without labels in a text exposition. False: it is not there. */
-bool exposition_find(const char *metrics, const char *name, double *ret);
+bool checks_live_find_metric(const char *metrics, const char *name, double *ret);

@@ -13,13 +13,13 @@
 #include "util/utf8.h"
 
 /* The part of a document that has what one run left behind, and what the part is called in messages. */
-typedef struct Part {
+typedef struct AmunPart {
         const Value *value;
         const char *stdout_path;
         bool is_top; /* the script's own members are among the runner's */
-} Part;
+} AmunPart;
 
-/* What a runner's document has beside the script's members when they are at its top level. */
+/* Members of a runner's document that are not the script's when both are at the top level. */
 static bool is_runners(const char *key) {
         static const char *const keys[] = { "hwinfo", "stdout", "stderr", "exit_code", "script_sha256", "usage", "datetime",
                                             "start_datetime", "end_datetime", "os_release", "runtime_environment", "hostname" };
@@ -44,12 +44,12 @@ static bool has_run(const Value *part) {
         return value_get(part, "stdout") || (exit_code && exit_code->type == VALUE_INT);
 }
 
-static bool find_part(const Value *document, Part *ret) {
+static bool find_part(const Value *document, AmunPart *ret) {
         static const struct {
                 const char *key, *stdout_path;
         } inner[] = { { "job_log", "job_log.stdout" }, { "log", "log.stdout" } };
 
-        *ret = (Part){ .value = document, .stdout_path = "stdout" };
+        *ret = (AmunPart){ .value = document, .stdout_path = "stdout" };
         if (value_get(document, "@result")) {
                 ret->stdout_path = "";
                 ret->is_top = true;
@@ -58,12 +58,12 @@ static bool find_part(const Value *document, Part *ret) {
 
         for (size_t i = 0; i < N_ELEMENTS(inner) && !has_run(ret->value); i++)
                 if (has_run(value_get(document, inner[i].key)))
-                        *ret = (Part){ .value = value_get(document, inner[i].key), .stdout_path = inner[i].stdout_path };
+                        *ret = (AmunPart){ .value = value_get(document, inner[i].key), .stdout_path = inner[i].stdout_path };
         return has_run(ret->value);
 }
 
 bool amun_is_result(const Value *document) {
-        Part part;
+        AmunPart part;
 
         return document->type == VALUE_OBJECT && find_part(document, &part);
 }
@@ -119,7 +119,7 @@ static bool is_nothing(const Value *printed) {
                (printed->type == VALUE_STRING && is_blank(printed->string));
 }
 
-static int find_printed(const Part *part, Arena *arena, const Value **ret, Complaint *complaint) {
+static int find_printed(const AmunPart *part, Arena *arena, const Value **ret, Complaint *complaint) {
         const Value *printed = value_get(part->value, "stdout");
 
         *ret = NULL;
@@ -138,7 +138,7 @@ static int find_printed(const Part *part, Arena *arena, const Value **ret, Compl
 }
 
 int amun_find_printed(const Value *document, Arena *arena, const Value **ret, Complaint *ret_complaint) {
-        Part part;
+        AmunPart part;
 
         if (!find_part(document, &part))
                 return complaint_set(ret_complaint, "", "is no result of Amun's");
@@ -160,13 +160,13 @@ static const char *name_of_script(const char *origin, Arena *arena) {
         return name && name_is_valid(name, NAME_MAX_BYTES) ? name : NULL;
 }
 
-/* What it printed counts only as far as it keeps to the rules of any document. */
+/* The output of a failed run is used only if it is a valid document. */
 static int take_failed(const Value *printed, const AmunContext *context, const AmunPlace *place, Arena *arena, Indicator *ret,
                        Complaint *complaint) {
         const IndicatorGiven given = {
-                .name = context->name ?: name_of_script(amun_origin(place), arena),
+                .name = context->name ?: name_of_script(amun_run_origin(place), arena),
                 .component = context->component,
-                .version = context->version ?: amun_get_text(place, "script_sha256"),
+                .version = context->version ?: amun_run_text(place, "script_sha256"),
         };
         int r;
 
@@ -179,13 +179,13 @@ static int take_failed(const Value *printed, const AmunContext *context, const A
         return r;
 }
 
-static int take_good(const Value *printed, const Part *part, const char *sha256, Arena *arena, Indicator *ret, Complaint *complaint) {
+static int take_good(const Value *printed, const AmunPart *part, const char *sha256, Arena *arena, Indicator *ret, Complaint *complaint) {
         char path[2 * COMPLAINT_PATH_MAX];
         Complaint inner;
         int r = 0;
 
         if (sha256) /* is the version of what has none, as upstream has it */
-                r = object_complete(printed, "version", sha256, arena, &printed);
+                r = object_builder_complete(printed, "version", sha256, arena, &printed);
         if (r == 0)
                 r = indicator_from_value(printed, STRING_ANY_BYTES, ret, &inner);
         if (r != INDICATOR_INVALID)
@@ -221,7 +221,7 @@ int amun_read(const Value *document, const AmunContext *context, Arena *arena, S
         };
         Submission submission = {};
         const Value *printed;
-        Part part;
+        AmunPart part;
         int r;
 
         if (!find_part(document, &part))
@@ -244,9 +244,9 @@ int amun_read(const Value *document, const AmunContext *context, Arena *arena, S
         }
         r = submission_has_failed(&submission) ?
                     take_failed(printed, context, &place, arena, &submission.indicator, ret_complaint) :
-                    take_good(printed, &part, amun_get_text(&place, "script_sha256"), arena, &submission.indicator, ret_complaint);
+                    take_good(printed, &part, amun_run_text(&place, "script_sha256"), arena, &submission.indicator, ret_complaint);
         if (r == 0)
-                r = amun_make_run(&place, arena, &submission, ret_complaint);
+                r = amun_run_make(&place, arena, &submission, ret_complaint);
         if (r != 0)
                 return r;
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Amun's result documents as submissions
+ * Amun: submissions from result documents of Amun
  *
  * Amun ran a script in a cluster and wrote what it printed beside what it knows of the run. Over the years it has put the
  * script's own document at the top level, into `stdout`, and into that of `job_log` or `log`, as an object or as a string that holds
@@ -19,7 +19,7 @@
 /* A run that ended well and yet printed nothing has failed as well, with EX_DATAERR of sysexits.h. */
 #define AMUN_PRINTED_NOTHING 65
 
-/* What is known besides the document. Each may be NULL. */
+/* Context of a document. Each member may be NULL. */
 typedef struct AmunContext {
         const char *name, *component, *version; /* of a run that failed before it could say so itself */
         const Value *printed;         /* in place of what such a run printed */
@@ -28,10 +28,10 @@ typedef struct AmunContext {
         const Value *hwinfo;          /* where the document has none */
 } AmunContext;
 
-/* Of a runner, not of the script itself. */
+/* Whether the document was written by a runner instead of the script itself. */
 bool amun_is_result(const Value *document);
 
-/* What the script printed, or NULL when that is no document. 0, INDICATOR_INVALID with what is wrong with it, or -ENOMEM. */
+/* Finds the document that the script printed; NULL when there is none. 0, INDICATOR_INVALID with a complaint, or -ENOMEM. */
 int amun_find_printed(const Value *document, Arena *arena, const Value **ret, Complaint *ret_complaint);
 
 /*

@@ -14,18 +14,18 @@ static const Value *get(const AmunPlace *place, const char *key) {
         return value_get(place->part, key) ?: value_get(place->document, key);
 }
 
-const char *amun_get_text(const AmunPlace *place, const char *key) {
+const char *amun_run_text(const AmunPlace *place, const char *key) {
         return value_get_string(place->part, key) ?: value_get_string(place->document, key);
 }
 
-const char *amun_origin(const AmunPlace *place) {
+const char *amun_run_origin(const AmunPlace *place) {
         return value_get_string(place->specification, "script");
 }
 
 /* --- when ----------------------------------------------------------------------------------------- */
 
 static int take_time(const AmunPlace *place, const char *key, uint64_t *ret_ns, Complaint *complaint) {
-        const char *text = amun_get_text(place, key);
+        const char *text = amun_run_text(place, key);
 
         if (!text)
                 return 0;
@@ -37,17 +37,17 @@ static int take_time(const AmunPlace *place, const char *key, uint64_t *ret_ns, 
         return 0;
 }
 
-static void put_time(Object *run, const char *key, uint64_t ns) {
+static void put_time(ObjectBuilder *run, const char *key, uint64_t ns) {
         char text[CLOCK_TEXT_MAX];
 
         if (ns == 0)
                 return;
         clock_format_utc(ns, text);
-        object_put_text(run, key, text);
+        object_builder_put_text(run, key, text);
 }
 
 /* *ret_end_ns: 0 when nobody says. */
-static int put_times(const AmunPlace *place, Object *run, uint64_t *ret_end_ns, Complaint *complaint) {
+static int put_times(const AmunPlace *place, ObjectBuilder *run, uint64_t *ret_end_ns, Complaint *complaint) {
         uint64_t begin_ns = 0, end_ns = 0;
         int r;
 
@@ -62,33 +62,33 @@ static int put_times(const AmunPlace *place, Object *run, uint64_t *ret_end_ns, 
         put_time(run, "begin", begin_ns);
         put_time(run, "end", end_ns);
         if (begin_ns > 0 && end_ns >= begin_ns)
-                object_put_double(run, "wall_seconds", (double)(end_ns - begin_ns) / 1e9);
+                object_builder_put_double(run, "wall_seconds", (double)(end_ns - begin_ns) / 1e9);
         *ret_end_ns = end_ns;
         return 0;
 }
 
 /* --- what it used and said ------------------------------------------------------------------------ */
 
-static void put_rusage(const Value *usage, Object *run) {
-        Object rusage;
+static void put_rusage(const Value *usage, ObjectBuilder *run) {
+        ObjectBuilder rusage;
         double seconds;
         int64_t v;
 
-        object_init(&rusage, run->arena, 16);
+        object_builder_init(&rusage, run->arena, 16);
         if (value_get_double(usage, "ru_utime", &seconds))
-                object_put_double(&rusage, "ru_utime", seconds);
+                object_builder_put_double(&rusage, "ru_utime", seconds);
         if (value_get_double(usage, "ru_stime", &seconds))
-                object_put_double(&rusage, "ru_stime", seconds);
+                object_builder_put_double(&rusage, "ru_stime", seconds);
 #define X(field)                                        \
         if (value_get_int(usage, #field, &v))           \
-                object_put_int(&rusage, #field, v);
+                object_builder_put_int(&rusage, #field, v);
         RUSAGE_FIELDS(X)
 #undef X
-        object_put_object(run, "rusage", &rusage);
+        object_builder_put_object(run, "rusage", &rusage);
 }
 
 /* The end says more than the beginning. */
-static void put_stderr(const char *text, Object *run) {
+static void put_stderr(const char *text, ObjectBuilder *run) {
         size_t n = text ? strlen(text) : 0;
         bool is_cut = n > STRING_MAX_BYTES;
 
@@ -99,24 +99,24 @@ static void put_stderr(const char *text, Object *run) {
         while (is_cut && ((unsigned char)*text & 0xc0) == 0x80) /* within a character */
                 text++;
 
-        object_put_text(run, "stderr", text);
-        object_put_bool(run, "stderr_cut", is_cut);
+        object_builder_put_text(run, "stderr", text);
+        object_builder_put_bool(run, "stderr_cut", is_cut);
 }
 
-static void put_script(const AmunPlace *place, Object *run) {
-        const char *origin = amun_origin(place);
-        Object script;
+static void put_script(const AmunPlace *place, ObjectBuilder *run) {
+        const char *origin = amun_run_origin(place);
+        ObjectBuilder script;
 
-        object_init(&script, run->arena, 3);
-        object_put_text(&script, "sha256", amun_get_text(place, "script_sha256"));
+        object_builder_init(&script, run->arena, 3);
+        object_builder_put_text(&script, "sha256", amun_run_text(place, "script_sha256"));
         if (origin) {
                 size_t n = utf8_cut(origin, STRING_MAX_BYTES);
 
-                object_put_text_n(&script, "origin", origin, n);
+                object_builder_put_text_n(&script, "origin", origin, n);
                 if (origin[n])
-                        object_put_bool(&script, "origin_cut", true);
+                        object_builder_put_bool(&script, "origin_cut", true);
         }
-        object_put_object(run, "script", &script);
+        object_builder_put_object(run, "script", &script);
 }
 
 /* --- on what -------------------------------------------------------------------------------------- */
@@ -125,7 +125,7 @@ static void copy_text(const Value *object, const char *key, char *ret, size_t n_
         const char *text = value_get_string(object, key);
 
         if (text)
-                fact_copy(ret, n_ret, text, strlen(text));
+                cpu_facts_copy(ret, n_ret, text, strlen(text));
 }
 
 static void copy_int(const Value *object, const char *key, int *ret) {
@@ -149,7 +149,7 @@ static void take_flags(const Value *list, CpuFacts *cpu) {
                 const char *flag = list->items[i].type == VALUE_STRING ? list->items[i].string : "";
                 size_t k = strlen(flag);
 
-                if (cpu_flag_matters(flag, k) && n + k + 2 <= sizeof(cpu->flags))
+                if (cpu_facts_flag_matters(flag, k) && n + k + 2 <= sizeof(cpu->flags))
                         n += (size_t)snprintf(cpu->flags + n, sizeof(cpu->flags) - n, "%s%s", n > 0 ? " " : "", flag);
         }
 }
@@ -175,7 +175,7 @@ static void take_cpu(const Value *hwinfo, CpuFacts *cpu) {
         copy_bytes(features, "l3_cache_size", &cpu->l3_bytes);
 }
 
-static void put_host(const AmunPlace *place, Object *run) {
+static void put_host(const AmunPlace *place, ObjectBuilder *run) {
         const Value *hwinfo = get(place, "hwinfo") ?: place->hwinfo;
         const Value *release = get(place, "os_release"), *runtime = get(place, "runtime_environment");
         HostFacts facts;
@@ -196,39 +196,39 @@ static void put_host(const AmunPlace *place, Object *run) {
         host_facts_put(&facts, run);
 }
 
-static void put_runtime(const AmunPlace *place, Object *run) {
+static void put_runtime(const AmunPlace *place, ObjectBuilder *run) {
         const Value *from = get(place, "runtime_environment");
-        Object runtime;
+        ObjectBuilder runtime;
 
-        object_init(&runtime, run->arena, 2);
-        object_put_text(&runtime, "python", value_get_string(from, "python_version"));
-        object_put_text(&runtime, "cuda", value_get_string(from, "cuda_version"));
-        object_put_object(run, "runtime", &runtime);
+        object_builder_init(&runtime, run->arena, 2);
+        object_builder_put_text(&runtime, "python", value_get_string(from, "python_version"));
+        object_builder_put_text(&runtime, "cuda", value_get_string(from, "cuda_version"));
+        object_builder_put_object(run, "runtime", &runtime);
 }
 
 /* --- as it was asked for -------------------------------------------------------------------------- */
 
 /* A quantity that cannot be read is kept as it was written. */
-static void put_requests(const Value *requests, const char *key, Object *specification) {
+static void put_requests(const Value *requests, const char *key, ObjectBuilder *specification) {
         const Value *cpu = value_get(requests, "cpu"), *memory = value_get(requests, "memory");
         uint64_t bytes;
-        Object object;
+        ObjectBuilder object;
         double cpus;
 
-        object_init(&object, specification->arena, 3);
+        object_builder_init(&object, specification->arena, 3);
         if (cpu && quantity_from_value(cpu, &cpus) == 0)
-                object_put_double(&object, "cpus", cpus);
+                object_builder_put_double(&object, "cpus", cpus);
         else
-                object_put(&object, "cpus", cpu);
+                object_builder_put(&object, "cpus", cpu);
         if (memory && quantity_bytes_from_value(memory, &bytes) == 0)
-                object_put_int(&object, "memory_bytes", (int64_t)bytes);
+                object_builder_put_int(&object, "memory_bytes", (int64_t)bytes);
         else
-                object_put(&object, "memory_bytes", memory);
-        object_put(&object, "hardware", value_get(requests, "hardware"));
-        object_put_object(specification, key, &object);
+                object_builder_put(&object, "memory_bytes", memory);
+        object_builder_put(&object, "hardware", value_get(requests, "hardware"));
+        object_builder_put_object(specification, key, &object);
 }
 
-/* Of a name that is given twice the last counts, as in a pod. */
+/* The last of several variables of one name wins, as in a pod. */
 static bool is_given_later(const Value *list, size_t i, const char *name) {
         for (i++; i < list->n_items; i++) {
                 const char *other = value_get_string(&list->items[i], "name");
@@ -239,48 +239,48 @@ static bool is_given_later(const Value *list, size_t i, const char *name) {
         return false;
 }
 
-static void put_environment(const Value *list, Object *run) {
-        Object environment;
+static void put_environment(const Value *list, ObjectBuilder *run) {
+        ObjectBuilder environment;
 
         if (!list || list->type != VALUE_LIST || list->n_items > KEYS_MAX)
                 return;
 
-        object_init(&environment, run->arena, list->n_items);
+        object_builder_init(&environment, run->arena, list->n_items);
         for (size_t i = 0; i < list->n_items; i++) {
                 const char *name = value_get_string(&list->items[i], "name");
 
                 if (name && name[0] && !is_given_later(list, i, name))
-                        object_put(&environment, name, value_get(&list->items[i], "value"));
+                        object_builder_put(&environment, name, value_get(&list->items[i], "value"));
         }
-        object_put_object(run, "environment", &environment);
+        object_builder_put_object(run, "environment", &environment);
 }
 
-static void put_specification(const AmunPlace *place, Object *run) {
+static void put_specification(const AmunPlace *place, ObjectBuilder *run) {
         const Value *from = place->specification;
-        Object specification;
+        ObjectBuilder specification;
 
-        object_put_text(run, "inspection", place->inspection);
-        object_init(&specification, run->arena, 5);
-        object_put_text(&specification, "identifier", value_get_string(from, "identifier"));
-        object_put_text(&specification, "base", value_get_string(from, "base"));
-        object_put(&specification, "batch_size", value_get(from, "batch_size"));
+        object_builder_put_text(run, "inspection", place->inspection);
+        object_builder_init(&specification, run->arena, 5);
+        object_builder_put_text(&specification, "identifier", value_get_string(from, "identifier"));
+        object_builder_put_text(&specification, "base", value_get_string(from, "base"));
+        object_builder_put(&specification, "batch_size", value_get(from, "batch_size"));
         put_requests(value_get(value_get(from, "run"), "requests"), "run", &specification);
         put_requests(value_get(value_get(from, "build"), "requests"), "build", &specification);
-        object_put_object(run, "specification", &specification);
+        object_builder_put_object(run, "specification", &specification);
         put_environment(value_get(from, "environment"), run);
 }
 
 #define RUN_MEMBERS_MAX 14U
 
-int amun_make_run(const AmunPlace *place, Arena *arena, Submission *ret, Complaint *ret_complaint) {
+int amun_run_make(const AmunPlace *place, Arena *arena, Submission *ret, Complaint *ret_complaint) {
         Value *value = arena_alloc(arena, sizeof(*value));
-        Object run;
+        ObjectBuilder run;
         uint64_t end_ns = 0;
         int r;
 
-        object_init(&run, arena, RUN_MEMBERS_MAX);
+        object_builder_init(&run, arena, RUN_MEMBERS_MAX);
         put_rusage(get(place, "usage"), &run);
-        put_stderr(amun_get_text(place, "stderr"), &run);
+        put_stderr(amun_run_text(place, "stderr"), &run);
         put_script(place, &run);
         r = put_times(place, &run, &end_ns, ret_complaint);
         if (r != 0)
@@ -288,7 +288,7 @@ int amun_make_run(const AmunPlace *place, Arena *arena, Submission *ret, Complai
         put_host(place, &run);
         put_runtime(place, &run);
         put_specification(place, &run);
-        if (!value || object_end(&run, value) < 0)
+        if (!value || object_builder_end(&run, value) < 0)
                 return -ENOMEM;
 
         r = object_check(value, STRING_ANY_BYTES, ret_complaint);

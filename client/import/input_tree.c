@@ -46,7 +46,7 @@ int input_tree_open_directory(const InputTree *tree, const char *below, int *ret
         return 0;
 }
 
-/* Without waiting for the other end of a pipe, and without side effects of a terminal. */
+/* Opens without waiting for the other end of a pipe, and without becoming the controlling terminal's owner. */
 static int open_file(const InputTree *tree, const char *below, int *ret_fd) {
         const char *slash = strrchr(below, '/');
         scoped(closep) int directory_fd = -1;

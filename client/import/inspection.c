@@ -41,7 +41,7 @@ void inspection_derive_result_id(const char *inspection, uint32_t index, uint8_t
 
 /* --- files ---------------------------------------------------------------------------------------- */
 
-/* What is wrong with a file, once: not when one looks ahead. */
+/* Reports an error in a file once, not while looking ahead. */
 static void tell(const Inspection *inspection, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void tell(const Inspection *inspection, const char *format, ...) {
         char text[PATH_MAX + JSON_ERROR_TEXT_MAX + 64];
@@ -55,7 +55,7 @@ static void tell(const Inspection *inspection, const char *format, ...) {
         message_print("%s", text);
 }
 
-/* One document, and nothing after it. Trouble is spoken of; then *ret stays as it is. */
+/* Reads a file that holds one document. On an error, prints a message and leaves *ret unchanged. */
 static int parse_file(const Inspection *inspection, const char *file, const Buffer *text, Arena *arena, const Value **ret) {
         const Value *document, *more;
         JsonReader reader;
@@ -230,7 +230,7 @@ static int keep_names(Inspection *inspection, const Indicator *indicator) {
         return r == 0 ? kept_parameters_document(&inspection->parameters, &context->printed) : r;
 }
 
-/* What the first says that came as far as saying it: all runs of an inspection are of one script in one environment. */
+/* Takes names and parameters from the first run that printed them: all runs of an inspection have the same script and environment. */
 static int find_names(Inspection *inspection) {
         InspectionRun *run = &inspection->run;
         const Value *printed;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Inspections: Amun's directories of results
+ * Inspection: Amun's directories of results
  *
  * DIRECTORY/build/specification and DIRECTORY/results/N/{result,hwinfo,log}, N from 0, with gaps where runs left nothing. One is a
  * batch. Its id and those of its results follow from the directory's name and N alone, so that the same again is known as such.
@@ -19,7 +19,7 @@
 
 #define INSPECTION_RUNS_MAX 10000U
 
-/* One at a time is held, however many there are. */
+/* Only one run is in memory at a time. */
 typedef struct InspectionRun {
         uint32_t index;
         char file[PATH_MAX];  /* its result's */

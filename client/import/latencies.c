@@ -121,7 +121,7 @@ static int take_lengths(const Value *list, Batches *ret, Complaint *complaint) {
         return 0;
 }
 
-/* One query in each batch where nobody says more, as log_inferencing_latencies() has it. */
+/* Reads the batch length; the default is 1, as in log_inferencing_latencies(). */
 static int take_batch_length(const Value *document, uint64_t given, Batches *ret, Complaint *complaint) {
         const Value *value = value_get(document, "batch_length");
 

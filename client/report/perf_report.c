@@ -13,7 +13,7 @@
 
 /* --- writing -------------------------------------------------------------------------------------- */
 
-/* In the artifact's order; where each lies in a sample. */
+/* Fields in the artifact's order, with their offsets in a sample. */
 static const struct {
         const char *name;
         size_t offset;
@@ -66,7 +66,7 @@ static int shortest_digits(double v, char ret[static DIGITS_MAX], int *ret_expon
         return n;
 }
 
-/* As Python's repr() spells it: "59.2", "1700000000.0", "1e-05", "1.5e+16". A precision of 0 prints no zero. */
+/* Formats as Python's repr(): "59.2", "1700000000.0", "1e-05", "1.5e+16". */
 static void put_double(Buffer *out, double v) {
         char digits[DIGITS_MAX];
         int exponent, n;
@@ -117,7 +117,7 @@ void perf_report_end(Buffer *out) {
 
 /* --- from a timeline ------------------------------------------------------------------------------ */
 
-/* What is known of the whole job, in perf.py's units; NAN where it is not. */
+/* Totals of the whole job in perf.py's units; NAN if unknown. */
 typedef struct Whole {
         bool is_compat;
         double cpu_mean, cpu_min, cpu_max, memory, disk_usage;
@@ -234,12 +234,12 @@ static bool is_observed(const Timetable *timetable, size_t i) {
         return false;
 }
 
-/* To three decimals, which is more than a timeline keeps. */
+/* Rounds to three decimals, which is more than a timeline keeps. */
 static double percent(double ratio) {
         return rint(ratio * 1e5) / 1e3;
 }
 
-/* What is known of the whole job only stands in each sample: perf.py takes nothing but its maximum. */
+/* Totals of the whole job are in every sample: perf.py only takes their maximum. */
 static void fill_sample(const Whole *whole, const Timetable *timetable, size_t i, PerfpySample *ret) {
         double memory = number_at(timetable->tracks[SERIES_MEMORY].max, i);
 
@@ -281,7 +281,7 @@ static bool is_known(const PerfpySample *sample) {
         return false;
 }
 
-/* Of a job too short to be observed: its totals are known all the same. */
+/* Makes samples of a job too short to be observed from its totals. */
 static void fill_only_sample(const Whole *whole, const Timetable *timetable, PerfpySample *ret) {
         *ret = (PerfpySample){
                 .cpu_avg = whole->cpu_mean,

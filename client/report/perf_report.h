@@ -23,7 +23,7 @@ const char *perf_report_field_name(size_t field); /* "cpu_pct_per_cpu_avg", …,
 double perf_report_field(const PerfpySample *sample, size_t field);
 
 void perf_report_begin(Buffer *out);
-/* One rank after the other, is_first tells the first. */
+/* Writes one rank; is_first: the first of the report. */
 void perf_report_put(Buffer *out, int64_t rank, const PerfpySample *samples, size_t n, bool is_first);
 void perf_report_end(Buffer *out);
 

@@ -9,7 +9,7 @@
 
 /* --- what was measured ---------------------------------------------------------------------------- */
 
-static void write_result(Screen *screen, const JobResult *result) {
+static void write_result(Screen *screen, const ReportResult *result) {
         size_t n_name = screen->width > 2 * SHEET_INDENT ? screen->width / 2 - 2 : SHEET_INDENT, n;
 
         buffer_puts(screen->out, "  ");
@@ -21,7 +21,7 @@ static void write_result(Screen *screen, const JobResult *result) {
         buffer_putc(screen->out, '\n');
 }
 
-static void write_results(Screen *screen, const JobResults *results) {
+static void write_results(Screen *screen, const ReportResults *results) {
         if (!results || results->n == 0)
                 return;
 
@@ -35,12 +35,12 @@ static void write_results(Screen *screen, const JobResults *results) {
 /* --- advice --------------------------------------------------------------------------------------- */
 
 void report_write_advice(Screen *screen, const char *text, const char *words) {
-        Row row;
+        SheetRow row;
 
-        row_begin_item(&row, screen, STYLE_WARN, '!');
-        row_put_words(&row, text);
-        row_put_words_styled(&row, STYLE_DIM, words);
-        row_end(&row);
+        sheet_row_begin_item(&row, screen, STYLE_WARN, '!');
+        sheet_row_put_words(&row, text);
+        sheet_row_put_words_styled(&row, STYLE_DIM, words);
+        sheet_row_end(&row);
 }
 
 static void write_advice(Screen *screen, const Value *job) {
@@ -77,7 +77,7 @@ static bool has_group(const Value *job) {
         return *answer_text(job, "cgroup") != '\0';
 }
 
-void report_write(Screen *screen, const Value *job, const Value *node, const JobResults *results) {
+void report_write(Screen *screen, const Value *job, const Value *node, const ReportResults *results) {
         size_t begin = screen->out->n;
         Sheet sheet;
 

@@ -11,11 +11,11 @@
 
 #include "client/cli/screen.h"
 #include "client/report/report_results.h"
-#include "client/report/report_sheet.h"
+#include "client/report/sheet.h"
 #include "document/value.h"
 
 /* job: the answer to /api/v1/jobs/ID. node: to /api/v1/node, or NULL. results: of the job, or NULL. */
-void report_write(Screen *screen, const Value *job, const Value *node, const JobResults *results);
+void report_write(Screen *screen, const Value *job, const Value *node, const ReportResults *results);
 
 /* --- its parts, which `job show` and the report of a run have as well ----------------------------- */
 
@@ -35,9 +35,9 @@ bool report_has_own(const Value *job);
 void report_write_own(Sheet *sheet);
 /* A table of the phases; nothing when it was never marked. */
 void report_write_phases(Sheet *sheet);
-/* What the node did meanwhile: in four lines, or whole where that is all there is. */
+/* Writes the node during the job: in four lines, or in full where there is nothing else. */
 void report_write_node(Sheet *sheet, bool is_brief);
 /* Paragraphs of advice. words: after each its rule, or the ranks it is for. */
 void report_write_advice(Screen *screen, const char *text, const char *words);
-/* What ~ means; nothing when there was none. */
+/* Writes the legend of ~, if it was used. */
 void report_write_legend(const Sheet *sheet);

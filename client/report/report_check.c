@@ -6,17 +6,17 @@
 
 #define NAMES_MAX 4U
 
-typedef enum Kind {
+typedef enum MemberKind {
         KIND_TEXT,
         KIND_COUNT, /* a whole number from 0 */
         KIND_NUMBER,
         KIND_LIST,
         KIND_OBJECT,
-} Kind;
+} MemberKind;
 
 typedef struct Expected {
         const char *key;
-        Kind kind;
+        MemberKind kind;
         bool is_needed; /* may be neither absent nor null */
 } Expected;
 
@@ -63,7 +63,7 @@ static const Expected of_advice[] = {
         { "text", KIND_TEXT, true },
 };
 
-static bool is_of(const Value *value, Kind kind) {
+static bool is_of(const Value *value, MemberKind kind) {
         switch (kind) {
         case KIND_TEXT:
                 return value->type == VALUE_STRING;
@@ -80,19 +80,19 @@ static bool is_of(const Value *value, Kind kind) {
         return false;
 }
 
-typedef struct Check {
+typedef struct ReportCheck {
         Buffer *names;
         size_t n;
-} Check;
+} ReportCheck;
 
-static void note(Check *check, const char *before, const char *key) {
+static void note(ReportCheck *check, const char *before, const char *key) {
         if (check->n < NAMES_MAX)
                 buffer_printf(check->names, "%s%s%s", check->n > 0 ? ", " : "", before, key);
         check->n++;
 }
 
 /* The object is `value`, in the report as `before`: "", "on.", "metrics[3].". */
-static void check_object(Check *check, const Value *value, const char *before, const Expected *members, size_t n) {
+static void check_object(ReportCheck *check, const Value *value, const char *before, const Expected *members, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 const Value *member = value_get(value, members[i].key);
                 bool is_there = member && member->type != VALUE_NULL;
@@ -102,8 +102,8 @@ static void check_object(Check *check, const Value *value, const char *before, c
         }
 }
 
-/* What is no object at all has been noted with what it is in. */
-static void check_member(Check *check, const Value *report, const char *key, const Expected *members, size_t n) {
+/* A member that is no object was already reported. */
+static void check_member(ReportCheck *check, const Value *report, const char *key, const Expected *members, size_t n) {
         const Value *value = value_get(report, key);
         char before[32];
 
@@ -112,7 +112,7 @@ static void check_member(Check *check, const Value *report, const char *key, con
                 check_object(check, value, before, members, n);
 }
 
-static void check_list(Check *check, const Value *report, const char *key, const Expected *members, size_t n) {
+static void check_list(ReportCheck *check, const Value *report, const char *key, const Expected *members, size_t n) {
         const Value *list = value_get(report, key);
         char before[48];
 
@@ -128,7 +128,7 @@ static void check_list(Check *check, const Value *report, const char *key, const
 }
 
 size_t report_check(const Value *report, Buffer *ret) {
-        Check check = { .names = ret };
+        ReportCheck check = { .names = ret };
 
         check_object(&check, report, "", of_report, N_ELEMENTS(of_report));
         check_member(&check, report, "on", of_node, N_ELEMENTS(of_node));

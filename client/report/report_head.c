@@ -6,7 +6,7 @@
 
 #include "client/cli/text.h"
 #include "client/report/report.h"
-#include "client/report/report_sheet.h"
+#include "client/report/sheet.h"
 #include "job/job.h"
 #include "util/clock.h"
 #include "util/scoped.h"
@@ -24,7 +24,7 @@ const char *report_signal_name(int64_t signal) {
         return signal > 0 && signal < NSIG ? sigabbrev_np((int)signal) : NULL;
 }
 
-/* What a shell, or perfctl, meant by it. */
+/* Meaning of an exit status that a shell or perfctl sets. */
 static const char *status_words(int64_t status) {
         if (status == 126)
                 return "cannot be executed";
@@ -78,53 +78,53 @@ static void write_title(Screen *screen, const Value *job) {
 /* --- what ran, where and when --------------------------------------------------------------------- */
 
 static void write_text(Screen *screen, const char *label, const char *text) {
-        Row row;
+        SheetRow row;
 
         if (!*text)
                 return;
 
-        row_begin(&row, screen, label);
-        row_put(&row, text);
-        row_end(&row);
+        sheet_row_begin(&row, screen, label);
+        sheet_row_put(&row, text);
+        sheet_row_end(&row);
 }
 
 /* "rank 3 of 8", "rank 3", or nothing. */
-static void put_index(Row *row, const char *words, const Value *job, const char *key, const char *total_key) {
+static void put_index(SheetRow *row, const char *words, const Value *job, const char *key, const char *total_key) {
         int64_t index, total;
 
         if (!value_get_int(job, key, &index))
                 return;
         if (value_get_int(job, total_key, &total) && total > 0)
-                row_printf(row, "%s %jd of %jd", words, (intmax_t)index, (intmax_t)total);
+                sheet_row_printf(row, "%s %jd of %jd", words, (intmax_t)index, (intmax_t)total);
         else
-                row_printf(row, "%s %jd", words, (intmax_t)index);
+                sheet_row_printf(row, "%s %jd", words, (intmax_t)index);
 }
 
 static void write_where(Screen *screen, const Value *job, const Value *on) {
         const char *user = answer_text(job, "user"), *host = answer_text(on, "hostname");
         int64_t pid, cpus, uid;
-        Row row;
+        SheetRow row;
 
-        row_begin(&row, screen, "where");
-        row_put(&row, *host ? host : "this node");
+        sheet_row_begin(&row, screen, "where");
+        sheet_row_put(&row, *host ? host : "this node");
         if (value_get_int(on, "cpus", &cpus) && cpus > 0)
-                row_printf(&row, "%jd CPUs", (intmax_t)cpus);
+                sheet_row_printf(&row, "%jd CPUs", (intmax_t)cpus);
         put_index(&row, "rank", job, "rank", "ranks");
         put_index(&row, "node", job, "node_index", "nodes");
         if (value_get_int(job, "pid", &pid) && pid > 0)
-                row_printf(&row, "process %jd", (intmax_t)pid);
+                sheet_row_printf(&row, "process %jd", (intmax_t)pid);
 
         if (*user)
-                row_printf(&row, "by %s", user);
+                sheet_row_printf(&row, "by %s", user);
         else if (value_get_int(job, "uid", &uid) && uid >= 0 && uid != JOB_UID_UNKNOWN)
-                row_printf(&row, "by user %jd", (intmax_t)uid);
-        row_end(&row);
+                sheet_row_printf(&row, "by user %jd", (intmax_t)uid);
+        sheet_row_end(&row);
 }
 
 void report_write_time(Screen *screen, uint64_t begin_ms, uint64_t end_ms, uint64_t now_ms) {
         char from[TEXT_MAX], to[TEXT_MAX], duration[TEXT_MAX] = "-";
         bool is_running = end_ms == 0;
-        Row row;
+        SheetRow row;
 
         text_time(begin_ms, from);
         text_time(end_ms, to);
@@ -135,14 +135,14 @@ void report_write_time(Screen *screen, uint64_t begin_ms, uint64_t end_ms, uint6
         else if (now_ms > 0 && is_running) /* after the last sample */
                 strcpy(duration, "just begun,");
 
-        row_begin(&row, screen, "time");
-        row_put_styled(&row, STYLE_BOLD, duration);
+        sheet_row_begin(&row, screen, "time");
+        sheet_row_put_styled(&row, STYLE_BOLD, duration);
         if (is_running) {
-                row_put_words(&row, "since");
-                row_put_words(&row, from);
+                sheet_row_put_words(&row, "since");
+                sheet_row_put_words(&row, from);
         } else /* the date only once */
-                row_printf(&row, "%s to %s", from, strncmp(from, to, 11) == 0 ? to + 11 : to);
-        row_end(&row);
+                sheet_row_printf(&row, "%s to %s", from, strncmp(from, to, 11) == 0 ? to + 11 : to);
+        sheet_row_end(&row);
 }
 
 /* Writes the end of a path that is too long for the line. */
@@ -188,7 +188,7 @@ static void write_enclosure(Screen *screen, const Value *job) {
 static void write_usage(Screen *screen, const Value *job) {
         const Value *rusage = value_get(job, "rusage");
         char user[TEXT_MAX], system[TEXT_MAX], memory[TEXT_MAX];
-        Row row;
+        SheetRow row;
 
         if (!rusage || rusage->type != VALUE_OBJECT)
                 return;
@@ -196,39 +196,39 @@ static void write_usage(Screen *screen, const Value *job) {
         text_seconds(answer_number_or_zero(rusage, "ru_utime"), user);
         text_seconds(answer_number_or_zero(rusage, "ru_stime"), system);
         text_mib(answer_number_or_zero(rusage, "ru_maxrss") / 1024, memory);
-        row_begin(&row, screen, "rusage");
-        row_printf(&row, "CPU %s user", user);
-        row_printf(&row, "%s system", system);
-        row_printf(&row, "max RSS %s", memory);
-        row_end(&row);
+        sheet_row_begin(&row, screen, "rusage");
+        sheet_row_printf(&row, "CPU %s user", user);
+        sheet_row_printf(&row, "%s system", system);
+        sheet_row_printf(&row, "max RSS %s", memory);
+        sheet_row_end(&row);
 }
 
 static void write_labels(Screen *screen, const Value *job) {
         const Value *labels = value_get(job, "labels");
-        Row row;
+        SheetRow row;
 
         if (!labels || labels->type != VALUE_OBJECT || labels->n_members == 0)
                 return;
 
-        row_begin(&row, screen, "labels");
+        sheet_row_begin(&row, screen, "labels");
         for (size_t i = 0; i < labels->n_members; i++) {
                 const Value *value = &labels->members[i].value;
 
-                row_printf(&row, "%s=%s", labels->members[i].key, value->type == VALUE_STRING ? value->string : "");
+                sheet_row_printf(&row, "%s=%s", labels->members[i].key, value->type == VALUE_STRING ? value->string : "");
         }
-        row_end(&row);
+        sheet_row_end(&row);
 }
 
 static void write_note(Screen *screen, const Value *job) {
         const char *note = answer_text(job, "note");
-        Row row;
+        SheetRow row;
 
         if (!*note)
                 return;
 
-        row_begin(&row, screen, "note");
-        row_put_styled(&row, STYLE_WARN, note);
-        row_end(&row);
+        sheet_row_begin(&row, screen, "note");
+        sheet_row_put_styled(&row, STYLE_WARN, note);
+        sheet_row_end(&row);
 }
 
 void report_write_head(Screen *screen, const Value *job, const Value *node) {

@@ -28,15 +28,15 @@ static const struct {
 
 static void write_brief_row(Sheet *sheet, size_t i) {
         char text[TEXT_MAX], reason[TEXT_MAX];
-        Row row;
+        SheetRow row;
 
-        row_begin(&row, sheet->screen, brief_rows[i].label);
+        sheet_row_begin(&row, sheet->screen, brief_rows[i].label);
         for (size_t k = 0; k < N_ELEMENTS(brief_rows[i].pieces) && brief_rows[i].pieces[k].key; k++)
                 if (sheet_text_get(sheet, brief_rows[i].pieces[k].key, text))
-                        row_printf(&row, "%s%s%s", brief_rows[i].pieces[k].before, text, brief_rows[i].pieces[k].after);
+                        sheet_row_printf(&row, "%s%s%s", brief_rows[i].pieces[k].before, text, brief_rows[i].pieces[k].after);
         if (!row.has_pieces)
-                row_put_styled(&row, STYLE_DIM, sheet_absence(sheet, brief_rows[i].pieces[0].key, reason) ?: "not known yet");
-        row_end(&row);
+                sheet_row_put_styled(&row, STYLE_DIM, sheet_absence(sheet, brief_rows[i].pieces[0].key, reason) ?: "not known yet");
+        sheet_row_end(&row);
 }
 
 static void write_brief(Sheet *sheet) {

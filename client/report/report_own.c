@@ -7,7 +7,7 @@
 #include "client/report/report.h"
 #include "util/scoped.h"
 
-/* From here on a share is shown as a warning. */
+/* Share from which a warning is shown. */
 #define WAITING_HIGH 0.25
 #define THROTTLED_HIGH 0.10
 #define STALLED_SHOWN 0.05
@@ -31,7 +31,7 @@ static void write_cores(Sheet *sheet) {
         scoped(buffer_deinit) Buffer text = {};
         AnswerMetric mean, peak = {};
         double given = 0;
-        Row row;
+        SheetRow row;
 
         if (!answer_metric(sheet->job, "job_cpus_used", &mean))
                 return;
@@ -51,9 +51,9 @@ static void write_cores(Sheet *sheet) {
                 sheet_bar_row(sheet, "cores", text.text ? text.text : "", mean.value / given, peak.value / given, "");
                 return;
         }
-        row_begin(&row, sheet->screen, "cores");
-        row_put(&row, text.text ? text.text : "");
-        row_end(&row);
+        sheet_row_begin(&row, sheet->screen, "cores");
+        sheet_row_put(&row, text.text ? text.text : "");
+        sheet_row_end(&row);
 }
 
 static void write_cpu_time(Sheet *sheet) {
@@ -66,7 +66,7 @@ static void write_cpu_time(Sheet *sheet) {
         if (answer_metric(sheet->job, "job_cpu_unused_seconds", &unused))
                 given = used.value + unused.value;
         if (used.value > 0 && answer_metric(sheet->job, "job_cpu_system_seconds", &system)) {
-                text_share(system.value / used.value, share);
+                sheet_text_share(system.value / used.value, share);
                 snprintf(kernel, sizeof(kernel), " (%s in the kernel)", share);
         }
 
@@ -80,7 +80,7 @@ static void write_memory(Sheet *sheet) {
         AnswerMetric peak, limit;
         double n_bytes;
         bool is_limited;
-        Row row;
+        SheetRow row;
 
         if (!answer_metric(sheet->job, "job_memory_peak_bytes", &peak))
                 return;
@@ -89,9 +89,9 @@ static void write_memory(Sheet *sheet) {
         is_limited = answer_metric(sheet->job, "job_memory_limit_bytes", &limit);
         n_bytes = is_limited ? limit.value : answer_number(sheet->on, "memory_bytes");
         if (!(n_bytes > 0)) {
-                row_begin(&row, sheet->screen, "memory");
-                row_printf(&row, "%s at most", used);
-                row_end(&row);
+                sheet_row_begin(&row, sheet->screen, "memory");
+                sheet_row_printf(&row, "%s at most", used);
+                sheet_row_end(&row);
                 return;
         }
 
@@ -100,48 +100,48 @@ static void write_memory(Sheet *sheet) {
         sheet_bar_row(sheet, "memory", text, peak.value / n_bytes, 0, is_limited ? "of its limit" : "of the node");
 }
 
-/* What went wrong for lack of memory, if anything did. */
+/* Writes OOM kills and throttling at memory.high, if any. */
 static void write_memory_events(Sheet *sheet) {
         AnswerMetric kills = {}, slowed = {};
         char text[TEXT_MAX], number[TEXT_MAX];
-        Row row;
+        SheetRow row;
 
         (void)answer_metric(sheet->job, "job_oom_kills", &kills);
         (void)answer_metric(sheet->job, "job_memory_high_events", &slowed);
         if (!(kills.value > 0) && !(slowed.value > 0))
                 return;
 
-        row_begin(&row, sheet->screen, "");
+        sheet_row_begin(&row, sheet->screen, "");
         if (kills.value > 0) {
                 text_number(kills.value, number);
                 snprintf(text, sizeof(text), "%.16s %s killed for lack of memory", number, kills.value > 1 ? "processes" : "process");
-                row_put_styled(&row, STYLE_BAD, text);
+                sheet_row_put_styled(&row, STYLE_BAD, text);
         }
         if (slowed.value > 0) {
                 text_number(slowed.value, number);
                 snprintf(text, sizeof(text), "slowed down %.16s times at memory.high", number);
-                row_put_styled(&row, STYLE_WARN, text);
+                sheet_row_put_styled(&row, STYLE_WARN, text);
         }
-        row_end(&row);
+        sheet_row_end(&row);
 }
 
 static void write_processes(Sheet *sheet) {
         double largest_kib = answer_number(value_get(sheet->job, "rusage"), "ru_maxrss");
         char text[TEXT_MAX], memory[TEXT_MAX];
         bool has_peak = sheet_text_get(sheet, "job_pids_peak", text);
-        Row row;
+        SheetRow row;
 
         if (!has_peak && isnan(largest_kib))
                 return;
 
-        row_begin(&row, sheet->screen, "processes");
+        sheet_row_begin(&row, sheet->screen, "processes");
         if (has_peak)
-                row_printf(&row, "at most %s, threads included", text);
+                sheet_row_printf(&row, "at most %s, threads included", text);
         if (!isnan(largest_kib)) {
                 text_mib(largest_kib / 1024, memory);
-                row_printf(&row, "max RSS %s", memory);
+                sheet_row_printf(&row, "max RSS %s", memory);
         }
-        row_end(&row);
+        sheet_row_end(&row);
 }
 
 /* --- waiting -------------------------------------------------------------------------------------- */
@@ -155,7 +155,7 @@ static const struct {
         { "I/O", "job_psi_io_some_seconds", "job_psi_io_full_seconds" },
 };
 
-/* Of the job's time, as a ratio. */
+/* Ratio of the job's time. */
 static bool find_share(const Sheet *sheet, const char *key, double seconds, AnswerMetric *ret) {
         if (!key || !(seconds > 0) || !answer_metric(sheet->job, key, ret))
                 return false;
@@ -164,7 +164,7 @@ static bool find_share(const Sheet *sheet, const char *key, double seconds, Answ
         return true;
 }
 
-static void put_pressure(Sheet *sheet, Row *row, size_t i, double seconds) {
+static void put_pressure(Sheet *sheet, SheetRow *row, size_t i, double seconds) {
         char share[TEXT_MAX], stalled[TEXT_MAX], text[3 * TEXT_MAX];
         const char *first = row->has_pieces ? "" : "for ", *time = row->has_pieces ? "" : " of the time";
         AnswerMetric some, full;
@@ -174,82 +174,82 @@ static void put_pressure(Sheet *sheet, Row *row, size_t i, double seconds) {
                 return;
 
         mark = sheet_mark(sheet, some.is_exact);
-        text_share(some.value, share);
+        sheet_text_share(some.value, share);
         if (find_share(sheet, pressures[i].full, seconds, &full) && full.value >= STALLED_SHOWN) {
-                text_share(full.value, stalled);
+                sheet_text_share(full.value, stalled);
                 snprintf(text, sizeof(text), "%s%s %s%s%s (stalled %s)", first, pressures[i].words, share, mark, time, stalled);
         } else
                 snprintf(text, sizeof(text), "%s%s %s%s%s", first, pressures[i].words, share, mark, time);
 
         if (some.value >= WAITING_HIGH)
-                row_put_styled(row, STYLE_WARN, text);
+                sheet_row_put_styled(row, STYLE_WARN, text);
         else
-                row_put(row, text);
+                sheet_row_put(row, text);
 }
 
 static void write_waiting(Sheet *sheet) {
         double seconds = sheet_seconds(sheet);
         AnswerMetric throttled, share;
         bool has_any = false, is_known = answer_metric(sheet->job, "job_cpu_throttled_ratio", &throttled);
-        Row row;
+        SheetRow row;
 
         for (size_t i = 0; i < N_ELEMENTS(pressures); i++)
                 has_any |= find_share(sheet, pressures[i].some, seconds, &share);
         if (!has_any)
                 return;
 
-        row_begin(&row, sheet->screen, "waited");
+        sheet_row_begin(&row, sheet->screen, "waited");
         for (size_t i = 0; i < N_ELEMENTS(pressures); i++)
                 put_pressure(sheet, &row, i, seconds);
         if (is_known && throttled.value == 0)
-                row_put(&row, "never throttled");
-        row_end(&row);
+                sheet_row_put(&row, "never throttled");
+        sheet_row_end(&row);
 }
 
 static void write_throttling(Sheet *sheet) {
         char share[TEXT_MAX], text[2 * TEXT_MAX], seconds[TEXT_MAX];
         AnswerMetric ratio;
-        Row row;
+        SheetRow row;
 
         if (!answer_metric(sheet->job, "job_cpu_throttled_ratio", &ratio) || !(ratio.value > 0))
                 return;
 
-        text_share(ratio.value, share);
+        sheet_text_share(ratio.value, share);
         snprintf(text, sizeof(text), "in %s%s of its quota's periods", share, sheet_mark(sheet, ratio.is_exact));
-        row_begin(&row, sheet->screen, "throttled");
+        sheet_row_begin(&row, sheet->screen, "throttled");
         if (ratio.value >= THROTTLED_HIGH)
-                row_put_styled(&row, STYLE_WARN, text);
+                sheet_row_put_styled(&row, STYLE_WARN, text);
         else
-                row_put(&row, text);
+                sheet_row_put(&row, text);
         if (sheet_text_get(sheet, "job_cpu_throttled_seconds", seconds))
-                row_printf(&row, "%s over its threads", seconds);
-        row_end(&row);
+                sheet_row_printf(&row, "%s over its threads", seconds);
+        sheet_row_end(&row);
 }
 
 /* --- I/O ------------------------------------------------------------------------------------------ */
 
-static void put_io(Sheet *sheet, Row *row, const char *bytes_key, const char *times_key, const char *words, const char *times_words) {
+static void put_io(Sheet *sheet, SheetRow *row, const char *bytes_key, const char *times_key, const char *words, const char *times_words) {
         char bytes[TEXT_MAX], times[TEXT_MAX];
 
         if (!sheet_text_get(sheet, bytes_key, bytes))
                 return;
         if (sheet_text_get(sheet, times_key, times) && strcmp(times, "0") != 0)
-                row_printf(row, "%s in %s %s", bytes, times, times_words);
+                sheet_row_printf(row, "%s in %s %s", bytes, times, times_words);
         else
-                row_printf(row, "%s %s", bytes, words);
+                sheet_row_printf(row, "%s %s", bytes, words);
 }
 
 static void write_io(Sheet *sheet) {
         AnswerMetric value;
-        Row row;
+        SheetRow row;
 
         if (!answer_metric(sheet->job, "job_io_read_bytes", &value) && !answer_metric(sheet->job, "job_io_written_bytes", &value))
                 return;
 
-        row_begin(&row, sheet->screen, "disks");
+        sheet_row_begin(&row, sheet->screen, "disks");
         put_io(sheet, &row, "job_io_read_bytes", "job_io_reads", "read", "reads");
         put_io(sheet, &row, "job_io_written_bytes", "job_io_writes", "written", "writes");
-        row_end(&row);
+        sheet_row_end(&row);
 }
 
 /* --- what is not known ---------------------------------------------------------------------------- */
@@ -282,30 +282,30 @@ static bool was_said(const Sheet *sheet, size_t n, const char *reason) {
         return false;
 }
 
-static void put_reason(Row *row, const char *reason) {
+static void put_reason(SheetRow *row, const char *reason) {
         char words[TEXT_MAX + 2];
 
         snprintf(words, sizeof(words), "(%s)", reason);
-        row_put_words(row, words);
+        sheet_row_put_words(row, words);
 }
 
 /* A line for each reason. */
 static void write_unknown(Sheet *sheet) {
         for (size_t i = 0; i < N_ELEMENTS(unknowns); i++) {
                 char reason[TEXT_MAX], other[TEXT_MAX], first[TEXT_MAX];
-                Row row;
+                SheetRow row;
 
                 if (!find_absence(sheet, i, reason) || was_said(sheet, i, reason))
                         continue;
 
-                row_begin(&row, sheet->screen, "");
+                sheet_row_begin(&row, sheet->screen, "");
                 snprintf(first, sizeof(first), "unavailable: %s", unknowns[i].words);
-                row_put_styled(&row, STYLE_DIM, first);
+                sheet_row_put_styled(&row, STYLE_DIM, first);
                 for (size_t k = i + 1; k < N_ELEMENTS(unknowns); k++)
                         if (find_absence(sheet, k, other) && strcmp(other, reason) == 0)
-                                row_put_styled(&row, STYLE_DIM, unknowns[k].words);
+                                sheet_row_put_styled(&row, STYLE_DIM, unknowns[k].words);
                 put_reason(&row, reason);
-                row_end(&row);
+                sheet_row_end(&row);
         }
 }
 

@@ -17,8 +17,8 @@
 #define BAR_COLUMNS_MIN 8U
 #define BAR_COLUMNS_MAX 40U
 
-/* All phases of one name: what a loop marks again and again is one line. */
-typedef struct Phase {
+/* All phases of one name: a phase that a loop marks repeatedly is one line. */
+typedef struct PhaseLine {
         const char *name;
         unsigned n;
         double seconds;
@@ -27,16 +27,16 @@ typedef struct Phase {
         bool is_exact;
         bool is_lasting;
         bool is_shown;
-} Phase;
+} PhaseLine;
 
-typedef struct Phases {
-        Phase items[NAMES_MAX];
+typedef struct PhaseLines {
+        PhaseLine items[NAMES_MAX];
         size_t n;
         size_t n_hidden;  /* names that are not shown */
         double seconds;   /* of all */
         bool has_cores;
         bool is_of_node;  /* cores: the node's, since the job has no numbers of its own */
-} Phases;
+} PhaseLines;
 
 static bool find_cores(const Sheet *sheet, const Value *phase, bool is_of_node, AnswerMetric *ret) {
         if (!is_of_node)
@@ -61,19 +61,19 @@ static double find_seconds(const Sheet *sheet, const Value *phase) {
         return seconds >= 0 && (lasted == 0 || seconds < lasted) ? seconds : lasted;
 }
 
-static Phase *find_name(Phases *phases, const char *name) {
+static PhaseLine *find_name(PhaseLines *phases, const char *name) {
         for (size_t i = 0; i < phases->n; i++)
                 if (strcmp(phases->items[i].name, name) == 0)
                         return &phases->items[i];
         if (phases->n == NAMES_MAX)
                 return NULL;
 
-        phases->items[phases->n] = (Phase){ .name = name, .is_exact = true };
+        phases->items[phases->n] = (PhaseLine){ .name = name, .is_exact = true };
         return &phases->items[phases->n++];
 }
 
-static void add_phase(const Sheet *sheet, Phases *phases, const Value *value) {
-        Phase *phase = find_name(phases, answer_text(value, "name"));
+static void add_phase(const Sheet *sheet, PhaseLines *phases, const Value *value) {
+        PhaseLine *phase = find_name(phases, answer_text(value, "name"));
         double seconds = find_seconds(sheet, value);
         AnswerMetric cores;
 
@@ -95,9 +95,9 @@ static void add_phase(const Sheet *sheet, Phases *phases, const Value *value) {
 }
 
 /* The longest; in the order of time all the same. */
-static void choose_shown(Phases *phases) {
+static void choose_shown(PhaseLines *phases) {
         for (size_t k = 0; k < PHASES_SHOWN && k < phases->n; k++) {
-                Phase *longest = NULL;
+                PhaseLine *longest = NULL;
 
                 for (size_t i = 0; i < phases->n; i++)
                         if (!phases->items[i].is_shown && (!longest || phases->items[i].seconds > longest->seconds))
@@ -111,11 +111,11 @@ static void choose_shown(Phases *phases) {
 
 /* --- the table ------------------------------------------------------------------------------------ */
 
-typedef struct Columns {
+typedef struct PhaseColumns {
         size_t name, bar;
-} Columns;
+} PhaseColumns;
 
-static void format_name(const Phase *phase, Buffer *ret) {
+static void format_name(const PhaseLine *phase, Buffer *ret) {
         /* `perfctl time` goes back to what was before it. */
         buffer_puts(ret, *phase->name ? phase->name : phase->n > 1 ? "outside other phases" : "before the first mark");
         if (phase->n > 1)
@@ -124,9 +124,9 @@ static void format_name(const Phase *phase, Buffer *ret) {
                 buffer_puts(ret, " (so far)");
 }
 
-static Columns choose_columns(const Screen *screen, const Phases *phases) {
+static PhaseColumns choose_columns(const Screen *screen, const PhaseLines *phases) {
         size_t n_fixed = 2 + 1 + TIME_COLUMNS + 2 + CORES_COLUMNS, longest = NAME_COLUMNS_MIN;
-        Columns columns;
+        PhaseColumns columns;
 
         for (size_t i = 0; i < phases->n; i++) {
                 scoped(buffer_deinit) Buffer name = {}, text = {};
@@ -153,7 +153,7 @@ static void put_right(Screen *screen, const char *text, size_t n_columns) {
         buffer_puts(screen->out, text);
 }
 
-static void write_phase(Sheet *sheet, const Phases *phases, const Phase *phase, Columns columns) {
+static void write_phase(Sheet *sheet, const PhaseLines *phases, const PhaseLine *phase, PhaseColumns columns) {
         scoped(buffer_deinit) Buffer name = {};
         char seconds[TEXT_MAX], cores[TEXT_MAX];
         Screen *screen = sheet->screen;
@@ -173,7 +173,7 @@ static void write_phase(Sheet *sheet, const Phases *phases, const Phase *phase, 
         buffer_putc(screen->out, '\n');
 }
 
-static void write_rest(Sheet *sheet, const Phases *phases) {
+static void write_rest(Sheet *sheet, const PhaseLines *phases) {
         double seconds = phases->seconds;
         char text[TEXT_MAX];
 
@@ -185,8 +185,8 @@ static void write_rest(Sheet *sheet, const Phases *phases) {
         buffer_printf(sheet->screen->out, "  and %zu more, %s together\n", phases->n_hidden, text);
 }
 
-static void write_table(Sheet *sheet, const Phases *phases, bool is_truncated) {
-        Columns columns = choose_columns(sheet->screen, phases);
+static void write_table(Sheet *sheet, const PhaseLines *phases, bool is_truncated) {
+        PhaseColumns columns = choose_columns(sheet->screen, phases);
         Screen *screen = sheet->screen;
 
         buffer_putc(screen->out, '\n');
@@ -210,7 +210,7 @@ static void write_table(Sheet *sheet, const Phases *phases, bool is_truncated) {
 
 void report_write_phases(Sheet *sheet) {
         const Value *list = value_get(sheet->job, "phases"), *is_truncated = value_get(sheet->job, "phases_truncated");
-        Phases phases = { .is_of_node = true };
+        PhaseLines phases = { .is_of_node = true };
         AnswerMetric cores;
 
         if (!list || list->type != VALUE_LIST || list->n_items == 0)

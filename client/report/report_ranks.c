@@ -32,7 +32,7 @@ static void ranges_add(Ranges *ranges, int64_t first, int64_t last) {
         ranges->last = last;
 }
 
-void run_missing_ranks(const Run *run, Buffer *ret) {
+void report_run_missing_ranks(const ReportRun *run, Buffer *ret) {
         Ranges ranges = { .out = ret, .first = -1 };
         int64_t next = 0;
 
@@ -52,16 +52,16 @@ void run_missing_ranks(const Run *run, Buffer *ret) {
 static bool is_of_kind(const RankReport *report, RankKind kind) {
         switch (kind) {
         case RANKS_FAILED:
-                return !run_report_is_good(report);
+                return !report_run_rank_is_good(report);
         case RANKS_RUNNING:
-                return run_report_is_running(report);
+                return report_run_rank_is_running(report);
         case RANKS_ALL:
                 return true;
         }
         return false;
 }
 
-void run_ranks(const Run *run, RankKind kind, Buffer *ret, size_t *ret_n) {
+void report_run_ranks(const ReportRun *run, RankKind kind, Buffer *ret, size_t *ret_n) {
         Ranges ranges = { .out = ret, .first = -1 };
         size_t n = 0;
 
@@ -79,7 +79,7 @@ void run_ranks(const Run *run, RankKind kind, Buffer *ret, size_t *ret_n) {
         *ret_n = n;
 }
 
-const char *run_report_advice(const RankReport *report, const char *rule) {
+const char *report_run_rank_advice(const RankReport *report, const char *rule) {
         const Value *advice = value_get(report->job, "advice");
 
         for (size_t i = 0; advice && advice->type == VALUE_LIST && i < advice->n_items; i++)
@@ -88,16 +88,16 @@ const char *run_report_advice(const RankReport *report, const char *rule) {
         return NULL;
 }
 
-void run_advised_ranks(const Run *run, const char *rule, Buffer *ret) {
+void report_run_advised_ranks(const ReportRun *run, const char *rule, Buffer *ret) {
         Ranges ranges = { .out = ret, .first = -1 };
 
         for (size_t i = 0; i < run->n_reports; i++)
-                if (run->reports[i].rank >= 0 && run_report_advice(&run->reports[i], rule))
+                if (run->reports[i].rank >= 0 && report_run_rank_advice(&run->reports[i], rule))
                         ranges_add(&ranges, run->reports[i].rank, run->reports[i].rank);
         ranges_end(&ranges);
 }
 
-void run_report_name(const RankReport *report, Buffer *ret) {
+void report_run_rank_name(const RankReport *report, Buffer *ret) {
         if (report->rank >= 0)
                 buffer_printf(ret, "rank %" PRId64, report->rank);
         else

@@ -35,7 +35,7 @@ static void put_numbers(Buffer *out, const Value *result) {
         }
 }
 
-void job_result_format(const Value *result, JobResult *ret) {
+void report_results_format(const Value *result, ReportResult *ret) {
         const char *component = answer_text(result, "component");
         const Value *score = value_get(result, "score");
         scoped(buffer_deinit) Buffer title = {}, text = {};
@@ -52,13 +52,13 @@ void job_result_format(const Value *result, JobResult *ret) {
 
 /* --- asking --------------------------------------------------------------------------------------- */
 
-/* One that had a result since the job began. */
-typedef struct Indicator {
+/* An indicator that had a result since the job began. */
+typedef struct ResultIndicator {
         char *path; /* owned; the query for the job's latest result of it */
-} Indicator;
+} ResultIndicator;
 
 typedef struct Indicators {
-        Indicator items[QUESTIONS_MAX];
+        ResultIndicator items[QUESTIONS_MAX];
         size_t n;
         bool has_more;
 } Indicators;
@@ -100,10 +100,10 @@ static void choose_indicators(const Value *answer, const Value *job, Indicators 
         }
 }
 
-void job_results_ask(ApiQuery *query, const Value *job, JobResults *ret) {
+void report_results_ask(ApiQuery *query, const Value *job, ReportResults *ret) {
         scoped(indicators_deinit) Indicators indicators = {};
 
-        *ret = (JobResults){};
+        *ret = (ReportResults){};
         if (api_query_try(query, "/api/v1/indicators") != EXIT_DONE)
                 return;
 
@@ -121,6 +121,6 @@ void job_results_ask(ApiQuery *query, const Value *job, JobResults *ret) {
                         ret->has_more = true;
                         return;
                 }
-                job_result_format(&results->items[0], &ret->items[ret->n++]);
+                report_results_format(&results->items[0], &ret->items[ret->n++]);
         }
 }

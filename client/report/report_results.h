@@ -12,18 +12,18 @@
 #define JOB_RESULTS_MAX 6U
 #define JOB_RESULT_TEXT_MAX 256U
 
-typedef struct JobResult {
+typedef struct ReportResult {
         char title[JOB_RESULT_TEXT_MAX]; /* "Copy (dd)" */
         char text[JOB_RESULT_TEXT_MAX];  /* "score 8123.5", "rate_mib_per_s 8123.5, n 12" */
-} JobResult;
+} ReportResult;
 
-typedef struct JobResults {
-        JobResult items[JOB_RESULTS_MAX];
+typedef struct ReportResults {
+        ReportResult items[JOB_RESULTS_MAX];
         size_t n;
         bool has_more;
-} JobResults;
+} ReportResults;
 
 /* Asks perfd. What cannot be asked, since it is older or busy, is left out: a report without results is still one. */
-void job_results_ask(ApiQuery *query, const Value *job, JobResults *ret);
-/* What is said of a result, as in the list of /api/v1/indicators/NAME/results. */
-void job_result_format(const Value *result, JobResult *ret);
+void report_results_ask(ApiQuery *query, const Value *job, ReportResults *ret);
+/* Summary of a result of /api/v1/indicators/NAME/results. */
+void report_results_format(const Value *result, ReportResult *ret);

@@ -17,16 +17,16 @@
 /* Ranks that share neither id nor name are of one run only when they ran together, give or take the clocks. */
 #define APART_MS_MAX 60000U
 
-void run_deinit(Run *run) {
+void report_run_deinit(ReportRun *run) {
         for (size_t i = 0; i < run->n_arenas; i++)
                 arena_deinit(&run->arenas[i]);
         free(run->arenas);
         free(run->reports);
         free(run->hosts);
-        *run = (Run){};
+        *run = (ReportRun){};
 }
 
-__attribute__((format(printf, 2, 3))) static int refuse(Run *run, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static int refuse(ReportRun *run, const char *format, ...) {
         va_list args;
 
         va_start(args, format);
@@ -65,7 +65,7 @@ static int64_t index_get(const Value *document, const char *key) {
         return value_get_int(document, key, &v) && v >= 0 ? v : -1;
 }
 
-static int make_room(Run *run) {
+static int make_room(ReportRun *run) {
         size_t n = run->n_allocated ? 2 * run->n_allocated : 16;
         RankReport *reports;
 
@@ -81,7 +81,7 @@ static int make_room(Run *run) {
         return 0;
 }
 
-static int add_report(Run *run, const char *file, unsigned line, const Value *document) {
+static int add_report(ReportRun *run, const char *file, unsigned line, const Value *document) {
         const char *fault = find_fault(document), *message = answer_text(value_get(document, "error"), "message");
         const Value *on = value_get(document, "on");
         int r;
@@ -110,7 +110,7 @@ static int add_report(Run *run, const char *file, unsigned line, const Value *do
         return 0;
 }
 
-static int add_document(Run *run, const char *file, unsigned line, const Value *document) {
+static int add_document(ReportRun *run, const char *file, unsigned line, const Value *document) {
         int r = 0;
 
         if (document->type != VALUE_LIST)
@@ -121,7 +121,7 @@ static int add_document(Run *run, const char *file, unsigned line, const Value *
         return r;
 }
 
-static int add_arena(Run *run, size_t n_bytes, Arena **ret) {
+static int add_arena(ReportRun *run, size_t n_bytes, Arena **ret) {
         Arena *arenas = reallocarray(run->arenas, run->n_arenas + 1, sizeof(*arenas));
         int r;
 
@@ -137,7 +137,7 @@ static int add_arena(Run *run, size_t n_bytes, Arena **ret) {
         return 0;
 }
 
-int run_add(Run *run, const char *file, const char *text, size_t n) {
+int report_run_add(ReportRun *run, const char *file, const char *text, size_t n) {
         size_t n_before = run->n_reports;
         const Value *document;
         JsonReader reader;
@@ -165,26 +165,26 @@ int run_add(Run *run, const char *file, const char *text, size_t n) {
 
 /* --- about one ------------------------------------------------------------------------------------ */
 
-uint64_t run_report_end_ms(const RankReport *report) {
+uint64_t report_run_rank_end_ms(const RankReport *report) {
         uint64_t end_ms = report->end_ms ?: answer_time(report->on, "time_ms");
 
         return end_ms > report->begin_ms ? end_ms : report->begin_ms;
 }
 
-double run_report_seconds(const RankReport *report) {
+double report_run_rank_seconds(const RankReport *report) {
         AnswerMetric duration;
 
         if (answer_metric(report->job, "duration_seconds", &duration) && duration.value >= 0)
                 return duration.value;
 
-        return (double)(run_report_end_ms(report) - report->begin_ms) / 1e3;
+        return (double)(report_run_rank_end_ms(report) - report->begin_ms) / 1e3;
 }
 
-bool run_report_is_running(const RankReport *report) {
+bool report_run_rank_is_running(const RankReport *report) {
         return strcmp(answer_text(report->job, "state"), "running") == 0;
 }
 
-bool run_report_is_good(const RankReport *report) {
+bool report_run_rank_is_good(const RankReport *report) {
         const Value *exit = value_get(report->job, "exit");
         int64_t status, signal = 0;
 
@@ -251,7 +251,7 @@ static int by_id(const void *a, const void *b) {
 
         r = r != 0 ? r : strcmp(left->hostname, right->hostname);
         r = r != 0 ? r : compare((uint64_t)left->node, (uint64_t)right->node);
-        return r != 0 ? r : compare(run_report_end_ms(left), run_report_end_ms(right));
+        return r != 0 ? r : compare(report_run_rank_end_ms(left), report_run_rank_end_ms(right));
 }
 
 static int by_rank(const void *a, const void *b) {
@@ -268,13 +268,13 @@ static int by_begin(const void *a, const void *b) {
         return compare(left->begin_ms, right->begin_ms);
 }
 
-static int refuse_two(Run *run, const RankReport *a, const RankReport *b, const char *why) {
+static int refuse_two(ReportRun *run, const RankReport *a, const RankReport *b, const char *why) {
         return refuse(run, "%s:%u: job '%s' on %s belongs to another run than job '%s' on %s in %s:%u: %s", b->file, b->line, b->id,
                       *b->hostname ? b->hostname : "?", a->id, *a->hostname ? a->hostname : "?", a->file, a->line, why);
 }
 
 /* A job that was reported twice counts as the later report has it. */
-static int drop_duplicates(Run *run) {
+static int drop_duplicates(ReportRun *run) {
         size_t n = 0;
 
         qsort(run->reports, run->n_reports, sizeof(*run->reports), by_id);
@@ -295,8 +295,8 @@ static int drop_duplicates(Run *run) {
         return 0;
 }
 
-/* What the launcher said of the whole run. */
-static int take_total(Run *run, const RankReport *first, const RankReport *report, const char *key, uint32_t *total) {
+/* Number of ranks or nodes that the launcher reported. */
+static int take_total(ReportRun *run, const RankReport *first, const RankReport *report, const char *key, uint32_t *total) {
         int64_t n = index_get(report->job, key);
 
         if (n <= 0 || n > UINT32_MAX)
@@ -309,7 +309,7 @@ static int take_total(Run *run, const RankReport *first, const RankReport *repor
         return 0;
 }
 
-static int take_totals(Run *run) {
+static int take_totals(ReportRun *run) {
         int r = 0;
 
         for (size_t i = 0; i < run->n_reports && r == 0; i++) {
@@ -323,7 +323,7 @@ static int take_totals(Run *run) {
 }
 
 /* Sorted by rank. */
-static int check_ranks(Run *run) {
+static int check_ranks(ReportRun *run) {
         for (size_t i = 0; i < run->n_reports; i++) {
                 const RankReport *report = &run->reports[i], *last = i > 0 ? report - 1 : NULL;
 
@@ -336,13 +336,13 @@ static int check_ranks(Run *run) {
         return 0;
 }
 
-static int check_apart(Run *run) {
+static int check_apart(ReportRun *run) {
         uint64_t end_ms = 0;
 
         qsort(run->reports, run->n_reports, sizeof(*run->reports), by_begin);
         for (size_t i = 0; i < run->n_reports; i++) {
                 const RankReport *report = &run->reports[i];
-                uint64_t report_end_ms = run_report_end_ms(report);
+                uint64_t report_end_ms = report_run_rank_end_ms(report);
 
                 if (i > 0 && report->begin_ms > end_ms + APART_MS_MAX)
                         return refuse_two(run, report - 1, report,
@@ -352,7 +352,7 @@ static int check_apart(Run *run) {
         return 0;
 }
 
-static int check_belonging(Run *run) {
+static int check_belonging(ReportRun *run) {
         const RankReport *first = &run->reports[0];
         bool is_one = true;
 
@@ -370,7 +370,7 @@ static int check_belonging(Run *run) {
 
 /* --- hosts ---------------------------------------------------------------------------------------- */
 
-static RunHost *find_host(Run *run, const RankReport *report) {
+static RunHost *find_host(ReportRun *run, const RankReport *report) {
         for (size_t i = 0; i < run->n_hosts; i++)
                 if (has_same_host(&(RankReport){ .hostname = run->hosts[i].name, .node = run->hosts[i].node }, report))
                         return &run->hosts[i];
@@ -380,9 +380,9 @@ static RunHost *find_host(Run *run, const RankReport *report) {
 }
 
 static void see_report(RunHost *host, const RankReport *report) {
-        uint64_t end_ms = run_report_end_ms(report);
+        uint64_t end_ms = report_run_rank_end_ms(report);
 
-        if (!host->record || run_report_seconds(report) > run_report_seconds(host->record))
+        if (!host->record || report_run_rank_seconds(report) > report_run_rank_seconds(host->record))
                 host->record = report;
         if (host->node < 0)
                 host->node = report->node;
@@ -393,7 +393,7 @@ static void see_report(RunHost *host, const RankReport *report) {
         host->n_reports++;
 }
 
-static int find_hosts(Run *run) {
+static int find_hosts(ReportRun *run) {
         run->hosts = calloc(run->n_reports, sizeof(*run->hosts));
         if (!run->hosts)
                 return -ENOMEM;
@@ -413,7 +413,7 @@ static int find_hosts(Run *run) {
 }
 
 /* Two reports of one cgroup, as of two steps in the group of their job, have the same numbers. */
-static bool is_first_of_group(const Run *run, const RankReport *report) {
+static bool is_first_of_group(const ReportRun *run, const RankReport *report) {
         const char *cgroup = answer_text(report->job, "cgroup");
 
         if (!*cgroup || report->host == SIZE_MAX)
@@ -425,7 +425,7 @@ static bool is_first_of_group(const Run *run, const RankReport *report) {
         return true;
 }
 
-int run_join(Run *run) {
+int report_run_join(ReportRun *run) {
         int r;
 
         assert(run->n_reports > 0);
@@ -452,7 +452,7 @@ int run_join(Run *run) {
 
 /* --- about all ------------------------------------------------------------------------------------ */
 
-void run_id(const Run *run, Buffer *ret) {
+void report_run_id(const ReportRun *run, Buffer *ret) {
         const RankReport *first = &run->reports[0];
 
         for (size_t i = 1; i < run->n_reports; i++)
@@ -461,7 +461,7 @@ void run_id(const Run *run, Buffer *ret) {
         buffer_put(ret, first->id, run->n_reports > 1 ? base_length(first) : strlen(first->id));
 }
 
-const char *run_text(const Run *run, const char *key) {
+const char *report_run_text(const ReportRun *run, const char *key) {
         const char *text = answer_text(run->reports[0].job, key);
 
         for (size_t i = 1; i < run->n_reports; i++)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Run: the reports of all ranks of one run, or of all its nodes
+ * Report of a run: the reports of all ranks of one run, or of all its nodes
  *
  * Read from what `perfctl report --json` printed on each node, checked to be of one run, put in the order of their
  * ranks. Several ranks of one host share one record of what its node did: that of the rank that was there
@@ -39,7 +39,7 @@ typedef struct RunHost {
         uint64_t begin_ms, end_ms; /* of the reports */
 } RunHost;
 
-typedef struct Run {
+typedef struct ReportRun {
         Arena *arenas; /* one for each text */
         size_t n_arenas;
         RankReport *reports; /* owned */
@@ -49,9 +49,9 @@ typedef struct Run {
         uint32_t n_ranks, n_nodes; /* that there should be; 0: not known */
         size_t n_duplicates;       /* reports that were given more than once, left out */
         char error[512];
-} Run;
+} ReportRun;
 
-void run_deinit(Run *run);
+void report_run_deinit(ReportRun *run);
 
 enum {
         RUN_INVALID = 1, /* `error` says where, what, and what to do */
@@ -59,39 +59,39 @@ enum {
 
 /*
  * Adds the reports in a text: documents one after the other, or lists of them. 0, RUN_INVALID, or a negative
- * errno. After the last text run_join() once; then the run can be asked.
+ * errno. After the last text report_run_join() once; then the run can be asked.
  */
-int run_add(Run *run, const char *file, const char *text, size_t n);
+int report_run_add(ReportRun *run, const char *file, const char *text, size_t n);
 /* Checks that the reports are of one run, sorts them by rank, and finds the hosts. 0, RUN_INVALID, or a negative errno. */
-int run_join(Run *run);
+int report_run_join(ReportRun *run);
 
 /* When it ran at the time of the report, then. */
-uint64_t run_report_end_ms(const RankReport *report);
-double run_report_seconds(const RankReport *report);
-bool run_report_is_running(const RankReport *report);
-bool run_report_is_good(const RankReport *report); /* it runs, or ended with 0 */
+uint64_t report_run_rank_end_ms(const RankReport *report);
+double report_run_rank_seconds(const RankReport *report);
+bool report_run_rank_is_running(const RankReport *report);
+bool report_run_rank_is_good(const RankReport *report); /* it runs, or ended with 0 */
 
-/* What all have in common; "" where they differ. The id without a rank at its end. */
-void run_id(const Run *run, Buffer *ret);
-const char *run_text(const Run *run, const char *key);
+/* A text that all reports share; "" where they differ. The id is without the rank at its end. */
+void report_run_id(const ReportRun *run, Buffer *ret);
+const char *report_run_text(const ReportRun *run, const char *key);
 
 /* "3,5-7": those that no report is of. "" when none is missing, or nobody knows how many there should be. */
-void run_missing_ranks(const Run *run, Buffer *ret);
+void report_run_missing_ranks(const ReportRun *run, Buffer *ret);
 typedef enum RankKind {
         RANKS_FAILED,
         RANKS_RUNNING,
         RANKS_ALL,
 } RankKind;
 /* Likewise those of a kind that have a rank; *ret_n counts those without one as well. */
-void run_ranks(const Run *run, RankKind kind, Buffer *ret, size_t *ret_n);
-/* What the rule said to it, or NULL. */
-const char *run_report_advice(const RankReport *report, const char *rule);
+void report_run_ranks(const ReportRun *run, RankKind kind, Buffer *ret, size_t *ret_n);
+/* Text of the rule for this report, or NULL. */
+const char *report_run_rank_advice(const RankReport *report, const char *rule);
 /* Likewise the ranks that got the advice of that rule. */
-void run_advised_ranks(const Run *run, const char *rule, Buffer *ret);
+void report_run_advised_ranks(const ReportRun *run, const char *rule, Buffer *ret);
 /* "rank 3", or the host where it has no rank. */
-void run_report_name(const RankReport *report, Buffer *ret);
+void report_run_rank_name(const RankReport *report, Buffer *ret);
 
-/* One screen; is_whole: all ranks, however many. */
-void run_write(Screen *screen, const Run *run, bool is_whole);
-/* One document; perfctl-report(1) has its members. */
-void run_write_json(const Run *run, Json *json);
+/* Writes the report for a screen; is_whole: with all ranks. */
+void report_run_write(Screen *screen, const ReportRun *run, bool is_whole);
+/* Writes the report as one document, described in perfctl-report(1). */
+void report_run_write_json(const ReportRun *run, Json *json);

@@ -40,7 +40,7 @@ static void put_member(Json *json, const char *key, const Value *from) {
 
 /* --- the run -------------------------------------------------------------------------------------- */
 
-static const char *run_state(const Run *run) {
+static const char *run_state(const ReportRun *run) {
         const char *state = "finished";
 
         for (size_t i = 0; i < run->n_reports; i++) {
@@ -54,13 +54,13 @@ static const char *run_state(const Run *run) {
         return state;
 }
 
-static void put_times(Json *json, const Run *run) {
+static void put_times(Json *json, const ReportRun *run) {
         uint64_t begin_ms = UINT64_MAX, end_ms = 0, last_ms = 0;
         bool is_open = false;
 
         for (size_t i = 0; i < run->n_reports; i++) {
                 const RankReport *report = &run->reports[i];
-                uint64_t report_end_ms = run_report_end_ms(report);
+                uint64_t report_end_ms = report_run_rank_end_ms(report);
 
                 begin_ms = report->begin_ms < begin_ms ? report->begin_ms : begin_ms;
                 end_ms = report->end_ms > end_ms ? report->end_ms : end_ms;
@@ -73,20 +73,20 @@ static void put_times(Json *json, const Run *run) {
         json_put_double(json, "seconds", (double)(last_ms - begin_ms) / 1e3);
 }
 
-static void write_run(const Run *run, Json *json) {
+static void write_run(const ReportRun *run, Json *json) {
         scoped(buffer_deinit) Buffer id = {}, missing = {}, failed = {};
         size_t n_failed;
 
-        run_id(run, &id);
-        run_missing_ranks(run, &missing);
-        run_ranks(run, RANKS_FAILED, &failed, &n_failed);
+        report_run_id(run, &id);
+        report_run_missing_ranks(run, &missing);
+        report_run_ranks(run, RANKS_FAILED, &failed, &n_failed);
 
         json_key(json, "run");
         json_object_begin(json);
         put_text(json, "id", id.text);
-        put_text(json, "name", run_text(run, "name"));
-        put_text(json, "command", run_text(run, "command"));
-        put_text(json, "user", run_text(run, "user"));
+        put_text(json, "name", report_run_text(run, "name"));
+        put_text(json, "command", report_run_text(run, "command"));
+        put_text(json, "user", report_run_text(run, "user"));
         json_put_string(json, "state", run_state(run));
         put_times(json, run);
         put_index(json, "ranks", run->n_ranks > 0 ? (int64_t)run->n_ranks : -1);
@@ -99,7 +99,7 @@ static void write_run(const Run *run, Json *json) {
 
 /* --- its parts ------------------------------------------------------------------------------------ */
 
-/* Those of the scope, as they are. Numbers without a scope are a node's. */
+/* Copies the metrics of the scope. Metrics without a scope are those of a node. */
 static void write_metrics(Json *json, const Value *job, const char *scope) {
         const Value *metrics = value_get(job, "metrics");
 
@@ -124,10 +124,10 @@ static void write_report(Json *json, const RankReport *report) {
         put_member(json, "command", report->job);
         put_member(json, "state", report->job);
         put_member(json, "exit", report->job);
-        json_put_bool(json, "failed", !run_report_is_good(report));
+        json_put_bool(json, "failed", !report_run_rank_is_good(report));
         json_put_uint(json, "begin_ms", report->begin_ms);
         put_time(json, "end_ms", report->end_ms);
-        json_put_double(json, "seconds", run_report_seconds(report));
+        json_put_double(json, "seconds", report_run_rank_seconds(report));
         put_member(json, "note", report->job);
         put_member(json, "enclosure", report->job);
         put_member(json, "cgroup", report->job);
@@ -137,7 +137,7 @@ static void write_report(Json *json, const RankReport *report) {
         json_object_end(json);
 }
 
-static void write_host(Json *json, const Run *run, size_t i) {
+static void write_host(Json *json, const ReportRun *run, size_t i) {
         const RunHost *host = &run->hosts[i];
 
         json_object_begin(json);
@@ -154,7 +154,7 @@ static void write_host(Json *json, const Run *run, size_t i) {
 
 /* --- together ------------------------------------------------------------------------------------- */
 
-static void write_total(Json *json, const char *key, const char *unit, const char *scope, const char *of, const Total *total) {
+static void write_total(Json *json, const char *key, const char *unit, const char *scope, const char *of, const ReportTotal *total) {
         json_object_begin(json);
         json_put_string(json, "key", key);
         json_put_double(json, "value", total->value);
@@ -175,17 +175,17 @@ static bool is_summed(const MetricInfo *info) {
         return is_cpu_time || (info->type == METRIC_TYPE_COUNTER && !strstr(info->key, "psi_"));
 }
 
-static void write_own_total(const Run *run, Json *json, UsageMetric metric) {
+static void write_own_total(const ReportRun *run, Json *json, UsageMetric metric) {
         const MetricInfo *info = &usage_info[metric];
-        Total total;
+        ReportTotal total;
 
         switch (metric) {
         case USAGE_CPU_GIVEN:
-                if (total_cpus_given(run, &total))
+                if (report_total_cpus_given(run, &total))
                         write_total(json, info->key, info->key_unit, "job", "sum", &total);
                 return;
         case USAGE_CPU_MEAN:
-                if (total_sum(run, info->key, &total))
+                if (report_total_sum(run, info->key, &total))
                         write_total(json, info->key, info->key_unit, "job", "sum", &total);
                 return;
         case USAGE_CPU_UNUSED: /* of what they were given together */
@@ -193,42 +193,42 @@ static void write_own_total(const Run *run, Json *json, UsageMetric metric) {
         case USAGE_MEMORY_LIMIT:
                 return;
         default:
-                if (is_summed(info) ? total_sum(run, info->key, &total) : total_max(run, info->key, &total))
+                if (is_summed(info) ? report_total_sum(run, info->key, &total) : report_total_max(run, info->key, &total))
                         write_total(json, info->key, info->key_unit, "job", is_summed(info) ? "sum" : "max", &total);
         }
 }
 
-static void write_cpu_shares(const Run *run, Json *json) {
+static void write_cpu_shares(const ReportRun *run, Json *json) {
         const MetricInfo *unused = &usage_info[USAGE_CPU_UNUSED], *ratio = &usage_info[USAGE_CPU_RATIO];
-        Total used, given;
+        ReportTotal used, given;
 
-        if (!total_sum(run, "job_cpu_seconds", &used) || !total_cpu_seconds_given(run, &given) || !(given.value > 0))
+        if (!report_total_sum(run, "job_cpu_seconds", &used) || !report_total_cpu_seconds_given(run, &given) || !(given.value > 0))
                 return;
 
         given.is_exact &= used.is_exact;
         write_total(json, unused->key, unused->key_unit, "job", "sum",
-                    &(Total){ .value = fmax(given.value - used.value, 0), .is_exact = given.is_exact, .n = given.n });
+                    &(ReportTotal){ .value = fmax(given.value - used.value, 0), .is_exact = given.is_exact, .n = given.n });
         write_total(json, ratio->key, ratio->key_unit, "job", "ratio",
-                    &(Total){ .value = used.value / given.value, .is_exact = given.is_exact, .n = given.n });
+                    &(ReportTotal){ .value = used.value / given.value, .is_exact = given.is_exact, .n = given.n });
 }
 
-static void write_node_total(const Run *run, Json *json, Metric metric) {
+static void write_node_total(const ReportRun *run, Json *json, Metric metric) {
         const MetricInfo *info = &metric_info[metric];
         bool is_sum = is_summed(info), is_peak = strncmp(info->key, "max_t_", 6) == 0;
-        Total total;
+        ReportTotal total;
 
-        if (is_sum ? total_host_sum(run, info->key, &total) : is_peak && total_host_max(run, info->key, &total))
+        if (is_sum ? report_total_host_sum(run, info->key, &total) : is_peak && report_total_host_max(run, info->key, &total))
                 write_total(json, info->key, info->key_unit, "node", is_sum ? "sum" : "max", &total);
 }
 
-static void write_spread(const Run *run, Json *json, const char *key, const char *unit, const char *metric) {
+static void write_spread(const ReportRun *run, Json *json, const char *key, const char *unit, const char *metric) {
         double imbalance;
         Spread spread;
 
-        if (!run_spread(run, metric, &spread))
+        if (!report_total_spread(run, metric, &spread))
                 return;
 
-        imbalance = spread_imbalance(&spread);
+        imbalance = report_total_imbalance(&spread);
         json_object_begin(json);
         json_put_string(json, "key", key);
         json_put_string(json, "unit", unit);
@@ -242,7 +242,7 @@ static void write_spread(const Run *run, Json *json, const char *key, const char
         json_object_end(json);
 }
 
-static void write_spreads(const Run *run, Json *json) {
+static void write_spreads(const ReportRun *run, Json *json) {
         static const UsageMetric metrics[] = { USAGE_CPU_SECONDS, USAGE_MEMORY_PEAK, USAGE_READ_BYTES, USAGE_WRITE_BYTES };
 
         json_key(json, "spread");
@@ -255,7 +255,7 @@ static void write_spreads(const Run *run, Json *json) {
 
 /* --- advice --------------------------------------------------------------------------------------- */
 
-static void write_advice(const Run *run, Json *json) {
+static void write_advice(const ReportRun *run, Json *json) {
         json_key(json, "advice");
         json_array_begin(json);
         for (size_t i = 0; i < run->n_reports; i++) {
@@ -273,7 +273,7 @@ static void write_advice(const Run *run, Json *json) {
         json_array_end(json);
 }
 
-void run_write_json(const Run *run, Json *json) {
+void report_run_write_json(const ReportRun *run, Json *json) {
         json_object_begin(json);
         write_run(run, json);
 

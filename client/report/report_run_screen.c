@@ -14,14 +14,14 @@
 
 /* --- what ran ------------------------------------------------------------------------------------- */
 
-static void write_title(Screen *screen, const Run *run) {
+static void write_title(Screen *screen, const ReportRun *run) {
         scoped(buffer_deinit) Buffer id = {}, failed = {}, running = {}, text = {};
-        const char *name = run_text(run, "name");
+        const char *name = report_run_text(run, "name");
         size_t n_failed, n_running;
 
-        run_id(run, &id);
-        run_ranks(run, RANKS_FAILED, &failed, &n_failed);
-        run_ranks(run, RANKS_RUNNING, &running, &n_running);
+        report_run_id(run, &id);
+        report_run_ranks(run, RANKS_FAILED, &failed, &n_failed);
+        report_run_ranks(run, RANKS_RUNNING, &running, &n_running);
 
         screen_style_begin(screen, STYLE_BOLD);
         buffer_puts(screen->out, "Run ");
@@ -46,62 +46,62 @@ static void write_title(Screen *screen, const Run *run) {
         buffer_putc(screen->out, '\n');
 }
 
-static void write_counts(Screen *screen, const Run *run) {
+static void write_counts(Screen *screen, const ReportRun *run) {
         int64_t ranks = 0;
-        Row row;
+        SheetRow row;
 
         for (size_t i = 0; i < run->n_reports; i++)
                 ranks += run->reports[i].rank >= 0;
 
-        row_begin(&row, screen, "where");
+        sheet_row_begin(&row, screen, "where");
         if (ranks > 0 && run->n_ranks > 0)
-                row_printf(&row, "%" PRId64 " of %" PRIu32 " ranks", ranks, run->n_ranks);
+                sheet_row_printf(&row, "%" PRId64 " of %" PRIu32 " ranks", ranks, run->n_ranks);
         else
-                row_printf(&row, "%zu %s%s", run->n_reports, ranks > 0 ? "rank" : "job", run->n_reports > 1 ? "s" : "");
+                sheet_row_printf(&row, "%zu %s%s", run->n_reports, ranks > 0 ? "rank" : "job", run->n_reports > 1 ? "s" : "");
         if (run->n_nodes > run->n_hosts)
-                row_printf(&row, "%zu of %" PRIu32 " hosts", run->n_hosts, run->n_nodes);
+                sheet_row_printf(&row, "%zu of %" PRIu32 " hosts", run->n_hosts, run->n_nodes);
         else if (run->n_hosts > 0)
-                row_printf(&row, "%zu %s", run->n_hosts, run->n_hosts > 1 ? "hosts" : "host");
-        if (*run_text(run, "user"))
-                row_printf(&row, "by %s", run_text(run, "user"));
-        row_end(&row);
+                sheet_row_printf(&row, "%zu %s", run->n_hosts, run->n_hosts > 1 ? "hosts" : "host");
+        if (*report_run_text(run, "user"))
+                sheet_row_printf(&row, "by %s", report_run_text(run, "user"));
+        sheet_row_end(&row);
 }
 
-static void write_missing(Screen *screen, const Run *run) {
+static void write_missing(Screen *screen, const ReportRun *run) {
         scoped(buffer_deinit) Buffer missing = {}, text = {};
-        Row row;
+        SheetRow row;
 
-        run_missing_ranks(run, &missing);
+        report_run_missing_ranks(run, &missing);
         if (missing.n == 0)
                 return;
 
         buffer_printf(&text, "rank%s %s of %" PRIu32, strpbrk(missing.text, ",-") ? "s" : "", missing.text, run->n_ranks);
-        row_begin(&row, screen, "missing");
-        row_put_styled(&row, STYLE_WARN, text.text ? text.text : "");
-        row_end(&row);
+        sheet_row_begin(&row, screen, "missing");
+        sheet_row_put_styled(&row, STYLE_WARN, text.text ? text.text : "");
+        sheet_row_end(&row);
 }
 
-static void write_head(Screen *screen, const Run *run) {
+static void write_head(Screen *screen, const ReportRun *run) {
         uint64_t begin_ms = UINT64_MAX, end_ms = 0, now_ms = 0;
-        const char *command = run_text(run, "command");
+        const char *command = report_run_text(run, "command");
         bool is_running = false;
-        Row row;
+        SheetRow row;
 
         for (size_t i = 0; i < run->n_reports; i++) {
                 const RankReport *report = &run->reports[i];
-                uint64_t report_end_ms = run_report_end_ms(report);
+                uint64_t report_end_ms = report_run_rank_end_ms(report);
 
                 begin_ms = report->begin_ms < begin_ms ? report->begin_ms : begin_ms;
                 end_ms = report->end_ms > end_ms ? report->end_ms : end_ms;
                 now_ms = report_end_ms > now_ms ? report_end_ms : now_ms;
-                is_running |= run_report_is_running(report);
+                is_running |= report_run_rank_is_running(report);
         }
 
         write_title(screen, run);
         if (*command || *answer_text(run->reports[0].job, "command")) {
-                row_begin(&row, screen, "command");
-                row_put(&row, *command ? command : "differs between ranks");
-                row_end(&row);
+                sheet_row_begin(&row, screen, "command");
+                sheet_row_put(&row, *command ? command : "differs between ranks");
+                sheet_row_end(&row);
         }
         write_counts(screen, run);
         report_write_time(screen, begin_ms, is_running ? 0 : end_ms, now_ms);
@@ -110,17 +110,17 @@ static void write_head(Screen *screen, const Run *run) {
 
 /* --- a row for each rank -------------------------------------------------------------------------- */
 
-typedef struct Columns {
+typedef struct RankColumns {
         size_t host, cores, memory;
         bool is_wide;
-} Columns;
+} RankColumns;
 
 #define EXIT_COLUMNS 11U
 #define TIME_COLUMNS 12U
 #define FIXED_COLUMNS (2U + 5U + 2U + 2U + EXIT_COLUMNS + TIME_COLUMNS)
 
-static Columns choose_columns(const Screen *screen) {
-        Columns columns = { .is_wide = screen->width >= 80 };
+static RankColumns choose_columns(const Screen *screen) {
+        RankColumns columns = { .is_wide = screen->width >= 80 };
 
         columns.cores = columns.is_wide ? 15 : 7;
         columns.memory = columns.is_wide ? 17 : 10;
@@ -153,7 +153,7 @@ static void format_exit(const RankReport *report, char ret[static TEXT_MAX]) {
                 snprintf(ret, TEXT_MAX, "%" PRId64, status);
 }
 
-static void format_cores(Sheet *sheet, Columns columns, char ret[static TEXT_MAX]) {
+static void format_cores(Sheet *sheet, RankColumns columns, char ret[static TEXT_MAX]) {
         char used[TEXT_MAX], of[TEXT_MAX];
         AnswerMetric given;
 
@@ -168,7 +168,7 @@ static void format_cores(Sheet *sheet, Columns columns, char ret[static TEXT_MAX
         snprintf(ret, TEXT_MAX, "%.20s of %.20s", used, of);
 }
 
-static void format_memory(Sheet *sheet, Columns columns, char ret[static TEXT_MAX]) {
+static void format_memory(Sheet *sheet, RankColumns columns, char ret[static TEXT_MAX]) {
         char used[TEXT_MAX], share[TEXT_MAX];
         AnswerMetric ratio;
 
@@ -179,11 +179,11 @@ static void format_memory(Sheet *sheet, Columns columns, char ret[static TEXT_MA
         snprintf(ret, TEXT_MAX, "%s", used);
         if (!columns.is_wide || !answer_metric(sheet->job, "job_memory_peak_ratio", &ratio))
                 return;
-        text_share(ratio.value, share);
+        sheet_text_share(ratio.value, share);
         snprintf(ret, TEXT_MAX, "%.20s %6.10s", used, share);
 }
 
-static void write_rank(Screen *screen, const RankReport *report, Columns columns, bool *is_marked) {
+static void write_rank(Screen *screen, const RankReport *report, RankColumns columns, bool *is_marked) {
         char text[TEXT_MAX] = "-";
         Sheet sheet;
 
@@ -196,11 +196,11 @@ static void write_rank(Screen *screen, const RankReport *report, Columns columns
         buffer_puts(screen->out, "  ");
 
         format_exit(report, text);
-        screen_style_begin(screen, run_report_is_good(report) ? STYLE_DIM : STYLE_BAD);
+        screen_style_begin(screen, report_run_rank_is_good(report) ? STYLE_DIM : STYLE_BAD);
         screen_pad(screen, screen_text_cut(screen, text, EXIT_COLUMNS), EXIT_COLUMNS);
         screen_style_end(screen);
 
-        text_seconds(run_report_seconds(report), text);
+        text_seconds(report_run_rank_seconds(report), text);
         put_right(screen, text, TIME_COLUMNS);
         format_cores(&sheet, columns, text);
         put_right(screen, text, columns.cores);
@@ -210,25 +210,25 @@ static void write_rank(Screen *screen, const RankReport *report, Columns columns
         *is_marked |= sheet.is_marked;
 }
 
-/* Those that failed first, then what is left from the lowest rank on; in the order of ranks all the same. */
-static bool is_shown(const Run *run, size_t i, bool is_whole, size_t n_failed) {
-        bool is_good = run_report_is_good(&run->reports[i]);
+/* Selects failed ranks first, then the lowest of the others, and shows them in the order of ranks. */
+static bool is_shown(const ReportRun *run, size_t i, bool is_whole, size_t n_failed) {
+        bool is_good = report_run_rank_is_good(&run->reports[i]);
         size_t n_before = 0;
 
         if (is_whole || run->n_reports <= RANKS_SHOWN)
                 return true;
         for (size_t k = 0; k < i; k++)
-                n_before += run_report_is_good(&run->reports[k]) == is_good;
+                n_before += report_run_rank_is_good(&run->reports[k]) == is_good;
         return n_before + (is_good ? n_failed : 0) < RANKS_SHOWN;
 }
 
-static bool write_ranks(Screen *screen, const Run *run, bool is_whole) {
+static bool write_ranks(Screen *screen, const ReportRun *run, bool is_whole) {
         scoped(buffer_deinit) Buffer failed = {};
-        Columns columns = choose_columns(screen);
+        RankColumns columns = choose_columns(screen);
         bool is_marked = false;
         size_t n_failed, n_shown = 0;
 
-        run_ranks(run, RANKS_FAILED, &failed, &n_failed);
+        report_run_ranks(run, RANKS_FAILED, &failed, &n_failed);
         buffer_putc(screen->out, '\n');
         screen_style_begin(screen, STYLE_BOLD);
         buffer_puts(screen->out, "   rank  host");
@@ -252,16 +252,16 @@ static bool write_ranks(Screen *screen, const Run *run, bool is_whole) {
         return is_marked;
 }
 
-void run_write(Screen *screen, const Run *run, bool is_whole) {
+void report_run_write(Screen *screen, const ReportRun *run, bool is_whole) {
         size_t begin = screen->out->n;
         Sheet sheet;
 
         sheet_init(&sheet, screen, NULL, run->reports[0].on);
         write_head(screen, run);
         sheet.is_marked = write_ranks(screen, run, is_whole);
-        run_write_together(&sheet, run);
-        run_write_nodes(&sheet, run);
+        report_together_write(&sheet, run);
+        report_together_write_nodes(&sheet, run);
         report_write_legend(&sheet);
-        run_write_advice(screen, run);
+        report_together_write_advice(screen, run);
         screen_fold(screen, begin);
 }

@@ -15,11 +15,11 @@
 
 /* --- used ----------------------------------------------------------------------------------------- */
 
-static void write_cores(Sheet *sheet, const Run *run) {
+static void write_cores(Sheet *sheet, const ReportRun *run) {
         char used_text[TEXT_MAX], given_text[TEXT_MAX], text[2 * TEXT_MAX + 8];
-        Total used, given;
+        ReportTotal used, given;
 
-        if (!total_sum(run, "job_cpus_used", &used) || !total_cpus_given(run, &given) || !(given.value > 0))
+        if (!report_total_sum(run, "job_cpus_used", &used) || !report_total_cpus_given(run, &given) || !(given.value > 0))
                 return;
 
         text_cpus(used.value, used_text);
@@ -28,65 +28,65 @@ static void write_cores(Sheet *sheet, const Run *run) {
         sheet_bar_row(sheet, "cores", text, used.value / given.value, 0, "");
 }
 
-static void write_cpu_time(Sheet *sheet, const Run *run) {
-        Total used, given;
+static void write_cpu_time(Sheet *sheet, const ReportRun *run) {
+        ReportTotal used, given;
 
-        if (!total_sum(run, "job_cpu_seconds", &used))
+        if (!report_total_sum(run, "job_cpu_seconds", &used))
                 return;
-        sheet_cpu_time_row(sheet, used.value, total_cpu_seconds_given(run, &given) ? given.value : NAN, used.is_exact, "");
+        sheet_cpu_time_row(sheet, used.value, report_total_cpu_seconds_given(run, &given) ? given.value : NAN, used.is_exact, "");
 }
 
 /* "31.0 GiB~ in rank 3"; nothing is nowhere */
-static void put_at(Sheet *sheet, Row *row, const char *before, const char *text, const char *after, const Total *total) {
+static void put_at(Sheet *sheet, SheetRow *row, const char *before, const char *text, const char *after, const ReportTotal *total) {
         scoped(buffer_deinit) Buffer where = {};
 
         if (total->value > 0) {
                 buffer_puts(&where, " in ");
-                run_report_name(total->at, &where);
+                report_run_rank_name(total->at, &where);
         }
-        row_printf(row, "%s%s%s%s%s", before, text, sheet_mark(sheet, total->is_exact), after, where.text ? where.text : "");
+        sheet_row_printf(row, "%s%s%s%s%s", before, text, sheet_mark(sheet, total->is_exact), after, where.text ? where.text : "");
 }
 
-static void write_memory(Sheet *sheet, const Run *run) {
+static void write_memory(Sheet *sheet, const ReportRun *run) {
         char text[TEXT_MAX];
-        Total peak, ratio;
-        Row row;
+        ReportTotal peak, ratio;
+        SheetRow row;
 
-        if (!total_max(run, "job_memory_peak_bytes", &peak))
+        if (!report_total_max(run, "job_memory_peak_bytes", &peak))
                 return;
 
-        row_begin(&row, sheet->screen, "memory");
+        sheet_row_begin(&row, sheet->screen, "memory");
         text_mib(peak.value / 1048576, text);
         put_at(sheet, &row, "peak ", text, "", &peak);
-        if (total_max(run, "job_memory_peak_ratio", &ratio)) {
-                text_share(ratio.value, text);
+        if (report_total_max(run, "job_memory_peak_ratio", &ratio)) {
+                sheet_text_share(ratio.value, text);
                 put_at(sheet, &row, "at most ", text, " of what it may use", &ratio);
         }
-        row_end(&row);
+        sheet_row_end(&row);
 }
 
-static void write_kills(Sheet *sheet, const Run *run) {
+static void write_kills(Sheet *sheet, const ReportRun *run) {
         char number[TEXT_MAX], text[2 * TEXT_MAX];
-        Total kills;
-        Row row;
+        ReportTotal kills;
+        SheetRow row;
 
-        if (!total_sum(run, "job_oom_kills", &kills) || !(kills.value > 0))
+        if (!report_total_sum(run, "job_oom_kills", &kills) || !(kills.value > 0))
                 return;
 
         text_number(kills.value, number);
         snprintf(text, sizeof(text), "%s %s killed for lack of memory", number, kills.value > 1 ? "processes" : "process");
-        row_begin(&row, sheet->screen, "");
-        row_put_styled(&row, STYLE_BAD, text);
-        row_end(&row);
+        sheet_row_begin(&row, sheet->screen, "");
+        sheet_row_put_styled(&row, STYLE_BAD, text);
+        sheet_row_end(&row);
 }
 
 /* Highest share of a rank's time. */
-static bool find_waiting(const Run *run, const char *key, Total *ret) {
+static bool find_waiting(const ReportRun *run, const char *key, ReportTotal *ret) {
         AnswerMetric value;
 
-        *ret = (Total){ .is_exact = true };
+        *ret = (ReportTotal){ .is_exact = true };
         for (size_t i = 0; i < run->n_reports; i++) {
-                double seconds = run_report_seconds(&run->reports[i]), share;
+                double seconds = report_run_rank_seconds(&run->reports[i]), share;
 
                 if (!answer_metric(run->reports[i].job, key, &value) || !(seconds > 0))
                         continue;
@@ -100,7 +100,7 @@ static bool find_waiting(const Run *run, const char *key, Total *ret) {
         return ret->n > 0;
 }
 
-static void write_waiting(Sheet *sheet, const Run *run) {
+static void write_waiting(Sheet *sheet, const ReportRun *run) {
         static const struct {
                 const char *words, *key;
         } pressures[] = {
@@ -109,57 +109,58 @@ static void write_waiting(Sheet *sheet, const Run *run) {
                 { "I/O ", "job_psi_io_some_seconds" },
         };
         char text[TEXT_MAX];
-        Total waiting;
-        Row row;
+        ReportTotal waiting;
+        SheetRow row;
 
         if (!find_waiting(run, pressures[0].key, &waiting) && !find_waiting(run, pressures[2].key, &waiting))
                 return;
 
-        row_begin(&row, sheet->screen, "waited");
+        sheet_row_begin(&row, sheet->screen, "waited");
         for (size_t i = 0; i < N_ELEMENTS(pressures); i++) {
                 if (!find_waiting(run, pressures[i].key, &waiting))
                         continue;
-                text_share(waiting.value, text);
+                sheet_text_share(waiting.value, text);
                 put_at(sheet, &row, pressures[i].words, text, row.has_pieces ? "" : " of the time", &waiting);
         }
-        row_end(&row);
+        sheet_row_end(&row);
 }
 
-static void write_throttling(Sheet *sheet, const Run *run) {
+static void write_throttling(Sheet *sheet, const ReportRun *run) {
         char text[TEXT_MAX];
-        Total ratio;
-        Row row;
+        ReportTotal ratio;
+        SheetRow row;
 
-        if (!total_max(run, "job_cpu_throttled_ratio", &ratio) || !(ratio.value > 0))
+        if (!report_total_max(run, "job_cpu_throttled_ratio", &ratio) || !(ratio.value > 0))
                 return;
 
-        text_share(ratio.value, text);
-        row_begin(&row, sheet->screen, "throttled");
+        sheet_text_share(ratio.value, text);
+        sheet_row_begin(&row, sheet->screen, "throttled");
         put_at(sheet, &row, "at most ", text, " of its quota's periods", &ratio);
-        row_end(&row);
+        sheet_row_end(&row);
 }
 
-static void put_sum(Sheet *sheet, Row *row, const Total *total, double per_mib, const char *words) {
+static void put_sum(Sheet *sheet, SheetRow *row, const ReportTotal *total, double per_mib, const char *words) {
         char text[TEXT_MAX];
 
         text_mib(total->value / per_mib, text);
-        row_printf(row, "%s%s %s", text, sheet_mark(sheet, total->is_exact), words);
+        sheet_row_printf(row, "%s%s %s", text, sheet_mark(sheet, total->is_exact), words);
 }
 
-static void write_io(Sheet *sheet, const Run *run) {
-        Total read, written;
-        bool has_read = total_sum(run, "job_io_read_bytes", &read), has_written = total_sum(run, "job_io_written_bytes", &written);
-        Row row;
+static void write_io(Sheet *sheet, const ReportRun *run) {
+        ReportTotal read, written;
+        bool has_read = report_total_sum(run, "job_io_read_bytes", &read),
+             has_written = report_total_sum(run, "job_io_written_bytes", &written);
+        SheetRow row;
 
         if (!has_read && !has_written)
                 return;
 
-        row_begin(&row, sheet->screen, "disks");
+        sheet_row_begin(&row, sheet->screen, "disks");
         if (has_read)
                 put_sum(sheet, &row, &read, 1048576, "read");
         if (has_written)
                 put_sum(sheet, &row, &written, 1048576, "written");
-        row_end(&row);
+        sheet_row_end(&row);
 }
 
 /* --- spread --------------------------------------------------------------------------------------- */
@@ -168,44 +169,44 @@ static void format_bytes(double bytes, char ret[static TEXT_MAX]) {
         text_mib(bytes / 1048576, ret);
 }
 
-static void write_spread_row(Sheet *sheet, const Run *run, const char *label, const char *key, bool is_bytes) {
+static void write_spread_row(Sheet *sheet, const ReportRun *run, const char *label, const char *key, bool is_bytes) {
         scoped(buffer_deinit) Buffer least = {}, most = {};
         char min[TEXT_MAX], max[TEXT_MAX], text[TEXT_MAX];
         const char *mark;
         double imbalance;
         Spread spread;
-        Row row;
+        SheetRow row;
 
-        if (!run_spread(run, key, &spread))
+        if (!report_total_spread(run, key, &spread))
                 return;
 
-        run_report_name(spread.least, &least);
-        run_report_name(spread.most, &most);
+        report_run_rank_name(spread.least, &least);
+        report_run_rank_name(spread.most, &most);
         (is_bytes ? format_bytes : text_seconds)(spread.min, min);
         (is_bytes ? format_bytes : text_seconds)(spread.max, max);
         mark = sheet_mark(sheet, spread.is_exact);
-        imbalance = spread_imbalance(&spread);
+        imbalance = report_total_imbalance(&spread);
 
-        row_begin(&row, sheet->screen, label);
+        sheet_row_begin(&row, sheet->screen, label);
         if (strcmp(min, max) == 0)
-                row_printf(&row, "%s%s in all", max, mark);
+                sheet_row_printf(&row, "%s%s in all", max, mark);
         else
-                row_printf(&row, "%s%s in %s to %s%s in %s", min, mark, least.text ? least.text : "", max, mark,
+                sheet_row_printf(&row, "%s%s in %s to %s%s in %s", min, mark, least.text ? least.text : "", max, mark,
                            most.text ? most.text : "");
         if (!isnan(imbalance)) {
                 snprintf(text, sizeof(text), "most/mean %.2f", imbalance);
                 if (imbalance >= IMBALANCE_HIGH)
-                        row_put_styled(&row, STYLE_WARN, text);
+                        sheet_row_put_styled(&row, STYLE_WARN, text);
                 else
-                        row_put(&row, text);
+                        sheet_row_put(&row, text);
         }
-        row_end(&row);
+        sheet_row_end(&row);
 }
 
-static void write_spread(Sheet *sheet, const Run *run) {
+static void write_spread(Sheet *sheet, const ReportRun *run) {
         Spread spread;
 
-        if (!run_spread(run, NULL, &spread))
+        if (!report_total_spread(run, NULL, &spread))
                 return;
 
         sheet_heading(sheet->screen, "Range over ranks", "");
@@ -214,10 +215,10 @@ static void write_spread(Sheet *sheet, const Run *run) {
         write_spread_row(sheet, run, "memory", "job_memory_peak_bytes", true);
 }
 
-void run_write_together(Sheet *sheet, const Run *run) {
-        Total used;
+void report_together_write(Sheet *sheet, const ReportRun *run) {
+        ReportTotal used;
 
-        if (total_sum(run, "job_cpu_seconds", &used)) {
+        if (report_total_sum(run, "job_cpu_seconds", &used)) {
                 sheet_heading(sheet->screen, "All ranks", "");
                 write_cores(sheet, run);
                 write_memory(sheet, run);
@@ -232,41 +233,41 @@ void run_write_together(Sheet *sheet, const Run *run) {
 
 /* --- nodes ---------------------------------------------------------------------------------------- */
 
-static void put_peak(Sheet *sheet, Row *row, const Run *run, const char *key, const char *words) {
-        Total peak;
+static void put_peak(Sheet *sheet, SheetRow *row, const ReportRun *run, const char *key, const char *words) {
+        ReportTotal peak;
 
-        if (!total_host_max(run, key, &peak))
+        if (!report_total_host_max(run, key, &peak))
                 return;
-        row_printf(row, "%s%.1f %%%s on %s", words, peak.value, sheet_mark(sheet, peak.is_exact),
+        sheet_row_printf(row, "%s%.1f %%%s on %s", words, peak.value, sheet_mark(sheet, peak.is_exact),
                    *peak.at->hostname ? peak.at->hostname : "a node");
 }
 
-static void write_cpus(Sheet *sheet, const Run *run) {
-        Total capacity, unused;
-        Row row;
+static void write_cpus(Sheet *sheet, const ReportRun *run) {
+        ReportTotal capacity, unused;
+        SheetRow row;
 
-        row_begin(&row, sheet->screen, "CPUs");
-        if (total_host_sum(run, "node_cpu_hours", &capacity) && total_host_sum(run, "node_unused_cpu_hours", &unused) &&
+        sheet_row_begin(&row, sheet->screen, "CPUs");
+        if (report_total_host_sum(run, "node_cpu_hours", &capacity) && report_total_host_sum(run, "node_unused_cpu_hours", &unused) &&
             capacity.value > 0)
-                row_printf(&row, "%.1f %%%s busy", 100 * (1 - unused.value / capacity.value), sheet_mark(sheet, unused.is_exact));
+                sheet_row_printf(&row, "%.1f %%%s busy", 100 * (1 - unused.value / capacity.value), sheet_mark(sheet, unused.is_exact));
         put_peak(sheet, &row, run, "max_t_cpu_pct_per_cpu_avg", "peak ");
-        row_end(&row);
+        sheet_row_end(&row);
 }
 
-static void write_pair(Sheet *sheet, const Run *run, const char *label, const char *const keys[2], const char *const words[2]) {
-        Total total;
-        Row row;
+static void write_pair(Sheet *sheet, const ReportRun *run, const char *label, const char *const keys[2], const char *const words[2]) {
+        ReportTotal total;
+        SheetRow row;
 
-        row_begin(&row, sheet->screen, label);
+        sheet_row_begin(&row, sheet->screen, label);
         for (size_t i = 0; i < 2; i++)
-                if (total_host_sum(run, keys[i], &total))
+                if (report_total_host_sum(run, keys[i], &total))
                         put_sum(sheet, &row, &total, 1, words[i]);
-        row_end(&row);
+        sheet_row_end(&row);
 }
 
-void run_write_nodes(Sheet *sheet, const Run *run) {
+void report_together_write_nodes(Sheet *sheet, const ReportRun *run) {
         char words[TEXT_MAX] = "";
-        Row row;
+        SheetRow row;
 
         if (run->n_hosts == 0)
                 return;
@@ -275,9 +276,9 @@ void run_write_nodes(Sheet *sheet, const Run *run) {
 
         sheet_heading(sheet->screen, run->n_hosts > 1 ? "Nodes during the run" : "Node during the job", words);
         write_cpus(sheet, run);
-        row_begin(&row, sheet->screen, "memory");
+        sheet_row_begin(&row, sheet->screen, "memory");
         put_peak(sheet, &row, run, "max_t_mem_percent", "peak ");
-        row_end(&row);
+        sheet_row_end(&row);
         write_pair(sheet, run, "disks", (const char *const[]){ "total_disk_io_read_mb", "total_disk_io_write_mb" },
                    (const char *const[]){ "read", "written" });
         write_pair(sheet, run, "network", (const char *const[]){ "total_net_io_ext_recv_mb", "total_net_io_ext_sent_mb" },
@@ -286,12 +287,12 @@ void run_write_nodes(Sheet *sheet, const Run *run) {
 
 /* --- advice --------------------------------------------------------------------------------------- */
 
-static void write_rule(Screen *screen, const Run *run, const RankReport *report, const Value *advice) {
+static void write_rule(Screen *screen, const ReportRun *run, const RankReport *report, const Value *advice) {
         scoped(buffer_deinit) Buffer text = {}, name = {}, ranks = {}, words = {};
         const char *rule = answer_text(advice, "rule");
 
-        run_report_name(report, &name);
-        run_advised_ranks(run, rule, &ranks);
+        report_run_rank_name(report, &name);
+        report_run_advised_ranks(run, rule, &ranks);
         buffer_printf(&text, "%s: %s", name.text ? name.text : "", answer_text(advice, "text"));
         buffer_printf(&words, "[%s", rule);
         if (ranks.n > 0 && strpbrk(ranks.text, ",-"))
@@ -300,7 +301,7 @@ static void write_rule(Screen *screen, const Run *run, const RankReport *report,
         report_write_advice(screen, text.text ? text.text : "", words.text ? words.text : "");
 }
 
-void run_write_advice(Screen *screen, const Run *run) {
+void report_together_write_advice(Screen *screen, const ReportRun *run) {
         const char *said[RULES_MAX];
         size_t n_said = 0;
 

@@ -6,11 +6,11 @@
  */
 
 #include "client/report/report_run.h"
-#include "client/report/report_sheet.h"
+#include "client/report/sheet.h"
 
 /* Sums and maxima over the ranks, and how different these are. Nothing where no rank has numbers of its own. */
-void run_write_together(Sheet *sheet, const Run *run);
-/* What the nodes did meanwhile, each counted once. */
-void run_write_nodes(Sheet *sheet, const Run *run);
-/* Each advice once, with the ranks it is for. */
-void run_write_advice(Screen *screen, const Run *run);
+void report_together_write(Sheet *sheet, const ReportRun *run);
+/* Writes the nodes during the run, each counted once. */
+void report_together_write_nodes(Sheet *sheet, const ReportRun *run);
+/* Writes each advice once, with its ranks. */
+void report_together_write_advice(Screen *screen, const ReportRun *run);

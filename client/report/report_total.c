@@ -8,14 +8,14 @@
 
 /* --- over the ranks ------------------------------------------------------------------------------- */
 
-static bool find_own(const Run *run, size_t i, const char *key, AnswerMetric *ret) {
+static bool find_own(const ReportRun *run, size_t i, const char *key, AnswerMetric *ret) {
         return run->reports[i].counts && answer_metric(run->reports[i].job, key, ret);
 }
 
-bool total_sum(const Run *run, const char *key, Total *ret) {
+bool report_total_sum(const ReportRun *run, const char *key, ReportTotal *ret) {
         AnswerMetric value;
 
-        *ret = (Total){ .is_exact = true };
+        *ret = (ReportTotal){ .is_exact = true };
         for (size_t i = 0; i < run->n_reports; i++) {
                 if (!find_own(run, i, key, &value))
                         continue;
@@ -26,7 +26,7 @@ bool total_sum(const Run *run, const char *key, Total *ret) {
         return ret->n > 0;
 }
 
-static void see_max(Total *total, const AnswerMetric *value, const RankReport *at) {
+static void see_max(ReportTotal *total, const AnswerMetric *value, const RankReport *at) {
         total->is_exact &= value->is_exact;
         total->n++;
         if (total->at && value->value <= total->value)
@@ -35,10 +35,10 @@ static void see_max(Total *total, const AnswerMetric *value, const RankReport *a
         total->at = at;
 }
 
-bool total_max(const Run *run, const char *key, Total *ret) {
+bool report_total_max(const ReportRun *run, const char *key, ReportTotal *ret) {
         AnswerMetric value;
 
-        *ret = (Total){ .is_exact = true };
+        *ret = (ReportTotal){ .is_exact = true };
         for (size_t i = 0; i < run->n_reports; i++)
                 if (find_own(run, i, key, &value))
                         see_max(ret, &value, &run->reports[i]);
@@ -47,10 +47,10 @@ bool total_max(const Run *run, const char *key, Total *ret) {
 
 /* --- over the hosts ------------------------------------------------------------------------------- */
 
-bool total_host_sum(const Run *run, const char *key, Total *ret) {
+bool report_total_host_sum(const ReportRun *run, const char *key, ReportTotal *ret) {
         AnswerMetric value;
 
-        *ret = (Total){ .is_exact = true };
+        *ret = (ReportTotal){ .is_exact = true };
         for (size_t i = 0; i < run->n_hosts; i++) {
                 if (!answer_metric(run->hosts[i].record->job, key, &value))
                         continue;
@@ -61,10 +61,10 @@ bool total_host_sum(const Run *run, const char *key, Total *ret) {
         return ret->n > 0;
 }
 
-bool total_host_max(const Run *run, const char *key, Total *ret) {
+bool report_total_host_max(const ReportRun *run, const char *key, ReportTotal *ret) {
         AnswerMetric value;
 
-        *ret = (Total){ .is_exact = true };
+        *ret = (ReportTotal){ .is_exact = true };
         for (size_t i = 0; i < run->n_hosts; i++)
                 if (answer_metric(run->hosts[i].record->job, key, &value))
                         see_max(ret, &value, run->hosts[i].record);
@@ -73,7 +73,7 @@ bool total_host_max(const Run *run, const char *key, Total *ret) {
 
 /* --- given ---------------------------------------------------------------------------------------- */
 
-static bool find_given(const Run *run, size_t i, bool is_seconds, AnswerMetric *ret) {
+static bool find_given(const ReportRun *run, size_t i, bool is_seconds, AnswerMetric *ret) {
         AnswerMetric unused;
 
         if (!is_seconds)
@@ -86,7 +86,7 @@ static bool find_given(const Run *run, size_t i, bool is_seconds, AnswerMetric *
         return true;
 }
 
-/* What a host has for its ranks altogether. INFINITY: not known. */
+/* Resources of a host for all of its ranks. INFINITY: unknown. */
 static double host_capacity(const RunHost *host, bool is_seconds) {
         double cpus = answer_number(host->record->on, "cpus");
 
@@ -95,7 +95,7 @@ static double host_capacity(const RunHost *host, bool is_seconds) {
         return is_seconds ? cpus * (double)(host->end_ms - host->begin_ms) / 1e3 : cpus;
 }
 
-static void add_given(const Run *run, size_t host, double capacity, bool is_seconds, Total *total) {
+static void add_given(const ReportRun *run, size_t host, double capacity, bool is_seconds, ReportTotal *total) {
         AnswerMetric value;
         double sum = 0;
         size_t n = 0;
@@ -113,31 +113,31 @@ static void add_given(const Run *run, size_t host, double capacity, bool is_seco
         total->n += n;
 }
 
-static bool given(const Run *run, bool is_seconds, Total *ret) {
-        *ret = (Total){ .is_exact = true };
+static bool given(const ReportRun *run, bool is_seconds, ReportTotal *ret) {
+        *ret = (ReportTotal){ .is_exact = true };
         for (size_t i = 0; i < run->n_hosts; i++)
                 add_given(run, i, host_capacity(&run->hosts[i], is_seconds), is_seconds, ret);
         add_given(run, SIZE_MAX, INFINITY, is_seconds, ret);
         return ret->n > 0;
 }
 
-bool total_cpus_given(const Run *run, Total *ret) {
+bool report_total_cpus_given(const ReportRun *run, ReportTotal *ret) {
         return given(run, false, ret);
 }
 
-bool total_cpu_seconds_given(const Run *run, Total *ret) {
+bool report_total_cpu_seconds_given(const ReportRun *run, ReportTotal *ret) {
         return given(run, true, ret);
 }
 
 /* --- spread --------------------------------------------------------------------------------------- */
 
-bool run_spread(const Run *run, const char *key, Spread *ret) {
+bool report_total_spread(const ReportRun *run, const char *key, Spread *ret) {
         double sum = 0;
 
         *ret = (Spread){ .is_exact = true };
         for (size_t i = 0; i < run->n_reports; i++) {
                 const RankReport *report = &run->reports[i];
-                AnswerMetric value = { .value = run_report_seconds(report), .is_exact = true };
+                AnswerMetric value = { .value = report_run_rank_seconds(report), .is_exact = true };
 
                 if (key && !find_own(run, i, key, &value))
                         continue;
@@ -159,6 +159,6 @@ bool run_spread(const Run *run, const char *key, Spread *ret) {
         return ret->n > 1;
 }
 
-double spread_imbalance(const Spread *spread) {
+double report_total_imbalance(const Spread *spread) {
         return spread->mean > 0 ? spread->max / spread->mean : NAN;
 }

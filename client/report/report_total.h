@@ -10,25 +10,25 @@
 
 #include "client/report/report_run.h"
 
-typedef struct Total {
+typedef struct ReportTotal {
         double value;
         bool is_exact;        /* all parts are */
         size_t n;             /* reports, or hosts, that had it */
         const RankReport *at; /* of a maximum: where it was */
-} Total;
+} ReportTotal;
 
 /* Over the ranks, of a number of the job itself. False: none has it. */
-bool total_sum(const Run *run, const char *key, Total *ret);
-bool total_max(const Run *run, const char *key, Total *ret);
+bool report_total_sum(const ReportRun *run, const char *key, ReportTotal *ret);
+bool report_total_max(const ReportRun *run, const char *key, ReportTotal *ret);
 /* Over the hosts, of a number of the node. */
-bool total_host_sum(const Run *run, const char *key, Total *ret);
-bool total_host_max(const Run *run, const char *key, Total *ret);
+bool report_total_host_sum(const ReportRun *run, const char *key, ReportTotal *ret);
+bool report_total_host_max(const ReportRun *run, const char *key, ReportTotal *ret);
 
 /* CPUs and CPU seconds that the ranks were given: on each host at most what it has. */
-bool total_cpus_given(const Run *run, Total *ret);
-bool total_cpu_seconds_given(const Run *run, Total *ret);
+bool report_total_cpus_given(const ReportRun *run, ReportTotal *ret);
+bool report_total_cpu_seconds_given(const ReportRun *run, ReportTotal *ret);
 
-/* How different the ranks are. */
+/* Range of the values of all ranks. */
 typedef struct Spread {
         const RankReport *least, *most;
         double min, mean, max;
@@ -37,6 +37,6 @@ typedef struct Spread {
 } Spread;
 
 /* key: of a number of the job itself; NULL: how long it took. False: fewer than two have it. */
-bool run_spread(const Run *run, const char *key, Spread *ret);
+bool report_total_spread(const ReportRun *run, const char *key, Spread *ret);
 /* Highest by mean: 1 where all are the same. NAN: all are 0. */
-double spread_imbalance(const Spread *spread);
+double report_total_imbalance(const Spread *spread);

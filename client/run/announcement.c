@@ -9,7 +9,7 @@
 #include "client/wire/id.h"
 #include "util/clock.h"
 
-/* What perfd may delay a job by, whatever state it is in. */
+/* Longest delays of a job, whatever state perfd is in. */
 #define BEGIN_TIMEOUT_NS (200 * NS_PER_MS)
 
 /* A try costs next to nothing, but a node that never gets a perfd is not to be woken up for ever. */
@@ -89,7 +89,7 @@ int announcement_begin(Announcement *announcement) {
         if (r < 0)
                 return r;
 
-        /* In its socket already: it will take it up before anything that is sent later. */
+        /* The request is already in the socket: perfd reads it before any later request. */
         announcement->is_begun = delivery.error == -ETIMEDOUT && wire_is_connected(&announcement->courier->wire);
         delivery_explain(&delivery, announcement->courier, reason);
         if (announcement->is_begun)
@@ -180,7 +180,7 @@ void announcement_go_on(Announcement *announcement) {
 
 /* --- the end -------------------------------------------------------------------------------------- */
 
-/* Where perfd has an earlier request, it says so. */
+/* If perfd has an earlier request, the reply says so. */
 int announcement_end(Announcement *announcement) {
         uint64_t begin_ns = clock_boottime_ns();
         Delivery delivery;
@@ -189,7 +189,7 @@ int announcement_end(Announcement *announcement) {
         if (announcement->is_begin_known || announcement->begin_ns == 0)
                 return 0;
 
-        /* What is in that socket already comes first, and then what is sent now. */
+        /* perfd reads the earlier request in the socket first. */
         if (announcement->sequence > 0) {
                 wire_deinit(&announcement->courier->wire);
                 announcement->courier->wire = announcement->wire;

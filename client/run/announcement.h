@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Announcement: perfd is told that a job has begun
+ * Announcement: reports the begin of a job to perfd
  *
  * Before its command runs, for no longer than a moment. Where perfd is away, or full, again and again while the command runs, which
  * is not kept waiting for it: whoever runs the command waits for announcement_fd() and announcement_timeout_ms() as well. And once
@@ -30,7 +30,7 @@ typedef struct Announcement {
         uint64_t backoff_ns;
 } Announcement;
 
-/* Of a job that is not known yet; then nothing is announced. */
+/* Initializes an announcement without a job, which announces nothing. */
 void announcement_init(Announcement *announcement);
 void announcement_deinit(Announcement *announcement);
 
@@ -40,7 +40,7 @@ int announcement_begin(Announcement *announcement);
 /* While the command runs. Each with NULL for an announcement of which nothing is left to do. */
 int announcement_fd(const Announcement *announcement); /* to be read from; -1: none */
 int announcement_timeout_ms(const Announcement *announcement); /* as poll() has it */
-/* At any time; does what is due, and waits for nothing. */
+/* Does what is due, without waiting. May be called at any time. */
 void announcement_go_on(Announcement *announcement);
 
 /* When the command has ended: whatever became of it before. */

@@ -188,7 +188,7 @@ static int put_properties(const Bus *bus, const ScopeRequest *request, bool has_
                 CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "MemoryMax", "t", request->limits->memory_bytes));
                 CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "MemorySwapMax", "t", UINT64_C(0)));
         }
-        /* From 253 on systemd would end the whole scope for one process that the kernel killed. */
+        /* systemd 253 and later would otherwise end the whole scope when the kernel kills one process. */
         if (has_oom_policy)
                 CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "OOMPolicy", "s", "continue"));
         return r;
@@ -206,7 +206,7 @@ static int make_request(Bus *bus, const ScopeRequest *request, bool has_oom_poli
         return r;
 }
 
-/* What came back instead of an answer. */
+/* Converts a D-Bus error into an outcome. */
 static int judge(Bus *bus, const sd_bus_error *error, int r) {
         if (r == -ETIMEDOUT || left_us(bus) == 0)
                 return fail(bus, BUS_LATE, "systemd did not answer in time");

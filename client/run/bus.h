@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Bus: a scope from systemd, over D-Bus
+ * Bus: creates a systemd scope over D-Bus
  *
  * The only place that knows libsystemd, which is loaded when it is asked for something: other
  * commands start as fast as without it. The manager's own socket is asked first, the bus where that cannot be reached.
@@ -20,7 +20,7 @@ typedef struct ScopeRequest {
         const char *description; /* for people */
         const char *slice;       /* "": where the manager puts it */
         uint64_t tasks_max;      /* UINT64_MAX: no limit */
-        const Limits *limits;    /* borrowed */
+        const RunLimits *limits;    /* borrowed */
 } ScopeRequest;
 
 enum {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* What may be read in vain: text that is nearly JSON over and over must not keep a job from ending. */
+/* Limit of text that is parsed in vain: output that is nearly JSON must not delay the end of a job. */
 #define WASTE_BYTES_MAX (4U * CAPTURE_BYTES_MAX)
 
 void capture_deinit(Capture *capture) {
@@ -78,7 +78,7 @@ static bool seek_object(JsonReader *reader) {
         return false;
 }
 
-/* It ends where the next one may begin. */
+/* A document ends where the next one may begin. */
 static void note_loss(CaptureLoss *loss, const JsonReader *reader, const JsonError *error) {
         const char *begin = reader->text + reader->at;
         size_t n = reader->n - reader->at;

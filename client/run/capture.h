@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Capture: what a command printed, as far as it may be an indicator
+ * Capture: the output of a command in which indicators are searched
  *
- * Keeps a copy of up to CAPTURE_BYTES_MAX; more than that is no indicator, and is forgotten.
+ * Keeps a copy of up to CAPTURE_BYTES_MAX; longer output is discarded.
  */
 
 #include <stdbool.h>

@@ -61,7 +61,7 @@ static bool has_controller(const char *controllers, const char *name) {
         return false;
 }
 
-/* Where a hierarchy puts us: "" for version 2, else a controller or systemd's own. False when there is none. */
+/* Finds the path of this process in a hierarchy: "" for version 2, else a controller or systemd's own. False: none. */
 static bool find_path(const char *lines, const char *controller, char ret[static CGROUP_CONTEXT_PATH_MAX]) {
         GroupLine line;
 
@@ -80,7 +80,7 @@ static bool find_path(const char *lines, const char *controller, char ret[static
 #define MOUNT_WHOLE "sys/fs/cgroup"
 #define MOUNT_MIXED "sys/fs/cgroup/unified"
 
-/* Where version 2 is mounted, by everybody's convention; below the root directory. NULL when it is not. */
+/* Usual mount point of version 2 below the root directory. NULL when not mounted. */
 static const char *find_mount(int root_fd) {
         if (exists(root_fd, MOUNT_WHOLE "/cgroup.controllers"))
                 return MOUNT_WHOLE;
@@ -115,7 +115,7 @@ static bool is_apart(const char *lines, const char *unit) {
 
 /* --- limits --------------------------------------------------------------------------------------- */
 
-/* What no limit is spelled as: nothing, "max", "max 100000", "-1", and in version 1 a number near the largest. */
+/* Recognizes the spellings of no limit: "", "max", "max 100000", "-1", and in version 1 a number near the largest. */
 static bool is_limit(const char *text) {
         uint64_t n;
 

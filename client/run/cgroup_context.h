@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Surroundings: where this process is among control groups, and what it may do there
+ * Cgroup context: the control groups of this process and its permissions there
  *
- * Facts only, read below a root directory, so that a captured tree tells as much as the machine. What they allow is
+ * Reads facts below a root directory, so that a captured tree can be tested; enclosure.h decides what they allow.
  * for enclosure.h.
  */
 

@@ -22,7 +22,7 @@
 
 static const int passed_signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGTSTP, SIGWINCH };
 
-/* From the command to one of our own descriptors. */
+/* Pipe from the command to one of our own descriptors. */
 typedef struct Stream {
         int to_fd;
         int pipe_fd;      /* -1: the command has ours itself, or it is finished */
@@ -120,7 +120,7 @@ static void reap_one(Child *child, pid_t pid, int status, const struct rusage *r
         end->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* What the command has not waited for became ours before it ended: it is reaped together with it. */
+/* Children that the command did not wait for became ours before it ended, and are reaped together with it. */
 static void reap(Child *child) {
         struct rusage rusage;
         int status;
@@ -131,7 +131,7 @@ static void reap(Child *child) {
         child->is_alone = pid < 0 && errno == ECHILD;
 }
 
-/* By the same signal, since the kernel lets it stop nobody whom no shell could continue. */
+/* Stops itself by the same signal: the kernel discards SIGTSTP in an orphaned process group. */
 static void stop_as_well(void) {
         sigset_t mask;
 
@@ -171,7 +171,7 @@ static void take_signal_events(Child *child) {
 
 /* --- start ---------------------------------------------------------------------------------------- */
 
-/* In the command's process, up to its exec. */
+/* Runs in the command's process until exec. */
 __attribute__((noreturn))
 static void become(const ChildSignals *inherited, char *const *command, int output_fd, int error_fd, int status_fd) {
         int error;
@@ -275,7 +275,7 @@ static void read_and_keep(Stream *stream, size_t n) {
                 keep(stream, chunk, (size_t)k);
 }
 
-/* From pipe to pipe the pages themselves move, and nothing blocks however slow the reader is. */
+/* Moves pages from pipe to pipe, without blocking on a slow reader. */
 static ssize_t move_on(Stream *stream) {
         ssize_t k;
 
@@ -344,7 +344,7 @@ static struct pollfd pollfd_from(const Stream *stream, Pumped pumped) {
         return (struct pollfd){ .fd = pumped == PUMPED_FULL ? -1 : stream->pipe_fd, .events = POLLIN };
 }
 
-/* Its reader may go away at any time, and the command is to notice as if it wrote there itself. */
+/* When the reader of standard output goes away, the command gets SIGPIPE as if it wrote there itself. */
 static struct pollfd pollfd_to(const Stream *stream, Pumped pumped) {
         return (struct pollfd){ .fd = stream->pipe_fd >= 0 && stream->is_fifo ? stream->to_fd : -1,
                                 .events = pumped == PUMPED_FULL ? POLLOUT : 0 };
@@ -393,7 +393,7 @@ static void run_until_ended(Child *child) {
         }
 }
 
-/* What outlives the command keeps its standard output and error: a process of its own goes on writing. */
+/* Processes that outlive the command keep its standard output and error: a helper process continues to write. */
 static void leave_pump_behind(Child *child) {
         Pumped output, error;
         pid_t pid = fork();
@@ -426,7 +426,7 @@ static struct timeval ticks_to_time(uint64_t ticks, uint64_t per_s) {
         return (struct timeval){ .tv_sec = (time_t)(ticks / per_s), .tv_usec = (suseconds_t)(ticks % per_s * 1000000 / per_s) };
 }
 
-/* Of it, wait4() tells nothing yet. */
+/* wait4(2) does not report a process that still runs. */
 static void add_living(Child *child) {
         scoped(closep) int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         struct rusage *rusage = &child->end->rusage;
@@ -445,7 +445,7 @@ size_t child_count_left(const ChildEnd *end) {
         Descendants living;
         siginfo_t info;
 
-        /* In most cases there is nobody, and nothing to read. */
+        /* In most cases there is no such process, and nothing to read. */
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
                 return 0;
 

@@ -23,7 +23,7 @@
 #include "client/run/capture.h"
 #include "client/run/output_tail.h"
 
-/* What a command must find as we found it. */
+/* Signal state that the command inherits unchanged. */
 typedef struct ChildSignals {
         sigset_t mask;
         struct sigaction child;

@@ -26,7 +26,7 @@ static int enter(int fd, const char *path) {
 
 /* Tells our groups from others with such a name. */
 #define MARK "user.perfd"
-/* It takes much less to enter one that was just made. */
+/* Entering a group that was just created needs far fewer permissions. */
 #define AGE_MIN_S 10
 
 static bool is_leftover(int fd) {
@@ -53,7 +53,7 @@ static void remove_leftover(int fd, const char *name) {
         (void)unlinkat(fd, name, AT_REMOVEDIR); /* fails while somebody is in it */
 }
 
-/* In the group, and of runs within such runs. */
+/* Counts processes in the group and in groups of nested runs. */
 static void remove_leftovers(int fd) {
         scoped(closedirp) DIR *dir = file_open_list(fd, ".");
         struct dirent *entry;
@@ -64,7 +64,7 @@ static void remove_leftovers(int fd) {
 
 /* --- one's own ------------------------------------------------------------------------------------ */
 
-/* One of this name that is empty has somebody else's numbers. */
+/* An empty group of this name would have the counters of another job. */
 static int make_anew(int fd, const char *name) {
         scoped(closep) int group_fd = -1;
 

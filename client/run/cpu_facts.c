@@ -17,7 +17,7 @@
 #define CPUS_MAX 8192U
 #define CPUS "sys/devices/system/cpu/"
 
-void fact_copy(char *ret, size_t n_ret, const char *text, size_t n) {
+void cpu_facts_copy(char *ret, size_t n_ret, const char *text, size_t n) {
         char copy[512];
 
         while (n > 0 && strchr(" \t\n", text[n - 1]))
@@ -35,7 +35,7 @@ void fact_copy(char *ret, size_t n_ret, const char *text, size_t n) {
 
 /* --- /proc/cpuinfo -------------------------------------------------------------------------------- */
 
-bool cpu_flag_matters(const char *flag, size_t n) {
+bool cpu_facts_flag_matters(const char *flag, size_t n) {
         static const char *const flags[] = { "sse4_1", "sse4_2", "avx", "avx2", "avx_vnni", "fma", "f16c", "bmi1", "bmi2", "popcnt", "aes",
                                              "vaes", "sha_ni", "asimd", "asimdhp", "asimddp", "sve", "sve2", "sme", "bf16", "i8mm",
                                              "atomics" };
@@ -56,18 +56,18 @@ static void take_flags(const char *p, const char *end, CpuFacts *facts) {
         while (p < end) {
                 size_t k = strcspn(p, " \t\n");
 
-                if (k > 0 && cpu_flag_matters(p, k) && n + k + 2 <= sizeof(facts->flags))
+                if (k > 0 && cpu_facts_flag_matters(p, k) && n + k + 2 <= sizeof(facts->flags))
                         n += (size_t)snprintf(facts->flags + n, sizeof(facts->flags) - n, "%s%.*s", n > 0 ? " " : "", (int)k, p);
                 p += k + 1;
         }
 }
 
-typedef struct Named {
+typedef struct CpuName {
         long number;
         const char *name;
-} Named;
+} CpuName;
 
-static const char *find_name(const Named *list, size_t n, long number) {
+static const char *find_name(const CpuName *list, size_t n, long number) {
         for (size_t i = 0; i < n; i++)
                 if (list[i].number == number)
                         return list[i].name;
@@ -76,7 +76,7 @@ static const char *find_name(const Named *list, size_t n, long number) {
 
 /* "CPU implementer", of Arm's Main ID Register. */
 static void take_implementer(long number, CpuFacts *facts) {
-        static const Named names[] = {
+        static const CpuName names[] = {
                 { 0x41, "ARM" },      { 0x42, "Broadcom" }, { 0x43, "Cavium" },   { 0x46, "Fujitsu" }, { 0x48, "HiSilicon" },
                 { 0x4e, "NVIDIA" },   { 0x50, "APM" },      { 0x51, "Qualcomm" }, { 0x61, "Apple" },   { 0x6d, "Microsoft" },
                 { 0xc0, "Ampere" },
@@ -91,7 +91,7 @@ static void take_implementer(long number, CpuFacts *facts) {
 
 /* "CPU part", of Arm's own cores and a few others that machines for computing have. */
 static void take_part(long number, CpuFacts *facts) {
-        static const Named names[] = {
+        static const CpuName names[] = {
                 { 0xd03, "Cortex-A53" },  { 0xd07, "Cortex-A57" },  { 0xd08, "Cortex-A72" },  { 0xd0b, "Cortex-A76" },
                 { 0xd0c, "Neoverse-N1" }, { 0xd40, "Neoverse-V1" }, { 0xd49, "Neoverse-N2" }, { 0xd4f, "Neoverse-V2" },
                 { 0xd84, "Neoverse-V3" }, { 0xd8e, "Neoverse-N3" },
@@ -132,14 +132,14 @@ static void take_package(long number, Counts *counts) {
         counts->n_packages++;
 }
 
-/* All CPUs of a machine are alike as far as this goes: the first one counts, and big cores come after little ones. */
+/* The facts are equal for all CPUs of a machine: the first is used, and big cores come after little ones. */
 static void take_text_line(const char *key, size_t n, const char *value, const char *end, CpuFacts *facts) {
         size_t n_value = (size_t)(end - value);
 
         if (is_key(key, n, "model name") || is_key(key, n, "cpu"))
-                fact_copy(facts->model, sizeof(facts->model), value, n_value);
+                cpu_facts_copy(facts->model, sizeof(facts->model), value, n_value);
         else if (is_key(key, n, "vendor_id"))
-                fact_copy(facts->vendor, sizeof(facts->vendor), value, n_value);
+                cpu_facts_copy(facts->vendor, sizeof(facts->vendor), value, n_value);
         else if (is_key(key, n, "flags") || is_key(key, n, "Features"))
                 take_flags(value, end, facts);
 }
@@ -161,7 +161,7 @@ static void take_number_line(const char *key, size_t n, const char *value, CpuFa
                 counts->cores_per_package = v;
 }
 
-void cpuinfo_parse(const char *text, CpuFacts *ret) {
+void cpu_facts_parse_cpuinfo(const char *text, CpuFacts *ret) {
         Counts counts = { .cores_per_package = -1 };
 
         for (const char *p = text; *p; p = scan_line_end(p)) {
@@ -199,7 +199,7 @@ static bool read_word(int root_fd, const char *path, char *ret, size_t n_ret) {
         if (file_read_at(root_fd, path, SMALL_FILE_BYTES, &text, NULL) < 0)
                 return false;
 
-        fact_copy(ret, n_ret, text, strlen(text));
+        cpu_facts_copy(ret, n_ret, text, strlen(text));
         return ret[0] != '\0';
 }
 
@@ -219,7 +219,7 @@ static bool is_first_of(int root_fd, unsigned cpu, const char *list) {
         return file_read_at(root_fd, path, CPU_LIST_BYTES_MAX, &text, NULL) == 0 && scan_u64(text, &first) && first == cpu;
 }
 
-/* One CPU of "0-3,8" after the other; *cpu and *last begin as equals. */
+/* Iterates over the CPUs of "0-3,8"; *cpu and *last begin as equals. */
 static bool next_cpu(const char **p, uint64_t *cpu, uint64_t *last) {
         if (*cpu < *last) {
                 (*cpu)++;
@@ -317,7 +317,7 @@ void cpu_facts_read(int root_fd, CpuFacts *ret) {
 
         cpu_facts_init(ret);
         if (file_read_at(root_fd, "proc/cpuinfo", CPUINFO_BYTES_MAX, &text, NULL) == 0)
-                cpuinfo_parse(text, ret);
+                cpu_facts_parse_cpuinfo(text, ret);
         read_topology(root_fd, ret, &first);
         read_caches(root_fd, first, ret);
         read_governor(root_fd, ret);

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * CPU facts: what the processors of a machine are
+ * CPU facts: model, cores and features of the processors
  *
  * From /proc/cpuinfo, which each architecture writes in its own way, and from /sys/devices/system/cpu where that is there.
- * What is not said is not known, and never guessed.
+ * Facts that neither contains are unknown.
  */
 
 #include <stdbool.h>
@@ -28,10 +28,10 @@ typedef struct CpuFacts {
 void cpu_facts_init(CpuFacts *facts);
 void cpu_facts_read(int root_fd, CpuFacts *ret);
 
-/* From the text of /proc/cpuinfo. Fills in what it says, and leaves the rest alone. */
-void cpuinfo_parse(const char *text, CpuFacts *ret);
+/* Parses the text of /proc/cpuinfo. Facts that it does not contain are left unchanged. */
+void cpu_facts_parse_cpuinfo(const char *text, CpuFacts *ret);
 /* The one in n bytes is an instruction set that measurements depend on. */
-bool cpu_flag_matters(const char *flag, size_t n);
+bool cpu_facts_flag_matters(const char *flag, size_t n);
 
-/* As much of n bytes as fits, without blanks at either end; nothing of what is no UTF-8 or has control characters. */
-void fact_copy(char *ret, size_t n_ret, const char *text, size_t n);
+/* Copies as much of n bytes as fits, without blanks at both ends; copies nothing unless the text is UTF-8 without control characters. */
+void cpu_facts_copy(char *ret, size_t n_ret, const char *text, size_t n);

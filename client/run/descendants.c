@@ -11,24 +11,24 @@
 #include "util/file.h"
 #include "util/parse.h"
 
-typedef struct Entry {
+typedef struct DescendantEntry {
         pid_t pid, parent;
         char state;
         bool is_below;
         uint64_t user_ticks, system_ticks;
-} Entry;
+} DescendantEntry;
 
-typedef struct Table {
-        Entry *items; /* owned; by pid */
+typedef struct DescendantTable {
+        DescendantEntry *items; /* owned; by pid */
         size_t n, n_allocated;
-} Table;
+} DescendantTable;
 
-static void table_deinit(Table *table) {
+static void table_deinit(DescendantTable *table) {
         free(table->items);
 }
 
 /* The name may have anything in it; what follows the last bracket does not. */
-static bool stat_parse(const char *text, Entry *ret) {
+static bool stat_parse(const char *text, DescendantEntry *ret) {
         const char *bracket = strrchr(text, ')');
         uint64_t user, system, waited_user, waited_system;
 
@@ -42,10 +42,10 @@ static bool stat_parse(const char *text, Entry *ret) {
 }
 
 /* A process that has gone meanwhile is none. */
-static int table_add(Table *table, int proc_fd, const char *name) {
+static int table_add(DescendantTable *table, int proc_fd, const char *name) {
         scoped(freep) char *text = NULL;
         char path[64];
-        Entry entry = {};
+        DescendantEntry entry = {};
         uint64_t pid;
 
         if (parse_u64(name, &pid) != 0 || pid > INT32_MAX)
@@ -56,7 +56,7 @@ static int table_add(Table *table, int proc_fd, const char *name) {
 
         if (table->n == table->n_allocated) {
                 size_t n = table->n_allocated ? table->n_allocated * 2 : 256;
-                Entry *items = realloc(table->items, n * sizeof(*items));
+                DescendantEntry *items = realloc(table->items, n * sizeof(*items));
 
                 if (!items)
                         return -ENOMEM;
@@ -70,25 +70,25 @@ static int table_add(Table *table, int proc_fd, const char *name) {
 }
 
 static int by_pid(const void *a, const void *b) {
-        const Entry *left = a, *right = b;
+        const DescendantEntry *left = a, *right = b;
 
         return left->pid < right->pid ? -1 : left->pid > right->pid;
 }
 
-static bool is_below(const Table *table, pid_t pid) {
-        const Entry *entry = bsearch(&(Entry){ .pid = pid }, table->items, table->n, sizeof(*table->items), by_pid);
+static bool is_below(const DescendantTable *table, pid_t pid) {
+        const DescendantEntry *entry = bsearch(&(DescendantEntry){ .pid = pid }, table->items, table->n, sizeof(*table->items), by_pid);
 
         return entry && entry->is_below;
 }
 
-/* One generation after the other. */
-static void mark(Table *table, pid_t root, pid_t except) {
+/* Counts one generation after the other. */
+static void mark(DescendantTable *table, pid_t root, pid_t except) {
         bool is_more = true;
 
         while (is_more) {
                 is_more = false;
                 for (size_t i = 0; i < table->n; i++) {
-                        Entry *entry = &table->items[i];
+                        DescendantEntry *entry = &table->items[i];
 
                         if (entry->is_below || entry->pid == except || (entry->parent != root && !is_below(table, entry->parent)))
                                 continue;
@@ -98,7 +98,7 @@ static void mark(Table *table, pid_t root, pid_t except) {
 }
 
 int descendants_read(int proc_fd, pid_t root, pid_t except, Descendants *ret) {
-        scoped(table_deinit) Table table = {};
+        scoped(table_deinit) DescendantTable table = {};
         scoped(closedirp) DIR *dir = file_open_list(proc_fd, ".");
         Descendants all = {};
         struct dirent *entry;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Descendants: what lives below a process
+ * Descendants: processes below a process, and their CPU time
  *
  * For the case that a command leaves processes behind: how many, and the CPU time they had until now, which wait4(2)
  * does not tell before they end.
@@ -14,7 +14,7 @@
 
 typedef struct Descendants {
         size_t n_living;
-        /* Of these and of those that nobody has waited for yet, with all that they themselves have waited for. Ticks of _SC_CLK_TCK. */
+        /* CPU time of these and of unreaped processes, including their reaped children. Ticks of _SC_CLK_TCK. */
         uint64_t user_ticks, system_ticks;
 } Descendants;
 

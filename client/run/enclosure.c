@@ -12,42 +12,42 @@
 /* --- choosing ------------------------------------------------------------------------------------- */
 
 /* NULL when nothing speaks against a scope. */
-static const char *why_no_scope(const CgroupContext *surroundings) {
-        const ScopePlace *place = &surroundings->scope;
+static const char *why_no_scope(const CgroupContext *context) {
+        const ScopePlace *place = &context->scope;
 
-        if (!surroundings->has_systemd)
+        if (!context->has_systemd)
                 return "systemd does not run here";
         if (place->manager == SCOPE_MANAGER_NONE)
                 return place->reason;
-        if (place->is_root && !surroundings->has_system_manager)
+        if (place->is_root && !context->has_system_manager)
                 return "systemd does not manage this control group";
-        if (surroundings->is_apart)
+        if (context->is_apart)
                 return "in a control group of version 1 that systemd did not make";
-        if (surroundings->is_delegated && !place->is_root)
+        if (context->is_delegated && !place->is_root)
                 return "in a control group that was left to somebody else";
-        if (surroundings->is_limited)
+        if (context->is_limited)
                 return "the control group has limits of its own";
-        if (place->manager == SCOPE_MANAGER_USER && !place->is_inside && !surroundings->has_linger)
+        if (place->manager == SCOPE_MANAGER_USER && !place->is_inside && !context->has_linger)
                 return "the user's systemd ends with the last session: see loginctl enable-linger";
-        if (place->manager == SCOPE_MANAGER_USER && !surroundings->directory[0])
+        if (place->manager == SCOPE_MANAGER_USER && !context->directory[0])
                 return "users have no control groups of their own in version 1";
         return NULL;
 }
 
-static const char *why_no_group(const CgroupContext *surroundings) {
-        bool is_managed = surroundings->has_systemd && surroundings->scope.is_root;
+static const char *why_no_group(const CgroupContext *context) {
+        bool is_managed = context->has_systemd && context->scope.is_root;
 
-        if (!surroundings->directory[0])
+        if (!context->directory[0])
                 return "no control group of version 2";
-        if (!surroundings->is_writable)
+        if (!context->is_writable)
                 return "the control group cannot be written";
-        if (!surroundings->has_systemd || (surroundings->is_delegated && !is_managed) || (surroundings->is_own && surroundings->uid != 0))
+        if (!context->has_systemd || (context->is_delegated && !is_managed) || (context->is_own && context->uid != 0))
                 return NULL;
         return "systemd has not delegated the control group";
 }
 
-void enclosure_choose(const CgroupContext *surroundings, EnclosureChoice *ret) {
-        const char *no_scope = why_no_scope(surroundings), *no_group = why_no_group(surroundings);
+void enclosure_choose(const CgroupContext *context, EnclosureChoice *ret) {
+        const char *no_scope = why_no_scope(context), *no_group = why_no_group(context);
 
         *ret = (EnclosureChoice){ .may_scope = !no_scope, .may_group = !no_group };
         snprintf(ret->no_scope, sizeof(ret->no_scope), "%s", no_scope ? no_scope : "");
@@ -58,9 +58,9 @@ void enclosure_choose(const CgroupContext *surroundings, EnclosureChoice *ret) {
 
 typedef struct Attempt {
         const char *job;
-        const Limits *limits;
+        const RunLimits *limits;
         int root_fd; /* owned */
-        CgroupContext surroundings;
+        CgroupContext context;
         EnclosureChoice choice;
         Enclosed *enclosed;
 } Attempt;
@@ -87,15 +87,15 @@ static void keep_reason(char ret[static SCOPE_REASON_MAX], const char *reason) {
 
 /* Ids have no character that names of units may not have. */
 static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
-        const CgroupContext *surroundings = &attempt->surroundings;
+        const CgroupContext *context = &attempt->context;
         char name[JOB_ID_MAX + 16], description[JOB_ID_MAX + 16], reason[BUS_REASON_MAX];
         ScopeRequest request = {
-                .manager = surroundings->scope.manager,
-                .uid = surroundings->uid,
+                .manager = context->scope.manager,
+                .uid = context->uid,
                 .name = name,
                 .description = description,
-                .slice = surroundings->scope.slice,
-                .tasks_max = surroundings->tasks_max,
+                .slice = context->scope.slice,
+                .tasks_max = context->tasks_max,
                 .limits = attempt->limits,
         };
         int r;
@@ -103,7 +103,7 @@ static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
         snprintf(name, sizeof(name), SCOPE_PREFIX "%s.scope", attempt->job);
         snprintf(description, sizeof(description), "Job %s", attempt->job);
         r = bus_start_scope(&request, timeout_ns, reason);
-        /* Where the word that it is done came too late, it may be done all the same. */
+        /* The scope may exist although the confirmation came too late. */
         if ((r == 0 || r == BUS_LATE) && is_in_scope(attempt->root_fd, name)) {
                 attempt->enclosed->kind = ENCLOSURE_SCOPE;
                 snprintf(attempt->enclosed->text, ENCLOSED_TEXT_MAX, "scope %s", name);
@@ -113,7 +113,7 @@ static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
         if (r == 0)
                 snprintf(reason, sizeof(reason), "systemd has put this process somewhere else");
         keep_reason(attempt->choice.no_scope, r < 0 ? strerrordesc_np(-r) : reason);
-        /* It may still be moved there, out of any other group. */
+        /* systemd may still move this process there, out of any other group. */
         if (r == BUS_LATE) {
                 attempt->choice.may_group = false;
                 keep_reason(attempt->choice.no_group, "not tried after that");
@@ -126,7 +126,7 @@ static bool try_group(Attempt *attempt) {
         char reason[SCOPE_REASON_MAX];
         int r;
 
-        r = child_group_enter(&enclosed->group, attempt->root_fd, attempt->surroundings.directory, attempt->job);
+        r = child_group_enter(&enclosed->group, attempt->root_fd, attempt->context.directory, attempt->job);
         if (r == 0) {
                 enclosed->kind = ENCLOSURE_CGROUP;
                 snprintf(enclosed->text, ENCLOSED_TEXT_MAX, "cgroup %s (no scope: %s)", enclosed->group.name,
@@ -143,9 +143,9 @@ static void choose(Attempt *attempt, Enclosure best) {
         int r;
 
         attempt->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        r = cgroup_context_read(&attempt->surroundings, attempt->root_fd, geteuid());
+        r = cgroup_context_read(&attempt->context, attempt->root_fd, geteuid());
         if (r == 0)
-                enclosure_choose(&attempt->surroundings, &attempt->choice);
+                enclosure_choose(&attempt->context, &attempt->choice);
         else {
                 keep_reason(attempt->choice.no_scope, "no control groups");
                 keep_reason(attempt->choice.no_group, strerrordesc_np(-r));
@@ -161,7 +161,7 @@ static void choose(Attempt *attempt, Enclosure best) {
         }
 }
 
-void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, const Limits *limits, uint64_t timeout_ns) {
+void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, const RunLimits *limits, uint64_t timeout_ns) {
         scoped(attempt_deinit) Attempt attempt = { .job = job, .limits = limits, .root_fd = -1, .enclosed = ret };
 
         enclosure_init(ret);

@@ -16,13 +16,13 @@
 #include "client/run/limits.h"
 #include "job/job.h"
 
-/* What may be tried. Where something may not, the reason is for people. */
+/* Kinds of isolation that can be tried. The reasons explain to users why a kind cannot. */
 typedef struct EnclosureChoice {
         bool may_scope, may_group;
         char no_scope[SCOPE_REASON_MAX], no_group[SCOPE_REASON_MAX];
 } EnclosureChoice;
 
-void enclosure_choose(const CgroupContext *surroundings, EnclosureChoice *ret);
+void enclosure_choose(const CgroupContext *context, EnclosureChoice *ret);
 
 #define ENCLOSED_TEXT_MAX 512U
 
@@ -38,7 +38,7 @@ void enclosure_init(Enclosed *enclosed);
  * asks others. With ENCLOSURE_SUBREAPER and ENCLOSURE_NONE it stays where it is. limits: systemd is asked for them with a scope,
  * since it enables the controllers they need; for any group they are still to be applied.
  */
-void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, const Limits *limits, uint64_t timeout_ns);
+void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, const RunLimits *limits, uint64_t timeout_ns);
 /*
  * Back out of a group of one's own, which is removed unless somebody else is left in it, or a later run is to do that. A
  * scope ends with its last process.

@@ -38,7 +38,7 @@ static GpuFacts *find_or_add(Gpus *gpus, const char *address) {
 static void take_line(const char *text, const char *key, char *ret, size_t n_ret) {
         for (const char *p = text; *p; p = scan_line_end(p))
                 if (strncmp(p, key, strlen(key)) == 0) {
-                        fact_copy(ret, n_ret, p + strlen(key), strcspn(p, "\n") - strlen(key));
+                        cpu_facts_copy(ret, n_ret, p + strlen(key), strcspn(p, "\n") - strlen(key));
                         return;
                 }
 }
@@ -79,7 +79,7 @@ static void read_card(int drm_fd, const char *card, Gpus *gpus) {
                 (void)scan_u64(memory, &gpu->memory_bytes);
         (void)snprintf(path, sizeof(path), "%s/device/product_name", card);
         if (file_read_at(drm_fd, path, SMALL_FILE_BYTES, &product, NULL) == 0)
-                fact_copy(gpu->model, sizeof(gpu->model), product, strlen(product));
+                cpu_facts_copy(gpu->model, sizeof(gpu->model), product, strlen(product));
 }
 
 /* card0, but not card0-DP-1 */
@@ -121,14 +121,14 @@ static void read_nvidia(int root_fd, Gpus *gpus) {
         }
 }
 
-/* Those that come with the kernel have none. */
+/* Drivers that belong to the kernel have no version. */
 static void read_driver_version(int root_fd, GpuFacts *gpu) {
         scoped(freep) char *text = NULL;
         char path[64];
 
         (void)snprintf(path, sizeof(path), "sys/module/%s/version", gpu->driver);
         if (gpu->driver[0] && !strchr(gpu->driver, '/') && file_read_at(root_fd, path, SMALL_FILE_BYTES, &text, NULL) == 0)
-                fact_copy(gpu->driver_version, sizeof(gpu->driver_version), text, strlen(text));
+                cpu_facts_copy(gpu->driver_version, sizeof(gpu->driver_version), text, strlen(text));
 }
 
 static int compare(const void *a, const void *b) {

@@ -18,7 +18,7 @@ static void read_line(int root_fd, const char *path, char ret[static FACT_TEXT_M
         scoped(freep) char *text = NULL;
 
         if (file_read_at(root_fd, path, SMALL_FILE_BYTES, &text, NULL) == 0)
-                fact_copy(ret, FACT_TEXT_MAX, text, strcspn(text, "\n"));
+                cpu_facts_copy(ret, FACT_TEXT_MAX, text, strcspn(text, "\n"));
 }
 
 static void read_memory(int root_fd, HostFacts *facts) {
@@ -47,10 +47,10 @@ static void count_numa_nodes(int root_fd, HostFacts *facts) {
 static void take_os_value(const char *value, size_t n, char ret[static FACT_TEXT_MAX]) {
         if (n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n - 1] == value[0])
                 value++, n -= 2;
-        fact_copy(ret, FACT_TEXT_MAX, value, n);
+        cpu_facts_copy(ret, FACT_TEXT_MAX, value, n);
 }
 
-void os_release_parse(const char *text, HostFacts *ret) {
+void host_facts_parse_os_release(const char *text, HostFacts *ret) {
         for (const char *p = text; *p; p = scan_line_end(p)) {
                 size_t n = strcspn(p, "\n");
 
@@ -68,7 +68,7 @@ static void read_os(int root_fd, HostFacts *facts) {
 
         if (file_read_at(root_fd, "etc/os-release", SMALL_FILE_BYTES, &text, NULL) == 0 ||
             file_read_at(root_fd, "usr/lib/os-release", SMALL_FILE_BYTES, &text, NULL) == 0)
-                os_release_parse(text, facts);
+                host_facts_parse_os_release(text, facts);
 }
 
 void host_facts_init(HostFacts *facts) {
@@ -89,7 +89,7 @@ void host_facts_read(int root_fd, HostFacts *ret) {
 
 /* --- versions ------------------------------------------------------------------------------------- */
 
-/* What a name such as x86_64-linux-gnu-gcc-12 ends in. */
+/* Finds the end of a name such as x86_64-linux-gnu-gcc-12. */
 static bool version_of_name(const char *name, char ret[static PROGRAM_VERSION_MAX]) {
         size_t n = strlen(name), first = n;
 
@@ -119,7 +119,7 @@ static bool version_of_file(const char *file, char ret[static PROGRAM_VERSION_MA
         return true;
 }
 
-bool program_version(const char *path, const char *program, char ret[static PROGRAM_VERSION_MAX]) {
+bool host_facts_program_version(const char *path, const char *program, char ret[static PROGRAM_VERSION_MAX]) {
         if (strchr(program, '/'))
                 return version_of_file(program, ret);
 
@@ -137,37 +137,37 @@ bool program_version(const char *path, const char *program, char ret[static PROG
 
 /* --- as a part of a run --------------------------------------------------------------------------- */
 
-static void put_known(Object *object, const char *key, int64_t v, int64_t from) {
+static void put_known(ObjectBuilder *object, const char *key, int64_t v, int64_t from) {
         if (v >= from)
-                object_put_int(object, key, v);
+                object_builder_put_int(object, key, v);
 }
 
-static void put_cpu(const CpuFacts *cpu, Object *host) {
-        Object object, caches;
+static void put_cpu(const CpuFacts *cpu, ObjectBuilder *host) {
+        ObjectBuilder object, caches;
 
-        object_init(&caches, host->arena, 4);
+        object_builder_init(&caches, host->arena, 4);
         put_known(&caches, "l1d", (int64_t)cpu->l1d_bytes, 1);
         put_known(&caches, "l1i", (int64_t)cpu->l1i_bytes, 1);
         put_known(&caches, "l2", (int64_t)cpu->l2_bytes, 1);
         put_known(&caches, "l3", (int64_t)cpu->l3_bytes, 1);
 
-        object_init(&object, host->arena, 10);
-        object_put_text(&object, "model", cpu->model);
-        object_put_text(&object, "vendor", cpu->vendor);
+        object_builder_init(&object, host->arena, 10);
+        object_builder_put_text(&object, "model", cpu->model);
+        object_builder_put_text(&object, "vendor", cpu->vendor);
         put_known(&object, "family", cpu->family, 0);
         put_known(&object, "model_number", cpu->model_number, 0);
         put_known(&object, "stepping", cpu->stepping, 0);
         put_known(&object, "sockets", cpu->sockets, 1);
         put_known(&object, "cores", cpu->cores, 1);
         put_known(&object, "threads", cpu->threads, 1);
-        object_put_words(&object, "flags", cpu->flags);
-        object_put_object(&object, "caches", &caches);
-        object_put_object(host, "cpu", &object);
+        object_builder_put_words(&object, "flags", cpu->flags);
+        object_builder_put_object(&object, "caches", &caches);
+        object_builder_put_object(host, "cpu", &object);
 }
 
-static void put_gpus(const HostFacts *facts, Object *host) {
+static void put_gpus(const HostFacts *facts, ObjectBuilder *host) {
         Value *items = arena_alloc(host->arena, facts->n_gpus * sizeof(*items));
-        Object object;
+        ObjectBuilder object;
 
         if (facts->n_gpus == 0)
                 return;
@@ -175,37 +175,37 @@ static void put_gpus(const HostFacts *facts, Object *host) {
         for (size_t i = 0; i < facts->n_gpus; i++) {
                 const GpuFacts *gpu = &facts->gpus[i];
 
-                object_init(&object, host->arena, 7);
-                object_put_text(&object, "model", gpu->model);
-                object_put_text(&object, "vendor", gpu->vendor);
-                object_put_text(&object, "driver", gpu->driver);
-                object_put_text(&object, "driver_version", gpu->driver_version);
-                object_put_text(&object, "pci_id", gpu->pci_id);
-                object_put_text(&object, "pci_address", gpu->pci_address);
+                object_builder_init(&object, host->arena, 7);
+                object_builder_put_text(&object, "model", gpu->model);
+                object_builder_put_text(&object, "vendor", gpu->vendor);
+                object_builder_put_text(&object, "driver", gpu->driver);
+                object_builder_put_text(&object, "driver_version", gpu->driver_version);
+                object_builder_put_text(&object, "pci_id", gpu->pci_id);
+                object_builder_put_text(&object, "pci_address", gpu->pci_address);
                 put_known(&object, "memory_bytes", (int64_t)gpu->memory_bytes, 1);
-                host->failed |= !items || object_end(&object, &items[i]) < 0;
+                host->failed |= !items || object_builder_end(&object, &items[i]) < 0;
         }
-        object_put(host, "gpus", &(Value){ .type = VALUE_LIST, .items = items, .n_items = facts->n_gpus });
+        object_builder_put(host, "gpus", &(Value){ .type = VALUE_LIST, .items = items, .n_items = facts->n_gpus });
 }
 
-void host_facts_put(const HostFacts *facts, Object *run) {
-        Object host, os;
+void host_facts_put(const HostFacts *facts, ObjectBuilder *run) {
+        ObjectBuilder host, os;
 
-        object_init(&host, run->arena, 7);
-        object_put_text(&host, "hostname", facts->hostname);
+        object_builder_init(&host, run->arena, 7);
+        object_builder_put_text(&host, "hostname", facts->hostname);
         put_cpu(&facts->cpu, &host);
         put_known(&host, "memory_bytes", (int64_t)facts->memory_bytes, 1);
         put_known(&host, "numa_nodes", facts->n_numa_nodes, 1);
         if (facts->cpu.smt >= 0)
-                object_put_bool(&host, "smt", facts->cpu.smt);
-        object_put_text(&host, "governor", facts->cpu.governor);
+                object_builder_put_bool(&host, "smt", facts->cpu.smt);
+        object_builder_put_text(&host, "governor", facts->cpu.governor);
         put_gpus(facts, &host);
-        object_put_object(run, "host", &host);
+        object_builder_put_object(run, "host", &host);
 
-        object_init(&os, run->arena, 3);
-        object_put_text(&os, "id", facts->os_id);
-        object_put_text(&os, "version", facts->os_version);
-        object_put_text(&os, "name", facts->os_name);
-        object_put_object(run, "os", &os);
-        object_put_text(run, "kernel", facts->kernel);
+        object_builder_init(&os, run->arena, 3);
+        object_builder_put_text(&os, "id", facts->os_id);
+        object_builder_put_text(&os, "version", facts->os_version);
+        object_builder_put_text(&os, "name", facts->os_name);
+        object_builder_put_object(run, "os", &os);
+        object_builder_put_text(run, "kernel", facts->kernel);
 }

@@ -29,16 +29,16 @@ typedef struct HostFacts {
 void host_facts_init(HostFacts *facts);
 void host_facts_read(int root_fd, HostFacts *ret);
 
-/* From the text of os-release(5). */
-void os_release_parse(const char *text, HostFacts *ret);
+/* Parses the text of os-release(5). */
+void host_facts_parse_os_release(const char *text, HostFacts *ret);
 
 #define PROGRAM_VERSION_MAX 16U
 /*
  * "3.11" of python3, where it is a link to a python3.11, or of python3.11 itself. Without a slash in it, the one counts that is
  * found first in `path`, as in $PATH. False where no name says it: no program is started to be asked.
  */
-bool program_version(const char *path, const char *program, char ret[static PROGRAM_VERSION_MAX]);
+bool host_facts_program_version(const char *path, const char *program, char ret[static PROGRAM_VERSION_MAX]);
 
 /* Adds the members host, os and kernel of a run. */
-void host_facts_put(const HostFacts *facts, Object *run);
+void host_facts_put(const HostFacts *facts, ObjectBuilder *run);
 #define HOST_FACTS_ARENA_BYTES 32768U /* that they take at most */

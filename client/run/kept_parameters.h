@@ -22,8 +22,8 @@ typedef struct KeptParameters {
 
 void kept_parameters_deinit(KeptParameters *kept);
 
-/* Of one that says what it was run with. 0 or -ENOMEM. */
+/* Adds the parameters of a run that printed them. 0 or -ENOMEM. */
 int kept_parameters_add(KeptParameters *kept, const Indicator *indicator);
 
-/* What stands for what a run printed that printed nothing: as in text, or NULL; lives as long as *kept. 0 or -ENOMEM. */
+/* The document of a run that printed nothing, or NULL; valid as long as *kept. 0 or -ENOMEM. */
 int kept_parameters_document(KeptParameters *kept, const Value **ret);

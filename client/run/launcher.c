@@ -10,7 +10,7 @@
 #define NAMES_MAX 3U
 #define NUMBER_MAX ((uint64_t)INT32_MAX)
 
-/* Of several names the first that is set counts: a step has part of what its job has. */
+/* The first variable that is set wins: a step has a part of its job's resources. */
 typedef struct Launcher {
         const char *rank;
         const char *n_ranks[NAMES_MAX];
@@ -137,7 +137,7 @@ static void find_job(Launch *launch) {
                 snprintf(launch->job, sizeof(launch->job), "%jd.%jd.%jd", (intmax_t)job, (intmax_t)step, (intmax_t)launch->rank);
 }
 
-void launch_find(Launch *ret) {
+void launcher_find(Launch *ret) {
         int i;
 
         *ret = (Launch){ .rank = -1, .node = -1 };

@@ -23,4 +23,4 @@ typedef struct Launch {
         size_t n_ignored;
 } Launch;
 
-void launch_find(Launch *ret);
+void launcher_find(Launch *ret);

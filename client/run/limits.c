@@ -16,7 +16,7 @@
 
 #define PERIOD_US 100000.0
 
-static bool parse_one(const char *text, Limits *ret) {
+static bool parse_one(const char *text, RunLimits *ret) {
         if (strncmp(text, "cpu=", 4) == 0)
                 return ret->cpus == 0 && quantity_parse(text + 4, &ret->cpus) == 0 && limit_cpus_is_valid(ret->cpus);
         if (strncmp(text, "memory=", 7) == 0)
@@ -25,9 +25,9 @@ static bool parse_one(const char *text, Limits *ret) {
         return false;
 }
 
-bool limits_parse(const char *text, Limits *ret) {
+bool limits_parse(const char *text, RunLimits *ret) {
         scoped(freep) char *copy = strdup(text);
-        Limits limits = {};
+        RunLimits limits = {};
         char *rest = copy, *one;
 
         if (!copy)
@@ -65,7 +65,7 @@ static int write_memory(uint64_t bytes, int group_fd) {
         return r;
 }
 
-int limits_write(const Limits *limits, int group_fd, const char **ret_file) {
+int limits_write(const RunLimits *limits, int group_fd, const char **ret_file) {
         int cpu = limits->cpus > 0 ? write_cpus(limits->cpus, group_fd) : 0;
         int memory = limits->memory_bytes > 0 ? write_memory(limits->memory_bytes, group_fd) : 0;
 
@@ -79,21 +79,21 @@ int limits_write(const Limits *limits, int group_fd, const char **ret_file) {
 /* *ret_fd: of the group's directory; caller closes. */
 static int open_own(int *ret_fd) {
         scoped(closep) int root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        CgroupContext surroundings;
+        CgroupContext context;
         int r;
 
         if (root_fd < 0)
                 return -errno;
-        r = cgroup_context_read(&surroundings, root_fd, geteuid());
+        r = cgroup_context_read(&context, root_fd, geteuid());
         if (r < 0)
                 return r;
-        if (!surroundings.directory[0])
+        if (!context.directory[0])
                 return -ENOENT;
-        *ret_fd = openat(root_fd, surroundings.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        *ret_fd = openat(root_fd, context.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         return *ret_fd < 0 ? -errno : 0;
 }
 
-void limits_apply(const Limits *limits, Enclosure kind, const char *reason) {
+void limits_apply(const RunLimits *limits, Enclosure kind, const char *reason) {
         scoped(closep) int fd = -1;
         const char *file = "its control group";
         int r;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Limits: what a command's own control group may use
+ * Limits: resource limits of the command's control group
  *
  * Written to the group that was made for it, and to none that others are in as well.
  */
@@ -12,10 +12,10 @@
 
 #include "job/job.h"
 
-typedef struct Limits {
+typedef struct RunLimits {
         double cpus;           /* 0: no limit */
         uint64_t memory_bytes; /* 0: no limit; else none of the swap, as for a container of Kubernetes */
-} Limits;
+} RunLimits;
 
 /* The kernel takes a quota of a millisecond and more. */
 static inline bool limit_cpus_is_valid(double cpus) {
@@ -26,22 +26,22 @@ static inline bool limit_memory_is_valid(uint64_t bytes) {
         return bytes >= UINT64_C(1) << 20;
 }
 
-static inline bool limits_are_set(const Limits *limits) {
+static inline bool limits_are_set(const RunLimits *limits) {
         return limits->cpus > 0 || limits->memory_bytes > 0;
 }
 
 #define LIMITS_EXPECTED "cpu=, memory= or both with a comma between, such as cpu=500m,memory=4Gi"
 
 /* "cpu=500m,memory=4Gi"; from 10m and 1 MiB on. False: it is something else. */
-bool limits_parse(const char *text, Limits *ret);
+bool limits_parse(const char *text, RunLimits *ret);
 
-/* For the group that this process has just entered. What cannot be set is spoken of. reason: why it is no group of its own, or "". */
-void limits_apply(const Limits *limits, Enclosure kind, const char *reason);
+/* Applies limits to the group that this process has just entered, and reports those that fail. reason: why there is no group, or "". */
+void limits_apply(const RunLimits *limits, Enclosure kind, const char *reason);
 
 /* The same of a group's directory: 0, or a negative errno with the first file that could not be written. */
-int limits_write(const Limits *limits, int group_fd, const char **ret_file);
+int limits_write(const RunLimits *limits, int group_fd, const char **ret_file);
 
-/* How many processes the kernel has killed for want of memory in the group that this process is in; 0 where that is not known. */
+/* Number of processes that the OOM killer has killed in the group of this process; 0 if unknown. */
 uint64_t limits_count_kills(void);
-/* From the text of memory.events. */
+/* Reads the number of OOM kills from the text of memory.events. */
 uint64_t limits_parse_kills(const char *text);

@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
-void object_init(Object *object, Arena *arena, size_t n_max) {
-        *object = (Object){ .arena = arena, .members = arena_alloc(arena, n_max * sizeof(Member)), .n_max = n_max };
+void object_builder_init(ObjectBuilder *object, Arena *arena, size_t n_max) {
+        *object = (ObjectBuilder){ .arena = arena, .members = arena_alloc(arena, n_max * sizeof(Member)), .n_max = n_max };
         object->failed = !object->members;
 }
 
-void object_put(Object *object, const char *key, const Value *value) {
+void object_builder_put(ObjectBuilder *object, const char *key, const Value *value) {
         if (!value)
                 return;
         if (object->failed || object->n == object->n_max) {
@@ -20,12 +20,12 @@ void object_put(Object *object, const char *key, const Value *value) {
         object->members[object->n++] = (Member){ .key = key, .value = *value };
 }
 
-void object_put_text(Object *object, const char *key, const char *text) {
+void object_builder_put_text(ObjectBuilder *object, const char *key, const char *text) {
         if (text)
-                object_put_text_n(object, key, text, strlen(text));
+                object_builder_put_text_n(object, key, text, strlen(text));
 }
 
-void object_put_text_n(Object *object, const char *key, const char *text, size_t n) {
+void object_builder_put_text_n(ObjectBuilder *object, const char *key, const char *text, size_t n) {
         Value value = { .type = VALUE_STRING };
 
         if (n == 0)
@@ -33,30 +33,30 @@ void object_put_text_n(Object *object, const char *key, const char *text, size_t
 
         value.string = arena_strndup(object->arena, text, n);
         if (value.string)
-                object_put(object, key, &value);
+                object_builder_put(object, key, &value);
         else
                 object->failed = true;
 }
 
-void object_put_int(Object *object, const char *key, int64_t v) {
-        object_put(object, key, &(Value){ .type = VALUE_INT, .integer = v });
+void object_builder_put_int(ObjectBuilder *object, const char *key, int64_t v) {
+        object_builder_put(object, key, &(Value){ .type = VALUE_INT, .integer = v });
 }
 
-void object_put_double(Object *object, const char *key, double v) {
-        object_put(object, key, &(Value){ .type = VALUE_DOUBLE, .number = v });
+void object_builder_put_double(ObjectBuilder *object, const char *key, double v) {
+        object_builder_put(object, key, &(Value){ .type = VALUE_DOUBLE, .number = v });
 }
 
-void object_put_bool(Object *object, const char *key, bool v) {
-        object_put(object, key, &(Value){ .type = VALUE_BOOL, .boolean = v });
+void object_builder_put_bool(ObjectBuilder *object, const char *key, bool v) {
+        object_builder_put(object, key, &(Value){ .type = VALUE_BOOL, .boolean = v });
 }
 
-void object_put_object(Object *object, const char *key, const Object *inner) {
+void object_builder_put_object(ObjectBuilder *object, const char *key, const ObjectBuilder *inner) {
         Value value;
 
         if (inner->failed)
                 object->failed = true;
-        else if (inner->n > 0 && object_end(inner, &value) == 0)
-                object_put(object, key, &value);
+        else if (inner->n > 0 && object_builder_end(inner, &value) == 0)
+                object_builder_put(object, key, &value);
 }
 
 static size_t count_words(const char *words) {
@@ -69,7 +69,7 @@ static size_t count_words(const char *words) {
         return n;
 }
 
-void object_put_words(Object *object, const char *key, const char *words) {
+void object_builder_put_words(ObjectBuilder *object, const char *key, const char *words) {
         Value list = { .type = VALUE_LIST, .n_items = count_words(words) };
         Value *items;
 
@@ -87,12 +87,12 @@ void object_put_words(Object *object, const char *key, const char *words) {
 
         list.items = items;
         if (items)
-                object_put(object, key, &list);
+                object_builder_put(object, key, &list);
         else
                 object->failed = true;
 }
 
-int object_end(const Object *object, Value *ret) {
+int object_builder_end(const ObjectBuilder *object, Value *ret) {
         if (object->failed)
                 return -ENOMEM;
 
@@ -100,22 +100,22 @@ int object_end(const Object *object, Value *ret) {
         return 0;
 }
 
-int object_complete(const Value *from, const char *key, const char *text, Arena *arena, const Value **ret) {
+int object_builder_complete(const Value *from, const char *key, const char *text, Arena *arena, const Value **ret) {
         const Value *there = value_get(from, key);
         Value *value;
-        Object object;
+        ObjectBuilder object;
 
         *ret = from;
         if (from->type != VALUE_OBJECT || (there && there->type != VALUE_NULL))
                 return 0;
 
         value = arena_alloc(arena, sizeof(*value));
-        object_init(&object, arena, from->n_members + 1);
+        object_builder_init(&object, arena, from->n_members + 1);
         for (size_t i = 0; i < from->n_members; i++)
                 if (strcmp(from->members[i].key, key) != 0)
-                        object_put(&object, from->members[i].key, &from->members[i].value);
-        object_put_text(&object, key, text);
-        if (!value || object_end(&object, value) < 0)
+                        object_builder_put(&object, from->members[i].key, &from->members[i].value);
+        object_builder_put_text(&object, key, text);
+        if (!value || object_builder_end(&object, value) < 0)
                 return -ENOMEM;
 
         *ret = value;

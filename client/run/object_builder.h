@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Object: a Value of members that come one after the other
+ * Object builder: builds a Value from members
  *
  * What a run's record is made of. Only what is known becomes a member: a NULL, an empty text or an empty object adds none.
  * Everything lives in the arena; once that is full, nothing is added any more, and the owner asks once at the end.
@@ -15,29 +15,29 @@
 #include "document/value.h"
 #include "util/arena.h"
 
-typedef struct Object {
+typedef struct ObjectBuilder {
         Arena *arena; /* borrowed */
         Member *members;
         size_t n, n_max;
         bool failed; /* also of what was put into it */
-} Object;
+} ObjectBuilder;
 
-/* For at most n_max members; one more is a failure. */
-void object_init(Object *object, Arena *arena, size_t n_max);
+/* Prepares an object of at most n_max members; a further member is a failure. */
+void object_builder_init(ObjectBuilder *object, Arena *arena, size_t n_max);
 
 /* Keys are borrowed, texts copied. */
-void object_put(Object *object, const char *key, const Value *value); /* NULL: nothing */
-void object_put_text(Object *object, const char *key, const char *text);
-void object_put_text_n(Object *object, const char *key, const char *text, size_t n);
-void object_put_int(Object *object, const char *key, int64_t v);
-void object_put_double(Object *object, const char *key, double v);
-void object_put_bool(Object *object, const char *key, bool v);
-void object_put_object(Object *object, const char *key, const Object *inner);
+void object_builder_put(ObjectBuilder *object, const char *key, const Value *value); /* NULL: nothing */
+void object_builder_put_text(ObjectBuilder *object, const char *key, const char *text);
+void object_builder_put_text_n(ObjectBuilder *object, const char *key, const char *text, size_t n);
+void object_builder_put_int(ObjectBuilder *object, const char *key, int64_t v);
+void object_builder_put_double(ObjectBuilder *object, const char *key, double v);
+void object_builder_put_bool(ObjectBuilder *object, const char *key, bool v);
+void object_builder_put_object(ObjectBuilder *object, const char *key, const ObjectBuilder *inner);
 /* A list of the words of a text, which blanks are between. */
-void object_put_words(Object *object, const char *key, const char *words);
+void object_builder_put_words(ObjectBuilder *object, const char *key, const char *words);
 
 /* The value in *ret, or -ENOMEM. */
-int object_end(const Object *object, Value *ret);
+int object_builder_end(const ObjectBuilder *object, Value *ret);
 
 /* An object with a text under a key that it lacks, or has null under; itself where it has one. 0 or -ENOMEM. */
-int object_complete(const Value *from, const char *key, const char *text, Arena *arena, const Value **ret);
+int object_builder_complete(const Value *from, const char *key, const char *text, Arena *arena, const Value **ret);

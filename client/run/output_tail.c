@@ -39,7 +39,7 @@ void output_tail_add(OutputTail *tail, const void *bytes, size_t n) {
         }
 }
 
-/* In the order in which they came. */
+/* Returns the bytes in order of arrival. */
 static void unroll(const OutputTail *tail, Buffer *ret) {
         size_t at = tail->n_all % OUTPUT_TAIL_BYTES_MAX;
 

@@ -17,7 +17,7 @@ enum {
         QUANTITY_OUT_OF_RANGE,
 };
 
-/* Not negative, finite. 0 or an outcome. */
+/* Parses a finite quantity that is not negative. 0 or an outcome. */
 int quantity_parse(const char *text, double *ret);
 /* Whole bytes, rounded up, below 2^63. */
 int quantity_parse_bytes(const char *text, uint64_t *ret);

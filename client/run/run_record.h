@@ -17,7 +17,7 @@
 #include "client/run/script.h"
 #include "job/job.h"
 
-/* All runs of one command have this in common. */
+/* Facts that all runs of one command share. */
 typedef struct RunPlace {
         HostFacts host;
         bool has_script;
@@ -28,7 +28,7 @@ typedef struct RunPlace {
 } RunPlace;
 
 /* Hardware and versions; the script, which may change itself, is found before the first run. */
-void run_place_read(RunPlace *place);
+void run_record_read_place(RunPlace *place);
 
 typedef struct RunFacts {
         bool has_rusage;

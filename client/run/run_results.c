@@ -10,12 +10,12 @@
 #include "client/wire/id.h"
 #include "util/clock.h"
 
-void run_results_deinit(RunResults *measured) {
-        free(measured->items);
-        arena_deinit(&measured->arena);
+void run_results_deinit(RunResults *results) {
+        free(results->items);
+        arena_deinit(&results->arena);
 }
 
-/* What was meant as an indicator and is none is spoken of, and also that there is none at all where one is wanted. */
+/* Reports output that resembles an indicator and is none, and missing indicators where one is required. */
 static void speak_of_loss(const Capture *capture, const CaptureLoss *loss, bool is_wanted) {
         if (capture->is_too_long && (is_wanted || capture->names_result))
                 message_print("no indicator submitted: the output is longer than %u KiB", CAPTURE_BYTES_MAX / 1024);
@@ -29,7 +29,7 @@ static void speak_of_loss(const Capture *capture, const CaptureLoss *loss, bool 
                 message_print("the output has more than %u indicators; the rest was not submitted", CAPTURE_DOCUMENTS_MAX);
 }
 
-/* What a run that failed has printed counts as far as it keeps to the rules of any document. */
+/* The output of a failed run is used only if it is a valid document. */
 static int take_document(const Value *document, const char *sha256, Arena *arena, Submission *item, Complaint *complaint) {
         int r = 0;
 
@@ -38,22 +38,22 @@ static int take_document(const Value *document, const char *sha256, Arena *arena
                                                  complaint);
 
         if (sha256)
-                r = object_complete(document, "version", sha256, arena, &document);
+                r = object_builder_complete(document, "version", sha256, arena, &document);
         return r == 0 ? indicator_from_value(document, STRING_ANY_BYTES, &item->indicator, complaint) : r;
 }
 
 /* The documents that are indicators; the others are spoken of. */
-static int take_documents(RunResults *measured, const RunResultsPlan *plan, const Submission *common,
+static int take_documents(RunResults *results, const RunResultsPlan *plan, const Submission *common,
                           const Value *const *documents, size_t n) {
         const char *sha256 = plan->place->has_script ? plan->place->script.sha256 : NULL;
         Complaint complaint;
         int r;
 
         for (size_t i = 0; i < n; i++) {
-                Submission *item = &measured->items[measured->n_items];
+                Submission *item = &results->items[results->n_items];
 
                 *item = *common;
-                r = take_document(documents[i], sha256, &measured->arena, item, &complaint);
+                r = take_document(documents[i], sha256, &results->arena, item, &complaint);
                 if (r == INDICATOR_INVALID) {
                         message_print("an indicator in the output was not submitted: %s%s%s", complaint.path, complaint.path[0] ? ": " : "",
                             complaint.text);
@@ -63,16 +63,16 @@ static int take_documents(RunResults *measured, const RunResultsPlan *plan, cons
                         r = result_id_make(item->time_ms, item->id);
                 if (r < 0)
                         return r;
-                measured->n_items++;
+                results->n_items++;
         }
         return 0;
 }
 
-static int take_nothing(RunResults *measured, const Submission *common) {
-        measured->items[0] = *common;
-        measured->n_items = 1;
-        measured->is_unnamed = true;
-        return result_id_make(common->time_ms, measured->items[0].id);
+static int take_nothing(RunResults *results, const Submission *common) {
+        results->items[0] = *common;
+        results->n_items = 1;
+        results->is_unnamed = true;
+        return result_id_make(common->time_ms, results->items[0].id);
 }
 
 int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture *capture, const RunFacts *facts, int exit_status,
@@ -111,12 +111,12 @@ int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture 
         return r == 0 && ret->n_items == 0 && plan->is_wanted && exit_status != 0 ? take_nothing(ret, &common) : r;
 }
 
-bool run_results_name(RunResults *measured, const Value *document, const IndicatorGiven *given) {
+bool run_results_name(RunResults *results, const Value *document, const IndicatorGiven *given) {
         Complaint complaint;
 
-        if (indicator_from_failed_run(document, given, STRING_ANY_BYTES, &measured->items[0].indicator, &complaint) != 0)
+        if (indicator_from_failed_run(document, given, STRING_ANY_BYTES, &results->items[0].indicator, &complaint) != 0)
                 return false;
 
-        measured->is_unnamed = false;
+        results->is_unnamed = false;
         return true;
 }

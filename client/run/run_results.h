@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Measured: what one run of a command is to perfd
+ * Run results: the submissions made of one run of a command
  *
  * The indicators among what it printed, each with the record of the run. A run that failed has no result: what it printed is kept
  * with its exit status, and where it printed nothing and somebody wants to know all the same, a submission without a document.
@@ -28,10 +28,10 @@ typedef struct RunResults {
         Arena arena;
         Submission *items; /* owned */
         size_t n_items;
-        bool is_unnamed; /* its only item is a failed run, and what it measured is still to be given */
+        bool is_unnamed; /* its only item is a failed run, and what it results is still to be given */
 } RunResults;
 
-void run_results_deinit(RunResults *measured);
+void run_results_deinit(RunResults *results);
 
 /*
  * index: of the run in its batch. What is no proper indicator is spoken of. 0 or a negative errno; *ret is to be deinitialised in any case.
@@ -40,4 +40,4 @@ int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture 
                      uint32_t index);
 
 /* Names what is unnamed. document: in place of what it printed, or NULL. Both borrowed. False when the name cannot be one. */
-bool run_results_name(RunResults *measured, const Value *document, const IndicatorGiven *given);
+bool run_results_name(RunResults *results, const Value *document, const IndicatorGiven *given);

@@ -17,7 +17,7 @@ void run_series_deinit(RunSeries *series) {
         free(series->version);
 }
 
-/* What the first that says it says, all are about. */
+/* Takes the name and component from the first run that has them. */
 static void learn_name(RunSeries *series, const Indicator *indicator) {
         if (!series->name[0])
                 (void)snprintf(series->name, sizeof(series->name), "%s", indicator->name);
@@ -27,32 +27,32 @@ static void learn_name(RunSeries *series, const Indicator *indicator) {
                 series->version = strdup(indicator->version); /* without memory it is not known */
 }
 
-static int learn(RunSeries *series, const RunResults *measured) {
+static int learn(RunSeries *series, const RunResults *results) {
         int r = 0;
 
-        if (measured->n_items > 0)
-                learn_name(series, &measured->items[0].indicator);
-        for (size_t i = 0; i < measured->n_items && r == 0; i++)
-                r = kept_parameters_add(&series->parameters, &measured->items[i].indicator);
-        for (size_t i = 0; i < measured->n_items && r == 0; i++)
-                if (!submission_has_failed(&measured->items[i]))
-                        r = summary_add(&series->summary, &measured->items[i].indicator);
+        if (results->n_items > 0)
+                learn_name(series, &results->items[0].indicator);
+        for (size_t i = 0; i < results->n_items && r == 0; i++)
+                r = kept_parameters_add(&series->parameters, &results->items[i].indicator);
+        for (size_t i = 0; i < results->n_items && r == 0; i++)
+                if (!submission_has_failed(&results->items[i]))
+                        r = summary_add(&series->summary, &results->items[i].indicator);
         return r;
 }
 
-static int put_off(RunSeries *series, RunResults *measured) {
+static int put_off(RunSeries *series, RunResults *results) {
         RunResults *unnamed = reallocarray(series->unnamed, series->n_unnamed + 1, sizeof(*unnamed));
 
         if (!unnamed)
                 return -ENOMEM;
         series->unnamed = unnamed;
-        series->unnamed[series->n_unnamed++] = *measured;
-        *measured = (RunResults){};
+        series->unnamed[series->n_unnamed++] = *results;
+        *results = (RunResults){};
         return 0;
 }
 
-int run_series_add(RunSeries *series, RunResults *measured) {
-        return measured->is_unnamed ? put_off(series, measured) : learn(series, measured);
+int run_series_add(RunSeries *series, RunResults *results) {
+        return results->is_unnamed ? put_off(series, results) : learn(series, results);
 }
 
 void run_series_complete(RunSeries *series, const char *name, const char *component, const char *file) {

@@ -19,7 +19,7 @@ typedef struct RunSeries {
         uint64_t n_runs, n_failed;
         uint64_t n_stored, n_kept, n_lost; /* results: perfd has them, the spool has them, nobody */
         Summary summary;
-        /* What is measured, as soon as a run has said it. */
+        /* Name and component, once a run has printed them. */
         char name[NAME_MAX_BYTES + 1], component[COMPONENT_MAX_BYTES + 1];
         char *version; /* owned */
         KeptParameters parameters;
@@ -29,10 +29,10 @@ typedef struct RunSeries {
 
 void run_series_deinit(RunSeries *series);
 
-/* One run. Where it is one that is still to be named, *measured is taken and left empty. 0 or -ENOMEM. */
-int run_series_add(RunSeries *series, RunResults *measured);
+/* Adds the results of one run. Results without a name are moved out of *results, which is left empty. 0 or -ENOMEM. */
+int run_series_add(RunSeries *series, RunResults *results);
 
-/* What nobody has said: as it was given, which may be NULL, else by the file that was run. */
+/* Completes missing names: the given ones, which may be NULL, else the name of the file that was run. */
 void run_series_complete(RunSeries *series, const char *name, const char *component, const char *file);
 
 /* Names one that waited, after run_series_complete(). version: where none is said; may be NULL. 0, RUN_SERIES_NO_NAME or -ENOMEM. */

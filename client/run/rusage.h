@@ -10,5 +10,5 @@
 #include "job/job.h"
 
 void rusage_take(const struct rusage *from, JobRusage *ret);
-/* Of one run after the other: the larger of their sizes, and the sums of the rest. */
+/* Adds the usage of a further run: the larger of the sizes, and the sums of the rest. */
 void rusage_add(JobRusage *to, const JobRusage *more);

@@ -8,29 +8,29 @@
 #include "util/parse.h"
 
 /* A component of the path. */
-typedef struct Part {
+typedef struct UnitPart {
         const char *text;
         size_t n;
-} Part;
+} UnitPart;
 
 #define PART_FORMAT(part) (int)((part).n < 80 ? (part).n : 80), (part).text
 
-static bool part_is(Part part, const char *text) {
+static bool part_is(UnitPart part, const char *text) {
         return part.n == strlen(text) && memcmp(part.text, text, part.n) == 0;
 }
 
-static bool part_begins(Part part, const char *text) {
+static bool part_begins(UnitPart part, const char *text) {
         return part.n > strlen(text) && memcmp(part.text, text, strlen(text)) == 0;
 }
 
-static bool part_ends(Part part, const char *text) {
+static bool part_ends(UnitPart part, const char *text) {
         size_t n = strlen(text);
 
         return part.n > n && memcmp(part.text + part.n - n, text, n) == 0;
 }
 
 /* The uid in "user-1000.slice". */
-static bool part_uid(Part part, const char *before, const char *after, uint32_t *ret) {
+static bool part_uid(UnitPart part, const char *before, const char *after, uint32_t *ret) {
         char digits[16] = "";
         size_t n_digits;
         uint64_t uid;
@@ -49,8 +49,8 @@ static bool part_uid(Part part, const char *before, const char *after, uint32_t 
 }
 
 /* The next component, past which *p moves; n is 0 at the end. */
-static Part next_part(const char **p) {
-        Part part = { .text = *p + strspn(*p, "/") };
+static UnitPart next_part(const char **p) {
+        UnitPart part = { .text = *p + strspn(*p, "/") };
 
         part.n = strcspn(part.text, "/");
         *p = part.text + part.n;
@@ -58,12 +58,12 @@ static Part next_part(const char **p) {
 }
 
 /* Slices from *p on, past which it moves. The last one, n is 0 when there is none. */
-static Part skip_slices(const char **p) {
-        Part last = {};
+static UnitPart skip_slices(const char **p) {
+        UnitPart last = {};
 
         for (;;) {
                 const char *at = *p;
-                Part part = next_part(&at);
+                UnitPart part = next_part(&at);
 
                 if (!part_ends(part, ".slice"))
                         return last;
@@ -81,15 +81,15 @@ static void refuse(ScopePlace *place, const char *format, ...) {
         va_end(args);
 }
 
-static void allow(ScopePlace *place, ScopeManager manager, Part slice, size_t n_kept) {
+static void allow(ScopePlace *place, ScopeManager manager, UnitPart slice, size_t n_kept) {
         place->manager = manager;
         place->n_kept = n_kept;
         if (slice.n < sizeof(place->slice))
                 memcpy(place->slice, slice.n > 0 ? slice.text : "", slice.n);
 }
 
-/* For what one is in. */
-static void refuse_part(ScopePlace *place, Part part) {
+/* Finds the scope of the current unit. */
+static void refuse_part(ScopePlace *place, UnitPart part) {
         const char *kind = part_ends(part, ".service") ? "service" : part_ends(part, ".scope") ? "scope" : "control group";
 
         if (part.n > 0)
@@ -98,9 +98,9 @@ static void refuse_part(ScopePlace *place, Part part) {
                 refuse(place, "not in a unit of systemd");
 }
 
-/* In "user@1000.service", at p; n_slice: the path up to that. */
-static void find_in_manager(const char *path, const char *p, Part user_slice, bool is_owners, size_t n_slice, ScopePlace *ret) {
-        Part slice = skip_slices(&p), unit;
+/* Parses "user@1000.service" at p; n_slice: length of the path before. */
+static void find_in_manager(const char *path, const char *p, UnitPart user_slice, bool is_owners, size_t n_slice, ScopePlace *ret) {
+        UnitPart slice = skip_slices(&p), unit;
         size_t n_kept = (size_t)(p - path);
 
         unit = next_part(&p);
@@ -121,9 +121,9 @@ static void find_in_manager(const char *path, const char *p, Part user_slice, bo
 }
 
 /* Below the slice of a user, which ends at p. */
-static void find_of_user(const char *path, const char *p, Part slice, uint32_t owner, uint32_t uid, ScopePlace *ret) {
+static void find_of_user(const char *path, const char *p, UnitPart slice, uint32_t owner, uint32_t uid, ScopePlace *ret) {
         size_t n_slice = (size_t)(p - path);
-        Part unit = next_part(&p);
+        UnitPart unit = next_part(&p);
         uint32_t manager;
 
         if (uid != owner && uid != 0) {
@@ -143,17 +143,17 @@ static void find_of_user(const char *path, const char *p, Part slice, uint32_t o
         if (uid == 0)
                 allow(ret, SCOPE_MANAGER_SYSTEM, slice, n_slice);
         else
-                allow(ret, SCOPE_MANAGER_USER, (Part){}, n_slice);
+                allow(ret, SCOPE_MANAGER_USER, (UnitPart){}, n_slice);
 }
 
 void scope_place_find(const char *path, uint32_t uid, ScopePlace *ret) {
         const char *p = path;
-        Part first, slice, unit;
+        UnitPart first, slice, unit;
         uint32_t owner;
 
         *ret = (ScopePlace){};
         if (strcmp(path, "/") == 0 || strcmp(path, "/init.scope") == 0) {
-                allow(ret, uid == 0 ? SCOPE_MANAGER_SYSTEM : SCOPE_MANAGER_USER, (Part){}, 0);
+                allow(ret, uid == 0 ? SCOPE_MANAGER_SYSTEM : SCOPE_MANAGER_USER, (UnitPart){}, 0);
                 ret->is_root = true;
                 return;
         }

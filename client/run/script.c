@@ -16,7 +16,7 @@ static bool is_file(const char *path) {
         return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* As execvp() looks for it. */
+/* Searches the PATH as execvp(3) does. */
 static bool find_program(const char *name, const char *path, char ret[static PATH_MAX]) {
         if (strchr(name, '/'))
                 return snprintf(ret, PATH_MAX, "%s", name) < PATH_MAX && is_file(ret);

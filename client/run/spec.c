@@ -145,7 +145,7 @@ static int take_batch_size(const Value *value, Spec *spec, SpecError *error) {
         return 0;
 }
 
-/* With what was written, so that a misread unit is seen: 500m of memory is half a byte. */
+/* Quotes the text, so that a wrong unit is visible: 500m of memory is half a byte. */
 static int refuse_quantity(SpecError *error, const char *key, const Value *given, const char *expected) {
         scoped(buffer_deinit) Buffer text = {};
 
@@ -181,7 +181,7 @@ static void leave_aside(Spec *spec, const char *key) {
         buffer_printf(&spec->left_aside, "%s%.60s", spec->left_aside.n > 0 ? ", " : "", key);
 }
 
-/* Those with an @ are the server's notes. */
+/* Members that begin with @ are annotations of the server. */
 static void name_others(const Value *value, Spec *spec) {
         static const char *const ours[] = { "identifier", "batch_size", "run", "files", "environment", "script" };
 

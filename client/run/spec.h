@@ -33,7 +33,7 @@ typedef struct Spec {
         SpecPair *files; /* owned */
         size_t n_files;
         int64_t batch_size;
-        Limits limits;
+        RunLimits limits;
         Buffer left_aside; /* owned; keys with commas between, of what perfd does not do */
 } Spec;
 

@@ -86,7 +86,7 @@ static void write_series(SummarySeries *series, Buffer *out) {
         buffer_putc(out, '\n');
 }
 
-/* Those of one indicator together, in the order in which they came. */
+/* Groups the results of one indicator, in order of arrival. */
 static bool is_first(const Summary *summary, size_t i) {
         for (size_t k = 0; k < i; k++)
                 if (is_of(&summary->series[k], summary->series[i].name, summary->series[i].component))

@@ -33,33 +33,33 @@ bool placeholder_name_is_valid(const char *name) {
         return n > 0 && name[n] == '\0';
 }
 
-typedef struct Part {
+typedef struct TemplatePart {
         const char *text;
         size_t n;
         bool is_name; /* of what is to be put there */
-} Part;
+} TemplatePart;
 
 /* The placeholder, or the one character, that *at begins with, and goes on behind it. */
-static Part next_part(const char **at) {
+static TemplatePart next_part(const char **at) {
         const char *p = *at;
-        Part part = { .text = p, .n = 1 };
+        TemplatePart part = { .text = p, .n = 1 };
         size_t n;
 
         if (p[0] == '$' && p[1] == '{')
                 part.n = 2;
         else if (p[0] == '{' && p[1] == '{' && (n = name_length(p + 2)) > 0 && p[2 + n] == '}' && p[3 + n] == '}') {
                 *at = p + n + 4;
-                return (Part){ .text = p + 1, .n = n + 2 };
+                return (TemplatePart){ .text = p + 1, .n = n + 2 };
         } else if (p[0] == '{' && (n = name_length(p + 1)) > 0 && p[1 + n] == '}') {
                 *at = p + n + 2;
-                return (Part){ .text = p + 1, .n = n, .is_name = true };
+                return (TemplatePart){ .text = p + 1, .n = n, .is_name = true };
         }
 
         *at = p + part.n;
         return part;
 }
 
-static int find(Bindings *bindings, const Part *part, size_t *ret, PlaceholderError *error) {
+static int find(Bindings *bindings, const TemplatePart *part, size_t *ret, PlaceholderError *error) {
         for (size_t i = 0; i < bindings->n; i++) {
                 if (strlen(bindings->all[i].name) != part->n || memcmp(bindings->all[i].name, part->text, part->n) != 0)
                         continue;
@@ -74,7 +74,7 @@ static int find(Bindings *bindings, const Part *part, size_t *ret, PlaceholderEr
 
 int placeholder_fill(const char *word, Bindings *bindings, Buffer *out, PlaceholderError *ret_error) {
         while (*word) {
-                Part part = next_part(&word);
+                TemplatePart part = next_part(&word);
                 size_t i;
 
                 if (!part.is_name) {
@@ -91,7 +91,7 @@ int placeholder_fill(const char *word, Bindings *bindings, Buffer *out, Placehol
 
 /* --- scripts -------------------------------------------------------------------------------------- */
 
-/* Where in a script one is, as far as it matters for how a variable is written. */
+/* Quoting state of a script, which decides how a variable is written. */
 typedef enum Quote {
         QUOTE_NONE,
         QUOTE_SINGLE,
@@ -133,7 +133,7 @@ void placeholder_put_quoted(Buffer *out, const char *text) {
                 put_single_quoted(out, text);
 }
 
-static int put_variable(const Part *part, Quote quote, Bindings *bindings, bool *used, Buffer *body, PlaceholderError *error) {
+static int put_variable(const TemplatePart *part, Quote quote, Bindings *bindings, bool *used, Buffer *body, PlaceholderError *error) {
         size_t i;
 
         if (quote == QUOTE_COMMENT) {
@@ -156,7 +156,7 @@ static int fill_body(const char *script, Bindings *bindings, bool *used, Buffer 
         char before = '\0';
 
         while (*script) {
-                Part part;
+                TemplatePart part;
 
                 if (*script == '\\' && script[1] && (quote == QUOTE_NONE || quote == QUOTE_DOUBLE)) {
                         buffer_put(body, script, 2);
@@ -202,7 +202,7 @@ int placeholder_fill_script(const char *script, Bindings *bindings, Buffer *out,
 
 /* --- words ---------------------------------------------------------------------------------------- */
 
-/* One word from *at on; *at is left behind it. */
+/* Scans one word from *at, and moves *at behind it. */
 static int take_word(const char **at, Buffer *word, PlaceholderError *error) {
         const char *p = *at;
         char quote = '\0';

@@ -17,7 +17,7 @@
 
 #define PLACEHOLDER_NAME_MAX 65 /* with NUL */
 
-/* What names stand for. All borrowed. */
+/* Values of the names. All borrowed. */
 typedef struct Binding {
         const char *name;
         const char *text;
@@ -29,7 +29,7 @@ typedef struct Bindings {
         size_t n;
 } Bindings;
 
-/* What is wrong with a template, as a sentence that ends with the fix. */
+/* Error in a template: a sentence that ends with the fix. */
 typedef struct PlaceholderError {
         char text[256];
 } PlaceholderError;

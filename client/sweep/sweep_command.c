@@ -96,7 +96,7 @@ static int add_labels(SweepCommand *command, const SweepPlan *plan, const SweepP
         int r = add_label(command, "sweep", plan->name);
 
         for (size_t i = 0; i < block->n && r == 0; i++) {
-                const char *key = block->settings[i].key, *text = sweep_point_text(plan, point, i);
+                const char *key = block->settings[i].key, *text = sweep_plan_point_text(plan, point, i);
 
                 key += *key == '@';
                 if (n == JOB_LABELS_MAX || !fits_label(text) || is_taken(block, i, key)) {
@@ -164,7 +164,7 @@ int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoin
         Bindings bindings;
         int r;
 
-        sweep_point_bind(plan, point, node, directory, all, &bindings);
+        sweep_plan_point_bind(plan, point, node, directory, all, &bindings);
         r = add_filled(&command, plan->launcher, plan->n_launcher, &bindings);
         if (r == 0 && recorder)
                 r = add_run(&command, plan, point, number, recorder);

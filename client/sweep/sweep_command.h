@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Sweep command: the words a point is started with
+ * Sweep command: the argument vector of a point
  *
- * The launcher's, then perfctl run with the point's job and labels, then the command's.
+ * Consists of the launcher, `perfctl run` with the point's job and labels, and the command.
  */
 
 #include <stdbool.h>
@@ -32,5 +32,5 @@ typedef struct SweepRecorder {
 int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoint *point, size_t number, const char *node,
                        const char *directory, const SweepRecorder *recorder);
 
-/* As one types it into a shell. */
+/* Writes the command as typed into a shell. */
 void sweep_command_put(const SweepCommand *command, Buffer *out);

@@ -19,13 +19,13 @@
 #define PATIENCE_NS (5 * NS_PER_S)
 #define LOOK_NS (20 * NS_PER_MS)
 
-typedef struct Groups {
+typedef struct GuardGroups {
         pid_t all[SWEEP_JOBS_MAX];
         size_t n;
-} Groups;
+} GuardGroups;
 
 /* A group that has ended is said with its number negated. */
-static void take(Groups *groups, pid_t group) {
+static void take(GuardGroups *groups, pid_t group) {
         if (group > 0 && groups->n < SWEEP_JOBS_MAX)
                 groups->all[groups->n++] = group;
         for (size_t i = 0; group < 0 && i < groups->n; i++)
@@ -33,7 +33,7 @@ static void take(Groups *groups, pid_t group) {
                         groups->all[i--] = groups->all[--groups->n];
 }
 
-static void follow(int fd, Groups *ret) {
+static void follow(int fd, GuardGroups *ret) {
         ssize_t n;
         pid_t group;
 
@@ -46,14 +46,14 @@ static void follow(int fd, Groups *ret) {
         }
 }
 
-/* Groups of which nobody is left are forgotten. */
-static void tell(Groups *groups, int signal) {
+/* Forgets groups without processes. */
+static void tell(GuardGroups *groups, int signal) {
         for (size_t i = 0; i < groups->n; i++)
                 if (kill(-groups->all[i], signal) < 0 && errno == ESRCH)
                         groups->all[i--] = groups->all[--groups->n];
 }
 
-static void end_groups(Groups *groups) {
+static void end_groups(GuardGroups *groups) {
         const struct timespec look = { .tv_nsec = (long)LOOK_NS };
         uint64_t begin_ns = clock_boottime_ns();
 
@@ -70,7 +70,7 @@ static void end_groups(Groups *groups) {
 __attribute__((noreturn))
 static void guard(int fd, int directory_fd) {
         static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
-        Groups groups = {};
+        GuardGroups groups = {};
         int null;
 
         (void)setsid();
@@ -111,7 +111,7 @@ int sweep_guard_start(SweepGuard *ret, int directory_fd) {
         return 0;
 }
 
-/* It does what it can: a guard that is gone is no reason to end. */
+/* A failed send is ignored: the sweep works without its guard. */
 static void say_group(const SweepGuard *guard, pid_t group) {
         while (guard->pid > 0 && send(guard->fd, &group, sizeof(group), MSG_NOSIGNAL) < 0 && errno == EINTR)
                 ;

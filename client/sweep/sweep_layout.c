@@ -10,7 +10,7 @@ void sweep_layout_put_settings(Buffer *out, const SweepPlan *plan, const SweepPo
         const SweepBlock *block = &plan->blocks[point->block];
 
         for (size_t i = 0; i < block->n; i++)
-                sweep_text_put_yaml(out, block->settings[i].key, &block->settings[i].values[sweep_point_choice(plan, point, i)]);
+                sweep_text_put_yaml(out, block->settings[i].key, &block->settings[i].values[sweep_plan_point_choice(plan, point, i)]);
 }
 
 int sweep_layout_identify(const SweepPlan *plan, const SweepPoint *point, Buffer *out) {
@@ -19,7 +19,7 @@ int sweep_layout_identify(const SweepPlan *plan, const SweepPoint *point, Buffer
 
         for (size_t i = 0; i < block->n; i++) {
                 keys[i] = block->settings[i].key;
-                texts[i] = sweep_point_text(plan, point, i);
+                texts[i] = sweep_plan_point_text(plan, point, i);
         }
         return sweep_text_identify(keys, texts, block->n, out);
 }
@@ -52,6 +52,6 @@ void sweep_layout_put_directory(Buffer *out, const SweepPlan *plan, const SweepP
                 put_safe(out, block->settings[i].key, n_max);
                 if (out->n < n_max)
                         buffer_putc(out, '=');
-                put_safe(out, sweep_point_text(plan, point, i), n_max);
+                put_safe(out, sweep_plan_point_text(plan, point, i), n_max);
         }
 }

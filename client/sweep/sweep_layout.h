@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Sweep layout: what a point is called and says of itself on disk
+ * Sweep layout: names and settings of points on disk
  */
 
 #include <stddef.h>

@@ -10,12 +10,12 @@
 #include "util/nearest.h"
 #include "util/utf8.h"
 
-typedef struct Reader {
+typedef struct PlanReader {
         const Value *file;
         Arena *arena;
         SweepPlan *plan;
         SweepError *error;
-} Reader;
+} PlanReader;
 
 void sweep_plan_deinit(SweepPlan *plan) {
         free(plan->points);
@@ -23,8 +23,8 @@ void sweep_plan_deinit(SweepPlan *plan) {
         buffer_deinit(&plan->warnings);
 }
 
-static int refuse(const Reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int refuse(const Reader *reader, const char *format, ...) {
+static int refuse(const PlanReader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int refuse(const PlanReader *reader, const char *format, ...) {
         va_list arguments;
 
         va_start(arguments, format);
@@ -35,7 +35,7 @@ static int refuse(const Reader *reader, const char *format, ...) {
 
 /* --- points --------------------------------------------------------------------------------------- */
 
-size_t sweep_point_choice(const SweepPlan *plan, const SweepPoint *point, size_t i) {
+size_t sweep_plan_point_choice(const SweepPlan *plan, const SweepPoint *point, size_t i) {
         const SweepBlock *block = &plan->blocks[point->block];
         size_t ordinal = point->ordinal;
 
@@ -44,24 +44,24 @@ size_t sweep_point_choice(const SweepPlan *plan, const SweepPoint *point, size_t
         return ordinal % block->settings[i].n;
 }
 
-const char *sweep_point_text(const SweepPlan *plan, const SweepPoint *point, size_t i) {
-        return plan->blocks[point->block].settings[i].texts[sweep_point_choice(plan, point, i)];
+const char *sweep_plan_point_text(const SweepPlan *plan, const SweepPoint *point, size_t i) {
+        return plan->blocks[point->block].settings[i].texts[sweep_plan_point_choice(plan, point, i)];
 }
 
-void sweep_point_put(const SweepPlan *plan, const SweepPoint *point, Buffer *out) {
+void sweep_plan_point_put(const SweepPlan *plan, const SweepPoint *point, Buffer *out) {
         const SweepBlock *block = &plan->blocks[point->block];
 
         for (size_t i = 0; i < block->n; i++)
-                buffer_printf(out, "%s%s=%s", i > 0 ? " " : "", block->settings[i].key, sweep_point_text(plan, point, i));
+                buffer_printf(out, "%s%s=%s", i > 0 ? " " : "", block->settings[i].key, sweep_plan_point_text(plan, point, i));
 }
 
-void sweep_point_bind(const SweepPlan *plan, const SweepPoint *point, const char *node, const char *directory, Binding *all,
+void sweep_plan_point_bind(const SweepPlan *plan, const SweepPoint *point, const char *node, const char *directory, Binding *all,
                       Bindings *ret) {
         const SweepBlock *block = &plan->blocks[point->block];
         size_t n = 0;
 
         for (; n < block->n; n++)
-                all[n] = (Binding){ .name = block->settings[n].key, .text = sweep_point_text(plan, point, n) };
+                all[n] = (Binding){ .name = block->settings[n].key, .text = sweep_plan_point_text(plan, point, n) };
         all[n++] = (Binding){ .name = SWEEP_DIRECTORY, .text = directory };
         if (node)
                 all[n++] = (Binding){ .name = SWEEP_NODE, .text = node };
@@ -84,7 +84,7 @@ static bool has_text(const SweepSetting *setting, const char *text) {
         return false;
 }
 
-static int take_value(const Reader *reader, const char *where, SweepSetting *setting, const Value *value) {
+static int take_value(const PlanReader *reader, const char *where, SweepSetting *setting, const Value *value) {
         scoped(buffer_deinit) Buffer text = {};
 
         if (value->type == VALUE_LIST || value->type == VALUE_OBJECT)
@@ -102,7 +102,7 @@ static int compare_texts(const void *a, const void *b) {
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int check_values(const Reader *reader, const char *where, const SweepSetting *setting) {
+static int check_values(const PlanReader *reader, const char *where, const SweepSetting *setting) {
         scoped(freep) const char **sorted = malloc(setting->n * sizeof(*sorted));
 
         if (!sorted)
@@ -117,7 +117,7 @@ static int check_values(const Reader *reader, const char *where, const SweepSett
 }
 
 /* where: "settings", "extra[2]", "exclude[0]". */
-static int take_setting(const Reader *reader, const char *where, const Member *member, SweepSetting *ret) {
+static int take_setting(const PlanReader *reader, const char *where, const Member *member, SweepSetting *ret) {
         bool is_list = member->value.type == VALUE_LIST;
         size_t n = is_list ? member->value.n_items : 1;
         int r = 0;
@@ -146,7 +146,7 @@ static int take_setting(const Reader *reader, const char *where, const Member *m
 }
 
 /* The first block's settings, those the map has too replaced by it; what only the map has comes behind them. */
-static int take_block(const Reader *reader, const char *where, const SweepBlock *first, const Value *map, SweepBlock *ret) {
+static int take_block(const PlanReader *reader, const char *where, const SweepBlock *first, const Value *map, SweepBlock *ret) {
         size_t n_first = first ? first->n : 0;
         int r = 0;
 
@@ -171,7 +171,7 @@ static int take_block(const Reader *reader, const char *where, const SweepBlock 
         return r;
 }
 
-static int get_list(const Reader *reader, const char *key, size_t n_max, const Value **ret) {
+static int get_list(const PlanReader *reader, const char *key, size_t n_max, const Value **ret) {
         static const Value none = { .type = VALUE_LIST };
         const Value *list = value_get(reader->file, key);
 
@@ -185,7 +185,7 @@ static int get_list(const Reader *reader, const char *key, size_t n_max, const V
         return 0;
 }
 
-static int take_blocks(const Reader *reader) {
+static int take_blocks(const PlanReader *reader) {
         const Value *settings = value_get(reader->file, "settings"), *extra;
         SweepPlan *plan = reader->plan;
         bool is_bare = !settings || settings->type == VALUE_NULL || (settings->type == VALUE_OBJECT && settings->n_members == 0);
@@ -222,7 +222,7 @@ static bool is_known(const SweepPlan *plan, const char *key) {
         return false;
 }
 
-static int take_excludes(const Reader *reader, SweepBlock **ret, size_t *ret_n) {
+static int take_excludes(const PlanReader *reader, SweepBlock **ret, size_t *ret_n) {
         const Value *list;
         SweepBlock *excludes;
         char where[32];
@@ -260,7 +260,7 @@ static bool matches(const SweepPlan *plan, const SweepPoint *point, const SweepB
         for (size_t k = 0; k < some->n; k++) {
                 const SweepSetting *setting = find_setting(block, some->settings[k].key);
 
-                if (!setting || !has_text(&some->settings[k], sweep_point_text(plan, point, (size_t)(setting - block->settings))))
+                if (!setting || !has_text(&some->settings[k], sweep_plan_point_text(plan, point, (size_t)(setting - block->settings))))
                         return false;
         }
         return true;
@@ -277,7 +277,7 @@ static bool is_excluded(const SweepPlan *plan, const SweepPoint *point, const Sw
 
 /* --- the product ---------------------------------------------------------------------------------- */
 
-static int count_points(const Reader *reader, size_t *ret) {
+static int count_points(const PlanReader *reader, size_t *ret) {
         const SweepPlan *plan = reader->plan;
         size_t n_all = 0;
 
@@ -305,7 +305,7 @@ static size_t product_of(const SweepBlock *block) {
 }
 
 /* A point of an earlier block with the very same settings: within a block there are none, since no value is there twice. */
-static int check_unique(const Reader *reader, const SweepPoint *point) {
+static int check_unique(const PlanReader *reader, const SweepPoint *point) {
         const SweepPlan *plan = reader->plan;
 
         for (uint32_t b = 0; b < point->block; b++) {
@@ -313,13 +313,13 @@ static int check_unique(const Reader *reader, const SweepPoint *point) {
 
                 if (plan->blocks[b].n != plan->blocks[point->block].n || !matches(plan, point, &plan->blocks[b]))
                         continue;
-                sweep_point_put(plan, point, &text);
+                sweep_plan_point_put(plan, point, &text);
                 return refuse(reader, "extra: the point %.200s is there twice: remove it from extra", text.text);
         }
         return 0;
 }
 
-static int take_points(const Reader *reader) {
+static int take_points(const PlanReader *reader) {
         SweepPlan *plan = reader->plan;
         SweepBlock *excludes = NULL;
         size_t n_max = 0, n_excludes = 0;
@@ -356,7 +356,7 @@ static int take_points(const Reader *reader) {
 
 /* --- the command ---------------------------------------------------------------------------------- */
 
-static int take_words(const Reader *reader, const char *key, const Value *list, const char *const **ret, size_t *ret_n) {
+static int take_words(const PlanReader *reader, const char *key, const Value *list, const char *const **ret, size_t *ret_n) {
         const char **words = arena_alloc(reader->arena, (list->n_items + 1) * sizeof(*words));
 
         if (!words)
@@ -378,7 +378,7 @@ static int take_words(const Reader *reader, const char *key, const Value *list, 
         return 0;
 }
 
-static int take_command(const Reader *reader) {
+static int take_command(const PlanReader *reader) {
         const Value *command = value_get(reader->file, "command");
 
         if (command && command->type == VALUE_STRING && command->string[0]) {
@@ -393,7 +393,7 @@ static int take_command(const Reader *reader) {
                       "empty" : value_type_text(command));
 }
 
-static int split(const Reader *reader, const char *where, const char *text, const char *const **ret, size_t *ret_n) {
+static int split(const PlanReader *reader, const char *where, const char *text, const char *const **ret, size_t *ret_n) {
         PlaceholderError error;
         int r;
 
@@ -401,7 +401,7 @@ static int split(const Reader *reader, const char *where, const char *text, cons
         return r == PLACEHOLDER_WRONG ? refuse(reader, "%s: %s", where, error.text) : r;
 }
 
-static int take_launcher(const Reader *reader, const char *launcher) {
+static int take_launcher(const PlanReader *reader, const char *launcher) {
         const Value *value = value_get(reader->file, "launcher");
         SweepPlan *plan = reader->plan;
 
@@ -417,7 +417,7 @@ static int take_launcher(const Reader *reader, const char *launcher) {
 }
 
 /* "a,b,c" */
-static int take_named_nodes(const Reader *reader, const char *nodes) {
+static int take_named_nodes(const PlanReader *reader, const char *nodes) {
         SweepPlan *plan = reader->plan;
         const char **all = arena_alloc(reader->arena, (strlen(nodes) + 1) * sizeof(*all));
 
@@ -440,7 +440,7 @@ static int take_named_nodes(const Reader *reader, const char *nodes) {
         return 0;
 }
 
-static int take_nodes(const Reader *reader, const char *nodes) {
+static int take_nodes(const PlanReader *reader, const char *nodes) {
         const Value *list;
         int r;
 
@@ -451,14 +451,14 @@ static int take_nodes(const Reader *reader, const char *nodes) {
 }
 
 /* Fills the templates with a point of the block, as they will be; all remembers what was used. */
-static int try_block(const Reader *reader, uint32_t b, Binding *all, Bindings *bindings) {
+static int try_block(const PlanReader *reader, uint32_t b, Binding *all, Bindings *bindings) {
         const SweepPlan *plan = reader->plan;
         scoped(buffer_deinit) Buffer out = {};
         PlaceholderError error;
         const char *where = "launcher";
         int r = 0;
 
-        sweep_point_bind(plan, &(SweepPoint){ .block = b }, plan->n_nodes > 0 ? plan->nodes[0] : NULL, "", all, bindings);
+        sweep_plan_point_bind(plan, &(SweepPoint){ .block = b }, plan->n_nodes > 0 ? plan->nodes[0] : NULL, "", all, bindings);
         for (size_t i = 0; i < plan->n_launcher && r == 0; i++)
                 r = placeholder_fill(plan->launcher[i], bindings, &out, &error);
         if (r == 0) {
@@ -472,7 +472,7 @@ static int try_block(const Reader *reader, uint32_t b, Binding *all, Bindings *b
 }
 
 /* Settings that begin with @ number repetitions, and need not be used. */
-static int check_templates(const Reader *reader) {
+static int check_templates(const PlanReader *reader) {
         Binding all[SWEEP_SETTINGS_MAX + 2];
         Bindings bindings;
         int r = 0;
@@ -489,7 +489,7 @@ static int check_templates(const Reader *reader) {
 
 /* --- the file ------------------------------------------------------------------------------------- */
 
-static int check_keys(const Reader *reader) {
+static int check_keys(const PlanReader *reader) {
         static const char *const keys[] = { "command", "settings", "extra", "exclude", "name", "output", "launcher", "nodes" };
 
         if (reader->file->type != VALUE_OBJECT)
@@ -508,7 +508,7 @@ static int check_keys(const Reader *reader) {
         return 0;
 }
 
-static int take_line(const Reader *reader, const char *key, size_t n_max, const char **ret) {
+static int take_line(const PlanReader *reader, const char *key, size_t n_max, const char **ret) {
         const Value *value = value_get(reader->file, key);
 
         if (!value || value->type == VALUE_NULL)
@@ -521,7 +521,7 @@ static int take_line(const Reader *reader, const char *key, size_t n_max, const 
 
 int sweep_plan_read(const Value *file, const char *launcher, const char *nodes, Arena *arena, SweepPlan *ret, SweepError *ret_error) {
         scoped(sweep_plan_deinit) SweepPlan plan = {};
-        const Reader reader = { .file = file, .arena = arena, .plan = &plan, .error = ret_error };
+        const PlanReader reader = { .file = file, .arena = arena, .plan = &plan, .error = ret_error };
         int r;
 
         r = check_keys(&reader);
@@ -551,7 +551,7 @@ int sweep_plan_read(const Value *file, const char *launcher, const char *nodes, 
         return 0;
 }
 
-/* Of each extra block the whole list of settings. */
+/* Builds the complete list of settings of each extra block. */
 size_t sweep_plan_arena_size(size_t n) {
         return 65536 + 128 * n + (SWEEP_EXTRA_MAX + 1) * (SWEEP_SETTINGS_MAX + 16) * sizeof(SweepSetting);
 }

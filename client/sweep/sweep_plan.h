@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Sweep plan: what a file for `perfctl sweep` asks for
+ * Sweep plan: the content of a file for `perfctl sweep`
  *
  * A block is a list of settings with one or several values each, and stands for their cartesian product in the order of
  * declaration: the last setting changes fastest. The first block is the file's `settings`; each entry of `extra` is
@@ -25,7 +25,7 @@
 #define SWEEP_NODES_MAX 4096U
 #define SWEEP_NAME_MAX 128U
 
-/* What placeholders stand for besides settings. */
+/* Names of placeholders that are not settings. */
 #define SWEEP_NODE "node"
 #define SWEEP_DIRECTORY "directory"
 
@@ -82,15 +82,15 @@ int sweep_plan_read(const Value *file, const char *launcher, const char *nodes, 
 /* Memory that the plan of a file takes besides its tree: n bytes of file, and the command line's words. */
 size_t sweep_plan_arena_size(size_t n);
 
-/* Which of its values setting i of the point's block has. */
-size_t sweep_point_choice(const SweepPlan *plan, const SweepPoint *point, size_t i);
-const char *sweep_point_text(const SweepPlan *plan, const SweepPoint *point, size_t i);
+/* The value of setting i of the point's block. */
+size_t sweep_plan_point_choice(const SweepPlan *plan, const SweepPoint *point, size_t i);
+const char *sweep_plan_point_text(const SweepPlan *plan, const SweepPoint *point, size_t i);
 /* "k=v k2=v2", for messages. */
-void sweep_point_put(const SweepPlan *plan, const SweepPoint *point, Buffer *out);
+void sweep_plan_point_put(const SweepPlan *plan, const SweepPoint *point, Buffer *out);
 
 /*
  * What placeholders of the point stand for: its settings, `node` (NULL: there is none) and the directory. all has room for
  * SWEEP_SETTINGS_MAX + 2.
  */
-void sweep_point_bind(const SweepPlan *plan, const SweepPoint *point, const char *node, const char *directory, Binding *all,
+void sweep_plan_point_bind(const SweepPlan *plan, const SweepPoint *point, const char *node, const char *directory, Binding *all,
                       Bindings *ret);

@@ -19,28 +19,32 @@
 #include "util/clock.h"
 #include "util/file.h"
 
-typedef struct Slot {
+typedef struct SweepSlot {
         pid_t pid; /* of the point and its group; 0: free */
         char *path; /* of the point's directory; owned */
         size_t i_node;
         uint64_t begin_ns;
-} Slot;
+} SweepSlot;
 
-/* What points must find as we found it. */
+/* Signal state that each point inherits unchanged. */
 typedef struct Inherited {
         sigset_t mask;
         struct sigaction child;
 } Inherited;
 
+typedef struct SweepCounts {
+        size_t n_recorded, n_done, n_failed; /* done: all points that succeeded, recorded ones included */
+        size_t n_timed;
+        uint64_t timed_ns; /* total time of the points that ended in this run */
+} SweepCounts;
+
 typedef struct Sweep {
         const SweepOrder *order;
-        Slot *slots;
+        SweepSlot *slots;
         size_t n_slots, n_running;
         size_t *n_on_node; /* points running on each node */
         size_t i_next_node, i_next_point;
-        size_t n_recorded, n_done, n_failed; /* done: all that ended well, recorded ones too */
-        size_t n_timed;
-        uint64_t timed_ns; /* of the points that ended now */
+        SweepCounts counts;
         sigset_t signals;
         Inherited inherited;
         int signal;       /* that told us to end; 0: none */
@@ -62,7 +66,7 @@ static void sweep_deinit(Sweep *sweep) {
         buffer_deinit(&sweep->line);
 }
 
-int sweep_is_recorded(const SweepOrder *order, const SweepPoint *point, bool *ret, const SweepRecord **ret_record) {
+int sweep_run_is_recorded(const SweepOrder *order, const SweepPoint *point, bool *ret, const SweepRecord **ret_record) {
         scoped(buffer_deinit) Buffer identity = {};
         int r = sweep_layout_identify(order->plan, point, &identity);
 
@@ -75,9 +79,9 @@ int sweep_is_recorded(const SweepOrder *order, const SweepPoint *point, bool *re
 
 /* --- progress ------------------------------------------------------------------------------------- */
 
-/* As long as points took on average, less what those that run have behind them. 0: nobody can tell. */
+/* Estimates the remaining time from the average of finished points, less the elapsed time of running points. 0: unknown. */
 static uint64_t estimate_ns(const Sweep *sweep, size_t n_left, uint64_t now_ns) {
-        uint64_t each_ns = sweep->n_timed > 0 ? sweep->timed_ns / sweep->n_timed : 0, behind_ns = 0;
+        uint64_t each_ns = sweep->counts.n_timed > 0 ? sweep->counts.timed_ns / sweep->counts.n_timed : 0, behind_ns = 0;
         size_t n_lanes = n_left < sweep->n_slots ? n_left : sweep->n_slots;
 
         for (size_t i = 0; i < sweep->n_slots; i++) {
@@ -98,12 +102,13 @@ static uint64_t longest_ns(const Sweep *sweep, uint64_t now_ns) {
 }
 
 static void put_progress(const Sweep *sweep, Buffer *out) {
-        size_t n_points = sweep->order->plan->n_points, n_left = n_points - sweep->n_done - sweep->n_failed;
+        size_t n_points = sweep->order->plan->n_points, n_left = n_points - sweep->counts.n_done - sweep->counts.n_failed;
         uint64_t now_ns = clock_boottime_ns(), left_ns = estimate_ns(sweep, n_left, now_ns), for_ns = longest_ns(sweep, now_ns);
         char text[TEXT_MAX];
 
-        buffer_printf(out, "%zu of %zu points: %zu done, %zu failed, %zu left", sweep->n_done + sweep->n_failed, n_points, sweep->n_done,
-                      sweep->n_failed, n_left);
+        buffer_printf(out, "%zu of %zu points: %zu done, %zu failed, %zu left", sweep->counts.n_done + sweep->counts.n_failed, n_points,
+                      sweep->counts.n_done,
+                      sweep->counts.n_failed, n_left);
         if (n_left == 0 || sweep->is_stopping)
                 return;
         text_duration(left_ns > 0 ? left_ns : for_ns, text);
@@ -135,7 +140,7 @@ static void show_progress(Sweep *sweep) {
         (void)file_write_all(STDERR_FILENO, sweep->line.text, sweep->line.n);
 }
 
-static void tell_end(Sweep *sweep, const Slot *slot, int status) {
+static void tell_end(Sweep *sweep, const SweepSlot *slot, int status) {
         const char *name = strrchr(slot->path, '/') + 1;
         scoped(buffer_deinit) Buffer line = {};
         char took[TEXT_MAX];
@@ -211,7 +216,7 @@ static void redirect(const char *directory, const char *name, int to) {
                 _exit(125);
 }
 
-/* In the point's process, up to its exec. Its group ends with us, even when we are killed: else it would run beside its successor. */
+/* Runs in the point's process until exec. The guard ends its group even if the sweep is killed, so that no point runs twice. */
 __attribute__((noreturn))
 static void become(const Sweep *sweep, const char *directory, const SweepCommand *command, pid_t parent) {
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC), error;
@@ -235,7 +240,7 @@ static void become(const Sweep *sweep, const char *directory, const SweepCommand
 }
 
 /* The node with the fewest points; of several, the next in turn. */
-static const char *take_node(Sweep *sweep, Slot *slot) {
+static const char *take_node(Sweep *sweep, SweepSlot *slot) {
         const SweepPlan *plan = sweep->order->plan;
 
         if (plan->n_nodes == 0)
@@ -270,7 +275,7 @@ static void warn_of_labels(Sweep *sweep, const SweepCommand *command) {
             SWEEP_FILE_SETTINGS " has all settings", command->left_out, JOB_LABELS_MAX, JOB_TEXT_MAX - 1);
 }
 
-static int begin_point(Sweep *sweep, Slot *slot, size_t i, const SweepRecord *record) {
+static int begin_point(Sweep *sweep, SweepSlot *slot, size_t i, const SweepRecord *record) {
         const SweepOrder *order = sweep->order;
         scoped(sweep_command_deinit) SweepCommand command = {};
         scoped(freep) char *path = NULL;
@@ -306,7 +311,7 @@ static int begin_point(Sweep *sweep, Slot *slot, size_t i, const SweepRecord *re
 
 /* --- end ------------------------------------------------------------------------------------------ */
 
-static void end_point(Sweep *sweep, Slot *slot, int wait_status) {
+static void end_point(Sweep *sweep, SweepSlot *slot, int wait_status) {
         int status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status), r;
 
         sweep_guard_end(&sweep->guard, slot->pid);
@@ -325,10 +330,10 @@ static void end_point(Sweep *sweep, Slot *slot, int wait_status) {
                 return;
         }
 
-        sweep->n_timed++;
-        sweep->timed_ns += clock_boottime_ns() - slot->begin_ns;
-        sweep->n_done += status == 0;
-        sweep->n_failed += status != 0;
+        sweep->counts.n_timed++;
+        sweep->counts.timed_ns += clock_boottime_ns() - slot->begin_ns;
+        sweep->counts.n_done += status == 0;
+        sweep->counts.n_failed += status != 0;
         if (status != 0 && !sweep->order->keeps_going)
                 sweep->is_stopping = true;
         tell_end(sweep, slot, status);
@@ -336,7 +341,7 @@ static void end_point(Sweep *sweep, Slot *slot, int wait_status) {
 
 static void reap(Sweep *sweep) {
         for (size_t i = 0; i < sweep->n_slots; i++) {
-                Slot *slot = &sweep->slots[i];
+                SweepSlot *slot = &sweep->slots[i];
                 int status;
 
                 if (slot->pid <= 0 || waitpid(slot->pid, &status, WNOHANG) <= 0)
@@ -355,7 +360,7 @@ static int next_point(Sweep *sweep, size_t *ret_i, const SweepRecord **ret_recor
         while (sweep->i_next_point < sweep->order->plan->n_points) {
                 size_t i = sweep->i_next_point++;
                 bool is_recorded;
-                int r = sweep_is_recorded(sweep->order, &sweep->order->plan->points[i], &is_recorded, ret_record);
+                int r = sweep_run_is_recorded(sweep->order, &sweep->order->plan->points[i], &is_recorded, ret_record);
 
                 if (r < 0)
                         return r;
@@ -387,7 +392,7 @@ static int fill_slots(Sweep *sweep) {
         return 0;
 }
 
-/* On a terminal no longer than a second, since the progress shows times. */
+/* On a terminal at most a second, since the progress shows times. */
 static int wait_for_signal(const Sweep *sweep) {
         return sweep->screen.can_move ? sigtimedwait(&sweep->signals, NULL, &(struct timespec){ .tv_sec = 1 }) :
                                         sigwaitinfo(&sweep->signals, NULL);
@@ -419,13 +424,13 @@ static int count_recorded(Sweep *sweep) {
         for (size_t i = 0; i < sweep->order->plan->n_points; i++) {
                 const SweepRecord *record;
                 bool is_recorded;
-                int r = sweep_is_recorded(sweep->order, &sweep->order->plan->points[i], &is_recorded, &record);
+                int r = sweep_run_is_recorded(sweep->order, &sweep->order->plan->points[i], &is_recorded, &record);
 
                 if (r < 0)
                         return r;
-                sweep->n_recorded += is_recorded;
-                sweep->n_done += is_recorded && record->exit_code == 0;
-                sweep->n_failed += is_recorded && record->exit_code != 0;
+                sweep->counts.n_recorded += is_recorded;
+                sweep->counts.n_done += is_recorded && record->exit_code == 0;
+                sweep->counts.n_failed += is_recorded && record->exit_code != 0;
         }
         return 0;
 }
@@ -461,9 +466,10 @@ int sweep_run(const SweepOrder *order) {
                 message_print("cannot start: %s", strerrordesc_np(-r));
                 return EXIT_FAILED;
         }
-        if (sweep.n_recorded > 0)
-                message_print("%zu of %zu points are already recorded in %s%s", sweep.n_recorded, order->plan->n_points, order->tree->path,
-                    sweep.n_failed > 0 ? "; use --retry-failed to run failed points again" : "");
+        if (sweep.counts.n_recorded > 0)
+                message_print("%zu of %zu points are already recorded in %s%s", sweep.counts.n_recorded, order->plan->n_points,
+                              order->tree->path,
+                    sweep.counts.n_failed > 0 ? "; use --retry-failed to run failed points again" : "");
 
         work(&sweep);
         put_progress(&sweep, &progress);
@@ -472,5 +478,5 @@ int sweep_run(const SweepOrder *order) {
                 message_print("%s in %s%s", progress.text, order->tree->path, sweep.signal ? "; run the same command to continue" : "");
         if (sweep.signal)
                 return 128 + sweep.signal;
-        return sweep.n_failed > 0 || sweep.is_broken ? EXIT_FAILED : EXIT_DONE;
+        return sweep.counts.n_failed > 0 || sweep.is_broken ? EXIT_FAILED : EXIT_DONE;
 }

@@ -16,7 +16,7 @@
 #include "client/sweep/sweep_plan.h"
 #include "client/sweep/sweep_tree.h"
 
-/* All borrowed. */
+/* All members are borrowed. */
 typedef struct SweepOrder {
         const SweepPlan *plan;
         const SweepTree *tree;
@@ -27,8 +27,8 @@ typedef struct SweepOrder {
         bool retries_failed; /* of those recorded */
 } SweepOrder;
 
-/* Whether the point need not be run. *ret_record: what is known of it, or NULL. 0 or -ENOMEM. */
-int sweep_is_recorded(const SweepOrder *order, const SweepPoint *point, bool *ret, const SweepRecord **ret_record);
+/* Whether the point need not be run. *ret_record: its record, or NULL. 0 or -ENOMEM. */
+int sweep_run_is_recorded(const SweepOrder *order, const SweepPoint *point, bool *ret, const SweepRecord **ret_record);
 
 /* Runs what is not recorded. EXIT_DONE, EXIT_FAILED, or 128 + the signal that ended it. */
 int sweep_run(const SweepOrder *order);

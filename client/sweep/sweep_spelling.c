@@ -14,7 +14,7 @@ typedef struct Speller {
         size_t n_checked;
 } Speller;
 
-/* What is written at a place: columns are characters, of which numbers have one byte each. */
+/* Returns the text at a place. Columns count characters; a number has one byte for each. */
 static const char *find_place(const Speller *speller, unsigned line, unsigned column) {
         const char *at = speller->text, *end = speller->text + speller->n;
 

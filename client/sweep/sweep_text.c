@@ -7,7 +7,7 @@
 
 #include "util/utf8.h"
 
-/* With a point in it, since YAML 1.1 takes 1e+20 for a string. */
+/* Adds a decimal point, since YAML 1.1 reads 1e+20 as a string. */
 static void put_double(Buffer *out, double number) {
         scoped(buffer_deinit) Buffer text = {};
         size_t n;
@@ -49,7 +49,7 @@ void sweep_text_put(Buffer *out, const Value *value) {
 
 /* --- YAML ----------------------------------------------------------------------------------------- */
 
-/* What YAML calls not printable, and what is a break of lines to it. */
+/* Characters that YAML treats as not printable or as a line break. */
 static bool must_escape(uint32_t c) {
         return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff || c == 0xfffe || c == 0xffff;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Sweep text: how settings are written, and what tells them apart
+ * Sweep text: spelling and identity of settings
  */
 
 #include <stddef.h>
@@ -19,10 +19,10 @@ enum {
 /* "1", "0.5", "true", "null", and a string as it is. The value is none of list and object. */
 void sweep_text_put(Buffer *out, const Value *value);
 
-/* One setting, one line: what every YAML reader takes for this key and a value of this type. */
+/* One setting on one line, which every YAML reader reads as this key and a value of this type. */
 void sweep_text_put_yaml(Buffer *out, const char *key, const Value *value);
 
-/* What tells settings apart, whatever their order. Equal texts, equal settings. 0 or -ENOMEM. */
+/* Identifies settings independently of their order: equal texts mean equal settings. 0 or -ENOMEM. */
 int sweep_text_identify(const char *const *keys, const char *const *texts, size_t n, Buffer *out);
 /* The same of what settings.yaml holds: 0, -ENOMEM, or SWEEP_TEXT_OTHER of what is no object of at most SWEEP_SETTINGS_MAX scalars. */
 int sweep_text_identify_value(const Value *settings, Buffer *out);

@@ -29,7 +29,7 @@ void sweep_tree_deinit(SweepTree *tree) {
         *tree = (SweepTree){ .fd = -1 };
 }
 
-bool sweep_exit_code_parse(const char *text, int *ret) {
+bool sweep_tree_parse_exit_code(const char *text, int *ret) {
         char *end;
         long code;
 
@@ -82,7 +82,7 @@ static void record_deinit(SweepRecord *record) {
         free(record->directory);
 }
 
-/* What has no settings, or none that can be read, is none of ours. */
+/* A directory without readable settings is not a point. */
 static int read_record(SweepTree *tree, const char *name) {
         scoped(record_deinit) SweepRecord record = {};
         scoped(buffer_deinit) Buffer identity = {};
@@ -97,7 +97,8 @@ static int read_record(SweepTree *tree, const char *name) {
         if (r != 0)
                 return r < 0 ? r : 0;
 
-        record.is_done = file_read_at(fd, SWEEP_FILE_EXIT_CODE, 64, &code, NULL) == 0 && sweep_exit_code_parse(code, &record.exit_code);
+        record.is_done = file_read_at(fd, SWEEP_FILE_EXIT_CODE, 64, &code, NULL) == 0 &&
+                         sweep_tree_parse_exit_code(code, &record.exit_code);
         record.identity = buffer_take(&identity);
         record.directory = strdup(name);
         if (!record.identity || !record.directory)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Sweep tree: what is on disk of a sweep
+ * Sweep tree: the directory of a sweep
  *
  * A directory for each point, in the layout of MatrixBenchmarking: settings.yaml, what the point wrote, and exit_code,
  * which is written last. One without a usable exit_code was not finished. What a point is, its settings say and
@@ -58,4 +58,4 @@ int sweep_tree_begin(const SweepTree *tree, const SweepPlan *plan, const SweepPo
 int sweep_tree_end(const char *path, int exit_code);
 
 /* A whole number, blanks around it allowed. */
-bool sweep_exit_code_parse(const char *text, int *ret);
+bool sweep_tree_parse_exit_code(const char *text, int *ret);

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * CSV as RFC 4180 has it
+ * CSV output (RFC 4180)
  *
- * Lines end with CR LF; a cell with a comma, a quote or a line break is quoted. A text that a spreadsheet would take for a
- * formula (it begins with = + - @, a tab or CR) gets an apostrophe before it; numbers are left as they are.
+ * Lines end with CR LF; a cell with a comma, a quote or a line break is quoted. Text that a spreadsheet would interpret as
+ * a formula (it begins with = + - @, a tab or CR) is preceded by an apostrophe; numbers are not changed.
  */
 
 #include "util/buffer.h"
@@ -17,6 +17,6 @@ typedef struct Csv {
 } Csv;
 
 void csv_text(Csv *csv, const char *text);
-void csv_number(Csv *csv, double v); /* empty when it is not finite */
+void csv_number(Csv *csv, double v); /* empty if not finite */
 void csv_json(Csv *csv, JsonText value); /* empty for null */
 void csv_end_line(Csv *csv);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/exchange.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -20,7 +21,7 @@ void exchange_init(Exchange *exchange, Buffer *body) {
         exchange->argument = NULL;
         exchange->snapshot = NULL;
         exchange->reader = NULL;
-        exchange->question_timeout_ns = 0;
+        exchange->query_timeout_ns = 0;
         exchange->is_ready = false;
         exchange->http = (HttpStats){};
         exchange->status = 200;
@@ -33,6 +34,7 @@ int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
         va_list args;
         Json json;
 
+        assert(status >= 400 && status < 600);
         va_start(args, format);
         (void)vsnprintf(message, sizeof(message), format, args);
         va_end(args);
@@ -54,14 +56,14 @@ int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
 int exchange_store_error(Exchange *exchange, int outcome) {
         if (outcome == READER_TIMEOUT)
                 return exchange_error(exchange, 503,
-                                      "The question took longer than the limit of %" PRIu64 " ms (setting query_timeout); "
-                                      "ask for less, with since_ms=, until_ms= or limit=, or of results with component= or where= on a "
+                                      "the request took longer than the limit of %" PRIu64 " ms (setting query_timeout); "
+                                      "select less with since_ms=, until_ms= or limit=, or select results with component= or where= on a "
                                       "parameter that a model indexes",
-                                      exchange->question_timeout_ns / NS_PER_MS);
+                                      exchange->query_timeout_ns / NS_PER_MS);
         if (outcome < 0)
-                return exchange_error(exchange, 503, "Cannot ask the store: %s", strerror(-outcome));
+                return exchange_error(exchange, 503, "cannot read the store: %s", strerror(-outcome));
 
-        return exchange_error(exchange, 503, "The store cannot be read at the moment; live numbers still can");
+        return exchange_error(exchange, 503, "the store cannot be read at the moment; live metrics are still available");
 }
 
 static int hex_digit(char c) {
@@ -96,21 +98,23 @@ static const char *decode_char(const char *p, char *ret) {
 static int decode(Exchange *exchange, const char *from, const char *end, const char **ret) {
         size_t begin = exchange->n_text;
 
+        assert(begin <= sizeof(exchange->text) && from <= end);
         while (from < end) {
                 char c;
 
                 if (exchange->n_text + 1 >= sizeof(exchange->text))
-                        return exchange_error(exchange, 414, "Path and query are longer than %u bytes", QUESTION_MAX_BYTES);
+                        return exchange_error(exchange, 414, "path and query are longer than %u bytes", REQUEST_BYTES_MAX);
 
                 from = decode_char(from, &c);
                 if (!from || from > end)
-                        return exchange_error(exchange, 400, "A %% in path or query must be followed by two hexadecimal digits, not 00");
+                        return exchange_error(exchange, 400,
+                                              "%% in path or query must be followed by two hexadecimal digits other than 00");
 
                 exchange->text[exchange->n_text++] = c;
         }
 
         if (exchange->n_text >= sizeof(exchange->text))
-                return exchange_error(exchange, 414, "Path and query are longer than %u bytes", QUESTION_MAX_BYTES);
+                return exchange_error(exchange, 414, "path and query are longer than %u bytes", REQUEST_BYTES_MAX);
 
         exchange->text[exchange->n_text++] = '\0';
         *ret = exchange->text + begin;
@@ -135,14 +139,14 @@ static const char *path_of(const char *target) {
 int exchange_set_path(Exchange *exchange, const char *path) {
         path = path_of(path);
         if (*path != '/')
-                return exchange_error(exchange, 400, "The path must begin with /");
+                return exchange_error(exchange, 400, "path must begin with /");
 
         do {
                 const char *begin = path + 1;
                 int r;
 
                 if (exchange->n_segments == SEGMENTS_MAX)
-                        return exchange_error(exchange, 404, "Nothing here has a path that deep; / lists what there is");
+                        return exchange_error(exchange, 404, "no such path; see /api/v1/openapi.json");
 
                 path = strchrnul(begin, '/');
                 r = decode(exchange, begin, path, &exchange->segments[exchange->n_segments]);
@@ -159,14 +163,14 @@ int exchange_add_parameter(Exchange *exchange, const char *name, const char *val
         int r;
 
         if (exchange->n_parameters == PARAMETERS_MAX)
-                return exchange_error(exchange, 400, "More than %u query parameters", PARAMETERS_MAX);
+                return exchange_error(exchange, 400, "more than %u query parameters", PARAMETERS_MAX);
 
         r = decode(exchange, name, strchr(name, '\0'), &parameter.name);
         if (r > 0)
                 return r;
 
         if (!value)
-                return exchange_error(exchange, 400, "Query parameter '%s' needs a value: %s=…", parameter.name, parameter.name);
+                return exchange_error(exchange, 400, "query parameter '%s' needs a value: %s=…", parameter.name, parameter.name);
 
         r = decode(exchange, value, strchr(value, '\0'), &parameter.value);
         if (r > 0)
@@ -195,7 +199,7 @@ int exchange_parameter_u64(Exchange *exchange, const char *name, uint64_t min, u
 
         if (parse_u64(text, &v) != 0 || v < min || v > max)
                 return exchange_error(exchange, 400,
-                                      "Query parameter '%s' must be a whole number from %" PRIu64 " to %" PRIu64 ", not '%s'",
+                                      "query parameter '%s' must be a whole number from %" PRIu64 " to %" PRIu64 ", not '%s'",
                                       name, min, max, text);
 
         *ret = v;
@@ -207,7 +211,7 @@ int exchange_parameter_bool(Exchange *exchange, const char *name, bool *ret) {
 
         *ret = false;
         if (text && parse_bool(text, ret) != 0)
-                return exchange_error(exchange, 400, "Query parameter '%s' must be 1 or 0, not '%s'", name, text);
+                return exchange_error(exchange, 400, "query parameter '%s' must be 1 or 0, not '%s'", name, text);
 
         return 0;
 }

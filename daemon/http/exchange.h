@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Exchange: one question and its answer
+ * Exchange: one request and its response
  *
- * Free of the HTTP library's types: http.c says what was asked and what it may be answered
- * from, a route writes the answer into the body. Whatever goes wrong becomes one JSON error:
+ * Independent of the HTTP library: http.c sets the request and the sources of the answer, a route writes the body. Every
+ * error has the same JSON form:
  * {"error":{"status":404,"message":"…"}}.
  */
 
@@ -18,7 +18,7 @@
 #include "store/reader.h"
 #include "util/buffer.h"
 
-#define QUESTION_MAX_BYTES 2048U /* path and query, decoded */
+#define REQUEST_BYTES_MAX 2048U /* path and query, decoded */
 #define SEGMENTS_MAX 8U
 #define PARAMETERS_MAX 32U
 
@@ -36,25 +36,25 @@ typedef struct Parameter {
 } Parameter;
 
 typedef struct Exchange {
-        /* the question */
+        /* request */
         bool is_read;   /* GET or HEAD */
         bool wants_openmetrics;
-        char text[QUESTION_MAX_BYTES];
+        char text[REQUEST_BYTES_MAX];
         size_t n_text;
         const char *segments[SEGMENTS_MAX]; /* of the path, decoded; point into text */
         size_t n_segments;
         Parameter parameters[PARAMETERS_MAX]; /* of the query, decoded */
         size_t n_parameters;
-        const char *argument; /* what stood in the place of the route's {…} */
+        const char *argument; /* path segment that matched the {…} of the route */
 
-        /* what it may be answered from; all borrowed */
-        const Snapshot *snapshot; /* NULL before the first was published */
+        /* sources of the answer; all borrowed */
+        const Snapshot *snapshot; /* NULL before the first is published */
         Reader *reader;
-        uint64_t question_timeout_ns;
+        uint64_t query_timeout_ns;
         bool is_ready;
         HttpStats http;
 
-        /* the answer */
+        /* response */
         unsigned status;
         ContentType type;
         Buffer *body;
@@ -65,27 +65,27 @@ static inline const NodeSnapshot *exchange_node(const Exchange *exchange) {
         return exchange->snapshot ? &exchange->snapshot->node : NULL;
 }
 
-/* Every function below that can refuse returns 0, or EXCHANGE_ANSWERED: the error is in the body already. */
+/* Functions below return 0, or EXCHANGE_ANSWERED after they have written an error into the body. */
 enum {
         EXCHANGE_ANSWERED = 1,
 };
 
-/* A 200 with no body yet, to a question not yet asked. */
+/* Status 200, an empty body and an empty request. */
 void exchange_init(Exchange *exchange, Buffer *body);
 
-/* Path and query parameters as they stood on the wire, still percent-encoded. */
+/* Path and query parameters as received, percent-encoded. */
 int exchange_set_path(Exchange *exchange, const char *path);
 int exchange_add_parameter(Exchange *exchange, const char *name, const char *value);
 
-/* Replaces whatever was written so far. Always EXCHANGE_ANSWERED. */
+/* Replaces the body by an error. Always EXCHANGE_ANSWERED. */
 int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
                 __attribute__((format(printf, 3, 4)));
 /* The error for an outcome of the reader other than 0 and READER_END. */
 int exchange_store_error(Exchange *exchange, int outcome);
 
-/* The value, or NULL when it was not given. */
+/* The value, or NULL if not given. */
 const char *exchange_parameter(const Exchange *exchange, const char *name);
-/* *ret is `fallback` when it was not given. */
+/* *ret is `fallback` if not given. */
 int exchange_parameter_u64(Exchange *exchange, const char *name, uint64_t min, uint64_t max,
                            uint64_t fallback, uint64_t *ret);
 int exchange_parameter_bool(Exchange *exchange, const char *name, bool *ret);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/exposition.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "util/utf8.h"
@@ -40,6 +41,8 @@ void exposition_family(Exposition *exposition, const char *name, FamilyType type
         const char *suffix = sample_suffix(type);
         size_t n_suffix = strlen(suffix);
 
+        assert(strlen(name) < FAMILY_NAME_MAX && n_suffix <= SAMPLE_SUFFIX_MAX);
+        assert(!strpbrk(help, "\"\\\n"));
         exposition->n_name = strnlen(name, FAMILY_NAME_MAX);
         exposition->n_sample_name = exposition->n_name + n_suffix;
         memcpy(mempcpy(exposition->name, name, exposition->n_name), suffix, n_suffix);

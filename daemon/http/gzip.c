@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/gzip.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <limits.h>
 
 /*
  * 16 KiB of window and tables to match: 96 KiB in all instead of zlib's usual 256. It works in twice its window, and moves what
@@ -38,6 +40,7 @@ int gzip_pack(Gzip *gzip, const char *text, size_t n, Buffer *out) {
         if (r < 0)
                 return r;
 
+        assert(n <= UINT_MAX);
         gzip->stream.next_in = (const unsigned char *)text;
         gzip->stream.avail_in = (unsigned)n;
         do {

@@ -4,8 +4,8 @@
 /*
  * Gzip
  *
- * One compressor, used again and again by one thread at a time: its tables are the dear part.
- * Small ones are enough, since what we send repeats itself within a few kilobytes.
+ * Reuses one compressor, by one thread at a time, because its tables are expensive to allocate. Small tables suffice, since
+ * responses repeat within a few kilobytes.
  */
 
 #include <stddef.h>
@@ -20,5 +20,5 @@ typedef struct Gzip {
 } Gzip;
 
 void gzip_deinit(Gzip *gzip);
-/* Appends the whole of `text`, compressed. 0 or -ENOMEM; opens the compressor the first time. */
+/* Appends the compressed text. 0 or -ENOMEM. */
 int gzip_pack(Gzip *gzip, const char *text, size_t n, Buffer *out);

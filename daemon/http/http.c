@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/http.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
@@ -37,8 +38,8 @@ typedef struct Worker {
 struct Http {
         struct MHD_Daemon *tcp, *local;
         Publisher *publisher; /* borrowed */
-        ConnectionLimits *guests;
-        uint64_t request_limit_ns, question_timeout_ns;
+        ConnectionLimits *limits;
+        uint64_t request_limit_ns, query_timeout_ns;
 
         size_t n_workers;
         Worker *workers;
@@ -67,7 +68,8 @@ static void buffer_trim(Buffer *buffer) {
                 buffer_deinit(buffer);
 }
 
-static void worker_give(Http *http, Worker *worker) {
+static void worker_put(Http *http, Worker *worker) {
+        assert(worker >= http->workers && worker < http->workers + http->n_workers);
         reader_reset(worker->reader);
         buffer_trim(&worker->body);
         buffer_trim(&worker->packed);
@@ -134,6 +136,7 @@ static enum MHD_Result send_answer(Http *http, struct MHD_Connection *connection
         result = MHD_queue_response(connection, exchange->status, response);
         MHD_destroy_response(response);
 
+        assert(exchange->status / 100 < N_ELEMENTS(http->n_requests_by_class));
         atomic_fetch_add(&http->n_requests_by_class[exchange->status / 100], 1);
         atomic_fetch_add(&http->n_bytes_sent, body->n);
         return result;
@@ -158,7 +161,7 @@ static enum MHD_Result on_parameter(void *userdata, enum MHD_ValueKind kind, con
 }
 
 /* 0 or EXCHANGE_ANSWERED. */
-static int read_question(Exchange *exchange, struct MHD_Connection *connection, const char *method, const char *path) {
+static int read_request(Exchange *exchange, struct MHD_Connection *connection, const char *method, const char *path) {
         Query query = { .exchange = exchange };
         int r;
 
@@ -180,17 +183,17 @@ static enum MHD_Result answer(Http *http, struct MHD_Connection *connection, con
         exchange_init(&exchange, &worker->body);
         exchange.snapshot = snapshot;
         exchange.reader = worker->reader;
-        exchange.question_timeout_ns = http->question_timeout_ns;
+        exchange.query_timeout_ns = http->query_timeout_ns;
         exchange.is_ready = atomic_load(&http->is_ready);
         http_stats(http, &exchange.http);
 
-        if (read_question(&exchange, connection, method, path) == 0)
+        if (read_request(&exchange, connection, method, path) == 0)
                 routes_answer(&exchange);
         publisher_release(http->publisher, snapshot);
 
         if (buffer_error(&worker->body) < 0) {
                 buffer_deinit(&worker->body);
-                (void)exchange_error(&exchange, 503, "Out of memory");
+                (void)exchange_error(&exchange, 503, "out of memory");
         }
 
         return send_answer(http, connection, worker, &exchange);
@@ -205,7 +208,7 @@ static enum MHD_Result answer_with_worker(Http *http, struct MHD_Connection *con
                 return MHD_NO;
 
         result = answer(http, connection, method, path, worker);
-        worker_give(http, worker);
+        worker_put(http, worker);
         atomic_fetch_add(&http->cpu_ns, clock_thread_cpu_ns() - begin_ns);
         return result;
 }
@@ -237,16 +240,16 @@ static size_t on_unescape(void *userdata, struct MHD_Connection *connection, cha
         return strlen(text);
 }
 
-static void on_connection(void *userdata, struct MHD_Connection *connection, void **guest, enum MHD_ConnectionNotificationCode code) {
+static void on_connection(void *userdata, struct MHD_Connection *connection, void **limited, enum MHD_ConnectionNotificationCode code) {
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         Http *http = userdata;
 
         switch (code) {
         case MHD_CONNECTION_NOTIFY_STARTED:
-                *guest = info ? connection_limits_add(http->guests, info->connect_fd, clock_boottime_ns()) : NULL;
+                *limited = info ? connection_limits_add(http->limits, info->connect_fd, clock_boottime_ns()) : NULL;
                 return;
         case MHD_CONNECTION_NOTIFY_CLOSED:
-                connection_limits_remove(http->guests, TAKE(*guest));
+                connection_limits_remove(http->limits, TAKE(*limited));
                 return;
         }
 }
@@ -257,7 +260,7 @@ static void on_completed(void *userdata, struct MHD_Connection *connection, void
 
         (void)request;
         if (info && code == MHD_REQUEST_TERMINATED_COMPLETED_OK)
-                connection_limits_renew(http->guests, info->socket_context, clock_boottime_ns());
+                connection_limits_renew(http->limits, info->socket_context, clock_boottime_ns());
 }
 
 /* Signals are the loop's business: the library's threads are born with all of them blocked. */
@@ -307,10 +310,10 @@ static int workers_new(Http *http, size_t n, const HttpSources *sources) {
         for (size_t i = 0; i < n; i++) {
                 int r;
 
-                r = reader_new(&http->workers[i].reader, sources->store_path, sources->store_wal_barrier, http->question_timeout_ns);
+                r = reader_new(&http->workers[i].reader, sources->store_path, sources->store_wal_barrier, http->query_timeout_ns);
                 if (r < 0)
                         return r;
-                worker_give(http, &http->workers[i]);
+                worker_put(http, &http->workers[i]);
         }
 
         return 0;
@@ -326,11 +329,11 @@ int http_new(Http **ret, const HttpConfig *config, int tcp_fd, int unix_fd, cons
                 return -ENOMEM;
 
         http->request_limit_ns = REQUEST_TIMEOUTS * config->timeout_ns;
-        http->question_timeout_ns = config->query_timeout_ns;
+        http->query_timeout_ns = config->query_timeout_ns;
         http->publisher = sources->publisher;
         (void)pthread_mutex_init(&http->idle_mutex, NULL);
 
-        r = connection_limits_new(&http->guests, 2 * (size_t)config->connections_max + n_threads, config->connections_per_ip_max);
+        r = connection_limits_new(&http->limits, 2 * (size_t)config->connections_max + n_threads, config->connections_per_ip_max);
         if (r < 0)
                 return r;
 
@@ -381,7 +384,7 @@ Http *http_free(Http *http) {
         stop(http->tcp);
         stop(http->local);
         workers_free(http);
-        connection_limits_free(http->guests);
+        connection_limits_free(http->limits);
         (void)pthread_mutex_destroy(&http->idle_mutex);
         free(http);
         return NULL;
@@ -391,7 +394,7 @@ void http_close_slow(Http *http) {
         uint64_t now_ns = clock_boottime_ns();
 
         if (now_ns > http->request_limit_ns && http->request_limit_ns > 0)
-                connection_limits_cut(http->guests, now_ns - http->request_limit_ns);
+                connection_limits_close_slow(http->limits, now_ns - http->request_limit_ns);
 }
 
 void http_set_ready(Http *http, bool ready) {
@@ -401,7 +404,7 @@ void http_set_ready(Http *http, bool ready) {
 void http_stats(const Http *http, HttpStats *ret) {
         *ret = (HttpStats){
                 .n_bytes_sent = atomic_load(&http->n_bytes_sent),
-                .n_connections = connection_limits_count(http->guests),
+                .n_connections = connection_limits_count(http->limits),
                 .cpu_ns = atomic_load(&http->cpu_ns),
         };
         for (size_t i = 0; i < N_ELEMENTS(http->n_requests_by_class); i++)

@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * HTTP: the only way out
+ * HTTP server
  *
- * libmicrohttpd with its own few threads, on TCP and on a Unix socket. A request reads the
- * latest published Snapshot and, for history, the store through the thread's own Reader.
- * Nothing here can make the loop wait, and nothing here changes anything.
+ * Runs libmicrohttpd with a few threads of its own, on TCP and on a Unix socket. A request reads the current Snapshot and,
+ * for history, the store through a Reader of the thread. The server is read-only and never makes the loop wait.
  */
 
 #include <stddef.h>
@@ -42,6 +41,6 @@ DEFINE_SCOPED(Http, http_free);
 
 /* Closes connections whose request takes too long; called at each tick. */
 void http_close_slow(Http *http);
-/* What /-/ready answers: set once recovery is done, cleared when draining. */
+/* Sets the answer of /-/ready: true once recovery is done, false while shutting down. */
 void http_set_ready(Http *http, bool ready);
 void http_stats(const Http *http, HttpStats *ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What answering has come to since the start. */
+/* Statistics of the HTTP server since start. */
 
 #include <stdint.h>
 
@@ -9,5 +9,5 @@ typedef struct HttpStats {
         uint64_t n_requests_by_class[6]; /* [2]: 2xx … [5]: 5xx */
         uint64_t n_bytes_sent;
         uint64_t n_connections; /* open */
-        uint64_t cpu_ns; /* spent answering */
+        uint64_t cpu_ns; /* CPU time spent on answering */
 } HttpStats;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/metrics.h"
 
+#include <assert.h>
 #include <string.h>
 
 static void put_scalar(Exposition *exposition, const void *member, const Scalar *scalar) {
@@ -31,6 +32,8 @@ static void put_scalar(Exposition *exposition, const void *member, const Scalar 
 
 void metrics_scalars(Exposition *exposition, const void *part, const Scalar *scalars, size_t n) {
         for (const Scalar *scalar = scalars; scalar < scalars + n; scalar++) {
+                assert(scalar->type != FAMILY_INFO);
+                assert(scalar->scalar == SCALAR_U64 || scalar->n_decimals == 0);
                 exposition_family(exposition, scalar->name, scalar->type, scalar->unit, scalar->help);
                 exposition_sample(exposition);
                 put_scalar(exposition, (const char *)part + scalar->offset, scalar);
@@ -78,7 +81,7 @@ static int check_names(Exchange *exchange) {
                 if (is_collector(name))
                         continue;
                 put_names(&names);
-                return exchange_error(exchange, 400, "Query parameter 'collect[]' must be one of: %s; not '%s'",
+                return exchange_error(exchange, 400, "query parameter 'collect[]' must be one of: %s; not '%s'",
                                       names.text ?: "", name);
         }
         return 0;
@@ -102,7 +105,7 @@ void metrics_answer(Exchange *exchange) {
         exposition_init(&exposition, exchange->body, exchange->wants_openmetrics);
         for (size_t i = 0; (collector = metrics_collector_at(i)); i++)
                 if (is_chosen(exchange, collector) && collector->collect(&exposition, exchange) < 0) {
-                        (void)exchange_error(exchange, 503, "Out of memory");
+                        (void)exchange_error(exchange, 503, "out of memory");
                         return;
                 }
         exposition_end(&exposition);

@@ -4,16 +4,15 @@
 /*
  * Content negotiation
  *
- * What a peer's Accept and Accept-Encoding ask for (RFC 9110 §12.5), as far as it concerns us: two
- * forms of metrics, and gzip or not.
+ * Evaluates Accept and Accept-Encoding (RFC 9110 §12.5) to choose the format of metrics and whether to use gzip.
  */
 
 #include <stdbool.h>
 
 /*
- * True when OpenMetrics is named, in a version we write, and is liked no less than plain text.
- * Wildcards do not count as asking for it. NULL: no header.
+ * True if OpenMetrics is named in a supported version and its quality is at least that of plain text. Wildcards do not
+ * count. NULL: no header.
  */
 bool negotiate_openmetrics(const char *accept);
-/* True when gzip, or anything, is welcome. */
+/* True if gzip or any encoding is accepted. */
 bool negotiate_gzip(const char *accept_encoding);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/pagination.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static int token_parse(const char *text, PageKey *ret) {
         return 0;
 }
 
-int page_parse_times(Exchange *exchange, uint64_t *ret_since_ms, uint64_t *ret_until_ms) {
+int pagination_parse_times(Exchange *exchange, uint64_t *ret_since_ms, uint64_t *ret_until_ms) {
         int r;
 
         r = exchange_parameter_u64(exchange, "since_ms", 0, INT64_MAX, 0, ret_since_ms);
@@ -31,28 +32,30 @@ int page_parse_times(Exchange *exchange, uint64_t *ret_since_ms, uint64_t *ret_u
         return exchange_parameter_u64(exchange, "until_ms", 0, INT64_MAX, 0, ret_until_ms);
 }
 
-int page_parse(Exchange *exchange, Page *ret) {
+int pagination_parse(Exchange *exchange, Pagination *ret) {
         const char *token = exchange_parameter(exchange, "page");
-        Page page = {};
+        Pagination page = {};
         int r;
 
-        r = page_parse_times(exchange, &page.since_ms, &page.until_ms);
+        r = pagination_parse_times(exchange, &page.since_ms, &page.until_ms);
         if (r > 0)
                 return r;
 
-        r = exchange_parameter_u64(exchange, "limit", 1, PAGE_ROWS_MAX, PAGE_ROWS_DEFAULT, &page.limit);
+        r = exchange_parameter_u64(exchange, "limit", 1, PAGINATION_ROWS_MAX, PAGINATION_ROWS_DEFAULT, &page.limit);
         if (r > 0)
                 return r;
 
         if (token && token_parse(token, &page.before) < 0)
-                return exchange_error(exchange, 400, "Query parameter 'page' must be what 'next' of the page before said, not '%s'", token);
+                return exchange_error(exchange, 400,
+                                      "query parameter 'page' must be the value of 'next' in the previous page, not '%s'", token);
 
         *ret = page;
         return 0;
 }
 
-bool page_admit(Page *page, const Buffer *body, PageKey key) {
-        if (page->n_rows == page->limit || (page->n_rows > 0 && body->n >= PAGE_BYTES_MAX)) {
+bool pagination_admit(Pagination *page, const Buffer *body, PageKey key) {
+        assert(page->n_rows <= page->limit && !page->has_more);
+        if (page->n_rows == page->limit || (page->n_rows > 0 && body->n >= PAGINATION_BYTES_MAX)) {
                 page->has_more = true;
                 return false;
         }
@@ -62,16 +65,17 @@ bool page_admit(Page *page, const Buffer *body, PageKey key) {
         return true;
 }
 
-void page_begin(Json *json, Buffer *body, const char *key) {
+void pagination_begin(Json *json, Buffer *body, const char *key) {
         json_init(json, body);
         json_object_begin(json);
         json_key(json, key);
         json_array_begin(json);
 }
 
-void page_end(const Page *page, Json *json) {
+void pagination_end(const Pagination *page, Json *json) {
         char token[TOKEN_LENGTH + 1];
 
+        assert(!page->has_more || page->n_rows > 0);
         json_array_end(json);
         if (page->has_more)
                 (void)snprintf(token, sizeof(token), "%016" PRIx64 "%016" PRIx64, page->last.time_ms, (uint64_t)page->last.row);

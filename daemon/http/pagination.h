@@ -2,37 +2,37 @@
 #pragma once
 
 /*
- * Pages of a list
+ * Pagination of lists
  *
- * A list comes newest first, at most `limit` rows at a time, and says with `next` what to give as `page` for
- * the following ones: the key of its last row, so that rows that arrive or go meanwhile shift nothing.
+ * A list has at most `limit` rows, newest first. Its member `next` is the value of `page` for the following rows: the key of
+ * the last row, so that rows that are added or removed meanwhile do not shift pages.
  */
 
 #include "http/exchange.h"
 #include "util/json.h"
 
-#define PAGE_ROWS_MAX 1000U
-#define PAGE_ROWS_DEFAULT 100U
-/* A page ends early once it is this long: what one question can make us hold. */
-#define PAGE_BYTES_MAX (1024U * 1024U)
+#define PAGINATION_ROWS_MAX 1000U
+#define PAGINATION_ROWS_DEFAULT 100U
+/* A page ends early at this size, which limits the memory of one request. */
+#define PAGINATION_BYTES_MAX (1024U * 1024U)
 
-typedef struct Page {
+typedef struct Pagination {
         uint64_t since_ms, until_ms; /* 0: open */
         uint64_t limit;
         PageKey before; /* {} on the first page */
 
-        /* while it is being written */
+        /* state while the list is written */
         uint64_t n_rows;
         PageKey last;
         bool has_more;
-} Page;
+} Pagination;
 
-/* From since_ms, until_ms, limit and page. 0 or EXCHANGE_ANSWERED. */
-int page_parse(Exchange *exchange, Page *ret);
-int page_parse_times(Exchange *exchange, uint64_t *ret_since_ms, uint64_t *ret_until_ms);
+/* Parse since_ms, until_ms, limit and page. 0 or EXCHANGE_ANSWERED. */
+int pagination_parse(Exchange *exchange, Pagination *ret);
+int pagination_parse_times(Exchange *exchange, uint64_t *ret_since_ms, uint64_t *ret_until_ms);
 
-/* Called for each row there is: false when the page is full, which then says so in `next`. */
-bool page_admit(Page *page, const Buffer *body, PageKey key);
-/* {"KEY":[…],"next":…} around the rows; next is a token, or null. */
-void page_begin(Json *json, Buffer *body, const char *key);
-void page_end(const Page *page, Json *json);
+/* Call before each row is written: false if the page is full; `next` is set then. */
+bool pagination_admit(Pagination *page, const Buffer *body, PageKey key);
+/* Write {"KEY":[…],"next":…} around the rows; next is a token or null. */
+void pagination_begin(Json *json, Buffer *body, const char *key);
+void pagination_end(const Pagination *page, Json *json);

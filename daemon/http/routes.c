@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/routes.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "http/subject.h"
@@ -29,6 +30,7 @@ static bool route_matches(const Route *route, const Exchange *exchange, const ch
         for (i = 0; *pattern && i < exchange->n_segments; i++) {
                 const char *begin = pattern + 1;
 
+                assert(*pattern == '/');
                 pattern = strchrnul(begin, '/');
                 if (!segment_matches(begin, (size_t)(pattern - begin), exchange->segments[i]))
                         return false;
@@ -79,10 +81,10 @@ static int check_parameters(Exchange *exchange, const Route *route) {
                 const char *name = exchange->parameters[i].name;
 
                 if (!has_word(route->parameters, name))
-                        return exchange_error(exchange, 400, "%s has no query parameter '%s'; it has: %s", route->path, name,
+                        return exchange_error(exchange, 400, "%s has no query parameter '%s'; available: %s", route->path, name,
                                               *route->parameters ? route->parameters : "none");
                 if (!is_repeatable(name) && exchange_parameter(exchange, name) != exchange->parameters[i].value)
-                        return exchange_error(exchange, 400, "Query parameter '%s' is given more than once", name);
+                        return exchange_error(exchange, 400, "query parameter '%s' is given more than once", name);
         }
 
         return 0;
@@ -92,12 +94,12 @@ void routes_answer(Exchange *exchange) {
         const Route *route = find_route(exchange);
 
         if (!route) {
-                (void)exchange_error(exchange, 404, "There is nothing at this path; / lists what there is");
+                (void)exchange_error(exchange, 404, "no such path; see /api/v1/openapi.json");
                 return;
         }
 
         if (!exchange->is_read) {
-                (void)exchange_error(exchange, 405, "%s can only be read, with GET or HEAD", route->path);
+                (void)exchange_error(exchange, 405, "%s allows only GET and HEAD", route->path);
                 return;
         }
 
@@ -105,7 +107,7 @@ void routes_answer(Exchange *exchange) {
                 return;
 
         if (route->needs_snapshot && !exchange->snapshot) {
-                (void)exchange_error(exchange, 503, "perfd has only just started and has taken no sample yet");
+                (void)exchange_error(exchange, 503, "perfd has just started and has not taken a sample yet");
                 return;
         }
 

@@ -42,8 +42,10 @@ static int attach(Lifecycle *lifecycle, Job *job, const FoundGroup *group) {
 }
 
 static void log_refused(Detection *detection, const FoundGroup *group, const char *why) {
-        if (log_limit_pass(&detection->log_limit, clock_boottime_ns(), 60 * NS_PER_S, 10))
-                log_warning("Cannot follow job '%s', found by pattern %s: %s", group->job, group->pattern, why);
+        const LogField fields[] = { LOG_TEXT("PERFD_JOB", group->job), LOG_NUMBER("PERFD_UID", group->owner_uid), {} };
+
+        log_limited(&detection->log_limit, LOG_LEVEL_WARNING, fields, "Cannot follow job '%s', found by pattern %s: %s", group->job,
+                    group->pattern, why);
 }
 
 static int begin(Detection *detection, const FoundGroup *group) {

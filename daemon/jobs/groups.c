@@ -74,8 +74,12 @@ static int begin_usage(Job *job, const CgroupSample *sample, bool is_fresh) {
 
 /* Limits the rate of the message, because clients can cause any number of failures. */
 static int refuse(Groups *groups, const Job *job, int error) {
-        if (error != 0 && log_limit_pass(&groups->log_limit, clock_boottime_ns(), 60 * NS_PER_S, 10))
-                log_warning("Cannot read the cgroup of job '%s', recording the node's metrics only: %s", job->info.id, strerror(-error));
+        const LogField fields[] = { LOG_TEXT("PERFD_JOB", job->info.id),
+                                    LOG_NUMBER("PERFD_UID", job->info.uid), LOG_NUMBER("ERRNO", -error), {} };
+
+        if (error != 0)
+                log_limited(&groups->log_limit, LOG_LEVEL_WARNING, fields,
+                            "Cannot read the cgroup of job '%s', recording the node's metrics only: %s", job->info.id, strerror(-error));
         return GROUPS_REFUSED;
 }
 

@@ -140,8 +140,11 @@ static int on_process_gone(sd_event_source *source, int fd, uint32_t events, voi
 
 /* Limits the rate of the message, because clients can cause any number of failures. */
 static int log_unwatched(Lifecycle *lifecycle, const Job *job, const char *what, int error) {
-        if (log_limit_pass(&lifecycle->log_limit, clock_boottime_ns(), 60 * NS_PER_S, 10))
-                log_warning("Cannot watch the %s of job '%s', checking it at each tick instead: %s", what, job->info.id, strerror(error));
+        const LogField fields[] = { LOG_TEXT("PERFD_JOB", job->info.id),
+                                    LOG_NUMBER("PERFD_UID", job->info.uid), LOG_NUMBER("ERRNO", error), {} };
+
+        log_limited(&lifecycle->log_limit, LOG_LEVEL_WARNING, fields,
+                    "Cannot watch the %s of job '%s', checking it at each tick instead: %s", what, job->info.id, strerror(error));
         return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/stat.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "sample/text.h"
@@ -51,6 +52,7 @@ static int new_cpu(Sample *sample, size_t *n_cpus, uint64_t number, SampleCpu **
                 *n_cpus = number + 1;
         }
 
+        assert(number < *n_cpus);
         *ret = &sample->cpus[number];
         return 0;
 }
@@ -91,24 +93,35 @@ static int parse_cpus(const char **p, Sample *sample, size_t *ret_n_cpus, const 
 static const struct {
         const char *key, *missing, *malformed;
         KernelCounter counter;
+        bool is_optional; /* 0 where the kernel does not have the line */
 } counters[] = {
-#define COUNTER(key, counter) { key " ", "no " key " line", "a " key " line that is not a number", counter }
-        COUNTER("ctxt", KERNEL_CONTEXT_SWITCHES),
+#define COUNTER(key, counter, is_optional) { key " ", "no " key " line", "a " key " line that is not a number", counter, is_optional }
+        COUNTER("ctxt", KERNEL_CONTEXT_SWITCHES, false),
 };
+
+/* Past the key of the line that begins with `key`, at p or later; NULL: there is none. */
+static const char *find_line(const char *p, const char *key) {
+        size_t n_key = strlen(key);
+
+        while (p && strncmp(p, key, n_key) != 0)
+                p = text_next_line(p);
+        return p ? p + n_key : NULL;
+}
 
 static int parse_counters(const char *p, uint64_t values[static N_ELEMENTS(counters)], const char **ret_fault) {
         for (size_t i = 0; i < N_ELEMENTS(counters); i++) {
-                size_t n_key = strlen(counters[i].key);
+                const char *at = find_line(p, counters[i].key);
 
-                while (p && strncmp(p, counters[i].key, n_key) != 0)
-                        p = text_next_line(p);
-                if (!p)
+                values[i] = 0;
+                if (!at && counters[i].is_optional)
+                        continue;
+                if (!at)
                         return text_malformed(counters[i].missing, ret_fault);
 
-                p = scan_u64(p + n_key, &values[i]);
-                if (!p || *p != '\n')
+                at = scan_u64(at, &values[i]);
+                if (!at || *at != '\n')
                         return text_malformed(counters[i].malformed, ret_fault);
-                p++;
+                p = at + 1;
         }
         return 0;
 }

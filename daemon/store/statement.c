@@ -23,23 +23,26 @@ static Prepared *find_slot(StatementCache *cache, const Statement *statement) {
         return &cache->slots[i];
 }
 
-void statement_cache_add(StatementCache *cache, const Statement *statement) {
+static Prepared *add(StatementCache *cache, const Statement *statement) {
         Prepared *prepared = find_slot(cache, statement);
 
         if (prepared->source)
-                return;
+                return prepared;
 
         assert(!cache->is_complete);
         assert(cache->n < STATEMENT_CACHE_SLOTS / 2);
         prepared->source = statement;
         cache->n++;
+        return prepared;
+}
+
+void statement_cache_add(StatementCache *cache, const Statement *statement) {
+        (void)add(cache, statement);
 }
 
 Prepared *statement_cache_get(StatementCache *cache, sqlite3 *db, const Statement *statement) {
-        Prepared *prepared;
+        Prepared *prepared = add(cache, statement);
 
-        statement_cache_add(cache, statement);
-        prepared = find_slot(cache, statement);
         if (!prepared->handle)
                 prepare(prepared, db);
         prepared->n_bound = 0;

@@ -119,9 +119,9 @@ static bool oom_killed(const AdviceInput *input, Advice *ret) {
                 return false;
 
         if (own(input, USAGE_MEMORY_LIMIT, &limit))
-                return say(ret, "%.0f process%s of the job %s killed for lack of memory, at a limit of %s: ask for more memory.", n,
+                return say(ret, "%.0f process%s of the job %s killed because memory ran out, at the limit of %s: ask for more memory.", n,
                            n < 2 ? "" : "es", n < 2 ? "was" : "were", bytes_text(limit, limit_text));
-        return say(ret, "%.0f process%s of the job %s killed for lack of memory.", n, n < 2 ? "" : "es", n < 2 ? "was" : "were");
+        return say(ret, "%.0f process%s of the job %s killed because memory ran out.", n, n < 2 ? "" : "es", n < 2 ? "was" : "were");
 }
 
 static bool memory_pressure(const AdviceInput *input, Advice *ret) {
@@ -130,7 +130,7 @@ static bool memory_pressure(const AdviceInput *input, Advice *ret) {
         if (!share_of_time(input, USAGE_PSI_MEMORY_SOME, &share) || share < MEMORY_PRESSURE_SHARE_MIN)
                 return false;
 
-        return say(ret, "It waited for memory %.0f %% of the time: with more memory it would be faster.", percent(share));
+        return say(ret, "The job waited for memory %.0f %% of the time; more memory would make it faster.", percent(share));
 }
 
 /* The quota's share of periods in which it ran out, where there is one. */
@@ -147,7 +147,7 @@ static bool cpu_limited(const AdviceInput *input, Advice *ret) {
         if (throttled < THROTTLED_RATIO_MIN || ratio < CPU_LIMITED_RATIO_MIN)
                 return false;
 
-        return say(ret, "It used %.0f %% of its quota of %s and was throttled %.0f %% of the time: ask for more CPUs.",
+        return say(ret, "The job used %.0f %% of its quota of %s and was throttled %.0f %% of the time: ask for more CPUs.",
                    percent(ratio), cpus_text(given, cpus), percent(throttled));
 }
 
@@ -161,7 +161,8 @@ static bool throttled(const AdviceInput *input, Advice *ret) {
                 return false;
 
         return say(ret,
-                   "It was throttled %.0f %% of the time, though it used %s of its quota of %s on average: start fewer threads, or ask "
+                   "The job was throttled %.0f %% of the time, though it used %s of its quota of %s on "
+                   "average: start fewer threads, or ask "
                    "for more CPUs.",
                    percent(share), count_text(mean, used), cpus_text(given, cpus));
 }
@@ -172,7 +173,7 @@ static bool io_wait(const AdviceInput *input, Advice *ret) {
         if (!share_of_time(input, USAGE_PSI_IO_SOME, &share) || share < IO_WAIT_SHARE_MIN)
                 return false;
 
-        return say(ret, "It waited for I/O %.0f %% of the time: fewer, larger reads and writes or a faster disk would help.",
+        return say(ret, "The job waited for I/O %.0f %% of the time: fewer, larger reads and writes or a faster disk would help.",
                    percent(share));
 }
 
@@ -185,7 +186,8 @@ static bool cpu_pressure(const AdviceInput *input, Advice *ret) {
         if (share < CPU_PRESSURE_SHARE_MIN || ratio > CPU_PRESSURE_RATIO_MAX || busy < NODE_FULL_RATIO_MIN)
                 return false;
 
-        return say(ret, "It waited for a CPU %.0f %% of the time while the node was %.0f %% busy: others used the CPUs it could have had.",
+        return say(ret, "The job waited for a CPU %.0f %% of the time while the node was %.0f %% busy: other "
+                        "processes used the CPUs that the job needed.",
                    percent(share), percent(busy));
 }
 
@@ -199,7 +201,7 @@ static bool memory_limit(const AdviceInput *input, Advice *ret) {
         if (ratio < MEMORY_LIMIT_RATIO_MIN)
                 return false;
 
-        return say(ret, "Its memory peaked at %.0f %% of the limit of %s, page cache included: with little more it may be killed.",
+        return say(ret, "The job's memory peaked at %.0f %% of the limit of %s, including page cache: a little more may get it killed.",
                    percent(ratio), bytes_text(limit, text));
 }
 
@@ -211,7 +213,8 @@ static bool node_swapped(const AdviceInput *input, Advice *ret) {
         if (pages < SWAPPED_PAGES_MIN || pages < SWAPPED_PAGES_PER_S_MIN * seconds)
                 return false;
 
-        return say(ret, "The node swapped meanwhile and read back %.0f pages: its memory was not enough for all that ran.", pages);
+        return say(ret, "The node swapped during the job and read back %.0f pages: its memory was too small "
+                        "for everything that ran.", pages);
 }
 
 /* What to ask for instead: whole CPUs that cover what it used at most. */
@@ -237,12 +240,13 @@ static bool cpu_unused(const AdviceInput *input, Advice *ret) {
                 return false;
 
         if (input->n_node_cpus > 0 && given >= input->n_node_cpus)
-                return say(ret, "It could use all %.0f CPUs of the node and used %s on average%s: others could have the rest.", given,
+                return say(ret, "The job could use all %.0f CPUs of the node and used %s on average%s: other "
+                                "jobs could use the rest.", given,
                            count_text(mean, used), so_far);
         if (cpus_enough(input, mean, given, &enough))
-                return say(ret, "It was given %s and used %s on average%s: %s would have been enough.", cpus_text(given, had),
+                return say(ret, "The job had %s and used %s on average%s: %s would have been enough.", cpus_text(given, had),
                            count_text(mean, used), so_far, cpus_text(enough, enough_text));
-        return say(ret, "It was given %s and used %s on average%s.", cpus_text(given, had), count_text(mean, used), so_far);
+        return say(ret, "The job had %s and used %s on average%s.", cpus_text(given, had), count_text(mean, used), so_far);
 }
 
 static bool cpu_stolen(const AdviceInput *input, Advice *ret) {
@@ -253,7 +257,7 @@ static bool cpu_stolen(const AdviceInput *input, Advice *ret) {
         if (capacity <= 0 || stolen < CPU_STOLEN_SHARE_MIN * capacity)
                 return false;
 
-        return say(ret, "The hypervisor gave %.0f %% of the node's CPU time to others meanwhile.", percent(stolen / capacity));
+        return say(ret, "The hypervisor gave %.0f %% of the node's CPU time to other guests during the job.", percent(stolen / capacity));
 }
 
 /* One that runs may need it yet. */
@@ -267,7 +271,7 @@ static bool memory_unused(const AdviceInput *input, Advice *ret) {
         if (peak > MEMORY_UNUSED_RATIO_MAX * limit || limit - peak < MEMORY_UNUSED_BYTES_MIN)
                 return false;
 
-        return say(ret, "Its memory peaked at %s of the %s it may use: %s would have been enough.", bytes_text(peak, peak_text),
+        return say(ret, "The job's memory peaked at %s of the %s it may use: %s would have been enough.", bytes_text(peak, peak_text),
                    bytes_text(limit, limit_text), bytes_text(MEMORY_HEADROOM * peak, enough_text));
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure/account.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -118,6 +119,7 @@ static void advance_disks(Account *account, const Sample *sample, bool was_read)
                         .counters = { disk->read_bytes, disk->write_bytes, disk->reads, disk->writes },
                 };
 
+                assert(disk->class < N_DISK_CLASSES);
                 memcpy(now.name, disk->name, sizeof(now.name));
                 add_device(account, &reading, &now, disk_totals[disk->class]);
         }
@@ -142,6 +144,7 @@ static void advance_nets(Account *account, const Sample *sample, bool was_read) 
                         .counters = { net->sent_bytes, net->received_bytes },
                 };
 
+                assert(net->class < N_NET_CLASSES);
                 memcpy(now.name, net->name, sizeof(now.name));
                 add_device(account, &reading, &now, net_totals[net->class]);
         }

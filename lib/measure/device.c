@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure/device.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,9 +134,11 @@ bool device_reading_add(const DeviceReading *reading, const Device *now, uint64_
         DeviceTable *table = reading->table;
         Device *device = device_find(table, now->name);
 
+        assert(reading->n_counters <= DEVICE_COUNTERS_MAX);
         memset(ret, 0, DEVICE_COUNTERS_MAX * sizeof(*ret));
 
         if (!device) {
+                assert(table->n < table->n_allocated); /* reserved by the caller */
                 if (reading->was_read)
                         count_all(reading, now, ret);
                 device_replace(&table->devices[table->n++], now);

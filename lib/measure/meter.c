@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure/meter.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -189,6 +190,7 @@ static void count_thresholds(Totals *totals, const Observation *observation) {
         const double hair = 1e-9; /* a mean of shares that is equal on paper must count as reached */
         uint64_t elapsed_ns = observation->end_ns - observation->begin_ns;
 
+        assert(observation->end_ns > observation->begin_ns);
         totals->value[TOTAL_OBSERVED_NS] += elapsed_ns;
         for (size_t i = 0; i < N_ELEMENTS(thresholds); i++) {
                 if (observation->cpu_mean + hair >= thresholds[i])
@@ -255,6 +257,7 @@ static void base_restart(Meter *meter, const Sample *sample) {
         base->boottime_ns = sample->boottime_ns;
         base->have = sample->have;
         base->n_cpus = sample_has(sample, SOURCE_STAT) ? sample->n_cpus : 0;
+        assert(base->n_cpus <= base->n_allocated);
         if (base->n_cpus > 0)
                 memcpy(base->cpus, sample->cpus, base->n_cpus * sizeof(*base->cpus));
         for (size_t i = 0; i < N_ELEMENTS(rates); i++)
@@ -302,6 +305,7 @@ static int advance_started(Meter *meter, const Sample *sample, bool gap, Observa
         if (elapsed_ns < METER_OBSERVATION_MIN_NS)
                 return 0;
 
+        assert(sample->boottime_ns > meter->base.boottime_ns);
         observe(meter, sample, ret_observation);
         base_restart(meter, sample);
         return METER_OBSERVED;

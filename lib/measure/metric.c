@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure/metric.h"
 
+#include <assert.h>
 #include <string.h>
 
 const MetricInfo metric_info[N_METRICS] = {
@@ -36,12 +37,12 @@ static const struct {
         const char *name;
         const char *reason;
 } qualities[N_QUALITIES] = {
-        [QUALITY_UNKNOWN_SOURCE] = { "absent", "The kernel did not tell it at begin or end." },
-        [QUALITY_TOO_SHORT] = { "absent", "Too short: no observation fell into it." },
-        [QUALITY_LOST] = { "absent", "Not known across a reboot or a lost checkpoint." },
+        [QUALITY_UNKNOWN_SOURCE] = { "absent", "Not readable at the begin or the end." },
+        [QUALITY_TOO_SHORT] = { "absent", "Too short: no observation in this time." },
+        [QUALITY_LOST] = { "absent", "Unknown after a reboot or a lost checkpoint." },
         [QUALITY_NO_GROUP] = { "absent", "The job has no cgroup of its own." },
         [QUALITY_NOT_ENABLED] = { "absent", "The controller is not enabled in its cgroup." },
-        [QUALITY_NO_LIMIT] = { "absent", "No limit below what the node has." },
+        [QUALITY_NO_LIMIT] = { "absent", "No limit below the node's memory." },
         [QUALITY_SAMPLED] = { "sampled", NULL },
         [QUALITY_EXACT] = { "exact", NULL },
 };
@@ -69,9 +70,11 @@ int metric_find(const char *key) {
 }
 
 const char *quality_name(Quality quality) {
+        assert(quality < N_QUALITIES);
         return qualities[quality].name;
 }
 
 const char *quality_reason(Quality quality) {
+        assert(quality < N_QUALITIES);
         return qualities[quality].reason;
 }

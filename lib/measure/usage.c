@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure/usage.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -239,6 +240,7 @@ static Quality exactness(const Usage *usage, CgroupPart part) {
 }
 
 static void put(UsageSet *set, UsageMetric metric, double value, Quality quality) {
+        assert(metric < N_USAGES && quality < N_QUALITIES);
         set->value[metric] = quality_is_present(quality) ? value : 0;
         set->quality[metric] = (uint8_t)quality;
 }

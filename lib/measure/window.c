@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure/window.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "util/clock.h"
@@ -102,6 +103,7 @@ static bool has_source(const Span *span, Source source) {
 }
 
 static void put(const Span *span, Metric metric, double value, Quality quality) {
+        assert(metric < N_METRICS && quality < N_QUALITIES);
         span->metrics->value[metric] = quality_is_present(quality) ? value : 0;
         span->metrics->quality[metric] = (uint8_t)quality;
 }

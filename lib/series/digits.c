@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "series/digits.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "util/parse.h"
@@ -10,6 +11,7 @@ static const char digits[] = "!#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRS
 _Static_assert(sizeof(digits) - 1 == DIGITS_BASE, "one character for each digit");
 
 void digit_put(Buffer *out, unsigned v) {
+        assert(v < DIGITS_BASE);
         buffer_putc(out, digits[v]);
 }
 
@@ -40,6 +42,7 @@ static unsigned n_single(unsigned n) {
 void digits_put(Buffer *out, unsigned v, unsigned n) {
         unsigned single = n_single(n);
 
+        assert(v < n && n <= DIGITS_N_MAX);
         if (v >= single) {
                 digit_put(out, single + (v - single) / DIGITS_BASE);
                 v = (v - single) % DIGITS_BASE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "series/recording.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -28,6 +29,9 @@ struct ClosedPoint {
 _Static_assert(sizeof(ClosedPoint) == 38, "as recording.h says");
 
 void recording_init(Recording *recording, uint64_t begin_boottime_ns, uint64_t begin_realtime_ns, uint64_t interval_ns, size_t n_max) {
+        assert(interval_ns > 0);
+        assert(n_max >= 2 && n_max <= TIMELINE_POINTS_MAX && n_max % 2 == 0);
+
         *recording = (Recording){
                 .begin_boottime_ns = begin_boottime_ns,
                 .begin_realtime_ns = begin_realtime_ns,
@@ -109,6 +113,7 @@ static void point_open(const ClosedPoint *closed, uint64_t interval_ns, Timeline
 }
 
 static ClosedPoint *closed_at(const Recording *recording, size_t at) {
+        assert(at < recording->n_allocated);
         return &recording->blocks[at / BLOCK_POINTS][at % BLOCK_POINTS];
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "series/scale.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* log1p: a rate of 0 is frequent, and 1 byte/s is as good as 0. */
@@ -14,6 +15,7 @@ int scale_step(const Scale *scale, double v) {
         if (!(hi > lo))
                 return 0;
 
+        assert(scale->levels >= 2);
         /* The ends are rounded when they are printed, so a value can be a little outside. */
         at = (bend(scale, v) - lo) / (hi - lo) * (scale->levels - 1);
         return (int)lrint(fmin(fmax(at, 0), scale->levels - 1));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/buffer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -131,6 +132,7 @@ void buffer_put_u64(Buffer *buffer, uint64_t v) {
 void buffer_put_decimal(Buffer *buffer, uint64_t v, unsigned n_decimals) {
         char digits[40], *end = digits + sizeof(digits), *p = end;
 
+        assert(n_decimals <= 20);
         for (; n_decimals > 0 && v % 10 == 0; n_decimals--)
                 v /= 10;
         if (n_decimals > 0) {

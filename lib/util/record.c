@@ -54,6 +54,7 @@ static void put_i64(int64_t v, Buffer *out) {
 static void put_bits(const RecordField *field, uint32_t bits, Buffer *out) {
         char separator = '[';
 
+        assert(field->n <= 32);
         for (size_t i = 0; i < field->n; i++) {
                 if (!(bits & (1U << i)))
                         continue;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/utf8.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -114,6 +115,7 @@ uint32_t utf8_decode(const char *text, size_t n) {
         const unsigned char *p = (const unsigned char *)text;
         uint32_t c = n == 1 ? p[0] : p[0] & (0x7fU >> n);
 
+        assert(n >= 1 && n <= 4);
         for (size_t i = 1; i < n; i++)
                 c = c << 6 | (p[i] & 0x3f);
         return c;

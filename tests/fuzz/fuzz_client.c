@@ -122,7 +122,7 @@ static void try_answer(const uint8_t *data, size_t size) {
         scoped(buffer_deinit) Buffer out = {};
         scoped(arena_deinit) Arena arena = {};
         Screen screen = { .out = &out, .width = 80 };
-        JobResults results = { .n = 1 };
+        ReportResults results = { .n = 1 };
         JsonReader reader;
         JsonError error;
         const Value *answer;
@@ -134,7 +134,7 @@ static void try_answer(const uint8_t *data, size_t size) {
                 return;
 
         try_export(answer);
-        job_result_format(answer, &results.items[0]);
+        report_results_format(answer, &results.items[0]);
         report_write(&screen, answer, answer, &results);
         for (size_t i = 0; i < out.n; i++)
                 assert((unsigned char)out.text[i] >= 0x20 || out.text[i] == '\n');

@@ -65,7 +65,7 @@ class IndicatorPage(harness.TestCase):
         page = text_of(self.page("/indicators/PiMatmul"))
         self.assertIn("There are no such results.", page)
         self.assertIn("None yet.", page)
-        self.assertIn("There are no results of 'Nothing', and no model", self.page("/indicators/Nothing", status=404))
+        self.assertIn("no results and no model of indicator 'Nothing'", self.page("/indicators/Nothing", status=404))
 
     def test_the_first_page_leads_to_each_indicator(self):
         self.submit(matmul("2.1", 10), matmul("1.4", 11, component="pytorch"), matmul("2.1", 12))
@@ -122,7 +122,7 @@ class IndicatorPage(harness.TestCase):
     def test_a_result_that_nobody_has_is_no_objective(self):
         self.submit(matmul("2.1", 10))
         self.assertIn("has a result 'ratte': did you mean rate?", self.page("/indicators/PiMatmul?objective=ratte", status=400))
-        self.assertIn("that is a parameter", self.page("/indicators/PiMatmul?objective=reps", status=400))
+        self.assertIn("which is a parameter", self.page("/indicators/PiMatmul?objective=reps", status=400))
 
     def test_of_the_score_of_a_document_higher_is_better_as_the_api_has_it(self):
         scored = {"name": "Own", "component": "c", "@parameters": {}, "@result": {"r": 1}}
@@ -138,7 +138,7 @@ class IndicatorPage(harness.TestCase):
         for path in ("/", "/indicators/Own", f"/indicators/Own?objective={objective}&where=component%21%3D%3Cscript%3E"):
             self.assertIn("Own", self.page(path))
         self.assertIn("has a parameter 'x'", self.page("/indicators/Own?where=x%3D%3Cscript%3E", status=400))
-        self.assertIn("An indicator's name is 1 to 128", self.page("/indicators/%3Cscript%3E", status=400))
+        self.assertIn("indicator name must be 1 to 128", self.page("/indicators/%3Cscript%3E", status=400))
 
     def test_a_page_of_many_results_is_there_in_a_moment(self):
         for i in range(40):

@@ -101,13 +101,13 @@ class IndicatorQuery(TestCase):
         self.assertEqual(self.query(group_by="dtype")["groups"][0]["key"], {"dtype": SECRET})
 
     def test_a_wrong_question_is_told_what_is_right(self):
-        for words, text in (({"where": "matrix_size"}, "KEY=VALUE"), ({"where": "matrix_size<many"}, "a number after < and >"),
+        for words, text in (({"where": "matrix_size"}, "KEY=VALUE"), ({"where": "matrix_size<many"}, "a number after < or >"),
                             ({"stat": "middle:rate"}, "median:rate,p95:elapsed"), ({"stat": "p101:rate"}, "p0 to p100"),
                             ({"stat": "median:"}, "not 'median:'"), ({"group_by": "a,,b"}, "names of parameters"),
                             ({"format": "xml"}, "json or csv"), ({"limit": "0"}, "from 1 to 10000"),
                             ({"where": ["a=1"] * 17}, "more than 16 times"), ({"group_by": ",".join("abcdefghi")}, "more than 8"),
-                            ({"stat": ",".join(f"n:r{i}" for i in range(17))}, "16 results at most"),
-                            ({"group_by": "dtype,version,dtype"}, "names 'dtype' twice: once is enough"),
+                            ({"stat": ",".join(f"n:r{i}" for i in range(17))}, "at most 16 results"),
+                            ({"group_by": "dtype,version,dtype"}, "names 'dtype' twice"),
                             ({"stat": "median:rate,p95:rate,median:rate"}, "names 'median:rate' twice"),
                             ({"since_ms": "yesterday"}, "whole number"), ({"order": "rate"}, "no query parameter 'order'")):
             self.assertIn(text, self.query(status=400, **words)["error"]["message"], words)
@@ -129,10 +129,11 @@ class IndicatorQuery(TestCase):
         self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)))
         for has_model in (False, True):
             for words, text in (({"where": "matrix_sise=512"},
-                                 "a parameter 'matrix_sise': did you mean matrix_size? There are: component,"),
+                                 "a parameter 'matrix_sise': did you mean matrix_size? Available: component,"),
                                 ({"group_by": "versoin"}, "did you mean version?"), ({"stat": "median:raet"}, "did you mean rate?"),
-                                ({"where": "rate>1"}, "a parameter 'rate': that is a result"), ({"group_by": "quite_other"}, "There are: "),
-                                ({"stat": "median:matrix_size"}, "that is a parameter"), ({"where": "version>2"}, "'version' is a text"),
+                                ({"where": "rate>1"}, "a parameter 'rate', which is a result"),
+                                ({"group_by": "quite_other"}, "Available: "),
+                                ({"stat": "median:matrix_size"}, "which is a parameter"), ({"where": "version>2"}, "'version' is text"),
                                 ({"where": "@parameters.version=2"}, "a parameter 'version'")):
                 message = self.query(status=400, **words)["error"]["message"]
                 self.assertIn(text, message, words)
@@ -140,7 +141,7 @@ class IndicatorQuery(TestCase):
                 if "stat" not in words:
                     self.assertEqual(self.ask("/api/v1/indicators/PiMatmul/results", status=400, where=["matrix_size=512", "dtipe=1"])
                                      ["error"]["message"].split(". ")[0].split("?")[0],
-                                     "No result of PiMatmul has a parameter 'dtipe': did you mean dtype")
+                                     "no result of PiMatmul has a parameter 'dtipe': did you mean dtype")
             for words in ({"objective": "raet"}, {"objective": "rate", "by": "componet"}):
                 self.assertIn("did you mean", self.ask("/api/v1/indicators/PiMatmul/rank", status=400, **words)["error"]["message"])
             self.assertIn("did you mean PiMatmul?", self.ask("/api/v1/indicators/PiMatmull/query", status=404)["error"]["message"])
@@ -151,14 +152,16 @@ class IndicatorQuery(TestCase):
         self.submit(matmul(**{"@parameters": {"old": 1}, "@result": {"older": 2}}), time_ms=1000)
         self.submit(*(matmul() for _ in range(300)))
         self.assertEqual(self.query(where="old=1", stat="median:older")["groups"][0]["values"], {"median:older": 2})
-        self.assertEqual(self.query(where="old=1", since_ms="2000")["note"], "There are results of PiMatmul that meet each of these "
-                         "conditions, but none meets them all")
+        self.assertEqual(self.query(where="old=1", since_ms="2000")["note"], "no result of PiMatmul meets all of these "
+                         "conditions, but some meet each of them")
 
     def test_a_value_is_held_against_its_model(self):
         self.start_with_models()
         self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)), matmul(size="huge"))
-        for where, text in (("matrix_size=abc", "'matrix_size' cannot be 'abc': by its model it is int"), ("matrix_size!=5.5", "it is int"),
-                            ("dtype<5", "'dtype' is str by its model, and only numbers are compared"), ("reps=many", "it is int")):
+        for where, text in (("matrix_size=abc", "'matrix_size' cannot be 'abc': its model declares it as int"),
+                            ("matrix_size!=5.5", "declares it as int"),
+                            ("dtype<5", "'dtype' is declared as str by its model, and < and > compare numbers only"),
+                            ("reps=many", "declares it as int")):
             self.assertIn(text, self.query(status=400, where=where)["error"]["message"])
         self.assertEqual([self.query(where=where)["scanned"] for where in
                           ("matrix_size=512", "matrix_size=512.0", "matrix_size>5.5", "matrix_size=huge", "matrix_size!=huge", "dtype=5")],
@@ -171,27 +174,27 @@ class IndicatorQuery(TestCase):
         file.write_text(json.dumps({"name": "Own", "parameters": {"mode": {"type": "str", "values": ["fast", "safe"]}},
                                     "results": {"r": None}}))
         self.perfctl("indicator", "register", str(file))
-        self.assertIn("by its model it is str, one of fast, safe",
+        self.assertIn("its model declares it as str, one of fast, safe",
                       self.ask("/api/v1/indicators/Own/query", status=400, where="mode=fsat")["error"]["message"])
 
     def test_an_empty_answer_says_why(self):
         self.start_with_models()
-        self.assertEqual(self.query()["note"], "There are no results of PiMatmul yet")
+        self.assertEqual(self.query()["note"], "no results of PiMatmul yet")
         self.submit(matmul(size=256), matmul(size=512, component="pytorch"), time_ms=1600000000000)
-        for words, note in (({"where": "matrix_size=99"}, "No result of PiMatmul has matrix_size=99. There are: 256, 512"),
-                            ({"where": "matrix_size>1e9"}, "No result of PiMatmul has matrix_size>1e9. There are: 256, 512"),
-                            ({"where": "component=x"}, "No result of PiMatmul has component=x. There are: pytorch, tensorflow"),
-                            ({"version": "9"}, "No result of PiMatmul has version=9"),
+        for words, note in (({"where": "matrix_size=99"}, "no result of PiMatmul has matrix_size=99. Available: 256, 512"),
+                            ({"where": "matrix_size>1e9"}, "no result of PiMatmul has matrix_size>1e9. Available: 256, 512"),
+                            ({"where": "component=x"}, "no result of PiMatmul has component=x. Available: pytorch, tensorflow"),
+                            ({"version": "9"}, "no result of PiMatmul has version=9"),
                             ({"since_ms": "1600000000001"},
-                             "No result of PiMatmul is of that time; the latest is of 2020-09-13 12:26:40 UTC"),
-                            ({"where": ["matrix_size=256", "component=pytorch"]}, "There are results of PiMatmul that meet each of these "
-                                                                                  "conditions, but none meets them all")):
+                             "no result of PiMatmul is in that time range; the latest is from 2020-09-13 12:26:40 UTC"),
+                            ({"where": ["matrix_size=256", "component=pytorch"]}, "no result of PiMatmul meets all of these "
+                                                                                  "conditions, but some meet each of them")):
             answer = self.query(**words)
             self.assertEqual((answer["groups"], answer["note"]), ([], note))
         self.assertIsNone(self.query()["note"])
         done = self.running.perfctl("indicator", "rank", "PiMatmul", "-o", "rate", "-w", "matrix_size=99")
         self.assertEqual((done.returncode, done.stdout), (0, ""))
-        self.assertIn("There are: 256, 512", done.stderr)
+        self.assertIn("Available: 256, 512", done.stderr)
 
     def test_many_groups_are_refused_with_the_limit(self):
         for i in range(0, 10001, 500):
@@ -278,7 +281,7 @@ class IndicatorQuery(TestCase):
                      "noise: chance may explain it.",
                      "Left out: tensorflow 3.0 (fewer than 3 runs have this result: 2)", "(see --across): matrix_size"):
             self.assertIn(line, text)
-        self.assertIn("There are: rate, elapsed", self.ask(path, status=400)["error"]["message"])
+        self.assertIn("Available: rate, elapsed", self.ask(path, status=400)["error"]["message"])
         self.assertIn("did you mean matrix_size?", self.ask(path, status=400, objective="rate", direction="higher",
                                                             across="matrix_siz")["error"]["message"])
         few = self.ask(path, objective="rate", direction="higher", by="matrix_size", where="version=2.1", confidence="0.999")
@@ -382,9 +385,9 @@ class IndicatorQuery(TestCase):
         self.assertEqual(self.perfctl("indicator", "query", "PiMatmul", "--since", "1d"), "")
         self.assertEqual(self.perfctl("indicator", "query", "PiMatmul", "--until", "1d"), self.perfctl("indicator", "query", "PiMatmul"))
         self.assertNotEqual(self.perfctl("indicator", "query", "PiMatmul"), "")
-        self.assertIn("no results of 'PiNone'", self.perfctl("indicator", "show", "PiNone", status=1))
+        self.assertIn("no results and no model of indicator 'PiNone'", self.perfctl("indicator", "show", "PiNone", status=1))
         self.assertIn("KEY=VALUE", self.perfctl("indicator", "query", "PiMatmul", "--where", "matrix_size", status=2))
-        self.assertIn("An indicator's name", self.perfctl("indicator", "query", "a/b?c", status=1))
+        self.assertIn("indicator name must be", self.perfctl("indicator", "query", "a/b?c", status=1))
 
     @unittest.skipUnless((FIXTURES / "thoth").is_dir(), "the captured indicators are not there (PERFD_FIXTURES)")
     def test_batches_match_what_numpy_and_pandas_say(self):

@@ -159,6 +159,12 @@ class Completeness(harness.TestCase):
                 self.assertEqual(documented.get(f"perfd_{subject}_{family}_total"), "counter", family)
             self.assertRegex(page, rf"(?m)^\.Li {key}( |$)")
 
+    def test_every_reason_for_an_absent_number_is_in_the_manual(self):
+        reasons = re.findall(r'{ "absent", "(.*)" }', (ROOT / "lib" / "measure" / "metric.c").read_text())
+        self.assertGreater(len(reasons), 4)
+        page = (ROOT / "man" / "perfd-metrics.7").read_text().replace("\\&", "")
+        self.assertEqual([reason for reason in reasons if f".It {reason}\n" not in page], [])
+
     def test_the_manual_has_no_metric_that_perfd_lacks(self):
         """Looks for the names in the source, because a machine may lack some of the metrics."""
         source = "".join(path.read_text() for folder in ("daemon", "lib") for path in (ROOT / folder).rglob("*.[ch]"))

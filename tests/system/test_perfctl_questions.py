@@ -87,7 +87,7 @@ class Questions(WithJobs):
     def test_a_job_that_is_not_there(self):
         result = self.running.perfctl("report", "absent")
         self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("There is no job 'absent'", result.stderr)
+        self.assertIn("no job 'absent' on this node", result.stderr)
 
     def test_an_id_that_is_none_is_wrong_usage(self):
         self.assertEqual(self.running.perfctl("report", "../node").returncode, 2)

@@ -221,7 +221,7 @@ class AllNodes(ReportTest):
         error.write_text(self.nodes[0].get("/api/v1/jobs/absent").text)
         text = self.merge(good, bad, self.directory / "absent.json", error, "/", status=1)
         for words in (r"bad\.json:\d+:\d+: ", r"cannot read .*absent\.json: No such file",
-                      r"error\.json:1: error message of perfd instead of a report: There is no job", "cannot read /: Is a directory"):
+                      r"error\.json:1: error message of perfd instead of a report: no job", "cannot read /: Is a directory"):
             self.assertRegex(text, words)
 
     def test_members_that_are_damaged_are_named_and_the_rest_is_reported(self):

@@ -170,7 +170,7 @@ class Recovery(harness.TestCase):
         daemon = self.daemon()
         second = self.run_perfd("--socket", daemon.socket, "--state", daemon.directory / "other")
         self.assertEqual(second.returncode, 1)
-        self.assertIn("another perfd listens there", second.stderr)
+        self.assertIn("another process listens on it", second.stderr)
 
     def test_a_socket_left_by_a_crash_is_taken_over(self):
         daemon = self.daemon()

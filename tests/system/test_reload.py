@@ -31,7 +31,7 @@ class Start(harness.TestCase):
                 ("[jobs]\ntimeline_points = 7\n", None, "expected an even number"),
                 ("[sampling]\nintervall = 1s\n", 2, "expected one of interval"),
                 ("[sample]\ninterval = 1s\n", 2, "expected one of [sampling]"),
-                ("interval = 1s\n", 1, "stands outside a section"),
+                ("interval = 1s\n", 1, "is outside a section"),
                 ("[sampling]\ninterval\n", 2, "expected [section], key = value"),
                 ("[sampling]\ninterval = 1s\ninterval = 2s\n", 3, "set twice"),
                 ("[limits]\nframe_size = 64M\n", None, "queue_size must be at least twice")):

@@ -18,7 +18,7 @@ class Start(harness.TestCase):
         path.write_text("mine")
         done = self.perfd("--socket", path)
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn(f"Cannot listen on {path}: File exists; it is no socket", done.stderr)
+        self.assertIn(f"Cannot listen on {path}: File exists; the file is not a socket", done.stderr)
         self.assertEqual(path.read_text(), "mine")
 
     def test_a_file_in_the_place_of_the_http_socket_is_left_alone(self):
@@ -26,7 +26,7 @@ class Start(harness.TestCase):
         (directory / "http.sock").symlink_to("elsewhere")
         done = self.perfd("--socket", directory / "perfd.sock")
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn("http.sock: File exists; it is no socket", done.stderr)
+        self.assertIn("http.sock: File exists; the file is not a socket", done.stderr)
         self.assertTrue((directory / "http.sock").is_symlink())
 
     def test_a_socket_that_a_killed_perfd_left_is_used_again(self):

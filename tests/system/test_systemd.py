@@ -13,6 +13,18 @@ from harness import TIMEOUT_S, wait_for
 
 N_RESTARTS = 20
 
+# Sends datagrams to journald until it takes no more.
+FILL_JOURNAL = """
+import socket
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.setblocking(False)
+try:
+    while True:
+        s.sendto(b"PRIORITY=7\\nMESSAGE=filler\\n", "/run/systemd/journal/socket")
+except BlockingIOError:
+    pass
+"""
+
 
 class Units(Booted):
     def setUp(self):
@@ -113,9 +125,27 @@ class Units(Booted):
         self.addCleanup(self.configure, "")
         self.run_inside("systemctl", "reload", "perfd.service")
         self.assertEqual(self.show("MainPID"), self.pid)
-        wait_for(lambda: "Configuration reload failed" in self.show("StatusText"), "a status that speaks of the configuration")
+        wait_for(lambda: "configuration files have errors" in self.show("StatusText"), "a status that speaks of the configuration")
         wait_for(lambda: self.metrics()["perfd_config_last_reload_successful"] == 0, "the metric of the failed reload")
         self.assertRegex(self.journal(), r"test\.conf:2: .*interval.*expected")
+
+    def test_a_stopped_journal_delays_no_sample_and_gets_the_messages_later(self):
+        self.run_inside("systemctl", "kill", "--kill-whom=main", "--signal=STOP", "systemd-journald.service")
+        self.addCleanup(self.run_inside, "systemctl", "kill", "--kill-whom=main", "--signal=CONT", "systemd-journald.service")
+        # journald's socket is full: whoever waits for it waits now.
+        self.run_inside("python3", "-c", FILL_JOURNAL)
+        first = self.metrics()
+        for _ in range(5):
+            before = self.metrics()["perfd_config_last_reload_timestamp_seconds"]
+            self.run_inside("kill", "-HUP", self.pid)
+            wait_for(lambda: self.metrics()["perfd_config_last_reload_timestamp_seconds"] > before, "the reload")
+        wait_for(lambda: self.metrics()["perfd_samples_total"] >= first["perfd_samples_total"] + 3, "three samples")
+        self.assertEqual(self.metrics()["perfd_samples_missed_total"], first["perfd_samples_missed_total"])
+
+        n = self.journal().count("Configuration reloaded.")
+        self.run_inside("systemctl", "kill", "--kill-whom=main", "--signal=CONT", "systemd-journald.service")
+        wait_for(lambda: self.journal().count("Configuration reloaded.") > n, "the messages in the journal")
+        self.assertEqual(self.metrics()["perfd_log_messages_dropped_total"], 0)
 
     def test_a_faulty_configuration_is_not_tried_again_and_again(self):
         self.configure("[sampling]\ninterval = never\n")

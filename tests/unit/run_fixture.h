@@ -18,7 +18,7 @@
 #include "client/wire/json.h"
 
 typedef struct Fixture {
-        Run run;
+        ReportRun run;
         Buffer out;
         Screen screen;
         Buffer json;
@@ -36,7 +36,7 @@ static inline int set_up(void **state) {
 static inline int tear_down(void **state) {
         Fixture *f = *state;
 
-        run_deinit(&f->run);
+        report_run_deinit(&f->run);
         buffer_deinit(&f->out);
         buffer_deinit(&f->json);
         arena_deinit(&f->arena);
@@ -110,7 +110,7 @@ static inline int add(Fixture *f, const char *file, const Rank *rank) {
         scoped(buffer_deinit) Buffer text = {};
 
         put_rank(&text, rank);
-        return run_add(&f->run, file, text.text, text.n);
+        return report_run_add(&f->run, file, text.text, text.n);
 }
 
 /* Each in a file of its own: "0.json", … */
@@ -119,7 +119,7 @@ static inline int join(Fixture *f, const Rank *ranks, size_t n) {
 
         for (size_t i = 0; i < n; i++)
                 assert_int_equal(add(f, files[i], &ranks[i]), 0);
-        return run_join(&f->run);
+        return report_run_join(&f->run);
 }
 
 static inline void assert_says(const char *text, const char *words) {
@@ -129,7 +129,7 @@ static inline void assert_says(const char *text, const char *words) {
 
 static inline const char *screen_of(Fixture *f, bool is_whole) {
         buffer_clear(&f->out);
-        run_write(&f->screen, &f->run, is_whole);
+        report_run_write(&f->screen, &f->run, is_whole);
         assert_int_equal(buffer_error(&f->out), 0);
         return f->out.text;
 }
@@ -141,7 +141,7 @@ static inline const Value *json_of(Fixture *f) {
         Json json;
 
         json_init(&json, &f->json);
-        run_write_json(&f->run, &json);
+        report_run_write_json(&f->run, &json);
         json_reader_init(&reader, f->json.text, f->json.n);
         if (json_read(&reader, &f->arena, &value, &error) != 0)
                 fail_msg("%u:%u: %s", error.line, error.column, error.text);

@@ -80,10 +80,10 @@ static inline void run_results_make_nth(RunResults *m, uint64_t n, const Indicat
 
 static inline void put_measured(Store *store, uint64_t from, uint64_t to, const IndicatorModel *model) {
         for (uint64_t n = from; n < to; n++) {
-                RunResults measured;
+                RunResults results;
 
-                run_results_make_nth(&measured, n, model);
-                assert_int_equal(put_one(store, &measured.submission, n), STORE_DONE);
+                run_results_make_nth(&results, n, model);
+                assert_int_equal(put_one(store, &results.submission, n), STORE_DONE);
         }
 }
 

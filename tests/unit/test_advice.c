@@ -96,21 +96,21 @@ static void cpus_that_were_not_used_are_named(void **state) {
 
         own(fixture, USAGE_CPU_MEAN, 3.1);
         own(fixture, USAGE_CPU_MAX, 5.7);
-        check_one(fixture, "cpu-unused", "It was given 32 CPUs and used 3.1 on average: 6 CPUs would have been enough.");
+        check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 3.1 on average: 6 CPUs would have been enough.");
         fixture->input.is_running = true;
-        check_one(fixture, "cpu-unused", "It was given 32 CPUs and used 3.1 on average so far: 6 CPUs would have been enough.");
+        check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 3.1 on average so far: 6 CPUs would have been enough.");
         fixture->input.is_running = false;
 
         own(fixture, USAGE_CPU_MAX, 1.02); /* a moment's reading can be a little off */
         own(fixture, USAGE_CPU_MEAN, 1);
-        check_one(fixture, "cpu-unused", "It was given 32 CPUs and used 1 on average: 1 CPU would have been enough.");
+        check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 1 on average: 1 CPU would have been enough.");
         own(fixture, USAGE_CPU_MAX, 31.6); /* used them all for a while */
-        check_one(fixture, "cpu-unused", "It was given 32 CPUs and used 1 on average.");
+        check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 1 on average.");
         fixture->usage.quality[USAGE_CPU_MAX] = QUALITY_TOO_SHORT;
-        check_one(fixture, "cpu-unused", "It was given 32 CPUs and used 1 on average.");
+        check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 1 on average.");
 
         own(fixture, USAGE_CPU_GIVEN, 64); /* nobody set a limit */
-        check_one(fixture, "cpu-unused", "It could use all 64 CPUs of the node and used 1 on average: others could have the rest.");
+        check_one(fixture, "cpu-unused", "The job could use all 64 CPUs of the node and used 1 on average: other jobs could use the rest.");
 
         own(fixture, USAGE_CPU_MEAN, 26); /* 40 % */
         check_none(fixture);
@@ -127,11 +127,13 @@ static void a_quota_that_was_always_used_up_is_too_small(void **state) {
         own(fixture, USAGE_CPU_RATIO, 0.98);
         check_none(fixture); /* without throttling it fits */
         own(fixture, USAGE_THROTTLED_RATIO, 0.99);
-        check_one(fixture, "cpu-limited", "It used 98 % of its quota of 2 CPUs and was throttled 99 % of the time: ask for more CPUs.");
+        check_one(fixture, "cpu-limited", "The job used 98 % of its quota of 2 CPUs and was throttled 99 % of "
+                           "the time: ask for more CPUs.");
         own(fixture, USAGE_CPU_GIVEN, 1);
-        check_one(fixture, "cpu-limited", "It used 98 % of its quota of 1 CPU and was throttled 99 % of the time: ask for more CPUs.");
+        check_one(fixture, "cpu-limited", "The job used 98 % of its quota of 1 CPU and was throttled 99 % of the time: ask for more CPUs.");
         own(fixture, USAGE_CPU_GIVEN, 0.5);
-        check_one(fixture, "cpu-limited", "It used 98 % of its quota of 0.5 CPUs and was throttled 99 % of the time: ask for more CPUs.");
+        check_one(fixture, "cpu-limited", "The job used 98 % of its quota of 0.5 CPUs and was throttled 99 % "
+                           "of the time: ask for more CPUs.");
 }
 
 static void throttling_in_bursts_is_told_with_its_share(void **state) {
@@ -142,7 +144,8 @@ static void throttling_in_bursts_is_told_with_its_share(void **state) {
         own(fixture, USAGE_CPU_RATIO, 0.6);
         own(fixture, USAGE_THROTTLED_RATIO, 0.4);
         check_one(fixture, "throttled",
-                  "It was throttled 40 % of the time, though it used 2.4 of its quota of 4 CPUs on average: start fewer threads, or ask "
+                  "The job was throttled 40 % of the time, though it used 2.4 of its quota of 4 CPUs on "
+                  "average: start fewer threads, or ask "
                   "for more CPUs.");
         own(fixture, USAGE_THROTTLED_RATIO, 0.24);
         check_none(fixture);
@@ -152,12 +155,13 @@ static void waiting_is_told_as_a_share_of_the_time(void **state) {
         Fixture *fixture = *state;
 
         own(fixture, USAGE_PSI_IO_SOME, 0.61 * 3600);
-        check_one(fixture, "io-wait", "It waited for I/O 61 % of the time: fewer, larger reads and writes or a faster disk would help.");
+        check_one(fixture, "io-wait", "The job waited for I/O 61 % of the time: fewer, larger reads and "
+                           "writes or a faster disk would help.");
         own(fixture, USAGE_PSI_IO_SOME, 0.24 * 3600);
         check_none(fixture);
 
         own(fixture, USAGE_PSI_MEMORY_SOME, 3601); /* read a little later than the clock */
-        check_one(fixture, "memory-pressure", "It waited for memory 100 % of the time: with more memory it would be faster.");
+        check_one(fixture, "memory-pressure", "The job waited for memory 100 % of the time; more memory would make it faster.");
         own(fixture, USAGE_PSI_MEMORY_SOME, 0.09 * 3600);
         check_none(fixture);
 }
@@ -171,7 +175,8 @@ static void waiting_for_cpus_matters_only_where_others_had_them(void **state) {
         own(fixture, USAGE_CPU_RATIO, 0.6);
         own(fixture, USAGE_CPU_MEAN, 19.2);
         check_one(fixture, "cpu-pressure",
-                  "It waited for a CPU 45 % of the time while the node was 97 % busy: others used the CPUs it could have had.");
+                  "The job waited for a CPU 45 % of the time while the node was 97 % busy: other processes "
+                  "used the CPUs that the job needed.");
         node(fixture, METRIC_CPU_MEAN, 0.8);
         check_none(fixture);
 }
@@ -181,10 +186,10 @@ static void memory_near_its_limit_is_a_warning(void **state) {
 
         own(fixture, USAGE_MEMORY_RATIO, 0.97);
         check_one(fixture, "memory-limit",
-                  "Its memory peaked at 97 % of the limit of 4.0 GiB, page cache included: with little more it may be killed.");
+                  "The job's memory peaked at 97 % of the limit of 4.0 GiB, including page cache: a little more may get it killed.");
         own(fixture, USAGE_MEMORY_LIMIT, 512 << 20);
         check_one(fixture, "memory-limit",
-                  "Its memory peaked at 97 % of the limit of 512 MiB, page cache included: with little more it may be killed.");
+                  "The job's memory peaked at 97 % of the limit of 512 MiB, including page cache: a little more may get it killed.");
         fixture->usage.quality[USAGE_MEMORY_LIMIT] = QUALITY_NO_LIMIT; /* the ratio is of the node's */
         check_none(fixture);
 }
@@ -196,12 +201,12 @@ static void kills_are_told_however_short_the_job_was(void **state) {
         own(fixture, USAGE_MEMORY_RATIO, 1);
         own(fixture, USAGE_OOM_KILLS, 1);
         check_one(fixture, "oom-killed",
-                  "1 process of the job was killed for lack of memory, at a limit of 4.0 GiB: ask for more memory.");
+                  "1 process of the job was killed because memory ran out, at the limit of 4.0 GiB: ask for more memory.");
         own(fixture, USAGE_OOM_KILLS, 3);
         check_one(fixture, "oom-killed",
-                  "3 processes of the job were killed for lack of memory, at a limit of 4.0 GiB: ask for more memory.");
+                  "3 processes of the job were killed because memory ran out, at the limit of 4.0 GiB: ask for more memory.");
         fixture->usage.quality[USAGE_MEMORY_LIMIT] = QUALITY_NO_LIMIT;
-        check_one(fixture, "oom-killed", "3 processes of the job were killed for lack of memory.");
+        check_one(fixture, "oom-killed", "3 processes of the job were killed because memory ran out.");
 }
 
 static void memory_that_was_not_used_matters_in_long_jobs_that_ended(void **state) {
@@ -210,7 +215,8 @@ static void memory_that_was_not_used_matters_in_long_jobs_that_ended(void **stat
         own(fixture, USAGE_MEMORY_LIMIT, 64 * GIB);
         own(fixture, USAGE_MEMORY_PEAK, 1.6 * GIB);
         own(fixture, USAGE_MEMORY_RATIO, 1.6 / 64);
-        check_one(fixture, "memory-unused", "Its memory peaked at 1.6 GiB of the 64.0 GiB it may use: 2.0 GiB would have been enough.");
+        check_one(fixture, "memory-unused", "The job's memory peaked at 1.6 GiB of the 64.0 GiB it may use: "
+                           "2.0 GiB would have been enough.");
         fixture->input.is_running = true;
         check_none(fixture);
         fixture->input.is_running = false;
@@ -227,11 +233,11 @@ static void what_the_node_lacked_is_told_of_the_node(void **state) {
 
         node(fixture, METRIC_SWAP_IN, 50000);
         check_one(fixture, "node-swapped",
-                  "The node swapped meanwhile and read back 50000 pages: its memory was not enough for all that ran.");
+                  "The node swapped during the job and read back 50000 pages: its memory was too small for everything that ran.");
         node(fixture, METRIC_SWAP_IN, 20000);
         check_none(fixture);
         node(fixture, METRIC_CPU_STEAL, 0.23 * 64 * 3600);
-        check_one(fixture, "cpu-stolen", "The hypervisor gave 23 % of the node's CPU time to others meanwhile.");
+        check_one(fixture, "cpu-stolen", "The hypervisor gave 23 % of the node's CPU time to other guests during the job.");
         node(fixture, METRIC_CPU_HOURS, 0);
         check_none(fixture);
 }

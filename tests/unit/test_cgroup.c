@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/sample/cgroup_parse.c daemon/sample/cgroup_devices.c daemon/sample/cgroup_tree.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -158,7 +158,7 @@ static void usage_of_a_real_group_of_v2_is_what_its_process_used(void **state) {
 
         (void)state;
         if (!v2_mount() || !live_make(&live, v2_mount()))
-                skip();
+                skip(); /* no cgroup can be made here */
 
         assert_int_equal(cgroup_tree_new(&tree, "/"), 0);
         used_ns = live_wait(&live);
@@ -194,7 +194,7 @@ static void usage_of_a_real_group_of_v1_is_what_its_process_used(void **state) {
 
         (void)state;
         if (!live_make(&live, "/sys/fs/cgroup/cpuacct"))
-                skip();
+                skip(); /* no cgroup can be made here */
 
         assert_int_equal(cgroup_tree_new(&tree, "/"), 0);
         used_ns = live_wait(&live);
@@ -225,11 +225,11 @@ static void controllers_that_are_off_leave_their_parts_out_and_the_group_stays(v
 
         (void)state;
         if (!v2_mount())
-                skip();
+                skip(); /* no cgroup can be made here */
         (void)snprintf(parent, sizeof(parent), "%s/perfd-test-%d", v2_mount(), (int)getpid());
         (void)snprintf(child, sizeof(child), "%s/child", parent);
         if (mkdir(parent, 0755) < 0)
-                skip();
+                skip(); /* no cgroup can be made here */
         can_switch = write_to(parent, "cgroup.subtree_control", "+memory +pids");
 
         assert_int_equal(cgroup_tree_new(&tree, "/"), 0);

@@ -29,7 +29,7 @@ static void judge(const char *node, const char *metrics, uint64_t now_ms, Checks
         json_reader_init(&reader, node, strlen(node));
         assert_int_equal(json_read(&reader, &arena, &value, &error), 0);
         *ret = (Checks){};
-        checks_add_node(ret, value, metrics, now_ms);
+        checks_live_add_node(ret, value, metrics, now_ms);
 }
 
 static const Check *find(const Checks *checks, const char *name) {
@@ -53,13 +53,13 @@ static void a_metric_is_found_by_its_whole_name(void **state) {
         double v;
 
         (void)state;
-        assert_true(exposition_find(text, "a", &v));
+        assert_true(checks_live_find_metric(text, "a", &v));
         assert_true(v == 5.5);
-        assert_true(exposition_find(text, "a_total", &v));
+        assert_true(checks_live_find_metric(text, "a_total", &v));
         assert_true(v == 3);
-        assert_false(exposition_find(text, "c", &v));
-        assert_false(exposition_find(text, "total", &v));
-        assert_false(exposition_find("", "a", &v));
+        assert_false(checks_live_find_metric(text, "c", &v));
+        assert_false(checks_live_find_metric(text, "total", &v));
+        assert_false(checks_live_find_metric("", "a", &v));
 }
 
 static void a_perfd_that_is_well_lacks_nothing(void **state) {
@@ -157,10 +157,10 @@ static void a_socket_is_there_or_it_is_trouble(void **state) {
         Checks checks = {};
 
         (void)state;
-        checks_add_socket(&checks, "socket", "/nonexistent/perfd.sock", "perfd.socket");
+        checks_live_add_socket(&checks, "socket", "/nonexistent/perfd.sock", "perfd.socket");
         assert_check(&checks, "socket", "failed", "No such file");
         checks = (Checks){};
-        checks_add_socket(&checks, "socket", "/dev/null", "perfd.socket");
+        checks_live_add_socket(&checks, "socket", "/dev/null", "perfd.socket");
         assert_check(&checks, "socket", "failed", "is not a socket");
 }
 
@@ -168,13 +168,13 @@ static void a_spool_can_be_made_or_it_is_trouble(void **state) {
         Checks checks = {};
 
         (void)state;
-        checks_add_spool(&checks, "/tmp/perfd-there-is-none/a/b");
+        checks_live_add_spool(&checks, "/tmp/perfd-there-is-none/a/b");
         assert_check(&checks, "spool", "ok", "0 files");
         checks = (Checks){};
-        checks_add_spool(&checks, "/proc/1/stat/x");
+        checks_live_add_spool(&checks, "/proc/1/stat/x");
         assert_check(&checks, "spool", "failed", "/proc/1/stat/x");
         checks = (Checks){};
-        checks_add_spool(&checks, NULL);
+        checks_live_add_spool(&checks, NULL);
         assert_check(&checks, "spool", "failed", "no home directory");
 }
 

@@ -110,7 +110,7 @@ static void what_is_wrong_is_named_with_its_line_and_what_was_expected(void **st
 
         refuse(f, "[sampling]\nintervall = 1s\n", 2, "unknown setting 'intervall' in [sampling]: expected one of interval");
         refuse(f, "\n[samplng]\ninterval = 1s\n", 3, "unknown section [samplng]: expected one of [sampling]");
-        refuse(f, "interval = 1s\n", 1, "stands outside a section");
+        refuse(f, "interval = 1s\n", 1, "is outside a section");
         refuse(f, "[sampling]\ninterval = 1ms\n", 2, "expected a time from 100ms to 60s");
         refuse(f, "[sampling]\ninterval = soon\n", 2, "interval = soon: expected a time");
         refuse(f, "[limits]\njobs = 5\njobs = 6\n", 3, "set twice, first in line 2");

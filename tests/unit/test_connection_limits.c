@@ -46,11 +46,11 @@ static void who_completes_nothing_in_time_is_cut_off(void **state) {
         assert_non_null(a);
         assert_non_null(b);
 
-        connection_limits_cut(guests, 100);
+        connection_limits_close_slow(guests, 100);
         assert_false(is_ended(slow));
 
         connection_limits_renew(guests, b, 200);
-        connection_limits_cut(guests, 150);
+        connection_limits_close_slow(guests, 150);
         assert_true(is_ended(slow));
         assert_false(is_ended(diligent));
 
@@ -68,7 +68,7 @@ static void who_has_left_is_not_touched(void **state) {
         (void)state;
         assert_int_equal(connection_limits_new(&guests, 4, 4), 0);
         connection_limits_remove(guests, connection_limits_add(guests, pair.fds[1], 100));
-        connection_limits_cut(guests, UINT64_MAX);
+        connection_limits_close_slow(guests, UINT64_MAX);
         assert_false(is_ended(pair));
         pair_close(pair);
 }

@@ -153,12 +153,12 @@ static void nothing_is_tried_that_is_not_wanted(void **state) {
         Enclosed enclosed;
 
         (void)state;
-        enclosure_enter(&enclosed, "j1", ENCLOSURE_NONE, &(Limits){}, 0);
+        enclosure_enter(&enclosed, "j1", ENCLOSURE_NONE, &(RunLimits){}, 0);
         assert_int_equal(enclosed.kind, ENCLOSURE_NONE);
         assert_string_equal(enclosed.text, "");
         enclosure_leave(&enclosed, true);
 
-        enclosure_enter(&enclosed, "j1", ENCLOSURE_SUBREAPER, &(Limits){}, 0);
+        enclosure_enter(&enclosed, "j1", ENCLOSURE_SUBREAPER, &(RunLimits){}, 0);
         assert_int_equal(enclosed.kind, ENCLOSURE_SUBREAPER);
         assert_string_equal(enclosed.text, "no cgroup for the job (no scope: not wanted; no cgroup: not wanted)");
         enclosure_leave(&enclosed, true);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/http/pagination.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,18 +84,18 @@ static void broken_escapes_and_nul_are_refused(void **state) {
 
 static void what_is_too_long_or_too_deep_is_refused(void **state) {
         Fixture *fixture = *state;
-        char path[2 * QUESTION_MAX_BYTES];
+        char path[2 * REQUEST_BYTES_MAX];
 
         memset(path, 'a', sizeof(path));
         path[0] = '/';
         path[sizeof(path) - 1] = '\0';
         check_refused(fixture, ask(fixture, path), 414, "longer than");
 
-        path[QUESTION_MAX_BYTES] = '\0';
+        path[REQUEST_BYTES_MAX] = '\0';
         assert_int_equal(ask(fixture, path), 0);
         check_refused(fixture, exchange_add_parameter(&fixture->exchange, "limit", "1"), 414, "longer than");
 
-        check_refused(fixture, ask(fixture, "/a/b/c/d/e/f/g/h/i"), 404, "deep");
+        check_refused(fixture, ask(fixture, "/a/b/c/d/e/f/g/h/i"), 404, "no such path");
 }
 
 static void parameters_are_decoded_and_found(void **state) {
@@ -112,7 +113,7 @@ static void there_is_a_limit_on_parameters(void **state) {
 
         for (unsigned i = 0; i < PARAMETERS_MAX; i++)
                 assert_int_equal(exchange_add_parameter(&fixture->exchange, "a", "1"), 0);
-        check_refused(fixture, exchange_add_parameter(&fixture->exchange, "a", "1"), 400, "More than");
+        check_refused(fixture, exchange_add_parameter(&fixture->exchange, "a", "1"), 400, "more than");
 }
 
 static void a_number_out_of_range_is_named_with_its_range(void **state) {
@@ -146,7 +147,7 @@ static void an_error_replaces_what_was_written(void **state) {
 static void each_trouble_with_the_store_has_its_sentence(void **state) {
         Fixture *fixture = *state;
 
-        fixture->exchange.question_timeout_ns = 5000000000;
+        fixture->exchange.query_timeout_ns = 5000000000;
         check_refused(fixture, exchange_store_error(&fixture->exchange, READER_TIMEOUT), 503, "5000 ms");
         check_refused(fixture, exchange_store_error(&fixture->exchange, READER_BROKEN), 503, "cannot be read");
         check_refused(fixture, exchange_store_error(&fixture->exchange, -12), 503, "memory");
@@ -154,15 +155,15 @@ static void each_trouble_with_the_store_has_its_sentence(void **state) {
 
 /* The token that ends a page of one row with that key. */
 static void token_after(Fixture *fixture, PageKey key, char ret[static 64]) {
-        Page page = { .limit = 1 };
+        Pagination page = { .limit = 1 };
         const char *token;
         Json json;
 
         buffer_clear(&fixture->body);
-        page_begin(&json, &fixture->body, "rows");
-        assert_true(page_admit(&page, &fixture->body, key));
-        assert_false(page_admit(&page, &fixture->body, (PageKey){}));
-        page_end(&page, &json);
+        pagination_begin(&json, &fixture->body, "rows");
+        assert_true(pagination_admit(&page, &fixture->body, key));
+        assert_false(pagination_admit(&page, &fixture->body, (PageKey){}));
+        pagination_end(&page, &json);
         token = strstr(fixture->body.text, ":\"");
         assert_non_null(token);
         (void)snprintf(ret, 64, "%.*s", (int)strcspn(token + 2, "\""), token + 2);
@@ -172,13 +173,13 @@ static void a_page_goes_on_where_the_one_before_ended(void **state) {
         static const PageKey keys[] = { { 1, 1 }, { 1763676000123, 987654321 }, { INT64_MAX, INT64_MAX } };
         Fixture *fixture = *state;
         char token[64];
-        Page page;
+        Pagination page;
 
         for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
                 token_after(fixture, keys[i], token);
                 assert_int_equal(ask(fixture, "/"), 0);
                 assert_int_equal(exchange_add_parameter(&fixture->exchange, "page", token), 0);
-                assert_int_equal(page_parse(&fixture->exchange, &page), 0);
+                assert_int_equal(pagination_parse(&fixture->exchange, &page), 0);
                 assert_int_equal(page.before.time_ms, keys[i].time_ms);
                 assert_int_equal(page.before.row, keys[i].row);
         }
@@ -188,22 +189,22 @@ static void a_token_that_is_none_is_refused(void **state) {
         static const char *const tokens[] = { "", "1", "0000000000000000000000000000000g", "ffffffffffffffff0000000000000001",
                                               "000000000000000100000000000000011", "+000000000000001 000000000000001" };
         Fixture *fixture = *state;
-        Page page;
+        Pagination page;
 
         for (size_t i = 0; i < N_ELEMENTS(tokens); i++) {
                 assert_int_equal(ask(fixture, "/"), 0);
                 assert_int_equal(exchange_add_parameter(&fixture->exchange, "page", tokens[i]), 0);
-                check_refused(fixture, page_parse(&fixture->exchange, &page), 400, "'page'");
+                check_refused(fixture, pagination_parse(&fixture->exchange, &page), 400, "'page'");
         }
 }
 
 static void a_page_ends_early_when_it_grows_long(void **state) {
         Fixture *fixture = *state;
-        Page page = { .limit = 10 };
+        Pagination page = { .limit = 10 };
 
-        fixture->body.n = PAGE_BYTES_MAX; /* as if so much had been written */
-        assert_true(page_admit(&page, &fixture->body, (PageKey){ 2, 2 }));
-        assert_false(page_admit(&page, &fixture->body, (PageKey){ 1, 1 }));
+        fixture->body.n = PAGINATION_BYTES_MAX; /* as if so much had been written */
+        assert_true(pagination_admit(&page, &fixture->body, (PageKey){ 2, 2 }));
+        assert_false(pagination_admit(&page, &fixture->body, (PageKey){ 1, 1 }));
         assert_true(page.has_more);
         assert_int_equal(page.last.row, 2);
         fixture->body.n = 0;

@@ -120,7 +120,7 @@ static void the_kernel_tells_of_groups_of_v2(void **state) {
 
         (void)state;
         if (!can_make(&live, mount))
-                skip();
+                skip(); /* no cgroup can be made here */
 
         begin(&live);
         assert_nothing_more(&live);
@@ -153,7 +153,7 @@ static void a_group_made_anew_is_another_group(void **state) {
 
         (void)state;
         if (!can_make(&live, mount))
-                skip();
+                skip(); /* no cgroup can be made here */
 
         make(&live, mount, "/jobs");
         make(&live, mount, "/jobs/job_1");
@@ -184,7 +184,7 @@ static void the_kernel_tells_of_groups_of_v1(void **state) {
 
         (void)state;
         if (!can_make(&live, memory))
-                skip();
+                skip(); /* no cgroup can be made here */
         make(&live, cpuacct, "");
 
         begin(&live);

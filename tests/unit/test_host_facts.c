@@ -113,7 +113,7 @@ static void sockets_are_counted_whatever_their_numbers(void **state) {
 
         (void)state;
         cpu_facts_init(&facts);
-        cpuinfo_parse("processor : 0\nphysical id : 0\ncpu cores : 1\n\nprocessor : 1\nphysical id : 2\ncpu cores : 1\n\n"
+        cpu_facts_parse_cpuinfo("processor : 0\nphysical id : 0\ncpu cores : 1\n\nprocessor : 1\nphysical id : 2\ncpu cores : 1\n\n"
                       "processor : 2\nphysical id : 4\ncpu cores : 1\n\nprocessor : 3\nphysical id : 99999\ncpu cores : 1\n", &facts);
         assert_int_equal(facts.threads, 4);
         assert_int_equal(facts.sockets, 3);
@@ -191,13 +191,13 @@ static void a_core_without_a_name_keeps_its_number(void **state) {
 
         (void)state;
         cpu_facts_init(&facts);
-        cpuinfo_parse("processor : 0\nCPU implementer : 0x48\nCPU part : 0xd01\n", &facts);
+        cpu_facts_parse_cpuinfo("processor : 0\nCPU implementer : 0x48\nCPU part : 0xd01\n", &facts);
         assert_string_equal(facts.model, "HiSilicon part 0xd01");
         cpu_facts_init(&facts);
-        cpuinfo_parse("processor : 0\nCPU implementer : 0x99\nCPU part : 0x1\n", &facts);
+        cpu_facts_parse_cpuinfo("processor : 0\nCPU implementer : 0x99\nCPU part : 0x1\n", &facts);
         assert_string_equal(facts.vendor, "implementer 0x99");
         cpu_facts_init(&facts);
-        cpuinfo_parse("processor\t: 0\ncpu\t\t: POWER9, altivec supported\nclock\t: 2300MHz\n", &facts);
+        cpu_facts_parse_cpuinfo("processor\t: 0\ncpu\t\t: POWER9, altivec supported\nclock\t: 2300MHz\n", &facts);
         assert_string_equal(facts.model, "POWER9, altivec supported");
 }
 
@@ -207,7 +207,7 @@ static void nonsense_is_not_known(void **state) {
 
         (void)state;
         cpu_facts_init(&cpu);
-        cpuinfo_parse(":\n: :\nprocessor\nmodel name\t: \xff\x01\nmodel\t: -3\nstepping: 99999999999999999999\nflags", &cpu);
+        cpu_facts_parse_cpuinfo(":\n: :\nprocessor\nmodel name\t: \xff\x01\nmodel\t: -3\nstepping: 99999999999999999999\nflags", &cpu);
         assert_string_equal(cpu.model, "");
         assert_int_equal(cpu.model_number, -1);
         assert_int_equal(cpu.stepping, -1);
@@ -222,21 +222,21 @@ static void nonsense_is_not_known(void **state) {
 static void only_what_is_known_becomes_a_member(void **state) {
         scoped(arena_deinit) Arena arena = {};
         HostFacts facts;
-        Object run;
+        ObjectBuilder run;
         Value value;
 
         (void)state;
         assert_int_equal(arena_init(&arena, HOST_FACTS_ARENA_BYTES + 4096), 0);
-        object_init(&run, &arena, 3);
+        object_builder_init(&run, &arena, 3);
         read_root("tests/data", &facts);
         host_facts_put(&facts, &run);
-        assert_int_equal(object_end(&run, &value), 0);
+        assert_int_equal(object_builder_end(&run, &value), 0);
         assert_int_equal(value.n_members, 0);
 
         read_root(TREES "host-x86", &facts);
-        object_init(&run, &arena, 3);
+        object_builder_init(&run, &arena, 3);
         host_facts_put(&facts, &run);
-        assert_int_equal(object_end(&run, &value), 0);
+        assert_int_equal(object_builder_end(&run, &value), 0);
         assert_string_equal(value_get_string(&value, "kernel"), "5.14.0-427.el9.x86_64");
         assert_int_equal(value_get(value_get(&value, "host"), "gpus")->n_items, 4);
         assert_int_equal(value_get(value_get(value_get(&value, "host"), "cpu"), "flags")->n_items, 12);
@@ -247,7 +247,7 @@ static void only_what_is_known_becomes_a_member(void **state) {
 static void the_largest_machine_fits_its_arena(void **state) {
         scoped(arena_deinit) Arena arena = {};
         HostFacts facts;
-        Object run;
+        ObjectBuilder run;
         Value value;
 
         (void)state;
@@ -265,9 +265,9 @@ static void the_largest_machine_fits_its_arena(void **state) {
                 (void)strcpy(facts.gpus[i].vendor, "amd");
         }
         assert_int_equal(arena_init(&arena, HOST_FACTS_ARENA_BYTES), 0);
-        object_init(&run, &arena, 3);
+        object_builder_init(&run, &arena, 3);
         host_facts_put(&facts, &run);
-        assert_int_equal(object_end(&run, &value), 0);
+        assert_int_equal(object_builder_end(&run, &value), 0);
 }
 
 static void a_version_is_what_a_link_leads_to(void **state) {
@@ -283,17 +283,17 @@ static void a_version_is_what_a_link_leads_to(void **state) {
         (void)snprintf(file, sizeof(file), "%s/gcc", directory);
         assert_true(close(open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0755)) == 0);
 
-        assert_true(program_version(path, "python3", version));
+        assert_true(host_facts_program_version(path, "python3", version));
         assert_string_equal(version, "3.11");
-        assert_false(program_version(path, "gcc", version)); /* no link: its name does not say */
+        assert_false(host_facts_program_version(path, "gcc", version)); /* no link: its name does not say */
         (void)strcpy(version, "");
-        assert_true(program_version(path, "python3.11", version)); /* its own name does */
+        assert_true(host_facts_program_version(path, "python3.11", version)); /* its own name does */
         assert_string_equal(version, "3.11");
         (void)snprintf(file, sizeof(file), "%s/python3", directory);
         (void)strcpy(version, "");
-        assert_true(program_version("", file, version));
+        assert_true(host_facts_program_version("", file, version));
         assert_string_equal(version, "3.11");
-        assert_false(program_version("", "python3", version));
+        assert_false(host_facts_program_version("", "python3", version));
         tree_remove(directory);
 }
 

@@ -169,7 +169,7 @@ static void no_advice_leaves_nothing(void **state) {
         assert_int_equal(fixture->out.n, 0);
         own(fixture, USAGE_OOM_KILLS, 1, QUALITY_EXACT);
         job_html_advice(&fixture->out, fixture->job, &fixture->snapshot.node);
-        assert_string_equal(fixture->out.text, "<ul class=\"advice\">\n<li>1 process of the job was killed for lack of memory. "
+        assert_string_equal(fixture->out.text, "<ul class=\"advice\">\n<li>1 process of the job was killed because memory ran out. "
                                                "<small>oom-killed</small></li>\n</ul>\n");
 }
 

@@ -51,7 +51,7 @@ static Launch find(const char *words) {
                 assert_int_equal(setenv(word, equals + 1, 1), 0);
         }
 
-        launch_find(&launch);
+        launcher_find(&launch);
         return launch;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits on the command line, and the values written to the kernel. */
+/* RunLimits on the command line, and the values written to the kernel. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #include "util/file.h"
 
 static void limits_are_quantities(void **state) {
-        Limits limits;
+        RunLimits limits;
 
         (void)state;
         assert_true(limits_parse("cpu=500m,memory=4Gi", &limits));
@@ -30,7 +30,7 @@ static void limits_are_quantities(void **state) {
 static void other_limits_are_refused(void **state) {
         static const char *const wrong[] = { "", "cpu", "cpu=", "cpu=0", "cpu=-1", "cpu=x", "cpus=1", "memory=1", "cpu=1,", "cpu=1,cpu=2",
                                              "memory=9e99", "cpu=1 memory=4Gi" };
-        Limits limits;
+        RunLimits limits;
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(wrong); i++)
@@ -49,7 +49,7 @@ static void the_kernel_gets_them_and_what_is_missing_is_named(void **state) {
         (void)snprintf(command, sizeof(command), "cd %s && touch memory.max memory.swap.max", root);
         assert_int_equal(system(command), 0);
 
-        assert_int_equal(limits_write(&(Limits){ .cpus = 1.5, .memory_bytes = 1 << 30 }, fd, &file), -ENOENT);
+        assert_int_equal(limits_write(&(RunLimits){ .cpus = 1.5, .memory_bytes = 1 << 30 }, fd, &file), -ENOENT);
         assert_string_equal(file, "cpu.max");
         assert_int_equal(file_read_at(fd, "memory.max", 64, &memory, NULL), 0);
         assert_string_equal(memory, "1073741824\n");
@@ -58,7 +58,7 @@ static void the_kernel_gets_them_and_what_is_missing_is_named(void **state) {
 
         (void)snprintf(command, sizeof(command), "touch %s/cpu.max", root);
         assert_int_equal(system(command), 0);
-        assert_int_equal(limits_write(&(Limits){ .cpus = 1.5 }, fd, &file), 0);
+        assert_int_equal(limits_write(&(RunLimits){ .cpus = 1.5 }, fd, &file), 0);
         assert_int_equal(file_read_at(fd, "cpu.max", 64, &cpu, NULL), 0);
         assert_string_equal(cpu, "150000 100000\n");
         (void)snprintf(command, sizeof(command), "rm -r %s", root);

@@ -165,7 +165,7 @@ static void a_captured_run_is_listed_as_perf_py_logged_it(void **state) {
 
         (void)state;
         if (!golden || !artifact)
-                skip();
+                skip(); /* captured files are not there (PERFD_FIXTURES) */
 
         for (int rank = 0; rank < 2; rank++) {
                 char key[] = { (char)('0' + rank), '\0' };

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/http/node/metrics_node.c daemon/http/jobs/metrics_jobs.c
+          daemon/http/self/metrics_self.c daemon/http/indicators/metrics_indicators.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -308,6 +310,9 @@ static void perfd_tells_of_itself(void **state) {
         fixture->snapshot.jobs.finder.n_not_watched = 23;
         fixture->snapshot.jobs.stats.n_with_cgroup = 24;
         fixture->exchange.http.n_requests_by_class[4] = 5;
+        assert_int_equal(indicators_snapshot_reserve(&fixture->snapshot.indicators, 1), 0);
+        fixture->snapshot.indicators.counts[0] = (IndicatorCount){ .name = "PiMatmul", .component = "jax", .n = { 3, 2, 1 } };
+        fixture->snapshot.indicators.n = 1;
         collect(fixture, "self");
         assert_true(says(fixture, "\nperfd_build_info{version=\"" PERFD_VERSION "\"} 1\n"));
         assert_true(says(fixture, "\nprocess_cpu_seconds_total 1.25\n"));
@@ -317,6 +322,7 @@ static void perfd_tells_of_itself(void **state) {
         assert_true(says(fixture, "\nperfd_requests_total{status=\"DUPLICATE\"} 9\n"));
         assert_true(says(fixture, "\nperfd_http_requests_total{class=\"4xx\"} 5\n"));
         assert_true(says(fixture, "\nperfd_store_writable 0\n"));
+        assert_true(says(fixture, "\nperfd_indicators_total{indicator=\"PiMatmul\",component=\"jax\",outcome=\"failed\"} 2\n"));
         assert_true(says(fixture, "\nperfd_cgroups_found_total 21\n"));
         assert_true(says(fixture, "\nperfd_cgroups_unrecognized_total 22\n"));
         assert_true(says(fixture, "\nperfd_cgroups_not_watched_total 23\n"));

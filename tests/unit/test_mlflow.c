@@ -71,7 +71,7 @@ static void captured_names_are_made_as_perf_py_made_them(void **state) {
         (void)snprintf(path, sizeof(path), "%s/perfpy/name_sanitise_golden.json", dir ? dir : "../shared/fixtures");
         golden = json_load_file(path, 0, NULL);
         if (!golden)
-                skip();
+                skip(); /* captured files are not there (PERFD_FIXTURES) */
 
         assert_true(json_array_size(golden) >= 10);
         json_array_foreach(golden, i, one)

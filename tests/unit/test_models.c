@@ -148,7 +148,7 @@ static void what_scripts_really_printed_keeps_to_the_models(void **state) {
         (void)snprintf(path, sizeof(path), "%s/thoth/stdout", shared ? shared : "../shared/fixtures");
         dir = opendir(path);
         if (!dir)
-                skip();
+                skip(); /* captured files are not there (PERFD_FIXTURES) */
         assert_int_equal(models_read_files(&f->models, SHIPPED), 0);
         while ((entry = readdir(dir)))
                 if (entry->d_name[0] != '.') {

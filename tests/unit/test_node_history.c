@@ -79,9 +79,9 @@ static void a_page_ends_where_a_row_does_not_fit(void **state) {
         (void)state;
         node_history_init(&history, 3, false);
         assert_int_equal(add(&history, BEGIN_MS, 10000, 0.5), 0);
-        assert_int_equal(add(&history, BEGIN_MS + 10000, 5000, 0.5), HISTORY_FULL);  /* another interval */
-        assert_int_equal(add(&history, BEGIN_MS + 1000, 10000, 0.5), HISTORY_FULL);  /* another place */
-        assert_int_equal(add(&history, BEGIN_MS + 30000, 10000, 0.5), HISTORY_FULL); /* past the limit */
+        assert_int_equal(add(&history, BEGIN_MS + 10000, 5000, 0.5), NODE_HISTORY_FULL);  /* another interval */
+        assert_int_equal(add(&history, BEGIN_MS + 1000, 10000, 0.5), NODE_HISTORY_FULL);  /* another place */
+        assert_int_equal(add(&history, BEGIN_MS + 30000, 10000, 0.5), NODE_HISTORY_FULL); /* past the limit */
         assert_int_equal(history.timeline.n, 1);
         assert_int_equal(add(&history, BEGIN_MS + 20000, 10000, 0.5), 0);
 }
@@ -92,8 +92,8 @@ static void what_is_no_row_of_ours_is_told(void **state) {
 
         (void)state;
         node_history_init(&history, 3, true);
-        assert_int_equal(node_history_add(&history, &row), HISTORY_MALFORMED);
-        assert_int_equal(add(&history, BEGIN_MS, UINT64_MAX, 0.5), HISTORY_MALFORMED);
+        assert_int_equal(node_history_add(&history, &row), NODE_HISTORY_MALFORMED);
+        assert_int_equal(add(&history, BEGIN_MS, UINT64_MAX, 0.5), NODE_HISTORY_MALFORMED);
         assert_int_equal(history.timeline.n, 0);
 }
 

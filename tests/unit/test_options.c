@@ -68,7 +68,7 @@ static void parse(Parsed *p, const char *line, bool stop_early) {
         option_table_add(&table, all, &p->options);
         p->r = options_parse(&table, "perfctl test", n, p->words, stop_early, &p->arguments, p->error);
         if (p->r == 0)
-                p->r = place_options_check(&p->options.place, p->error);
+                p->r = common_options_check_place(&p->options.place, p->error);
 }
 
 static void assert_wrong(const char *line, const char *words) {

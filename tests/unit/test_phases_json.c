@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Phases from a real store in JSON. */
+/* tests: daemon/http/jobs/phase_walk.c daemon/http/jobs/api_jobs.c daemon/http/jobs/job_lookup.c */
 
 #include "http/jobs/phases_json.h"
 #include "http/routes.h"
@@ -293,8 +294,28 @@ static void the_longest_name_with_its_prefix_is_whole(void **state) {
         assert_non_null(strstr(ask_times(fixture), key));
 }
 
+static void jobs_are_listed_with_their_live_metrics(void **state) {
+        Fixture *fixture = *state;
+
+        assert_non_null(strstr(ask(fixture, "/api/v1/jobs", "state", "running"), "\"id\":\"job-0\""));
+        assert_non_null(strstr(fixture->body.text, "\"cpu_avg_utilization_pct\":"));
+        assert_non_null(strstr(ask(fixture, "/api/v1/jobs", "state", "finished"), "\"jobs\":[]"));
+        (void)ask(fixture, "/api/v1/jobs", "state", "gone");
+        assert_int_equal(fixture->exchange.status, 400);
+        assert_non_null(strstr(ask(fixture, "/api/v1/jobs/job-0/samples", NULL, NULL), "\"interval_ms\""));
+        assert_non_null(strstr(ask(fixture, "/api/v1/jobs/job-0/metrics", "compat", "1"), "50.5"));
+        assert_non_null(strstr(ask(fixture, "/api/v1/jobs/job-0/metrics", "names", "raw"), "\"key\":\"max_t_(cpu_pct_per_cpu_avg)\""));
+        (void)ask(fixture, "/api/v1/jobs/job-0/metrics", "names", "short");
+        assert_int_equal(fixture->exchange.status, 400);
+        (void)ask(fixture, "/api/v1/jobs/job-0/metrics", "scope", "cluster");
+        assert_int_equal(fixture->exchange.status, 400);
+        (void)ask(fixture, "/api/v1/jobs/absent", NULL, NULL);
+        assert_int_equal(fixture->exchange.status, 404);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(jobs_are_listed_with_their_live_metrics, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_job_that_was_never_marked_has_none, setup, teardown),
                 cmocka_unit_test_setup_teardown(ended_ones_come_in_order_and_the_one_that_lasts_last, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_one_that_lasts_grows_with_the_samples, setup, teardown),

@@ -78,7 +78,7 @@ static const Value *read_document(Fixture *f, const char *name) {
 }
 
 /* Of one of the documents in tests/data/reports. */
-static const char *report_of(Fixture *f, const Value *job, const JobResults *results) {
+static const char *report_of(Fixture *f, const Value *job, const ReportResults *results) {
         buffer_clear(&f->out);
         report_write(&f->screen, job, NULL, results);
         assert_int_equal(buffer_error(&f->out), 0);
@@ -387,12 +387,12 @@ static void phases_of_a_job_without_a_cgroup_have_the_nodes_cpus(void **state) {
 /* --- what was measured, advice -------------------------------------------------------------------- */
 
 static void results_show_their_score_or_their_first_numbers(void **state) {
-        JobResults results = { .n = 2, .has_more = true };
+        ReportResults results = { .n = 2, .has_more = true };
         const char *text;
 
-        job_result_format(read_value(*state, "{\"name\":\"Copy\",\"component\":\"dd\",\"score\":8123.5,"
+        report_results_format(read_value(*state, "{\"name\":\"Copy\",\"component\":\"dd\",\"score\":8123.5,"
                                              "\"document\":{\"@result\":{\"a\":1}}}"), &results.items[0]);
-        job_result_format(read_value(*state, "{\"name\":\"Step\",\"component\":\"\",\"score\":null,\"document\":{\"@result\":"
+        report_results_format(read_value(*state, "{\"name\":\"Step\",\"component\":\"\",\"score\":null,\"document\":{\"@result\":"
                                              "{\"note\":\"x\",\"a\":1.5,\"b\":2,\"c\":3,\"d\":4}}}"), &results.items[1]);
         text = report_of(*state, read_document(*state, "scope"), &results);
         assert_says(text, "Measured\n  Copy (dd)               score 8124\n  Step                    a 1.50, b 2, c 3\n  and more\n");

@@ -29,8 +29,8 @@ static void a_text_may_hold_many_reports_and_lists_of_them(void **state) {
         buffer_putc(&text, ',');
         put_rank(&text, &ranks[3]);
         buffer_putc(&text, ']');
-        assert_int_equal(run_add(&f->run, "all.json", text.text, text.n), 0);
-        assert_int_equal(run_join(&f->run), 0);
+        assert_int_equal(report_run_add(&f->run, "all.json", text.text, text.n), 0);
+        assert_int_equal(report_run_join(&f->run), 0);
         assert_int_equal(f->run.n_reports, 4);
 }
 
@@ -53,10 +53,10 @@ static void what_is_no_report_is_refused_with_its_place(void **state) {
         };
 
         for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-                scoped(run_deinit) Run run = {};
+                scoped(report_run_deinit) ReportRun run = {};
 
                 (void)state;
-                assert_int_equal(run_add(&run, "x.json", cases[i].text, strlen(cases[i].text)), RUN_INVALID);
+                assert_int_equal(report_run_add(&run, "x.json", cases[i].text, strlen(cases[i].text)), RUN_INVALID);
                 assert_says(run.error, cases[i].error);
         }
 }
@@ -140,7 +140,7 @@ static void a_name_a_command_or_the_number_of_ranks_connects_jobs_that_ran_toget
                         ranks[k].ranks = cases[i].ranks;
                 }
                 assert_int_equal(join(&f, ranks, 2), cases[i].result);
-                run_deinit(&f.run);
+                report_run_deinit(&f.run);
         }
 }
 
@@ -169,9 +169,9 @@ static void the_rank_at_the_end_of_an_id_may_be_written_in_many_ways(void **stat
                 ranks[1].name = "nothing else agrees";
                 ranks[1].command = "./other";
                 assert_int_equal(join(&f, ranks, 2), 0);
-                run_id(&f.run, &id);
+                report_run_id(&f.run, &id);
                 assert_string_equal(id.text, "17");
-                run_deinit(&f.run);
+                report_run_deinit(&f.run);
         }
 }
 
@@ -186,7 +186,7 @@ static void a_job_reported_twice_counts_as_it_was_last(void **state) {
         assert_int_equal(join(f, ranks, 2), 0);
         assert_int_equal(f->run.n_reports, 1);
         assert_int_equal(f->run.n_duplicates, 1);
-        assert_false(run_report_is_running(&f->run.reports[0]));
+        assert_false(report_run_rank_is_running(&f->run.reports[0]));
 }
 
 static void one_id_on_one_host_at_two_times_is_two_runs(void **state) {
@@ -275,8 +275,8 @@ static void of_many_ranks_those_that_failed_are_shown(void **state) {
                 rank.status = i == 77 ? 3 : 0;
                 put_rank(&text, &rank);
         }
-        assert_int_equal(run_add(&f->run, "all", text.text, text.n), 0);
-        assert_int_equal(run_join(&f->run), 0);
+        assert_int_equal(report_run_add(&f->run, "all", text.text, text.n), 0);
+        assert_int_equal(report_run_join(&f->run), 0);
         assert_says(screen_of(f, false), "\n     77  n1 ");
         assert_says(f->out.text, "\n     14  n1 ");
         assert_null(strstr(f->out.text, "\n     15  n1 "));

@@ -26,15 +26,15 @@ static void numbers_of_ranks_add_up_and_those_of_nodes_count_once(void **state) 
 static void no_host_gives_more_than_it_has(void **state) {
         Fixture *f = *state;
         Rank ranks[4];
-        Total total;
+        ReportTotal total;
 
         make_four(ranks);
         for (size_t i = 0; i < 4; i++)
                 ranks[i].cpus_given = 4; /* no limit below the node's */
         assert_int_equal(join(f, ranks, 4), 0);
-        assert_true(total_cpus_given(&f->run, &total));
+        assert_true(report_total_cpus_given(&f->run, &total));
         assert_true(fabs(total.value - 8) < 1e-9);
-        assert_true(total_cpu_seconds_given(&f->run, &total));
+        assert_true(report_total_cpu_seconds_given(&f->run, &total));
         assert_true(fabs(total.value - 80) < 1e-9);
         assert_says(screen_of(f, true), "cores     4 of 8 ");
         assert_total(json_of(f), "job_cpu_unused_seconds", 40, "sum");

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/http/measure/metric_json.c daemon/http/measure/metric_scope.c
+          daemon/http/self/api_self.c daemon/http/node/api_node.c daemon/http/metrics.c
+          daemon/http/indicators/metrics_indicators.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,7 +148,7 @@ static void before_the_first_snapshot_live_numbers_are_unavailable(void **state)
         Fixture *fixture = *state;
 
         assert_int_equal(ask(fixture, "/metrics", false), 503);
-        assert_true(says(fixture, "no sample yet"));
+        assert_true(says(fixture, "has not taken a sample yet"));
         assert_int_equal(ask(fixture, "/api/v1/node", false), 503);
         assert_int_equal(ask(fixture, "/", false), 200);
         assert_int_equal(ask(fixture, "/-/healthy", false), 200);
@@ -185,7 +188,7 @@ static void unknown_and_repeated_parameters_are_named(void **state) {
         assert_true(says(fixture, "'limt'"));
         assert_true(says(fixture, "limit"));
         assert_int_equal(ask(fixture, "/api/v1/node?x=1", true), 400);
-        assert_true(says(fixture, "it has: none"));
+        assert_true(says(fixture, "available: none"));
         assert_int_equal(ask(fixture, "/api/v1/jobs?limit=5&limit=6", true), 400);
         assert_true(says(fixture, "'limit' is given more than once"));
         assert_int_equal(ask(fixture, "/metrics?collect=node", true), 400);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/sample/filesystems.c daemon/sample/process.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

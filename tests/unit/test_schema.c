@@ -79,6 +79,24 @@ static void every_table_is_checked_and_keeps_its_rows_by_a_limit_or_by_another_t
         }
 }
 
+static bool lists_have(const StatementList *lists, const Statement *statement) {
+        for (; *lists; lists++)
+                for (StatementList next = *lists; *next; next++)
+                        if (*next == statement)
+                                return true;
+        return false;
+}
+
+static void every_removal_is_in_a_list_of_statements(void **state) {
+        (void)state;
+        for (const StoreSubject *const *subject = store_subjects_all(); *subject; subject++)
+                for (const StoreTable *const *table = (*subject)->tables; *table; table++)
+                        if ((*table)->removal_order > 0) {
+                                assert_true(lists_have((*subject)->statements, (*table)->remove));
+                                assert_true(lists_have((*subject)->statements, (*table)->expire));
+                        }
+}
+
 static void every_statement_has_the_columns_that_it_says(void **state) {
         sqlite3 *db = place_open_database(*state, SQLITE_OPEN_READWRITE);
         size_t n = 0;
@@ -205,6 +223,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup_volatile, place_teardown)
                 TEST(every_table_index_and_trigger_belongs_to_one_row),
                 TEST(every_table_is_checked_and_keeps_its_rows_by_a_limit_or_by_another_table),
+                TEST(every_removal_is_in_a_list_of_statements),
                 TEST(every_statement_has_the_columns_that_it_says),
                 TEST(a_removed_job_takes_its_phases_and_timeline_with_it),
                 TEST(a_new_file_has_the_version_of_its_program),

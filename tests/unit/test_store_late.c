@@ -29,7 +29,7 @@ static int teardown(void **state) {
 static void mount_small(const Place *place) {
         if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
             mount("none", place->directory, "tmpfs", 0, "size=2m") < 0)
-                skip();
+                skip(); /* no file system can be mounted here */
 }
 
 /* Fills what is left of it; the file's descriptor. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The store with a damaged file, a failing disk, or exceeded limits. */
 /* tests: daemon/store/opening.c daemon/store/salvage.c daemon/store/retention.c daemon/store/writer.c daemon/store/database.c
-    daemon/store/report.c daemon/store/node/sample_rows.c daemon/store/node/store_node.c */
+    daemon/store/report.c daemon/store/node/sample_rows.c daemon/store/node/store_node.c daemon/store/jobs/store_jobs.c */
 
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
@@ -440,7 +440,7 @@ static void a_full_disk_fails_puts_keeps_what_is_stored_and_heals(void **state) 
         /* A small file system that nobody else sees and that goes with the process. */
         if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
             mount("none", place->directory, "tmpfs", 0, "size=8m") < 0)
-                skip();
+                skip(); /* no file system can be mounted here */
 
         place_open(place);
         assert_int_equal(put_large(place->store, 1, 100, 1000), 100);

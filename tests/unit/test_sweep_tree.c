@@ -67,10 +67,11 @@ static void exit_codes_are_whole_numbers(void **state) {
         int code = 77;
 
         (void)state;
-        assert_true(sweep_exit_code_parse("0\n", &code) && code == 0);
-        assert_true(sweep_exit_code_parse(" -9 \r\n", &code) && code == -9);
-        assert_false(sweep_exit_code_parse("", &code) || sweep_exit_code_parse("\n", &code) || sweep_exit_code_parse("1x", &code) ||
-                     sweep_exit_code_parse("0.5", &code) || sweep_exit_code_parse("99999999999", &code));
+        assert_true(sweep_tree_parse_exit_code("0\n", &code) && code == 0);
+        assert_true(sweep_tree_parse_exit_code(" -9 \r\n", &code) && code == -9);
+        assert_false(sweep_tree_parse_exit_code("", &code) || sweep_tree_parse_exit_code("\n", &code) ||
+                     sweep_tree_parse_exit_code("1x", &code) ||
+                     sweep_tree_parse_exit_code("0.5", &code) || sweep_tree_parse_exit_code("99999999999", &code));
 }
 
 static void what_has_a_usable_exit_code_is_done(void **state) {

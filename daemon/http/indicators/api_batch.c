@@ -251,7 +251,7 @@ void api_batch_answer(Exchange *exchange) {
         int r;
 
         if (parse_id(exchange->argument, id) < 0) {
-                (void)exchange_error(exchange, 400, "A batch's id is %u hexadecimal digits, 0-9 a-f", 2 * BATCH_ID_BYTES);
+                (void)exchange_error(exchange, 400, "batch id must be %u hexadecimal digits (0-9 a-f)", 2 * BATCH_ID_BYTES);
                 return;
         }
 
@@ -261,7 +261,7 @@ void api_batch_answer(Exchange *exchange) {
         if (r != READER_END)
                 (void)exchange_store_error(exchange, r);
         else if (batch.n + batch.n_failed == 0)
-                (void)exchange_error(exchange, 404, "There is no batch '%s'", exchange->argument);
+                (void)exchange_error(exchange, 404, "no batch '%s'", exchange->argument);
         else if (vocabulary_new(&vocabulary, exchange, &(PointFilter){ .name = batch.name, .component = batch.component }) == 0)
                 write_batch(exchange, &batch, vocabulary);
 }

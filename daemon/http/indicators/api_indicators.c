@@ -27,7 +27,7 @@ void api_indicators_list(Exchange *exchange) {
 
         r = indicator_reader_list(exchange->reader);
         while (r == 0 && (r = indicator_reader_next(exchange->reader, &row)) == 0) {
-                is_cut = exchange->body->n >= PAGE_BYTES_MAX;
+                is_cut = exchange->body->n >= PAGINATION_BYTES_MAX;
                 if (is_cut)
                         break;
 
@@ -50,7 +50,7 @@ void api_indicators_list(Exchange *exchange) {
 
 void api_indicators_models(Exchange *exchange) {
         if (!exchange->snapshot->indicators.models) {
-                (void)exchange_error(exchange, 503, "perfd is out of memory at the moment");
+                (void)exchange_error(exchange, 503, "out of memory");
                 return;
         }
 
@@ -101,13 +101,13 @@ static void write_result(Json *json, const ResultRow *row) {
 /* --- results ------------------------------------------------------------------------------------- */
 
 /* Newest first, of all that an index of the store gives. 0 or EXCHANGE_ANSWERED. */
-static int write_filtered(Exchange *exchange, const ResultFilter *filter, Page *page, Json *json) {
+static int write_filtered(Exchange *exchange, const ResultFilter *filter, Pagination *page, Json *json) {
         ResultRow row;
         int r;
 
         r = result_reader_list(exchange->reader, filter);
         while (r == 0 && (r = result_reader_next(exchange->reader, &row)) == 0) {
-                if (!page_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
+                if (!pagination_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
                         break;
                 write_result(json, &row);
         }
@@ -115,38 +115,38 @@ static int write_filtered(Exchange *exchange, const ResultFilter *filter, Page *
 }
 
 /* Which rows meet the conditions is found without their documents where there is an index, and only those of the page are read. */
-static int find_newest(Exchange *exchange, const PointFilter *filter, LatestRows *newest) {
+static int find_newest(Exchange *exchange, const PointFilter *filter, LatestRows *latest) {
         scoped(points_freep) Points *points = NULL;
         PointRow row;
         int r;
 
         r = points_new(&points, exchange->reader, filter);
         while (r == 0 && (r = points_next(points, &row)) == 0)
-                if (!latest_rows_add(newest, (PageKey){ row.time_ms, row.row }))
+                if (!latest_rows_add(latest, (PageKey){ row.time_ms, row.row }))
                         points_skip(points);
-        latest_rows_sort(newest);
+        latest_rows_sort(latest);
         return r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-static int write_met(Exchange *exchange, const PointFilter *filter, Page *page, Json *json) {
-        scoped(freep) LatestRows *newest = malloc(sizeof(*newest));
+static int write_met(Exchange *exchange, const PointFilter *filter, Pagination *page, Json *json) {
+        scoped(freep) LatestRows *latest = malloc(sizeof(*latest));
         ResultRow row;
         int r;
 
-        if (!newest)
+        if (!latest)
                 return exchange_store_error(exchange, -ENOMEM);
-        latest_rows_init(newest, page->limit + 1);
-        r = find_newest(exchange, filter, newest);
+        latest_rows_init(latest, page->limit + 1);
+        r = find_newest(exchange, filter, latest);
 
-        for (size_t i = 0; r == 0 && i < newest->n; i++) {
-                r = result_reader_find(exchange->reader, newest->keys[i].row, &row);
+        for (size_t i = 0; r == 0 && i < latest->n; i++) {
+                r = result_reader_find(exchange->reader, latest->keys[i].row, &row);
                 if (r == READER_END) { /* removed meanwhile */
                         r = 0;
                         continue;
                 }
                 if (r != 0)
                         return exchange_store_error(exchange, r);
-                if (!page_admit(page, exchange->body, newest->keys[i]))
+                if (!pagination_admit(page, exchange->body, latest->keys[i]))
                         break;
                 write_result(json, &row);
         }
@@ -155,7 +155,7 @@ static int write_met(Exchange *exchange, const PointFilter *filter, Page *page, 
 }
 
 /* A job's are few enough to be looked at one by one. */
-static int write_met_of_job(Exchange *exchange, const ResultFilter *filter, const Selection *selection, Page *page, Json *json) {
+static int write_met_of_job(Exchange *exchange, const ResultFilter *filter, const Selection *selection, Pagination *page, Json *json) {
         ResultRow row;
         int r;
 
@@ -169,7 +169,7 @@ static int write_met_of_job(Exchange *exchange, const ResultFilter *filter, cons
                         point.hardware = hardware.text;
                 if (!point_meets(&point, selection->conditions, selection->filter.n_conditions))
                         continue;
-                if (!page_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
+                if (!pagination_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
                         break;
                 write_result(json, &row);
         }
@@ -184,7 +184,7 @@ static int check(Exchange *exchange, const Selection *selection) {
         return vocabulary_check(vocabulary, exchange, selection);
 }
 
-static int write_results(Exchange *exchange, const ResultFilter *filter, const Selection *selection, Page *page, Json *json) {
+static int write_results(Exchange *exchange, const ResultFilter *filter, const Selection *selection, Pagination *page, Json *json) {
         if (selection->filter.n_conditions == 0)
                 return write_filtered(exchange, filter, page, json);
         if (filter->job)
@@ -196,10 +196,10 @@ static int write_results(Exchange *exchange, const ResultFilter *filter, const S
 static void answer_results_of(Exchange *exchange, const char *name) {
         ResultFilter filter = { .name = name, .job = exchange_parameter(exchange, "job") };
         Selection selection;
-        Page page;
+        Pagination page;
         Json json;
 
-        if (selection_parse(exchange, name, &selection) > 0 || page_parse(exchange, &page) > 0)
+        if (selection_parse(exchange, name, &selection) > 0 || pagination_parse(exchange, &page) > 0)
                 return;
         if (selection.filter.n_conditions > 0 && check(exchange, &selection) > 0)
                 return;
@@ -210,9 +210,9 @@ static void answer_results_of(Exchange *exchange, const char *name) {
         filter.until_ms = page.until_ms;
         filter.before = page.before;
 
-        page_begin(&json, exchange->body, "results");
+        pagination_begin(&json, exchange->body, "results");
         if (write_results(exchange, &filter, &selection, &page, &json) == 0)
-                page_end(&page, &json);
+                pagination_end(&page, &json);
 }
 
 void api_indicators_all_results(Exchange *exchange) {

@@ -35,7 +35,7 @@ static int parse_format(Exchange *exchange, bool *ret_is_csv) {
         const char *format = exchange_parameter(exchange, "format") ?: "json";
 
         if (strcmp(format, "json") != 0 && strcmp(format, "csv") != 0)
-                return exchange_error(exchange, 400, "Query parameter 'format' must be json or csv, not '%s'", format);
+                return exchange_error(exchange, 400, "query parameter 'format' must be json or csv, not '%s'", format);
 
         *ret_is_csv = strcmp(format, "csv") == 0;
         return 0;
@@ -80,8 +80,9 @@ static int find_units(Exchange *exchange, Query *query) {
                     vocabulary_say(query->vocabulary, choice->key, "unit", &query->units[i]) == VOCABULARY_AT_ODDS &&
                     !is_grouped_by(query, "component"))
                         return exchange_error(exchange, 400,
-                                              "The models of %s give '%s' different units for different components: group by component, "
-                                              "or ask for one with where=component=NAME", query->selection.filter.name, choice->key);
+                                              "the models of %s declare different units of '%s' for different components: "
+                                              "group by component, or select one with where=component=NAME",
+                                              query->selection.filter.name, choice->key);
         }
         return 0;
 }
@@ -113,7 +114,7 @@ static void write_group(Json *json, const Query *query, Group *group) {
         json_object_begin(json);
         for (size_t i = 0; i < query->fields.n; i++) {
                 json_key(json, query->fields.names[i]);
-                json_text_write(group_field(group, i), json);
+                json_text_write(grouping_field(group, i), json);
         }
         json_object_end(json);
         json_put_uint(json, "n", group->n);
@@ -194,7 +195,7 @@ static void write_csv(Exchange *exchange, const Query *query, Group *groups, siz
 
                 compute(query, &groups[i], values);
                 for (size_t k = 0; k < query->fields.n; k++)
-                        csv_json(&csv, group_field(&groups[i], k));
+                        csv_json(&csv, grouping_field(&groups[i], k));
                 csv_number(&csv, (double)groups[i].n);
                 csv_number(&csv, (double)groups[i].n_failed);
                 for (size_t k = 0; k < query->selection.n_stats; k++)

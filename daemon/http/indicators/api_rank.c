@@ -23,7 +23,7 @@
 #define RANK_VALUES_MAX 100000U /* each is drawn and sorted again for every resample */
 #define SEED 1U /* the same question has the same answer */
 
-static void rank_deinit(Rank *rank) {
+static void rank_deinit(RankQuery *rank) {
         vocabulary_free(rank->vocabulary);
         buffer_deinit(&rank->unit);
         buffer_deinit(&rank->note);
@@ -32,22 +32,22 @@ static void rank_deinit(Rank *rank) {
 /* --- the question -------------------------------------------------------------------------------- */
 
 static const char *const across_words[] = {
-        [ACROSS_PARAMETERS] = "parameters",
-        [ACROSS_HARDWARE] = "hardware",
-        [ACROSS_COMPONENT] = "component",
-        [ACROSS_VERSION] = "version",
+        [FACTOR_PARAMETERS] = "parameters",
+        [FACTOR_HARDWARE] = "hardware",
+        [FACTOR_COMPONENT] = "component",
+        [FACTOR_VERSION] = "version",
 };
 
 /* The word for all parameters, or what is none. */
-static bool take_across(Rank *rank, const char *name) {
-        for (size_t i = 0; i < N_ACROSS; i++)
+static bool take_across(RankQuery *rank, const char *name) {
+        for (size_t i = 0; i < N_FACTORS; i++)
                 if (strcmp(across_words[i], name) == 0)
                         return rank->is_across[i] = true;
         return false;
 }
 
 /* What remains in the list are single parameters. */
-static int parse_across(Exchange *exchange, Rank *rank) {
+static int parse_across(Exchange *exchange, RankQuery *rank) {
         FieldList *across = &rank->selection.across;
         size_t n_kept = 0;
         int r;
@@ -60,50 +60,51 @@ static int parse_across(Exchange *exchange, Rank *rank) {
         return r;
 }
 
-static int parse_confidence(Exchange *exchange, Rank *rank) {
+static int parse_confidence(Exchange *exchange, RankQuery *rank) {
         const char *text = exchange_parameter(exchange, "confidence");
 
         rank->confidence = CONFIDENCE_DEFAULT;
         if (text && (parse_double(text, &rank->confidence) != 0 || rank->confidence < 0.5 || rank->confidence > 0.999))
-                return exchange_error(exchange, 400, "Query parameter 'confidence' must be a number from 0.5 to 0.999, not '%s'", text);
+                return exchange_error(exchange, 400, "query parameter 'confidence' must be a number from 0.5 to 0.999, not '%s'", text);
         return 0;
 }
 
 /* As asked for, else as the model says. Of the score that a document has by itself, more is better. */
-static int find_direction(Exchange *exchange, const char *objective, Rank *rank) {
+static int find_direction(Exchange *exchange, const char *objective, RankQuery *rank) {
         const char *text = exchange_parameter(exchange, "direction");
         scoped(buffer_deinit) Buffer declared = {};
 
         if (text && strcmp(text, "higher") != 0 && strcmp(text, "lower") != 0)
-                return exchange_error(exchange, 400, "Query parameter 'direction' must be higher or lower, not '%s'", text);
+                return exchange_error(exchange, 400, "query parameter 'direction' must be higher or lower, not '%s'", text);
         if (!text && vocabulary_say(rank->vocabulary, objective, "direction", &declared) == 0)
                 text = declared.text;
         if (!text && strcmp(objective, "overall_score") == 0)
                 text = "higher";
         if (!text)
                 return exchange_error(exchange, 400,
-                                      "No model of %s says whether a higher or a lower '%s' is better; say so with direction=higher or "
+                                      "no model of %s declares whether a higher or a lower '%s' is better; specify direction=higher or "
                                       "direction=lower (perfctl: --direction)", rank->selection.filter.name, objective);
 
         rank->is_higher_better = strcmp(text, "higher") == 0;
         return 0;
 }
 
-static int find_unit(Exchange *exchange, const char *objective, Rank *rank) {
+static int find_unit(Exchange *exchange, const char *objective, RankQuery *rank) {
         if (vocabulary_say(rank->vocabulary, objective, "unit", &rank->unit) == VOCABULARY_AT_ODDS)
-                return exchange_error(exchange, 400, "The models of %s give '%s' different units for different components: rank one with "
-                                                     "where=component=NAME", rank->selection.filter.name, objective);
+                return exchange_error(exchange, 400,
+                                      "the models of %s declare different units of '%s' for different components: select one with "
+                                      "where=component=NAME", rank->selection.filter.name, objective);
         return 0;
 }
 
-static bool has_field(const Rank *rank, const char *name) {
+static bool has_field(const RankQuery *rank, const char *name) {
         for (size_t i = 0; i < rank->selection.fields.n; i++)
                 if (strcmp(rank->selection.fields.names[i], name) == 0)
                         return true;
         return false;
 }
 
-static void hold(Rank *rank, Across across) {
+static void hold(RankQuery *rank, Factor across) {
         if (rank->is_across[across])
                 return;
         rank->fields.names[rank->fields.n++] = across_words[across];
@@ -111,15 +112,15 @@ static void hold(Rank *rank, Across across) {
 }
 
 /* What is held comes first. A version is one of its component, so that who compares components compares their versions. */
-static void choose_fields(Rank *rank) {
+static void choose_fields(RankQuery *rank) {
         Selection *selection = &rank->selection;
 
-        rank->is_across[ACROSS_HARDWARE] |= has_field(rank, "hardware");
-        rank->is_across[ACROSS_VERSION] |= has_field(rank, "version") || has_field(rank, "component") || rank->is_across[ACROSS_COMPONENT];
-        rank->is_across[ACROSS_COMPONENT] |= has_field(rank, "component");
-        rank->fields.has_parameters = !rank->is_across[ACROSS_PARAMETERS];
+        rank->is_across[FACTOR_HARDWARE] |= has_field(rank, "hardware");
+        rank->is_across[FACTOR_VERSION] |= has_field(rank, "version") || has_field(rank, "component") || rank->is_across[FACTOR_COMPONENT];
+        rank->is_across[FACTOR_COMPONENT] |= has_field(rank, "component");
+        rank->fields.has_parameters = !rank->is_across[FACTOR_PARAMETERS];
         rank->n_common = rank->fields.has_parameters;
-        for (Across across = ACROSS_HARDWARE; across < N_ACROSS; across++)
+        for (Factor across = FACTOR_HARDWARE; across < N_FACTORS; across++)
                 hold(rank, across);
         for (size_t i = 0; i < selection->fields.n; i++)
                 rank->fields.names[rank->fields.n++] = selection->fields.names[i];
@@ -127,7 +128,7 @@ static void choose_fields(Rank *rank) {
                 rank->fields.dropped[rank->fields.n_dropped++] = selection->across.names[i];
 }
 
-static int parse(Exchange *exchange, Rank *rank) {
+static int parse(Exchange *exchange, RankQuery *rank) {
         const char *by = exchange_parameter(exchange, "by") ?: "component,version";
         const char *objective = exchange_parameter(exchange, "objective") ?: "overall_score";
         int r;
@@ -156,14 +157,14 @@ static int parse(Exchange *exchange, Rank *rank) {
 
 /* --- what is compared ---------------------------------------------------------------------------- */
 
-static bool is_comparable(const Rank *rank, const Group *a, const Group *b) {
+static bool is_comparable(const RankQuery *rank, const Group *a, const Group *b) {
         for (size_t i = 0; i < rank->n_common; i++)
-                if (!json_text_equals(group_field(a, i), group_field(b, i)))
+                if (!json_text_equals(grouping_field(a, i), grouping_field(b, i)))
                         return false;
         return true;
 }
 
-size_t rank_set_end(const Rank *rank, const Group *groups, size_t begin, size_t n) {
+size_t rank_query_set_end(const RankQuery *rank, const Group *groups, size_t begin, size_t n) {
         size_t end = begin + 1;
 
         while (end < n && is_comparable(rank, &groups[begin], &groups[end]))
@@ -172,67 +173,67 @@ size_t rank_set_end(const Rank *rank, const Group *groups, size_t begin, size_t 
 }
 
 /* Every result of a set is counted once. */
-static int count_set(Exchange *exchange, Rank *rank, const Group *groups, size_t n) {
+static int count_set(Exchange *exchange, RankQuery *rank, const Group *groups, size_t n) {
         uint64_t n_values = 0, n_alternatives = 0;
 
         for (size_t i = 0; i < n; i++) {
-                size_t n_of_group = rank_values(rank, &groups[i])->n;
+                size_t n_of_group = rank_query_values(rank, &groups[i])->n;
                 bool is_enough = n_of_group >= RANKING_N_MIN;
 
-                rank->n_left_out[LEFT_OUT_FAILED] += groups[i].n_failed;
-                rank->n_left_out[LEFT_OUT_WITHOUT] += groups[i].n - n_of_group;
-                rank->n_left_out[LEFT_OUT_FEW] += is_enough ? 0 : n_of_group;
+                rank->n_excluded[EXCLUDED_FAILED] += groups[i].n_failed;
+                rank->n_excluded[EXCLUDED_WITHOUT] += groups[i].n - n_of_group;
+                rank->n_excluded[EXCLUDED_FEW] += is_enough ? 0 : n_of_group;
                 n_values += is_enough ? n_of_group : 0;
                 n_alternatives += is_enough;
         }
 
         if (n_alternatives > RANKING_ALTERNATIVES_MAX)
-                return exchange_error(exchange, 413, "More than %u alternatives are to be compared; select less with where= or component=",
+                return exchange_error(exchange, 413, "more than %u alternatives to compare; select fewer with where= or component=",
                                       RANKING_ALTERNATIVES_MAX);
         if (n_alternatives > 1)
                 rank->n_compared += n_values;
         else
-                rank->n_left_out[LEFT_OUT_ALONE] += n_values;
+                rank->n_excluded[EXCLUDED_ALONE] += n_values;
         rank->n_sets++;
         return 0;
 }
 
-static int count_sets(Exchange *exchange, Rank *rank, const Group *groups, size_t n) {
+static int count_sets(Exchange *exchange, RankQuery *rank, const Group *groups, size_t n) {
         uint64_t n_values = 0;
 
         for (size_t begin = 0, end = 0; begin < n; begin = end) {
-                end = rank_set_end(rank, groups, begin, n);
+                end = rank_query_set_end(rank, groups, begin, n);
                 if (count_set(exchange, rank, groups + begin, end - begin) > 0)
                         return EXCHANGE_ANSWERED;
         }
 
         for (size_t i = 0; i < n; i++)
-                n_values += rank_values(rank, &groups[i])->n;
+                n_values += rank_query_values(rank, &groups[i])->n;
         if (n > 0 && n_values == 0) {
                 scoped(buffer_deinit) Buffer list = {};
 
-                if (vocabulary_list_results(rank->vocabulary, exchange, rank_objective(rank), &list) > 0)
+                if (vocabulary_list_results(rank->vocabulary, exchange, rank_query_objective(rank), &list) > 0)
                         return EXCHANGE_ANSWERED;
-                return exchange_error(exchange, 400, "None of the selected results of %s has a number '%s'; rank by another, with "
-                                                     "objective= (perfctl: --objective). There are: %s",
-                                      rank->selection.filter.name, rank_objective(rank), list.text ?: "");
+                return exchange_error(exchange, 400, "no selected result of %s has a number '%s'; choose another with "
+                                                     "objective= (perfctl: --objective). Available: %s",
+                                      rank->selection.filter.name, rank_query_objective(rank), list.text ?: "");
         }
         if (n_values > RANK_VALUES_MAX)
-                return exchange_error(exchange, 413, "More than %u results are to be compared; select less with where= or since_ms=",
+                return exchange_error(exchange, 413, "more than %u results to compare; select fewer with where= or since_ms=",
                                       RANK_VALUES_MAX);
 
         rank->n_resamples = ranking_resamples(n_values);
         return 0;
 }
 
-int rank_set_make(const Rank *rank, const Group *groups, size_t n, Alternative *ret, size_t *ret_n) {
+int rank_query_rank_set(const RankQuery *rank, const Group *groups, size_t n, Alternative *ret, size_t *ret_n) {
         RankingConfig config = {
                 .is_higher_better = rank->is_higher_better, .confidence = rank->confidence, .n_resamples = rank->n_resamples, .seed = SEED,
         };
 
         *ret_n = 0;
         for (size_t i = 0; i < n; i++) {
-                const Sequence *values = rank_values(rank, &groups[i]);
+                const Sequence *values = rank_query_values(rank, &groups[i]);
 
                 if (values->n >= RANKING_N_MIN)
                         ret[(*ret_n)++] = (Alternative){ .values = values->values, .n = values->n };
@@ -242,7 +243,7 @@ int rank_set_make(const Rank *rank, const Group *groups, size_t n, Alternative *
 
 void api_rank_answer(Exchange *exchange) {
         scoped(grouping_freep) Grouping *grouping = NULL;
-        scoped(rank_deinit) Rank rank = {};
+        scoped(rank_deinit) RankQuery rank = {};
         Group *groups;
         size_t n;
 
@@ -254,5 +255,5 @@ void api_rank_answer(Exchange *exchange) {
                 return;
         if (n == 0 && explain_empty(exchange, &rank.selection.filter, &rank.note) > 0)
                 return;
-        rank_answer(exchange, &rank, groups, n);
+        ranking_json_write(exchange, &rank, groups, n);
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Declaration: what a model says of one parameter, read where it lies
+ * Declaration of one parameter in the JSON text of a model
  *
  * A type, a list of types, or an object that has either as "type", and maybe "values"; null is any type (perfd-indicators(5)).
  */
@@ -12,7 +12,7 @@
 #include "document/condition.h"
 #include "util/buffer.h"
 
-/* Whether a result that keeps to it can meet the condition, or with != fail to. */
+/* True if a result that conforms to the declaration can meet the condition, or with != fail to meet it. */
 bool declaration_allows(JsonText declaration, const Condition *condition);
 /* "int, one of 256, 512" */
 void declaration_put_expected(JsonText declaration, Buffer *out);

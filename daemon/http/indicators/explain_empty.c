@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/indicators/explain_empty.h"
 
-#include "store/indicators/indicator_reader.h"
-
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#include "store/indicators/indicator_reader.h"
 
 #define VALUES_MAX 12U /* that a sentence names */
 #define VALUE_BYTES_MAX 40U
@@ -48,7 +49,7 @@ static void values_add(Values *values, const char *text) {
 
 static void values_write(const Values *values, Buffer *out) {
         for (size_t i = 0; i < values->n; i++)
-                buffer_printf(out, "%s%s", i == 0 ? ". There are: " : ", ", values->items[i]);
+                buffer_printf(out, "%s%s", i == 0 ? ". Available: " : ", ", values->items[i]);
         if (values->is_cut && values->n > 0)
                 buffer_puts(out, ", …");
 }
@@ -95,6 +96,7 @@ static const char *relation_text(ConditionRelation relation) {
                 [CONDITION_LESS_EQUAL] = "<=", [CONDITION_GREATER] = ">", [CONDITION_GREATER_EQUAL] = ">=",
         };
 
+        assert(relation < N_ELEMENTS(texts));
         return texts[relation];
 }
 
@@ -110,7 +112,7 @@ static int explain_condition(Exchange *exchange, const char *name, const Conditi
         if (r != 0)
                 return r;
 
-        buffer_printf(out, "No result of %s has %s%s%s", name, condition->key, relation_text(condition->relation), condition->value);
+        buffer_printf(out, "no result of %s has %s%s%s", name, condition->key, relation_text(condition->relation), condition->value);
         values_write(&values, out);
         return 0;
 }
@@ -133,7 +135,7 @@ static int explain_time(Exchange *exchange, const PointFilter *filter, Buffer *o
         t = (time_t)(latest_ms / 1000);
         if (!gmtime_r(&t, &tm) || strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm) == 0)
                 text[0] = '\0';
-        buffer_printf(out, "No result of %s is of that time; the latest is of %s", filter->name, text);
+        buffer_printf(out, "no result of %s is in that time range; the latest is from %s", filter->name, text);
         return 0;
 }
 
@@ -178,7 +180,7 @@ int explain_empty(Exchange *exchange, const PointFilter *filter, Buffer *out) {
 
         r = is_met(exchange, &(PointFilter){ .name = filter->name }, &is_there);
         if (r == 0 && !is_there) {
-                buffer_printf(out, "There are no results of %s yet", filter->name);
+                buffer_printf(out, "no results of %s yet", filter->name);
                 return 0;
         }
         if (r == 0)
@@ -192,6 +194,6 @@ int explain_empty(Exchange *exchange, const PointFilter *filter, Buffer *out) {
         if (r == 0)
                 r = explain_conditions(exchange, filter, &is_said, out);
         if (r == 0 && !is_said)
-                buffer_printf(out, "There are results of %s that meet each of these conditions, but none meets them all", filter->name);
+                buffer_printf(out, "no result of %s meets all of these conditions, but some meet each of them", filter->name);
         return r;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/indicators/grouping.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ int grouping_new(Grouping **ret, size_t n_numbers) {
         if (!grouping)
                 return -ENOMEM;
 
+        assert(n_numbers <= POINT_NUMBERS_MAX);
         grouping->n_numbers = n_numbers;
         grouping->slots = calloc(N_SLOTS, sizeof(*grouping->slots));
         if (!grouping->slots)
@@ -185,6 +187,7 @@ int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fie
         Group *group;
         int r = 0;
 
+        assert(grouping->slots); /* not sorted yet */
         if (row->series == 0 || row->series != grouping->last_series) {
                 r = find_group(grouping, row, fields, &grouping->last_group);
                 if (r != 0)
@@ -305,7 +308,7 @@ Group *grouping_sorted(Grouping *grouping, size_t *ret_n) {
         return grouping->groups;
 }
 
-JsonText group_field(const Group *group, size_t i) {
+JsonText grouping_field(const Group *group, size_t i) {
         JsonWalk walk = json_walk(json_text(group->key, strlen(group->key)));
         JsonText unused, value = {};
 

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Grouping: the numbers of many results, by what they have in common
+ * Grouping: numbers of results, grouped by common fields
  *
- * Holds every number until all are there, since a median needs them all; so it has limits, and says when one is reached.
+ * Keeps every number until all results are read, since a median needs all of them. Its limits bound the memory of a request.
  */
 
 #include <stdbool.h>
@@ -25,11 +25,11 @@ typedef struct Sequence {
 } Sequence;
 
 typedef struct Group {
-        char *key; /* owned: a JSON list of the fields, null where it has none */
+        char *key; /* owned: JSON list of the fields; null for a missing field */
         uint64_t hash;
-        uint64_t n, n_failed; /* n without those */
+        uint64_t n, n_failed; /* n excludes failed runs */
         uint64_t first_ms, last_ms;
-        Sequence numbers[POINT_NUMBERS_MAX]; /* the finite ones, in no order */
+        Sequence numbers[POINT_NUMBERS_MAX]; /* finite numbers, unordered */
 } Group;
 
 /* What makes a group: component, version, hardware and names of parameters; and before them other parameters together. */
@@ -51,10 +51,10 @@ enum {
         GROUPING_MANY_GROUPS = 1, /* GROUPS_MAX would be exceeded */
         GROUPING_MANY_VALUES,     /* VALUES_MAX would */
 };
-/* Into the group of its fields. 0, an outcome or -ENOMEM. */
+/* Adds a row to the group of its fields. 0, an outcome or -ENOMEM. */
 int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fields);
 
 /* By their keys: numbers by size, objects by their members, all else by its letters and the numbers in it. Borrowed. */
 Group *grouping_sorted(Grouping *grouping, size_t *ret_n);
-/* Field i of its key, as JSON. */
-JsonText group_field(const Group *group, size_t i);
+/* Field i of the key, as JSON. */
+JsonText grouping_field(const Group *group, size_t i);

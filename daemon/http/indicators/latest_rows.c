@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/indicators/latest_rows.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-void latest_rows_init(LatestRows *newest, size_t n_max) {
-        newest->n = 0;
-        newest->n_max = n_max;
+void latest_rows_init(LatestRows *latest, size_t n_max) {
+        assert(n_max > 0 && n_max <= LATEST_ROWS_MAX);
+        latest->n = 0;
+        latest->n_max = n_max;
 }
 
 static bool is_older(PageKey a, PageKey b) {
@@ -19,38 +21,39 @@ static void swap(PageKey *a, PageKey *b) {
         *b = kept;
 }
 
-static void sift_up(LatestRows *newest) {
-        for (size_t i = newest->n - 1; i > 0 && is_older(newest->keys[i], newest->keys[(i - 1) / 2]); i = (i - 1) / 2)
-                swap(&newest->keys[i], &newest->keys[(i - 1) / 2]);
+static void sift_up(LatestRows *latest) {
+        for (size_t i = latest->n - 1; i > 0 && is_older(latest->keys[i], latest->keys[(i - 1) / 2]); i = (i - 1) / 2)
+                swap(&latest->keys[i], &latest->keys[(i - 1) / 2]);
 }
 
-static void sift_down(LatestRows *newest) {
+static void sift_down(LatestRows *latest) {
         size_t i = 0;
 
+        assert(latest->n == latest->n_max);
         for (;;) {
                 size_t oldest = i;
 
-                for (size_t child = 2 * i + 1; child <= 2 * i + 2 && child < newest->n; child++)
-                        if (is_older(newest->keys[child], newest->keys[oldest]))
+                for (size_t child = 2 * i + 1; child <= 2 * i + 2 && child < latest->n; child++)
+                        if (is_older(latest->keys[child], latest->keys[oldest]))
                                 oldest = child;
                 if (oldest == i)
                         return;
-                swap(&newest->keys[i], &newest->keys[oldest]);
+                swap(&latest->keys[i], &latest->keys[oldest]);
                 i = oldest;
         }
 }
 
-bool latest_rows_add(LatestRows *newest, PageKey key) {
-        if (newest->n < newest->n_max) {
-                newest->keys[newest->n++] = key;
-                sift_up(newest);
+bool latest_rows_add(LatestRows *latest, PageKey key) {
+        if (latest->n < latest->n_max) {
+                latest->keys[latest->n++] = key;
+                sift_up(latest);
                 return true;
         }
-        if (is_older(key, newest->keys[0]))
+        if (is_older(key, latest->keys[0]))
                 return false;
 
-        newest->keys[0] = key;
-        sift_down(newest);
+        latest->keys[0] = key;
+        sift_down(latest);
         return true;
 }
 
@@ -60,6 +63,6 @@ static int on_compare(const void *a, const void *b) {
         return is_older(*y, *x) ? -1 : is_older(*x, *y);
 }
 
-void latest_rows_sort(LatestRows *newest) {
-        qsort(newest->keys, newest->n, sizeof(*newest->keys), on_compare);
+void latest_rows_sort(LatestRows *latest) {
+        qsort(latest->keys, latest->n, sizeof(*latest->keys), on_compare);
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Newest: of rows that come in no order, those that a page of a list shows */
+/* LatestRows: selects the newest rows for a page of a list from rows in any order */
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "http/pagination.h"
 
-#define LATEST_ROWS_MAX (PAGE_ROWS_MAX + 1U)
+#define LATEST_ROWS_MAX (PAGINATION_ROWS_MAX + 1U)
 
 typedef struct LatestRows {
-        PageKey keys[LATEST_ROWS_MAX]; /* a heap, the oldest on top; later sorted */
+        PageKey keys[LATEST_ROWS_MAX]; /* a heap with the oldest on top; sorted at the end */
         size_t n, n_max;
 } LatestRows;
 
 /* n_max: LATEST_ROWS_MAX at most. */
-void latest_rows_init(LatestRows *newest, size_t n_max);
-/* False when it is older than n_max others: so are all that are older than it. */
-bool latest_rows_add(LatestRows *newest, PageKey key);
-/* The newest first. Nothing can be added afterwards. */
-void latest_rows_sort(LatestRows *newest);
+void latest_rows_init(LatestRows *latest, size_t n_max);
+/* False if the row is older than n_max others; older rows need not be added. */
+bool latest_rows_add(LatestRows *latest, PageKey key);
+/* Sorts the newest first. No rows can be added afterwards. */
+void latest_rows_sort(LatestRows *latest);

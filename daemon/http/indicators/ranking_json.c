@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/indicators/ranking_json.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,42 +18,43 @@ static void write_json_text(Json *json, JsonText text) {
 
 /* --- one set ------------------------------------------------------------------------------------- */
 
-static void write_key(Json *json, const Rank *rank, const Group *group) {
+static void write_key(Json *json, const RankQuery *rank, const Group *group) {
         size_t n_before = rank->fields.has_parameters;
 
+        assert(rank->n_common >= n_before);
         json_key(json, "key");
         json_object_begin(json);
         for (size_t i = rank->n_common - n_before; i < rank->fields.n; i++) {
                 json_key(json, rank->fields.names[i]);
-                write_json_text(json, group_field(group, n_before + i));
+                write_json_text(json, grouping_field(group, n_before + i));
         }
         json_object_end(json);
-        json_put_uint(json, "n", rank_values(rank, group)->n);
+        json_put_uint(json, "n", rank_query_values(rank, group)->n);
         json_put_uint(json, "n_failed", group->n_failed);
-        json_put_uint(json, "n_without", group->n - rank_values(rank, group)->n);
+        json_put_uint(json, "n_without", group->n - rank_query_values(rank, group)->n);
 }
 
-static void write_common(Json *json, const Rank *rank, const Group *group) {
+static void write_common(Json *json, const RankQuery *rank, const Group *group) {
         size_t n_before = rank->fields.has_parameters;
 
         if (rank->fields.has_parameters) {
                 json_key(json, "parameters");
-                write_json_text(json, group_field(group, 0));
+                write_json_text(json, grouping_field(group, 0));
         }
         for (size_t i = n_before; i < rank->n_common; i++) {
                 json_key(json, rank->fields.names[i - n_before]);
-                write_json_text(json, group_field(group, i));
+                write_json_text(json, grouping_field(group, i));
         }
 }
 
-static const Group *group_of(const Rank *rank, const Group *groups, size_t n, const double *values) {
+static const Group *group_of(const RankQuery *rank, const Group *groups, size_t n, const double *values) {
         for (size_t i = 0; i < n; i++)
-                if (rank_values(rank, &groups[i])->values == values)
+                if (rank_query_values(rank, &groups[i])->values == values)
                         return &groups[i];
         return groups;
 }
 
-static void write_alternative(Json *json, const Rank *rank, const Group *group, const Alternative *alternative, bool is_alone) {
+static void write_alternative(Json *json, const RankQuery *rank, const Group *group, const Alternative *alternative, bool is_alone) {
         json_object_begin(json);
         json_put_uint(json, "rank", alternative->rank);
         json_put_bool(json, "tied", alternative->is_tied);
@@ -66,19 +68,19 @@ static void write_alternative(Json *json, const Rank *rank, const Group *group, 
         json_object_end(json);
 }
 
-static const char *reason_of(const Rank *rank, const Group *group) {
-        if (rank_values(rank, group)->n > 0)
+static const char *reason_of(const RankQuery *rank, const Group *group) {
+        if (rank_query_values(rank, group)->n > 0)
                 return "fewer than 3 runs have this result";
         if (group->n > 0)
                 return "no run has this result";
         return "every run failed";
 }
 
-static void write_left_out(Json *json, const Rank *rank, const Group *groups, size_t n) {
+static void write_left_out(Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         json_key(json, "left_out");
         json_array_begin(json);
         for (size_t i = 0; i < n; i++) {
-                if (rank_values(rank, &groups[i])->n >= RANKING_N_MIN)
+                if (rank_query_values(rank, &groups[i])->n >= RANKING_N_MIN)
                         continue;
                 json_object_begin(json);
                 write_key(json, rank, &groups[i]);
@@ -88,14 +90,14 @@ static void write_left_out(Json *json, const Rank *rank, const Group *groups, si
         json_array_end(json);
 }
 
-static int write_set(Json *json, const Rank *rank, const Group *groups, size_t n) {
+static int write_set(Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         scoped(freep) Alternative *alternatives = calloc(n, sizeof(*alternatives));
         size_t n_alternatives;
         int r;
 
         if (!alternatives)
                 return -ENOMEM;
-        r = rank_set_make(rank, groups, n, alternatives, &n_alternatives);
+        r = rank_query_rank_set(rank, groups, n, alternatives, &n_alternatives);
         if (r < 0)
                 return r;
 
@@ -113,13 +115,13 @@ static int write_set(Json *json, const Rank *rank, const Group *groups, size_t n
         return 0;
 }
 
-static int write_sets(Json *json, const Rank *rank, const Group *groups, size_t n) {
+static int write_sets(Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         int r = 0;
 
         json_key(json, "rankings");
         json_array_begin(json);
         for (size_t begin = 0, end = 0; r == 0 && begin < n; begin = end) {
-                end = rank_set_end(rank, groups, begin, n);
+                end = rank_query_set_end(rank, groups, begin, n);
                 r = write_set(json, rank, groups + begin, end - begin);
         }
         json_array_end(json);
@@ -164,11 +166,11 @@ static void add_differing(Differing *differing, JsonText a, JsonText b) {
 }
 
 static void write_differing_parameters(Json *json, const Group *groups, size_t n) {
-        JsonText first = group_field(&groups[0], 0);
+        JsonText first = grouping_field(&groups[0], 0);
         Differing differing = {};
 
         for (size_t i = 1; i < n && differing.n < DIFFERING_MAX; i++) {
-                JsonText other = group_field(&groups[i], 0);
+                JsonText other = grouping_field(&groups[i], 0);
 
                 if (json_text_equals(first, other))
                         continue;
@@ -184,7 +186,7 @@ static void write_differing_parameters(Json *json, const Group *groups, size_t n
 }
 
 /* Names of what is held and not the same in all sets. */
-static void write_apart(Json *json, const Rank *rank, const Group *groups, size_t n) {
+static void write_apart(Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         size_t n_before = rank->fields.has_parameters;
 
         json_key(json, "apart");
@@ -193,7 +195,7 @@ static void write_apart(Json *json, const Rank *rank, const Group *groups, size_
                 write_differing_parameters(json, groups, n);
         for (size_t k = n_before; k < rank->n_common; k++)
                 for (size_t i = 1; i < n; i++)
-                        if (!json_text_equals(group_field(&groups[0], k), group_field(&groups[i], k))) {
+                        if (!json_text_equals(grouping_field(&groups[0], k), grouping_field(&groups[i], k))) {
                                 json_string(json, rank->fields.names[k - n_before]);
                                 break;
                         }
@@ -202,31 +204,31 @@ static void write_apart(Json *json, const Rank *rank, const Group *groups, size_
 
 /* --- all ----------------------------------------------------------------------------------------- */
 
-static void write_counts(Json *json, const Rank *rank) {
+static void write_counts(Json *json, const RankQuery *rank) {
         static const char *const names[] = {
-                [LEFT_OUT_FAILED] = "failed",
-                [LEFT_OUT_WITHOUT] = "without_objective",
-                [LEFT_OUT_FEW] = "too_few_runs",
-                [LEFT_OUT_ALONE] = "nothing_to_compare_with",
+                [EXCLUDED_FAILED] = "failed",
+                [EXCLUDED_WITHOUT] = "without_objective",
+                [EXCLUDED_FEW] = "too_few_runs",
+                [EXCLUDED_ALONE] = "nothing_to_compare_with",
         };
 
         json_put_uint(json, "scanned", rank->n_scanned);
         json_put_uint(json, "compared", rank->n_compared);
         json_key(json, "left_out");
         json_object_begin(json);
-        for (LeftOut i = 0; i < N_LEFT_OUT; i++)
-                json_put_uint(json, names[i], rank->n_left_out[i]);
+        for (Exclusion i = 0; i < N_EXCLUSIONS; i++)
+                json_put_uint(json, names[i], rank->n_excluded[i]);
         json_object_end(json);
 }
 
-void rank_answer(Exchange *exchange, const Rank *rank, const Group *groups, size_t n) {
+void ranking_json_write(Exchange *exchange, const RankQuery *rank, const Group *groups, size_t n) {
         Json json;
         int r;
 
         json_init(&json, exchange->body);
         json_object_begin(&json);
         json_put_string(&json, "name", rank->selection.filter.name);
-        json_put_string(&json, "objective", rank_objective(rank));
+        json_put_string(&json, "objective", rank_query_objective(rank));
         json_put_string(&json, "direction", rank->is_higher_better ? "higher" : "lower");
         json_put_string(&json, "unit", rank->unit.text);
         json_put_double(&json, "confidence", rank->confidence);

@@ -4,12 +4,13 @@
 static int say_many(Exchange *exchange, int outcome) {
         if (outcome == GROUPING_MANY_GROUPS)
                 return exchange_error(exchange, 413,
-                                      "These results make more than %u groups; group by less, or select less with where= or component=",
+                                      "the selected results form more than %u groups; group by fewer fields, "
+                                      "or select fewer with where= or component=",
                                       GROUPS_MAX);
         if (outcome == GROUPING_MANY_VALUES)
                 return exchange_error(exchange, 413,
-                                      "These results have more than %u numbers, which is what one question may hold; select less with "
-                                      "where=, component=, since_ms= or until_ms=, or ask for fewer results",
+                                      "the selected results have more than %u numbers, the limit of one request; select fewer with "
+                                      "where=, component=, since_ms= or until_ms=, or name fewer results",
                                       VALUES_MAX);
         return exchange_store_error(exchange, outcome);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What query and rank both do: read what is selected into groups. */
+/* Reads the selected results into groups, for query and rank. */
 
 #include "http/exchange.h"
 #include "http/indicators/grouping.h"

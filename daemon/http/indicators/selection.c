@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/indicators/selection.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "document/indicator.h"
@@ -16,15 +17,15 @@ static int conditions_parse(Exchange *exchange, Condition *ret, size_t *ret_n) {
                 if (strcmp(exchange->parameters[i].name, "where") != 0)
                         continue;
                 if (n == CONDITIONS_MAX)
-                        return exchange_error(exchange, 400, "Query parameter 'where' is given more than %u times", CONDITIONS_MAX);
+                        return exchange_error(exchange, 400, "query parameter 'where' is given more than %u times", CONDITIONS_MAX);
 
                 r = condition_parse(value, &ret[n++]);
                 if (r == CONDITION_NOT_A_NUMBER)
                         return exchange_error(exchange, 400,
-                                              "Query parameter 'where' compares with a number after < and >, not '%s'", value);
+                                              "query parameter 'where' requires a number after < or >, not '%s'", value);
                 if (r != 0)
                         return exchange_error(exchange, 400,
-                                              "Query parameter 'where' must be KEY=VALUE, or with != < <= > >=, not '%s'", value);
+                                              "query parameter 'where' must be KEY=VALUE, or with != < <= > >=, not '%s'", value);
         }
 
         *ret_n = n;
@@ -44,7 +45,7 @@ int selection_parse(Exchange *exchange, const char *name, Selection *ret) {
 
         *ret = (Selection){};
         if (name && !name_is_valid(name, NAME_MAX_BYTES))
-                return exchange_error(exchange, 400, "An indicator's name is 1 to %u of A-Z a-z 0-9 _ . : -", NAME_MAX_BYTES);
+                return exchange_error(exchange, 400, "indicator name must be 1 to %u characters of A-Z a-z 0-9 _ . : -", NAME_MAX_BYTES);
 
         ret->filter = (PointFilter){
                 .name = name,
@@ -53,7 +54,7 @@ int selection_parse(Exchange *exchange, const char *name, Selection *ret) {
                 .conditions = ret->conditions,
                 .numbers = ret->numbers,
         };
-        r = page_parse_times(exchange, &ret->filter.since_ms, &ret->filter.until_ms);
+        r = pagination_parse_times(exchange, &ret->filter.since_ms, &ret->filter.until_ms);
         if (r == 0)
                 r = conditions_parse(exchange, ret->conditions, &ret->filter.n_conditions);
         if (r == 0 && !ret->filter.component)
@@ -64,11 +65,12 @@ int selection_parse(Exchange *exchange, const char *name, Selection *ret) {
 int selection_add_number(Exchange *exchange, const char *key, Selection *selection, size_t *ret) {
         size_t i;
 
+        assert(selection->filter.numbers == selection->numbers); /* the selection was not moved */
         for (i = 0; i < selection->filter.n_numbers; i++)
                 if (strcmp(selection->numbers[i], key) == 0)
                         break;
         if (i == POINT_NUMBERS_MAX)
-                return exchange_error(exchange, 400, "One question is about %u results at most", POINT_NUMBERS_MAX);
+                return exchange_error(exchange, 400, "a request may name at most %u results", POINT_NUMBERS_MAX);
         if (i == selection->filter.n_numbers) {
                 selection->numbers[i] = key;
                 selection->filter.n_numbers++;
@@ -83,16 +85,16 @@ static int add_stat(Exchange *exchange, const char *text, size_t n, Selection *s
         int r;
 
         if (selection->n_stats == STATS_MAX)
-                return exchange_error(exchange, 400, "Query parameter 'stat' has more than %u of them", STATS_MAX);
+                return exchange_error(exchange, 400, "query parameter 'stat' has more than %u items", STATS_MAX);
         if (choice_parse(text, n, choice) != 0)
                 return exchange_error(exchange, 400,
-                                      "Query parameter 'stat' must be a list as median:rate,p95:elapsed of n mean median sd standard_error "
-                                      "min max q1 q3 iqr cov covm skew or p0 to p100, with a result's name, not '%.*s'",
+                                      "query parameter 'stat' must be a list such as median:rate,p95:elapsed, of n mean median sd "
+                                      "standard_error min max q1 q3 iqr cov covm skew or p0 to p100, with the name of a result, not '%.*s'",
                                       (int)n, text);
 
         for (size_t i = 0; i < selection->n_stats; i++)
                 if (strcmp(selection->stats[i].text, choice->text) == 0)
-                        return exchange_error(exchange, 400, "Query parameter 'stat' names '%s' twice: once is enough", choice->text);
+                        return exchange_error(exchange, 400, "query parameter 'stat' names '%s' twice", choice->text);
 
         r = selection_add_number(exchange, choice->key, selection, &selection->number_of_stat[selection->n_stats]);
         if (r == 0)
@@ -119,13 +121,13 @@ int selection_parse_fields(Exchange *exchange, const char *parameter, const char
                 size_t n = strcspn(text, ",");
 
                 if (ret->n == FIELDS_MAX)
-                        return exchange_error(exchange, 400, "Query parameter '%s' has more than %u of them", parameter, FIELDS_MAX);
+                        return exchange_error(exchange, 400, "query parameter '%s' has more than %u items", parameter, FIELDS_MAX);
                 if (n == 0 || n > CONDITION_KEY_MAX)
-                        return exchange_error(exchange, 400, "Query parameter '%s' must be a list of component, version, hardware and "
+                        return exchange_error(exchange, 400, "query parameter '%s' must be a list of component, version, hardware and "
                                                              "names of parameters, not '%s'", parameter, text);
                 for (size_t i = 0; i < ret->n; i++)
                         if (strlen(ret->names[i]) == n && memcmp(ret->names[i], text, n) == 0)
-                                return exchange_error(exchange, 400, "Query parameter '%s' names '%.*s' twice: once is enough", parameter,
+                                return exchange_error(exchange, 400, "query parameter '%s' names '%.*s' twice", parameter,
                                                       (int)n, text);
                 memcpy(ret->names[ret->n++], text, n);
                 text = text[n] ? text + n + 1 : NULL;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Selection: which results of an indicator a question is about, and what of them
+ * Selection: which results of an indicator a request is about, and which of their numbers
  *
  * The query parameters that query, rank and results have in common: where (again and again), component, version, since_ms,
  * until_ms; and the lists group_by (or by) and stat.

@@ -14,7 +14,7 @@
 
 #define NAMES_MAX 256U           /* of keys, to be listed in a message */
 #define LISTED_BYTES_MAX 400U    /* of such a list */
-#define NAMED_DOCUMENTS_MAX 256U /* whose keys are listed */
+#define NAMED_DOCUMENTS_MAX 256U /* their keys are listed */
 #define SEARCH_NS (200 * NS_PER_MS) /* in documents */
 #define SCORE_KEY "overall_score"
 #define ASKED_MAX (CONDITIONS_MAX + 2 * FIELDS_MAX + POINT_NUMBERS_MAX)
@@ -202,7 +202,7 @@ static int check_name(Vocabulary *vocabulary, Exchange *exchange) {
         if (r != READER_END)
                 r = exchange_store_error(exchange, r);
         else if (!is_there)
-                r = exchange_error(exchange, 404, "There are no results of '%s', and no model of it%s%s%s", name,
+                r = exchange_error(exchange, 404, "no results and no model of indicator '%s'%s%s%s", name,
                                    nearest ? ": did you mean " : "; perfctl indicator list has the names", nearest ?: "",
                                    nearest ? "?" : "");
         else
@@ -376,22 +376,22 @@ static int say_unknown(const Vocabulary *vocabulary, Exchange *exchange, const A
         const char *nearest = words_nearest(asked->key, (const char *const *)names->items, names->n);
         const char *what = asked->kind == KIND_RESULT ? "result" : "parameter", *name = vocabulary->filter.name;
         PropertyKind other = asked->kind == KIND_RESULT ? KIND_PARAMETER : KIND_RESULT;
-        scoped(buffer_deinit) Buffer list = {}, whose = {};
+        scoped(buffer_deinit) Buffer list = {}, holder = {};
 
         names_list(names, "", &list);
         if (vocabulary->is_cut)
-                buffer_printf(&whose, "None of the newest %" PRIu64 " results", vocabulary->n_documents);
+                buffer_printf(&holder, "none of the newest %" PRIu64 " results", vocabulary->n_documents);
         else
-                buffer_puts(&whose, "No result");
+                buffer_puts(&holder, "no result");
         if (name)
-                buffer_printf(&whose, " of %s", name);
-        if (buffer_error(&list) < 0 || buffer_error(&whose) < 0)
+                buffer_printf(&holder, " of %s", name);
+        if (buffer_error(&list) < 0 || buffer_error(&holder) < 0)
                 return exchange_store_error(exchange, -ENOMEM);
 
         if (is_a(vocabulary, other, asked->key))
-                return exchange_error(exchange, 400, "%s has a %s '%s': that is a %s. There are: %s", whose.text, what, asked->key,
+                return exchange_error(exchange, 400, "%s has a %s '%s', which is a %s. Available: %s", holder.text, what, asked->key,
                                       other == KIND_RESULT ? "result" : "parameter", list.text);
-        return exchange_error(exchange, 400, "%s has a %s '%s'%s%s%s There are: %s", whose.text, what, asked->key,
+        return exchange_error(exchange, 400, "%s has a %s '%s'%s%s%s Available: %s", holder.text, what, asked->key,
                               nearest ? ": did you mean " : ".", nearest ?: "", nearest ? "?" : "", list.text);
 }
 
@@ -443,9 +443,9 @@ static int say_refused(Exchange *exchange, const Condition *condition, JsonText 
         if (buffer_error(&expected) < 0)
                 return exchange_store_error(exchange, -ENOMEM);
         if (condition_is_range(condition))
-                return exchange_error(exchange, 400, "'%s' is %s by its model, and only numbers are compared with < and >: use = or !=",
+                return exchange_error(exchange, 400, "'%s' is declared as %s by its model, and < and > compare numbers only: use = or !=",
                                       key, expected.text);
-        return exchange_error(exchange, 400, "'%s' cannot be '%s': by its model it is %s", key, condition->value, expected.text);
+        return exchange_error(exchange, 400, "'%s' cannot be '%s': its model declares it as %s", key, condition->value, expected.text);
 }
 
 /* What its model does not allow may be stored all the same, from before the model or since it is kept as odd. */
@@ -478,7 +478,7 @@ static int check_value(const Vocabulary *vocabulary, Exchange *exchange, const C
 
         if (!point_parameter_key(condition->key))
                 return !condition_is_range(condition) ? 0
-                       : exchange_error(exchange, 400, "'%s' is a text: it can be compared with = and != only", condition->key);
+                       : exchange_error(exchange, 400, "'%s' is text: compare it with = or !=", condition->key);
 
         refusal = find_refusal(vocabulary, condition);
         if (!refusal.text)

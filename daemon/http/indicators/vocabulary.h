@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Vocabulary: the keys that results of an indicator have, and what its models say of them
+ * Vocabulary: keys of the results of an indicator, and their declarations in its models
  *
- * A misspelt key or value would be answered with nothing, as if there were no such results. So each that is asked for is
- * looked up: in the models, in what the results that are indexed have in common, and at last, for a moment, in the newest documents.
+ * A misspelt key or value would match no result. Therefore each key of a request is looked up: in the models, in the
+ * parameters of indexed results, and finally, for a limited time, in the newest documents.
  */
 
 #include "http/exchange.h"

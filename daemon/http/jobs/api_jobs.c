@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <string.h>
 
 #include "http/jobs/jobs_subject.h"
@@ -32,7 +33,7 @@ static void write_listed_job(Json *json, const JobView *job, bool has_metrics) {
 }
 
 /* 0 or EXCHANGE_ANSWERED. */
-static int write_jobs(Exchange *exchange, const JobFilter *filter, Page *page, Json *json) {
+static int write_jobs(Exchange *exchange, const JobFilter *filter, Pagination *page, Json *json) {
         JobRow row;
         int r;
 
@@ -43,7 +44,7 @@ static int write_jobs(Exchange *exchange, const JobFilter *filter, Page *page, J
 
                 if (live && filter->state && strcmp(job_state_name(live->state), filter->state) != 0)
                         continue;
-                if (!page_admit(page, exchange->body, (PageKey){ row.view.begin_realtime_ms, row.row }))
+                if (!pagination_admit(page, exchange->body, (PageKey){ row.view.begin_realtime_ms, row.row }))
                         break;
                 if (live)
                         job_record_view(live, &exchange->snapshot->node, &view);
@@ -59,24 +60,24 @@ void api_jobs_list(Exchange *exchange) {
                 .user = exchange_parameter(exchange, "user"),
                 .state = exchange_parameter(exchange, "state"),
         };
-        Page page;
+        Pagination page;
         Json json;
 
         if (filter.state && job_state_find(filter.state) < 0) {
-                (void)exchange_error(exchange, 400, "Query parameter 'state' must be running, finished or interrupted, not '%s'",
+                (void)exchange_error(exchange, 400, "query parameter 'state' must be running, finished or interrupted, not '%s'",
                                      filter.state);
                 return;
         }
 
-        if (page_parse(exchange, &page) > 0)
+        if (pagination_parse(exchange, &page) > 0)
                 return;
         filter.since_ms = page.since_ms;
         filter.until_ms = page.until_ms;
         filter.before = page.before;
 
-        page_begin(&json, exchange->body, "jobs");
+        pagination_begin(&json, exchange->body, "jobs");
         if (write_jobs(exchange, &filter, &page, &json) == 0)
-                page_end(&page, &json);
+                pagination_end(&page, &json);
 }
 
 static void write_numbers(Exchange *exchange, Json *json, const FoundJob *job) {
@@ -108,7 +109,7 @@ void api_jobs_job(Exchange *exchange) {
         write_numbers(exchange, &json, &job);
         job_json_write_node(&json, exchange_node(exchange));
         has_phase = job.record && job_record_phase(job.record, &exchange->snapshot->node, &phase);
-        phases_write(exchange, &json, has_phase ? &phase : NULL, stamp.time_ms);
+        phases_json_write(exchange, &json, has_phase ? &phase : NULL, stamp.time_ms);
         json_object_end(&json);
 }
 
@@ -117,7 +118,7 @@ static int scopes_parse(Exchange *exchange, MetricChoice *ret) {
         int scope = text ? metric_scope_find(text) : -1;
 
         if (text && scope < 0)
-                return exchange_error(exchange, 400, "Query parameter 'scope' must be node or job, not '%s'", text);
+                return exchange_error(exchange, 400, "query parameter 'scope' must be node or job, not '%s'", text);
 
         for (int i = 0; i < N_SCOPES; i++)
                 ret->has_scope[i] = !text || scope == i;
@@ -135,7 +136,7 @@ static int choice_parse(Exchange *exchange, MetricChoice *ret) {
 
         ret->has_raw_keys = names && strcmp(names, "raw") == 0;
         if (names && !ret->has_raw_keys && strcmp(names, "sanitised") != 0)
-                return exchange_error(exchange, 400, "Query parameter 'names' must be raw or sanitised, not '%s'", names);
+                return exchange_error(exchange, 400, "query parameter 'names' must be raw or sanitised, not '%s'", names);
 
         return scopes_parse(exchange, ret);
 }
@@ -158,7 +159,7 @@ void api_jobs_metrics(Exchange *exchange) {
         json_array_begin(&json);
         if (job.has_metrics)
                 metric_json_write_list(&json, &job.view->metrics, &job.view->usage, &choice, stamp);
-        if (has_phases && phases_write_times(exchange, &json, choice.key, stamp) > 0)
+        if (has_phases && phases_json_write_times(exchange, &json, choice.key, stamp) > 0)
                 return;
         json_array_end(&json);
         json_object_end(&json);
@@ -192,6 +193,7 @@ void api_jobs_samples(Exchange *exchange) {
         if (job_lookup(exchange, &job) > 0)
                 return;
 
+        assert(job.view == &job.live || job.view == &job.row.view);
         begin_ms = job.view->begin_realtime_ms;
         if (job.row.timeline && timeline_parse(job.row.timeline, &timeline) == 0) {
                 timeline_json(&timeline, exchange->body);

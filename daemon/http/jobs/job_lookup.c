@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/jobs/job_lookup.h"
 
+#include <assert.h>
+
 #include "document/indicator.h"
 #include "store/jobs/job_reader.h"
 #include "util/clock.h"
@@ -14,8 +16,9 @@ int job_lookup(Exchange *exchange, FoundJob *ret) {
         int r;
 
         if (!name_is_valid(exchange->argument, JOB_ID_MAX - 1))
-                return exchange_error(exchange, 400, "A job's id is 1 to %d of A-Z a-z 0-9 _ . : -", JOB_ID_MAX - 1);
+                return exchange_error(exchange, 400, "job id must be 1 to %d characters of A-Z a-z 0-9 _ . : -", JOB_ID_MAX - 1);
 
+        assert(exchange->argument); /* of the route */
         live = job_lookup_live(exchange->snapshot, exchange->argument);
         r = job_reader_find(exchange->reader, exchange->argument, &ret->row);
         if (r == 0 && (!live || ret->row.view.state != JOB_RUNNING)) {
@@ -36,7 +39,7 @@ int job_lookup(Exchange *exchange, FoundJob *ret) {
         }
 
         if (r == READER_END)
-                return exchange_error(exchange, 404, "There is no job '%s' on this node, or not any more", exchange->argument);
+                return exchange_error(exchange, 404, "no job '%s' on this node; it may have expired", exchange->argument);
         return exchange_store_error(exchange, r);
 }
 

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * A job by its id, as the store and the snapshot together know it
+ * Finds a job by its id in the store and in the snapshot
  *
- * The store knows first that a job began or ended; the snapshot alone has the numbers of one that runs.
+ * The store is the first to know that a job began or ended; only the snapshot has the metrics of a running job.
  */
 
 #include "http/exchange.h"
@@ -20,7 +20,7 @@ typedef struct FoundJob {
 
 /* The snapshot's record of the job, or NULL. snapshot NULL: none. */
 const JobRecord *job_lookup_live(const Snapshot *snapshot, const char *id);
-/* Of the exchange's argument. 0 or EXCHANGE_ANSWERED. The store may be down: what the snapshot has is answered all the same. */
+/* The job that the exchange's argument names. 0 or EXCHANGE_ANSWERED. Without a store, jobs of the snapshot are found. */
 int job_lookup(Exchange *exchange, FoundJob *ret);
-/* When its numbers are of: its end, or the last sample. */
+/* Time of the job's metrics: its end, or the last sample. */
 uint64_t job_lookup_time_ms(const Exchange *exchange, const JobView *job);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,7 @@ static void put_job_line(Exposition *exposition, const ExposedJob *job, size_t l
         const ScopeMetrics scope_metrics = metric_scope_of_line(job, line);
         size_t i = line < N_METRICS ? line : line - N_METRICS;
 
+        assert(i < scope_metrics.n);
         if (!metric_scope_has(&scope_metrics, i))
                 return;
 

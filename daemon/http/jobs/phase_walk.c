@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/jobs/phase_walk.h"
 
+#include <assert.h>
+
 #include "store/jobs/job_reader.h"
 
 void phase_walk_begin(PhaseWalk *walk, Reader *reader, const char *job, const PhaseView *lasting, unsigned n_max) {
@@ -34,6 +36,7 @@ bool phase_walk_next(PhaseWalk *walk, PhaseView *ret) {
         if (!walk->lasting || walk->lasting->index < walk->next)
                 return false;
 
+        assert(!walk->is_in_store);
         *ret = *walk->lasting;
         walk->lasting = NULL;
         return true;
@@ -47,7 +50,7 @@ bool phase_walk_has_all(const PhaseWalk *walk) {
         return walk->has_all;
 }
 
-double phase_seconds(const PhaseView *phase, uint64_t now_ms) {
+double phase_walk_seconds(const PhaseView *phase, uint64_t now_ms) {
         uint64_t end_ms = phase->end_realtime_ms ?: now_ms;
 
         if (phase->has_wall_seconds)

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Walking the phases of a job
+ * PhaseWalk: iterates over the phases of a job
  *
- * Those that have ended are in the store, the one that lasts is in the snapshot, which may lag behind by
- * one tick: a phase that is in both has ended. The earliest are kept where there are too many, and the one that lasts.
+ * Ended phases are in the store, the present phase is in the snapshot, which may be one tick old: a phase that is in both has
+ * ended. If there are too many, the earliest phases and the present one are returned.
  */
 
 #include "job/job.h"
@@ -29,4 +29,4 @@ void phase_walk_cut(PhaseWalk *walk);
 bool phase_walk_has_all(const PhaseWalk *walk);
 
 /* Whoever marked it measured it best; then the node's window; the wall clock may have been set meanwhile. now_ms: where it lasts. */
-double phase_seconds(const PhaseView *phase, uint64_t now_ms);
+double phase_walk_seconds(const PhaseView *phase, uint64_t now_ms);

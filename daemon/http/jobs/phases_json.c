@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/jobs/phases_json.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -16,12 +17,12 @@ static void write_phase(Json *json, const PhaseView *phase, uint64_t now_ms) {
                 json_put_uint(json, "end_ms", phase->end_realtime_ms);
         else
                 json_put_string(json, "end_ms", NULL);
-        json_put_double(json, "seconds", phase_seconds(phase, now_ms));
+        json_put_double(json, "seconds", phase_walk_seconds(phase, now_ms));
         metric_json_write_part(json, &phase->metrics, &phase->usage);
         json_object_end(json);
 }
 
-void phases_write(Exchange *exchange, Json *json, const PhaseView *lasting, uint64_t now_ms) {
+void phases_json_write(Exchange *exchange, Json *json, const PhaseView *lasting, uint64_t now_ms) {
         size_t n_before = exchange->body->n;
         PhaseWalk walk;
         PhaseView phase;
@@ -56,6 +57,7 @@ static void blocks_add(TimeBlocks *blocks, const PhaseView *phase) {
         TimeBlock *block;
         size_t i = 0;
 
+        assert(blocks->n <= PHASES_MAX);
         while (i < blocks->n && strcmp(blocks->blocks[i].name, phase->name) != 0)
                 i++;
         if (i == PHASES_MAX)
@@ -66,7 +68,7 @@ static void blocks_add(TimeBlocks *blocks, const PhaseView *phase) {
         if (phase->has_wall_seconds && !block->is_timed)
                 *block = (TimeBlock){ .is_timed = true };
         if (phase->has_wall_seconds || !block->is_timed)
-                block->seconds += phase_seconds(phase, 0);
+                block->seconds += phase_walk_seconds(phase, 0);
         memcpy(block->name, phase->name, sizeof(block->name));
 }
 
@@ -90,7 +92,7 @@ static void write_blocks(Json *json, const TimeBlocks *blocks, const char *key, 
         }
 }
 
-int phases_write_times(Exchange *exchange, Json *json, const char *key, MetricStamp stamp) {
+int phases_json_write_times(Exchange *exchange, Json *json, const char *key, MetricStamp stamp) {
         TimeBlocks blocks = {};
         scoped(freep) TimeBlock *memory = NULL;
         PhaseView phase;

@@ -18,7 +18,7 @@
  * "phases" and "phases_truncated": whether some are left out, for the limits above, or because the store could not be
  * read to the end. lasting: NULL for none. now_ms: how far the one that lasts is.
  */
-void phases_write(Exchange *exchange, Json *json, const PhaseView *lasting, uint64_t now_ms);
+void phases_json_write(Exchange *exchange, Json *json, const PhaseView *lasting, uint64_t now_ms);
 
 /*
  * The time blocks: for each name, the seconds of all ended phases of that name, in the shape of a metric and into the
@@ -26,4 +26,4 @@ void phases_write(Exchange *exchange, Json *json, const PhaseView *lasting, uint
  * NULL: all. 0 or EXCHANGE_ANSWERED.
  */
 #define PHASES_PREFIX "phase/"
-int phases_write_times(Exchange *exchange, Json *json, const char *key, MetricStamp stamp);
+int phases_json_write_times(Exchange *exchange, Json *json, const char *key, MetricStamp stamp);

@@ -15,30 +15,30 @@ static void put_stamp(Json *json, MetricStamp stamp) {
 }
 
 /* stamp NULL: none. */
-static void write_present(Json *json, const ScopeMetrics *figures, const MetricStamp *stamp) {
-        for (size_t i = 0; i < figures->n; i++) {
-                if (!metric_scope_has(figures, i))
+static void write_present(Json *json, const ScopeMetrics *scope_metrics, const MetricStamp *stamp) {
+        for (size_t i = 0; i < scope_metrics->n; i++) {
+                if (!metric_scope_has(scope_metrics, i))
                         continue;
 
-                begin_metric(json, figures->info[i].key, metric_scope_key_value(figures, i));
+                begin_metric(json, scope_metrics->info[i].key, metric_scope_key_value(scope_metrics, i));
                 if (stamp)
                         put_stamp(json, *stamp);
-                json_put_string(json, "unit", figures->info[i].key_unit);
-                json_put_string(json, "quality", quality_name(figures->quality[i]));
-                json_put_string(json, "scope", metric_scope_name(figures->scope));
+                json_put_string(json, "unit", scope_metrics->info[i].key_unit);
+                json_put_string(json, "quality", quality_name(scope_metrics->quality[i]));
+                json_put_string(json, "scope", metric_scope_name(scope_metrics->scope));
                 json_object_end(json);
         }
 }
 
-static void write_absent(Json *json, const ScopeMetrics *figures) {
-        for (size_t i = 0; i < figures->n; i++) {
-                if (metric_scope_has(figures, i))
+static void write_absent(Json *json, const ScopeMetrics *scope_metrics) {
+        for (size_t i = 0; i < scope_metrics->n; i++) {
+                if (metric_scope_has(scope_metrics, i))
                         continue;
 
                 json_object_begin(json);
-                json_put_string(json, "key", figures->info[i].key);
-                json_put_string(json, "scope", metric_scope_name(figures->scope));
-                json_put_string(json, "reason", quality_reason(figures->quality[i]));
+                json_put_string(json, "key", scope_metrics->info[i].key);
+                json_put_string(json, "scope", metric_scope_name(scope_metrics->scope));
+                json_put_string(json, "reason", quality_reason(scope_metrics->quality[i]));
                 json_object_end(json);
         }
 }
@@ -86,10 +86,10 @@ void metric_json_write_part(Json *json, const MetricSet *metrics, const UsageSet
         json_array_end(json);
 }
 
-static void write_values(Json *json, const ScopeMetrics *figures) {
-        for (size_t i = 0; i < figures->n; i++)
-                if (metric_scope_has(figures, i))
-                        json_put_double(json, figures->info[i].key, metric_scope_key_value(figures, i));
+static void write_values(Json *json, const ScopeMetrics *scope_metrics) {
+        for (size_t i = 0; i < scope_metrics->n; i++)
+                if (metric_scope_has(scope_metrics, i))
+                        json_put_double(json, scope_metrics->info[i].key, metric_scope_key_value(scope_metrics, i));
 }
 
 void metric_json_write_values(Json *json, const MetricSet *metrics, const UsageSet *usage) {
@@ -102,26 +102,26 @@ void metric_json_write_values(Json *json, const MetricSet *metrics, const UsageS
 }
 
 /* perf.py had other names for some of the node's. */
-static const char *raw_key(const ScopeMetrics *figures, size_t i) {
-        return figures->scope == SCOPE_NODE ? metric_raw_key((Metric)i) : figures->info[i].key;
+static const char *raw_key(const ScopeMetrics *scope_metrics, size_t i) {
+        return scope_metrics->scope == SCOPE_NODE ? metric_raw_key((Metric)i) : scope_metrics->info[i].key;
 }
 
-static bool is_asked_for(const MetricChoice *choice, const ScopeMetrics *figures, size_t i) {
-        return !choice->key || strcmp(choice->key, figures->info[i].key) == 0 || strcmp(choice->key, raw_key(figures, i)) == 0;
+static bool is_asked_for(const MetricChoice *choice, const ScopeMetrics *scope_metrics, size_t i) {
+        return !choice->key || strcmp(choice->key, scope_metrics->info[i].key) == 0 || strcmp(choice->key, raw_key(scope_metrics, i)) == 0;
 }
 
-static void write_chosen(Json *json, const ScopeMetrics *figures, const MetricChoice *choice, MetricStamp stamp) {
-        for (size_t i = 0; i < figures->n; i++)
-                if (metric_scope_has(figures, i) && is_asked_for(choice, figures, i))
-                        metric_json_write_item(json, choice->has_raw_keys ? raw_key(figures, i) : figures->info[i].key,
-                                               metric_scope_key_value(figures, i), stamp);
+static void write_chosen(Json *json, const ScopeMetrics *scope_metrics, const MetricChoice *choice, MetricStamp stamp) {
+        for (size_t i = 0; i < scope_metrics->n; i++)
+                if (metric_scope_has(scope_metrics, i) && is_asked_for(choice, scope_metrics, i))
+                        metric_json_write_item(json, choice->has_raw_keys ? raw_key(scope_metrics, i) : scope_metrics->info[i].key,
+                                               metric_scope_key_value(scope_metrics, i), stamp);
 }
 
 static void write_chosen_compat(Json *json, const MetricSet *metrics, const MetricChoice *choice, MetricStamp stamp) {
-        const ScopeMetrics figures = metric_scope_of_node(metrics);
+        const ScopeMetrics scope_metrics = metric_scope_of_node(metrics);
 
         for (Metric metric = 0; metric < N_PERFPY_METRICS; metric++)
-                if (metrics->has_compat[metric] && is_asked_for(choice, &figures, metric))
+                if (metrics->has_compat[metric] && is_asked_for(choice, &scope_metrics, metric))
                         metric_json_write_item(json, choice->has_raw_keys ? metric_raw_key(metric) : metric_info[metric].key,
                                                metrics->compat[metric], stamp);
 }

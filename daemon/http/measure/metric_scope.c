@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/measure/metric_scope.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const char *const names[N_SCOPES] = {
@@ -9,6 +10,7 @@ static const char *const names[N_SCOPES] = {
 };
 
 const char *metric_scope_name(Scope scope) {
+        assert(scope < N_SCOPES);
         return names[scope];
 }
 

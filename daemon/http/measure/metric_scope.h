@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Figures: the numbers of one scope
+ * Metrics of one scope
  *
- * A job has two tables of numbers: the node's while it ran (MetricSet), and its own (UsageSet). Whoever writes
- * them out walks both the same way.
+ * A job has two tables of metrics: those of the node while it ran (MetricSet), and its own (UsageSet). ScopeMetrics gives
+ * both the same form.
  */
 
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "measure/usage.h"
 
 typedef enum Scope {
-        SCOPE_NODE, /* all of the node meanwhile */
+        SCOPE_NODE, /* the whole node during the job */
         SCOPE_JOB,  /* the job itself */
         N_SCOPES,
 } Scope;
@@ -36,11 +36,11 @@ ScopeMetrics metric_scope_of_node(const MetricSet *metrics);
 /* usage NULL: there is no job, and the table is empty. */
 ScopeMetrics metric_scope_of_job(const UsageSet *usage);
 
-static inline bool metric_scope_has(const ScopeMetrics *figures, size_t i) {
-        return quality_is_present(figures->quality[i]);
+static inline bool metric_scope_has(const ScopeMetrics *metrics, size_t i) {
+        return quality_is_present(metrics->quality[i]);
 }
 
 /* In the unit of its key. */
-static inline double metric_scope_key_value(const ScopeMetrics *figures, size_t i) {
-        return figures->value[i] * figures->info[i].scale;
+static inline double metric_scope_key_value(const ScopeMetrics *metrics, size_t i) {
+        return metrics->value[i] * metrics->info[i].scale;
 }

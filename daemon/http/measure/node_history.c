@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/measure/node_history.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 
@@ -58,6 +59,7 @@ static int add_merging(Timeline *timeline, size_t n_max, uint64_t begin_ns, uint
                 places = places_of(timeline, begin_ns, interval_ns);
         }
 
+        assert(places.n > 0 && places.first + places.n <= n_max);
         r = timeline_reserve(timeline, places.first + places.n);
         if (r < 0)
                 return r;
@@ -73,7 +75,7 @@ static int add_in_place(Timeline *timeline, size_t n_max, uint64_t begin_ns, uin
         int r;
 
         if (interval_ns != timeline->interval_ns || places.first >= n_max || places.first < timeline->n)
-                return HISTORY_FULL;
+                return NODE_HISTORY_FULL;
 
         r = timeline_reserve(timeline, places.first + 1);
         if (r < 0)
@@ -89,9 +91,9 @@ int node_history_add(NodeHistory *history, const NodeSampleRow *row) {
         uint64_t begin_ns = row->begin_ms * NS_PER_MS, interval_ns = row->interval_ms * NS_PER_MS;
 
         if (row->interval_ms == 0 || row->interval_ms > TIME_MS_MAX || row->begin_ms > TIME_MS_MAX)
-                return HISTORY_MALFORMED;
+                return NODE_HISTORY_MALFORMED;
         if (timeline_parse(row->timeline, &piece) != 0 || piece.n == 0)
-                return HISTORY_MALFORMED;
+                return NODE_HISTORY_MALFORMED;
 
         if (timeline->interval_ns == 0) {
                 timeline->begin_realtime_ns = begin_ns;

@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * History: stored intervals put together again as one Timeline
+ * NodeHistory: stored intervals of the node, joined to one Timeline
  *
- * The store has the node's history as rows, one interval each. Rows are joined as long as they lie on one
- * grid; a place on it without a row is a hole.
+ * The store has a row for each interval. Rows are joined as long as they have the same interval; a missing row is a gap.
  */
 
 #include "series/timeline.h"
@@ -22,11 +21,11 @@ void node_history_init(NodeHistory *history, size_t n_points_max, bool is_mergin
 void node_history_deinit(NodeHistory *history);
 
 /*
- * Takes the next row, later than the last. 0; HISTORY_FULL: it does not fit (no place left, or another grid and
- * not merging) and nothing changed; HISTORY_MALFORMED: not a row of ours; -ENOMEM.
+ * Takes the next row, later than the last. 0; NODE_HISTORY_FULL: it does not fit (no place left, or another grid and
+ * not merging) and nothing changed; NODE_HISTORY_MALFORMED: not a row of ours; -ENOMEM.
  */
 enum {
-        HISTORY_FULL = 1,
-        HISTORY_MALFORMED,
+        NODE_HISTORY_FULL = 1,
+        NODE_HISTORY_MALFORMED,
 };
 int node_history_add(NodeHistory *history, const NodeSampleRow *row);

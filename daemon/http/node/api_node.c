@@ -250,17 +250,17 @@ void api_node_samples(Exchange *exchange) {
         Json json;
         int r, added = 0;
 
-        if (page_parse_times(exchange, &since_ms, &until_ms) > 0 ||
-            exchange_parameter_u64(exchange, "limit", 1, PAGE_ROWS_MAX, PAGE_ROWS_DEFAULT, &limit) > 0)
+        if (pagination_parse_times(exchange, &since_ms, &until_ms) > 0 ||
+            exchange_parameter_u64(exchange, "limit", 1, PAGINATION_ROWS_MAX, PAGINATION_ROWS_DEFAULT, &limit) > 0)
                 return;
 
         node_history_init(&history, limit, false);
         r = sample_reader_list(exchange->reader, since_ms, until_ms);
         while (r == 0 && (r = sample_reader_next(exchange->reader, &row)) == 0) {
                 added = node_history_add(&history, &row);
-                if (added == HISTORY_FULL)
+                if (added == NODE_HISTORY_FULL)
                         next_ms = row.begin_ms;
-                if (added < 0 || added == HISTORY_FULL)
+                if (added < 0 || added == NODE_HISTORY_FULL)
                         break;
         }
         if (added < 0 || (r != 0 && r != READER_END)) {

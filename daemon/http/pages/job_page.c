@@ -92,7 +92,7 @@ static void fill_phases(Words *words, const Exchange *exchange, const FoundJob *
         while (phase_walk_next(&walk, &phase)) {
                 if (out->n == 0)
                         buffer_puts(out, phases_head);
-                job_html_phase(out, &phase, phase_seconds(&phase, now_ms), total_s);
+                job_html_phase(out, &phase, phase_walk_seconds(&phase, now_ms), total_s);
         }
         if (out->n > 0)
                 buffer_puts(out, "</tbody>\n</table></div>\n");

@@ -47,8 +47,8 @@ static void put_number(Buffer *out, double number) {
 
 /* number: of the table, which it is the name of. */
 static void put_heading(Buffer *out, const Group *group, size_t number) {
-        JsonText hardware = group_field(group, FIELD_HARDWARE), key, value;
-        JsonWalk walk = json_walk(group_field(group, FIELD_PARAMETERS));
+        JsonText hardware = grouping_field(group, FIELD_HARDWARE), key, value;
+        JsonWalk walk = json_walk(grouping_field(group, FIELD_PARAMETERS));
         bool has_any = false;
 
         buffer_printf(out, "<h3 id=\"set-%zu\">", number);
@@ -99,10 +99,10 @@ typedef struct Row {
 } Row;
 
 static void put_name(Buffer *out, const Group *group, double share) {
-        JsonText version = group_field(group, FIELD_VERSION);
+        JsonText version = grouping_field(group, FIELD_VERSION);
 
         buffer_puts(out, "<tr><th scope=\"row\">");
-        put_text(out, group_field(group, FIELD_COMPONENT));
+        put_text(out, grouping_field(group, FIELD_COMPONENT));
         if (json_text_kind(version) == JSON_KIND_STRING) {
                 buffer_putc(out, ' ');
                 put_text(out, version);
@@ -262,8 +262,8 @@ static int put_table(Buffer *out, const RankingTable *table, Group *groups, size
 }
 
 static bool is_comparable(const Group *a, const Group *b) {
-        return json_text_equals(group_field(a, FIELD_PARAMETERS), group_field(b, FIELD_PARAMETERS)) &&
-               json_text_equals(group_field(a, FIELD_HARDWARE), group_field(b, FIELD_HARDWARE));
+        return json_text_equals(grouping_field(a, FIELD_PARAMETERS), grouping_field(b, FIELD_PARAMETERS)) &&
+               json_text_equals(grouping_field(a, FIELD_HARDWARE), grouping_field(b, FIELD_HARDWARE));
 }
 
 int ranking_html(Buffer *out, const RankingTable *table, Group *groups, size_t n) {

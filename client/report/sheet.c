@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/report/report_sheet.h"
+#include "client/report/sheet.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -82,7 +82,7 @@ const char *sheet_absence(const Sheet *sheet, const char *key, char ret[static T
         return ret;
 }
 
-void text_share(double ratio, char ret[static TEXT_MAX]) {
+void sheet_text_share(double ratio, char ret[static TEXT_MAX]) {
         double percent = 100 * ratio;
 
         if (!isfinite(percent))
@@ -95,34 +95,34 @@ void text_share(double ratio, char ret[static TEXT_MAX]) {
 
 /* --- rows of text --------------------------------------------------------------------------------- */
 
-void row_begin(Row *row, Screen *screen, const char *label) {
-        *row = (Row){ .screen = screen, .indent = SHEET_INDENT, .column = SHEET_INDENT };
+void sheet_row_begin(SheetRow *row, Screen *screen, const char *label) {
+        *row = (SheetRow){ .screen = screen, .indent = SHEET_INDENT, .column = SHEET_INDENT };
 
         buffer_puts(screen->out, "  ");
         screen_styled(screen, STYLE_DIM, label);
         screen_pad(screen, 2 + strlen(label), SHEET_INDENT);
 }
 
-void row_begin_item(Row *row, Screen *screen, Style style, char mark) {
-        *row = (Row){ .screen = screen, .indent = 4, .column = 4 };
+void sheet_row_begin_item(SheetRow *row, Screen *screen, Style style, char mark) {
+        *row = (SheetRow){ .screen = screen, .indent = 4, .column = 4 };
 
         buffer_puts(screen->out, "  ");
         screen_styled(screen, style, (char[]){ mark, '\0' });
         buffer_putc(screen->out, ' ');
 }
 
-static size_t room(const Row *row) {
+static size_t room(const SheetRow *row) {
         return row->screen->width > row->indent + 8 ? row->screen->width - row->indent : 8;
 }
 
 /* A piece is measured before it is put. Without colours it is what it will be. */
-static size_t measure(const Row *row, const char *text, Buffer *ret) {
+static size_t measure(const SheetRow *row, const char *text, Buffer *ret) {
         Screen plain = { .out = ret, .has_unicode = row->screen->has_unicode };
 
         return screen_text_cut(&plain, text, room(row));
 }
 
-static void put_piece(Row *row, const Style *style, const char *separator, const char *text) {
+static void put_piece(SheetRow *row, const Style *style, const char *separator, const char *text) {
         scoped(buffer_deinit) Buffer piece = {};
         size_t n = measure(row, text, &piece), n_separator = row->has_pieces ? strlen(separator) : 0;
         size_t n_end = strlen(separator) > 1 ? 1 : 0; /* the comma of the next */
@@ -147,15 +147,15 @@ static void put_piece(Row *row, const Style *style, const char *separator, const
         row->has_pieces = true;
 }
 
-void row_put(Row *row, const char *text) {
+void sheet_row_put(SheetRow *row, const char *text) {
         put_piece(row, NULL, ", ", text);
 }
 
-void row_put_styled(Row *row, Style style, const char *text) {
+void sheet_row_put_styled(SheetRow *row, Style style, const char *text) {
         put_piece(row, &style, ", ", text);
 }
 
-void row_printf(Row *row, const char *format, ...) {
+void sheet_row_printf(SheetRow *row, const char *format, ...) {
         scoped(buffer_deinit) Buffer text = {};
         va_list args;
 
@@ -163,10 +163,10 @@ void row_printf(Row *row, const char *format, ...) {
         buffer_vprintf(&text, format, args);
         va_end(args);
 
-        row_put(row, text.text ? text.text : "");
+        sheet_row_put(row, text.text ? text.text : "");
 }
 
-static void put_words(Row *row, const Style *style, const char *text) {
+static void put_words(SheetRow *row, const Style *style, const char *text) {
         scoped(buffer_deinit) Buffer word = {};
 
         while (*text) {
@@ -181,15 +181,15 @@ static void put_words(Row *row, const Style *style, const char *text) {
         }
 }
 
-void row_put_words(Row *row, const char *text) {
+void sheet_row_put_words(SheetRow *row, const char *text) {
         put_words(row, NULL, text);
 }
 
-void row_put_words_styled(Row *row, Style style, const char *text) {
+void sheet_row_put_words_styled(SheetRow *row, Style style, const char *text) {
         put_words(row, &style, text);
 }
 
-void row_end(Row *row) {
+void sheet_row_end(SheetRow *row) {
         buffer_putc(row->screen->out, '\n');
 }
 
@@ -221,14 +221,14 @@ void sheet_bar_row(Sheet *sheet, const char *label, const char *text, double rat
         size_t n_taken = SHEET_INDENT + NUMBER_COLUMNS + 1 + (has_words ? WORDS_COLUMNS : SHARE_COLUMNS);
         size_t n_bar = screen->width > n_taken + BAR_COLUMNS_MIN ? screen->width - n_taken : BAR_COLUMNS_MIN;
         char share[TEXT_MAX];
-        Row row;
+        SheetRow row;
 
-        row_begin(&row, screen, label);
+        sheet_row_begin(&row, screen, label);
         screen_pad(screen, screen_text(screen, text), NUMBER_COLUMNS);
         write_bar(screen, ratio, peak_ratio, n_bar < BAR_COLUMNS_MAX ? n_bar : BAR_COLUMNS_MAX);
-        text_share(ratio, share);
+        sheet_text_share(ratio, share);
         buffer_printf(screen->out, " %s%s%s", share, has_words && *words ? " " : "", has_words ? words : "");
-        row_end(&row);
+        sheet_row_end(&row);
 }
 
 static void format_cpu_time(double s, bool in_hours, char ret[static TEXT_MAX]) {
@@ -241,18 +241,18 @@ static void format_cpu_time(double s, bool in_hours, char ret[static TEXT_MAX]) 
 void sheet_cpu_time_row(Sheet *sheet, double used_s, double given_s, bool is_exact, const char *words) {
         char used[TEXT_MAX], given[TEXT_MAX], unused[TEXT_MAX];
         bool is_given = !isnan(given_s), in_hours = (is_given ? given_s : used_s) >= CPU_HOURS_MIN_S;
-        Row row;
+        SheetRow row;
 
         format_cpu_time(used_s, in_hours, used);
-        row_begin(&row, sheet->screen, in_hours ? "CPU hours" : "CPU time");
+        sheet_row_begin(&row, sheet->screen, in_hours ? "CPU hours" : "CPU time");
         if (is_given) {
                 format_cpu_time(given_s, in_hours, given);
                 format_cpu_time(given_s > used_s ? given_s - used_s : 0, in_hours, unused);
-                row_printf(&row, "%s%s of %s used%s", used, sheet_mark(sheet, is_exact), given, words);
-                row_printf(&row, "%s unused", unused);
+                sheet_row_printf(&row, "%s%s of %s used%s", used, sheet_mark(sheet, is_exact), given, words);
+                sheet_row_printf(&row, "%s unused", unused);
         } else
-                row_printf(&row, "%s%s used%s", used, sheet_mark(sheet, is_exact), words);
-        row_end(&row);
+                sheet_row_printf(&row, "%s%s used%s", used, sheet_mark(sheet, is_exact), words);
+        sheet_row_end(&row);
 }
 
 void sheet_heading(Screen *screen, const char *title, const char *words) {

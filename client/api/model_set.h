@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Models of indicators: from files, and from perfd
+ * Model file: sets of indicator models, from files and from perfd
  */
 
 #include "client/api/api_query.h"
@@ -22,5 +22,5 @@ void model_set_deinit(ModelSet *set);
 int model_set_add_file(ModelSet *set, const char *file);
 /* All of the files, so that each error is reported. The last exit status that is not EXIT_DONE. */
 int model_set_add_files(ModelSet *set, char *const *files, int n);
-/* All that perfd knows. The query has its answer. */
+/* Adds all models of an answer of perfd. */
 int model_set_add_answer(ModelSet *set, const ApiQuery *query);

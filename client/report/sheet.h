@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Sheet: the rows that reports are made of
+ * Sheet: rows of reports
  *
  * A row has a label and pieces of text that flow to the next line where the screen ends; a bar row a number, a
  * bar and a share. A number from samples gets a ~, and the sheet remembers that there was one for the legend.
@@ -28,11 +28,11 @@ typedef struct Sheet {
 /* node: the answer to /api/v1/node, for jobs that do not say themselves where they ran; or NULL. */
 void sheet_init(Sheet *sheet, Screen *screen, const Value *job, const Value *node);
 
-/* From its begin to its end, or to the last sample of one that runs. NAN: not known. */
+/* Seconds from begin to end, or to the latest sample of a running job. NAN: unknown. */
 double sheet_seconds(const Sheet *sheet);
 /* "~" or "". */
 const char *sheet_mark(Sheet *sheet, bool is_exact);
-/* As answer_metric_format(), with its mark. */
+/* Formats as answer_metric_format(), and adds the mark. */
 void sheet_format(Sheet *sheet, const AnswerMetric *value, char ret[static TEXT_MAX]);
 /* The number of that name, with its mark. False: absent. */
 bool sheet_text_get(Sheet *sheet, const char *key, char ret[static TEXT_MAX]);
@@ -40,27 +40,27 @@ bool sheet_text_get(Sheet *sheet, const char *key, char ret[static TEXT_MAX]);
 const char *sheet_absence(const Sheet *sheet, const char *key, char ret[static TEXT_MAX]);
 
 /* 0.613 as "61 %"; below ten with a decimal. */
-void text_share(double ratio, char ret[static TEXT_MAX]);
+void sheet_text_share(double ratio, char ret[static TEXT_MAX]);
 
-typedef struct Row {
+typedef struct SheetRow {
         Screen *screen;
         size_t indent; /* of its text */
         size_t column;
         bool has_pieces;
-} Row;
+} SheetRow;
 
 /* label: at most SHEET_INDENT - 3 columns, "" for none. */
-void row_begin(Row *row, Screen *screen, const char *label);
-/* One of a list: "  ! text", indented by four. */
-void row_begin_item(Row *row, Screen *screen, Style style, char mark);
+void sheet_row_begin(SheetRow *row, Screen *screen, const char *label);
+/* Begins an item of a list: "  ! text", indented by four. */
+void sheet_row_begin_item(SheetRow *row, Screen *screen, Style style, char mark);
 /* ", " between pieces; one that does not fit goes to the next line, one longer than a line is cut. */
-void row_put(Row *row, const char *text);
-void row_put_styled(Row *row, Style style, const char *text);
-void row_printf(Row *row, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sheet_row_put(SheetRow *row, const char *text);
+void sheet_row_put_styled(SheetRow *row, Style style, const char *text);
+void sheet_row_printf(SheetRow *row, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Words of a sentence, with blanks between them. */
-void row_put_words(Row *row, const char *text);
-void row_put_words_styled(Row *row, Style style, const char *text);
-void row_end(Row *row);
+void sheet_row_put_words(SheetRow *row, const char *text);
+void sheet_row_put_words_styled(SheetRow *row, Style style, const char *text);
+void sheet_row_end(SheetRow *row);
 
 /*
  * "  cores     3.10 of 32, peak 8.02~  ███▒▒▒▒·······  9.7 %": the bar has the ratio and, lighter, the highest one

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The indicators' routes on a real store. */
+/* tests: daemon/http/indicators/api_query.c daemon/http/indicators/api_rank.c daemon/http/indicators/api_batch.c */
+/* tests: daemon/http/indicators/explain_empty.c daemon/http/indicators/grouping.c daemon/http/indicators/ranking_json.c */
+/* tests: daemon/http/indicators/result_groups.c daemon/http/indicators/selection.c daemon/http/indicators/vocabulary.c */
+/* tests: daemon/http/pagination.c daemon/http/csv.c daemon/http/routes.c */
+
+#include "run_results_fixture.h"
+
+#include "http/indicators/result_groups.h"
+#include "http/routes.h"
+#include "store/indicators/model_rows.h"
+
+#define N_RESULTS 181U /* from 1 on; every tenth run failed */
+
+typedef struct Fixture {
+        Place *place;
+        Snapshot snapshot;
+        Exchange exchange;
+        Buffer body;
+} Fixture;
+
+/* "/path?a=b&c=d" to its answer. Returns the status. */
+static unsigned ask(Fixture *fixture, const char *request) {
+        scoped(freep) char *text = strdup(request);
+        char *query = text, *path = strsep(&query, "?");
+        int r;
+
+        exchange_init(&fixture->exchange, &fixture->body);
+        fixture->exchange.snapshot = &fixture->snapshot;
+        fixture->exchange.reader = fixture->place->reader;
+        r = exchange_set_path(&fixture->exchange, path);
+        for (char *parameter; r == 0 && (parameter = strsep(&query, "&"));) {
+                char *value = parameter, *name = strsep(&value, "=");
+
+                r = exchange_add_parameter(&fixture->exchange, name, value);
+        }
+        if (r == 0)
+                routes_answer(&fixture->exchange);
+        reader_reset(fixture->place->reader);
+        return fixture->exchange.status;
+}
+
+static void check(Fixture *fixture, const char *request, unsigned status, const char *text) {
+        unsigned actual = ask(fixture, request);
+
+        if (actual != status || !strstr(fixture->body.text, text))
+                fail_msg("%s: %u, and not %u with '%s': %.600s", request, actual, status, text, fixture->body.text);
+}
+
+static size_t count(const Fixture *fixture, const char *text) {
+        size_t n = 0;
+
+        for (const char *p = fixture->body.text; (p = strstr(p, text)); p++)
+                n++;
+        return n;
+}
+
+static void put_all(Store *store, const IndicatorModel *model) {
+        for (uint64_t n = 1; n < N_RESULTS; n++) {
+                RunResults results;
+
+                run_results_make_nth(&results, n, model);
+                results.submission.has_batch = n <= 20;
+                results.submission.batch_index = (uint32_t)n;
+                memset(results.submission.batch, 0xab, sizeof(results.submission.batch));
+                assert_int_equal(put_one(store, &results.submission, n), STORE_DONE);
+        }
+}
+
+static int setup_with(void **state, bool has_model) {
+        Fixture *fixture = calloc(1, sizeof(*fixture));
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+
+        assert_non_null(fixture);
+        assert_int_equal(place_setup_volatile((void **)&fixture->place), 0);
+        if (has_model) {
+                assert_int_equal(store_put(fixture->place->store, model_rows_pack(&(StoreModel){ .model = &model, .uid = 1000 }, 1,
+                                                                                  cookie_of(5000))), 0);
+                assert_int_equal(outcome_of(fixture->place->store, 5000), STORE_DONE);
+        }
+        put_all(fixture->place->store, has_model ? &model : NULL);
+        *state = fixture;
+        return 0;
+}
+
+static int setup(void **state) {
+        return setup_with(state, false);
+}
+
+static int setup_with_model(void **state) {
+        return setup_with(state, true);
+}
+
+static int teardown(void **state) {
+        Fixture *fixture = *state;
+
+        assert_int_equal(place_teardown((void **)&fixture->place), 0);
+        snapshot_deinit(&fixture->snapshot);
+        buffer_deinit(&fixture->body);
+        free(fixture);
+        return 0;
+}
+
+#define PATH "/api/v1/indicators/PiMatmul"
+
+static void results_come_in_pages(void **state) {
+        Fixture *fixture = *state;
+
+        check(fixture, "/api/v1/indicators", 200, "\"PiMatmul\"");
+        check(fixture, PATH "/results?limit=7", 200, "\"next\":\"");
+        assert_int_equal(count(fixture, "\"version\":\"2.1\""), 7 * 2);
+        check(fixture, PATH "/results?where=matrix_size=512&where=dtype=float32&limit=5", 200, "\"matrix_size\":512");
+        check(fixture, "/api/v1/results?name=PiMatmul&component=pytorch&limit=3", 200, "pytorch");
+        assert_int_equal(count(fixture, "tensorflow"), 0);
+        check(fixture, PATH "/results?job=no-such-job", 200, "\"results\":[]");
+        check(fixture, PATH "/results?page=x", 400, "value of 'next' in the previous page");
+        check(fixture, PATH "/results?limit=100000", 400, "'limit'");
+        check(fixture, "/api/v1/indicators/a%2Fb/results", 400, "indicator name must be");
+        check(fixture, PATH "/results?where=x", 400, "KEY=VALUE");
+        check(fixture, PATH "/results?where=matrix_size<x", 400, "a number after");
+}
+
+static void statistics_are_of_groups(void **state) {
+        Fixture *fixture = *state;
+
+        check(fixture, PATH "/query?group_by=component,matrix_size&stat=n,median:rate,p95:elapsed,max:rate", 200, "\"groups\":[");
+        assert_int_equal(count(fixture, "\"n_failed\":"), 6);
+        assert_true(strstr(fixture->body.text, "pytorch") < strstr(fixture->body.text, "tensorflow"));
+        check(fixture, PATH "/query?stat=mean:rate&version=2.1&component=pytorch&since_ms=1&until_ms=100", 200, "\"scanned\":");
+        check(fixture, PATH "/query?stat=mean:rate,sd:rate&group_by=dtype&format=csv", 200, "float32");
+        assert_int_equal(fixture->exchange.type, CONTENT_CSV);
+        check(fixture, PATH "/query?stat=median:rate&limit=1&group_by=matrix_size", 200, "matrix_size");
+        check(fixture, PATH "/query?stat=bogus:rate", 400, "'stat' must be a list");
+        check(fixture, PATH "/query?stat=n:rate&stat=n:rate", 400, "more than once");
+        check(fixture, PATH "/query?stat=n:rate,n:rate", 400, "twice");
+        check(fixture, PATH "/query?group_by=dtype,dtype", 400, "twice");
+        check(fixture, PATH "/query?group_by=,", 400, "must be a list");
+        check(fixture, PATH "/query?format=xml", 400, "json or csv");
+}
+
+static void an_unknown_key_is_explained(void **state) {
+        Fixture *fixture = *state;
+
+        check(fixture, PATH "/query?stat=median:raet", 400, "did you mean rate?");
+        check(fixture, PATH "/query?where=matrix_sise=5", 400, "did you mean matrix_size?");
+        check(fixture, PATH "/query?where=rate>1", 400, "which is a result");
+        check(fixture, PATH "/query?stat=median:reps", 400, "which is a parameter");
+        check(fixture, PATH "/query?where=version>2", 400, "is text");
+        check(fixture, "/api/v1/indicators/PiMatmull/query", 404, "no results and no model of indicator 'PiMatmull'");
+}
+
+static void an_empty_answer_says_why(void **state) {
+        Fixture *fixture = *state;
+
+        check(fixture, PATH "/query?where=matrix_size>4096", 200, "no result of PiMatmul has matrix_size>4096");
+        check(fixture, PATH "/query?where=component=jax", 200, "Available: ");
+        check(fixture, PATH "/query?component=jax", 200, "no result of PiMatmul has component=jax");
+        check(fixture, PATH "/query?version=9", 200, "no result of PiMatmul has version=9");
+        check(fixture, PATH "/query?since_ms=5000000", 200, "no result of PiMatmul is in that time range");
+        check(fixture, PATH "/query?where=matrix_size=256&where=matrix_size=512", 200, "meets all of these conditions");
+}
+
+static void alternatives_are_ranked(void **state) {
+        Fixture *fixture = *state;
+
+        check(fixture, PATH "/rank?by=component&objective=rate&direction=higher", 200, "\"direction\":\"higher\"");
+        assert_non_null(strstr(fixture->body.text, "\"rank\":1"));
+        check(fixture, PATH "/rank?by=dtype&objective=elapsed&direction=lower&across=parameters,hardware,component,version",
+               200, "\"tied\":");
+        check(fixture, PATH "/rank?by=matrix_size&objective=rate&direction=higher&where=dtype=float32&confidence=0.9", 200, "\"left_out\"");
+        check(fixture, PATH "/rank?by=component&objective=raet", 400, "did you mean rate?");
+        check(fixture, PATH "/rank?by=component&objective=rate&direction=up", 400, "higher or lower");
+        check(fixture, PATH "/rank?by=component&objective=rate&confidence=2", 400, "0.5 to 0.999");
+        check(fixture, PATH "/rank?by=component&objective=rate", 400, "direction=higher or");
+        check(fixture, PATH "/rank?by=component&objective=rate&direction=lower&component=jax",
+               200, "no result of PiMatmul has component=jax");
+        check(fixture, PATH "/rank?by=component", 400, "objective");
+}
+
+static void a_batch_has_a_column_for_each_number(void **state) {
+        Fixture *fixture = *state;
+
+        check(fixture, "/api/v1/batches/abababababababababababababababab", 200, "\"rate\"");
+        assert_non_null(strstr(fixture->body.text, "\"elapsed\""));
+        check(fixture, "/api/v1/batches/00000000000000000000000000000000", 404, "no batch");
+        check(fixture, "/api/v1/batches/xyz", 400, "32 hexadecimal digits");
+}
+
+static void a_model_declares_units_and_directions(void **state) {
+        Fixture *fixture = *state;
+
+        check(fixture, PATH "/query?stat=median:rate&group_by=component", 200, "GFLOP/s");
+        check(fixture, PATH "/rank?by=component&objective=rate", 200, "\"direction\":\"higher\"");
+        check(fixture, PATH "/rank?by=component&objective=elapsed", 200, "\"direction\":\"lower\"");
+        check(fixture, PATH "/results?where=matrix_size=512&limit=5", 200, "\"matrix_size\":512");
+        check(fixture, PATH "/query?where=matrix_size>4096", 200, "no result of PiMatmul has matrix_size>4096");
+        check(fixture, "/api/v1/batches/abababababababababababababababab", 200, "\"rate\"");
+        check(fixture, "/api/v1/models", 503, "out of memory");
+        indicators_snapshot_set_models(&fixture->snapshot.indicators, "{\"models\":[]}", 1);
+        check(fixture, "/api/v1/models", 200, "{\"models\":[]}");
+}
+
+static void a_store_that_is_gone_is_said(void **state) {
+        Fixture *fixture = *state;
+        const Selection selection = { .filter = { .name = "PiMatmul" } };
+        const GroupFields fields = {};
+        Grouping *grouping = NULL;
+        uint64_t n_scanned;
+        Reader *kept = fixture->place->reader;
+
+        assert_int_equal(reader_new(&fixture->place->reader, "/nonexistent/perfd.db", NULL, NS_PER_S), 0);
+        check(fixture, "/api/v1/indicators", 503, "the store cannot be read");
+        check(fixture, PATH "/query?stat=median:rate", 503, "store");
+        check(fixture, PATH "/results", 503, "store");
+
+        exchange_init(&fixture->exchange, &fixture->body);
+        fixture->exchange.reader = fixture->place->reader;
+        assert_int_equal(result_groups_read(&fixture->exchange, &selection, &fields, &grouping, &n_scanned), EXCHANGE_ANSWERED);
+        assert_int_equal(fixture->exchange.status, 503);
+        assert_null(grouping);
+        reader_free(fixture->place->reader);
+        fixture->place->reader = kept;
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(results_come_in_pages, setup, teardown),
+                cmocka_unit_test_setup_teardown(statistics_are_of_groups, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_unknown_key_is_explained, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_empty_answer_says_why, setup, teardown),
+                cmocka_unit_test_setup_teardown(alternatives_are_ranked, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_batch_has_a_column_for_each_number, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_model_declares_units_and_directions, setup_with_model, teardown),
+                cmocka_unit_test_setup_teardown(a_store_that_is_gone_is_said, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/snapshot/node_snapshot.c daemon/snapshot/jobs_snapshot.c
+          daemon/snapshot/indicators_snapshot.c daemon/snapshot/job_view.c */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "snapshot_fixture.h"
+
+#define N_JOBS 40U
+
+typedef struct Fixture {
+        Snapshot snapshot;
+        Window window;
+        Usage usage;
+} Fixture;
+
+/* A window of ten seconds, in which 400 of 2000 ticks were busy, and a cgroup that used five CPU seconds in it. */
+static int setup(void **state) {
+        const SnapshotSize size = { .n_cpus = 2 };
+        Fixture *fixture = calloc(1, sizeof(*fixture));
+        NodeSnapshot *node = &fixture->snapshot.node;
+        CgroupSample sample = { .boottime_ns = 90 * NS_PER_S };
+
+        assert_non_null(fixture);
+        fixture_fill(&fixture->snapshot, &size);
+        node->totals.boottime_ns = 100 * NS_PER_S;
+        node->totals.have = (1U << N_SOURCES) - 1;
+        node->totals.value[TOTAL_CPU_USER] = 400;
+        node->totals.value[TOTAL_CPU_IDLE] = 1600;
+        fixture->window.begin.boottime_ns = 90 * NS_PER_S;
+        fixture->window.begin.have = (1U << N_SOURCES) - 1;
+        usage_begin(&fixture->usage, &sample, true);
+        *state = fixture;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Fixture *fixture = *state;
+
+        snapshot_deinit(&fixture->snapshot);
+        free(fixture);
+        return 0;
+}
+
+static void what_the_node_has_is_zero_when_unknown(void **state) {
+        Fixture *fixture = *state;
+        NodeSnapshot *node = &fixture->snapshot.node;
+
+        assert_int_equal(node_snapshot_n_cpus(node), 2);
+        assert_int_equal(node_snapshot_memory_bytes(node), UINT64_C(64) << 30);
+        node->sample.have = 0;
+        assert_int_equal(node_snapshot_n_cpus(node), 0);
+        assert_int_equal(node_snapshot_memory_bytes(node), 0);
+        assert_int_equal(node_snapshot_n_cpus(NULL), 0);
+        assert_int_equal(node_snapshot_memory_bytes(NULL), 0);
+}
+
+static void a_nodes_metrics_are_those_of_its_window(void **state) {
+        Fixture *fixture = *state;
+        MetricSet metrics;
+
+        fixture->snapshot.node.window = fixture->window;
+        node_snapshot_metrics(&fixture->snapshot.node, &metrics);
+        assert_int_equal(metrics.quality[METRIC_CPU_MEAN], QUALITY_EXACT);
+        assert_true(metrics.value[METRIC_CPU_MEAN] > 0.19 && metrics.value[METRIC_CPU_MEAN] < 0.21);
+        assert_true(metrics.value[METRIC_DURATION] > 9.9 && metrics.value[METRIC_DURATION] < 10.1);
+}
+
+/* Jobs with a window; every second has a cgroup of its own, the first a phase, and the last has ended. */
+static void fill_jobs(Fixture *fixture) {
+        JobsSnapshot *jobs = &fixture->snapshot.jobs;
+        const JobsSize size = { .n_records = N_JOBS, .n_windows = N_JOBS - 1, .n_usages = N_JOBS / 2, .n_phases = 1, .n_results = 1 };
+        Phase phase = { .index = 3, .name = "train", .begin_realtime_ms = 5, .window = fixture->window };
+        JobResult result = { .end = { .has_exit_status = true, .exit_status = 9 } };
+
+        result.metrics.value[METRIC_DURATION] = 77;
+        assert_int_equal(jobs_snapshot_begin(jobs, &size), 0);
+        for (size_t i = 0; i < N_JOBS; i++) {
+                JobRecord *record = jobs_snapshot_add(jobs);
+
+                fixture_describe_job(&record->info, i);
+                record->begin_realtime_ms = 1000;
+                record->state = i == N_JOBS - 1 ? JOB_FINISHED : JOB_RUNNING;
+                if (i == N_JOBS - 1) {
+                        record->end_realtime_ms = 2000;
+                        record->result = jobs_snapshot_copy_result(jobs, &result);
+                        continue;
+                }
+                record->window = jobs_snapshot_copy_window(jobs, &fixture->window);
+                record->usage = i % 2 ? jobs_snapshot_copy_usage(jobs, &fixture->usage) : NULL;
+                record->phase = i == 0 ? jobs_snapshot_copy_phase(jobs, &phase) : NULL;
+        }
+        jobs->n_running = N_JOBS - 1;
+        jobs->n_exposed_max = 7;
+}
+
+static const JobRecord *find(const Fixture *fixture, size_t i) {
+        char id[32];
+
+        (void)snprintf(id, sizeof(id), "job-%zu", i);
+        return jobs_snapshot_find(&fixture->snapshot.jobs, id);
+}
+
+static void metrics_of_a_running_job_are_computed_from_its_counters(void **state) {
+        Fixture *fixture = *state;
+        JobView view;
+
+        fill_jobs(fixture);
+        job_record_view(find(fixture, 1), &fixture->snapshot.node, &view);
+        assert_string_equal(view.info.id, "job-1");
+        assert_int_equal(view.state, JOB_RUNNING);
+        assert_int_equal(view.metrics.quality[METRIC_CPU_MEAN], QUALITY_EXACT);
+        assert_int_not_equal(view.usage.quality[USAGE_CPU_SECONDS], QUALITY_NO_GROUP);
+        job_record_view(find(fixture, 2), &fixture->snapshot.node, &view);
+        assert_int_equal(view.usage.quality[USAGE_CPU_SECONDS], QUALITY_NO_GROUP);
+        assert_null(find(fixture, N_JOBS));
+        job_view_deinit(&view); /* the texts are the record's */
+        assert_string_equal(find(fixture, 2)->info.id, "job-2");
+}
+
+static void metrics_of_an_ended_job_are_its_result(void **state) {
+        Fixture *fixture = *state;
+        JobView view;
+
+        fill_jobs(fixture);
+        job_record_view(find(fixture, N_JOBS - 1), &fixture->snapshot.node, &view);
+        assert_int_equal(view.state, JOB_FINISHED);
+        assert_int_equal(view.end_realtime_ms, 2000);
+        assert_int_equal(view.end.exit_status, 9);
+        assert_true(view.metrics.value[METRIC_DURATION] > 76);
+}
+
+static void a_phase_has_metrics_of_its_own(void **state) {
+        Fixture *fixture = *state;
+        PhaseView phase;
+
+        fill_jobs(fixture);
+        assert_false(job_record_phase(find(fixture, 1), &fixture->snapshot.node, &phase));
+        assert_true(job_record_phase(find(fixture, 0), &fixture->snapshot.node, &phase));
+        assert_string_equal(phase.name, "train");
+        assert_int_equal(phase.index, 3);
+        assert_int_equal(phase.end_realtime_ms, 0);
+        assert_int_equal(phase.metrics.quality[METRIC_CPU_MEAN], QUALITY_EXACT);
+        assert_int_equal(phase.usage.quality[USAGE_CPU_SECONDS], QUALITY_NO_GROUP);
+}
+
+static void a_cut_usage_is_not_exact(void **state) {
+        Fixture *fixture = *state;
+        MetricSet metrics;
+        UsageSet usage;
+
+        fill_jobs(fixture);
+        fixture->snapshot.jobs.records[1].is_usage_cut = true;
+        job_record_metrics(find(fixture, 1), &fixture->snapshot.node, &metrics, &usage);
+        for (UsageMetric metric = USAGE_CPU_SECONDS; metric <= USAGE_CPU_SYSTEM; metric++)
+                assert_int_not_equal(usage.quality[metric], QUALITY_EXACT);
+}
+
+static void the_arrays_are_reused(void **state) {
+        Fixture *fixture = *state;
+        JobsSnapshot *jobs = &fixture->snapshot.jobs;
+        const Window *windows;
+
+        fill_jobs(fixture);
+        assert_int_equal(jobs_snapshot_n_exposed(jobs), 7);
+        windows = jobs->windows;
+        fill_jobs(fixture);
+        assert_ptr_equal(jobs->windows, windows);
+        assert_int_equal(jobs->used.n_records, N_JOBS);
+        assert_int_equal(jobs_snapshot_begin(jobs, &(JobsSize){}), 0);
+        assert_int_equal(jobs->used.n_records, 0);
+        assert_int_equal(jobs_snapshot_n_exposed(jobs), 0);
+        assert_null(find(fixture, 0));
+}
+
+static void models_are_copied_once_for_each_version(void **state) {
+        IndicatorsSnapshot indicators = {};
+        const char *models;
+
+        (void)state;
+        assert_int_equal(indicators_snapshot_reserve(&indicators, 3), 0);
+        assert_true(indicators.n_allocated >= 3);
+        assert_int_equal(indicators_snapshot_reserve(&indicators, 2), 0);
+        indicators_snapshot_set_models(&indicators, "{\"models\":[]}", 1);
+        models = indicators.models;
+        assert_string_equal(models, "{\"models\":[]}");
+        indicators_snapshot_set_models(&indicators, "other", 1);
+        assert_ptr_equal(indicators.models, models);
+        indicators_snapshot_set_models(&indicators, "other", 2);
+        assert_string_equal(indicators.models, "other");
+        indicators_snapshot_set_models(&indicators, NULL, 3);
+        assert_null(indicators.models);
+        indicators_snapshot_deinit(&indicators);
+}
+
+static void labels_are_an_object(void **state) {
+        const DescriptionLabel labels[] = { { "a", "1" }, { "b", "\"" } };
+        JobView view = { .info = { .labels = labels, .n_labels = N_ELEMENTS(labels) } };
+        Buffer out = {};
+        Json json;
+
+        (void)state;
+        json_init(&json, &out);
+        job_view_write_labels(&view, &json);
+        assert_string_equal(out.text, "{\"a\":\"1\",\"b\":\"\\\"\"}");
+        buffer_deinit(&out);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(what_the_node_has_is_zero_when_unknown, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_nodes_metrics_are_those_of_its_window, setup, teardown),
+                cmocka_unit_test_setup_teardown(metrics_of_a_running_job_are_computed_from_its_counters, setup, teardown),
+                cmocka_unit_test_setup_teardown(metrics_of_an_ended_job_are_its_result, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_phase_has_metrics_of_its_own, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_cut_usage_is_not_exact, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_arrays_are_reused, setup, teardown),
+                cmocka_unit_test(models_are_copied_once_for_each_version),
+                cmocka_unit_test(labels_are_an_object),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
