@@ -197,7 +197,7 @@ class Printed(harness.TestCase):
         done = daemon.perfctl("run", "--", "sh", "-c", "cat; exit 3",
                               stdin='{"name": "../x", "component": "c", "@parameters": {}, "@result": {"x": 1}}')
         self.assertEqual(done.returncode, 3)
-        self.assertIn("An indicator in the output was not submitted: name: '../x' must be 1 to 128", done.stderr)
+        self.assertIn("an indicator in the output was not submitted: name: '../x' must be 1 to 128", done.stderr)
 
 
 class Wire(harness.TestCase):
@@ -327,7 +327,7 @@ class Wire(harness.TestCase):
                 self.assertIn(f"{path}: note: {words}" if status else "", done.stderr)
 
                 done = daemon.perfctl("submit", "--socket", "/nonexistent", "--timeout", "0", "--spool", spool, "-", stdin=document)
-                self.assertIn("Kept for later", done.stderr)
+                self.assertIn(f"kept in {spool}", done.stderr)
                 done = daemon.perfctl("flush", "--spool", spool)
                 self.assertEqual(done.returncode, status, done.stderr)
                 self.assertIn(f"note: {words}" if status else "", done.stderr)
@@ -340,7 +340,7 @@ class Wire(harness.TestCase):
         done = daemon.perfctl("run", "--job", "some", "--", "python3", script)
         self.assertEqual(done.returncode, 0, done.stderr)
         for n in (1025, 1026):
-            self.assertIn(f"An indicator in the output was not submitted: note: has {n} bytes, more than the 1024", done.stderr)
+            self.assertIn(f"an indicator in the output was not submitted: note: has {n} bytes, more than the 1024", done.stderr)
         self.assertCountEqual([row["document"]["note"] for row in daemon.get("/api/v1/results").json["results"]], ["x", "xx"])
         self.assertEqual(daemon.get("/api/v1/jobs/some").json["state"], "finished")
 
