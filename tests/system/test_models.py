@@ -558,7 +558,7 @@ class Perfctl(WithModels):
         self.assertEqual(models["PiConv2D"]["parameters"][-2], padding)
         self.assertTrue(models["PiConv2D"]["parameters"][-1]["optional"])
         self.assertEqual(models["PiMatmul"]["results"][1], {"name": "rate", "types": ["float"], "unit": "GFLOP/s", "direction": "higher",
-                                                            "optional": False, "help": "floating point operations in elapsed"})
+                                                            "optional": False, "help": "floating point operations per second"})
         files = subprocess.run([harness.PERFCTL, "indicator", "schema", *sorted(SHIPPED.iterdir())], capture_output=True, text=True).stdout
         self.assertEqual(json.loads(files), json.loads(asked))
 
