@@ -91,8 +91,8 @@ const JobRecord *jobs_snapshot_find(const JobsSnapshot *jobs, const char *id);
 size_t jobs_snapshot_n_exposed(const JobsSnapshot *jobs);
 
 /* The metrics of the record's job; `node` is of the same snapshot. */
-void job_record_metrics(const JobRecord *record, const NodeSnapshot *node, MetricSet *ret_metrics, UsageSet *ret_usage);
+void jobs_snapshot_record_metrics(const JobRecord *record, const NodeSnapshot *node, MetricSet *ret_metrics, UsageSet *ret_usage);
 /* The same with its description, which is borrowed from the record: *ret needs no deinit, and lasts as long as the snapshot. */
-void job_record_view(const JobRecord *record, const NodeSnapshot *node, JobView *ret);
+void jobs_snapshot_record_view(const JobRecord *record, const NodeSnapshot *node, JobView *ret);
 /* False when the job has no present phase. */
-bool job_record_phase(const JobRecord *record, const NodeSnapshot *node, PhaseView *ret);
+bool jobs_snapshot_record_phase(const JobRecord *record, const NodeSnapshot *node, PhaseView *ret);

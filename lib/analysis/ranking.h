@@ -52,7 +52,7 @@ typedef struct RankingConfig {
         uint64_t seed;
 } RankingConfig;
 
-const char *verdict_name(Verdict verdict); /* "best", "real", "noise", "too few runs" */
+const char *ranking_verdict_name(Verdict verdict); /* "best", "real", "noise", "too few runs" */
 
 /* As many as a question has time for that is about so many values in all: 100 to 2000. */
 unsigned ranking_resamples(size_t n_values);

@@ -19,13 +19,13 @@ typedef struct Statistics {
 } Statistics;
 
 /* By size. Finite values only. */
-void values_sort(double *values, size_t n);
+void statistics_sort(double *values, size_t n);
 
 /* Sorts the values. n 0: everything is NAN. Finite values only. */
 void statistics_of(double *values, size_t n, Statistics *ret);
 
-/* The same as quantile_of_sorted(values, n, 0.5), of values in any order, which it changes: quicker than sorting them all. */
-double median_in_place(double *values, size_t n);
+/* The same as statistics_quantile_of_sorted(values, n, 0.5), of values in any order, which it changes: quicker than sorting them all. */
+double statistics_median_in_place(double *values, size_t n);
 
 /* Of sorted values, q in 0…1. NAN for n = 0. */
-double quantile_of_sorted(const double *values, size_t n, double q);
+double statistics_quantile_of_sorted(const double *values, size_t n, double q);

@@ -31,9 +31,9 @@ typedef struct JsonWalk {
 } JsonWalk;
 
 /* Over the members of an object or the items of a list; over nothing when it is neither. */
-JsonWalk json_walk(JsonText text);
+JsonWalk json_text_walk(JsonText text);
 /* ret_key is untouched in a list. False at the end. */
-bool json_walk_next(JsonWalk *walk, JsonText *ret_key, JsonText *ret_value);
+bool json_text_walk_next(JsonWalk *walk, JsonText *ret_key, JsonText *ret_value);
 
 bool json_text_equals(JsonText a, JsonText b);
 /* The member of an object whose key says that. text is NULL when there is none. */
