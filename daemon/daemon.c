@@ -21,7 +21,7 @@ typedef struct Daemon {
         Rooms rooms;
         Sockets sockets;
         bool is_draining;
-        uint64_t tick_deadline_us; /* of the tick to come */
+        uint64_t tick_deadline_us; /* time of the next tick */
 } Daemon;
 
 /* --- the loop's events ------------------------------------------------------------------------ */
@@ -302,7 +302,7 @@ static int daemon_open(Daemon *daemon) {
 
         r = sockets_open(&daemon->sockets, &daemon->rooms.config.sockets, error);
         if (r != 0) {
-                r = r < 0 ? r : -errno; /* SOCKETS_FAILED leaves the reason there */
+                r = r < 0 ? r : -errno; /* SOCKETS_FAILED sets errno */
                 log_err("%s", error[0] ? error : strerror(-r));
                 return exit_code_of(r);
         }

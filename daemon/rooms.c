@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rooms.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -52,7 +53,7 @@ int rooms_take_completions(Rooms *rooms) {
 
         r = desk_take_completions(&rooms->desk, rooms->store, rooms->ingest);
         if (r == DESK_CHANGED)
-                publish(rooms); /* before the answers are sent */
+                publish(rooms); /* publishes before the answers are sent */
         ingest_flush(rooms->ingest);
         return r < 0 ? r : job_room_continue(&rooms->jobs);
 }
@@ -66,10 +67,10 @@ static int check_store(Rooms *rooms) {
 
         rooms->was_writable = stats.is_writable;
         if (!stats.is_writable) {
-                log_err("Cannot write to the store, answering submissions with UNAVAILABLE until it can be written: %s", stats.error);
+                log_err("Cannot write to the store, answering submissions with UNAVAILABLE until the store is writable: %s", stats.error);
                 return 0;
         }
-        log_notice("The store can be written again.%s%s", stats.notice[0] ? " " : "", stats.notice);
+        log_notice("The store is writable again.%s%s", stats.notice[0] ? " " : "", stats.notice);
         return registry_restore(&rooms->indicators.registry);
 }
 
@@ -105,6 +106,7 @@ static int configure_detection(Rooms *rooms) {
         FinderPattern patterns[CONFIG_PATTERNS_MAX];
         size_t n = config_patterns(&rooms->config.patterns, patterns);
 
+        assert(n <= CONFIG_PATTERNS_MAX);
         return detection_configure(&rooms->jobs.detection, patterns, n);
 }
 
@@ -130,7 +132,7 @@ int rooms_configure(Rooms *rooms) {
 
 /* --- start and end ---------------------------------------------------------------------------- */
 
-/* The kinds of requests that perfd serves. */
+/* Lists the kinds of requests that perfd serves. */
 static void init_desk(Rooms *rooms) {
         const DeskRow rows[] = {
                 DESK_ROW(lifecycle_kinds, &rooms->jobs.lifecycle),
@@ -142,10 +144,12 @@ static void init_desk(Rooms *rooms) {
         desk_init(&rooms->desk, rows, N_ELEMENTS(rows));
 }
 
-/* Before any request: resumes the jobs of the last perfd, and takes the first sample. */
+/* Resumes the jobs of the last perfd, and takes the first sample; called before any request. */
 static int start(Rooms *rooms) {
         Node *node = &rooms->node;
         int r;
+
+        assert(rooms->jobs.jobs.n == 0 && node->cost.n_samples == 0);
 
         rooms->was_writable = true;
         r = recovery_run(&rooms->jobs.lifecycle);
@@ -169,6 +173,9 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
         HttpSources sources;
         int r;
 
+        assert(sockets->submit_fd >= 0);
+        assert(!rooms->ingest && !rooms->publisher && !rooms->http);
+
         r = ingest_new(&rooms->ingest, event, TAKE_FD(sockets->submit_fd), &rooms->config.ingest, &server);
         if (r < 0)
                 return r;
@@ -189,10 +196,12 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets
         const JobRoomParts jobs = { &config->jobs, event, &rooms->node, rooms->store };
         int r;
 
+        assert(rooms->store);
+
         r = node_init(&rooms->node, root, &config->node);
         if (r < 0)
                 return r;
-        r = job_room_init(&rooms->jobs, &jobs, "/"); /* the machine's own: peers have its pids */
+        r = job_room_init(&rooms->jobs, &jobs, "/"); /* the pids of peers are valid for "/" */
         if (r < 0)
                 return r;
         indicator_room_init(&rooms->indicators, &config->indicators, &config->store, rooms->store, &rooms->jobs.identity);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/deliver/deliver.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,17 +14,12 @@
 #include "util/clock.h"
 #include "util/utf8.h"
 
-/* Up to this every perfd takes a frame, so that it needs not be asked: [limits] frame_size cannot be less. */
+/* Every perfd takes frames up to this size ([limits] frame_size cannot be less), so that its limit need not be asked for. */
 #define SMALL_BYTES 4096U
-#define ITEMS_MAX 10000U /* in one request, of any perfd */
+#define ITEMS_MAX 10000U /* of one request to any perfd */
 
 #define BACKOFF_FIRST_NS (10 * NS_PER_MS)
 #define BACKOFF_MAX_NS (500 * NS_PER_MS)
-
-/* Beyond those of the two enums: try again. */
-enum {
-        TRY_AGAIN = 100,
-};
 
 void courier_init(Courier *courier, const char *path, uint64_t timeout_ns) {
         wire_init(&courier->wire);
@@ -45,7 +41,7 @@ static int exchange(Courier *courier, const Buffer *frame, uint64_t sequence, De
 
         r = wire_exchange(&courier->wire, frame, sequence, courier->deadline_ns, &delivery->reply);
         delivery->error = r < 0 ? r : 0;
-        return r < 0 ? TRY_AGAIN : 0;
+        return r < 0 ? DELIVERY_AWAY : 0;
 }
 
 int delivery_judge(const Reply *reply) {
@@ -68,12 +64,6 @@ int delivery_judge(const Reply *reply) {
         return DELIVERY_REFUSED;
 }
 
-static int judge(const Reply *reply) {
-        int r = delivery_judge(reply);
-
-        return r == DELIVERY_AWAY ? TRY_AGAIN : r;
-}
-
 static int ask_frame_max(Courier *courier, Delivery *delivery, size_t *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
@@ -83,7 +73,7 @@ static int ask_frame_max(Courier *courier, Delivery *delivery, size_t *ret) {
         if (r == 0)
                 r = exchange(courier, &frame, sequence, delivery);
         if (r == 0)
-                r = judge(&delivery->reply);
+                r = delivery_judge(&delivery->reply);
         if (r == 0)
                 *ret = delivery->reply.frame_max_bytes;
         return r;
@@ -93,11 +83,11 @@ static int refuse_large(Delivery *delivery, size_t index, size_t n_bytes, size_t
         delivery->reply = (Reply){ .status = STATUS_TOO_LARGE };
         delivery->refused = index;
         snprintf(delivery->reply.complaint.text, sizeof(delivery->reply.complaint.text),
-                 "takes %zu bytes, and perfd accepts %zu at once: make it smaller, or raise [limits] frame_size", n_bytes, n_max);
+                 "has %zu bytes as a request, the limit is %zu: make it smaller, or raise [limits] frame_size", n_bytes, n_max);
         return DELIVERY_REFUSED;
 }
 
-/* All of them before the first is sent, so that nothing is stored of a batch that cannot be stored whole. */
+/* Checks all items before the first is sent, so that no part of a batch is stored that cannot be stored whole. */
 static int check_sizes(Courier *courier, Batch *batch, Fitted *fitted, Delivery *delivery) {
         size_t n_max = SMALL_BYTES, size;
         bool is_asked = false;
@@ -122,25 +112,23 @@ static int check_sizes(Courier *courier, Batch *batch, Fitted *fitted, Delivery 
         return 0;
 }
 
-/* "submit.indicators[3].@result.rate" is the fourth of the request; "@result.rate" remains. */
-static void find_refused(Delivery *delivery) {
-        static const char list[] = "submit.indicators[";
-        char *path = delivery->reply.complaint.path, *end;
-        unsigned long index;
+/* Finds the item of the batch that perfd refused; its path then begins inside that item. n_sent: items in the request. */
+static void find_refused(Delivery *delivery, size_t n_sent) {
+        char *path = delivery->reply.complaint.path, item[sizeof("submit.indicators[4294967295]")];
+        size_t n;
 
-        if (strncmp(path, list, sizeof(list) - 1) != 0)
+        if (!delivery->reply.has_item || delivery->reply.item >= n_sent)
                 return;
 
-        index = strtoul(path + sizeof(list) - 1, &end, 10);
-        if (*end != ']')
+        delivery->refused = delivery->n_acked + delivery->reply.item;
+        n = (size_t)snprintf(item, sizeof(item), "submit.indicators[%u]", delivery->reply.item);
+        if (strncmp(path, item, n) != 0)
                 return;
-
-        delivery->refused = delivery->n_acked + index;
-        end += end[1] == '.' ? 2 : 1;
-        memmove(path, end, strlen(end) + 1);
+        n += path[n] == '.';
+        memmove(path, path + n, strlen(path + n) + 1);
 }
 
-/* How many items from `first` on go into one request. */
+/* Counts how many of the next items go into one request. */
 static int choose_part(Courier *courier, const Batch *batch, Delivery *delivery, size_t *ret) {
         size_t first = delivery->n_acked, n = 0, n_max = SMALL_BYTES, n_bytes = CODEC_SUBMIT_OVERHEAD, size;
         int r;
@@ -161,7 +149,7 @@ static int choose_part(Courier *courier, const Batch *batch, Delivery *delivery,
                         break;
         }
 
-        if (n == 0) /* perfd was restarted, and takes less than before */
+        if (n == 0) /* perfd was restarted with a lower limit */
                 return refuse_large(delivery, first, n_bytes + size, n_max);
 
         *ret = n;
@@ -183,9 +171,9 @@ static int send_part(Courier *courier, const Batch *batch, Delivery *delivery) {
         if (r == 0)
                 r = exchange(courier, &frame, sequence, delivery);
         if (r == 0)
-                r = judge(&delivery->reply);
+                r = delivery_judge(&delivery->reply);
         if (r == DELIVERY_REFUSED)
-                find_refused(delivery);
+                find_refused(delivery, n);
         if (r != 0)
                 return r;
 
@@ -210,71 +198,10 @@ static int send_end(Courier *courier, const Batch *batch, Delivery *delivery) {
         if (r == 0)
                 r = exchange(courier, &frame, sequence, delivery);
 
-        return r == 0 ? judge(&delivery->reply) : r;
+        return r == 0 ? delivery_judge(&delivery->reply) : r;
 }
 
-static int send_begin(Courier *courier, const JobBegin *begin, Delivery *delivery) {
-        scoped(buffer_deinit) Buffer frame = {};
-        uint64_t sequence = wire_next_sequence(&courier->wire);
-        int r;
-
-        r = codec_encode_job_begin(sequence, begin, &frame);
-        if (r == 0)
-                r = exchange(courier, &frame, sequence, delivery);
-
-        return r == 0 ? judge(&delivery->reply) : r;
-}
-
-static int send_model(Courier *courier, const Value *model, Delivery *delivery) {
-        scoped(buffer_deinit) Buffer frame = {};
-        uint64_t sequence = wire_next_sequence(&courier->wire);
-        size_t n_max = SMALL_BYTES;
-        int r;
-
-        r = codec_encode_register(sequence, model, &frame);
-        if (r == 0 && frame.n > n_max)
-                r = ask_frame_max(courier, delivery, &n_max);
-        if (r == 0 && frame.n > n_max)
-                return refuse_large(delivery, DELIVERY_WHOLE, frame.n, n_max);
-        if (r == 0)
-                r = exchange(courier, &frame, sequence, delivery);
-
-        return r == 0 ? judge(&delivery->reply) : r;
-}
-
-static int send_model_gone(Courier *courier, const char *name, const char *component, Delivery *delivery) {
-        scoped(buffer_deinit) Buffer frame = {};
-        uint64_t sequence = wire_next_sequence(&courier->wire);
-        int r;
-
-        r = codec_encode_unregister(sequence, name, component, &frame);
-        if (r == 0)
-                r = exchange(courier, &frame, sequence, delivery);
-
-        return r == 0 ? judge(&delivery->reply) : r;
-}
-
-/*
- * Taken twice it would end the phase that it began. So once it may have been read it is not sent again: only what was
- * refused for now, and what found the connection closed already.
- */
-static int send_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, Delivery *delivery) {
-        scoped(buffer_deinit) Buffer frame = {};
-        uint64_t sequence = wire_next_sequence(&courier->wire);
-        int r;
-
-        r = codec_encode_mark(sequence, job, name, wall_seconds, &frame);
-        if (r < 0)
-                return r;
-
-        r = exchange(courier, &frame, sequence, delivery);
-        if (r == TRY_AGAIN && delivery->error != -EPIPE)
-                return DELIVERY_AWAY;
-
-        return r == 0 ? judge(&delivery->reply) : r;
-}
-
-/* Nobody can be reached there, however long one waits. */
+/* True for errors that waiting does not change. */
 static bool is_hopeless(int error) {
         return error == -EACCES || error == -EPERM || error == -ENAMETOOLONG || error == -EPROTOTYPE || error == -ENOTDIR;
 }
@@ -287,7 +214,7 @@ static int connect_once(Courier *courier, Delivery *delivery) {
         if (delivery->error == 0)
                 return 0;
 
-        return is_hopeless(delivery->error) ? DELIVERY_HOPELESS : TRY_AGAIN;
+        return is_hopeless(delivery->error) ? DELIVERY_HOPELESS : DELIVERY_AWAY;
 }
 
 static int try_batch(Courier *courier, Batch *batch, Fitted *fitted, Delivery *delivery) {
@@ -305,41 +232,9 @@ static int try_batch(Courier *courier, Batch *batch, Fitted *fitted, Delivery *d
         return r;
 }
 
-static int try_begin(Courier *courier, const JobBegin *begin, Delivery *delivery) {
-        int r;
-
-        delivery->refused = DELIVERY_WHOLE;
-        r = connect_once(courier, delivery);
-        return r == 0 ? send_begin(courier, begin, delivery) : r;
-}
-
-static int try_model(Courier *courier, const Value *model, Delivery *delivery) {
-        int r;
-
-        delivery->refused = DELIVERY_WHOLE;
-        r = connect_once(courier, delivery);
-        return r == 0 ? send_model(courier, model, delivery) : r;
-}
-
-static int try_model_gone(Courier *courier, const char *name, const char *component, Delivery *delivery) {
-        int r;
-
-        delivery->refused = DELIVERY_WHOLE;
-        r = connect_once(courier, delivery);
-        return r == 0 ? send_model_gone(courier, name, component, delivery) : r;
-}
-
-static int try_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, Delivery *delivery) {
-        int r;
-
-        delivery->refused = DELIVERY_WHOLE;
-        r = connect_once(courier, delivery);
-        return r == 0 ? send_mark(courier, job, name, wall_seconds, delivery) : r;
-}
-
 /*
- * Waits before another try, half to all of the backoff, so that those who were turned away together do not come
- * back together. False when there is to be none.
+ * Waits before another try: half to all of the backoff, so that clients that were turned away together do not come
+ * back together. False when there is no time for another try.
  */
 static bool wait_a_little(const Courier *courier, uint64_t *backoff_ns) {
         uint64_t ns = *backoff_ns / 2 + clock_realtime_ns() % (*backoff_ns / 2);
@@ -361,57 +256,83 @@ int deliver(Courier *courier, const Batch *batch, Delivery *ret) {
         *ret = (Delivery){};
         do
                 r = try_batch(courier, &sent, &fitted, ret);
-        while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
+        while (r == DELIVERY_AWAY && wait_a_little(courier, &backoff_ns));
 
-        return r == TRY_AGAIN ? DELIVERY_AWAY : r;
+        return r;
+}
+
+/* *ret_may_be_taken: perfd may have read a request to which no reply came. */
+static int try_frame(Courier *courier, const Buffer *frame, uint64_t sequence, Delivery *delivery, bool *ret_may_be_taken) {
+        size_t n_max = SMALL_BYTES;
+        int r;
+
+        delivery->refused = DELIVERY_WHOLE;
+        r = connect_once(courier, delivery);
+        if (r == 0 && frame->n > n_max)
+                r = ask_frame_max(courier, delivery, &n_max);
+        if (r == 0 && frame->n > n_max)
+                return refuse_large(delivery, DELIVERY_WHOLE, frame->n, n_max);
+        if (r != 0)
+                return r;
+
+        r = exchange(courier, frame, sequence, delivery);
+        *ret_may_be_taken |= r != 0 && delivery->error != -EPIPE;
+        return r == 0 ? delivery_judge(&delivery->reply) : r;
+}
+
+/* A request of its own. is_repeatable: perfd may take it twice without harm. */
+static int deliver_frame(Courier *courier, const Buffer *frame, uint64_t sequence, bool is_repeatable, Delivery *ret) {
+        uint64_t backoff_ns = BACKOFF_FIRST_NS;
+        bool may_be_taken = false;
+        int r;
+
+        assert(buffer_error(frame) == 0 && frame->n > 0);
+        *ret = (Delivery){};
+        do
+                r = try_frame(courier, frame, sequence, ret, &may_be_taken);
+        while (r == DELIVERY_AWAY && (is_repeatable || !may_be_taken) && wait_a_little(courier, &backoff_ns));
+
+        return r;
 }
 
 int deliver_begin(Courier *courier, const JobBegin *begin, Delivery *ret) {
-        uint64_t backoff_ns = BACKOFF_FIRST_NS;
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
         int r;
 
-        *ret = (Delivery){};
-        do
-                r = try_begin(courier, begin, ret);
-        while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
-
-        return r == TRY_AGAIN ? DELIVERY_AWAY : r;
+        r = codec_encode_job_begin(sequence, begin, &frame);
+        return r < 0 ? r : deliver_frame(courier, &frame, sequence, true, ret);
 }
 
 int deliver_model(Courier *courier, const Value *model, Delivery *ret) {
-        uint64_t backoff_ns = BACKOFF_FIRST_NS;
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
         int r;
 
-        *ret = (Delivery){};
-        do
-                r = try_model(courier, model, ret);
-        while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
-
-        return r == TRY_AGAIN ? DELIVERY_AWAY : r;
+        r = codec_encode_register(sequence, model, &frame);
+        return r < 0 ? r : deliver_frame(courier, &frame, sequence, true, ret);
 }
 
 int deliver_model_gone(Courier *courier, const char *name, const char *component, Delivery *ret) {
-        uint64_t backoff_ns = BACKOFF_FIRST_NS;
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
         int r;
 
-        *ret = (Delivery){};
-        do
-                r = try_model_gone(courier, name, component, ret);
-        while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
-
-        return r == TRY_AGAIN ? DELIVERY_AWAY : r;
+        r = codec_encode_unregister(sequence, name, component, &frame);
+        return r < 0 ? r : deliver_frame(courier, &frame, sequence, true, ret);
 }
 
+/* A mark that is taken twice ends the phase that it began, so that it is not repeated once perfd may have read it. */
 int deliver_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery) {
-        uint64_t backoff_ns = BACKOFF_FIRST_NS;
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
         int r;
 
-        *ret_delivery = (Delivery){};
-        do
-                r = try_mark(courier, job, name, wall_seconds, ret_delivery);
-        while (r == TRY_AGAIN && wait_a_little(courier, &backoff_ns));
+        r = codec_encode_mark(sequence, job, name, wall_seconds, &frame);
+        if (r == 0)
+                r = deliver_frame(courier, &frame, sequence, false, ret_delivery);
         if (r != 0)
-                return r == TRY_AGAIN ? DELIVERY_AWAY : r;
+                return r;
 
         utf8_copy(ret->job, sizeof(ret->job), ret_delivery->reply.job);
         utf8_copy(ret->previous, sizeof(ret->previous), ret_delivery->reply.phase);
@@ -419,16 +340,16 @@ int deliver_mark(Courier *courier, const JobRef *job, const char *name, double w
         return 0;
 }
 
+_Static_assert(DELIVERY_TEXT_MAX >= WIRE_ERROR_MAX, "both texts fit");
+
 void delivery_explain(const Delivery *delivery, const Courier *courier, char ret[static DELIVERY_TEXT_MAX]) {
         const Complaint *complaint = &delivery->reply.complaint;
         char which[40] = "";
 
         if (delivery->refused != DELIVERY_WHOLE)
                 snprintf(which, sizeof(which), "indicator %zu: ", delivery->refused + 1);
-        if (delivery->error == -ENOENT)
-                snprintf(ret, DELIVERY_TEXT_MAX, "perfd is not running (no socket %.200s)", courier->path);
-        else if (delivery->error < 0)
-                snprintf(ret, DELIVERY_TEXT_MAX, "cannot connect to perfd at %.200s: %s", courier->path, strerrordesc_np(-delivery->error));
+        if (delivery->error < 0)
+                wire_explain(courier->path, delivery->error, ret);
         else
                 snprintf(ret, DELIVERY_TEXT_MAX, "%s%s%s%s", which, complaint->path, complaint->path[0] ? ": " : "",
                          complaint->text[0] ? complaint->text : status_name(delivery->reply.status));
@@ -464,7 +385,7 @@ static int flush_file(Courier *courier, const char *directory, const char *name,
         if (r == 0)
                 r = batch_parse(file.text, file.n, &arena, &batch);
         if (r == SPOOL_MALFORMED) {
-                snprintf(flush->reason, sizeof(flush->reason), "not a spool file of this perfctl's");
+                snprintf(flush->reason, sizeof(flush->reason), "not a spool file of this version of perfctl");
                 return reject(directory, name, flush);
         }
         if (r < 0)

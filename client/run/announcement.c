@@ -150,15 +150,16 @@ static void try_again(Announcement *announcement, uint64_t now_ns) {
         scoped(buffer_deinit) Buffer frame = {};
         const JobBegin begin = job_begin(announcement, now_ns);
         Wire *wire = &announcement->wire;
+        uint64_t sequence = wire_next_sequence(wire);
         Reply reply;
 
         announcement->next_ns = 0;
-        if (codec_encode_job_begin(1, &begin, &frame) < 0 || wire_connect(wire, announcement->courier->path, now_ns) < 0) {
+        if (codec_encode_job_begin(sequence, &begin, &frame) < 0 || wire_connect(wire, announcement->courier->path, now_ns) < 0) {
                 try_later(announcement, now_ns);
                 return;
         }
 
-        announcement->sequence = wire_next_sequence(wire); /* 1 on each connection */
+        announcement->sequence = sequence;
         go_on_after(announcement, wire_exchange(wire, &frame, announcement->sequence, now_ns, &reply), &reply, now_ns);
 }
 

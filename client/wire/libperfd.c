@@ -2,9 +2,9 @@
 /*
  * libperfd
  *
- * A client is a mutex, a connection and the last sentence. Every call is one request and its
- * reply; all but a mark can be sent twice without harm (a job's id, a result's id), and that is
- * why a lost connection needs no more than another try.
+ * A client is a mutex, a connection and the last error message. Every call is one request and its
+ * reply. All requests except a mark can be sent twice without harm (a job and a result have ids), so that a
+ * lost connection needs no more than another try.
  */
 
 #include "client/wire/perfd.h"
@@ -31,7 +31,7 @@ struct PerfdClient {
         pthread_mutex_t lock;
         char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
         uint64_t timeout_ns;
-        pid_t pid; /* who connected: a forked child must not talk into its parent's connection */
+        pid_t pid; /* of the process that connected: a forked child must not use its parent's connection */
         Wire wire;
         char error[COMPLAINT_PATH_MAX + COMPLAINT_TEXT_MAX + 64];
 };
@@ -102,40 +102,7 @@ static int complain(PerfdClient *client, int status, const Complaint *complaint)
         return fail(client, status, "%s", complaint->text[0] ? complaint->text : status_name((Status)status));
 }
 
-/* What one call asks for; encoded anew for each connection, whose requests are numbered from 1. */
-typedef struct Ask {
-        RequestKind kind;
-        const JobBegin *begin;
-        const char *job; /* of an end */
-        JobRef marked;
-        const JobEnd *end;
-        const char *phase;
-        const Submission *item;
-} Ask;
-
-static int ask_encode(const Ask *ask, uint64_t sequence, Buffer *out) {
-        switch (ask->kind) {
-        case REQUEST_JOB_BEGIN:
-                return codec_encode_job_begin(sequence, ask->begin, out);
-        case REQUEST_JOB_END:
-                return codec_encode_job_end(sequence, ask->job, ask->end, out);
-        case REQUEST_SUBMIT:
-                return codec_encode_submit(sequence, ask->item, 1, out);
-        case REQUEST_MARK:
-                return codec_encode_mark(sequence, &ask->marked, ask->phase, NAN, out);
-        case REQUEST_REGISTER:
-        case REQUEST_UNREGISTER:
-        case REQUEST_HELLO:
-        case N_REQUEST_KINDS:
-                break;
-        }
-
-        return -EINVAL;
-}
-
-static int ask_once(PerfdClient *client, const Ask *ask, uint64_t deadline_ns, Reply *ret) {
-        scoped(buffer_deinit) Buffer frame = {};
-        uint64_t sequence;
+static int send_frame(PerfdClient *client, const Buffer *frame, uint64_t sequence, uint64_t deadline_ns, Reply *ret) {
         int r;
 
         if (!wire_is_connected(&client->wire)) {
@@ -145,35 +112,43 @@ static int ask_once(PerfdClient *client, const Ask *ask, uint64_t deadline_ns, R
                 client->pid = getpid();
         }
 
-        sequence = wire_next_sequence(&client->wire);
-        r = ask_encode(ask, sequence, &frame);
-        if (r == 0)
-                r = wire_exchange(&client->wire, &frame, sequence, deadline_ns, ret);
-        return r;
+        return wire_exchange(&client->wire, frame, sequence, deadline_ns, ret);
 }
 
-/* A connection that perfd had closed, as when it is restarted: for a mark only where it cannot have been read. */
-static bool may_ask_again(const Ask *ask, int r) {
-        return r == -EPIPE || (r == -ECONNRESET && ask->kind != REQUEST_MARK);
+/* What perfd does with a request that reaches it twice. */
+typedef enum Repetition {
+        REPETITION_HARMLESS,
+        REPETITION_COUNTS,
+} Repetition;
+
+/* True where perfd had closed the connection, as when it was restarted, and the request may be sent again. */
+static bool may_repeat(Repetition repetition, int r) {
+        return r == -EPIPE || (r == -ECONNRESET && repetition == REPETITION_HARMLESS);
 }
 
-/* Called with the lock held. */
-static int ask_perfd(PerfdClient *client, const Ask *ask) {
-        uint64_t deadline_ns = clock_boottime_ns() + client->timeout_ns;
-        bool is_fresh;
-        Reply reply;
-        int r;
-
+/* The number for a request. A forked child leaves the connection to its parent. */
+static uint64_t next_sequence(PerfdClient *client) {
         if (client->pid != getpid())
                 wire_deinit(&client->wire);
+        return wire_next_sequence(&client->wire);
+}
 
-        is_fresh = !wire_is_connected(&client->wire);
-        r = ask_once(client, ask, deadline_ns, &reply);
-        if (may_ask_again(ask, r) && !is_fresh)
-                r = ask_once(client, ask, deadline_ns, &reply);
+/* Called with the lock held. r: of the encoder. */
+static int ask_perfd(PerfdClient *client, int r, const Buffer *frame, uint64_t sequence, Repetition repetition) {
+        uint64_t deadline_ns = clock_boottime_ns() + client->timeout_ns;
+        bool is_fresh = !wire_is_connected(&client->wire);
+        char reason[WIRE_ERROR_MAX];
+        Reply reply;
 
-        if (r < 0)
-                return fail(client, r, "perfd could not be asked at %s: %s", client->path, strerrordesc_np(-r));
+        if (r == 0)
+                r = send_frame(client, frame, sequence, deadline_ns, &reply);
+        if (may_repeat(repetition, r) && !is_fresh)
+                r = send_frame(client, frame, sequence, deadline_ns, &reply);
+
+        if (r < 0) {
+                wire_explain(client->path, r, reason);
+                return fail(client, r, "%s", reason);
+        }
         if (reply.status != STATUS_OK)
                 return complain(client, (int)reply.status, &reply.complaint);
         if (reply.complaint.text[0])
@@ -192,7 +167,7 @@ static int copy_text(char *to, size_t n_to, const char *from) {
         return 0;
 }
 
-/* A command is for people: what is too long is cut, between two characters. */
+/* Cuts a command that is too long between two characters. */
 static void copy_command(char *to, size_t n_to, const char *from) {
         static const char dots[] = "…";
 
@@ -246,7 +221,7 @@ static int check_job(PerfdClient *client, const char *what, const char *job) {
         return fail(client, PERFD_INVALID, "%s: expected 1…%u characters of [A-Za-z0-9_.:-]", what, JOB_ID_MAX - 1);
 }
 
-/* NULL is the job that this process is in: perfd looks at its cgroup, and believes the environment where that tells nothing else. */
+/* job NULL: the job that this process is in. perfd looks at the cgroup, and uses the environment's job where the cgroup is no job's. */
 static int find_job(PerfdClient *client, const char *job, JobRef *ret) {
         const char *named = job ? job : getenv("PERFD_JOB");
         int r = 0;
@@ -258,7 +233,7 @@ static int find_job(PerfdClient *client, const char *job, JobRef *ret) {
         return r;
 }
 
-/* What perfd_job_begin() was given about where in a run of several nodes and ranks it is. */
+/* Sets the job's place in a run of several nodes and ranks. */
 static int set_place(PerfdClient *client, JobInfo *info, const PerfdJob *job) {
         if (job->has_rank && job->rank < 0)
                 return fail(client, PERFD_INVALID, "rank: expected 0 or more");
@@ -300,7 +275,9 @@ static int set_info(PerfdClient *client, JobInfo *info, const char *id, const Pe
 
 int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJob *job) {
         scoped(job_info_deinit) JobInfo info = {};
+        scoped(buffer_deinit) Buffer frame = {};
         JobBegin begin = { .info = &info };
+        uint64_t sequence;
         int r;
 
         locked(client);
@@ -314,11 +291,15 @@ int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJob *job) {
                 begin.member_pid = job->member_pid;
                 begin.is_fresh = job->fresh;
         }
-        return ask_perfd(client, &(Ask){ .kind = REQUEST_JOB_BEGIN, .begin = &begin });
+        sequence = next_sequence(client);
+        r = codec_encode_job_begin(sequence, &begin, &frame);
+        return ask_perfd(client, r, &frame, sequence, REPETITION_HARMLESS);
 }
 
 int perfd_job_end(PerfdClient *client, const char *id, int exit_status) {
         JobEnd end = { .has_exit_status = exit_status >= 0, .exit_status = exit_status >= 0 ? exit_status : 0 };
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence;
         int r;
 
         locked(client);
@@ -329,26 +310,32 @@ int perfd_job_end(PerfdClient *client, const char *id, int exit_status) {
         if (exit_status > 255)
                 return fail(client, PERFD_INVALID, "exit_status: expected -1…255, not %d", exit_status);
 
-        return ask_perfd(client, &(Ask){ .kind = REQUEST_JOB_END, .job = id, .end = &end });
+        sequence = next_sequence(client);
+        r = codec_encode_job_end(sequence, id, &end, &frame);
+        return ask_perfd(client, r, &frame, sequence, REPETITION_HARMLESS);
 }
 
 int perfd_mark(PerfdClient *client, const char *job, const char *name) {
-        Ask ask = { .kind = REQUEST_MARK, .phase = name };
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence;
+        JobRef marked;
         int r;
 
         locked(client);
 
-        r = find_job(client, job, &ask.marked);
+        r = find_job(client, job, &marked);
         if (r != 0)
                 return r;
         if (!name || strlen(name) >= PHASE_NAME_MAX || !utf8_is_line(name))
                 return fail(client, PERFD_INVALID, "name: expected at most %d bytes of UTF-8 without control characters",
                             PHASE_NAME_MAX - 1);
 
-        return ask_perfd(client, &ask);
+        sequence = next_sequence(client);
+        r = codec_encode_mark(sequence, &marked, name, NAN, &frame);
+        return ask_perfd(client, r, &frame, sequence, REPETITION_COUNTS);
 }
 
-/* One document and nothing after it. */
+/* Reads one document with nothing after it. */
 static int read_document(PerfdClient *client, const char *json, Arena *arena, const Value **ret) {
         JsonReader reader;
         JsonError error;
@@ -375,9 +362,11 @@ static int read_document(PerfdClient *client, const char *json, Arena *arena, co
 
 int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
         scoped(arena_deinit) Arena arena = {};
+        scoped(buffer_deinit) Buffer frame = {};
         Submission item = { .time_ms = clock_realtime_ns() / NS_PER_MS };
         Complaint complaint;
         const Value *document;
+        uint64_t sequence;
         JobRef named;
         int r;
 
@@ -404,5 +393,7 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
         if (indicator_from_value(document, STRING_ANY_BYTES, &item.indicator, &complaint) != 0)
                 return complain(client, PERFD_INVALID, &complaint);
 
-        return ask_perfd(client, &(Ask){ .kind = REQUEST_SUBMIT, .item = &item });
+        sequence = next_sequence(client);
+        r = codec_encode_submit(sequence, &item, 1, &frame);
+        return ask_perfd(client, r, &frame, sequence, REPETITION_HARMLESS);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/wire/wire.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -26,7 +28,17 @@ void wire_init(Wire *wire) {
 
 void wire_deinit(Wire *wire) {
         closep(&wire->fd);
-        wire_init(wire);
+        wire->fd = -1;
+        wire->n_in = 0;
+}
+
+void wire_explain(const char *path, int error, char ret[static WIRE_ERROR_MAX]) {
+        assert(error < 0);
+        if (error == -ENOENT)
+                snprintf(ret, WIRE_ERROR_MAX, "perfd is not running (no socket %.200s)", path);
+        else
+                snprintf(ret, WIRE_ERROR_MAX, "cannot connect to perfd at %.200s: %s", path,
+                         error == -EPROTO ? "the peer does not speak the perfd protocol" : strerrordesc_np(-error));
 }
 
 static uint64_t left_ns(uint64_t deadline_ns) {
@@ -49,11 +61,11 @@ static int wait_for(int fd, short events, uint64_t deadline_ns) {
 }
 
 /*
- * A connect() that is to wait for room in the listener's backlog must block: a non-blocking one
- * fails with EAGAIN and cannot be polled. SO_SNDTIMEO bounds it.
+ * Waits for room in the listener's backlog. connect() must block for that: without blocking it fails with EAGAIN, and
+ * cannot be polled. SO_SNDTIMEO bounds it.
  */
 static int connect_until(int fd, const struct sockaddr_un *address, uint64_t deadline_ns) {
-        uint64_t us = left_ns(deadline_ns) / NS_PER_US + 1; /* 0 would mean for ever */
+        uint64_t us = left_ns(deadline_ns) / NS_PER_US + 1; /* 0 would mean no limit */
         struct timeval left = { .tv_sec = (time_t)(us / 1000000), .tv_usec = (suseconds_t)(us % 1000000) };
         int r;
 
@@ -120,7 +132,7 @@ static int send_all(Wire *wire, const Buffer *frame, uint64_t deadline_ns) {
         return 0;
 }
 
-/* Takes the first reply out of what came in. FRAME_PENDING when it is not all there. */
+/* Takes the first reply from the buffer. FRAME_PENDING when it is incomplete. */
 static int take_reply(Wire *wire, Reply *ret) {
         Frame frame;
         int r;
@@ -131,6 +143,7 @@ static int take_reply(Wire *wire, Reply *ret) {
         if (r != 0 || codec_decode_reply(&frame, ret) != 0)
                 return -EPROTO;
 
+        assert(frame.n_consumed <= wire->n_in);
         wire->n_in -= frame.n_consumed;
         memmove(wire->in, wire->in + frame.n_consumed, wire->n_in);
         return 0;
@@ -165,7 +178,7 @@ static int receive(Wire *wire, uint64_t deadline_ns, Reply *ret) {
         }
 }
 
-/* What nobody waited for any more is skipped. */
+/* Skips replies that came too late for their own exchange. */
 static int receive_reply(Wire *wire, uint64_t sequence, uint64_t deadline_ns, Reply *ret) {
         Reply reply;
         int r;
@@ -191,7 +204,7 @@ int wire_receive(Wire *wire, uint64_t sequence, uint64_t deadline_ns, Reply *ret
 int wire_exchange(Wire *wire, const Buffer *frame, uint64_t sequence, uint64_t deadline_ns, Reply *ret) {
         int r, sent;
 
-        /* perfd may have said why it hangs up: look before giving up. */
+        /* perfd may have sent a reason before it closed the connection. */
         sent = send_all(wire, frame, deadline_ns);
         r = sent == -EPIPE || sent == -ECONNRESET ? 0 : sent;
         if (r == 0)

@@ -4,9 +4,8 @@
 /*
  * Wire: one connection to perfd's socket
  *
- * Nothing here waits beyond its deadline (CLOCK_BOOTTIME), and nothing raises SIGPIPE.
- * Requests are numbered from 1; replies come in order, and one that nobody waited for any
- * more is skipped by the next exchange.
+ * No function waits beyond its deadline (CLOCK_BOOTTIME) or raises SIGPIPE. Requests are numbered from 1. Replies come in
+ * order; the next exchange skips a reply that came too late for its own.
  */
 
 #include <stdbool.h>
@@ -35,16 +34,20 @@ static inline bool wire_is_connected(const Wire *wire) {
         return wire->fd >= 0;
 }
 
+#define WIRE_ERROR_MAX 384U
+/* Why perfd cannot be reached at `path`: error is a negative errno of the functions below. */
+void wire_explain(const char *path, int error, char ret[static WIRE_ERROR_MAX]);
+
 /* 0 or a negative errno; -ETIMEDOUT when the deadline passes. */
 int wire_connect(Wire *wire, const char *path, uint64_t deadline_ns);
 
-/* The number for the next request; 1, 2, … on each connection. */
+/* The number for the next request: 1, 2, …, over all connections. */
 uint64_t wire_next_sequence(Wire *wire);
 
 /*
- * Sends a frame, and waits for the reply to its sequence. -ECONNRESET: perfd closed the connection; -EPROTO: it does
- * not speak this protocol. An error closes the connection, except when only the reply did not come in time:
- * then perfd has the request, and what is sent next comes after it.
+ * Sends a frame, and waits for the reply to its sequence. -ECONNRESET: perfd closed the connection; -EPROTO: the peer does
+ * not speak this protocol. An error closes the connection, except where only the reply did not come in time:
+ * then perfd has the request, and the next request comes after it.
  */
 int wire_exchange(Wire *wire, const Buffer *frame, uint64_t sequence, uint64_t deadline_ns, Reply *ret);
 /* The reply to a request of which only the reply did not come in time. Errors as of wire_exchange(). */

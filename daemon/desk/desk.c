@@ -4,12 +4,12 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* A turn of the loop places at most this number of requests, so that timers are served in between. */
+/* Maximum number of requests that a turn of the loop places, so that timers are served in between. */
 #define REQUESTS_PER_TURN 256
 
 /* --- the rooms' kinds ------------------------------------------------------------------------------ */
 
-/* The kind that serves a request, and its row; NULL: no kind does. */
+/* Returns the kind that serves a request, and its row; NULL: no kind. */
 static const Kind *find_by_request(const Desk *desk, RequestKind request, const DeskRow **ret_row) {
         for (const DeskRow *row = desk->rows; row < desk->rows + desk->n_rows; row++)
                 for (const Kind *kind = row->kinds; kind < row->kinds + row->n_kinds; kind++)
@@ -20,7 +20,7 @@ static const Kind *find_by_request(const Desk *desk, RequestKind request, const 
         return NULL;
 }
 
-/* The row with this kind. */
+/* Returns the row that contains this kind. */
 static const DeskRow *find_by_kind(const Desk *desk, const Kind *kind) {
         for (const DeskRow *row = desk->rows; row < desk->rows + desk->n_rows; row++)
                 if (kind >= row->kinds && kind < row->kinds + row->n_kinds)
@@ -83,7 +83,7 @@ int desk_take_requests(Desk *desk, Ingest *ingest) {
                         return r;
                 desk->has_held = r == DESK_FULL;
                 if (desk->has_held)
-                        break; /* nothing is read until the store has room: that is the back-pressure */
+                        break; /* back-pressure: no request is read until the store has room */
         }
 
         ingest_flush(ingest);

@@ -14,16 +14,16 @@
 #include "util/scoped.h"
 
 typedef struct Kind {
-        RequestKind request; /* REQUEST_HELLO, which ingest answers itself: this kind has completions only */
+        RequestKind request; /* REQUEST_HELLO, which ingest answers: the kind has completions only */
         const char *name;
         /*
-         * Decides about a request. 0: *ret is the answer. DESK_PENDING: rows with a cookie of this kind are queued, their completion
-         * answers. DESK_FULL: the store has no room, nothing happened; the same request comes again. Or a negative errno.
+         * Decides about a request. 0: *ret is the answer. DESK_PENDING: rows with a cookie of this kind are queued, and their completion
+         * provides the answer. DESK_FULL: the store has no room, nothing changed, and the request is placed again. Or a negative errno.
          */
         int (*place)(void *state, const Request *request, Ticket ticket, Answer *ret);
         /*
-         * The rows of a cookie of this kind are stored, or could not be. Always fills *ret, which goes to the cookie's ticket if that is
-         * set. 0; DESK_CHANGED: HTTP must show the change before the answer is sent; or a negative errno. NULL: the kind puts no rows.
+         * Completes the rows of a cookie of this kind, which are stored or have failed. Always fills *ret, the answer for the cookie's
+         * ticket if set. 0; DESK_CHANGED: HTTP must show the change before the answer is sent; or a negative errno. NULL: no rows are put.
          */
         int (*complete)(void *state, const StoreDone *done, Answer *ret);
 } Kind;
@@ -34,7 +34,7 @@ enum {
         DESK_CHANGED,
 };
 
-/* Kinds that share a state. */
+/* Kinds with a common state. */
 typedef struct DeskRow {
         const Kind *kinds; /* borrowed, as is the state */
         size_t n_kinds;
@@ -47,26 +47,26 @@ typedef struct DeskRow {
 typedef struct Desk {
         DeskRow rows[DESK_ROWS_MAX];
         size_t n_rows;
-        /* The request that the store had no room for; borrowed from ingest until its next one. Nothing is read meanwhile. */
+        /* Request for which the store had no room; borrowed from ingest until its next request. No request is read meanwhile. */
         Request held;
         Ticket held_ticket;
         bool has_held;
 } Desk;
 
-/* Every kind of request must be served by exactly one Kind. */
+/* Sets the rows. Exactly one Kind must serve each kind of request. */
 void desk_init(Desk *desk, const DeskRow *rows, size_t n_rows);
 
-/* After every turn of the loop: has the requests placed that have arrived. 0 or < 0. */
+/* Places the requests that have arrived; called after every turn of the loop. 0 or < 0. */
 int desk_take_requests(Desk *desk, Ingest *ingest);
-/* When store_fd() is readable: has the answers made for what is stored. 0, DESK_CHANGED or < 0. They are sent by ingest_flush(). */
+/* Answers requests whose rows are complete, when store_fd() is readable; ingest_flush() sends the answers. 0, DESK_CHANGED or < 0. */
 int desk_take_completions(Desk *desk, Store *store, Ingest *ingest);
 
 /* --- for rooms ------------------------------------------------------------------------------------ */
 
-/* What place() returns after store_put(): DESK_PENDING, DESK_FULL or < 0. */
+/* Converts the result of store_put() into that of place(): DESK_PENDING, DESK_FULL or < 0. */
 int desk_pending(int r);
 
-/* Fills an answer; path and text: field to complain about and the fix; with STATUS_OK "", or a remark. Returns 0. */
+/* Fills an answer. path and text: the invalid field and the fix; with STATUS_OK "", or a remark. Returns 0. */
 int desk_answer(Answer *ret, Status status, const char *path, const char *text);
-/* UNAVAILABLE, with the store's own reason. Returns 0. */
+/* Fills an answer UNAVAILABLE with the reason of the store. Returns 0. */
 int desk_answer_store_failed(Answer *ret, Store *store);

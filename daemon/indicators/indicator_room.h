@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Indicator room: all that perfd knows of indicators
+ * Indicator room: the subsystem for indicators
  *
  * Embeds the parts and connects them. A room is not moved after indicator_room_init().
  */

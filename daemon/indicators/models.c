@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "indicators/models.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +36,7 @@ static char *write_declaration(const Value *document) {
         return buffer_take(&out);
 }
 
-static int refuse_text(const YamlError *error, Complaint *ret_complaint, unsigned *ret_line, unsigned *ret_column) {
+static int refuse_yaml(const YamlError *error, Complaint *ret_complaint, unsigned *ret_line, unsigned *ret_column) {
         *ret_line = error->line;
         *ret_column = error->column;
         (void)complaint_set(ret_complaint, "", "%s", error->text);
@@ -49,7 +50,7 @@ static int read_model(Model *model, const char *text, size_t n, Complaint *ret_c
 
         r = yaml_read(text, n, &model->arena, &document, &error);
         if (r == YAML_MALFORMED)
-                return refuse_text(&error, ret_complaint, ret_line, ret_column);
+                return refuse_yaml(&error, ret_complaint, ret_line, ret_column);
         if (r != 0)
                 return -ENOMEM;
 
@@ -81,14 +82,14 @@ int model_new(Model **ret, const char *text, size_t n, Complaint *ret_complaint,
 
 /* --- lists ---------------------------------------------------------------------------------------- */
 
-/* One for any component comes before those for one. */
+/* Compares a model with a name and a component; NULL, any component, sorts first. */
 static int compare(const Model *model, const char *name, const char *component) {
         int order = strcmp(model->model.name, name);
 
         return order != 0 ? order : strcmp(model->model.component ?: "", component ?: "");
 }
 
-/* True: *ret_at is where it is. Else where it would be. */
+/* Searches the sorted list. True: *ret_at is the index of the model; false: the index at which to insert the model. */
 static bool list_search(const ModelList *list, const char *name, const char *component, size_t *ret_at) {
         size_t low = 0, high = list->n;
 
@@ -118,6 +119,10 @@ static const Model *list_find(const ModelList *list, const char *name, const cha
 
 static int list_insert(ModelList *list, size_t at, Model **model) {
         Model **items;
+
+        assert(at <= list->n);
+        assert(at == 0 || compare(list->items[at - 1], (*model)->model.name, (*model)->model.component) < 0);
+        assert(at == list->n || compare(list->items[at], (*model)->model.name, (*model)->model.component) > 0);
 
         if (list->n == MODELS_MAX)
                 return MODELS_FULL;
@@ -149,12 +154,12 @@ void models_deinit(Models *models) {
 /* --- files ---------------------------------------------------------------------------------------- */
 
 enum {
-        FILE_BAD = 1, /* and it was logged why */
+        FILE_BAD = 1, /* the reason was logged */
 };
 
-/* Logged, and kept for those who ask later. Always FILE_BAD. */
+/* Logs a complaint and keeps it for /api/v1/models. Always returns FILE_BAD. */
 static int __attribute__((format(printf, 2, 3)))
-complain(ModelList *list, const char *format, ...) {
+log_complaint(ModelList *list, const char *format, ...) {
         scoped(freep) char *text = NULL;
         va_list args;
 
@@ -163,26 +168,26 @@ complain(ModelList *list, const char *format, ...) {
                 text = NULL;
         va_end(args);
 
-        log_err("%s", text ?: "A model of an indicator cannot be read, and why cannot be said: out of memory");
+        log_err("%s", text ?: "Cannot format why an indicator model was ignored: out of memory");
         if (text && list->n_complaints < MODEL_COMPLAINTS_MAX)
                 list->complaints[list->n_complaints++] = TAKE(text);
         return FILE_BAD;
 }
 
-static int take_file(ModelList *list, Model **model) {
+static int add_file(ModelList *list, Model **model) {
         const IndicatorModel *m = &(*model)->model;
         size_t at;
         int r;
 
         if (list_search(list, m->name, m->component, &at))
-                return complain(list, "%s:1:1: %s%s%s is declared in %s already: remove one of them", (*model)->file, m->name,
-                                m->component ? " of " : "", m->component ?: "", list->items[at]->file);
+                return log_complaint(list, "%s:1:1: %s%s%s is already declared in %s; remove one of the declarations", (*model)->file,
+                                     m->name, m->component ? " of " : "", m->component ?: "", list->items[at]->file);
 
         r = list_insert(list, at, model);
-        return r == MODELS_FULL ? complain(list, "%s: not taken, there are %u models already", (*model)->file, MODELS_MAX) : r;
+        return r == MODELS_FULL ? log_complaint(list, "%s: ignored; the limit of %u models is reached", (*model)->file, MODELS_MAX) : r;
 }
 
-_Static_assert(MODEL_FILE_BYTES_MAX == 256 * 1024, "the text names it");
+_Static_assert(MODEL_FILE_BYTES_MAX == 256 * 1024, "the message names the limit");
 
 static int read_text(ModelList *list, int dir_fd, const char *name, const char *path, char **ret, size_t *ret_n) {
         const char *why;
@@ -190,15 +195,15 @@ static int read_text(ModelList *list, int dir_fd, const char *name, const char *
         int r;
 
         if (fstatat(dir_fd, name, &st, 0) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-                why = "it is no regular file";
+                why = "not a regular file";
         else {
                 r = file_read_at(dir_fd, name, MODEL_FILE_BYTES_MAX, ret, ret_n);
                 if (r == 0 || r == -ENOMEM)
                         return r;
-                why = r == -EFBIG ? "it has more than 256 KiB" : strerror(-r);
+                why = r == -EFBIG ? "larger than 256 KiB" : strerror(-r);
         }
 
-        return complain(list, "Cannot read the model in %s, going on without it: %s", path, why);
+        return log_complaint(list, "Cannot read the model file %s, ignoring the file: %s", path, why);
 }
 
 static int read_file(ModelList *list, int dir_fd, const char *directory, const char *name) {
@@ -218,13 +223,13 @@ static int read_file(ModelList *list, int dir_fd, const char *directory, const c
                 return r;
         r = model_new(&model, text, n, &complaint, &line, &column);
         if (r == MODEL_INVALID)
-                return complain(list, "%s:%u:%u: %s%s%s", path, line, column, complaint.path, complaint.path[0] ? ": " : "",
+                return log_complaint(list, "%s:%u:%u: %s%s%s", path, line, column, complaint.path, complaint.path[0] ? ": " : "",
                                 complaint.text);
         if (r < 0)
                 return r;
 
         model->file = TAKE(path);
-        return take_file(list, &model);
+        return add_file(list, &model);
 }
 
 static int is_model_file(const struct dirent *entry) {
@@ -244,7 +249,7 @@ static int read_entries(ModelList *list, int dir_fd, const char *directory, stru
         return r < 0 ? r : n_bad;
 }
 
-/* A directory that is not there has no models; one that cannot be read counts as a bad file. */
+/* Reads all files of the directory. A missing directory has no models; an unreadable directory counts as an invalid file. */
 static int list_read(ModelList *list, const char *directory) {
         scoped(closep) int dir_fd = -1;
         struct dirent **entries;
@@ -255,7 +260,7 @@ static int list_read(ModelList *list, const char *directory) {
                 return 0;
         n = dir_fd < 0 ? -1 : scandirat(dir_fd, ".", &entries, is_model_file, alphasort);
         if (n < 0)
-                return complain(list, "Cannot read the models in %s, going on without them: %s", directory, strerror(errno));
+                return log_complaint(list, "Cannot read the models in %s, continuing without models: %s", directory, strerror(errno));
 
         r = read_entries(list, dir_fd, directory, entries, (size_t)n);
         for (int i = 0; i < n; i++)
@@ -279,11 +284,13 @@ int models_read_files(Models *models, const char *directory) {
         return r;
 }
 
-/* --- registered ones ------------------------------------------------------------------------------ */
+/* --- registered models ---------------------------------------------------------------------------- */
 
 int models_add_registered(Models *models, Model **model) {
         ModelList *list = &models->registered;
         size_t at;
+
+        assert(!(*model)->file);
 
         if (!list_search(list, (*model)->model.name, (*model)->model.component, &at))
                 return list_insert(list, at, model);
@@ -293,7 +300,7 @@ int models_add_registered(Models *models, Model **model) {
         return 0;
 }
 
-Model *models_take_registered(Models *models, const char *name, const char *component) {
+Model *models_remove_registered(Models *models, const char *name, const char *component) {
         ModelList *list = &models->registered;
         Model *model;
         size_t at;
@@ -311,7 +318,7 @@ const Model *models_find_registered(const Models *models, const char *name, cons
         return list_find(&models->registered, name, component);
 }
 
-/* Which of those that declare just that holds. */
+/* Returns the model in effect among the models with exactly this name and component, or NULL. */
 static const Model *find_exact(const Models *models, const char *name, const char *component) {
         const Model *registered = list_find(&models->registered, name, component);
 
@@ -326,7 +333,7 @@ const Model *models_find(const Models *models, const char *name, const char *com
         return model ?: find_exact(models, name, NULL);
 }
 
-bool models_is_in_force(const Models *models, const Model *model) {
+bool models_is_effective(const Models *models, const Model *model) {
         return find_exact(models, model->model.name, model->model.component) == model;
 }
 
@@ -344,7 +351,7 @@ ModelsOfUser models_of_user(const Models *models, uint32_t uid, const Model *wit
         return all;
 }
 
-/* --- as answers ----------------------------------------------------------------------------------- */
+/* --- JSON ------------------------------------------------------------------------------------------ */
 
 static void write_model(const Model *model, Json *json) {
         json_object_begin(json);
@@ -370,13 +377,13 @@ void models_write_json(const Models *models, ModelPolicy policy, Buffer *out) {
         json_put_string(&json, "policy", policy == MODEL_STRICT ? "strict" : "accept");
         json_key(&json, "models");
         json_array_begin(&json);
-        /* Both lists are sorted: the next of the two, if it is the one that holds. */
+        /* Merges the two sorted lists and writes each model that is in effect. */
         while (i < files->n || k < registered->n) {
                 const Model *file = i < files->n ? files->items[i] : NULL, *other = k < registered->n ? registered->items[k] : NULL;
                 bool is_file = !other || (file && compare(file, other->model.name, other->model.component) <= 0);
                 const Model *next = is_file ? file : other;
 
-                if (models_is_in_force(models, next))
+                if (models_is_effective(models, next))
                         write_model(next, &json);
                 i += is_file;
                 k += !is_file;

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Models: what perfd knows of indicators
+ * Models: the table of indicator models
  *
- * A table of declarations, from the files of a directory and from those that were registered, found by name and
- * component. A model owns its text and tree. Where both declare the same, a registered one of an administrator holds,
- * then the file, then a registered one of a user.
+ * The models are declared in the files of a directory, or registered by clients, and are found by name and component. A model owns its
+ * text and tree. If several models have the same name and component, the model registered by an administrator takes effect, then the
+ * model of the file, then the model registered by a user.
  */
 
 #include <stdbool.h>
@@ -17,37 +17,37 @@
 #include "util/buffer.h"
 #include "util/scoped.h"
 
-#define MODELS_MAX 1024U         /* of files and registered, each */
-#define MODELS_PER_UID_MAX 64U   /* registered by a user who is no administrator */
-#define MODELS_BYTES_PER_UID_MAX (1024U * 1024U) /* their declarations as JSON: all are held in memory, and written anew with each change */
+#define MODELS_MAX 1024U         /* limit of models from files, and of registered models */
+#define MODELS_PER_UID_MAX 64U   /* limit of models registered by a user without administrator rights */
+#define MODELS_BYTES_PER_UID_MAX (1024U * 1024U) /* size of these models as JSON; all models are in memory, and each change formats all */
 #define MODEL_FILE_BYTES_MAX (256U * 1024U)
-#define MODEL_COMPLAINTS_MAX 16U /* that are kept: all are logged */
+#define MODEL_COMPLAINTS_MAX 16U /* limit of complaints that are kept; all complaints are logged */
 
 #define MODELS_DIRECTORY_MAX 256
 
 typedef struct IndicatorsConfig {
-        char directory[MODELS_DIRECTORY_MAX]; /* of declarations; "": none */
+        char directory[MODELS_DIRECTORY_MAX]; /* directory of the *.yaml files; "": none */
         ModelPolicy policy;
 } IndicatorsConfig;
 
 typedef struct Model {
         IndicatorModel model; /* in the arena */
         Arena arena;
-        char *file;   /* owned; that declares it; NULL: it was registered */
-        char *json;   /* owned; its declaration */
-        uint32_t uid; /* of who registered it */
-        bool by_admin;
+        char *file;   /* owned; path of the file that declares the model; NULL: a registered model */
+        char *json;   /* owned; the declaration */
+        uint32_t uid; /* user who registered the model */
+        bool by_admin; /* an administrator registered the model */
 } Model;
 
-/* 0; MODEL_INVALID: the complaint says why; or -ENOMEM. The text is JSON or YAML, and copied. */
+/* Makes a model from JSON or YAML text, which is copied. 0; MODEL_INVALID: the complaint says why; or -ENOMEM. */
 int model_new(Model **ret, const char *text, size_t n, Complaint *ret_complaint, unsigned *ret_line, unsigned *ret_column);
 Model *model_free(Model *model);
 DEFINE_SCOPED(Model, model_free);
 
 typedef struct ModelList {
-        Model **items; /* owned, and so are the models; by name, then component */
+        Model **items; /* owned, as are the models; sorted by name, then component */
         size_t n;
-        char *complaints[MODEL_COMPLAINTS_MAX]; /* owned: of files that could not be taken, as they were logged */
+        char *complaints[MODEL_COMPLAINTS_MAX]; /* owned; messages about invalid files, as logged */
         size_t n_complaints;
 } ModelList;
 
@@ -58,31 +58,32 @@ typedef struct Models {
 void models_deinit(Models *models);
 
 /*
- * The declarations in the *.yaml files of a directory, in place of those of files before. What is wrong with one is logged, and
- * the others are taken. "" is none. Returns how many files could not be taken; negative errno: nothing was changed.
+ * Replaces the models of files by the models that the *.yaml files of the directory declare; "": no directory. Logs an error for each
+ * invalid file. Returns the number of invalid files, or a negative errno: nothing was changed.
  */
 int models_read_files(Models *models, const char *directory);
 
-/* Takes the model over, in place of a registered one of its name and component. */
+/* Takes ownership of *model, and replaces a registered model with the same name and component. 0, MODELS_FULL or -ENOMEM. */
 enum {
         MODELS_FULL = 1,
 };
 int models_add_registered(Models *models, Model **model);
 
-/* The one that holds for results of this name and component (NULL: not known), or NULL. Borrowed until models change. */
+/* Returns the model in effect for results of this name and component (NULL: unknown), or NULL. Borrowed until the models change. */
 const Model *models_find(const Models *models, const char *name, const char *component);
-/* Takes a registered one out of the table; NULL when there is none. The caller frees it. */
-Model *models_take_registered(Models *models, const char *name, const char *component);
-/* The registered one that declares just that. */
+/* Removes a registered model from the table; NULL: no such model. The caller frees the returned model. */
+Model *models_remove_registered(Models *models, const char *name, const char *component);
+/* Returns the registered model with exactly this name and component, or NULL. */
 const Model *models_find_registered(const Models *models, const char *name, const char *component);
-/* Of a file, and no registered one holds in its place. */
-bool models_is_in_force(const Models *models, const Model *model);
+/* True if no other model with the same name and component takes precedence. */
+bool models_is_effective(const Models *models, const Model *model);
 
-/* What a user has registered, but for one model, which may be NULL. */
+/* Number and size of a user's registered models. */
 typedef struct ModelsOfUser {
-        size_t n, n_bytes; /* of the declarations as JSON */
+        size_t n, n_bytes; /* n_bytes: of the declarations as JSON */
 } ModelsOfUser;
+/* Counts the models that a user has registered, except for `without`, which may be NULL. */
 ModelsOfUser models_of_user(const Models *models, uint32_t uid, const Model *without);
 
-/* {"policy": …, "models": […], "complaints": […]}, as /api/v1/models answers. */
+/* Writes {"policy": …, "models": […], "complaints": […]}, the answer of /api/v1/models. */
 void models_write_json(const Models *models, ModelPolicy policy, Buffer *out);

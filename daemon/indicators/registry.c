@@ -24,13 +24,13 @@ static int put_declared(const Registry *registry) {
         if (!models)
                 return -ENOMEM;
         for (size_t i = 0; i < files->n; i++)
-                if (models_is_in_force(&registry->models, files->items[i]))
+                if (models_is_effective(&registry->models, files->items[i]))
                         models[n++] = &files->items[i]->model;
 
         return store_put(registry->store, model_rows_pack_declared(models, n, clock_realtime_ns() / NS_PER_MS));
 }
 
-/* The table has changed: makes its JSON text anew, and has the store index by it. */
+/* Formats the JSON text of the changed table, and puts the models by which the store indexes results. */
 static int apply_change(Registry *registry) {
         Buffer text = {};
         char *json;
@@ -87,7 +87,7 @@ static int add_stored(Registry *registry, const StoredModel *stored) {
         int r;
 
         r = model_new(&model, stored->document, strlen(stored->document), &complaint, &line, &column);
-        if (r == MODEL_INVALID) { /* written by a later version */
+        if (r == MODEL_INVALID) { /* a later version wrote the model */
                 log_warning("Ignoring a registered model that this version cannot read: %s: %s", complaint.path, complaint.text);
                 return 0;
         }
@@ -117,7 +117,7 @@ int registry_start(Registry *registry) {
         return r < 0 ? r : registry_configure(registry);
 }
 
-/* The store has lost what was put before it had a database. */
+/* Puts all models again, because the store lost the rows that were put before it had a database. */
 int registry_restore(Registry *registry) {
         int r;
 
@@ -133,7 +133,7 @@ void registry_deinit(Registry *registry) {
 
 /* --- registering ---------------------------------------------------------------------------------- */
 
-/* 0, or REGISTRY_REFUSED when it was answered. */
+/* Checks whether the peer may declare this name. 0, or REGISTRY_REFUSED after answering. */
 static int check_right(const Registry *registry, const Request *request, Answer *ret) {
         const IndicatorModel *asked = request->register_model.model;
         const Model *present = models_find(&registry->models, asked->name, asked->component);
@@ -144,7 +144,7 @@ static int check_right(const Registry *registry, const Request *request, Answer 
         if (!present->file && !present->by_admin && present->uid == request->peer.uid)
                 return 0;
 
-        (void)snprintf(text, sizeof(text), "'%s' is declared by %s already: ask there for a change, or use another name", asked->name,
+        (void)snprintf(text, sizeof(text), "'%s' is already declared by %s; ask for a change there, or use another name", asked->name,
                        present->file || present->by_admin ? "an administrator" : "another user");
         desk_answer(ret, STATUS_DENIED, "register.name", text);
         return REGISTRY_REFUSED;
@@ -157,11 +157,11 @@ static int check_limits(const Registry *registry, const Request *request, const 
         char text[COMPLAINT_TEXT_MAX];
 
         if (!present && registry->models.registered.n >= MODELS_MAX)
-                (void)snprintf(text, sizeof(text), "there are %u registered models, and no room for more", MODELS_MAX);
+                (void)snprintf(text, sizeof(text), "the limit of %u registered models is reached", MODELS_MAX);
         else if (!request->peer.is_admin && others.n >= MODELS_PER_UID_MAX)
-                (void)snprintf(text, sizeof(text), "you have %u models registered, which is the limit for one user", MODELS_PER_UID_MAX);
+                (void)snprintf(text, sizeof(text), "the limit of %u registered models per user is reached", MODELS_PER_UID_MAX);
         else if (!request->peer.is_admin && n_bytes > MODELS_BYTES_PER_UID_MAX)
-                (void)snprintf(text, sizeof(text), "your models would have %zu bytes as JSON, which may be up to %u for one user", n_bytes,
+                (void)snprintf(text, sizeof(text), "the user's models would have %zu bytes as JSON; the limit per user is %u", n_bytes,
                                MODELS_BYTES_PER_UID_MAX);
         else
                 return 0;
@@ -171,8 +171,8 @@ static int check_limits(const Registry *registry, const Request *request, const 
 }
 
 /*
- * Makes the model from the text that is stored: what is accepted now can be read at the next start. 0; REGISTRY_REFUSED: answered;
- * or < 0.
+ * Makes the model from the text that will be stored, so that an accepted model can be read at the next start. 0; REGISTRY_REFUSED
+ * after answering; or < 0.
  */
 static int copy_model(const Request *request, Answer *ret_answer, Model **ret) {
         scoped(buffer_deinit) Buffer text = {};
@@ -185,7 +185,7 @@ static int copy_model(const Request *request, Answer *ret_answer, Model **ret) {
         value_write_json(request->register_model.model->document, &json);
         r = buffer_error(&text);
         if (r == 0 && text.n > MODEL_FILE_BYTES_MAX) {
-                (void)complaint_set(&complaint, "", "has %zu bytes as JSON, may have up to %u", text.n, MODEL_FILE_BYTES_MAX);
+                (void)complaint_set(&complaint, "", "the model has %zu bytes as JSON; the limit is %u", text.n, MODEL_FILE_BYTES_MAX);
                 r = MODEL_INVALID;
         }
         if (r == 0)
@@ -227,6 +227,7 @@ static int place_register(void *state, const Request *request, Ticket ticket, An
         if (check_limits(registry, request, model, ret) != 0)
                 return 0;
 
+        assert(!registry->pending && !registry->is_pending_removal);
         model->uid = request->peer.uid;
         model->by_admin = request->peer.is_admin;
         if (is_known(registry, model))
@@ -239,7 +240,7 @@ static int place_register(void *state, const Request *request, Ticket ticket, An
         return desk_pending(r);
 }
 
-/* 0, or REGISTRY_REFUSED when it was answered. */
+/* Checks whether the peer may remove this model. 0, or REGISTRY_REFUSED after answering. */
 static int check_removable(const Registry *registry, const Request *request, Answer *ret) {
         const char *name = request->unregister_model.name, *component = request->unregister_model.component;
         const Model *present = models_find_registered(&registry->models, name, component);
@@ -250,10 +251,10 @@ static int check_removable(const Registry *registry, const Request *request, Ans
                 return 0;
 
         if (present)
-                (void)snprintf(text, sizeof(text), "'%s' was registered by %s: ask there to remove it", name,
+                (void)snprintf(text, sizeof(text), "'%s' was registered by %s; only the owner or an administrator can remove it", name,
                                present->by_admin ? "an administrator" : "another user");
         else if (declared && declared->file)
-                (void)snprintf(text, sizeof(text), "'%s' is not registered, it is declared in %s", name, declared->file);
+                (void)snprintf(text, sizeof(text), "'%s' is not registered; it is declared in %s", name, declared->file);
         else
                 (void)snprintf(text, sizeof(text), "no model of '%s'%s%.100s is registered", name, component ? " of " : " of any component",
                                component ?: "");
@@ -261,7 +262,7 @@ static int check_removable(const Registry *registry, const Request *request, Ans
         return REGISTRY_REFUSED;
 }
 
-/* Takes the model out of the table at once: nothing is checked before the store has answered, and then the model may come back. */
+/* Removes the model from the table at once; complete() adds it again if the store fails. No result is checked in between. */
 static int place_unregister(void *state, const Request *request, Ticket ticket, Answer *ret) {
         const char *name = request->unregister_model.name, *component = request->unregister_model.component;
         Registry *registry = state;
@@ -275,12 +276,13 @@ static int place_unregister(void *state, const Request *request, Ticket ticket, 
         r = store_put(registry->store, model_rows_pack_removal(name, component, cookie_of(1, ticket)));
         if (r != 0)
                 return desk_pending(r);
-        registry->pending = models_take_registered(&registry->models, name, component);
+        registry->pending = models_remove_registered(&registry->models, name, component);
+        assert(registry->pending);
         registry->is_pending_removal = true;
         return DESK_PENDING;
 }
 
-/* --- when it is stored ---------------------------------------------------------------------------- */
+/* --- completion ----------------------------------------------------------------------------------- */
 
 static void log_change(const Model *model, bool is_gone) {
         const char *of = model->model.component ? " of " : "", *component = model->model.component ?: "";
@@ -291,7 +293,7 @@ static void log_change(const Model *model, bool is_gone) {
                 log_info("User %u registered the model of %s%s%s.", model->uid, model->model.name, of, component);
 }
 
-/* Remarks that results are stored in another unit than the new model has; "": all units are as before. */
+/* Writes a remark if the new model changes the unit of stored results; "": all units are unchanged. */
 static void explain_changed_unit(const Models *models, const IndicatorModel *model, char ret[static COMPLAINT_TEXT_MAX]) {
         const Model *before = models_find(models, model->name, model->component);
 
@@ -324,7 +326,8 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         if (!is_removal)
                 explain_changed_unit(&registry->models, &model->model, remark);
         if (is_done != is_removal)
-                r = models_add_registered(&registry->models, &model); /* there was room when it was put, and nothing came between */
+                r = models_add_registered(&registry->models, &model);
+        assert(r <= 0); /* the limit was checked before the row was put, and no other model was added since */
         if (r == 0 && is_done)
                 r = apply_change(registry);
         if (r < 0)

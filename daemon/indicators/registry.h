@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Registry: the models of indicators, at work
+ * Registry: loads, registers and applies indicator models
  *
- * Reads the models at the start and at each reload, accepts those that clients register, tells the store by which models results are
- * indexed, and checks submitted results.
+ * Reads the models at start and at each reload, accepts the models that clients register, puts the models by which the store indexes
+ * results, and checks submitted results.
  */
 
 #include "desk/desk.h"
@@ -16,7 +16,7 @@ typedef struct Registry {
         const IndicatorsConfig *config; /* borrowed, as the store */
         Store *store;
         Models models;
-        Model *pending;          /* owned; registered or removed, and queued for the store; NULL: none */
+        Model *pending;          /* owned; the model whose registration or removal is queued for the store; NULL: none */
         bool is_pending_removal;
         char *json;              /* owned; all models as /api/v1/models returns them */
         uint64_t json_version;
@@ -28,26 +28,26 @@ extern const Kind registry_kinds[2];
 
 /* Reads the registered models from the store, and the others from files. 0 or < 0. */
 int registry_start(Registry *registry);
-/* The configuration was read again, and files may have changed. 0 or < 0. */
+/* Reads the files of the models again after a reload. 0 or < 0. */
 int registry_configure(Registry *registry);
 void registry_deinit(Registry *registry);
-/* The store can write again, and may have opened its database only now. 0 or < 0. */
+/* Puts the models again when the store has become writable, and reads registered models if its database was opened late. 0 or < 0. */
 int registry_restore(Registry *registry);
-/* At each tick: puts what the store had no room for. 0 or < 0. */
+/* Puts, at each tick, the models for which the store had no room. 0 or < 0. */
 int registry_tick(Registry *registry);
 
-/* Whether a model is queued for the store: results and models that come after it wait. */
+/* True while a model is queued for the store: later results and models wait. */
 bool registry_is_busy(const Registry *registry);
 
 /* A result that does not conform to its model. */
 typedef struct RegistryComplaint {
         size_t i_item;
-        Complaint complaint; /* its path begins at the item */
+        Complaint complaint; /* the path begins at the item */
 } RegistryComplaint;
 
 /*
- * Gives each item its model. 0 with the number of keys that their models do not know; or REGISTRY_REFUSED: the policy is strict, and
- * an item does not conform.
+ * Sets the model of each item. 0 with the number of keys that the models do not declare; or REGISTRY_REFUSED: the policy is strict,
+ * and an item does not conform.
  */
 enum {
         REGISTRY_REFUSED = 1,

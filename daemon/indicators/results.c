@@ -20,7 +20,7 @@ void results_deinit(Results *results) {
 
 /* --- checks --------------------------------------------------------------------------------------- */
 
-/* Answers that an item is not valid. path: from the item on. */
+/* Answers that an item is not valid. path: relative to the item. */
 static void refuse_item(Results *results, const Request *request, size_t i, const char *path, const char *text, Answer *ret) {
         const Indicator *indicator = &request->submit.items[i].indicator;
         char whole[COMPLAINT_PATH_MAX];
@@ -31,13 +31,13 @@ static void refuse_item(Results *results, const Request *request, size_t i, cons
         (void)snprintf(whole, sizeof(whole), "submit.indicators[%zu].", i);
         n = strlen(whole);
         (void)snprintf(whole + n, sizeof(whole) - n, "%.*s", (int)utf8_cut(path, sizeof(whole) - n - 1), path);
-        tally_refuse(&results->tally, indicator->name, indicator->component);
+        tally_count_refused(&results->tally, indicator->name, indicator->component);
         desk_answer(ret, STATUS_INVALID, whole, text);
         ret->has_item = true;
         ret->item = (uint32_t)i;
 }
 
-/* Refuses results so old that retention, which goes by the time of measurement, would remove them at once. */
+/* Refuses results that are older than the retention time, which counts from the measurement. */
 static bool is_too_old(Results *results, const Request *request, Answer *ret) {
         uint64_t now_ns = clock_realtime_ns(), keep_ns = results->store_config->keep_results_ns;
         char measured[CLOCK_TEXT_MAX], text[COMPLAINT_TEXT_MAX];
@@ -49,8 +49,8 @@ static bool is_too_old(Results *results, const Request *request, Answer *ret) {
                         continue;
 
                 clock_format_utc(item->time_ms * NS_PER_MS, measured);
-                (void)snprintf(text, sizeof(text), "was measured at %s, and [store] keep_results is %.3g days: "
-                                                   "it would be removed at once, raise that, or set it to 0",
+                (void)snprintf(text, sizeof(text), "was measured at %s, but [store] keep_results is %.3g days; "
+                                                   "raise keep_results, or set it to 0",
                                measured, (double)keep_ns / (86400.0 * NS_PER_S));
                 refuse_item(results, request, i, "time_ms", text, ret);
                 return true;
@@ -71,9 +71,9 @@ static bool is_refused(Results *results, const Request *request, size_t *ret_n_o
         return true;
 }
 
-/* --- which job ------------------------------------------------------------------------------------ */
+/* --- job of a result ------------------------------------------------------------------------------ */
 
-/* The running job that an item belongs to; NULL: none. Sets the item's job to that. */
+/* Returns the running job that an item belongs to, and sets the item's job; NULL: none. */
 static const Job *choose_job(Results *results, const Request *request, Ticket ticket, Submission *item) {
         ResultsJob *chosen = &results->job;
         bool is_other;
@@ -86,11 +86,11 @@ static const Job *choose_job(Results *results, const Request *request, Ticket ti
         }
         if (is_other && !job)
                 item->job = "";
-        item->is_job_inherited &= !job && !is_other; /* the store knows the jobs that have ended */
+        item->is_job_inherited &= !job && !is_other; /* jobs that have ended are in the store */
         return job;
 }
 
-/* Finds the job of each item: the one it names, else the one that its sender is in. False: answered that the sender may not. */
+/* Finds the job of each item: the named job, else the job of the sender. False after answering that the sender may not act for it. */
 static bool choose_jobs(Results *results, const Request *request, Ticket ticket, bool *ret_is_vouched, Answer *ret) {
         *ret_is_vouched = true;
         for (size_t i = 0; i < request->submit.n_items; i++) {
@@ -116,7 +116,7 @@ static bool choose_jobs(Results *results, const Request *request, Ticket ticket,
 
 /* --- requests ------------------------------------------------------------------------------------- */
 
-/* Puts the results, and notes them for the count that their completion makes. */
+/* Puts the results, and adds them to the tally, which counts them on completion. */
 static int put(Results *results, const Request *request, const Peer *sender, Ticket ticket, size_t n_odd) {
         const Submission *items = request->submit.items;
         size_t n_items = request->submit.n_items;
@@ -126,7 +126,7 @@ static int put(Results *results, const Request *request, const Peer *sender, Tic
         };
         int r;
 
-        r = tally_note(&results->tally, items, n_items);
+        r = tally_add(&results->tally, items, n_items);
         if (r < 0)
                 return r;
 
@@ -134,7 +134,7 @@ static int put(Results *results, const Request *request, const Peer *sender, Tic
         if (r == 0)
                 results->tally.stats.n_odd_keys += n_odd;
         else
-                tally_forget_last(&results->tally);
+                tally_cancel_last(&results->tally);
         return desk_pending(r);
 }
 
@@ -158,7 +158,7 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
         if (is_refused(results, request, &n_odd, ret))
                 return 0;
 
-        sender.is_admin = sender.is_admin || is_vouched; /* the store does not know who is in a job */
+        sender.is_admin = sender.is_admin || is_vouched; /* the store does not know which processes are in a job */
         return put(results, request, &sender, ticket, n_odd);
 }
 
@@ -178,9 +178,9 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
 
         if (done->outcome == STORE_DONE) {
                 results->tally.stats.n_stored += result_rows_stored(done->rows)->n_new;
-                tally_settle(&results->tally, result_rows_stored(done->rows)->old);
+                tally_count_stored(&results->tally, result_rows_stored(done->rows)->old);
         } else
-                tally_drop(&results->tally);
+                tally_discard(&results->tally);
 
         switch (done->outcome) {
         case STORE_DONE:

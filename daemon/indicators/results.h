@@ -12,15 +12,15 @@
 #include "indicators/tally.h"
 #include "jobs/identity.h"
 
-/* Job of the results of the last request, which the desk may place several times. The job may end before the store has room. */
+/* Job chosen for the last request. The desk may place a request several times, and the job may end before the store has room. */
 typedef struct ResultsJob {
-        Ticket ticket;        /* of that request */
+        Ticket ticket;        /* of the last request */
         char id[JOB_ID_MAX];
-        bool is_other;        /* not the job that the request names */
+        bool is_other;        /* the job is not the job that the request names */
 } ResultsJob;
 
 typedef struct Results {
-        const StoreConfig *store_config; /* borrowed, as all up to the tally */
+        const StoreConfig *store_config; /* borrowed, as are the next three */
         Store *store;
         Identity *identity;
         const Registry *registry;
@@ -30,5 +30,5 @@ typedef struct Results {
 
 void results_deinit(Results *results);
 
-/* Kinds of requests; their state is a Results. The second has completions only: of results for another job than the named one. */
+/* Kinds of requests; their state is a Results. The second kind has completions only, for results of a job other than the named job. */
 extern const Kind results_kinds[2];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "indicators/tally.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@ void tally_deinit(Tally *tally) {
                 free((char *)tally->series[i].name);
                 free((char *)tally->series[i].component);
         }
-        free(tally->notes);
+        free(tally->entries);
         *tally = (Tally){};
 }
 
@@ -21,6 +22,8 @@ void tally_deinit(Tally *tally) {
 
 static uint32_t add_series(Tally *tally, uint16_t *bucket, const char *name, const char *component) {
         scoped(freep) char *own_name = NULL, *own_component = NULL;
+
+        assert(*bucket == 0);
 
         if (tally->n_series == INDICATOR_SERIES_MAX)
                 return 0;
@@ -49,35 +52,37 @@ static uint32_t find_series(Tally *tally, const char *name, const char *componen
 
 _Static_assert(TALLY_BUCKETS > INDICATOR_SERIES_MAX, "a search ends at a free bucket");
 
-/* --- on the way to the disk ----------------------------------------------------------------------- */
+/* --- queued submissions --------------------------------------------------------------------------- */
 
 static int make_room(Tally *tally, size_t n) {
         size_t n_new = tally->n_allocated ?: 64;
-        TallyNote *notes;
+        TallyEntry *entries;
 
-        if (tally->first == tally->n_notes)
-                tally->first = tally->n_notes = 0;
-        if (tally->first > 0 && tally->n_notes + n > tally->n_allocated) {
-                tally->n_notes -= tally->first;
-                memmove(tally->notes, tally->notes + tally->first, tally->n_notes * sizeof(*notes));
+        if (tally->first == tally->n_entries)
+                tally->first = tally->n_entries = 0;
+        if (tally->first > 0 && tally->n_entries + n > tally->n_allocated) {
+                tally->n_entries -= tally->first;
+                memmove(tally->entries, tally->entries + tally->first, tally->n_entries * sizeof(*entries));
                 tally->first = 0;
         }
-        if (tally->n_notes + n <= tally->n_allocated)
+        if (tally->n_entries + n <= tally->n_allocated)
                 return 0;
 
-        while (n_new < tally->n_notes + n)
+        while (n_new < tally->n_entries + n)
                 n_new *= 2;
-        notes = reallocarray(tally->notes, n_new, sizeof(*notes));
-        if (!notes)
+        entries = reallocarray(tally->entries, n_new, sizeof(*entries));
+        if (!entries)
                 return -ENOMEM;
-        tally->notes = notes;
+        tally->entries = entries;
         tally->n_allocated = n_new;
         return 0;
 }
 
-int tally_note(Tally *tally, const Submission *items, size_t n_items) {
-        TallyNote *note = NULL;
+int tally_add(Tally *tally, const Submission *items, size_t n_items) {
+        TallyEntry *entry = NULL;
         int r;
+
+        assert(n_items > 0);
 
         r = make_room(tally, n_items);
         if (r < 0)
@@ -88,24 +93,25 @@ int tally_note(Tally *tally, const Submission *items, size_t n_items) {
                 uint32_t series = find_series(tally, indicator->name, indicator->component ?: "");
                 IndicatorOutcome outcome = submission_has_failed(&items[i]) ? INDICATOR_FAILED : INDICATOR_STORED;
 
-                if (note && note->series == series && note->outcome == outcome) {
-                        note->n++;
+                if (entry && entry->series == series && entry->outcome == outcome) {
+                        entry->n++;
                         continue;
                 }
-                note = &tally->notes[tally->n_notes++];
-                *note = (TallyNote){ .series = series, .outcome = outcome, .n = 1 };
+                assert(tally->n_entries < tally->n_allocated);
+                entry = &tally->entries[tally->n_entries++];
+                *entry = (TallyEntry){ .series = series, .outcome = outcome, .n = 1 };
         }
 
-        if (note)
-                note->is_last = true;
+        entry->is_last = true;
         return 0;
 }
 
-void tally_forget_last(Tally *tally) {
-        if (tally->n_notes > tally->first)
-                tally->n_notes--;
-        while (tally->n_notes > tally->first && !tally->notes[tally->n_notes - 1].is_last)
-                tally->n_notes--;
+void tally_cancel_last(Tally *tally) {
+        assert(tally->n_entries > tally->first && tally->entries[tally->n_entries - 1].is_last);
+
+        tally->n_entries--;
+        while (tally->n_entries > tally->first && !tally->entries[tally->n_entries - 1].is_last)
+                tally->n_entries--;
 }
 
 static size_t count_new(const uint8_t *old, size_t first, size_t n) {
@@ -116,26 +122,30 @@ static size_t count_new(const uint8_t *old, size_t first, size_t n) {
         return n_new;
 }
 
-void tally_settle(Tally *tally, const uint8_t *old) {
+void tally_count_stored(Tally *tally, const uint8_t *old) {
         bool is_last = false;
         size_t n = 0;
 
-        while (!is_last && tally->first < tally->n_notes) {
-                const TallyNote *note = &tally->notes[tally->first++];
+        while (!is_last) {
+                const TallyEntry *entry = &tally->entries[tally->first++];
 
-                tally->series[note->series].n[note->outcome] += old ? count_new(old, n, note->n) : note->n;
-                n += note->n;
-                is_last = note->is_last;
+                assert(tally->first <= tally->n_entries && entry->series <= tally->n_series);
+                tally->series[entry->series].n[entry->outcome] += old ? count_new(old, n, entry->n) : entry->n;
+                n += entry->n;
+                is_last = entry->is_last;
         }
 }
 
-void tally_drop(Tally *tally) {
-        while (tally->first < tally->n_notes && !tally->notes[tally->first].is_last)
-                tally->first++;
-        tally->first += tally->first < tally->n_notes;
+void tally_discard(Tally *tally) {
+        bool is_last = false;
+
+        while (!is_last) {
+                assert(tally->first < tally->n_entries);
+                is_last = tally->entries[tally->first++].is_last;
+        }
 }
 
-void tally_refuse(Tally *tally, const char *name, const char *component) {
+void tally_count_refused(Tally *tally, const char *name, const char *component) {
         tally->series[find_series(tally, name, component ?: "")].n[INDICATOR_REFUSED]++;
 }
 
@@ -159,5 +169,6 @@ int tally_publish(const Tally *tally, IndicatorsSnapshot *ret) {
                 ret->counts[ret->n].name = ret->counts[ret->n].component = "";
                 ret->n++;
         }
+        assert(ret->n <= ret->n_allocated);
         return 0;
 }

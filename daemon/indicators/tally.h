@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * Tally: how many results of which indicator were stored, failed and refused since the start
+ * Tally: numbers of results stored, failed and refused since start, by indicator and component
  *
- * What is put into the store is noted, and counted when the store says that it is there: the store hands rows back in
- * the order in which it got them. There is a limit to the number of indicators that are told apart; the others are counted
- * together, under no name.
+ * A submission is added when it is put into the store, and counted when the store reports its rows as stored; the store completes rows
+ * in the order in which they were put. Indicators beyond a limit are counted together, without a name.
  */
 
 #include <stdbool.h>
@@ -16,39 +15,39 @@
 #include "request/request.h"
 #include "snapshot/indicators_snapshot.h"
 
-#define INDICATOR_SERIES_MAX 200U /* names with their components that are counted apart */
+#define INDICATOR_SERIES_MAX 200U /* limit of pairs of name and component with counters of their own */
 #define TALLY_BUCKETS 512U
 
-/* Neighbours of one submission that are counted alike. */
-typedef struct TallyNote {
+/* Consecutive results of a submission with the same series and outcome. */
+typedef struct TallyEntry {
         uint32_t series;
         IndicatorOutcome outcome;
         size_t n;
-        bool is_last; /* of its submission */
-} TallyNote;
+        bool is_last; /* the last entry of its submission */
+} TallyEntry;
 
 typedef struct Tally {
-        IndicatorCount series[INDICATOR_SERIES_MAX + 1]; /* the first: the others. Names are owned, and stay until the end */
+        IndicatorCount series[INDICATOR_SERIES_MAX + 1]; /* the first counts the series beyond the limit; the names are owned */
         size_t n_series;
-        uint16_t buckets[TALLY_BUCKETS]; /* of series, by hash; 0: free */
-        TallyNote *notes; /* owned; from `first` on: of submissions that are on their way to the disk */
-        size_t first, n_notes, n_allocated;
+        uint16_t buckets[TALLY_BUCKETS]; /* indices of series, by hash; 0: free */
+        TallyEntry *entries; /* owned; from `first` on: submissions that are queued for the store, oldest first */
+        size_t first, n_entries, n_allocated;
         IndicatorsStats stats;
 } Tally;
 
 void tally_deinit(Tally *tally);
 
-/* A submission is about to be put. 0 or -ENOMEM. */
-int tally_note(Tally *tally, const Submission *items, size_t n_items);
-/* It was not, after all. */
-void tally_forget_last(Tally *tally);
-/* The oldest was stored, but for those of its results that were there before: a bit for each, as in StoreDone; NULL: none was. */
-void tally_settle(Tally *tally, const uint8_t *old);
-/* Nothing of the oldest was stored. */
-void tally_drop(Tally *tally);
+/* Adds a submission that is about to be put into the store. 0 or -ENOMEM. */
+int tally_add(Tally *tally, const Submission *items, size_t n_items);
+/* Removes the submission added last: the store had no room. */
+void tally_cancel_last(Tally *tally);
+/* Counts the oldest submission as stored. old: a bit for each result that was stored before and is not counted; NULL: none was. */
+void tally_count_stored(Tally *tally, const uint8_t *old);
+/* Removes the oldest submission: nothing of it was stored. */
+void tally_discard(Tally *tally);
 
-/* component: NULL when not known. */
-void tally_refuse(Tally *tally, const char *name, const char *component);
+/* Counts a refused result. component: NULL if unknown. */
+void tally_count_refused(Tally *tally, const char *name, const char *component);
 
 /* Fills the counts and statistics of a snapshot. 0 or -ENOMEM. */
 int tally_publish(const Tally *tally, IndicatorsSnapshot *ret);

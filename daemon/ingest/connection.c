@@ -140,13 +140,13 @@ void connection_consume(Connection *connection, const Frame *frame) {
 
 /* --- unanswered ---------------------------------------------------------------------------------- */
 
-static Slot *get_slot(const Connection *connection, uint64_t number) {
+static ReplySlot *get_slot(const Connection *connection, uint64_t number) {
         return &connection->slots[number & (connection->n_slots - 1)];
 }
 
 static int grow_slots(Connection *connection) {
         size_t n_slots = connection->n_slots ? 2 * connection->n_slots : SLOTS_MIN;
-        Slot *slots;
+        ReplySlot *slots;
 
         slots = calloc(n_slots, sizeof(*slots));
         if (!slots)
@@ -170,13 +170,13 @@ int connection_expect(Connection *connection, uint64_t sequence, uint64_t *ret_n
                         return r;
         }
 
-        *get_slot(connection, connection->next) = (Slot){ .sequence = sequence };
+        *get_slot(connection, connection->next) = (ReplySlot){ .sequence = sequence };
         *ret_number = connection->next++;
         return 0;
 }
 
-const Slot *connection_find(const Connection *connection, uint64_t number) {
-        const Slot *slot;
+const ReplySlot *connection_find(const Connection *connection, uint64_t number) {
+        const ReplySlot *slot;
 
         if (number < connection->first || number >= connection->next)
                 return NULL;
@@ -204,7 +204,7 @@ static void put_out(Connection *connection, const uint8_t *reply, size_t n) {
 
 static void put_out_waiting(Connection *connection) {
         while (connection->first < connection->next) {
-                Slot *slot = get_slot(connection, connection->first);
+                ReplySlot *slot = get_slot(connection, connection->first);
 
                 if (!slot->reply)
                         return;
@@ -215,7 +215,7 @@ static void put_out_waiting(Connection *connection) {
 }
 
 int connection_reply(Connection *connection, uint64_t number, const uint8_t *reply, size_t n) {
-        Slot *slot = get_slot(connection, number);
+        ReplySlot *slot = get_slot(connection, number);
 
         assert(connection_find(connection, number));
 

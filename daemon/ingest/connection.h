@@ -25,11 +25,11 @@
 #define CONNECTION_IN_BYTES 65536U
 #define CONNECTION_OUT_BYTES 65536U
 
-typedef struct Slot {
+typedef struct ReplySlot {
         uint64_t sequence;
         uint8_t *reply; /* owned; NULL: not answered yet */
         size_t n_reply;
-} Slot;
+} ReplySlot;
 
 typedef struct Connection {
         int fd;    /* owned */
@@ -45,7 +45,7 @@ typedef struct Connection {
         Buffer out;
         size_t n_out_sent;
 
-        Slot *slots; /* owned ring, n_slots is a power of two */
+        ReplySlot *slots; /* owned ring, n_slots is a power of two */
         size_t n_slots;
         uint64_t first, next; /* numbers of the oldest request without a reply in `out`, and of the next one */
 } Connection;
@@ -76,7 +76,7 @@ void connection_consume(Connection *connection, const Frame *frame);
 /* A number for a request that will be answered. 0 or -ENOMEM. */
 int connection_expect(Connection *connection, uint64_t sequence, uint64_t *ret_number);
 /* The slot of a request that is still to be answered, else NULL. */
-const Slot *connection_find(const Connection *connection, uint64_t number);
+const ReplySlot *connection_find(const Connection *connection, uint64_t number);
 /* The reply to an expected request, copied. 0 or -ENOMEM. */
 int connection_reply(Connection *connection, uint64_t number, const uint8_t *reply, size_t n);
 

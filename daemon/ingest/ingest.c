@@ -10,7 +10,7 @@
 #include "ingest/listener.h"
 #include "ingest/peer.h"
 #include "ingest/poller.h"
-#include "ingest/table.h"
+#include "ingest/connection_table.h"
 #include "util/arena.h"
 
 #define ACCEPTS_PER_TURN 64
@@ -22,7 +22,7 @@
 #define BACKOFF_US (1000U * 1000U)
 
 /* A connection in the loop. */
-typedef struct Node {
+typedef struct IngestClient {
         Connection connection;
         Ingest *ingest;
         uint32_t place;   /* in the table */
@@ -30,8 +30,8 @@ typedef struct Node {
         unsigned n_taken; /* in this turn */
         bool is_full;     /* not read until a frame is consumed */
         bool is_ready, is_unsent, is_waiting; /* is_waiting: for EPOLLOUT */
-        TAILQ_ENTRY(Node) ready, unsent;
-} Node;
+        TAILQ_ENTRY(IngestClient) ready, unsent;
+} IngestClient;
 
 struct Ingest {
         IngestConfig config;
@@ -42,9 +42,9 @@ struct Ingest {
         sd_event_source *listen_source, *poller_source, *backoff_source, *wake_source;
         bool is_draining;
 
-        Table table;               /* of owned Nodes */
-        TAILQ_HEAD(, Node) ready;  /* may have a request to take */
-        TAILQ_HEAD(, Node) unsent; /* have replies that no send was tried for */
+        ConnectionTable table;     /* of owned IngestClients */
+        TAILQ_HEAD(, IngestClient) ready;  /* may have a request to take */
+        TAILQ_HEAD(, IngestClient) unsent; /* have replies that no send was tried for */
 
         int lent_pidfd; /* in the request that was handed out last */
         int kept_pidfd; /* owned; the same, when its connection has gone meanwhile */
@@ -57,38 +57,38 @@ struct Ingest {
 
 /* --- connections --------------------------------------------------------------------------------- */
 
-static void node_set_ready(Node *node, bool is_ready) {
-        if (node->is_ready == is_ready)
+static void client_set_ready(IngestClient *client, bool is_ready) {
+        if (client->is_ready == is_ready)
                 return;
 
-        node->is_ready = is_ready;
-        node->n_taken = 0;
+        client->is_ready = is_ready;
+        client->n_taken = 0;
         if (is_ready)
-                TAILQ_INSERT_TAIL(&node->ingest->ready, node, ready);
+                TAILQ_INSERT_TAIL(&client->ingest->ready, client, ready);
         else
-                TAILQ_REMOVE(&node->ingest->ready, node, ready);
+                TAILQ_REMOVE(&client->ingest->ready, client, ready);
 }
 
-static void node_set_unsent(Node *node, bool is_unsent) {
-        if (node->is_unsent == is_unsent)
+static void client_set_unsent(IngestClient *client, bool is_unsent) {
+        if (client->is_unsent == is_unsent)
                 return;
 
-        node->is_unsent = is_unsent;
+        client->is_unsent = is_unsent;
         if (is_unsent)
-                TAILQ_INSERT_TAIL(&node->ingest->unsent, node, unsent);
+                TAILQ_INSERT_TAIL(&client->ingest->unsent, client, unsent);
         else
-                TAILQ_REMOVE(&node->ingest->unsent, node, unsent);
+                TAILQ_REMOVE(&client->ingest->unsent, client, unsent);
 }
 
 /*
  * The parent may hold the last request until the store has room for it, longer than its connection lives. Its pidfd
  * must not become somebody else's under the parent's hands.
  */
-static void node_leave_pidfd(Node *node) {
-        Peer *peer = &node->connection.peer;
+static void client_leave_pidfd(IngestClient *client) {
+        Peer *peer = &client->connection.peer;
 
-        if (peer->pidfd >= 0 && peer->pidfd == node->ingest->lent_pidfd)
-                node->ingest->kept_pidfd = TAKE_FD(peer->pidfd);
+        if (peer->pidfd >= 0 && peer->pidfd == client->ingest->lent_pidfd)
+                client->ingest->kept_pidfd = TAKE_FD(peer->pidfd);
 }
 
 static void ingest_end_loan(Ingest *ingest) {
@@ -96,81 +96,81 @@ static void ingest_end_loan(Ingest *ingest) {
         ingest->kept_pidfd = ingest->lent_pidfd = -1;
 }
 
-static void node_free(Node *node) {
-        Ingest *ingest = node->ingest;
+static void client_free(IngestClient *client) {
+        Ingest *ingest = client->ingest;
 
-        node_leave_pidfd(node);
-        node_set_ready(node, false);
-        node_set_unsent(node, false);
-        (void)poller_set(&ingest->poller, node->connection.fd, node, node->events, 0);
+        client_leave_pidfd(client);
+        client_set_ready(client, false);
+        client_set_unsent(client, false);
+        (void)poller_set(&ingest->poller, client->connection.fd, client, client->events, 0);
 
-        table_remove(&ingest->table, node->place);
+        connection_table_remove(&ingest->table, client->place);
         ingest->stats.n_connections--;
-        ingest->stats.n_in_flight -= connection_count_unanswered(&node->connection);
+        ingest->stats.n_in_flight -= connection_count_unanswered(&client->connection);
 
-        connection_deinit(&node->connection);
-        free(node);
+        connection_deinit(&client->connection);
+        free(client);
 }
 
-static int node_listen(Node *node) {
-        const Connection *connection = &node->connection;
-        bool is_reading = !connection->is_at_end && !connection->is_closing && !node->is_full && !node->ingest->is_draining;
-        uint32_t events = (is_reading ? EPOLLIN : 0) | (node->is_waiting ? EPOLLOUT : 0);
+static int client_listen(IngestClient *client) {
+        const Connection *connection = &client->connection;
+        bool is_reading = !connection->is_at_end && !connection->is_closing && !client->is_full && !client->ingest->is_draining;
+        uint32_t events = (is_reading ? EPOLLIN : 0) | (client->is_waiting ? EPOLLOUT : 0);
         int r;
 
-        r = poller_set(&node->ingest->poller, connection->fd, node, node->events, events);
+        r = poller_set(&client->ingest->poller, connection->fd, client, client->events, events);
         if (r == 0)
-                node->events = events;
+                client->events = events;
         return r;
 }
 
-/* After anything was done with a connection: what it waits for next, or its end. */
-static void node_settle(Node *node) {
-        const IngestConfig *config = &node->ingest->config;
+/* Decides after each operation on a connection what it waits for next, or ends it. */
+static void client_settle(IngestClient *client) {
+        const IngestConfig *config = &client->ingest->config;
         Frame unused;
         int r;
 
-        if (connection_is_over(&node->connection, config->frame_max_bytes) || node_listen(node) < 0) {
-                node_free(node);
+        if (connection_is_over(&client->connection, config->frame_max_bytes) || client_listen(client) < 0) {
+                client_free(client);
                 return;
         }
 
-        r = connection_peek(&node->connection, config->frame_max_bytes, config->in_flight_max, &unused);
-        node_set_ready(node, r != CONNECTION_NOTHING && r != CONNECTION_BUSY);
+        r = connection_peek(&client->connection, config->frame_max_bytes, config->in_flight_max, &unused);
+        client_set_ready(client, r != CONNECTION_NOTHING && r != CONNECTION_BUSY);
 }
 
-static void node_send(Node *node) {
-        node->is_waiting = connection_send(&node->connection) == CONNECTION_PENDING;
-        node_set_unsent(node, false);
+static void client_send(IngestClient *client) {
+        client->is_waiting = connection_send(&client->connection) == CONNECTION_PENDING;
+        client_set_unsent(client, false);
 }
 
-static void node_read(Node *node) {
+static void client_read(IngestClient *client) {
         int r;
 
-        r = connection_receive(&node->connection, node->ingest->config.frame_max_bytes);
+        r = connection_receive(&client->connection, client->ingest->config.frame_max_bytes);
         if (r < 0)
-                connection_give_up(&node->connection);
-        node->is_full = r == CONNECTION_FULL;
+                connection_give_up(&client->connection);
+        client->is_full = r == CONNECTION_FULL;
 }
 
-static void node_serve(Node *node, uint32_t events) {
-        /* Whether a peer that hung up has left something is for reading to find out, whether it still reads for sending. */
+static void client_serve(IngestClient *client, uint32_t events) {
+        /* After a peer hung up, reading finds what it has left, and sending whether it still reads. */
         if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
-                node_send(node);
-        if ((events & ~(uint32_t)EPOLLOUT) && (node->events & EPOLLIN))
-                node_read(node);
+                client_send(client);
+        if ((events & ~(uint32_t)EPOLLOUT) && (client->events & EPOLLIN))
+                client_read(client);
 
-        node_settle(node);
+        client_settle(client);
 }
 
-/* Each node has one event at most, and none ends another. */
+/* Each client has one event at most, and none ends another. */
 static int ingest_serve(Ingest *ingest) {
         struct epoll_event events[EVENTS_PER_TURN];
         int n;
 
         n = poller_take(&ingest->poller, events, EVENTS_PER_TURN);
         for (int i = 0; i < n; i++)
-                node_serve(events[i].data.ptr, events[i].events);
+                client_serve(events[i].data.ptr, events[i].events);
         return n < 0 ? n : 0;
 }
 
@@ -179,42 +179,42 @@ static int on_poller(sd_event_source *source, int fd, uint32_t events, void *use
         return ingest_serve(userdata);
 }
 
-/* As the administrators' group is now. */
-static void node_judge(Node *node) {
-        const IngestConfig *config = &node->ingest->config;
-        Peer *peer = &node->connection.peer;
+/* Checks whether the peer is an administrator, by the group as it is now. */
+static void client_judge(IngestClient *client) {
+        const IngestConfig *config = &client->ingest->config;
+        Peer *peer = &client->connection.peer;
 
         peer->is_admin = peer->uid == 0 ||
-                         (config->admin_gid != INGEST_NO_ADMIN_GID && peer_is_member(node->connection.fd, peer, config->admin_gid));
+                         (config->admin_gid != INGEST_NO_ADMIN_GID && peer_is_member(client->connection.fd, peer, config->admin_gid));
 }
 
 /* --- accepting ----------------------------------------------------------------------------------- */
 
 static int ingest_add(Ingest *ingest, int fd, const Peer *peer) {
-        scoped(freep) Node *node = NULL;
+        scoped(freep) IngestClient *client = NULL;
         int r;
 
-        node = calloc(1, sizeof(*node));
-        if (!node)
+        client = calloc(1, sizeof(*client));
+        if (!client)
                 return -ENOMEM;
 
-        node->ingest = ingest;
-        node->events = EPOLLIN;
-        r = table_add(&ingest->table, node, peer->uid, &node->place);
+        client->ingest = ingest;
+        client->events = EPOLLIN;
+        r = connection_table_add(&ingest->table, client, peer->uid, &client->place);
         if (r != 0)
                 return -ENOMEM; /* the table is as large as connections_max */
 
-        r = poller_set(&ingest->poller, fd, node, 0, EPOLLIN);
+        r = poller_set(&ingest->poller, fd, client, 0, EPOLLIN);
         if (r < 0) {
-                table_remove(&ingest->table, node->place);
+                connection_table_remove(&ingest->table, client->place);
                 return r;
         }
 
-        connection_init(&node->connection, fd, peer);
-        node_judge(node);
+        connection_init(&client->connection, fd, peer);
+        client_judge(client);
         ingest->stats.n_connections++;
         ingest->stats.n_connections_total++;
-        (void)TAKE(node);
+        (void)TAKE(client);
         return 0;
 }
 
@@ -225,13 +225,13 @@ static void ingest_admit(Ingest *ingest, int fd_owned, const Peer *peer) {
         char sentence[COMPLAINT_TEXT_MAX] = "perfd cannot take this connection now: try again";
 
         if (ingest->stats.n_connections >= config->connections_max)
-                snprintf(sentence, sizeof(sentence), "perfd has %u connections, the most it takes ([limits] connections)",
+                snprintf(sentence, sizeof(sentence), "connection limit of %u reached ([limits] connections)",
                          config->connections_max);
-        else if (table_count_uid(&ingest->table, peer->uid) >= config->connections_per_uid_max)
+        else if (connection_table_count_uid(&ingest->table, peer->uid) >= config->connections_per_uid_max)
                 snprintf(sentence, sizeof(sentence),
-                         "uid %u has %u connections to perfd, the most it may ([limits] connections_per_uid)",
+                         "uid %u has reached its limit of %u connections ([limits] connections_per_uid)",
                          peer->uid, config->connections_per_uid_max);
-        else if (table_fit(&ingest->table, config->connections_max) == 0 && ingest_add(ingest, fd, peer) == 0) {
+        else if (connection_table_fit(&ingest->table, config->connections_max) == 0 && ingest_add(ingest, fd, peer) == 0) {
                 (void)TAKE_FD(fd);
                 (void)TAKE_FD(pidfd);
                 return;
@@ -241,7 +241,7 @@ static void ingest_admit(Ingest *ingest, int fd_owned, const Peer *peer) {
         ingest->stats.n_connections_refused++;
 }
 
-/* Whoever waits would keep the loop awake. */
+/* Stops accepting for a while: waiting peers would keep the loop awake. */
 static void ingest_back_off(Ingest *ingest) {
         ingest->stats.n_connections_refused++;
         if (sd_event_source_set_time_relative(ingest->backoff_source, BACKOFF_US) >= 0 &&
@@ -282,7 +282,7 @@ static int on_listen(sd_event_source *source, int fd, uint32_t events, void *use
         return 0;
 }
 
-/* Nothing to do here: the turn of the loop that it brings lets the parent call ingest_next(). */
+/* Does nothing: the turn of the loop lets the parent call ingest_next(). */
 static int on_wake(sd_event_source *source, void *userdata) {
         (void)source;
         (void)userdata;
@@ -354,7 +354,7 @@ Ingest *ingest_free(Ingest *ingest) {
 
         for (size_t i = 0; i < ingest->table.n_places; i++)
                 if (ingest->table.places[i].item)
-                        node_free(ingest->table.places[i].item);
+                        client_free(ingest->table.places[i].item);
 
         ingest_end_loan(ingest);
         sd_event_source_disable_unref(ingest->listen_source);
@@ -365,7 +365,7 @@ Ingest *ingest_free(Ingest *ingest) {
         poller_deinit(&ingest->poller);
         listener_deinit(&ingest->listener);
         arena_deinit(&ingest->arena);
-        table_deinit(&ingest->table);
+        connection_table_deinit(&ingest->table);
         free(ingest);
         return NULL;
 }
@@ -375,7 +375,7 @@ void ingest_configure(Ingest *ingest, const IngestConfig *config) {
 
         for (size_t i = 0; i < ingest->table.n_places; i++)
                 if (ingest->table.places[i].item)
-                        node_judge(ingest->table.places[i].item);
+                        client_judge(ingest->table.places[i].item);
 }
 
 /* --- requests in --------------------------------------------------------------------------------- */
@@ -397,24 +397,24 @@ static int fit_arena(Ingest *ingest) {
         return r;
 }
 
-static void node_put_reply(Node *node, uint64_t number, Status status, const uint8_t *reply, size_t n) {
-        if (connection_reply(&node->connection, number, reply, n) < 0)
-                connection_give_up(&node->connection);
+static void client_put_reply(IngestClient *client, uint64_t number, Status status, const uint8_t *reply, size_t n) {
+        if (connection_reply(&client->connection, number, reply, n) < 0)
+                connection_give_up(&client->connection);
 
-        node->ingest->stats.n_in_flight--;
-        node->ingest->stats.n_answers[status]++;
-        node_set_unsent(node, true);
+        client->ingest->stats.n_in_flight--;
+        client->ingest->stats.n_answers[status]++;
+        client_set_unsent(client, true);
 }
 
-static void node_put_answer(Node *node, uint64_t number, uint64_t sequence, const Answer *answer) {
+static void client_put_answer(IngestClient *client, uint64_t number, uint64_t sequence, const Answer *answer) {
         uint8_t reply[CODEC_REPLY_MAX];
         size_t n = codec_encode_answer(sequence, answer, reply);
 
-        node_put_reply(node, number, answer->status, reply, n);
+        client_put_reply(client, number, answer->status, reply, n);
 }
 
-static void node_put_hello(Node *node, uint64_t number, uint64_t sequence) {
-        const Ingest *ingest = node->ingest;
+static void client_put_hello(IngestClient *client, uint64_t number, uint64_t sequence) {
+        const Ingest *ingest = client->ingest;
         const Greeting greeting = {
                 .server = ingest->server.name, .node = ingest->server.node, .durable = ingest->server.durable,
                 .frame_max_bytes = (uint32_t)ingest->config.frame_max_bytes, .in_flight_max = ingest->config.in_flight_max,
@@ -422,25 +422,25 @@ static void node_put_hello(Node *node, uint64_t number, uint64_t sequence) {
         uint8_t reply[CODEC_REPLY_MAX];
         size_t n = codec_encode_hello_reply(sequence, &greeting, reply);
 
-        node_put_reply(node, number, STATUS_OK, reply, n);
+        client_put_reply(client, number, STATUS_OK, reply, n);
 }
 
-static int node_expect(Node *node, uint64_t sequence, uint64_t *ret_number) {
+static int client_expect(IngestClient *client, uint64_t sequence, uint64_t *ret_number) {
         int r;
 
-        r = connection_expect(&node->connection, sequence, ret_number);
+        r = connection_expect(&client->connection, sequence, ret_number);
         if (r < 0) {
-                connection_give_up(&node->connection);
+                connection_give_up(&client->connection);
                 return r;
         }
 
-        node->ingest->stats.n_in_flight++;
+        client->ingest->stats.n_in_flight++;
         return 0;
 }
 
-/* What comes after bytes that are no frame means nothing: a last reply, behind those still owed. */
-static void node_put_last_words(Node *node, int outcome) {
-        Ingest *ingest = node->ingest;
+/* Bytes after a malformed frame cannot be understood: sends a last reply, after the replies that are still due. */
+static void client_put_last_words(IngestClient *client, int outcome) {
+        Ingest *ingest = client->ingest;
         Answer answer = { .status = STATUS_INVALID };
         char *text = answer.complaint.text;
         uint64_t number;
@@ -455,64 +455,64 @@ static void node_put_last_words(Node *node, int outcome) {
                          "not a perfd frame: a request is a varint length and a perfd.v1.Request (perfd-protocol(7))");
 
         ingest->stats.n_protocol_errors++;
-        if (node_expect(node, 0, &number) == 0)
-                node_put_answer(node, number, 0, &answer);
-        node->connection.is_closing = true;
+        if (client_expect(client, 0, &number) == 0)
+                client_put_answer(client, number, 0, &answer);
+        client->connection.is_closing = true;
 }
 
-/* 0: *ret and *ret_ticket are set. NODE_DONE: there was nothing for the parent in this frame. */
+/* 0: *ret and *ret_ticket are set. CLIENT_DONE: there was nothing for the parent in this frame. */
 enum {
-        NODE_DONE = 1,
+        CLIENT_DONE = 1,
 };
-static int node_take(Node *node, const Frame *frame, Request *ret, Ticket *ret_ticket) {
-        Ingest *ingest = node->ingest;
+static int client_take(IngestClient *client, const Frame *frame, Request *ret, Ticket *ret_ticket) {
+        Ingest *ingest = client->ingest;
         Decoded *decoded = &ingest->decoded;
         uint64_t number;
         int r;
 
-        r = codec_decode(&ingest->arena, frame, &node->connection.peer, ingest->config.string_max_bytes, decoded);
-        connection_consume(&node->connection, frame);
+        r = codec_decode(&ingest->arena, frame, &client->connection.peer, ingest->config.string_max_bytes, decoded);
+        connection_consume(&client->connection, frame);
         ingest->n_turn_bytes += frame->n_consumed + REQUEST_BYTES;
-        node->is_full = false;
+        client->is_full = false;
         if (r == CODEC_GARBAGE) {
-                node_put_last_words(node, CONNECTION_MALFORMED);
-                return NODE_DONE;
+                client_put_last_words(client, CONNECTION_MALFORMED);
+                return CLIENT_DONE;
         }
 
-        if (node_expect(node, decoded->sequence, &number) < 0)
-                return NODE_DONE;
+        if (client_expect(client, decoded->sequence, &number) < 0)
+                return CLIENT_DONE;
 
         if (r == CODEC_REFUSED) {
-                node_put_answer(node, number, decoded->sequence, &decoded->refusal);
-                return NODE_DONE;
+                client_put_answer(client, number, decoded->sequence, &decoded->refusal);
+                return CLIENT_DONE;
         }
         if (decoded->request.kind == REQUEST_HELLO) {
-                node_put_hello(node, number, decoded->sequence);
-                return NODE_DONE;
+                client_put_hello(client, number, decoded->sequence);
+                return CLIENT_DONE;
         }
 
         *ret = decoded->request;
         ingest->lent_pidfd = ret->peer.pidfd;
-        *ret_ticket = (Ticket){ node->place, table_generation(&ingest->table, node->place), number };
+        *ret_ticket = (Ticket){ client->place, connection_table_generation(&ingest->table, client->place), number };
         return 0;
 }
 
-static int node_next(Node *node, Request *ret, Ticket *ret_ticket) {
-        const IngestConfig *config = &node->ingest->config;
+static int client_next(IngestClient *client, Request *ret, Ticket *ret_ticket) {
+        const IngestConfig *config = &client->ingest->config;
         Frame frame;
         int r;
 
-        r = connection_peek(&node->connection, config->frame_max_bytes, config->in_flight_max, &frame);
+        r = connection_peek(&client->connection, config->frame_max_bytes, config->in_flight_max, &frame);
         if (r == 0)
-                r = node_take(node, &frame, ret, ret_ticket);
+                r = client_take(client, &frame, ret, ret_ticket);
         else if (r == CONNECTION_TOO_LARGE || r == CONNECTION_MALFORMED)
-                node_put_last_words(node, r);
+                client_put_last_words(client, r);
 
-        /* Its turn is over: others first. */
-        if (++node->n_taken >= REQUESTS_PER_TURN)
-                node_set_ready(node, false);
+        /* The client's turn is over, and others come first. */
+        if (++client->n_taken >= REQUESTS_PER_TURN)
+                client_set_ready(client, false);
 
-        node_settle(node);
+        client_settle(client);
         return r;
 }
 
@@ -525,13 +525,13 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
                 return r;
 
         while (!ingest->is_draining && ingest->n_turn_bytes < TURN_BYTES_MAX) {
-                Node *node = TAILQ_FIRST(&ingest->ready);
+                IngestClient *client = TAILQ_FIRST(&ingest->ready);
 
-                if (node && node_next(node, ret, ret_ticket) == 0)
+                if (client && client_next(client, ret, ret_ticket) == 0)
                         return 0;
-                if (!node && TAILQ_EMPTY(&ingest->unsent))
+                if (!client && TAILQ_EMPTY(&ingest->unsent))
                         break;
-                if (!node)
+                if (!client)
                         ingest_flush(ingest); /* what waited for room to answer may go on */
         }
 
@@ -544,24 +544,24 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
 /* --- answers out --------------------------------------------------------------------------------- */
 
 void ingest_answer(Ingest *ingest, Ticket ticket, const Answer *answer) {
-        const Slot *slot;
-        Node *node;
+        const ReplySlot *slot;
+        IngestClient *client;
 
-        node = table_find(&ingest->table, ticket.connection, ticket.generation);
-        slot = node ? connection_find(&node->connection, ticket.number) : NULL;
+        client = connection_table_find(&ingest->table, ticket.connection, ticket.generation);
+        slot = client ? connection_find(&client->connection, ticket.number) : NULL;
         if (slot)
-                node_put_answer(node, ticket.number, slot->sequence, answer);
+                client_put_answer(client, ticket.number, slot->sequence, answer);
 }
 
 void ingest_flush(Ingest *ingest) {
-        Node *node;
+        IngestClient *client;
 
-        while ((node = TAILQ_FIRST(&ingest->unsent))) {
-                if (node->is_waiting)
-                        node_set_unsent(node, false); /* the loop says when there is room */
+        while ((client = TAILQ_FIRST(&ingest->unsent))) {
+                if (client->is_waiting)
+                        client_set_unsent(client, false); /* the loop says when there is room */
                 else
-                        node_send(node);
-                node_settle(node);
+                        client_send(client);
+                client_settle(client);
         }
 }
 
@@ -578,7 +578,7 @@ void ingest_drain(Ingest *ingest) {
 
         for (size_t i = 0; i < ingest->table.n_places; i++)
                 if (ingest->table.places[i].item)
-                        node_settle(ingest->table.places[i].item);
+                        client_settle(ingest->table.places[i].item);
 }
 
 bool ingest_is_idle(const Ingest *ingest) {
@@ -586,9 +586,9 @@ bool ingest_is_idle(const Ingest *ingest) {
                 return false;
 
         for (size_t i = 0; i < ingest->table.n_places; i++) {
-                const Node *node = ingest->table.places[i].item;
+                const IngestClient *client = ingest->table.places[i].item;
 
-                if (node && connection_has_output(&node->connection))
+                if (client && connection_has_output(&client->connection))
                         return false;
         }
 

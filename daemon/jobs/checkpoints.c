@@ -9,7 +9,7 @@
 
 #define JOBS_AT_ONCE 64
 
-/* Collects jobs that this round has not put yet, with their progress, which the caller frees. */
+/* Collects jobs that this round has not put yet, and formats their progress. The caller frees the texts. */
 static int collect(const Checkpoints *checkpoints, StoreCheckpoint items[static JOBS_AT_ONCE], size_t *n) {
         for (Job *job = checkpoints->jobs->first; job && *n < JOBS_AT_ONCE; job = job->links.next) {
                 char *progress;
@@ -27,7 +27,7 @@ static int collect(const Checkpoints *checkpoints, StoreCheckpoint items[static 
         return 0;
 }
 
-/* Each part has the meter's account: windows count from its totals. */
+/* Puts one part with the state of the meter, because windows refer to the meter's totals. */
 static int put_part(Checkpoints *checkpoints) {
         const Node *node = checkpoints->node;
         StoreCheckpoint items[JOBS_AT_ONCE];
@@ -35,7 +35,7 @@ static int put_part(Checkpoints *checkpoints) {
         size_t n = 0;
         int r;
 
-        assert(checkpoints->round > 0); /* 0 is a job's that no round has put */
+        assert(checkpoints->round > 0); /* 0 marks a job that no round has put */
 
         r = collect(checkpoints, items, &n);
         if (r == 0 && n > 0)
@@ -44,7 +44,7 @@ static int put_part(Checkpoints *checkpoints) {
                 r = store_put(checkpoints->store,
                               job_rows_pack_checkpoints(items, n, node->boot_id, meter, node_realtime_ms(node)));
 
-        /* A full queue ends the round: the next one begins after an interval. */
+        /* A full queue ends the round; the next round begins after an interval. */
         checkpoints->is_under_way = r == 0 && n == JOBS_AT_ONCE;
         for (size_t i = 0; i < n; i++)
                 free((char *)items[i].progress);

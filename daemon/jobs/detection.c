@@ -9,12 +9,12 @@
 #include "jobs/job_watch.h"
 #include "util/clock.h"
 
-/* Whether a cgroup found under the job's id can be its own: clients choose ids, an administrator or the cgroup names the owner. */
+/* Returns true if the owner of the cgroup matches the job: clients choose ids freely, so that an equal id proves nothing. */
 static bool may_have(const Job *job, const FoundGroup *group) {
         return job->group.is_vouched || job->info.uid == group->owner_uid || (group->has_uid && job->info.uid == group->uid);
 }
 
-/* The newest job of this id: an earlier run of a requeued job may never have been ended. */
+/* Returns the newest job with this id: the end of an earlier run of a requeued job may never have been reported. */
 static Job *find_announced(const Jobs *jobs, const FoundGroup *group) {
         for (Job *job = jobs->last; job; job = job->links.previous)
                 if (found_group_is_of(group, &job->info) && may_have(job, group))
@@ -24,6 +24,8 @@ static Job *find_announced(const Jobs *jobs, const FoundGroup *group) {
 
 static int attach(Lifecycle *lifecycle, Job *job, const FoundGroup *group) {
         int r;
+
+        assert(!job->group.cgroup && job->stage != JOB_ENDING);
 
         r = groups_attach(lifecycle->groups, job, &group->place, true);
         if (r != 0)
@@ -84,7 +86,7 @@ static int take(Detection *detection, const FoundGroup *group) {
 
         job = jobs_find_group(lifecycle->jobs, name);
         if (job && job->group.cgroup && groups_read(job) != GROUPS_GONE)
-                return 0; /* followed already: the begin request named the cgroup */
+                return 0; /* the begin request named the cgroup already */
         if (!job)
                 job = find_announced(lifecycle->jobs, group);
         if (!job)
@@ -94,7 +96,7 @@ static int take(Detection *detection, const FoundGroup *group) {
         return job->stage == JOB_ENDING ? postpone(detection, group) : attach(lifecycle, job, group);
 }
 
-/* A step of a job ended: reads its cgroup before it is removed. */
+/* Reads the cgroup of a job of which a step has ended, before the cgroup is removed. */
 static int take_step_end(Lifecycle *lifecycle, const CgroupPlace *place) {
         char name[GROUP_NAME_MAX];
         Job *job = cgroup_tree_place_name(place, name) == 0 ? jobs_find_group(lifecycle->jobs, name) : NULL;
@@ -136,6 +138,7 @@ static int on_found(sd_event_source *source, int fd, uint32_t events, void *user
 void detection_deinit(Detection *detection) {
         detection->source = sd_event_source_disable_unref(detection->source);
         detection->finder = finder_free(detection->finder);
+        assert(detection->postponed || detection->n_postponed == 0);
         free(TAKE(detection->postponed));
         detection->n_postponed = 0;
 }

@@ -4,7 +4,7 @@
 /*
  * Detection: cgroups that the finder recognizes as jobs
  *
- * A cgroup becomes the own cgroup of the job that was announced under its id, or of a new job that nobody announced.
+ * A detected cgroup becomes the own cgroup of the job that was announced under its id, or of a new job.
  */
 
 #include "jobs/lifecycle.h"
@@ -13,14 +13,14 @@
 typedef struct Detection {
         Lifecycle *lifecycle;    /* borrowed */
         Finder *finder;          /* owned; NULL: no patterns */
-        sd_event_source *source; /* owned; the finder has events */
-        FoundGroup *postponed;   /* owned; cgroups made anew while the end of their job is queued for the store */
+        sd_event_source *source; /* owned; watches the finder's descriptor */
+        FoundGroup *postponed;   /* owned; cgroups recreated while the end of their job is queued for the store */
         size_t n_postponed;
-        LogLimit log_limit;      /* of jobs that cannot be followed */
+        LogLimit log_limit;      /* for messages about jobs that cannot be followed */
 } Detection;
 
-/* Makes the finder for these patterns, in place of the one before; none without a pattern. 0, or < 0: the finder is as before. */
+/* Replaces the finder by a finder for these patterns; removes it if there are no patterns. 0, or < 0: the finder is unchanged. */
 int detection_configure(Detection *detection, const FinderPattern *patterns, size_t n_patterns);
 void detection_deinit(Detection *detection);
-/* After the store has completed rows: a cgroup that was made anew while its job was being stored belongs to a new job. 0 or < 0. */
+/* Begins new jobs for the postponed cgroups; called after the store has completed rows. 0 or < 0. */
 int detection_take_postponed(Detection *detection);

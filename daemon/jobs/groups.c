@@ -22,7 +22,7 @@ static const char *last_of(const char *path) {
         return slash ? slash + 1 : path;
 }
 
-/* Where hierarchies of v1 are mounted beside v2, a cgroup made in one does not exist in the others: the process stays where it was. */
+/* Drops the hierarchies (v1 beside v2) in which the cgroup does not exist: there the process is still in its former cgroup. */
 static void drop_other_places(CgroupPlace *place, const char *name) {
         char *const paths[] = { place->v2, place->cpu, place->cpuacct, place->cpuset, place->memory, place->blkio, place->pids };
 
@@ -72,7 +72,7 @@ static int begin_usage(Job *job, const CgroupSample *sample, bool is_fresh) {
         return 0;
 }
 
-/* Clients can cause this as often as they like: the message is limited. */
+/* Limits the rate of the message, because clients can cause any number of failures. */
 static int refuse(Groups *groups, const Job *job, int error) {
         const LogField fields[] = { LOG_TEXT("PERFD_JOB", job->info.id),
                                     LOG_NUMBER("PERFD_UID", job->info.uid), LOG_NUMBER("ERRNO", -error), {} };
@@ -104,6 +104,7 @@ static int open_group(Groups *groups, Job *job, const CgroupPlace *place, Cgroup
         if (r != 0)
                 return r == JOBS_TAKEN ? GROUPS_REFUSED : r;
 
+        assert(job->info.cgroup && strcmp(job->info.cgroup, name) == 0);
         close_group(job);
         job->group.cgroup = TAKE(cgroup);
         job->group.id = cgroup_id(job->group.cgroup);
@@ -149,6 +150,8 @@ static int read_group(Job *job, bool is_whole) {
         uint64_t now_ns = clock_boottime_ns();
         CgroupSample sample;
 
+        assert(job->group.cgroup || !job->group.events);
+
         if (!job->group.cgroup)
                 return job->info.cgroup ? GROUPS_GONE : 0;
         if ((is_whole ? cgroup_read(job->group.cgroup, now_ns, &sample) : cgroup_glance(job->group.cgroup, now_ns, &sample)) != 0) {
@@ -170,7 +173,7 @@ int groups_glance(Job *job) {
         return read_group(job, false);
 }
 
-/* A cgroup is made empty: that no process is in it ends a job only after one was. */
+/* A new cgroup is empty: an empty cgroup ends a job only after a process has run in it. */
 bool groups_has_run(const Job *job) {
         const Usage *usage = job->group.usage;
 

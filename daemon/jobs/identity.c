@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Cgroups of a connection's process. Connections are numbered by ingest, which uses numbers again with another generation. */
+/* Cgroups of a connection's process. Ingest numbers the connections and reuses a number with another generation. */
 struct IdentityEntry {
         uint32_t generation;
         bool is_known;
-        char *names[2]; /* owned; in v2, and in v1; in the form of JobInfo.cgroup; NULL: none */
-        char *other;    /* owned; the last job that was chosen in place of the named job; NULL: none */
+        char *names[2]; /* owned; cgroups in v2 and in v1, in the form of JobInfo.cgroup; NULL: none */
+        char *other;    /* owned; id of the last job that was chosen instead of the named job; NULL: none */
 };
 
 static void entry_clear(IdentityEntry *entry) {
@@ -47,10 +47,11 @@ static IdentityEntry *find_entry(Identity *identity, Ticket ticket) {
                 identity->n_entries = n;
         }
 
+        assert(ticket.connection < identity->n_entries);
         return &identity->entries[ticket.connection];
 }
 
-/* The pid that was looked up names the peer only if the peer still runs. */
+/* Returns true if the peer still runs: otherwise its pid may already name another process. */
 static bool is_alive(const Peer *peer) {
         struct pollfd pollfd = { .fd = peer->pidfd, .events = POLLIN };
 
@@ -72,14 +73,14 @@ static void look_up(const Identity *identity, const Peer *peer, IdentityEntry *e
 }
 
 /*
- * A user may name a cgroup that processes of others are in as well. Such a job is theirs only if an administrator named the
- * cgroup, or perfd detected it.
+ * Returns true if a process in the job's cgroup belongs to the job. A user may name a cgroup that also contains processes of other
+ * users: these belong to the job only if an administrator named the cgroup, or perfd detected it.
  */
 static bool is_job_of(const Job *job, const Peer *peer) {
         return job->stage == JOB_ACTIVE && (job->group.is_vouched || job->info.uid == peer->uid || peer->uid == 0);
 }
 
-/* The first of the cgroup and those above it that is a job's. */
+/* Returns the job of the cgroup, or of its nearest ancestor that belongs to a job. */
 static Job *find_above(const Jobs *jobs, const Peer *peer, const char *from) {
         char name[CGROUP_NAME_MAX];
 
@@ -96,7 +97,7 @@ static Job *find_above(const Jobs *jobs, const Peer *peer, const char *from) {
         return NULL;
 }
 
-/* Out of memory: NULL. */
+/* Returns the entry of the connection with its cgroups looked up. NULL: out of memory. */
 static IdentityEntry *find_known(Identity *identity, const Peer *peer, Ticket ticket) {
         IdentityEntry *entry = find_entry(identity, ticket);
 
@@ -132,10 +133,12 @@ static bool is_beneath(const char *name, const char *group) {
         return name && strncmp(name, group, n) == 0 && (name[n] == '/' || name[n] == '\0');
 }
 
-/* True if the job's process is inside `outer`; a job without a process was begun by a script that exports $PERFD_JOB. */
+/* True if the job's process runs inside `outer`; a job without a process was begun by a script that exports $PERFD_JOB. */
 static bool runs_inside(const Identity *identity, const Job *job, const Job *outer) {
         char name[CGROUP_NAME_MAX];
         CgroupPlace place;
+
+        assert(outer->info.cgroup);
 
         if (job->info.pid == 0)
                 return true;
@@ -143,7 +146,7 @@ static bool runs_inside(const Identity *identity, const Job *job, const Job *out
                is_beneath(name, outer->info.cgroup);
 }
 
-/* The peer's cgroup is in `own`: whether the named job is inside that, and the peer in it. */
+/* True if the named job runs inside `own`, the job of the peer's cgroup, and contains the peer. */
 static bool is_nearer(Identity *identity, const Peer *peer, Ticket ticket, const Job *job, const Job *own) {
         const IdentityEntry *entry = find_known(identity, peer, ticket);
 
@@ -151,7 +154,7 @@ static bool is_nearer(Identity *identity, const Peer *peer, Ticket ticket, const
                 return false;
         if (!job->info.cgroup)
                 return runs_inside(identity, job, own);
-        /* An active job would have been found by its cgroup. */
+        /* The cgroup of an active job would have been found before. */
         return job->stage != JOB_ACTIVE &&
                (is_beneath(entry->names[0], job->info.cgroup) || is_beneath(entry->names[1], job->info.cgroup));
 }

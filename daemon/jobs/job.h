@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Job: a job that runs, or whose end is on its way to the store
+ * Job: a job that runs, or whose end is queued for the store
  */
 
 #include <stddef.h>
@@ -17,12 +17,12 @@
 #include "util/scoped.h"
 
 typedef enum JobStage {
-        JOB_BEGINNING, /* its begin is queued for the store, or about to be */
-        JOB_ACTIVE,    /* its begin is stored */
-        JOB_ENDING,    /* its end is queued for the store */
+        JOB_BEGINNING, /* the begin is queued for the store, or about to be */
+        JOB_ACTIVE,    /* the begin is stored */
+        JOB_ENDING,    /* the end is queued for the store */
 } JobStage;
 
-/* State and metrics of a job at its end. Made when nothing runs in the job any more, which may be before anybody reports the end. */
+/* State and metrics of a job at its end. Computed when no process runs in the job any more; the end may be reported later. */
 typedef struct JobFinal {
         JobState state;
         uint64_t realtime_ms;
@@ -34,13 +34,13 @@ typedef struct JobFinal {
 /* The process that stands for a job; its pid is in the job's description. */
 typedef struct JobProcess {
         sd_event_source *source; /* owned; watches the process; NULL: no process is watched */
-        bool is_gone;            /* the process was watched, or looked for, and has ended */
+        bool is_gone;            /* the process has ended */
 } JobProcess;
 
 /* The cgroup that is a job's own; its name is in the job's description. */
 typedef struct JobGroup {
         Cgroup *cgroup;          /* owned; NULL: the job has no cgroup, or its cgroup was removed */
-        uint64_t id;             /* cgroup_id() of the present cgroup or else of the last; 0: the job never had one */
+        uint64_t id;             /* cgroup_id() of the current cgroup, else of the last; 0: the job never had a cgroup */
         sd_event_source *events; /* owned; watches whether the cgroup is empty */
         Usage *usage;            /* owned; NULL: the job never had a cgroup */
         bool is_vouched;         /* named by an administrator or detected: every process in the cgroup belongs to the job */
@@ -54,7 +54,7 @@ typedef struct Job Job;
 typedef struct JobLinks {
         Job *next_in_bucket;
         Job *next_in_group_bucket;
-        Job *previous, *next; /* in order of begin */
+        Job *previous, *next; /* sorted by begin */
 } JobLinks;
 
 struct Job {
@@ -66,20 +66,20 @@ struct Job {
         Recording recording;
         JobProcess process;
         JobGroup group;
-        Phase *phase;      /* owned; the present phase; NULL: the job was never marked */
-        uint32_t n_phases; /* that have begun; 0: the job was never marked */
+        Phase *phase;      /* owned; the current phase; NULL: the job was never marked */
+        uint32_t n_phases; /* phases begun so far; 0: the job was never marked */
         uint32_t checkpoint_round; /* last checkpoint round that stored the job's progress */
         bool is_announced;      /* a client began the job and may report its end; false: perfd detected the job */
-        bool is_begin_due;      /* the store had no room for the begin of a detected job: put again at the next tick */
-        bool is_identity_due;   /* its cgroup or owner changed after the begin and is not stored yet */
+        bool is_begin_due;      /* the store had no room for the begin of a detected job; the next tick puts it again */
+        bool is_identity_due;   /* the cgroup or the owner changed after the begin and is not stored yet */
         const char *default_note; /* stored if nobody reports how the job ended; static string */
-        JobFinal *final;          /* owned; NULL as long as something runs in the job */
+        JobFinal *final;          /* owned; NULL while a process runs in the job */
 };
 
 /* Frees the job and stops its watches. */
 Job *job_free(Job *job);
 
-/* Sets the job's note. Out of memory: the job keeps the note of before. */
+/* Sets the job's note. Out of memory: the job keeps its former note. */
 void job_set_note(Job *job, const char *text);
-/* Drops the final numbers: something runs in the job again. */
+/* Drops the final numbers, because a process runs in the job again. */
 void job_drop_final(Job *job);

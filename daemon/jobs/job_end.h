@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Job end: a job's final numbers, and their way into the store
+ * Job end: computes a job's final numbers and puts them into the store
  */
 
 #include "desk/desk.h"
@@ -10,13 +10,13 @@
 #include "node/node.h"
 
 /*
- * Makes the final numbers as of the node's latest sample; what happens later is not in them. A job that has final numbers keeps them
- * and their moment, and gets the state and `end`. 0 or -ENOMEM.
+ * Computes the final numbers as of the node's latest sample. A job that has final numbers already keeps them and their time, and gets
+ * the state and `end`. 0 or -ENOMEM.
  */
 int job_end_make(Job *job, const Node *node, JobState state, const JobEnd *end);
 
 /* Queues the end of a job with final numbers and sets the stage ENDING. 0, STORE_QUEUE_FULL (nothing changed), or < 0. */
 int job_end_put(Job *job, Store *store, StoreCookie cookie);
 
-/* Metrics of the present phase up to now; the job has one. */
+/* Computes the metrics of the current phase up to now; the job has a phase. */
 void job_end_phase_view(const Job *job, const Node *node, PhaseView *ret);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Job room: all that perfd knows of jobs
+ * Job room: the subsystem for jobs
  *
  * Embeds the parts and connects them. A room is not moved after job_room_init().
  */
@@ -21,7 +21,7 @@ typedef struct JobRoom {
         Checkpoints checkpoints;
 } JobRoom;
 
-/* What the room uses of others. Borrowed until job_room_deinit(); changes of the configuration apply at once. */
+/* Parts of other subsystems that the room uses. Borrowed until job_room_deinit(); changes of the configuration apply at once. */
 typedef struct JobRoomParts {
         const JobsConfig *config;
         sd_event *event;
@@ -33,11 +33,11 @@ typedef struct JobRoomParts {
 int job_room_init(JobRoom *room, const JobRoomParts *parts, const char *root);
 void job_room_deinit(JobRoom *room);
 
-/* Takes a sample and does what is due. 0 or < 0. */
+/* Takes a sample and performs the periodic work. 0 or < 0. */
 int job_room_tick(JobRoom *room);
-/* At each checkpoint interval, and when perfd stops, with is_last. 0 or < 0. */
+/* Puts checkpoints at each checkpoint interval, and, with is_last, when perfd stops. 0 or < 0. */
 int job_room_checkpoint(JobRoom *room, bool is_last);
-/* After the store has completed rows. 0 or < 0. */
+/* Continues detection and checkpoints after the store has completed rows. 0 or < 0. */
 int job_room_continue(JobRoom *room);
 
 /* Fills the jobs' part of a snapshot. 0 or -ENOMEM. */

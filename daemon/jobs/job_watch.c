@@ -10,9 +10,9 @@
 #include "jobs/sampling.h"
 #include "util/clock.h"
 
-#define EMPTY_NOTE "its cgroup became empty, and nobody said how it ended"
+#define EMPTY_NOTE "its cgroup became empty; no end was reported"
 
-/* No process of the job runs any more: makes its final numbers. Who began the job may still report its end. */
+/* Makes the final numbers of a job that has no process any more. The client that began the job may still report its end. */
 static int make_final(Lifecycle *lifecycle, Job *job, const char *note) {
         const JobEnd unknown = {};
 
@@ -37,7 +37,7 @@ static int close_job(Lifecycle *lifecycle, Job *job) {
         return r < 0 ? r : 0;
 }
 
-/* Whether a client may still report how the job ended. */
+/* True while a client may still report how the job ended. */
 static bool is_waited_for(const Lifecycle *lifecycle, const Job *job) {
         if (job->info.pid != 0)
                 return !job->process.is_gone;
@@ -56,13 +56,13 @@ static int on_empty(Lifecycle *lifecycle, Job *job, const char *note) {
 
 void job_watch_note_removal(Job *job) {
         if (!job->group.is_empty && !job->final)
-                job_set_note(job, "its cgroup was removed before its last counters were read: they end a sample earlier");
+                job_set_note(job, "its cgroup was removed before its last counters were read; totals end at the previous sample");
         job->group.is_empty = true;
 }
 
 static int on_removed(Lifecycle *lifecycle, Job *job) {
         job_watch_note_removal(job);
-        return on_empty(lifecycle, job, "its cgroup was removed, and nobody said how it ended");
+        return on_empty(lifecycle, job, "its cgroup was removed; no end was reported");
 }
 
 static int on_refilled(Job *job) {
@@ -110,17 +110,17 @@ int job_watch_end_process(Lifecycle *lifecycle, Job *job) {
 
         job->process.is_gone = true;
         if (job->stage != JOB_ACTIVE)
-                return 0; /* its end is queued already */
+                return 0; /* the end is queued already */
         if (job->group.cgroup && !job->group.is_empty) {
                 if (!job->final)
-                        job_set_note(job, "its process ended without reporting its end; its numbers go on until its cgroup is empty");
+                        job_set_note(job, "its process ended, no end was reported; the job continues until its cgroup is empty");
                 return 0;
         }
 
         r = sampling_now(lifecycle->jobs, lifecycle->node);
         if (r < 0)
                 return r;
-        r = make_final(lifecycle, job, "its process went away without an end");
+        r = make_final(lifecycle, job, "its process ended; no end was reported");
         if (r < 0 || !job->final)
                 return r;
         return close_job(lifecycle, job);
@@ -138,7 +138,7 @@ static int on_process_gone(sd_event_source *source, int fd, uint32_t events, voi
 
 /* --- watching --------------------------------------------------------------------------------- */
 
-/* Clients can cause this as often as they like: the message is limited. */
+/* Limits the rate of the message, because clients can cause any number of failures. */
 static int log_unwatched(Lifecycle *lifecycle, const Job *job, const char *what, int error) {
         const LogField fields[] = { LOG_TEXT("PERFD_JOB", job->info.id),
                                     LOG_NUMBER("PERFD_UID", job->info.uid), LOG_NUMBER("ERRNO", error), {} };
@@ -172,6 +172,7 @@ static int watch_process(Lifecycle *lifecycle, Job *job) {
 
         if (job->info.pid == 0)
                 return 0;
+        assert(!job->process.source);
 
         r = process_watch_open(lifecycle->node, job->info.pid, job->info.pid_start_ticks, &fd);
         if (r > 0)
@@ -215,7 +216,7 @@ int job_watch_tick(Lifecycle *lifecycle, Job *job) {
 
         if (job->final)
                 return is_waited_for(lifecycle, job) ? 0 : close_job(lifecycle, job);
-        if (job->group.is_empty) /* it became empty before its begin was stored */
+        if (job->group.is_empty) /* the cgroup became empty before the begin of the job was stored */
                 return on_empty(lifecycle, job, EMPTY_NOTE);
         return groups_glance(job) == GROUPS_GONE ? on_removed(lifecycle, job) : 0;
 }

@@ -30,7 +30,7 @@ void jobs_deinit(Jobs *jobs) {
         *jobs = (Jobs){};
 }
 
-/* Clients choose the ids, but at most [limits] jobs of them are here: a long chain costs little. */
+/* Clients choose the ids, but the table has at most [limits] jobs entries: a long chain costs little. */
 static size_t hash_of(const Jobs *jobs, const char *name) {
         return hash_text(HASH_BEGIN, name) % jobs->n_buckets;
 }
@@ -57,6 +57,8 @@ int jobs_add(Jobs *jobs, const JobInfo *info, Job **ret) {
                 return -ENOMEM;
         }
 
+        assert(!jobs->last == (jobs->n == 0));
+        assert(!jobs->last || !jobs->last->links.next);
         job->links.next_in_bucket = *bucket;
         *bucket = job;
         job->links.previous = jobs->last;
@@ -86,6 +88,7 @@ static void unlink_group(Jobs *jobs, Job *job) {
                 link = &(*link)->links.next_in_group_bucket;
         }
         *link = job->links.next_in_group_bucket;
+        assert(jobs->stats.n_with_cgroup > 0);
         jobs->stats.n_with_cgroup--;
 }
 
@@ -140,6 +143,8 @@ void jobs_remove(Jobs *jobs, Job *job) {
         *link = job->links.next_in_bucket;
         unlink_group(jobs, job);
 
+        assert(job->links.previous ? job->links.previous->links.next == job : jobs->first == job);
+        assert(job->links.next ? job->links.next->links.previous == job : jobs->last == job);
         *(job->links.previous ? &job->links.previous->links.next : &jobs->first) = job->links.next;
         *(job->links.next ? &job->links.next->links.previous : &jobs->last) = job->links.previous;
         assert(jobs->n > 0);
@@ -170,6 +175,7 @@ void jobs_retire(Jobs *jobs, Job *job, uint64_t now_boottime_ns) {
         finished = finished_new(job);
         jobs->stats.n_finished += job->final->state == JOB_FINISHED;
         jobs->stats.n_interrupted += job->final->state == JOB_INTERRUPTED;
+        assert(!jobs->finished.last || jobs->finished.last->ended_boottime_ns <= now_boottime_ns);
         if (finished) {
                 finished->ended_boottime_ns = now_boottime_ns;
                 *(jobs->finished.last ? &jobs->finished.last->next : &jobs->finished.first) = finished;
@@ -196,7 +202,7 @@ void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max)
 
 /* --- publishing ------------------------------------------------------------------------------- */
 
-/* Jobs whose begin is not stored yet are not shown. */
+/* Returns false for jobs whose begin is not stored yet. */
 static bool is_published(const Job *job) {
         return job->stage != JOB_BEGINNING;
 }
@@ -226,7 +232,7 @@ static void publish_running(const Job *job, JobsSnapshot *snapshot) {
         record->is_usage_cut = job->group.is_usage_cut;
         if (job->phase)
                 record->phase = jobs_snapshot_copy_phase(snapshot, job->phase);
-        if (job->final) { /* its metrics are final: only how it ended is missing */
+        if (job->final) { /* the metrics are final; the end request is missing */
                 record->result = jobs_snapshot_copy_result(snapshot, &job->final->result);
                 return;
         }
@@ -262,6 +268,7 @@ int jobs_publish(const Jobs *jobs, size_t n_exposed_max, JobsSnapshot *ret) {
         for (const FinishedJob *finished = jobs->finished.first; finished; finished = finished->next)
                 publish_finished(finished, ret);
 
+        assert(memcmp(&ret->used, &size, sizeof(size)) == 0);
         ret->n_exposed_max = n_exposed_max;
         ret->stats = jobs->stats;
         return 0;

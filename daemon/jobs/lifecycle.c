@@ -38,7 +38,7 @@ static int put_begin(Lifecycle *lifecycle, Job *job, Ticket ticket) {
                                                                cookie_of(LIFECYCLE_BEGIN, ticket, job)));
 }
 
-/* Puts the begin of a detected job once more. Reads its cgroup, so that its counters are complete even if the job is over by then. */
+/* Puts the begin of a detected job again. Reads the cgroup first, so that the counters are complete even if the job is over by then. */
 static int put_begin_again(Lifecycle *lifecycle, Job *job) {
         int r;
 
@@ -49,7 +49,7 @@ static int put_begin_again(Lifecycle *lifecycle, Job *job) {
         return r < 0 ? r : 0;
 }
 
-/* If this were not stored, the next perfd would count all that the cgroup ever used, and the job would have no owner. */
+/* Puts the cgroup and the owner, so that after a restart the job has an owner and counts only its own usage of the cgroup. */
 static int put_identity(Lifecycle *lifecycle, const Job *job, StoreCookie cookie) {
         const StoreJobIdentity identity = {
                 .job = job->info.id,
@@ -100,7 +100,7 @@ int lifecycle_tick(Lifecycle *lifecycle) {
 
 /* --- begin ------------------------------------------------------------------------------------ */
 
-/* The job was detected: from now on a client may report its end, and its owner is known. */
+/* Turns a detected job into an announced job: its owner is known, and a client may report its end. */
 static int adopt(Lifecycle *lifecycle, Job *job, const JobInfo *info, Ticket ticket) {
         int r;
 
@@ -111,11 +111,11 @@ static int adopt(Lifecycle *lifecycle, Job *job, const JobInfo *info, Ticket tic
                 return desk_pending(r);
 
         job->is_announced = true;
-        job->is_identity_due = true; /* stored once more, for the case that the store fails */
+        job->is_identity_due = true; /* puts the row again at the next tick, in case the store fails */
         return DESK_PENDING;
 }
 
-/* Answers why the job cannot begin: true. False: the job can begin, or be adopted. */
+/* Returns true after answering why the job cannot begin; false if the job can begin, or be adopted. */
 static bool refuse_begin(Lifecycle *lifecycle, const Request *request, Ticket ticket, const Job *job, Answer *ret) {
         const JobInfo *info = request->job_begin.info;
         const JobsConfig *config = lifecycle->config;
@@ -144,7 +144,7 @@ static bool refuse_begin(Lifecycle *lifecycle, const Request *request, Ticket ti
         return true;
 }
 
-/* Answers why the peer may not name this process: true. Sets its start time, which tells the process from later ones of its pid. */
+/* Returns true after answering why the peer may not name this process. Sets the start time of the process. */
 static bool refuse_process(const Node *node, const Peer *peer, const char *path, int32_t pid, uint64_t *ret_ticks, Answer *ret) {
         uint32_t uid = 0;
         int r;
@@ -159,13 +159,13 @@ static bool refuse_process(const Node *node, const Peer *peer, const char *path,
         if (r == 0)
                 desk_answer(ret, STATUS_DENIED, path, "this process belongs to another user");
         else if (r == -ESRCH)
-                desk_answer(ret, STATUS_INVALID, path, "there is no such process: leave it out, or name a running one");
+                desk_answer(ret, STATUS_INVALID, path, "no such process; name a running process or omit the field");
         else
                 desk_answer(ret, STATUS_UNAVAILABLE, path, "perfd cannot read this process now: try again");
         return true;
 }
 
-/* Adds a job whose windows begin now. place: of its own cgroup, or NULL. 0; LIFECYCLE_REFUSED: added without that cgroup; or < 0. */
+/* Adds a job whose windows begin now. place: the job's own cgroup, or NULL. 0; LIFECYCLE_REFUSED: added without that cgroup; or < 0. */
 static int make_job(Lifecycle *lifecycle, const JobInfo *info, const CgroupPlace *place, bool is_fresh, Job **ret) {
         const Node *node = lifecycle->node;
         Job *job;
@@ -192,7 +192,7 @@ static int make_job(Lifecycle *lifecycle, const JobInfo *info, const CgroupPlace
         return r == GROUPS_REFUSED ? LIFECYCLE_REFUSED : r;
 }
 
-/* Time for which the job has run already, at most the age of its process. */
+/* Returns the time for which the job has run already, at most the age of its process. */
 static uint64_t find_late_ns(const Request *request) {
         const JobInfo *info = request->job_begin.info;
         uint64_t started_ns = info->pid_start_ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK)), now_ns = clock_boottime_ns();
@@ -201,7 +201,7 @@ static uint64_t find_late_ns(const Request *request) {
         return request->job_begin.late_ms < lived_ns / NS_PER_MS ? request->job_begin.late_ms * NS_PER_MS : lived_ns;
 }
 
-/* Moves a job's begin back. The node's metrics begin now; those of its own cgroup are complete. */
+/* Moves a job's begin back. The node's metrics begin now; the metrics of the job's own cgroup are complete. */
 static void begin_earlier(Job *job, uint64_t late_ns) {
         char text[160];
 
@@ -211,7 +211,7 @@ static void begin_earlier(Job *job, uint64_t late_ns) {
         job->begin_realtime_ms -= late_ns / NS_PER_MS;
         if (job->group.usage && job->group.usage->is_fresh)
                 usage_begin_earlier(job->group.usage, late_ns);
-        (void)snprintf(text, sizeof(text), "perfd was told of its begin %.1f s late: numbers of the node are from then on",
+        (void)snprintf(text, sizeof(text), "the begin was reported %.1f s late; metrics of the node cover the time since the report",
                        (double)late_ns / 1e9);
         job_set_note(job, text);
 }
@@ -235,7 +235,7 @@ int lifecycle_begin_found(Lifecycle *lifecycle, const JobInfo *info, const Cgrou
         return r < 0 ? r : 0;
 }
 
-/* An earlier job had the id, as a unit that was started again: the begin time makes the id unique. */
+/* Appends the begin time to the id of a detected job, such as a restarted unit, because an earlier job had this id. */
 static int begin_found_again(Lifecycle *lifecycle, Job *job) {
         scoped(job_info_deinit) JobInfo info = {};
         CgroupPlace place;
@@ -280,7 +280,7 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
         begin_earlier(job, find_late_ns(request));
         job->is_announced = true;
         job->group.is_vouched = request->peer.is_admin;
-        /* The client's word about its cgroup holds only if perfd can read the cgroup. */
+        /* The enclosure that the client reports is valid only if perfd can read the cgroup. */
         if (!job->group.cgroup && info->enclosure != ENCLOSURE_SUBREAPER)
                 job->info.enclosure = ENCLOSURE_NONE;
 
@@ -293,11 +293,13 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
 static int complete_adopt(Lifecycle *lifecycle, StoreOutcome outcome, Answer *ret) {
         if (outcome == STORE_FAILED)
                 return desk_answer_store_failed(ret, lifecycle->store);
-        return desk_answer(ret, STATUS_DUPLICATE, "job_begin.job", "this job is running already: perfd had found its cgroup");
+        return desk_answer(ret, STATUS_DUPLICATE, "job_begin.job", "this job is running already; perfd detected its cgroup");
 }
 
 static int activate(Lifecycle *lifecycle, Job *job) {
         int r;
+
+        assert(!job->final && !job->process.source);
 
         job->stage = JOB_ACTIVE;
         lifecycle->jobs->stats.n_begun++;
@@ -324,7 +326,7 @@ static int complete_begin(void *state, const StoreDone *done, Answer *ret) {
         }
 
         if (done->outcome == STORE_CONFLICT)
-                desk_answer(ret, STATUS_INVALID, "job_begin.job", "an earlier job had this id: every job needs its own");
+                desk_answer(ret, STATUS_INVALID, "job_begin.job", "an earlier job had this id; every job needs its own id");
         else
                 desk_answer_store_failed(ret, lifecycle->store);
         jobs_remove(lifecycle->jobs, job);
@@ -367,8 +369,8 @@ static int place_end(void *state, const Request *request, Ticket ticket, Answer 
                 return desk_answer(ret, STATUS_UNAVAILABLE, "job_end.job", "this job is just being begun: try again");
         case JOB_ACTIVE:
                 return end_active(lifecycle, job, &request->job_end.end, ticket);
-        case JOB_ENDING: /* the store takes the amendment after the end that is queued */
-                sender.is_admin = true; /* the store does not know who is in the job */
+        case JOB_ENDING: /* the store applies the amendment after the queued end */
+                sender.is_admin = true; /* the store does not know which processes are in the job */
                 return put_amend(lifecycle, request, &sender, ticket);
         }
 
@@ -408,12 +410,12 @@ static int complete_end(void *state, const StoreDone *done, Answer *ret) {
                 else
                         desk_answer(ret, STATUS_NOT_FOUND, "job_end.job", "the store has lost this job: its database was replaced");
                 jobs_retire(lifecycle->jobs, job, clock_boottime_ns());
-                /* Not only at the next tick: thousands of jobs may end before that. */
+                /* Does not wait for the next tick: thousands of jobs may end before that. */
                 jobs_forget_finished(lifecycle->jobs, 0, lifecycle->config->metrics_jobs_max);
                 return 0;
         }
 
-        /* The job is still active: a client may send its end again, and an end that nobody reported is put again at the next tick. */
+        /* Makes the job active again: a client may repeat its end request, and the next tick puts an unreported end again. */
         job->stage = JOB_ACTIVE;
         if (!job->group.is_empty && !job->process.is_gone)
                 job_drop_final(job);

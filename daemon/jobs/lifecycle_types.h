@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Lifecycle types: what lifecycle.h and job_watch.h share. */
+/* Lifecycle types: declarations shared by lifecycle.h and job_watch.h. */
 
 #include "desk/desk.h"
 #include "jobs/groups.h"
 #include "jobs/identity.h"
 
 typedef struct Lifecycle {
-        const JobsConfig *config; /* borrowed, as all others */
+        const JobsConfig *config; /* borrowed, as all pointers here */
         sd_event *event;
         Node *node;
         Store *store;
         Jobs *jobs;
         Groups *groups;
         Identity *identity;
-        LogLimit log_limit; /* of processes and cgroups that cannot be watched */
+        LogLimit log_limit; /* for messages about processes and cgroups that cannot be watched */
 } Lifecycle;
 
 /* Kinds of requests; their state is a Lifecycle, the owner in a cookie a Job or NULL. */

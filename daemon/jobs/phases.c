@@ -17,8 +17,8 @@ struct PendingMark {
         PendingMark *previous, *next;
         char job[JOB_ID_MAX];
         bool is_other;  /* the job is not the one that the request named */
-        uint32_t index; /* of the phase that began */
-        Phase before;   /* the phase that ended; continues if the store fails */
+        uint32_t index; /* index of the phase that began */
+        Phase before;   /* the phase that ended; it continues if the store fails */
 };
 
 static void unlink_mark(Phases *phases, PendingMark *mark) {
@@ -43,10 +43,10 @@ static int answer_no_job(const Request *request, bool is_other, Answer *ret) {
         if (request->mark.is_job_inherited)
                 return desk_answer(ret, STATUS_NOT_FOUND, "mark.job",
                                    "the job that $PERFD_JOB names does not run on this node, and this process is in no other job");
-        return desk_answer(ret, STATUS_NOT_FOUND, "mark.job", "there is no such running job on this node");
+        return desk_answer(ret, STATUS_NOT_FOUND, "mark.job", "no such running job on this node");
 }
 
-/* The job to mark. NULL: *ret says why there can be no mark. */
+/* Returns the job to mark. NULL: *ret says why the mark is refused. */
 static Job *find_job(const Phases *phases, const Request *request, Ticket ticket, bool *ret_is_other, Answer *ret) {
         const Peer *peer = &request->peer;
         Job *job = identity_choose_job(phases->identity, peer, ticket, request->mark.job, request->mark.is_job_inherited, ret_is_other);
@@ -66,7 +66,7 @@ static Job *find_job(const Phases *phases, const Request *request, Ticket ticket
         return NULL;
 }
 
-/* Before its first mark a job is in a phase without a name that began with the job. */
+/* Makes the phase before the first mark, which has no name and began with the job. */
 static int begin_first(Job *job) {
         if (job->phase)
                 return 0;
@@ -122,11 +122,13 @@ static int mark_job(const Phases *phases, Job *job, const Request *request, Tick
         Phase next;
         int r;
 
+        assert(job->stage == JOB_ACTIVE && !job->final);
+
         r = begin_first(job);
         if (r < 0)
                 return r;
 
-        /* The next phase begins with this sample, and no phase may have a peak above its job's. */
+        /* The next phase begins with this sample, and no phase may have a peak above the peak of its job. */
         window_see(&job->window, &node->sample);
         window_see(&job->phase->window, &node->sample);
 
@@ -173,6 +175,7 @@ static int place_mark(void *state, const Request *request, Ticket ticket, Answer
         if (r != 0)
                 return desk_pending(r);
 
+        assert(!phases->pending || !phases->pending->previous);
         mark->next = phases->pending;
         if (mark->next)
                 mark->next->previous = mark;
@@ -181,11 +184,13 @@ static int place_mark(void *state, const Request *request, Ticket ticket, Answer
 }
 
 /*
- * Undoes a mark that the store did not keep. Observations since then, of a tick or two, are in the counters but not in the
- * peaks. If more marks of the job are queued, the last of them to fail undoes all.
+ * Undoes a mark that could not be stored. Observations since the mark, of one or two ticks, are in the counters but not in the
+ * peaks. If more marks of the job are queued, the last mark to fail undoes all.
  */
 static void undo_mark(const Phases *phases, const PendingMark *mark) {
         Job *job = jobs_find(phases->jobs, mark->job);
+
+        assert(mark->before.index < mark->index);
 
         if (!job || job->stage != JOB_ACTIVE || job->final || !job->phase)
                 return;

@@ -4,8 +4,8 @@
 /*
  * Phases: marks inside a job
  *
- * A mark ends one phase and begins the next. The ended phase is a row of the store, and the answer waits for that row; the present
- * phase has a window and a usage of its own in the job.
+ * A mark ends one phase and begins the next. The ended phase is a row of the store, and the answer waits for that row. The current
+ * phase has its own window and usage in the job.
  */
 
 #include "desk/desk.h"
@@ -15,7 +15,7 @@
 typedef struct PendingMark PendingMark;
 
 typedef struct Phases {
-        const JobsConfig *config; /* borrowed, as all up to the list */
+        const JobsConfig *config; /* borrowed, as are the next four */
         Node *node;
         Store *store;
         Jobs *jobs;

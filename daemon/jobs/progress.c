@@ -13,7 +13,7 @@ static const RecordField phase_fields[] = {
 
 static const Record phase_record = RECORD(Phase, phase_fields);
 
-static const RecordField fields[] = {
+static const RecordField progress_fields[] = {
         RECORD_STRUCT(Progress, window, &window_record),
         RECORD_OPTIONAL(Progress, usage, has_usage, &usage_record),
         RECORD_OPTIONAL(Progress, phase, has_phase, &phase_record),
@@ -24,7 +24,7 @@ static const RecordField fields[] = {
         RECORD_VALUE(Progress, group_id),
 };
 
-static const Record progress_record = RECORD(Progress, fields);
+static const Record progress_record = RECORD(Progress, progress_fields);
 
 int progress_format(const Job *job, const Phase *phase, uint32_t n_phases, char **ret) {
         Progress progress = {

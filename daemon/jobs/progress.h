@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Progress of a running job
+ * Progress: the state of a running job in a checkpoint
  *
- * What a checkpoint keeps, so that the next perfd can resume the job: its window, its own usage and its present phase.
+ * After a restart, perfd resumes the job from its window, its own usage and its current phase.
  */
 
 #include "jobs/jobs.h"
@@ -19,10 +19,10 @@ typedef struct Progress {
         bool is_announced;
         bool is_usage_cut;
         bool is_group_vouched;
-        uint64_t group_id; /* 0: not known */
+        uint64_t group_id; /* cgroup_id() of the job's cgroup; 0: unknown */
 } Progress;
 
-/* Caller frees. 0 or -ENOMEM. */
+/* Formats a checkpoint of the job with this phase (NULL: none) as current phase. The caller frees *ret. 0 or -ENOMEM. */
 int progress_format(const Job *job, const Phase *phase, uint32_t n_phases, char **ret);
-/* 0, -ENOMEM, or PARSE_MALFORMED. */
+/* Parses the text of progress_format(). 0, -ENOMEM, or PARSE_MALFORMED. */
 int progress_parse(const char *text, Progress *ret);

@@ -13,11 +13,11 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* Metrics up to the last checkpoint: lower bounds. */
+/* Computes the metrics up to the last checkpoint, which are lower bounds. */
 static void measure_lost(const Node *node, Progress *progress, MetricSet *ret_metrics, UsageSet *ret_usage) {
         progress->window.lost = true;
         window_metrics(&progress->window, meter_totals(node->meter), 1, ret_metrics);
-        /* perf.py's values are as of the moment of its report, which is unknown. */
+        /* The compatible values of perf.py depend on the time of the report, which is unknown. */
         memset(ret_metrics->has_compat, 0, sizeof(ret_metrics->has_compat));
 
         if (!progress->has_usage) {
@@ -57,7 +57,7 @@ static int close_lost(Lifecycle *lifecycle, const RecoveredJob *recovered, Progr
 
         r = store_put(lifecycle->store, job_rows_pack_end(&row, (StoreCookie){}));
         lifecycle->jobs->stats.n_interrupted++;
-        return r == STORE_QUEUE_FULL ? 0 : r; /* more jobs than the queue can hold: the next start closes the rest */
+        return r == STORE_QUEUE_FULL ? 0 : r; /* the next start closes the jobs for which the queue has no room */
 }
 
 static void note_gap(Job *job, const RecoveredJob *recovered) {
@@ -66,7 +66,7 @@ static void note_gap(Job *job, const RecoveredJob *recovered) {
         char note[160];
 
         (void)snprintf(note, sizeof(note),
-                       "perfd restarted: totals are exact, but peaks, threshold times and the timeline miss %.1f s", (double)gap_ms / 1e3);
+                       "perfd restarted: totals are exact, but peaks, threshold times and the timeline lack %.1f s", (double)gap_ms / 1e3);
         job_set_note(job, note);
 }
 
@@ -107,13 +107,13 @@ static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
         return 0;
 }
 
-#define REMADE_NOTE "its cgroup was made anew while perfd was down: what the one before used after the last checkpoint is missing"
+#define REMADE_NOTE "its cgroup was recreated while perfd was down; usage of the former cgroup after the last checkpoint is missing"
 
 /* State of a job's cgroup after the restart. */
 typedef enum GroupState {
-        GROUP_NONE,   /* removed, or the job had none */
+        GROUP_NONE,   /* the cgroup was removed, or the job had none */
         GROUP_SAME,
-        GROUP_REMADE, /* removed, and made anew with the same name: counts from then on */
+        GROUP_REMADE, /* the cgroup was removed and recreated with the same name; its counters began at zero */
 } GroupState;
 
 static int resume_group(Lifecycle *lifecycle, Job *job, GroupState state, const CgroupPlace *place) {
@@ -140,6 +140,8 @@ static int resume(Lifecycle *lifecycle, const RecoveredJob *recovered, const Pro
         Job *job;
         int r;
 
+        assert(place || state == GROUP_NONE);
+
         r = restore_job(lifecycle, recovered, progress, &job);
         if (r < 0)
                 return r;
@@ -151,13 +153,13 @@ static int resume(Lifecycle *lifecycle, const RecoveredJob *recovered, const Pro
 
         r = job_watch_start(lifecycle, job);
         if (r == JOB_WATCH_GONE)
-                job->process.is_gone = job->group.cgroup; /* the cgroup lives on; a job without one is closed by the first sweep */
+                job->process.is_gone = job->group.cgroup; /* the first sweep closes a job without a cgroup */
         return r < 0 ? r : 0;
 }
 
 /*
- * Whether a cgroup that was made anew belongs to the same job, as a scheduler's next step would if perfd had run: yes if the job was
- * detected, and has not been without a cgroup for longer than it would be waited for. A job that a client began has one cgroup.
+ * Returns true if a recreated cgroup continues the job, as the next step of a scheduler's job does: the job was detected, and its
+ * checkpoint is not older than the time for which perfd waits for an end request. A job that a client began has only one cgroup.
  */
 static bool may_be_next(const JobsConfig *config, const RecoveredJob *recovered, const Progress *progress) {
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
@@ -189,21 +191,21 @@ static int recover_job(Lifecycle *lifecycle, const JobRecovery *recovery, const 
 
         if (!same_boot)
                 return close_lost(lifecycle, recovered, &progress, recovery->meter_realtime_ms,
-                                  "the machine was rebooted: totals end at the last checkpoint before");
+                                  "the machine was rebooted; totals end at the last checkpoint");
 
         state = find_group(lifecycle, recovered, &progress, &place);
         if (state != GROUP_NONE)
                 return resume(lifecycle, recovered, &progress, state, &place);
         if (recovered->info.cgroup && progress.has_usage)
                 return close_lost(lifecycle, recovered, &progress, recovery->meter_realtime_ms,
-                                  "it ended while perfd was down: totals end at the last checkpoint before");
+                                  "the job ended while perfd was down; totals end at the last checkpoint");
         if (!process_watch_is_alive(lifecycle->node, recovered->info.pid, recovered->info.pid_start_ticks))
                 return close_lost(lifecycle, recovered, &progress, recovery->meter_realtime_ms,
-                                  "its process ended while perfd was down: totals end at the last checkpoint before");
+                                  "its process ended while perfd was down; totals end at the last checkpoint");
         return resume(lifecycle, recovered, &progress, GROUP_NONE, NULL);
 }
 
-/* 0: the totals continue in the same boot. Else a positive outcome of meter_restore(), or < 0. */
+/* Restores the meter. 0: the totals continue in the same boot. Otherwise a positive outcome of meter_restore(), or < 0. */
 static int restore_meter(Node *node, const JobRecovery *recovery) {
         if (!recovery->meter)
                 return METER_MALFORMED;
@@ -213,6 +215,8 @@ static int restore_meter(Node *node, const JobRecovery *recovery) {
 int recovery_run(Lifecycle *lifecycle) {
         scoped(job_recovery_freep) JobRecovery *recovery = NULL;
         int restored, r;
+
+        assert(lifecycle->jobs->n == 0);
 
         r = job_recovery_read(store_is_late(lifecycle->store) ? NULL : store_path(lifecycle->store), &recovery);
         if (r < 0)
@@ -232,6 +236,6 @@ int recovery_run(Lifecycle *lifecycle) {
                 log_notice("Resumed %zu of %zu jobs that were running when perfd last stopped; the others are closed as interrupted.",
                            lifecycle->jobs->n, recovery->n_jobs);
 
-        /* No window counts from an account of another boot, or without jobs from any: a new one begins at zero. */
+        /* No window refers to the meter of another boot, nor, without jobs, to any: a new meter starts at zero. */
         return restored != 0 || lifecycle->jobs->n == 0 ? node_reset_meter(lifecycle->node) : 0;
 }

@@ -10,5 +10,5 @@
 
 #include "jobs/lifecycle.h"
 
-/* Before the first sample. 0 or < 0. */
+/* Runs before the first sample. 0 or < 0. */
 int recovery_run(Lifecycle *lifecycle);

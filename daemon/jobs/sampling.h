@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Sampling: the node's samples, added to every running job
+ * Sampling: takes samples of the node and adds them to every running job
  */
 
 #include "jobs/jobs.h"
 #include "node/node.h"
 
-/* At each tick: takes a sample for the node and every job. 0 or < 0. */
+/* Takes a sample at each tick. 0 or < 0. */
 int sampling_tick(Jobs *jobs, Node *node);
 
-/* For a begin, an end or a mark: takes a sample, unless the latest is at most 1 ms old. 0 or < 0. */
+/* Takes a sample for a begin, an end or a mark, unless the latest is at most 1 ms old. 0 or < 0. */
 int sampling_now(Jobs *jobs, Node *node);

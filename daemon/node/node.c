@@ -84,6 +84,7 @@ int node_sample(Node *node, uint64_t max_age_ns) {
         if (max_age_ns > 0 && cost->n_samples > 0 && now_ns - node->sample.boottime_ns <= max_age_ns)
                 return 0;
 
+        assert(now_ns >= node->sample.boottime_ns);
         cpu_ns = clock_thread_cpu_ns();
         r = sampler_read(node->sampler, now_ns, clock_realtime_ns(), &node->sample);
         if (r < 0)
@@ -97,6 +98,7 @@ int node_sample(Node *node, uint64_t max_age_ns) {
 }
 
 int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint32_t *ret_uid) {
+        assert(pid != 0);
         return sampler_process_start(node->processes, pid, ret_ticks, ret_uid);
 }
 

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Node: this machine, sampled
+ * Node: samples of this machine
  *
- * Joins the sampler, the meter, the window since start, the present point of the history, and the CPU time that sampling takes.
+ * Combines the sampler, the meter, the window since start, the current point of the history, and the CPU time spent sampling.
  */
 
 #include "measure/meter.h"
@@ -15,56 +15,56 @@
 #include "util/scoped.h"
 
 typedef struct NodeConfig {
-        uint64_t interval_ns;             /* between two samples */
-        uint64_t filesystems_interval_ns; /* between two readings of the file systems' sizes */
+        uint64_t interval_ns;             /* interval between two samples */
+        uint64_t filesystems_interval_ns; /* interval between two readings of the file systems' sizes */
 } NodeConfig;
 
-/* CPU time of the loop's thread for sampling. */
+/* CPU time that the loop's thread spent sampling. */
 typedef struct NodeCost {
         uint64_t n_samples, cpu_ns, last_cpu_ns;
 } NodeCost;
 
 typedef struct Node {
         Sampler *sampler;   /* owned */
-        Sampler *processes; /* owned; of the machine's own root: the pids of peers are the kernel's, whatever root is sampled */
+        Sampler *processes; /* owned; reads "/", because the pids of peers are valid there whatever root is sampled */
         Meter *meter;       /* owned */
-        Sample sample;      /* the latest */
-        Observation observation; /* the latest; end_ns 0: none yet */
+        Sample sample;      /* the latest sample */
+        Observation observation; /* the latest observation; end_ns 0: none yet */
         Window window;           /* since perfd started */
         uint64_t window_begin_realtime_ns; /* 0: before the first sample */
-        NodeInterval interval; /* of the history */
+        NodeInterval interval; /* the current interval of the history */
         NodeCost cost;
         NodeIdentity identity;
         char boot_id[BOOT_ID_MAX];
         NodeConfig config;
 } Node;
 
-/* root: directory with proc/ and sys/ to sample. 0 or a negative errno. Reads the identity only. */
+/* Reads the identity, but takes no sample. root: directory with proc/ and sys/. 0 or a negative errno. */
 int node_init(Node *node, const char *root, const NodeConfig *config);
 void node_deinit(Node *node);
 void node_configure(Node *node, const NodeConfig *config);
-/* Begins a new account of totals: no window of before may be used with it. 0 or -ENOMEM. */
+/* Replaces the meter: its totals begin at zero, and former windows are invalid. 0 or -ENOMEM. */
 int node_reset_meter(Node *node);
 
 /*
- * Takes a sample and accounts for it, unless the latest is at most max_age_ns old. 0, NODE_OBSERVED when node->observation is new, or
- * -ENOMEM.
+ * Takes a sample and advances the meter, unless the latest sample is at most max_age_ns old. 0, NODE_OBSERVED if node->observation is
+ * new, or -ENOMEM.
  */
 enum {
         NODE_OBSERVED = 1,
 };
 int node_sample(Node *node, uint64_t max_age_ns);
 
-/* As sampler_process_start(), for a process of this machine. */
+/* Calls sampler_process_start() for a process of this machine. */
 int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint32_t *ret_uid);
 
-/* CPUs online in the latest sample, at least 1. */
+/* Returns the number of CPUs online in the latest sample, at least 1. */
 uint32_t node_n_cpus(const Node *node);
-/* Memory of the latest sample; 0: unknown. */
+/* Returns the memory of the node in the latest sample; 0: unknown. */
 uint64_t node_memory_bytes(const Node *node);
-/* Time of the latest sample, since the epoch. */
+/* Returns the time of the latest sample, since the epoch. */
 uint64_t node_realtime_ms(const Node *node);
-/* Metrics of a window up to the latest sample. */
+/* Computes the metrics of a window up to the latest sample. */
 void node_window_metrics(const Node *node, const Window *window, MetricSet *ret);
 /* Fills the node's part of a snapshot. 0 or -ENOMEM. */
 int node_publish(const Node *node, NodeSnapshot *ret);

@@ -7,7 +7,7 @@
 #include "util/clock.h"
 #include "util/scoped.h"
 
-/* The point lasts longer than the interval: its last observation may come late. */
+/* Capacity of the point in intervals; the last observation may come late. */
 #define POINT_INTERVALS 16
 
 void node_interval_deinit(NodeInterval *interval) {
@@ -23,6 +23,7 @@ void node_interval_begin(NodeInterval *interval, const Sample *sample, uint64_t 
 }
 
 void node_interval_observe(NodeInterval *interval, const Observation *observation) {
+        assert(interval->length_ns > 0);
         (void)recording_add(&interval->point, observation);
 }
 
@@ -31,7 +32,7 @@ void node_interval_put(NodeInterval *interval, Store *store, const Sample *sampl
         uint64_t begin_ms = point->begin_realtime_ns / NS_PER_MS;
         scoped(freep) char *text = NULL;
 
-        /* The row has its begin in a column, not in the text. */
+        /* A column of the row contains the begin; the text does not. */
         point->begin_boottime_ns = point->begin_realtime_ns = 0;
         if (point->n > 0 && recording_format(point, &text) == 0)
                 (void)store_put(store, sample_rows_pack(begin_ms, interval->length_ns / NS_PER_MS, text));

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* IndicatorsSnapshot: what the indicators' part of a Snapshot has: counts of results, and the models. */
+/* IndicatorsSnapshot: the indicators' part of a Snapshot: counts of results, and the models. */
 
 #include <stddef.h>
 #include <stdint.h>
 
 typedef enum IndicatorOutcome {
         INDICATOR_STORED,
-        INDICATOR_FAILED,  /* stored, but its run failed */
-        INDICATOR_REFUSED, /* by its model */
+        INDICATOR_FAILED,  /* the result is stored, but the run failed */
+        INDICATOR_REFUSED, /* the model refused the result */
         N_INDICATOR_OUTCOMES,
 } IndicatorOutcome;
 
 /* Results of one indicator and component since start. */
 typedef struct IndicatorCount {
-        const char *name, *component; /* live as long as any snapshot */
+        const char *name, *component; /* valid while any snapshot exists */
         uint64_t n[N_INDICATOR_OUTCOMES];
 } IndicatorCount;
 
-/* Since start. */
+/* Counters since start. */
 typedef struct IndicatorsStats {
         uint64_t n_stored;
-        uint64_t n_odd_keys; /* keys of results that their models do not know, or know differently */
+        uint64_t n_odd_keys; /* keys of results that the models do not declare, or declare differently */
 } IndicatorsStats;
 
 typedef struct IndicatorsSnapshot {
-        IndicatorCount *counts; /* owned; the last may count the rest together, with empty names */
+        IndicatorCount *counts; /* owned; the last element may count all other results, with empty names */
         size_t n, n_allocated;
         IndicatorsStats stats;
         char *models; /* owned; JSON, as /api/v1/models returns; NULL: out of memory */
@@ -34,7 +34,7 @@ typedef struct IndicatorsSnapshot {
 } IndicatorsSnapshot;
 
 void indicators_snapshot_deinit(IndicatorsSnapshot *indicators);
-/* Room for n counts. 0 or -ENOMEM. */
+/* Makes room for n counts. 0 or -ENOMEM. */
 int indicators_snapshot_reserve(IndicatorsSnapshot *indicators, size_t n);
-/* Copies the models unless it has that version. Out of memory: it has no models until the next call. */
+/* Copies the models unless the snapshot has this version. Out of memory: the snapshot has no models until the next call. */
 void indicators_snapshot_set_models(IndicatorsSnapshot *indicators, const char *models, uint64_t version);

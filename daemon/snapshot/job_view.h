@@ -17,8 +17,8 @@ typedef struct JobView {
         JobDescription info;
         JobState state;
         uint32_t n_phases;                           /* begun so far; 0: the job was never marked */
-        uint64_t begin_realtime_ms, end_realtime_ms; /* end 0 while running */
-        JobEnd end;                                  /* all zero while running */
+        uint64_t begin_realtime_ms, end_realtime_ms; /* end 0: the job is running */
+        JobEnd end;                                  /* all zero while the job is running */
         MetricSet metrics;
         UsageSet usage;
 } JobView;

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * JobsSnapshot: what the jobs' part of a Snapshot has
+ * JobsSnapshot: the jobs' part of a Snapshot
  *
- * A record of each running job points to copies of its counters, from which its metrics are computed when somebody asks
- * for them. A record of a job that has ended points to its final metrics. The copies are in arrays that are sized before the
- * snapshot is filled and reused by its next filling.
+ * The record of a running job points to copies of its counters, from which the metrics are computed on request. The record of a job
+ * that has ended points to its final metrics. The copies are in arrays that are sized before the snapshot is filled, and reused when it
+ * is filled again.
  */
 
 #include <stdbool.h>
@@ -21,17 +21,17 @@
 #include "snapshot/node_snapshot.h"
 #include "snapshot/stats.h"
 
-/* What a job did since its last mark. */
+/* Counters of a job since its last mark. */
 typedef struct Phase {
         uint32_t index;
         char name[PHASE_NAME_MAX];
         uint64_t begin_realtime_ms;
         Window window;
         Usage usage;
-        bool has_usage; /* the job had a cgroup of its own during the phase */
+        bool has_usage; /* the job had its own cgroup during the phase */
 } Phase;
 
-/* The metrics of a job in which nothing can happen any more. */
+/* Final metrics of a job. */
 typedef struct JobResult {
         JobEnd end;
         MetricSet metrics;
@@ -42,12 +42,12 @@ typedef struct JobRecord {
         JobDescription info; /* shared with the loop's job */
         JobState state;
         uint32_t n_phases;
-        uint64_t begin_realtime_ms, end_realtime_ms; /* end 0 while it runs */
-        bool is_usage_cut;       /* its cgroup was removed before its last counters were read */
-        const Window *window;    /* NULL: it has a result */
-        const Usage *usage;      /* NULL: it has a result, or never had a cgroup of its own */
-        const Phase *phase;      /* the present phase; NULL: never marked, or ended */
-        const JobResult *result; /* NULL: its counters still change */
+        uint64_t begin_realtime_ms, end_realtime_ms; /* end 0: the job is running */
+        bool is_usage_cut;       /* the cgroup was removed before its last counters were read */
+        const Window *window;    /* NULL: the record has a result */
+        const Usage *usage;      /* NULL: the record has a result, or the job never had its own cgroup */
+        const Phase *phase;      /* the current phase; NULL: the job was never marked, or has ended */
+        const JobResult *result; /* NULL: the counters still change */
 } JobRecord;
 
 /* Numbers of elements of the arrays. */
@@ -57,7 +57,7 @@ typedef struct JobsSize {
 
 typedef struct JobsStats {
         uint64_t n_begun, n_finished, n_interrupted; /* since start */
-        uint64_t n_with_cgroup;                      /* of the running jobs */
+        uint64_t n_with_cgroup;                      /* running jobs with their own cgroup */
 } JobsStats;
 
 typedef struct JobsSnapshot {
@@ -68,31 +68,31 @@ typedef struct JobsSnapshot {
         JobResult *results;
         JobsSize allocated, used;
         size_t n_running;
-        size_t n_exposed_max; /* how many of the records /metrics shows: the first */
+        size_t n_exposed_max; /* limit of records in /metrics, which shows the first records */
         JobsStats stats;
         FinderStats finder;
 } JobsSnapshot;
 
 void jobs_snapshot_deinit(JobsSnapshot *jobs);
 
-/* Empties it and makes room for `size`; the pointers of its former records are invalid. 0 or -ENOMEM: it is empty. */
+/* Empties the snapshot and makes room for `size`; pointers of former records are invalid. 0 or -ENOMEM: the snapshot is empty. */
 int jobs_snapshot_begin(JobsSnapshot *jobs, const JobsSize *size);
-/* The next record, empty but for info, which is that of a former filling and is to be replaced by job_description_share(). */
+/* Returns the next record, empty except for a former info, which the caller replaces by job_description_share(). */
 JobRecord *jobs_snapshot_add(JobsSnapshot *jobs);
-/* Copies into the snapshot, for a record to point to. The room was made by jobs_snapshot_begin(). */
+/* Copies an element into the snapshot and returns the copy. jobs_snapshot_begin() made the room. */
 const Window *jobs_snapshot_copy_window(JobsSnapshot *jobs, const Window *window);
 const Usage *jobs_snapshot_copy_usage(JobsSnapshot *jobs, const Usage *usage);
 const Phase *jobs_snapshot_copy_phase(JobsSnapshot *jobs, const Phase *phase);
 const JobResult *jobs_snapshot_copy_result(JobsSnapshot *jobs, const JobResult *result);
 
-/* The record of the job, or NULL. */
+/* Returns the record of the job, or NULL. */
 const JobRecord *jobs_snapshot_find(const JobsSnapshot *jobs, const char *id);
-/* How many records /metrics shows. */
+/* Returns the number of records in /metrics. */
 size_t jobs_snapshot_n_exposed(const JobsSnapshot *jobs);
 
-/* The metrics of the record's job; `node` is of the same snapshot. */
+/* Computes the metrics of the record's job. node: the same snapshot's. */
 void jobs_snapshot_record_metrics(const JobRecord *record, const NodeSnapshot *node, MetricSet *ret_metrics, UsageSet *ret_usage);
-/* The same with its description, which is borrowed from the record: *ret needs no deinit, and lasts as long as the snapshot. */
+/* As jobs_snapshot_record_metrics(), with the description, which is borrowed from the record: *ret needs no deinit. */
 void jobs_snapshot_record_view(const JobRecord *record, const NodeSnapshot *node, JobView *ret);
-/* False when the job has no present phase. */
+/* Computes the metrics of the current phase. False: the job has no current phase. */
 bool jobs_snapshot_record_phase(const JobRecord *record, const NodeSnapshot *node, PhaseView *ret);

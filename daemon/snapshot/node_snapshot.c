@@ -14,7 +14,7 @@ uint64_t node_snapshot_memory_bytes(const NodeSnapshot *node) {
         return node && sample_has(&node->sample, SOURCE_MEMINFO) ? node->sample.memory.total_bytes : 0;
 }
 
-/* A node whose CPUs are not known has at least one. */
+/* Returns the number of CPUs, at least 1 if unknown. */
 static uint32_t n_cpus_at_least_one(const NodeSnapshot *node) {
         return node->sample.n_online > 0 ? node->sample.n_online : 1;
 }

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * NodeSnapshot: what the node's part of a Snapshot has
+ * NodeSnapshot: the node's part of a Snapshot
  *
- * The latest sample, the meter's totals, and the window since perfd started. Its metrics are computed on request.
+ * Contains the latest sample, the meter's totals, and the window since perfd started. The metrics are computed on request.
  */
 
 #include "measure/meter.h"
@@ -14,7 +14,7 @@
 #include "measure/window.h"
 #include "snapshot/stats.h"
 
-/* Of uname(2). */
+/* Names returned by uname(2). */
 typedef struct NodeIdentity {
         char hostname[65];
         char machine[65], kernel[65];
@@ -24,11 +24,11 @@ typedef struct NodeSnapshot {
         NodeIdentity identity;
         char boot_id[37];
         uint64_t interval_ns;
-        uint64_t boottime_ns, realtime_ns; /* of the last sample; 0: none yet */
+        uint64_t boottime_ns, realtime_ns; /* times of the last sample; 0: none yet */
         Sample sample;                     /* owned copy of the last sample */
-        Totals totals;                     /* since perfd first saw this boot */
+        Totals totals;                     /* totals since perfd's first sample of this boot */
         MeterEvents events;
-        Observation observation;           /* the latest; end_ns 0: none yet */
+        Observation observation;           /* the latest observation; end_ns 0: none yet */
         Window window;                     /* since perfd started */
         uint64_t window_begin_realtime_ns;
         SamplerStats sampler;
@@ -37,11 +37,11 @@ typedef struct NodeSnapshot {
 
 void node_snapshot_deinit(NodeSnapshot *node);
 
-/* CPUs online and MemTotal; 0 when not known. node NULL: not known. */
+/* Returns the CPUs online, or MemTotal; 0: unknown. node may be NULL. */
 uint32_t node_snapshot_n_cpus(const NodeSnapshot *node);
 uint64_t node_snapshot_memory_bytes(const NodeSnapshot *node);
-/* The node's metrics since perfd started. */
+/* Computes the node's metrics since perfd started. */
 void node_snapshot_metrics(const NodeSnapshot *node, MetricSet *ret);
-/* The metrics of `window` and `usage` up to the snapshot's sample. usage NULL: the job has no cgroup of its own. */
+/* Compute the metrics of `window` and `usage` up to the snapshot's sample. usage NULL: the job has no own cgroup. */
 void node_snapshot_window(const NodeSnapshot *node, const Window *window, MetricSet *ret);
 void node_snapshot_usage(const NodeSnapshot *node, const Usage *usage, UsageSet *ret);

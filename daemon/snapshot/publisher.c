@@ -7,16 +7,16 @@
 #include <stdlib.h>
 
 typedef struct Edition {
-        Snapshot snapshot; /* first: a Snapshot of the publisher is its Edition */
-        unsigned n_references; /* readers, and one while it is the current edition */
-        struct Edition *next;  /* in the list of free editions */
+        Snapshot snapshot; /* first member: a Snapshot of the publisher is cast to its Edition */
+        unsigned n_references; /* number of readers, plus 1 for the current edition */
+        struct Edition *next;  /* next free edition */
 } Edition;
 
-_Static_assert(offsetof(Edition, snapshot) == 0, "a Snapshot of the publisher is its Edition");
+_Static_assert(offsetof(Edition, snapshot) == 0, "a Snapshot of the publisher is cast to its Edition");
 
 struct Publisher {
-        pthread_mutex_t mutex; /* of all that follows, and of n_references */
-        Edition *current;      /* NULL: none published yet */
+        pthread_mutex_t mutex; /* protects all members below, and n_references */
+        Edition *current;      /* NULL: no snapshot is published yet */
         Edition *free;
 };
 
@@ -54,7 +54,7 @@ Publisher *publisher_free(Publisher *publisher) {
         return NULL;
 }
 
-/* The mutex is held. */
+/* Drops a reference; called with the mutex locked. */
 static void drop_reference(Publisher *publisher, Edition *edition) {
         assert(edition->n_references > 0);
         if (--edition->n_references > 0)
@@ -65,7 +65,7 @@ static void drop_reference(Publisher *publisher, Edition *edition) {
         publisher->free = edition;
 }
 
-/* Readers that were slow leave more free editions than one: the writer frees the others, as descriptions of jobs are its thread's. */
+/* Slow readers leave several free editions: the writer frees the others, because only its thread may free descriptions of jobs. */
 Snapshot *publisher_begin(Publisher *publisher) {
         Edition *edition;
 

@@ -4,10 +4,10 @@
 /*
  * Publisher: the current Snapshot, for one writer and any number of readers
  *
- * The writer fills a snapshot that nobody else sees and publishes it, which replaces the current one. A reader acquires the
- * current one and holds it as long as it likes: it does not change, and the writer fills another one meanwhile. The last reader to
- * release a replaced snapshot gives it back to the writer, who fills it again: two snapshots take turns while readers are
- * quick, and nothing is allocated. The lock is held to swap a pointer and to count, never while a snapshot is filled or read.
+ * The writer fills a private snapshot and publishes it, which replaces the current snapshot. A reader acquires the current snapshot and
+ * may hold it for any time: a published snapshot does not change. The last reader to release a replaced snapshot returns it to the
+ * writer for reuse: while readers are quick, two snapshots alternate and no memory is allocated. The lock is held to swap a pointer and
+ * to count references, never while a snapshot is filled or read.
  */
 
 #include "snapshot/snapshot.h"
@@ -16,18 +16,18 @@
 typedef struct Publisher Publisher;
 
 int publisher_new(Publisher **ret);
-/* No reader holds a snapshot any more. */
+/* Frees all snapshots; no reader may hold a snapshot. */
 Publisher *publisher_free(Publisher *publisher);
 DEFINE_SCOPED(Publisher, publisher_free);
 
 /*
- * The writer's side, one thread. The snapshot has the arrays of a former filling, for reuse; NULL: out of memory. The caller publishes
- * it or abandons it.
+ * Functions of the writer, a single thread. publisher_begin() returns a snapshot with its former arrays, for reuse, or NULL: out of
+ * memory. The caller publishes or abandons the snapshot.
  */
 Snapshot *publisher_begin(Publisher *publisher);
 void publisher_publish(Publisher *publisher, Snapshot *snapshot);
 void publisher_abandon(Publisher *publisher, Snapshot *snapshot);
 
-/* A reader's side, any thread. NULL before the first is published. The caller releases what it acquired; NULL does nothing. */
+/* Functions of readers, any thread. Before the first publication the snapshot is NULL. Releasing NULL does nothing. */
 const Snapshot *publisher_acquire(Publisher *publisher);
 void publisher_release(Publisher *publisher, const Snapshot *snapshot);

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Snapshot: the loop's state as of one tick
+ * Snapshot: the state of the loop as of one tick
  *
- * Each subject fills its own part; the Publisher hands it to HTTP's threads, for which it does not change any more.
+ * Each subject fills its own part; the Publisher makes the complete snapshot available to HTTP's threads, read-only.
  */
 
 #include "snapshot/indicators_snapshot.h"

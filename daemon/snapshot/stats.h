@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Statistics that modules keep of themselves and /metrics exposes
+ * Statistics: internal counters of modules, which /metrics exposes
  *
- * Each module returns its struct whole; a Snapshot embeds a copy. The types are here because http may not include the modules.
+ * Each module returns its struct, and a Snapshot embeds a copy. The types are here because http may not include the modules.
  */
 
 #include <stdbool.h>
@@ -14,38 +14,38 @@
 #include "measure/sample.h"
 #include "request/request.h"
 
-/* Of sampler_stats(). */
+/* Returned by sampler_stats(). */
 typedef struct SamplerStats {
         uint64_t n_failures[N_SOURCES];
         char error[N_SOURCES][96]; /* "proc/pressure/cpu: No such file or directory"; "" if the last read succeeded */
 } SamplerStats;
 
-/* Of finder_stats(). */
+/* Returned by finder_stats(). */
 typedef struct FinderStats {
-        uint64_t n_found;        /* cgroups handed out */
-        uint64_t n_unrecognized; /* cgroups where those of jobs are, with a name that no pattern matches */
-        uint64_t n_not_watched;  /* directories that could not be watched: a limit, no permission */
+        uint64_t n_found;        /* cgroups returned to the caller */
+        uint64_t n_unrecognized; /* cgroups in directories of jobs, with a name that no pattern matches */
+        uint64_t n_not_watched;  /* directories that could not be watched because of a limit or a permission */
         size_t n_watches;
 } FinderStats;
 
-/* Of ingest_stats(). */
+/* Returned by ingest_stats(). */
 typedef struct IngestStats {
         uint64_t n_connections, n_connections_total, n_connections_refused, n_protocol_errors;
         uint64_t n_in_flight;
         uint64_t n_answers[N_STATUSES];
 } IngestStats;
 
-/* Of store_stats(). */
+/* Returned by store_stats(). */
 typedef struct StoreStats {
         uint64_t queue_rows, queue_bytes, queue_rows_max;
         uint64_t n_commits, n_commit_failures, commit_ns_sum, commit_ns_last, n_rows_committed, n_rows_removed;
         uint64_t size_bytes, size_max_bytes;
         bool is_writable, is_volatile;
-        char error[160];  /* why the store is not writable; "" if it is */
-        char notice[256]; /* what was done to open the database late; "" */
+        char error[160];  /* reason why the store is not writable; "": writable */
+        char notice[256]; /* action taken to open the database late; "": none */
 } StoreStats;
 
-/* Samples and memory of the process itself. */
+/* Ticks, configuration and resources of perfd itself. */
 typedef struct SelfStats {
         uint64_t started_realtime_ns;
         uint64_t n_ticks, n_missed_ticks;
@@ -55,5 +55,5 @@ typedef struct SelfStats {
         uint64_t process_cpu_ns;
         uint64_t resident_bytes, virtual_bytes;
         uint64_t n_open_fds, n_fds_max;
-        uint64_t n_log_messages_dropped; /* not accepted by journald */
+        uint64_t n_log_messages_dropped; /* messages that journald did not accept */
 } SelfStats;

@@ -54,7 +54,7 @@ CASES = (
     ("10,000 keys", json.dumps({**GOOD, "@result": {f"k{i}": i for i in range(10000)}}), ":1: has more than 4096 keys in all"),
     ("a long string", with_result(json.dumps("x" * 65537)),
      ":1: @result.x: has 65537 bytes, more than the 65536 that a string may have: shorten or split it"),
-    ("10 MB", json.dumps({**GOOD, "log": ["x" * 60000] * 170}), ":1: takes 10"),
+    ("10 MB", json.dumps({**GOOD, "log": ["x" * 60000] * 170}), ":1: has 10"),
     ("half a surrogate pair", with_result('"\\ud800"'), ":1:76: invalid Unicode '\\uD800' near '\"\\ud800\"': it is half a character"),
     ("no digit before the point", with_result(".5"), "a number begins with a digit, as in 0.5"),
     ("a plus", with_result("+1"), "a number begins with a digit or -"),
@@ -197,7 +197,7 @@ class Printed(harness.TestCase):
         done = daemon.perfctl("run", "--", "sh", "-c", "cat; exit 3",
                               stdin='{"name": "../x", "component": "c", "@parameters": {}, "@result": {"x": 1}}')
         self.assertEqual(done.returncode, 3)
-        self.assertIn("An indicator in the output was not submitted: name: '../x' must be 1 to 128", done.stderr)
+        self.assertIn("an indicator in the output was not submitted: name: '../x' must be 1 to 128", done.stderr)
 
 
 class Wire(harness.TestCase):
@@ -327,7 +327,7 @@ class Wire(harness.TestCase):
                 self.assertIn(f"{path}: note: {words}" if status else "", done.stderr)
 
                 done = daemon.perfctl("submit", "--socket", "/nonexistent", "--timeout", "0", "--spool", spool, "-", stdin=document)
-                self.assertIn("Kept for later", done.stderr)
+                self.assertIn("kept in ", done.stderr)
                 done = daemon.perfctl("flush", "--spool", spool)
                 self.assertEqual(done.returncode, status, done.stderr)
                 self.assertIn(f"note: {words}" if status else "", done.stderr)
@@ -340,7 +340,7 @@ class Wire(harness.TestCase):
         done = daemon.perfctl("run", "--job", "some", "--", "python3", script)
         self.assertEqual(done.returncode, 0, done.stderr)
         for n in (1025, 1026):
-            self.assertIn(f"An indicator in the output was not submitted: note: has {n} bytes, more than the 1024", done.stderr)
+            self.assertIn(f"an indicator in the output was not submitted: note: has {n} bytes, more than the 1024", done.stderr)
         self.assertCountEqual([row["document"]["note"] for row in daemon.get("/api/v1/results").json["results"]], ["x", "xx"])
         self.assertEqual(daemon.get("/api/v1/jobs/some").json["state"], "finished")
 

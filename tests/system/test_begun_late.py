@@ -46,18 +46,18 @@ class BegunLate(GroupTest):
             after = time.time()
             daemon.start()
             err = self.finish(process)
-            return "could not be told of it" not in err and (job, before, after, err)
+            return "not recorded, perfd could not be reached" not in err and (job, before, after, err)
         return wait_for(tried, "a perfd that is in time", harness.TIMEOUT_S * 3)
 
     def test_a_perfd_that_is_back_before_the_end_knows_what_the_job_used(self):
         daemon = self.daemon(self.CONFIG)
         name, before, after, err = self.run_late(daemon)
-        self.assertIn("Running without it", err)
-        self.assertNotIn("has begun", err)
-        self.assertIn(f"Job {name} has ended; 'perfctl report {name}' shows how it went", err)
+        self.assertIn(f"perfd is not running (no socket {daemon.socket}); the job is not recorded", err)
+        self.assertNotIn(f"job {name}: begun", err)
+        self.assertIn(f"; details: perfctl report {name}\n", err)
         job = self.job(daemon, name)
         self.assertEqual((job["state"], job["exit"]["status"]), ("finished", 0))
-        self.assertRegex(job["note"], r"^perfd was told of its begin [0-9]+\.[0-9] s late: numbers of the node are from then on$")
+        self.assertRegex(job["note"], r"^the begin was reported [0-9]+\.[0-9] s late; metrics of the node cover the time since the report$")
         self.assertGreaterEqual(job["begin_ms"] / 1000, before - 0.1)
         self.assertLessEqual(job["begin_ms"] / 1000, after)
         self.assertGreaterEqual(self.metric(job, "job_cpu_seconds")["value"], 0.3)
@@ -76,10 +76,10 @@ class BegunLate(GroupTest):
         if job["enclosure"] in ("scope", "cgroup"):
             self.assertEqual(job["cgroup"], self.group_of(process))
         err = self.finish(process)
-        self.assertIn("Job seen has ended; 'perfctl report seen' shows how it went", err)
+        self.assertIn("; details: perfctl report seen\n", err)
         job = self.job(daemon, "seen")
         self.assertEqual((job["state"], job["exit"]["status"]), ("finished", 0))
-        self.assertRegex(job["note"], "^perfd was told of its begin ")
+        self.assertRegex(job["note"], "^the begin was reported ")
         self.assertEqual(len(daemon.get("/api/v1/jobs").json["jobs"]), 1)
 
     def group_of(self, process):
@@ -113,7 +113,7 @@ class BegunLate(GroupTest):
         wait_for(lambda: daemon.get("/api/v1/jobs/stopped").status == 200, "the job")
         err = self.finish(process)
         self.assertIn("perfd does not respond; continuing without waiting", err)
-        self.assertNotIn("has begun", err)
+        self.assertNotIn("job stopped: begun", err)
         job = self.job(daemon, "stopped")
         self.assertEqual((job["state"], job["note"]), ("finished", ""))
 
@@ -121,9 +121,9 @@ class BegunLate(GroupTest):
         daemon = self.daemon(self.CONFIG)
         daemon.stop()
         err = self.finish(self.start(daemon, "never"))
-        self.assertIn("Job never is not recorded: perfd could not be told of it", err)
-        self.assertNotIn("has begun", err)
-        self.assertNotIn("has ended", err)
+        self.assertIn("job never: not recorded, perfd could not be reached", err)
+        self.assertNotIn("job never: begun", err)
+        self.assertNotIn("details: perfctl report", err)
 
     def test_a_begin_is_not_before_its_process_was(self):
         daemon = self.daemon(self.CONFIG)

@@ -52,7 +52,7 @@ class Disk(harness.TestCase):
             self.assert_status(reply, "OK")
             self.assert_status(client.begin("early"), "OK")
             self.assert_status(client.end("early", 0), "OK")
-        daemon.wait_log("The store can be written again")
+        daemon.wait_log("The store is writable again")
         self.assertEqual(daemon.wait_tick()["perfd_store_writable"], 1)
         self.assertEqual(daemon.get("/api/v1/jobs/early").json["state"], "finished")
         self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"][0]["results"], 1)

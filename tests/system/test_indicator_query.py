@@ -275,10 +275,10 @@ class IndicatorQuery(TestCase):
                          [("best", 5, 0, 1), ("noise", 5, 1, 0)])
         self.assertEqual([(left["key"]["version"], left["n"]) for left in large["left_out"]], [("3.0", 2)])
         text = self.perfctl("indicator", "rank", "PiMatmul", "-o", "rate", "--direction", "higher")
-        for line in ("Compared: 10 of 18 results. Left out: 1 failed, 1 without the objective, 2 of\n",
+        for line in ("Compared: 10 of 18 results. Left out: 1 failed, 1 without the objective, 2 in\n",
                      "  matrix_size=64: tensorflow 2.1 (4)\n",
                      "Not counted: tensorflow 2.2 (1 failed)", "Not counted: tensorflow 2.1 (1 without rate)",
-                     "noise: chance may explain it.",
+                     "noise: not significant. ",
                      "Left out: tensorflow 3.0 (fewer than 3 runs have this result: 2)", "(see --across): matrix_size"):
             self.assertIn(line, text)
         self.assertIn("Available: rate, elapsed", self.ask(path, status=400)["error"]["message"])
@@ -287,7 +287,7 @@ class IndicatorQuery(TestCase):
         few = self.ask(path, objective="rate", direction="higher", by="matrix_size", where="version=2.1", confidence="0.999")
         self.assertEqual([a["difference"] for a in few["rankings"][0]["alternatives"]], ["best", "too few runs"])
         self.assertEqual(few["rankings"][0]["runs_needed"], 7) # 2/1716 exceeds 0.001, 2/3432 does not
-        self.assertIn("Too few runs: to tell any two of 2 apart at 99.9 %, 7 of each are needed",
+        self.assertIn("Too few runs: distinguishing 2 alternatives at 99.9 % needs 7 runs of each",
                       self.perfctl("indicator", "rank", "PiMatmul", "-o", "rate", "--direction", "higher", "--by", "matrix_size",
                                    "-w", "version=2.1", "--confidence", "0.999"))
 
@@ -319,7 +319,7 @@ class IndicatorQuery(TestCase):
                       ["report"], ["indicator", "schema"], ["submit"]):
             done = self.running.perfctl(*words, "")
             self.assertEqual((done.returncode, done.stdout), (2, ""), words)
-            self.assertIn(f"perfctl: An empty word is no name: perfctl {' '.join(words)} ", done.stderr)
+            self.assertIn(f"argument must not be empty; usage: perfctl {' '.join(words)} ", done.stderr)
         self.assertEqual(self.running.perfctl("run", "--", "printf", "%s.", "", "a").stdout, ".a.")
 
     def test_components_are_not_mixed_in_an_alternative(self):
@@ -330,7 +330,7 @@ class IndicatorQuery(TestCase):
         self.assertEqual([(r["component"], r["version"], len(r["alternatives"])) for r in answer["rankings"]],
                          [("pytorch", "2.1", 2), ("tensorflow", "2.1", 2)])
         text = self.perfctl("indicator", "rank", "PiMatmul", "-o", "rate", "--direction", "higher", "--by", "dtype")
-        self.assertIn("Of pytorch 2.1\nOn hardware that is not known", text)
+        self.assertIn("Component pytorch 2.1\nHardware unknown", text)
         mixed = self.ask("/api/v1/indicators/PiMatmul/rank", across="component", **words)["rankings"]
         self.assertEqual([[a["n"] for a in r["alternatives"]] for r in mixed], [[8, 8]])
 

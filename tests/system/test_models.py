@@ -85,12 +85,12 @@ class Files(WithModels):
         self.assertEqual(list(self.models()), [("MemBw", None)])
         log = self.running.log()
         self.assertNotIn("\x1b", log)
-        for line in (f"{directory}/good.yaml:1:1: MemBw is declared in {directory}/again.yaml already: remove one of them",
-                     "fifo.yaml, going on without it: it is no regular file", "socket.yaml, going on without it: it is no regular file",
-                     "zero.yaml, going on without it: it is no regular file", "directory.yaml, going on without it: Is a directory",
-                     "loop.yaml, going on without it: Too many levels of symbolic links",
-                     "gone.yaml, going on without it: No such file or directory",
-                     "big.yaml, going on without it: it has more than 256 KiB",
+        for line in (f"{directory}/good.yaml:1:1: MemBw is already declared in {directory}/again.yaml; remove one of the declarations",
+                     "fifo.yaml, ignoring the file: not a regular file", "socket.yaml, ignoring the file: not a regular file",
+                     "zero.yaml, ignoring the file: not a regular file", "directory.yaml, ignoring the file: Is a directory",
+                     "loop.yaml, ignoring the file: Too many levels of symbolic links",
+                     "gone.yaml, ignoring the file: No such file or directory",
+                     "big.yaml, ignoring the file: larger than 256 KiB",
                      "/two\\nlines\\x1b[2J.yaml:2:1: ", "Read 1 indicator models; 9 files"):
             self.assertIn(line, log)
 
@@ -322,7 +322,7 @@ class Registered(WithModels):
         with self.running.client() as client:
             reply = self.unregister(client, "PiMatmul")
             self.assert_status(reply, "NOT_FOUND")
-            self.assertEqual(reply.message, f"'PiMatmul' is not registered, it is declared in {SHIPPED}/pimatmul.yaml")
+            self.assertEqual(reply.message, f"'PiMatmul' is not registered; it is declared in {SHIPPED}/pimatmul.yaml")
             self.assert_status(self.register(client, {"name": "PiMatmul", "results": {"elapsed": {"unit": "s"}}}), "OK")
             self.assert_status(client.submit(MATMUL), "OK")
             self.assert_status(self.unregister(client, "PiMatmul"), "OK")
@@ -384,7 +384,7 @@ class OfUsers(WithModels):
                 reply = self.as_nobody(lambda client: self.register(client, model))
                 self.assert_status(reply, "DENIED")
                 self.assertEqual(reply.path, "register.name")
-                self.assertIn(f"'{name}' is declared by an administrator already", reply.message)
+                self.assertIn(f"'{name}' is already declared by an administrator", reply.message)
 
     def test_users_have_only_their_own_models_forgotten(self):
         self.start()
@@ -393,7 +393,7 @@ class OfUsers(WithModels):
             self.assert_status(self.register(client, {**model, "name": "Admins"}), "OK")
             reply = self.as_nobody(lambda other: self.unregister(other, "Admins"))
             self.assert_status(reply, "DENIED")
-            self.assertEqual(reply.message, "'Admins' was registered by an administrator: ask there to remove it")
+            self.assertEqual(reply.message, "'Admins' was registered by an administrator; only the owner or an administrator can remove it")
             for who in (self.as_nobody, lambda action: action(client)):
                 self.assert_status(self.as_nobody(lambda other: self.register(other, model)), "OK")
                 self.assert_status(who(lambda other: self.unregister(other, "Mine")), "OK")
@@ -434,7 +434,7 @@ class OfUsers(WithModels):
             return self.register(client, {"name": "one_more", "results": {"x": "int"}})
         reply = self.as_nobody(fill)
         self.assert_status(reply, "QUOTA")
-        self.assertIn("you have 64 models registered", reply.message)
+        self.assertIn("the limit of 64 registered models per user is reached", reply.message)
 
 
     def test_a_users_models_are_held_in_memory_up_to_a_limit(self):
@@ -451,7 +451,7 @@ class OfUsers(WithModels):
             return reply
         reply = self.as_nobody(fill)
         self.assert_status(reply, "QUOTA")
-        self.assertRegex(reply.message, r"your models would have 1\d{6} bytes as JSON, which may be up to 1048576")
+        self.assertRegex(reply.message, r"the user's models would have 1\d{6} bytes as JSON; the limit per user is 1048576")
 
 
 class Perfctl(WithModels):
@@ -558,7 +558,7 @@ class Perfctl(WithModels):
         self.assertEqual(models["PiConv2D"]["parameters"][-2], padding)
         self.assertTrue(models["PiConv2D"]["parameters"][-1]["optional"])
         self.assertEqual(models["PiMatmul"]["results"][1], {"name": "rate", "types": ["float"], "unit": "GFLOP/s", "direction": "higher",
-                                                            "optional": False, "help": "floating point operations in elapsed"})
+                                                            "optional": False, "help": "floating point operations per second"})
         files = subprocess.run([harness.PERFCTL, "indicator", "schema", *sorted(SHIPPED.iterdir())], capture_output=True, text=True).stdout
         self.assertEqual(json.loads(files), json.loads(asked))
 

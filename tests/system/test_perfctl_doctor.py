@@ -62,7 +62,7 @@ class Doctor(TestCase):
         daemon = self.daemon(f"[indicators]\ndirectory = {directory}\n")
         check = by_name(self.on_tree(daemon, "doctor-well", "--json"))["models"]
         self.assertEqual(check["state"], "limited")
-        self.assertIn(f"Cannot read the model in {directory}/a.yaml, going on without it: Not a directory", check["detail"])
+        self.assertIn(f"Cannot read the model file {directory}/a.yaml, ignoring the file: Not a directory", check["detail"])
 
     def test_what_is_missing_is_no_failure_and_says_what_to_do(self):
         daemon = self.daemon()

@@ -169,7 +169,7 @@ class Sending(SubmitTestCase):
         others = [indicator(text="x" * 30000) for _ in range(5)]  # more than one frame can hold
         result = self.submit(self.file("large", *others, large), socket=daemon.socket)
         self.assertEqual(result.returncode, 1)
-        self.assertRegex(result.stderr, r"large:6: takes \d+ bytes, and perfd accepts 65536 at once: ")
+        self.assertRegex(result.stderr, r"large:6: has \d+ bytes as a request, the limit is 65536: ")
         self.assertEqual(self.results(daemon), [])
         self.assertEqual(self.spooled(), [])
 

@@ -64,7 +64,7 @@ class RemadeGroups(GroupTest):
         again, _ = self.remake(group, top, 0.1)
         daemon.start()
         job = self.wait_state(daemon, "32", "interrupted")
-        self.assertEqual(job["note"], "it ended while perfd was down: totals end at the last checkpoint before")
+        self.assertEqual(job["note"], "the job ended while perfd was down; totals end at the last checkpoint")
         later = self.later(daemon, "32")
         self.assertEqual(later["state"], "running")
         again.stop()
@@ -85,7 +85,7 @@ class RemadeGroups(GroupTest):
         daemon.start()
         job = self.job(daemon, "33")
         self.assertEqual(job["state"], "running")
-        self.assertIn("its cgroup was made anew while perfd was down", job["note"])
+        self.assertIn("its cgroup was recreated while perfd was down", job["note"])
         with daemon.client() as client:
             self.assert_status(client.end("33", 0), "OK")
         seconds = self.metric(self.job(daemon, "33"), "job_cpu_seconds")

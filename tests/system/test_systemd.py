@@ -58,8 +58,8 @@ class Units(Booted):
         self.addCleanup(self.run_inside, "sh", "-c", f"rm -f {path} && systemctl reload perfd")
         wait_for(lambda: self.ask("/api/v1/models").json["complaints"], "the complaint")
         checks = {check["check"]: check for check in json.loads(self.inside("perfctl", "doctor", "--json").stdout)}
-        self.assertEqual(checks["models"]["state"], "missing")
-        self.assertIn(f"{path}, going on without it: Permission denied", checks["models"]["detail"])
+        self.assertEqual(checks["models"]["state"], "limited")
+        self.assertIn(f"{path}, ignoring the file: Permission denied", checks["models"]["detail"])
 
     def test_it_runs_as_nobody_in_particular(self):
         uid = self.run_inside("id", "-u", "perfd").strip()

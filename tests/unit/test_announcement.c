@@ -90,7 +90,7 @@ static void say_to_it(Fixture *f, uint64_t sequence, Status status) {
 
 static void answer(Fixture *f, Status status) {
         wait_for_request(f);
-        say_to_it(f, 1, status);
+        say_to_it(f, f->announcement.sequence, status);
         wait_once(f);
 }
 
@@ -128,7 +128,7 @@ static void a_perfd_that_is_back_is_told(void **state) {
         wait_for_request(f);
         announcement_go_on(&f->announcement); /* which waits for nothing */
         assert_false(f->announcement.is_begin_known);
-        say_to_it(f, 1, STATUS_OK);
+        say_to_it(f, f->announcement.sequence, STATUS_OK);
         wait_once(f);
         assert_true(f->announcement.is_begun && f->announcement.is_begin_known);
         assert_nothing_left(f);
@@ -188,8 +188,8 @@ static void at_the_end_what_is_under_way_comes_first(void **state) {
         begin_without_perfd(f);
         perfd_is_back(f);
         wait_for_request(f);
-        say_to_it(f, 1, STATUS_OK);
-        say_to_it(f, 2, STATUS_DUPLICATE);
+        say_to_it(f, f->announcement.sequence, STATUS_OK);
+        say_to_it(f, f->announcement.sequence + 1, STATUS_DUPLICATE);
         assert_int_equal(announcement_end(&f->announcement), 0);
         assert_true(f->announcement.is_begun && f->announcement.is_begin_known);
         assert_nothing_left(f);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/ingest/codec_indicators.c daemon/ingest/refuse.c */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/ingest/codec_indicators.c daemon/ingest/codec_models.c daemon/ingest/refuse.c */
 /* Decodes records of runs, failed runs, and models. */
 
 #include <math.h>

@@ -121,8 +121,8 @@ static void a_mark_is_tried_again_while_perfd_says_later(void **state) {
 
         connect_both(f);
         say_to_it(f, 1, &(Answer){ .status = STATUS_UNAVAILABLE });
-        say_to_it(f, 2, &(Answer){ .status = STATUS_QUOTA });
-        say_to_it(f, 3, &(Answer){ .job = "job-1" });
+        say_to_it(f, 1, &(Answer){ .status = STATUS_QUOTA });
+        say_to_it(f, 1, &(Answer){ .job = "job-1" });
         assert_int_equal(mark(f), 0);
         assert_string_equal(f->result.previous, "");
         assert_int_equal(count_marks(f), 3);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/ingest/connection_table.c */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/ingest/listener.c */
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

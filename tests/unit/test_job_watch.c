@@ -111,7 +111,7 @@ static void a_job_lives_on_in_its_cgroup(void **state) {
         assert_int_equal(job_watch_end_process(&f->jobs.lifecycle, job), 0);
         assert_int_equal(job->stage, JOB_ACTIVE);
         assert_null(job->final);
-        assert_non_null(strstr(job->info.note, "its numbers go on"));
+        assert_non_null(strstr(job->info.note, "the job continues until its cgroup is empty"));
 }
 
 static void a_sweep_finds_processes_that_nobody_watched(void **state) {

@@ -173,8 +173,8 @@ static void a_bad_file_is_named_with_its_place_and_leaves_the_others(void **stat
         assert_int_equal(read_files(f, log, sizeof(log)), 4);
         assert_says(log, "/b.yaml:3:7: parameters.n.type: 'integer' is no type: give str, int, float, bool, or a list of them");
         assert_says(log, "/c.yaml:3:1: ");
-        assert_says(log, "/d.yaml:1:1: A is declared in ");
-        assert_says(log, "/a.yaml already: remove one of them");
+        assert_says(log, "/d.yaml:1:1: A is already declared in ");
+        assert_says(log, "/a.yaml; remove one of the declarations");
         assert_says(log, "/e.yaml:1:1: is null, must say name, parameters and results");
         assert_int_equal(f->models.files.n, 1);
         assert_non_null(models_find(&f->models, "A", "any"));
@@ -203,7 +203,7 @@ static void a_file_too_large_is_left_out(void **state) {
         text[MODEL_FILE_BYTES_MAX + 1] = '\0';
         write_file(f, "large.yaml", text);
         assert_int_equal(read_files(f, log, sizeof(log)), 1);
-        assert_says(log, "Cannot read the model in ");
+        assert_says(log, "Cannot read the model file ");
 }
 
 /* --- which one holds ------------------------------------------------------------------------------ */
@@ -249,10 +249,10 @@ static void administrators_go_before_files_and_files_before_users(void **state) 
         assert_int_equal(read_files(f, log, sizeof(log)), 0);
         add(f, "{name: A, results: {user: int}}", 7, false);
         assert_string_equal(models_find(&f->models, "A", "c")->model.properties[0].name, "file");
-        assert_true(models_is_in_force(&f->models, f->models.files.items[0]));
+        assert_true(models_is_effective(&f->models, f->models.files.items[0]));
         add(f, "{name: A, results: {admin: int}}", 0, true);
         assert_string_equal(models_find(&f->models, "A", "c")->model.properties[0].name, "admin");
-        assert_false(models_is_in_force(&f->models, f->models.files.items[0]));
+        assert_false(models_is_effective(&f->models, f->models.files.items[0]));
         assert_int_equal(f->models.registered.n, 1); /* the latter replaced the former */
         assert_int_equal(models_of_user(&f->models, 7, NULL).n, 0);
         assert_int_equal(models_of_user(&f->models, 0, NULL).n_bytes, strlen("{\"name\":\"A\",\"results\":{\"admin\":\"int\"}}"));
@@ -266,8 +266,8 @@ static void what_is_taken_out_no_longer_holds(void **state) {
         add(f, "{name: A, results: {any: int}}", 7, false);
         add(f, "{name: A, component: torch, results: {torch: int}}", 7, false);
         add(f, "{name: B, results: {b: int}}", 7, false);
-        assert_null(models_take_registered(&f->models, "A", "jax"));
-        model = models_take_registered(&f->models, "A", "torch");
+        assert_null(models_remove_registered(&f->models, "A", "jax"));
+        model = models_remove_registered(&f->models, "A", "torch");
         assert_string_equal(model->model.component, "torch");
         assert_string_equal(models_find(&f->models, "A", "torch")->model.properties[0].name, "any");
         assert_string_equal(models_find(&f->models, "B", NULL)->model.properties[0].name, "b");

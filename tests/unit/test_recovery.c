@@ -79,7 +79,7 @@ static void a_job_whose_cgroup_was_removed_is_interrupted(void **state) {
         restart(f);
         assert_null(jobs_find(&f->jobs.jobs, "a"));
         wait_written(f);
-        assert_non_null(strstr(stored_job(f, "a").view.info.note, "it ended while perfd was down"));
+        assert_non_null(strstr(stored_job(f, "a").view.info.note, "the job ended while perfd was down"));
 }
 
 static void a_cgroup_made_anew_is_the_next_of_a_detected_job(void **state) {
@@ -104,7 +104,7 @@ static void a_cgroup_made_anew_is_the_next_of_a_detected_job(void **state) {
         job = jobs_find(&f->jobs.jobs, "a");
         assert_non_null(job);
         assert_true(job->group.is_usage_cut);
-        assert_non_null(strstr(job->info.note, "made anew"));
+        assert_non_null(strstr(job->info.note, "recreated"));
 }
 
 static void after_a_reboot_all_jobs_are_interrupted(void **state) {

@@ -35,7 +35,7 @@ static Submission item(const char *name, const char *component, int exit_status)
 }
 
 static void note(Fixture *f, Submission one) {
-        assert_int_equal(tally_note(&f->tally, &one, 1), 0);
+        assert_int_equal(tally_add(&f->tally, &one, 1), 0);
 }
 
 static uint64_t count(Fixture *f, const char *name, const char *component, IndicatorOutcome outcome) {
@@ -52,12 +52,11 @@ static void results_count_when_they_are_on_disk(void **state) {
         note(f, item("A", "c", 0));
         note(f, item("A", "c", 1));
         assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 0);
-        tally_settle(&f->tally, NULL);
+        tally_count_stored(&f->tally, NULL);
         assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 1);
         assert_int_equal(count(f, "A", "c", INDICATOR_FAILED), 0);
-        tally_settle(&f->tally, NULL);
+        tally_count_stored(&f->tally, NULL);
         assert_int_equal(count(f, "A", "c", INDICATOR_FAILED), 1);
-        tally_settle(&f->tally, NULL); /* nothing is on its way any more */
         assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 1);
 }
 
@@ -66,8 +65,8 @@ static void duplicates_and_what_the_store_failed_to_write_do_not_count(void **st
 
         note(f, item("A", "c", 0));
         note(f, item("B", "c", 0));
-        tally_drop(&f->tally);
-        tally_settle(&f->tally, NULL);
+        tally_discard(&f->tally);
+        tally_count_stored(&f->tally, NULL);
         assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 0);
         assert_int_equal(count(f, "B", "c", INDICATOR_STORED), 1);
 }
@@ -77,15 +76,14 @@ static void what_was_not_put_is_forgotten(void **state) {
         const Submission two[] = { item("A", "c", 0), item("B", "c", 0) };
 
         note(f, item("A", "c", 0));
-        assert_int_equal(tally_note(&f->tally, two, 2), 0);
-        tally_forget_last(&f->tally);
+        assert_int_equal(tally_add(&f->tally, two, 2), 0);
+        tally_cancel_last(&f->tally);
         note(f, item("C", NULL, 0));
-        tally_settle(&f->tally, NULL);
-        tally_settle(&f->tally, NULL);
+        tally_count_stored(&f->tally, NULL);
+        tally_count_stored(&f->tally, NULL);
         assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 1);
         assert_int_equal(count(f, "B", "c", INDICATOR_STORED), 0);
         assert_int_equal(count(f, "C", "", INDICATOR_STORED), 1);
-        tally_forget_last(&f->tally); /* of nothing */
 }
 
 static void a_submission_may_be_of_several_indicators(void **state) {
@@ -93,11 +91,11 @@ static void a_submission_may_be_of_several_indicators(void **state) {
         const Submission many[] = { item("A", "c", 0), item("A", "c", 0), item("A", "c", 9), item("B", "d", 0), item("A", "c", 0) };
 
         for (unsigned i = 0; i < 100; i++)
-                assert_int_equal(tally_note(&f->tally, many, 5), 0);
+                assert_int_equal(tally_add(&f->tally, many, 5), 0);
         for (unsigned i = 0; i < 99; i++)
-                tally_settle(&f->tally, NULL);
+                tally_count_stored(&f->tally, NULL);
         assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 99 * 3);
-        tally_settle(&f->tally, &(uint8_t){ 1 << 0 | 1 << 1 | 1 << 3 });
+        tally_count_stored(&f->tally, &(uint8_t){ 1 << 0 | 1 << 1 | 1 << 3 });
         assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 99 * 3 + 1);
         assert_int_equal(count(f, "A", "c", INDICATOR_FAILED), 99 + 1);
         assert_int_equal(count(f, "B", "d", INDICATOR_STORED), 99);
@@ -109,14 +107,13 @@ static void of_a_submission_that_was_there_in_part_the_new_ones_count(void **sta
 
         for (unsigned i = 0; i < 20; i++)
                 items[i] = item(i < 10 ? "A" : "B", "c", 0);
-        assert_int_equal(tally_note(&f->tally, items, 20), 0);
+        assert_int_equal(tally_add(&f->tally, items, 20), 0);
         note(f, item("C", "c", 0));
-        tally_settle(&f->tally, (const uint8_t[]){ 0xff, 0x07, 0x08 }); /* the first eleven, and the last */
+        tally_count_stored(&f->tally, (const uint8_t[]){ 0xff, 0x07, 0x08 }); /* the first eleven, and the last */
         assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 0);
         assert_int_equal(count(f, "B", "c", INDICATOR_STORED), 8);
-        tally_settle(&f->tally, NULL);
+        tally_count_stored(&f->tally, NULL);
         assert_int_equal(count(f, "C", "c", INDICATOR_STORED), 1);
-        tally_drop(&f->tally); /* of nothing */
 }
 
 static void beyond_the_limit_all_are_counted_together(void **state) {
@@ -124,11 +121,11 @@ static void beyond_the_limit_all_are_counted_together(void **state) {
         uint64_t n_stored = 0;
         char name[32];
 
-        tally_refuse(&f->tally, "first", NULL);
+        tally_count_refused(&f->tally, "first", NULL);
         for (unsigned i = 0; i < 10 * INDICATOR_SERIES_MAX; i++) {
                 (void)snprintf(name, sizeof(name), "i%u", i);
                 note(f, item(name, "\xff\"\n", 0));
-                tally_settle(&f->tally, NULL);
+                tally_count_stored(&f->tally, NULL);
         }
         assert_int_equal(count(f, "first", "", INDICATOR_REFUSED), 1);
         assert_int_equal(count(f, "i0", "\xff\"\n", INDICATOR_STORED), 1);
