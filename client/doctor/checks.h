@@ -4,9 +4,9 @@
 /*
  * Checks: what perfd cannot measure on this machine, and how to enable it
  *
- * Here is what files tell: a check is a function that looks below a root directory, so that it reads a
- * captured tree as well as the machine, and finds nothing that it has to wait for. What needs the running
- * machine or perfd itself is in checks_live.h.
+ * Checks of files: a check is a function that reads files below a root directory, which may be a captured
+ * tree instead of the machine, and never blocks. Checks that need the running machine or perfd itself are in
+ * checks_live.h.
  */
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 typedef enum CheckState {
         CHECK_OK,
-        CHECK_LIMITED, /* works, with less in it */
+        CHECK_LIMITED, /* works with reduced function */
         CHECK_FAILED, /* does not work */
         N_CHECK_STATES,
 } CheckState;
@@ -27,10 +27,10 @@ const char *check_state_name(CheckState state);
 typedef struct Check {
         const char *name; /* static */
         CheckState state;
-        /* What was found; contains text of files and of perfd, which must be escaped for a terminal. */
+        /* Text of the finding; contains text of files and of perfd, which must be escaped for a terminal. */
         char detail[CHECK_TEXT_MAX];
-        char effect[CHECK_TEXT_MAX];  /* what does not work; "" when ok */
-        char fix[CHECK_TEXT_MAX];     /* what to do; "" when good */
+        char effect[CHECK_TEXT_MAX];  /* function that does not work; "" when ok */
+        char fix[CHECK_TEXT_MAX];     /* action to take; "" when ok */
 } Check;
 
 #define CHECKS_MAX 32U
@@ -40,14 +40,14 @@ typedef struct Checks {
         size_t n;
 } Checks;
 
-/* Appends a check that is good so far, and returns it until the next. Never more than CHECKS_MAX. */
+/* Appends a check in state ok and returns it, valid until the next call. At most CHECKS_MAX checks. */
 Check *checks_add(Checks *checks, const char *name);
-/* Sets the detail: what was found. Each text is cut to fit. */
+/* Sets the text of the finding. Each text is cut to fit. */
 void check_detail(Check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void check_effect(Check *check, CheckState state, const char *missing);
 void check_fix(Check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The worst of them; CHECK_OK when there are none. */
+/* Returns the worst state of all checks; CHECK_OK without checks. */
 CheckState checks_worst(const Checks *checks);
 size_t checks_count(const Checks *checks, CheckState state);
 

@@ -48,7 +48,7 @@ static void ignore(Launch *launch, const char *name) {
                 launch->ignored[launch->n_ignored++] = name;
 }
 
-/* -1 when it is not set, or no number from `min` to `max`. */
+/* Returns a variable's number, or -1 if the variable is not set or not a number from `min` to `max`. */
 static int64_t read_number(Launch *launch, const char *name, uint64_t min, uint64_t max) {
         const char *text = name ? getenv(name) : NULL;
         uint64_t n;
@@ -62,7 +62,7 @@ static int64_t read_number(Launch *launch, const char *name, uint64_t min, uint6
         return -1;
 }
 
-/* *ret_name: the variable that said it. */
+/* Returns the first number set; *ret_name is the variable's name. */
 static int64_t read_first(Launch *launch, const char *const names[static NAMES_MAX], const char **ret_name) {
         for (size_t i = 0; i < NAMES_MAX && names[i]; i++) {
                 *ret_name = names[i];
@@ -74,8 +74,8 @@ static int64_t read_first(Launch *launch, const char *const names[static NAMES_M
 }
 
 /*
- * What runs inside a step of Slurm's inherits that step's variables, though it may be started by somebody else, who
- * numbers otherwise. Where both say the same, Slurm says more.
+ * Finds the launcher. A process inside a Slurm step inherits the variables of the step, but another launcher with other rank
+ * numbers may have started the process. If both agree, Slurm is used, since its variables tell more.
  */
 static int find_launcher(Launch *launch) {
         int64_t rank, slurm = read_number(launch, launchers[SLURM].rank, 0, INT64_MAX);
@@ -116,7 +116,7 @@ static void find_nodes(Launch *launch, const Launcher *launcher) {
         launch->node = (int32_t)node;
         launch->n_nodes = n > 0 ? (uint32_t)n : 0;
 
-        /* Nobody else numbers nodes, but when all ranks are here there is only this one. */
+        /* Other launchers do not number nodes, but if all ranks are local there is only one node. */
         n_local = read_number(launch, launcher->n_local_ranks, 1, NUMBER_MAX);
         if (n_local > 0 && (uint32_t)n_local == launch->n_ranks) {
                 launch->node = 0;
@@ -124,7 +124,7 @@ static void find_nodes(Launch *launch, const Launcher *launcher) {
         }
 }
 
-/* Numbers from here on are no steps of tasks, but a batch script, a shell and the like: in these runs follow each other. */
+/* Step numbers from here on are not steps of tasks, but batch scripts, shells and the like, in which runs follow each other. */
 #define SLURM_SPECIAL_STEP UINT64_C(0xfffffff0)
 
 static void find_job(Launch *launch) {

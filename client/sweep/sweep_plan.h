@@ -6,7 +6,7 @@
  *
  * A block is a list of settings with one or several values each, and stands for their cartesian product in the order of
  * declaration: the last setting changes fastest. The first block is the file's `settings`; each entry of `extra` is
- * one more, the same settings with some of them replaced. Points that `exclude` names are left out. A point is
+ * a further block, with some of these settings replaced. Points listed in `exclude` are left out. A point is
  * identified by the texts of its settings: 1 and "1" are the same.
  */
 
@@ -32,7 +32,7 @@
 typedef struct SweepSetting {
         const char *key;
         const Value *values; /* scalars, at least one */
-        const char **texts;  /* of each of them */
+        const char **texts;  /* text of each value */
         size_t n;
 } SweepSetting;
 
@@ -69,28 +69,28 @@ typedef struct SweepError {
 } SweepError;
 
 enum {
-        SWEEP_WRONG = 1, /* the error says what and how to mend it */
+        SWEEP_WRONG = 1, /* *ret_error has the reason and a fix */
 };
 
 void sweep_plan_deinit(SweepPlan *plan);
 
 /*
- * From the tree of the file. launcher and nodes, a list with commas, are the command line's: they replace the file's; NULL: not
- * given. 0, SWEEP_WRONG or a negative errno.
+ * Reads the plan from the tree of the file. launcher and nodes (separated by commas) are from the command line and replace those of
+ * the file; NULL: not given. 0, SWEEP_WRONG or a negative errno.
  */
 int sweep_plan_read(const Value *file, const char *launcher, const char *nodes, Arena *arena, SweepPlan *ret, SweepError *ret_error);
-/* Memory that the plan of a file takes besides its tree: n bytes of file, and the command line's words. */
+/* Returns the memory for the plan of a file of n bytes, without its tree, including the words of the command line. */
 size_t sweep_plan_arena_size(size_t n);
 
-/* The value of setting i of the point's block. */
+/* Returns the index of the point's value of setting i. */
 size_t sweep_plan_point_choice(const SweepPlan *plan, const SweepPoint *point, size_t i);
 const char *sweep_plan_point_text(const SweepPlan *plan, const SweepPoint *point, size_t i);
 /* "k=v k2=v2", for messages. */
 void sweep_plan_point_put(const SweepPlan *plan, const SweepPoint *point, Buffer *out);
 
 /*
- * What placeholders of the point stand for: its settings, `node` (NULL: there is none) and the directory. all has room for
- * SWEEP_SETTINGS_MAX + 2.
+ * Fills `all` with the values of the point's placeholders: its settings, `node` (NULL: none) and the directory. `all` has space for
+ * SWEEP_SETTINGS_MAX + 2 bindings.
  */
 void sweep_plan_point_bind(const SweepPlan *plan, const SweepPoint *point, const char *node, const char *directory, Binding *all,
                       Bindings *ret);

@@ -8,9 +8,9 @@
 
 #include "util/scoped.h"
 
-/* Shorter jobs are not judged: start and end are most of them, and one wait makes a share. */
+/* Shorter jobs are not judged: start and end take most of their time, and a single wait makes a large share. */
 #define SECONDS_MIN 10.0
-/* What was asked for and not used matters where somebody else waits for it. */
+/* Unused CPUs and memory only matter after a while, when other jobs may have waited for them. */
 #define CPU_UNUSED_SECONDS_MIN 60.0
 #define MEMORY_UNUSED_SECONDS_MIN 600.0
 
@@ -19,13 +19,13 @@
 #define CPU_LIMITED_RATIO_MIN 0.9    /* of the CPUs given */
 #define THROTTLED_RATIO_MIN 0.25     /* of the quota's periods */
 #define CPU_PRESSURE_SHARE_MIN 0.25  /* of the time */
-#define CPU_PRESSURE_RATIO_MAX 0.8   /* of the CPUs given: who gets them all does not wait for others */
+#define CPU_PRESSURE_RATIO_MAX 0.8   /* of the CPUs given: a job that gets all of them does not wait for others */
 #define NODE_FULL_RATIO_MIN 0.9      /* of the node's CPU time */
 #define CPU_STOLEN_SHARE_MIN 0.1     /* of the node's CPU time */
 #define MEMORY_LIMIT_RATIO_MIN 0.95  /* of the limit */
 #define MEMORY_UNUSED_RATIO_MAX 0.25 /* of the limit */
 #define MEMORY_UNUSED_BYTES_MIN 1073741824.0
-#define MEMORY_HEADROOM 1.25         /* what we would ask for, of the peak */
+#define MEMORY_HEADROOM 1.25         /* suggested limit as a multiple of the peak */
 #define MEMORY_PRESSURE_SHARE_MIN 0.1 /* of the time */
 #define IO_WAIT_SHARE_MIN 0.25       /* of the time */
 #define SWAPPED_PAGES_MIN 1000.0
@@ -33,7 +33,7 @@
 
 #define TEXT_SHORT_MAX 32
 
-/* --- numbers that are there ---------------------------------------------------------------------- */
+/* --- available metrics ----------------------------------------------------------------------------- */
 
 static bool own(const AdviceInput *input, UsageMetric metric, double *ret) {
         if (!quality_is_present(input->usage->quality[metric]) || !isfinite(input->usage->value[metric]))
@@ -51,14 +51,14 @@ static bool node(const AdviceInput *input, Metric metric, double *ret) {
         return true;
 }
 
-/* False for a job that is too short to judge, or nobody knows how long. */
+/* False for a job that is too short to judge, or of unknown duration. */
 static bool lasted(const AdviceInput *input, double seconds_min) {
         double seconds;
 
         return node(input, METRIC_DURATION, &seconds) && seconds >= seconds_min;
 }
 
-/* A time of the job's own as a share of its duration, at most 1. Too short a job has none. */
+/* Gives a time metric of the job as a share of its duration, at most 1. False for a job that is too short. */
 static bool share_of_time(const AdviceInput *input, UsageMetric metric, double *ret) {
         double seconds, duration;
 
@@ -69,7 +69,7 @@ static bool share_of_time(const AdviceInput *input, UsageMetric metric, double *
         return true;
 }
 
-/* --- in words ------------------------------------------------------------------------------------ */
+/* --- text ---------------------------------------------------------------------------------------- */
 
 /* "3.1", "4" */
 static const char *count_text(double count, char ret[static TEXT_SHORT_MAX]) {
@@ -133,7 +133,7 @@ static bool memory_pressure(const AdviceInput *input, Advice *ret) {
         return say(ret, "The job waited for memory %.0f %% of the time; more memory would make it faster.", percent(share));
 }
 
-/* The quota's share of periods in which it ran out, where there is one. */
+/* Gives the share of the quota's periods in which the quota ran out. False without a quota. */
 static bool throttled_ratio(const AdviceInput *input, double *ret) {
         return lasted(input, SECONDS_MIN) && own(input, USAGE_THROTTLED_RATIO, ret);
 }
@@ -191,7 +191,7 @@ static bool cpu_pressure(const AdviceInput *input, Advice *ret) {
                    percent(share), percent(busy));
 }
 
-/* Of page cache some can be had back, but how much nobody counts. */
+/* The kernel can reclaim part of the page cache, but has no counter for how much. */
 static bool memory_limit(const AdviceInput *input, Advice *ret) {
         char text[TEXT_SHORT_MAX];
         double ratio, limit;
@@ -217,7 +217,7 @@ static bool node_swapped(const AdviceInput *input, Advice *ret) {
                         "for everything that ran.", pages);
 }
 
-/* What to ask for instead: whole CPUs that cover what it used at most. */
+/* Gives the number of whole CPUs that covers the job's peak use. False when that is no less than given. */
 static bool cpus_enough(const AdviceInput *input, double mean, double given, double *ret) {
         double peak;
 
@@ -260,7 +260,7 @@ static bool cpu_stolen(const AdviceInput *input, Advice *ret) {
         return say(ret, "The hypervisor gave %.0f %% of the node's CPU time to other guests during the job.", percent(stolen / capacity));
 }
 
-/* One that runs may need it yet. */
+/* A running job is not judged: it may need the memory later. */
 static bool memory_unused(const AdviceInput *input, Advice *ret) {
         char peak_text[TEXT_SHORT_MAX], limit_text[TEXT_SHORT_MAX], enough_text[TEXT_SHORT_MAX];
         double peak, limit;
@@ -275,9 +275,9 @@ static bool memory_unused(const AdviceInput *input, Advice *ret) {
                    bytes_text(limit, limit_text), bytes_text(MEMORY_HEADROOM * peak, enough_text));
 }
 
-/* --- the rules together -------------------------------------------------------------------------- */
+/* --- table of rules ------------------------------------------------------------------------------ */
 
-/* Of one topic only the weightiest is said: the others would repeat or contradict it. */
+/* Only the first rule that holds in each topic gives advice: the others would repeat or contradict it. */
 typedef enum Topic {
         TOPIC_MEMORY,
         TOPIC_CPU,
@@ -286,7 +286,7 @@ typedef enum Topic {
         TOPIC_STEAL,
 } Topic;
 
-/* The weightiest first. X(name, topic, function) */
+/* The most important rule first. X(name, topic, function) */
 #define RULES(X)                                         \
         X("oom-killed", TOPIC_MEMORY, oom_killed)        \
         X("memory-pressure", TOPIC_MEMORY, memory_pressure) \

@@ -9,15 +9,15 @@
 
 #include "util/scoped.h"
 
-#define EXACT_MAX 1800U /* values of the smaller sample times those of both: about a millisecond */
+#define EXACT_MAX 1800U /* size of the smaller sample times the size of both: takes about a millisecond */
 
-/* Twice the ranks, so that a mean of two is whole. */
+/* Ranks times two, so that the mean of two ranks is a whole number. */
 typedef struct Ranks {
         double sum_a, sum_b; /* of each sample */
         double ties;         /* Σ (t³ - t) over the sets of t equal values */
 } Ranks;
 
-/* of_values: room for twice the rank of each value, in ascending order; or NULL. */
+/* of_values: NULL, or space for each value's rank times two, in ascending order. */
 static void give_ranks(const double *a, size_t n_a, const double *b, size_t n_b, Ranks *ret, unsigned *of_values) {
         size_t i = 0, j = 0;
 
@@ -41,7 +41,7 @@ static void give_ranks(const double *a, size_t n_a, const double *b, size_t n_b,
         }
 }
 
-/* --- exactly ------------------------------------------------------------------------------------- */
+/* --- exact distribution -------------------------------------------------------------------------- */
 
 static bool is_exact(size_t n_a, size_t n_b) {
         size_t n_less = n_a < n_b ? n_a : n_b, n = n_a + n_b;
@@ -49,7 +49,7 @@ static bool is_exact(size_t n_a, size_t n_b) {
         return n_less <= EXACT_MAX && n <= EXACT_MAX && n_less * n <= EXACT_MAX;
 }
 
-/* Without ties all are even, and half of the numbers do. */
+/* Returns the common divisor of the ranks, 1 or 2. Without ties all ranks times two are even. */
 static unsigned step_of(const unsigned *ranks, size_t n) {
         for (size_t i = 0; i < n; i++)
                 if (ranks[i] % 2 != 0)
@@ -57,7 +57,7 @@ static unsigned step_of(const unsigned *ranks, size_t n) {
         return 2;
 }
 
-/* ways[k * width + s]: in how many ways k of the ranks come to s. Each rank is taken or not. */
+/* ways[k * width + s]: the number of ways to choose k of the ranks with the sum s. */
 static void count_ways(const unsigned *ranks, size_t n, unsigned step, size_t n_taken, size_t width, double *ways) {
         ways[0] = 1;
         for (size_t i = 0; i < n; i++) {
@@ -73,7 +73,7 @@ static void count_ways(const unsigned *ranks, size_t n, unsigned step, size_t n_
         }
 }
 
-/* Those as far from the middle as what was seen, of all. */
+/* Returns the share of sums at least as far from the middle as the observed sum. */
 static double share_beyond(const double *ways, size_t width, double middle, double seen) {
         double all = 0, beyond = 0;
 
@@ -85,10 +85,10 @@ static double share_beyond(const double *ways, size_t width, double middle, doub
         return beyond / all;
 }
 
-/* Of the sum of n_taken ranks of n. */
+/* Gives the exact probability of a sum of n_taken out of n ranks at least as extreme as `sum`. 0 or -ENOMEM. */
 static int count(const unsigned *ranks, size_t n, size_t n_taken, double sum, double *ret) {
         unsigned step = step_of(ranks, n);
-        size_t width = n_taken * (2 * n - n_taken + 1) / step + 1; /* the largest ranks come to no more */
+        size_t width = n_taken * (2 * n - n_taken + 1) / step + 1; /* sum of the largest ranks, plus 1 */
         double middle = (double)(n_taken * (n + 1)) / step;
         scoped(freep) double *ways = calloc((n_taken + 1) * width, sizeof(*ways));
 
@@ -100,9 +100,9 @@ static int count(const unsigned *ranks, size_t n, size_t n_taken, double sum, do
         return 0;
 }
 
-/* --- and by the normal distribution -------------------------------------------------------------- */
+/* --- normal approximation ------------------------------------------------------------------------ */
 
-/* distance: of the sum of ranks from its mean. */
+/* distance: between the sum of ranks and its mean. */
 static double approximate(double n_a, double n_b, double ties, double distance) {
         double n = n_a + n_b, variance = n_a * n_b / 12 * (n + 1 - ties / (n * (n - 1)));
 

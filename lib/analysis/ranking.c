@@ -10,7 +10,7 @@
 #include "analysis/statistics.h"
 #include "util/scoped.h"
 
-#define DRAWS 5000000U /* so many in all, within the limits of resamples */
+#define DRAWS 5000000U /* values drawn in all; the limits of resamples below take precedence */
 #define RESAMPLES_MIN 100U
 #define RESAMPLES_MAX 2000U
 
@@ -20,7 +20,7 @@ unsigned ranking_resamples(size_t n_values) {
         return n < RESAMPLES_MIN ? RESAMPLES_MIN : n > RESAMPLES_MAX ? RESAMPLES_MAX : (unsigned)n;
 }
 
-/* splitmix64: small, seeded with anything, good enough to draw with. */
+/* The generator is splitmix64: it is small, takes any seed and suffices for resampling. */
 static uint64_t draw(uint64_t *state) {
         uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
 
@@ -29,7 +29,7 @@ static uint64_t draw(uint64_t *state) {
         return z ^ (z >> 31);
 }
 
-/* Below n, without the bias of a remainder: Lemire's multiplication. */
+/* Draws a number below n by Lemire's multiplication, which has less bias than a remainder. */
 static size_t draw_below(uint64_t *state, size_t n) {
         return (size_t)(((unsigned __int128)draw(state) * n) >> 64);
 }
@@ -40,7 +40,7 @@ static int compare_doubles(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
-/* Medians of n_resamples samples drawn with replacement, each of n values. `room` has n. */
+/* Computes the medians of n_resamples samples, each of n values drawn with replacement. `room` has space for n values. */
 static void resample(const Alternative *alternative, unsigned n_resamples, uint64_t *state, double *room, double *ret) {
         for (unsigned i = 0; i < n_resamples; i++) {
                 for (size_t k = 0; k < alternative->n; k++)
@@ -68,17 +68,17 @@ const char *ranking_verdict_name(Verdict verdict) {
 }
 
 /*
- * Room for one alternative's values, and for the resampled medians of the best of all, the best of a rank and the one in question,
- * and the difference of two.
+ * Working space: the values of one alternative, the resampled medians of the best of all, of the best of a rank and of the alternative
+ * under test, and the differences of two sets of medians.
  */
 typedef struct Room {
         double *values, *first_medians, *medians, *next_medians, *differences; /* owned */
 } Room;
 
-/* An alternative beside the best of all. */
+/* The comparison of an alternative with the best of all. */
 typedef struct Beside {
         Alternative *alternative;
-        double probability, least; /* of the test, uncorrected; and what it can be at least */
+        double probability, least; /* of the test, uncorrected; and the least that samples of these sizes can give */
         bool are_medians_apart;
 } Beside;
 
@@ -86,11 +86,11 @@ typedef struct Ranking {
         Alternative *alternatives; /* the best first */
         size_t n;
         const RankingConfig *config;
-        size_t n_judged;       /* those that have enough values */
-        uint64_t *seeds;       /* owned: of each one's draws, which are drawn again where they are needed again */
-        double *sorted;        /* owned: all values, those of one in ascending order */
-        const double **begins; /* owned: of each one's in those */
-        Beside *besides;       /* owned: of the n - 1 that are not the best */
+        size_t n_judged;       /* alternatives with enough values */
+        uint64_t *seeds;       /* owned: a seed for each alternative, which repeats its draws when they are needed again */
+        double *sorted;        /* owned: all values, in ascending order for each alternative */
+        const double **begins; /* owned: where each alternative's values begin in `sorted` */
+        Beside *besides;       /* owned: one for each of the n - 1 alternatives after the best */
         Room room;
 } Ranking;
 
@@ -172,7 +172,7 @@ static int compare_lower(const void *a, const void *b) {
         return (x->median > y->median) - (x->median < y->median);
 }
 
-/* Puts the alternatives into their order, and what is kept of each beside them. */
+/* Sorts the alternatives and sets up the seed and the sorted values of each. */
 static void put_in_order(Ranking *ranking) {
         uint64_t state = ranking->config->seed;
         double *end = ranking->sorted;
@@ -195,7 +195,7 @@ static void put_in_order(Ranking *ranking) {
         }
 }
 
-/* --- two of them --------------------------------------------------------------------------------- */
+/* --- comparison of two --------------------------------------------------------------------------- */
 
 static void draw_medians(const Ranking *ranking, size_t i, double *ret) {
         uint64_t state = ranking->seeds[i];
@@ -203,7 +203,7 @@ static void draw_medians(const Ranking *ranking, size_t i, double *ret) {
         resample(&ranking->alternatives[i], ranking->config->n_resamples, &state, ranking->room.values, ret);
 }
 
-/* Of resampled medians, in the order they were drawn. */
+/* True if the interval of the difference of resampled medians, paired in the order of drawing, leaves out zero. */
 static bool medians_differ(const double *a, const double *b, const RankingConfig *config, double *room) {
         double low, high;
 
@@ -217,7 +217,7 @@ static int test(const Ranking *ranking, size_t i, size_t k, double *ret) {
         return rank_sum_probability(ranking->begins[i], ranking->alternatives[i].n, ranking->begins[k], ranking->alternatives[k].n, ret);
 }
 
-/* n_told: so many of n are already told apart from one of the two. Beside those and the two there may be none. */
+/* n_told: number of the n alternatives already told apart from one of the two; up to n - 2. */
 static double correct(double probability, size_t n, size_t n_told) {
         return fmin(1, probability * (double)n * (double)(n - n_told - 1) / 2);
 }
@@ -234,9 +234,9 @@ size_t ranking_values_needed(size_t n, double confidence) {
         return n_values;
 }
 
-/* --- verdicts: beside the best of all ------------------------------------------------------------ */
+/* --- verdicts: against the best of all ----------------------------------------------------------- */
 
-/* Draws for alternative i; its interval is taken from a copy, since the order of the draws is needed afterwards. */
+/* Draws the medians of alternative i. The interval comes from a copy, since callers need the medians in the order of drawing. */
 static void measure(Ranking *ranking, size_t i, double *ret_medians) {
         const RankingConfig *config = ranking->config;
         Alternative *alternative = &ranking->alternatives[i];
@@ -258,13 +258,13 @@ static void measure(Ranking *ranking, size_t i, double *ret_medians) {
 static int compare_probabilities(const void *a, const void *b) {
         const Beside *x = a, *y = b;
 
-        /* Of equal ones the one that is nearer to the best, so that the order is the same wherever it is sorted. */
+        /* Equal probabilities are ordered by rank, so that every implementation of qsort() gives the same order. */
         if (x->probability != y->probability)
                 return x->probability > y->probability ? 1 : -1;
         return (x->alternative > y->alternative) - (x->alternative < y->alternative);
 }
 
-/* From the most certain down: each that is told apart makes the next a little easier. */
+/* Tests the most certain difference first: each alternative told apart weakens the correction for the next. */
 static void step_down(const Ranking *ranking, Beside *besides, size_t n) {
         double confidence = ranking->config->confidence, chance = 0;
         size_t n_judged = ranking->n_judged, n_told = 0;
@@ -310,11 +310,11 @@ static int judge(Ranking *ranking) {
         return 0;
 }
 
-/* --- ranks: beside the best of each -------------------------------------------------------------- */
+/* --- ranks: against the best of each ------------------------------------------------------------- */
 
 /*
- * Whether alternative i is told apart from the best of a rank that is not the first. That one was told apart from the best of all, as
- * i was, and from the best of the rank before its own.
+ * Tests whether alternative i is told apart from `best`, the best of a rank other than the first. Both were told apart from the best
+ * of all before, and `best` also from the best of the rank before its own.
  */
 static int is_below(Ranking *ranking, size_t best, size_t n_told, size_t i, bool *ret) {
         Room *room = &ranking->room;

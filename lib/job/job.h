@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Job: something that runs from a begin to an end on this node
+ * Job: a piece of work with a begin and an end on this node
  *
- * A JobInfo is what was said about it and what the kernel vouched for, with room for the longest of texts; a JobEnd is how it
- * ended. Both are plain and owned. card.h keeps what a JobInfo says in a tenth of its size.
+ * A JobInfo describes the job as reported by its client and by the kernel, with space for texts of maximum length. A JobEnd tells how
+ * the job ended. Both are plain structs that own their members. job_description.h stores a JobInfo in a tenth of its size.
  */
 
 #include <stdbool.h>
@@ -20,25 +20,25 @@
 #define JOB_TEXT_MAX 257   /* name, label value; with NUL */
 #define JOB_LABELS_MAX 16
 #define JOB_COMMAND_MAX 1024
-#define JOB_UID_UNKNOWN UINT32_MAX /* of a job that was found, where its path does not tell whose it is; the gid likewise */
+#define JOB_UID_UNKNOWN UINT32_MAX /* owner of a found job whose cgroup path does not name a user; also used for the gid */
 #define PHASE_NAME_MAX 65  /* with NUL; UTF-8 without control characters */
 
 typedef enum JobState {
         JOB_RUNNING,
-        JOB_FINISHED,    /* somebody said end */
-        JOB_INTERRUPTED, /* its process, or the machine, went away without an end */
+        JOB_FINISHED,    /* a client reported the end */
+        JOB_INTERRUPTED, /* the process or the machine went away without a reported end */
 } JobState;
 
 const char *job_state_name(JobState state); /* "running", "finished", "interrupted" */
 int job_state_find(const char *name);       /* -1 when there is none */
 
-/* What tells the job's processes from all others of the node. Numbers are the wire's. */
+/* The means that separates the job's processes from all others of the node. The numbers are those of the protocol. */
 typedef enum Enclosure {
-        ENCLOSURE_NONE,      /* nothing: the numbers are the node's */
-        ENCLOSURE_SCOPE,     /* a transient scope of systemd, made for it */
-        ENCLOSURE_CGROUP,    /* a cgroup, made for it by perfctl */
+        ENCLOSURE_NONE,      /* no isolation: the metrics are those of the node */
+        ENCLOSURE_SCOPE,     /* a transient scope of systemd, made for the job */
+        ENCLOSURE_CGROUP,    /* a cgroup, made for the job by perfctl */
         ENCLOSURE_SUBREAPER, /* no cgroup: wait4(2) of its whole process tree told the CPU time at the end */
-        ENCLOSURE_FOUND,     /* a cgroup that somebody else made for it: a scheduler, systemd, Kubernetes */
+        ENCLOSURE_FOUND,     /* a cgroup made for the job by a scheduler, systemd or Kubernetes */
         N_ENCLOSURES,
 } Enclosure;
 
@@ -53,16 +53,16 @@ typedef struct JobLabel {
 typedef struct JobInfo {
         char id[JOB_ID_MAX];
         char name[JOB_TEXT_MAX];       /* "" when not given */
-        char command[JOB_COMMAND_MAX]; /* as run, for people; cut with … ; "" when not known */
-        char user[65];                 /* as the client says it, "" for none; the uid below is the kernel's */
+        char command[JOB_COMMAND_MAX]; /* command line for display; cut with …; "" when not known */
+        char user[65];                 /* user name given by the client, or ""; the uid below is from the kernel */
         uint32_t uid, gid;             /* of the peer, from the kernel */
-        int32_t pid;                   /* process that stands for the job; 0: nobody to watch */
-        uint64_t pid_start_ticks;      /* its start time (proc/PID/stat field 22): tells a reused pid */
-        int64_t rank;                  /* -1 when not given; `step` of its metrics is max(rank, 0) */
+        int32_t pid;                   /* process that represents the job; 0: no process to watch */
+        uint64_t pid_start_ticks;      /* start time of the process (proc/PID/stat field 22), to detect a reused pid */
+        int64_t rank;                  /* -1 when not given; `step` of the job's metrics is max(rank, 0) */
         int32_t node;                  /* index of this node among the run's, -1 when not given; ranks of one node share it */
         uint32_t n_nodes, n_ranks;     /* of the whole run; 0 when not given */
         Enclosure enclosure;
-        char *cgroup; /* owned; its own group: "/…" in v2's hierarchy, "cpuacct:/…" in v1's; NULL when it has none */
+        char *cgroup; /* owned; the job's own cgroup: "/…" in cgroup v2, "cpuacct:/…" in v1; NULL without one */
         size_t n_labels;
         JobLabel *labels; /* owned */
 } JobInfo;
@@ -85,19 +85,19 @@ void job_rusage_write_json(const JobRusage *rusage, Json *json);
 
 typedef struct JobEnd {
         bool has_exit_status;
-        int32_t exit_status; /* as a shell shows it: 0…255, 128 + signal */
+        int32_t exit_status; /* as in a shell: 0…255, 128 + signal */
         int32_t signal;      /* 0: none */
         bool has_rusage;
         JobRusage rusage;
 } JobEnd;
 
-/* What happened between two marks of a job, or its begin or end. */
+/* A phase of a job: the time between two marks, or between a mark and the begin or end. */
 typedef struct PhaseView {
         uint32_t index;            /* from 0 */
         char name[PHASE_NAME_MAX]; /* "" before the first mark */
-        uint64_t begin_realtime_ms, end_realtime_ms; /* end 0 while it lasts */
+        uint64_t begin_realtime_ms, end_realtime_ms; /* end is 0 while the phase lasts */
         bool has_wall_seconds;
-        double wall_seconds; /* as whoever marked it measured it */
+        double wall_seconds; /* measured by the client that set the marks */
         MetricSet metrics;   /* of the node */
         UsageSet usage;      /* of the job itself */
 } PhaseView;

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Compat: perf.py's own reading of its eighteen metrics
+ * Compat: the eighteen metrics as perf.py computes them
  *
- * Unweighted means over samples, and disk and network as counted since boot: what perf.py of
- * lightgbm-benchmark would have logged, had it been there. Left out is its decimation, which
- * loses samples of long runs. `window.h` has the same eighteen put right.
+ * perf.py is the sampler of lightgbm-benchmark. This module computes what perf.py would have logged: unweighted means over samples,
+ * and disk and network counters since boot. It leaves out perf.py's decimation, which loses samples of long runs. `window.h` has
+ * corrected versions of the same eighteen metrics.
  */
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 
 #define N_BOOT_COUNTERS 6 /* order of Observation.boot_mib */
 
-/* perf.py's twelve-field sample. Percent and MiB; NaN for what could not be read. */
+/* perf.py's twelve-field sample, in percent and MiB. NaN marks a field that could not be read. */
 typedef struct PerfpySample {
         double cpu_avg, cpu_min, cpu_max, memory, disk_usage;
         double boot_mib[N_BOOT_COUNTERS];
@@ -36,13 +36,13 @@ typedef struct Compat {
         bool has_cpu, has_memory, has_disk_usage, has_disk_io, has_net_io;
 } Compat;
 
-/* What perf.py would have sampled at the end of an observation: percentages rounded to 0.1 as psutil does. */
+/* Gives the sample that perf.py would have taken at the end of an observation. Percentages are rounded to 0.1 as in psutil. */
 void compat_sample(const Observation *observation, uint64_t realtime_ns, PerfpySample *ret);
 void compat_add(Compat *compat, const PerfpySample *sample);
 
 /*
- * The eighteen as perf.py would log them at reporting time, in MLflow's units. ret_has is false where it
- * would have crashed (no sample, a counter that cannot be read); ret is 0 there.
+ * Computes the eighteen metrics as perf.py would log them at reporting time, in MLflow's units. Where perf.py would have crashed
+ * (no sample, an unreadable counter), ret_has is false and ret is 0.
  */
 void compat_metrics(const Compat *compat, double reporting_time_s, uint32_t n_cpus,
                     double ret[static N_PERFPY_METRICS], bool ret_has[static N_PERFPY_METRICS]);

@@ -14,7 +14,7 @@
 #define GAP_INTERVALS 3
 #define CLOCK_STEP_NS NS_PER_S
 
-/* The counters behind an observation's rates, in its order. */
+/* The counters behind the rates of an Observation, in the order of its members. */
 static const struct {
         Total total;
         Source source;
@@ -25,7 +25,7 @@ static const struct {
         { TOTAL_NET_RECV_BYTES, SOURCE_NETDEV },
 };
 
-/* What an observation is the difference to: the sample it began at. */
+/* Counters at the sample where the current observation began. */
 typedef struct Base {
         uint64_t boottime_ns;
         uint32_t have;
@@ -36,8 +36,8 @@ typedef struct Base {
 
 struct Meter {
         uint64_t interval_ns;
-        bool is_started; /* a sample of this boot has been taken, by us or by the meter we were restored from */
-        bool is_resumed; /* … and it was not by us */
+        bool is_started; /* a sample of this boot has been taken, by this meter or by the meter it was restored from */
+        bool is_resumed; /* restored from a meter of this boot, and no sample taken since */
         Account account;
         MeterEvents events;
         Base base;
@@ -81,7 +81,7 @@ const MeterEvents *meter_events(const Meter *meter) {
 /* --- observations --------------------------------------------------------------------------- */
 
 /*
- * Busy share of one CPU between two readings. False when it cannot be told: no time was accounted
+ * Gives the busy share of one CPU between two readings. False when the share is unknown: no time was accounted
  * (an idle CPU's ticks may stand still), or idle time went back because the CPU was plugged in again.
  */
 static bool cpu_share(const CpuTimes *before, const CpuTimes *after, double *ret) {
@@ -105,7 +105,7 @@ static bool cpu_share(const CpuTimes *before, const CpuTimes *after, double *ret
         return true;
 }
 
-/* To 0.1 %, halves to even, as Python's round() does. */
+/* Rounds to 0.1 %, with halves to even, as Python's round() does. */
 static double round_share(double share) {
         return (double)lrint(share * 1000) / 1000;
 }
@@ -184,7 +184,7 @@ static void observe_boot_counters(const Sample *sample, Observation *ret) {
                                            : NAN;
 }
 
-/* Time spent at or over each threshold, by the mean, by all and by any of the CPUs. */
+/* Adds the time at or above each threshold, by the mean, by all and by any of the CPUs. */
 static void count_thresholds(Totals *totals, const Observation *observation) {
         static const double thresholds[] = { METER_AT100_RATIO, 0.8, 0.4, 0.2 };
         const double hair = 1e-9; /* a mean of shares that is equal on paper must count as reached */
@@ -247,7 +247,7 @@ static uint64_t count_cpu_changes(const Base *base, const Sample *sample) {
         return n_changes;
 }
 
-/* The next observation begins here. */
+/* Begins the next observation at this sample. */
 static void base_restart(Meter *meter, const Sample *sample) {
         Base *base = &meter->base;
 
@@ -264,7 +264,7 @@ static void base_restart(Meter *meter, const Sample *sample) {
                 base->rate_totals[i] = meter->account.totals.value[rates[i].total];
 }
 
-/* How REALTIME stands to BOOTTIME changes when somebody sets the clock. */
+/* True if the offset of REALTIME to BOOTTIME changed, as it does when the clock is set. */
 static bool clock_stepped(const Totals *before, const Sample *sample) {
         int64_t boottime_ns = (int64_t)(sample->boottime_ns - before->boottime_ns);
         int64_t realtime_ns = (int64_t)(sample->realtime_ns - before->realtime_ns);
@@ -277,7 +277,7 @@ static bool is_gap(const Meter *meter, const Sample *sample) {
                sample->boottime_ns - meter->account.totals.boottime_ns > GAP_INTERVALS * meter->interval_ns;
 }
 
-/* Everything that can fail, first: a sample is taken whole or not at all. */
+/* Allocates all memory in advance, so that a sample is taken completely or not at all. */
 static int meter_reserve(Meter *meter, const Sample *sample) {
         int r;
 
@@ -324,7 +324,7 @@ int meter_advance(Meter *meter, const Sample *sample, Observation *ret_observati
                 return r;
 
         if (!meter->is_started) {
-                /* What another boot left is no beginning for this one. */
+                /* Readings of another boot cannot begin an observation in this boot. */
                 totals->boottime_ns = 0;
                 totals->have = 0;
                 account_advance(&meter->account, sample);
@@ -386,7 +386,7 @@ static bool has_names(const DeviceTable *table) {
         return true;
 }
 
-/* Times that can be compared with any other, and devices that can be found. */
+/* True if all times can be compared without overflow and all devices can be found. */
 static bool is_sane(const Checkpoint *checkpoint) {
         const Totals *totals = &checkpoint->account.totals;
 

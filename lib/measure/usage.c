@@ -72,14 +72,14 @@ static void see(Usage *usage, const CgroupSample *sample) {
                 usage->pids_max = max_of(usage->pids_max, sample->n_pids);
 }
 
-/* A part that cannot be read at one sample may come back at a later one: until then the last value stays. */
+/* Keeps the last value of a part that this sample lacks: a later sample may have the part again. */
 static void take_field(Usage *usage, const CgroupSample *now, const UsageField *field) {
         uint64_t *last = field_of(&usage->last, field), value = field_value(now, field);
 
         if (!cgroup_sample_has(now, field->part))
                 return;
 
-        /* The difference stays what it was; modular, since begin may get below zero by this. */
+        /* The difference stays the same. The arithmetic is modular, since `begin` may fall below zero. */
         if (field->kind == FIELD_COUNTER && value < *last)
                 *field_of(&usage->begin, field) -= *last - value;
         *last = value;
@@ -168,7 +168,7 @@ void usage_advance(Usage *usage, const CgroupSample *sample) {
 
 /* --- another group ------------------------------------------------------------------------------ */
 
-/* The kernel's peak is of the group's whole life, unless it rose since the begin. */
+/* True if the kernel's peak belongs to the job: the peak covers the group's whole life, unless it rose since the begin. */
 static bool is_peak_known(const Usage *usage) {
         if (!cgroup_sample_has(&usage->last, CGROUP_MEMORY_PEAK))
                 return false;
@@ -176,7 +176,7 @@ static bool is_peak_known(const Usage *usage) {
                                    usage->last.memory_peak_bytes > usage->begin.memory_peak_bytes);
 }
 
-/* What the group before had reached, which the next one's kernel peak knows nothing of. */
+/* Saves the peak of the previous group, which the kernel's peak of the next group does not include. */
 static void keep_peak(Usage *usage) {
         bool is_known = is_peak_known(usage);
 
@@ -187,7 +187,7 @@ static void keep_peak(Usage *usage) {
         usage->is_fresh = is_known;
 }
 
-/* Counters of a new group begin at 0; modular, as in take_field(). */
+/* Counters of a new group begin at 0; the arithmetic is modular, as in take_field(). */
 void usage_continue(Usage *usage, const CgroupSample *sample) {
         if (sample->boottime_ns < usage->last.boottime_ns)
                 return;
@@ -206,7 +206,7 @@ void usage_continue(Usage *usage, const CgroupSample *sample) {
 
 /* --- metrics ------------------------------------------------------------------------------------ */
 
-/* The counter whose difference a metric is; unit 0: a function below computes it. */
+/* The counter whose difference is the metric. With unit 0, a function below computes the metric. */
 static const struct {
         CgroupPart part;
         double unit; /* base units of the metric in one unit of the counter */
@@ -230,7 +230,7 @@ static bool has_both(const Usage *usage, CgroupPart part) {
         return cgroup_sample_has(&usage->begin, part) && cgroup_sample_has(&usage->last, part);
 }
 
-/* Why a part is not in a sample. */
+/* Returns the reason why a part is missing from a sample. */
 static Quality why_absent(const Usage *usage, CgroupPart part) {
         return usage->seen & (1U << part) ? QUALITY_UNKNOWN_SOURCE : QUALITY_NOT_ENABLED;
 }
@@ -252,7 +252,7 @@ static void put_counted(const Usage *usage, UsageSet *ret) {
                             exactness(usage, derivations[metric].part));
 }
 
-/* Quota and cpuset as they were last: CPUs of the job. 0 when the node's own are not known. */
+/* Returns the job's CPUs by the last quota and cpuset. 0 when the number of the node's CPUs is unknown. */
 static double cpus_given(const CgroupSample *last, uint32_t n_node_cpus) {
         double given = n_node_cpus;
 
@@ -264,7 +264,7 @@ static double cpus_given(const CgroupSample *last, uint32_t n_node_cpus) {
         return given;
 }
 
-/* `quality`: of what was used. What is per time needs some. */
+/* `quality`: of used_s. Metrics per time need an elapsed time above 0. */
 static void put_cpu_shares(double used_s, double elapsed_s, double given, Quality quality, UsageSet *ret) {
         double given_s = given * elapsed_s;
         Quality mean = quality_is_present(quality) && elapsed_s <= 0 ? QUALITY_TOO_SHORT : quality;
@@ -284,7 +284,7 @@ static void put_cpu(const Usage *usage, uint32_t n_node_cpus, UsageSet *ret) {
 
         put_cpu_shares(used_s, elapsed_s, cpus_given(&usage->last, n_node_cpus), quality, ret);
         if (usage->has_cpu_max) {
-                /* The time before the first reading and after the last is in the mean only. */
+                /* Only the mean includes the time before the first reading and after the last. */
                 double mean = quality_is_present(ret->quality[USAGE_CPU_MEAN]) ? ret->value[USAGE_CPU_MEAN] : 0;
 
                 put(ret, USAGE_CPU_MAX, usage->cpu_max > mean ? usage->cpu_max : mean, QUALITY_SAMPLED);
@@ -294,8 +294,8 @@ static void put_cpu(const Usage *usage, uint32_t n_node_cpus, UsageSet *ret) {
 }
 
 /*
- * Periods pass only where there is a quota, in the group that has it. Where a group above has it, this group's file says nothing of
- * the job's waiting: no period passed in a time that has several.
+ * The kernel counts periods only in the group that has the quota. When the quota belongs to a parent group, the counters of this group
+ * do not show the job's throttling: they count no period during a time that spans several.
  */
 static void put_throttling(const Usage *usage, UsageSet *ret) {
         const CgroupSample *last = &usage->last;

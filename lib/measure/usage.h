@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * Usage: what a job itself used
+ * Usage: resources that a job itself used
  *
  * A window over the job's own control group, from its first sample to its last: totals are differences of
- * the kernel's counters and exact, peaks are the kernel's own where it keeps them (memory.peak) and sampled otherwise. Utilization
- * is against what the job was given: the least of the node's CPUs, its cpuset and its quota.
+ * the kernel's counters and exact; peaks are the kernel's where available (memory.peak) and sampled otherwise. Utilization
+ * is relative to the CPUs given to the job: the least of the node's CPUs, the job's cpuset and the job's quota.
  *
  *   X(ID, key, unit, family, family_unit, type, help, derivation)
  *
  * Values are in base units everywhere. The derivation is for usage.c: COUNTED(part, unit, member) is the difference of a
- * counter that counts in that many base units; usage.c computes what is OWN by itself.
+ * counter in units of `unit` base units. Separate functions in usage.c compute the metrics marked OWN.
  */
 
 #include <stdbool.h>
@@ -54,61 +54,61 @@ typedef enum UsageMetric {
         N_USAGES,
 } UsageMetric;
 
-/* label "" and scale 1 throughout. */
+/* All rows have label "" and scale 1. */
 extern const MetricInfo usage_info[N_USAGES];
-/* -1 when no usage metric has that key. */
+/* Returns the metric with that key, or -1. */
 int usage_find(const char *key);
 
-/* value[i] means something only where quality[i] is present. */
+/* value[i] is valid only if quality[i] is present. */
 typedef struct UsageSet {
         double value[N_USAGES];
         uint8_t quality[N_USAGES]; /* Quality */
 } UsageSet;
 
 typedef struct Usage {
-        CgroupSample begin;        /* its counters follow those that went back, so that the difference to `last` stays */
-        CgroupSample last;         /* what it lacks is as it was seen before */
+        CgroupSample begin;        /* counters that went back are adjusted here, so that the difference to `last` stays the same */
+        CgroupSample last;         /* missing parts keep their previous values */
         double cpu_max;            /* CPUs, highest between two samples at least METER_OBSERVATION_MIN_NS apart */
         bool has_cpu_max;
-        uint64_t unseen_us;        /* CPU time from before the first sample: of the job, but not of the time since */
-        CgroupSample cpu_base;     /* CPU and time where the interval of the next such reading began, nothing else */
+        uint64_t unseen_us;        /* CPU time used by the job before the first sample; not part of rates since then */
+        CgroupSample cpu_base;     /* CPU counters and time at the begin of the next interval for cpu_max; other members unused */
         uint64_t memory_max_bytes; /* highest memory.current seen */
         uint64_t pids_max;
-        bool is_fresh;             /* the group was made for the job: memory.peak and events since its making are the job's */
-        uint32_t seen;             /* parts that any sample had */
+        bool is_fresh;             /* the group was made for the job: its memory.peak and events belong to the job */
+        uint32_t seen;             /* parts present in any sample so far */
 } Usage;
 
 void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh);
-/* Of one that has just begun, and its job with it: what tasks waited for before is no time of the job's, however it was made. */
+/* Excludes pressure accumulated before the job began. Call directly after usage_begin(), when the job has just begun. */
 void usage_drop_pressure(Usage *usage);
-/* Of a fresh one that has just begun: its group was made with the job so long before, and what it counts is of all that time. */
+/* Moves the begin back by `ns`, to the time when the fresh group was made with its job. Call directly after usage_begin(). */
 void usage_begin_earlier(Usage *usage, uint64_t ns);
-/* The next sample, in order of time; an older one is ignored. Counters that went back add nothing and are taken up anew. */
+/* Adds the next sample. An older sample is ignored. Counters that went back add nothing and are counted from their new value. */
 void usage_advance(Usage *usage, const CgroupSample *sample);
 /*
- * The metrics from the first sample to the last. n_node_cpus, node_memory_bytes: what the node has; limits at or above
- * that are none.
+ * Computes the metrics from the first sample to the last. n_node_cpus, node_memory_bytes: size of the node; limits at or above
+ * these sizes do not count as limits.
  *
- * Totals are exact when both samples have the part. A part that no sample ever had is not enabled; one that is missing at begin
- * or end is of an unknown source. Memory's peak is the kernel's own where
- * it can be told to be the job's: the group was made for it, or the kernel's peak rose since. Else it is the highest of the
- * samples. What the job used before the first sample is in the totals, not in what is per time. What is per time is too
- * short in no time at all. A usage that never began, or whose last sample is of another boot, is lost.
+ * Totals are exact when both samples have the part. A part that was in no sample is reported as not enabled; a part missing at the
+ * begin or the end has an unknown source. The memory peak is the kernel's if that peak belongs to the job: the group was made for the
+ * job, or the kernel's peak rose since the begin. Otherwise the memory peak is the highest sample. Totals include the job's use before
+ * the first sample; metrics per time do not, and are reported as too short when no time elapsed. A usage that never began, or whose
+ * last sample is of another boot, is reported as lost.
  */
 void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memory_bytes, UsageSet *ret);
 
 /*
- * The job's group is another one than before, of the same job (a scheduler removed it between two steps): `sample` is its first,
- * and it was made for the job, so that all it counts is added to what the one before had counted. Nothing is known of the time
- * between the two. An older sample is ignored.
+ * Continues with a new cgroup of the same job, as when a scheduler removed the previous cgroup between two steps. `sample` is the first
+ * of the new cgroup. All its counts are added, since the cgroup was made for the job. The time between the two cgroups is not
+ * covered. An older sample is ignored.
  */
 void usage_continue(Usage *usage, const CgroupSample *sample);
-/* The last of the group was not seen: what it used is at least so much, hence sampled. What it was given stays exact. */
+/* Marks used amounts as sampled, a lower bound: the final counters were not read. Amounts given to the job stay exact. */
 void usage_cut(UsageSet *usage);
-/* Of a job without a cgroup of its own: nothing is there, and says so. */
+/* Gives the metrics of a job without its own cgroup: all are absent, with the reason. */
 void usage_none(UsageSet *ret);
-/* The same, but wait4(2) told the CPU time of its whole process tree: that is exact. What it was given are the node's CPUs. */
+/* Like usage_none(), with the exact CPU time of the process tree from wait4(2). The CPUs given are those of the node. */
 void usage_of_process_tree(double user_s, double system_s, double duration_s, uint32_t n_node_cpus, UsageSet *ret);
 
-/* For checkpoints. */
+/* Fields for checkpoints. */
 extern const Record usage_record;

@@ -61,7 +61,7 @@ void window_observe(Window *window, const Observation *observation, uint64_t rea
 typedef enum Method {
         METHOD_OWN,   /* a function below computes the metric */
         METHOD_SUM,   /* sum of differences of totals */
-        METHOD_SHARE, /* difference of a total, of the time observed */
+        METHOD_SHARE, /* difference of a total, as a share of the time observed */
 } Method;
 
 typedef struct Derivation {
@@ -87,7 +87,7 @@ static const Derivation derivations[N_METRICS] = {
 #undef X
 };
 
-/* What window_metrics() works on. */
+/* Arguments and result of window_metrics(), for the functions below. */
 typedef struct WindowSpan {
         const Window *window;
         const Totals *end;
@@ -108,14 +108,14 @@ static void put(const WindowSpan *span, Metric metric, double value, Quality qua
         span->metrics->quality[metric] = (uint8_t)quality;
 }
 
-/* A number that kernel counters give. */
+/* Sets a metric that comes from kernel counters. */
 static void put_counted(const WindowSpan *span, Metric metric, Source source, double value) {
         Quality quality = span->window->lost ? QUALITY_SAMPLED : QUALITY_EXACT;
 
         put(span, metric, value, has_source(span, source) ? quality : QUALITY_UNKNOWN_SOURCE);
 }
 
-/* A number that only observations give. */
+/* Sets a metric that comes from observations only. */
 static void put_observed(const WindowSpan *span, Metric metric, Source source, bool has, double value) {
         Quality why_not = has_source(span, source) && span->window->n_observations == 0 ? QUALITY_TOO_SHORT
                                                                                        : QUALITY_UNKNOWN_SOURCE;
@@ -151,7 +151,7 @@ static void put_derived(const WindowSpan *span) {
         }
 }
 
-/* Needs the mean: observations are cut at 10 ms ticks, so those of a short window may all lie a little below it. */
+/* Sets the peaks; the mean must be set. Kernel ticks of 10 ms may leave all observations of a short window slightly below the mean. */
 static void put_peaks(const WindowSpan *span) {
         const Window *w = span->window;
         bool has_mean = quality_is_present(span->metrics->quality[METRIC_CPU_MEAN]);
@@ -164,7 +164,7 @@ static void put_peaks(const WindowSpan *span) {
         put_observed(span, METRIC_DISK_USAGE_MAX, SOURCE_FILESYSTEMS, w->has_root_filesystem, w->root_filesystem_max);
 }
 
-/* Mean utilization and CPU time by the kernel's ticks; in a window without one there is no mean. */
+/* Sets mean utilization and CPU time from the kernel's ticks. A window without a tick has no mean. */
 static void put_cpu(const WindowSpan *span) {
         double capacity_s = (double)counted(span, TOTAL_CAPACITY_NS) / (double)NS_PER_S, idle_share;
         uint64_t ticks = 0, idle_ticks = counted(span, TOTAL_CPU_IDLE) + counted(span, TOTAL_CPU_IOWAIT);
@@ -186,7 +186,7 @@ static void put_cpu(const WindowSpan *span) {
         put_counted(span, METRIC_CPU_UNUSED_HOURS, SOURCE_STAT, capacity_s * idle_share);
 }
 
-/* Time needs no source. */
+/* Sets the duration, which needs no source. */
 static void put_time(const WindowSpan *span) {
         Quality quality = span->window->lost ? QUALITY_SAMPLED : QUALITY_EXACT;
         uint64_t elapsed_ns = span->end->boottime_ns - span->window->begin.boottime_ns;

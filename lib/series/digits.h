@@ -4,9 +4,8 @@
 /*
  * Digits: numbers as printable characters
  *
- * A number that is known to be less than n takes one character when it is small and two when it
- * is not; the smaller n, the more are small. Two more characters are kept free for whoever
- * writes them: DIGIT_UNKNOWN and DIGIT_RUN.
+ * A number less than n takes one character if small and two otherwise. The smaller n, the more numbers take one character. Two
+ * characters are reserved for callers: DIGIT_UNKNOWN and DIGIT_RUN.
  */
 
 #include "util/buffer.h"
@@ -17,16 +16,16 @@
 #define DIGIT_UNKNOWN '}'
 #define DIGIT_RUN '~'
 
-/* What is left to read. */
+/* The text that is left to read. */
 typedef struct DigitReader {
         const char *p, *end;
 } DigitReader;
 
-/* One character, v < DIGITS_BASE. */
+/* Appends one character, v < DIGITS_BASE. */
 void digit_put(Buffer *out, unsigned v);
-/* 0 or PARSE_MALFORMED, like all that read. */
+/* Returns 0 or PARSE_MALFORMED, like all functions that read. */
 int digit_get(DigitReader *reader, unsigned *ret);
-/* Takes the character if it is the next. */
+/* Consumes the next character if it is c. */
 bool digit_take(DigitReader *reader, char c);
 
 /* v < n ≤ DIGITS_N_MAX. */

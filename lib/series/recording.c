@@ -9,12 +9,12 @@
 
 #define BLOCK_POINTS 24U
 
-/* Of shares and of time observed: thousandths, and what 1 s is of an interval doubled nine times, have no remainder. */
+/* Steps of shares and of observed time. Thousandths, and 1 s as a share of an interval doubled nine times, have no remainder. */
 #define STEPS 64000U
 #define CODE_UNKNOWN UINT16_MAX
 #define CODE_MAX (UINT16_MAX - 1U)
 
-/* A rate's code is the float's own exponent and the first ten bits of its fraction, counted from 2^-16. */
+/* The code of a rate is the exponent of the float and the first ten bits of its fraction, counted from 2^-16. */
 #define RATE_MIN 0x1p-16F
 #define RATE_BITS 10U
 #define FLOAT_BITS 23U
@@ -142,7 +142,7 @@ static int reserve_closed(Recording *recording, size_t n) {
         return 0;
 }
 
-/* Makes the points exist up to the n-th; new ones are holes. */
+/* Allocates all points up to the n-th; new points are holes. */
 static int reserve(Recording *recording, size_t n) {
         int r;
 
@@ -158,7 +158,7 @@ static int reserve(Recording *recording, size_t n) {
         return 0;
 }
 
-/* Half as many points of twice the length. */
+/* Merges pairs of points, which halves their number and doubles the interval. */
 static void halve(Recording *recording) {
         uint32_t n = (recording->n + 1) / 2;
         TimelinePoint merged, second;
@@ -210,8 +210,8 @@ static void merge_at(Recording *recording, size_t at, const TimelinePoint *point
 }
 
 /*
- * Spreads the observation over the intervals it touches, which makes points as it goes: each is closed only once all of it was
- * seen. from, to: since the begin.
+ * Spreads the observation over the intervals that it overlaps, and adds points as needed. A point is closed when its whole interval has
+ * passed. from_ns, to_ns: time since the begin.
  */
 static int spread(Recording *recording, const Observation *observation, uint64_t from_ns, uint64_t to_ns) {
         TimelinePoint point;

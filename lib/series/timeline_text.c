@@ -12,16 +12,16 @@
  *
  * A series without a member is unknown. The text of a single point has no "series", see point_text.h.
  *
- * A plot needs no more digits than it has pixels, and a finished job's row has no room for more:
- * values become steps between the lowest and the highest of their series (of their logarithm,
- * for rates), and steps become printable characters. Neighbours are alike, so a mean is
- * the step from the mean before, and small numbers take one character, larger ones two. Min and max
- * are distances from the mean: left out where there are none (`mean`), exact (`range`), or with
- * min in one character, within 4 % of its distance (`about`). Of what gets too long in all, the longest
- * series is told more coarsely, until it fits.
+ * A plot needs no more digits than pixels, and the row of a finished job has limited space. Values
+ * become steps between the lowest and the highest value of the series (of the logarithm for rates), and steps
+ * become printable characters. Neighbours are similar, so a mean is stored as the difference to the
+ * previous mean: small differences take one character, larger differences two. Min and max are stored as distances
+ * from the mean: left out where there are none (`mean`), exact (`range`), or with min in one
+ * character, within 4 % of its distance (`about`). While the text is too long, the longest series is stored with less
+ * precision.
  *
- * Characters: the digits of digits.h, '}' for a value that is unknown, and '~' with a digit for so many
- * points more (and one) which are all like the mean before.
+ * Characters: the digits of digits.h, '}' for an unknown value, and '~' with a digit d for d + 1
+ * points equal to the mean before.
  */
 
 #include "series/timeline.h"
@@ -38,7 +38,7 @@
 #include "util/parse.h"
 #include "util/record.h"
 
-/* From fine to coarse: how many different values a series may have, and whether min is exact. */
+/* Precisions from fine to coarse: number of different values in a series, and whether min is exact. */
 static const struct {
         unsigned levels;
         bool is_about;
@@ -47,7 +47,7 @@ static const struct {
 #define VALUE_MAX 1e30 /* a float holds it */
 #define SERIES_KEY "series"
 
-/* 2 KiB for 120 points; the rest of the text takes half of one. Pure noise takes 3, however coarsely told. */
+/* 2 KiB for 120 points; the rest of the text takes 0.5 KiB. Pure noise takes 3 KiB at any precision. */
 #define CODES_TARGET(n) (19 * (n) - 19 * (n) / 16)
 
 /* --- values as steps ------------------------------------------------------------------------ */
@@ -59,7 +59,7 @@ typedef enum Detail {
         N_DETAILS,
 } Detail;
 
-/* A series: codes of one detail, or of none where the value is `lo` everywhere. */
+/* A series: codes of one detail, or no codes if the value is `lo` everywhere. */
 typedef struct SeriesText {
         double lo, hi;
         uint32_t levels;
@@ -113,7 +113,7 @@ static void timeline_text_deinit(TimelineText *text) {
         record_deinit(&timeline_record, text);
 }
 
-/* How one series is told. */
+/* Scale and precision of one series. */
 typedef struct Coding {
         Scale scale;
         Detail detail;
@@ -178,7 +178,7 @@ static bool has_only_means(const Timeline *timeline, Series series, const Scale 
         return true;
 }
 
-/* The same value everywhere, and no point unknown. */
+/* True if all points have the same value and none is unknown. */
 static bool is_constant(const Timeline *timeline, Series series, const Scale *scale) {
         for (size_t i = 0; i < timeline->n; i++)
                 if (timeline->points[i].observed_ns > 0 && isnan(timeline->points[i].series[series].mean))
@@ -261,7 +261,7 @@ static int write_series(const Timeline *timeline, Series series, size_t precisio
         return ret->codes[coding.detail] ? 0 : -ENOMEM;
 }
 
-/* How much of a point was observed, in DIGITS_BASE - 1 steps; what was observed at all is at least one. */
+/* Returns the observed share of a point in DIGITS_BASE - 1 steps; at least 1 if any of the point was observed. */
 static unsigned share_of(const Timeline *timeline, size_t at) {
         uint64_t observed_ns = timeline->points[at].observed_ns;
         double share = fmin((double)observed_ns / (double)timeline->interval_ns, 1);
@@ -270,7 +270,7 @@ static unsigned share_of(const Timeline *timeline, size_t at) {
         return observed_ns > 0 && step == 0 ? 1 : step;
 }
 
-/* *ret is NULL where all was observed. 0 or -ENOMEM. */
+/* Sets *ret to NULL if all points were observed in full. 0 or -ENOMEM. */
 static int write_observed(const Timeline *timeline, char **ret) {
         scoped(buffer_deinit) Buffer shares = {};
         unsigned before = DIGITS_BASE - 1, n_run = 0;
@@ -298,7 +298,7 @@ static int write_observed(const Timeline *timeline, char **ret) {
         return *ret ? 0 : -ENOMEM;
 }
 
-/* Bytes in the text, but for what every series takes. */
+/* Returns the number of bytes of the codes, without the members that every series has. */
 static size_t codes_length(const SeriesText *series) {
         size_t n = 0;
 
@@ -307,7 +307,7 @@ static size_t codes_length(const SeriesText *series) {
         return n;
 }
 
-/* The longest series that can still be told more coarsely, or N_SERIES. */
+/* Returns the longest series whose precision can still be reduced, or N_SERIES. */
 static Series find_longest(const SeriesText series[static N_SERIES], const size_t precision[static N_SERIES]) {
         Series longest = N_SERIES;
 
@@ -384,7 +384,7 @@ static int read_begin(const TimelineText *text, Timeline *timeline) {
         return 0;
 }
 
-/* A run of points like the one before: how many, or 0. */
+/* Reads the length of a run of points equal to the previous point, or 0 without a run. */
 static int get_run(DigitReader *reader, unsigned *ret) {
         if (!digit_take(reader, DIGIT_RUN))
                 return 0;
@@ -405,7 +405,7 @@ static int read_observed(const char *shares, Timeline *timeline) {
                         n_run--;
                 else if (digit_get(&reader, &share) != 0)
                         return PARSE_MALFORMED;
-                /* Rounded up: what was observed at all is no hole. */
+                /* Rounds up, so that a partly observed point is not a hole. */
                 timeline->points[i].observed_ns = (timeline->interval_ns * share + DIGITS_BASE - 2) / (DIGITS_BASE - 1);
         }
 
@@ -440,7 +440,7 @@ static int get_point(DigitReader *reader, const Coding *coding, Steps *steps) {
         if (steps->mean < 0 || steps->mean > highest)
                 return PARSE_MALFORMED;
 
-        /* What is about right can be a little below the lowest. */
+        /* An approximate min can be slightly below the lowest value. */
         steps->min = (int)below < steps->mean ? steps->mean - (int)below : 0;
         steps->max = steps->mean + (int)above;
         return steps->max <= highest ? 0 : PARSE_MALFORMED;
@@ -481,7 +481,7 @@ static void set_constant(Timeline *timeline, Series series, float v) {
                         timeline->points[i].series[series] = (TimelineValue){ v, v, v };
 }
 
-/* The only detail that has codes, or N_DETAILS. */
+/* Returns the only detail with codes, or N_DETAILS. */
 static Detail detail_of(const SeriesText *text) {
         Detail detail = 0;
 
@@ -513,7 +513,7 @@ static int read_series(const SeriesText *text, Series series, Timeline *timeline
         return get_codes(&reader, &coding, series, timeline);
 }
 
-/* The series are told for the points observed, so these come first. */
+/* Reads the observed shares first: the series have codes for observed points only. */
 static int read_timeline(const TimelineText *text, Timeline *timeline) {
         int r;
 

@@ -13,10 +13,10 @@
 #include "util/utf8.h"
 
 typedef struct Builder {
-        const char *text; /* borrowed, without the byte order mark that YAML allows in front */
+        const char *text; /* borrowed; a leading byte order mark is skipped */
         size_t n;
         yaml_parser_t parser;
-        yaml_event_t event; /* the present one */
+        yaml_event_t event; /* the current event */
         bool has_event;
         Arena *arena;
         YamlError *error;
@@ -55,7 +55,7 @@ static int refuse_at(Builder *builder, yaml_mark_t mark, const char *format, ...
         return YAML_MALFORMED;
 }
 
-/* Of its reader's own errors, such as bytes that are no UTF-8, libyaml knows only how many bytes they come after. */
+/* Computes the mark of an error of libyaml's reader, such as invalid UTF-8, for which libyaml gives only the byte offset. */
 static yaml_mark_t find_problem(const Builder *builder) {
         yaml_mark_t mark = builder->parser.problem_mark;
         size_t n = builder->parser.problem_offset;
@@ -73,7 +73,7 @@ static yaml_mark_t find_problem(const Builder *builder) {
         return mark;
 }
 
-/* The character at a mark, '\0' at the end of the text. */
+/* Returns the position of a mark in the text, at most the end of the text. */
 static const char *text_at(const Builder *builder, yaml_mark_t mark) {
         const char *p = builder->text, *end = p + builder->n;
 
@@ -104,7 +104,7 @@ static const char *fix_encoding(const Builder *builder) {
         return "this is not UTF-8, save it as UTF-8";
 }
 
-/* `begin`: where what could not be read begins. */
+/* begin: first character of the token that could not be read. */
 static const char *fix_token(char begin, char c) {
         if (begin == '"' || begin == '\'')
                 return c == '\0' ? "a quote is not closed" : "write a backslash as two, or use single quotes";
@@ -135,7 +135,7 @@ static const char *fix_structure(const yaml_parser_t *parser, char begin) {
         return "keys of one mapping begin in one column, and a quoted text ends at its quote";
 }
 
-/* A fix for the author of the text, from the kind of error and the characters at its marks; NULL: none is known. */
+/* Returns a fix for the author of the text, by the kind of error and the characters at its marks; NULL without a known fix. */
 static const char *find_fix(const Builder *builder) {
         char begin = char_at(builder, builder->parser.context_mark), c = char_at(builder, builder->parser.problem_mark);
 
@@ -222,7 +222,7 @@ static int take_integer(Builder *builder, const char *text, const char *digits, 
         return 0;
 }
 
-/* YAML 1.2's core schema. */
+/* Converts a plain scalar by YAML 1.2's core schema. */
 static int take_plain(Builder *builder, const char *text, Value *ret) {
         if (IS_ONE_OF(text, "", "~", "null", "Null", "NULL")) {
                 ret->type = VALUE_NULL;
@@ -289,7 +289,7 @@ static int take_scalar(Builder *builder, Value *ret) {
 
 static int take_node(Builder *builder, unsigned depth, Value *ret);
 
-/* Members are gathered in a list in the arena, and laid side by side when their number is known. */
+/* Members are collected in a list in the arena, and copied to an array when their number is known. */
 typedef struct Link Link;
 struct Link {
         Link *next;
@@ -384,7 +384,7 @@ static int take_members(Builder *builder, unsigned depth, Value *ret) {
         return 0;
 }
 
-/* The present event begins it; when it is taken, the present event ends it. */
+/* Reads the node that the current event begins; afterwards the current event is the last of the node. */
 static int take_node(Builder *builder, unsigned depth, Value *ret) {
         int r;
 
@@ -450,7 +450,7 @@ int yaml_read(const char *text, size_t n, Arena *arena, const Value **ret, YamlE
 }
 
 size_t yaml_arena_size(size_t n) {
-        /* The dearest text for its length is a list of lists, "[[],[],": a link, an item and its alignment for three bytes. */
+        /* The most memory per byte of text is taken by a list of lists, "[[],[],": a link, an item and its alignment for three bytes. */
         return 4096 + n * (sizeof(Link) + sizeof(Member) + 32);
 }
 
@@ -461,13 +461,13 @@ size_t yaml_arena_size(size_t n) {
 /* A list or mapping that the walk is in. */
 typedef struct YamlLevel {
         bool is_mapping, has_key;
-        size_t n_items, n_path; /* of the path to it */
+        size_t n_items, n_path; /* n_path: length of the path to the list or mapping */
 } YamlLevel;
 
 typedef struct YamlWalk {
         YamlLevel levels[VALUE_DEPTH_MAX + 1];
         size_t n_levels;
-        char path[LOCATE_PATH_MAX]; /* of the present node */
+        char path[LOCATE_PATH_MAX]; /* of the current node */
 } YamlWalk;
 
 static void walk_name(YamlWalk *walk, const YamlLevel *level, const char *key) {
@@ -479,7 +479,7 @@ static void walk_name(YamlWalk *walk, const YamlLevel *level, const char *key) {
                 (void)snprintf(end, LOCATE_PATH_MAX - level->n_path, "[%zu]", level->n_items);
 }
 
-/* True when the event is one whose place counts: a key, or an item of a list; its path is then in walk->path. */
+/* True when the event is a key or an item of a list, whose places are searched; walk->path is then its path. */
 static bool walk_enter(YamlWalk *walk, const yaml_event_t *event) {
         YamlLevel *level = walk->n_levels > 0 ? &walk->levels[walk->n_levels - 1] : NULL;
         bool is_key = level && level->is_mapping && !level->has_key;
@@ -500,7 +500,7 @@ static bool walk_enter(YamlWalk *walk, const yaml_event_t *event) {
         return level && (is_key || !level->is_mapping);
 }
 
-/* 0: none of it; else how much of the wanted path leads to the present node. */
+/* Returns the length of the wanted path that leads to the current node; 0 for none. */
 static size_t walk_match(const YamlWalk *walk, const char *wanted) {
         size_t n = strlen(walk->path);
 

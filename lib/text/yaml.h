@@ -4,10 +4,10 @@
 /*
  * YAML texts to Values: the door to libyaml
  *
- * One document. Plain scalars are what YAML 1.2's core schema says they are: null, true and false, integers of 64 bits,
- * floats; everything else, and whatever is quoted, is a string. A key given twice, an alias, a tag of its own, a NUL and an integer
- * beyond 64 bits are refused rather than changed. A byte order mark in front is passed over, as YAML has it. JSON is
- * YAML and read alike, but for characters that it writes as two escapes (\ud83d\ude00): libyaml takes no half of one.
+ * Reads one document. Plain scalars follow YAML 1.2's core schema: null, true and false, integers of 64 bits, floats; all other scalars
+ * and all quoted scalars are strings. A duplicate key, an alias, a custom tag, a NUL and an integer beyond 64 bits are refused rather
+ * than changed. A leading byte order mark is skipped, as YAML specifies. JSON is read as YAML, except for characters written as
+ * surrogate pairs (\ud83d\ude00): libyaml refuses surrogates.
  */
 
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include "util/arena.h"
 
 #define YAML_ERROR_TEXT_MAX 256
-#define YAML_KEYS_MAX 4096U /* of one mapping */
+#define YAML_KEYS_MAX 4096U /* in one mapping */
 
 typedef struct YamlError {
         unsigned line, column; /* from 1 */
@@ -24,18 +24,18 @@ typedef struct YamlError {
 } YamlError;
 
 enum {
-        YAML_MALFORMED = 1, /* the error says what and where */
+        YAML_MALFORMED = 1, /* *ret_error has message and place */
         YAML_TOO_LARGE,     /* the arena is full */
 };
 
-/* The tree, strings included, lives in the arena. 0, an outcome, or -ENOMEM. An empty text is null. */
+/* Reads the text into a tree in the arena, strings included. An empty text is null. 0, an outcome, or -ENOMEM. */
 int yaml_read(const char *text, size_t n, Arena *arena, const Value **ret, YamlError *ret_error);
 
-/* Memory that the tree of a text of n bytes can take at most. */
+/* Returns the maximum memory for the tree of a text of n bytes. */
 size_t yaml_arena_size(size_t n);
 
 /*
- * Where in a text that yaml_read() takes the member or item of this path is ("results.elapsed.unit", "values[2]"), or as much of
- * it as there is; 1 and 1 for "". For complaints about what a text means rather than how it is written.
+ * Finds line and column of the member or item at `path` ("results.elapsed.unit", "values[2]"), or of the longest part of `path` that
+ * exists; 1 and 1 for "". For errors in the meaning of a text rather than its syntax. yaml_read() must accept the text.
  */
 void yaml_locate(const char *text, size_t n, const char *path, unsigned *ret_line, unsigned *ret_column);

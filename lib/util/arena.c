@@ -8,7 +8,7 @@
 
 #define ALIGNMENT 16U
 
-/* Mapped rather than malloc'ed: pages nobody wrote to cost nothing, and used ones can be given back. */
+/* Maps the block instead of using malloc(): untouched pages cost nothing, and used pages can be returned to the kernel. */
 int arena_init(Arena *arena, size_t n_max) {
         void *bytes = mmap(NULL, n_max, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -55,7 +55,7 @@ char *arena_strndup(Arena *arena, const char *text, size_t n) {
         return copy;
 }
 
-/* What an unusually large request touched goes back to the kernel; the usual few pages stay. */
+/* Pages beyond this size, touched by an unusually large request, are returned to the kernel at a reset. */
 #define KEEP_BYTES (256U * 1024U)
 
 void arena_reset(Arena *arena) {

@@ -18,7 +18,7 @@ void buffer_clear(Buffer *buffer) {
                 buffer->text[0] = '\0';
 }
 
-/* Room for n more bytes and the NUL. */
+/* Makes space for n more bytes and the NUL. */
 static bool buffer_reserve(Buffer *buffer, size_t n) {
         size_t n_wanted, n_new;
         char *text;
@@ -145,7 +145,7 @@ void buffer_put_decimal(Buffer *buffer, uint64_t v, unsigned n_decimals) {
         buffer_put(buffer, p, (size_t)(end - p));
 }
 
-/* Integers take a short way: most counters are whole. */
+/* Appends a whole number without floating-point formatting; most counters are whole. */
 static bool put_whole(Buffer *buffer, double v) {
         if (!(fabs(v) < 1e15) || v != floor(v) || (v == 0 && signbit(v)))
                 return false;
@@ -156,7 +156,7 @@ static bool put_whole(Buffer *buffer, double v) {
         return true;
 }
 
-/* Up to 10^22 a power of ten is a double itself. */
+/* Returns a power of ten; exact up to 10^22. */
 static double power_of_ten(unsigned n) {
         static const double powers[] = {
                 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
@@ -166,7 +166,7 @@ static double power_of_ten(unsigned n) {
         return powers[n];
 }
 
-/* Digits before the point, of a size from 1e-4 to below 1e15; the zeros behind it count less than none. */
+/* Returns the number of digits before the point, for 1e-4 <= size < 1e15. Each zero directly after the point counts -1. */
 static int count_whole_digits(double size) {
         static const double tenths[] = { 1e-1, 1e-2, 1e-3 };
         unsigned n = 0;
@@ -183,8 +183,8 @@ static int count_whole_digits(double size) {
 }
 
 /*
- * v × 10^n_decimals as the nearest whole number, of two as near the even one, as printf(3) rounds. fma(3) tells exactly what
- * the product has lost; what is added up then is exact as well.
+ * Rounds v × 10^n_decimals to the nearest whole number, with halves to even, as printf(3) does. fma(3) gives the exact rounding error
+ * of the product; the sum below is exact as well.
  */
 static uint64_t scale(double v, unsigned n_decimals) {
         double product = v * power_of_ten(n_decimals), lost = fma(v, power_of_ten(n_decimals), -product);
@@ -194,8 +194,8 @@ static uint64_t scale(double v, unsigned n_decimals) {
 }
 
 /*
- * Of a usual size: 15 digits, or as many more as it takes to read the same number back. Below 2^53 both parts of the quotient
- * are exact, and what is read is that quotient rounded once; from there on the decimals are closer together than the doubles.
+ * Appends a number of usual size with 15 digits, or with as many more as are needed to read the same number back. Below 2^53 both parts
+ * of the quotient are exact, and reading the text gives that quotient rounded once. Above, decimals are closer together than doubles.
  */
 static bool put_usual(Buffer *buffer, double v) {
         double size = fabs(v);

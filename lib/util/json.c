@@ -11,7 +11,7 @@ void json_init(Json *json, Buffer *out) {
         *json = (Json){ .out = out };
 }
 
-/* What goes before a value or a key: nothing, or a comma. */
+/* Appends a comma if the next key or value needs one. */
 static void json_separate(Json *json) {
         if (json->after_key)
                 json->after_key = false;
@@ -100,7 +100,7 @@ void json_string_n(Json *json, const char *text, size_t n) {
                         buffer_puts(json->out, UTF8_REPLACEMENT);
                 else if (k == 1)
                         put_escape(json->out, (unsigned char)*p);
-                else if (utf8_is_unsafe(utf8_decode(p, k))) /* JSON is printed to terminals, too */
+                else if (utf8_is_unsafe(utf8_decode(p, k))) /* JSON is printed to terminals as well */
                         buffer_printf(json->out, "\\u%04x", utf8_decode(p, k));
                 else
                         buffer_put(json->out, p, k);

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * JSON text, looked into where it lies
+ * JSON text, read in place
  *
- * For texts that our own writer wrote (util/json.h): nothing is copied, built or checked. A text that is broken all the
- * same ends early, as if nothing more were in it.
+ * For texts written by util/json.h: nothing is copied, built or checked. A malformed text ends at the first error, as if the
+ * rest were absent.
  */
 
 #include <stdbool.h>
@@ -15,30 +15,30 @@
 #include "util/buffer.h"
 #include "util/json.h"
 
-/* A value, or a key with its quotes, as it is spelt. Borrowed; not NUL-terminated. */
+/* The text of a value, or of a key with its quotes. Borrowed; not NUL-terminated. */
 typedef struct JsonText {
-        const char *text; /* NULL: there is none */
+        const char *text; /* NULL: absent */
         size_t n;
 } JsonText;
 
-/* The whole text, without blanks around it. */
+/* Returns the whole text without surrounding blanks. */
 JsonText json_text(const char *text, size_t n);
 
 typedef struct JsonWalk {
         const char *p, *end;
         bool is_object;
-        bool is_broken; /* the walk ended early, or stepped over something that is no comma */
+        bool is_broken; /* the walk ended early, or skipped a character other than a comma */
 } JsonWalk;
 
-/* Over the members of an object or the items of a list; over nothing when it is neither. */
+/* Begins a walk over the members of an object or the items of a list; an empty walk for other values. */
 JsonWalk json_text_walk(JsonText text);
-/* ret_key is untouched in a list. False at the end. */
+/* Gives the next member or item; ret_key is untouched in a list. False at the end. */
 bool json_text_walk_next(JsonWalk *walk, JsonText *ret_key, JsonText *ret_value);
 
 bool json_text_equals(JsonText a, JsonText b);
-/* The member of an object whose key says that. text is NULL when there is none. */
+/* Returns the member of an object with that key; `text` is NULL if absent. */
 JsonText json_text_find(JsonText object, const char *key);
-/* True for "…" that says the same as `plain`, of n bytes. */
+/* True for a JSON string whose decoded value equals `plain`, of n bytes. */
 bool json_text_is_string(JsonText text, const char *plain, size_t n);
 
 typedef enum JsonKind {
@@ -52,17 +52,17 @@ typedef enum JsonKind {
 } JsonKind;
 
 JsonKind json_text_kind(JsonText text);
-/* False when it is no number, or none that is finite. */
+/* False unless the text is a finite number. */
 bool json_text_double(JsonText text, double *ret);
-/* False when it is no number without point and exponent that fits. */
+/* False unless the text is a number without point and exponent that fits *ret. */
 bool json_text_int(JsonText text, int64_t *ret);
-/* What a string says, appended; anything else as it is spelt. */
+/* Appends the decoded value of a string, or the text of any other value. */
 void json_text_say(JsonText text, Buffer *out);
-/* As the next value of a document; null where there is none. */
+/* Writes the text as the next value of a document; null if absent. */
 void json_text_write(JsonText text, Json *json);
 
 /*
- * An object with its members in the order of their keys, and whole numbers without a point: what is equal then reads equal.
+ * Appends an object with its members sorted by key and whole numbers without a point, so that equal objects have equal texts.
  * 0 or -ENOMEM.
  */
 int json_text_put_sorted(JsonText object, Buffer *out);

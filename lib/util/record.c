@@ -19,7 +19,7 @@ static void *at_mutable(void *object, size_t offset) {
 
 /* --- writing ------------------------------------------------------------------------------------- */
 
-/* What the bytes are is their owner's business: text of a record may be no UTF-8. */
+/* Appends a string without checking its bytes: text of a record may be invalid UTF-8. */
 static void put_text(const char *text, Buffer *out) {
         buffer_putc(out, '"');
         for (;;) {
@@ -35,7 +35,7 @@ static void put_text(const char *text, Buffer *out) {
         buffer_putc(out, '"');
 }
 
-/* Names are those of our own tables: none needs an escape. */
+/* Appends a key. Names come from tables in the program and need no escapes. */
 static void put_key(const char *name, bool *is_first, Buffer *out) {
         if (!*is_first)
                 buffer_putc(out, ',');
@@ -200,7 +200,7 @@ int record_format(const Record *record, const void *object, char **ret) {
 
 static int parse_object(const Record *record, JsonText text, void *object);
 
-/* After a walk: nothing was cut off or garbled. */
+/* True after a walk if the text was neither cut short nor malformed. */
 static bool is_whole(const JsonWalk *walk, JsonText text, char closing) {
         return text.n > 1 && text.text[text.n - 1] == closing && !walk->is_broken;
 }
@@ -241,7 +241,7 @@ static int parse_bool_text(JsonText text, bool *ret) {
         return 0;
 }
 
-/* A string of any length, caller frees. */
+/* Decodes a string of any length; caller frees *ret. */
 static int parse_string(JsonText text, char **ret) {
         scoped(buffer_deinit) Buffer said = {};
         char *string;
@@ -278,7 +278,7 @@ static int parse_text(const RecordField *field, JsonText text, char *ret) {
         return 0;
 }
 
-/* The index of a name, or field->n. */
+/* Returns the index of a name, or field->n. */
 static size_t name_find(const RecordField *field, JsonText text) {
         size_t i = 0;
 
@@ -297,7 +297,7 @@ static int parse_name(const RecordField *field, JsonText text, uint8_t *ret) {
         return 0;
 }
 
-/* Names of a later version are skipped. */
+/* Reads a list of names as bits. Names from a later version are skipped. */
 static int parse_bits(const RecordField *field, JsonText text, uint32_t *ret) {
         JsonWalk walk = json_text_walk(text);
         JsonText key, value;
@@ -354,7 +354,7 @@ static int parse_list(const RecordField *field, JsonText text, void *object) {
                 }
 
                 memset(*items + *n * size, 0, size);
-                (*n)++; /* what a bad item got so far is freed with the others */
+                (*n)++; /* a malformed item is freed with the others */
                 r = parse_object(field->record, value, *items + (*n - 1) * size);
                 if (r != 0)
                         return r;
@@ -407,7 +407,7 @@ static int parse_member(const RecordField *field, JsonText text, void *object) {
         return PARSE_MALFORMED;
 }
 
-/* Members mostly come in the order of the table: the search begins behind the last one found. NULL: not ours. */
+/* Finds the field of a key; NULL if the table has none. The search begins after the last field found: members mostly come in order. */
 static const RecordField *field_find(const Record *record, JsonText key, size_t *next) {
         for (size_t i = 0; i < record->n_fields; i++) {
                 const RecordField *field = &record->fields[(*next + i) % record->n_fields];

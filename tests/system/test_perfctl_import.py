@@ -184,7 +184,7 @@ class Inspections(Import):
         self.running = self.daemon("[store]\nkeep_results = 30d\n")
         directory = self.inspection({0: result()})
         done = self.perfctl("import", "inspection", directory, status=1)
-        self.assertIn(f"{directory}/results/0/result: time_ms: was measured at 2020-08-18T16:33:32.052Z, and [store] keep_results is "
+        self.assertIn(f"{directory}/results/0/result: time_ms: was measured at 2020-08-18T16:33:32.052Z, but [store] keep_results is "
                       "30 days; raise keep_results, or set it to 0", done.stderr)
         self.assertEqual(self.stored(), [])
         self.assertEqual(self.perfctl("submit", self.write(directory / "new", PRINTED)).stdout, "1 stored\n")

@@ -7,6 +7,7 @@
 
 #include "run_results_fixture.h"
 
+#include "document/value_parse.h"
 #include "http/indicators/result_groups.h"
 #include "http/routes.h"
 #include "store/indicators/model_rows.h"
@@ -202,6 +203,86 @@ static void a_model_declares_units_and_directions(void **state) {
         check(fixture, "/api/v1/models", 200, "{\"models\":[]}");
 }
 
+/* With conditions, the results of a job are read one by one, and not through the index of points. */
+static void the_results_of_a_job_are_selected(void **state) {
+        Fixture *fixture = *state;
+
+        for (uint64_t n = 1000; n < 1006; n++) {
+                RunResults results;
+
+                run_results_make(&results, n, n < 1004 ? "jax" : "pytorch", n % 2 == 0 ? "float32" : "float64", 256, (double)n);
+                results.submission.job = n == 1000 ? "train-8" : "train-7";
+                assert_int_equal(put_one(fixture->place->store, &results.submission, n), STORE_DONE);
+        }
+
+        check(fixture, PATH "/results?job=train-7", 200, "\"next\":null");
+        assert_int_equal(count(fixture, "\"id\":"), 5);
+        check(fixture, PATH "/results?job=train-7&where=dtype=float64", 200, "\"next\":null");
+        assert_int_equal(count(fixture, "\"id\":"), 3);
+        assert_int_equal(count(fixture, "\"dtype\":\"float64\""), 3);
+        check(fixture, PATH "/results?job=train-7&where=dtype=float32&where=component=jax", 200, "\"time_ms\":1002,");
+        assert_int_equal(count(fixture, "\"id\":"), 1);
+        check(fixture, PATH "/results?job=train-7&where=dtype=float64&limit=2", 200, "\"time_ms\":1003,");
+        assert_int_equal(count(fixture, "\"id\":"), 2);
+        assert_null(strstr(fixture->body.text, "\"next\":null"));
+        check(fixture, PATH "/results?job=train-8&where=dtype=float64", 200, "\"results\":[]");
+        check(fixture, PATH "/results?job=train-7&where=dtyp=float64", 400, "did you mean dtype?");
+}
+
+static void a_value_that_the_model_does_not_allow_is_refused(void **state) {
+        static const char declaration[] = "{\"parameters\":{\"matrix_size\":\"int\",\"dtype\":{\"type\":\"str\",\"values\":"
+                                          "[\"float32\",\"float64\"]}},\"results\":{\"rate\":\"float\"}}";
+        Fixture *fixture = *state;
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+        scoped(arena_deinit) Arena arena = {};
+        bool is_canonical;
+        ValueError error;
+
+        assert_int_equal(arena_init(&arena, 1 << 16), 0);
+        assert_int_equal(value_parse(declaration, strlen(declaration), &arena, &model.document, &is_canonical, &error), 0);
+        assert_int_equal(store_put(fixture->place->store, model_rows_pack(&(StoreModel){ .model = &model, .uid = 1000 }, 1,
+                                                                          cookie_of(5000))), 0);
+        assert_int_equal(outcome_of(fixture->place->store, 5000), STORE_DONE);
+
+        check(fixture, PATH "/query?where=dtype=flaot32", 400, "'dtype' cannot be 'flaot32': its model declares it as ");
+        assert_non_null(strstr(fixture->body.text, "one of float32, float64"));
+        check(fixture, PATH "/query?where=dtype!=flaot32", 400, "'dtype' cannot be 'flaot32'");
+        check(fixture, PATH "/query?where=matrix_size=abc", 400, "'matrix_size' cannot be 'abc': its model declares it as int");
+        check(fixture, PATH "/query?where=dtype>5", 400, "< and > compare numbers only");
+        check(fixture, PATH "/results?where=dtype=flaot32", 400, "'dtype' cannot be 'flaot32'");
+        check(fixture, PATH "/query?where=dtype=float64", 200, "no result of PiMatmul has dtype=float64");
+        /* Stored before the model was there. */
+        check(fixture, PATH "/results?where=dtype=512&limit=3", 200, "\"dtype\":\"512\"");
+}
+
+static void put_sizes(Store *store, uint64_t from, uint64_t to) {
+        scoped(freep) RunResults *results = calloc(to - from, sizeof(*results));
+        scoped(freep) Submission *submissions = calloc(to - from, sizeof(*submissions));
+
+        assert_true(results && submissions);
+        for (uint64_t n = from; n < to; n++) {
+                run_results_make(&results[n - from], n, "jax", "float32", (int64_t)n, 100);
+                submissions[n - from] = results[n - from].submission;
+        }
+        assert_int_equal(store_put(store, result_rows_pack(submissions, to - from, &(Peer){ .uid = 1000 }, 5000, cookie_of(from))), 0);
+        assert_int_equal(outcome_of(store, from), STORE_DONE);
+}
+
+static void more_groups_than_fit_are_refused(void **state) {
+        Fixture *fixture = *state;
+        char limit[32];
+
+        (void)snprintf(limit, sizeof(limit), "than %u groups", GROUPS_MAX);
+        for (uint64_t n = 10000; n < 10000 + GROUPS_MAX; n += 500)
+                put_sizes(fixture->place->store, n, n + 500);
+        check(fixture, PATH "/query?group_by=matrix_size&component=jax&limit=1", 200, "\"groups\":[");
+        put_sizes(fixture->place->store, 10000 + GROUPS_MAX, 10000 + GROUPS_MAX + 1);
+        check(fixture, PATH "/query?group_by=matrix_size&component=jax&limit=1", 413, limit);
+        check(fixture, PATH "/rank?by=matrix_size&component=jax&objective=rate&direction=higher", 413, limit);
+        check(fixture, PATH "/query?group_by=dtype&component=jax", 200, "float32");
+}
+
 static void a_store_that_is_gone_is_said(void **state) {
         Fixture *fixture = *state;
         const Selection selection = { .filter = { .name = "PiMatmul" } };
@@ -233,6 +314,9 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(alternatives_are_ranked, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_batch_has_a_column_for_each_number, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_model_declares_units_and_directions, setup_with_model, teardown),
+                cmocka_unit_test_setup_teardown(the_results_of_a_job_are_selected, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_value_that_the_model_does_not_allow_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(more_groups_than_fit_are_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_store_that_is_gone_is_said, setup, teardown),
         };
 
