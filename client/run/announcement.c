@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/announcement.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +27,7 @@ void announcement_deinit(Announcement *announcement) {
 }
 
 static JobBegin job_begin(const Announcement *announcement, uint64_t now_ns) {
+        assert(now_ns >= announcement->begin_ns);
         return (JobBegin){
                 .info = announcement->info,
                 .member_pid = announcement->has_group ? announcement->info->pid : 0,
@@ -66,6 +68,7 @@ static int extend_id(JobInfo *info) {
 static void try_later(Announcement *announcement, uint64_t now_ns) {
         uint64_t half_ns = announcement->backoff_ns / 2;
 
+        assert(half_ns > 0);
         announcement->next_ns = now_ns + half_ns + clock_realtime_ns() % half_ns;
         announcement->backoff_ns = announcement->backoff_ns * 2 < BACKOFF_MAX_NS ? announcement->backoff_ns * 2 : BACKOFF_MAX_NS;
 }
@@ -122,6 +125,7 @@ int announcement_timeout_ms(const Announcement *announcement) {
 static void take_reply(Announcement *announcement, const Reply *reply, uint64_t now_ns) {
         int r = delivery_judge(reply);
 
+        assert(announcement->sequence > 0);
         announcement->sequence = 0;
         wire_deinit(&announcement->wire);
 

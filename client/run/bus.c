@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/bus.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -221,6 +222,7 @@ static int ask(Bus *bus, const ScopeRequest *request, bool has_oom_policy) {
         const char *job;
         int r;
 
+        assert(bus->bus && !bus->job);
         r = make_request(bus, request, has_oom_policy, &message);
         CHAIN(r, left_us(bus) > 0 ? bus->sd_bus_call(bus->bus, message, left_us(bus), &error, &reply) : -ETIMEDOUT);
         CHAIN(r, bus->sd_bus_message_read(reply, "o", &job));
@@ -248,6 +250,7 @@ static void take_removed(Bus *bus, sd_bus_message *message) {
 
 static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         (void)error;
+        assert(userdata);
         take_removed(userdata, message);
         return 0;
 }

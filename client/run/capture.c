@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/capture.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ static const char result_key[] = "\"@result\"";
 
 static void match(Capture *capture, const char *bytes, size_t n) {
         for (size_t i = 0; i < n && !capture->names_result; i++) {
+                assert(capture->n_matched < RESULT_KEY_BYTES);
                 if (bytes[i] == result_key[capture->n_matched])
                         capture->n_matched++;
                 else
@@ -43,6 +45,7 @@ static void look_for_result(Capture *capture, const char *bytes, size_t n) {
 }
 
 void capture_add(Capture *capture, const void *bytes, size_t n) {
+        assert(capture->is_too_long || capture->text.n <= CAPTURE_BYTES_MAX);
         if (!capture->is_too_long && n > CAPTURE_BYTES_MAX - capture->text.n) {
                 capture->is_too_long = true;
                 look_for_result(capture, capture->text.text, capture->text.n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/child.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -207,6 +208,8 @@ static int open_pipe(Stream *stream, int *ret) {
 
         if (!stream->capture && !stream->tail)
                 return 0;
+
+        assert(stream->pipe_fd < 0);
         if (pipe2(fds, O_CLOEXEC) < 0)
                 return -errno;
 
@@ -260,6 +263,7 @@ static void wait_for_room(int fd) {
 }
 
 static void keep(Stream *stream, const char *bytes, size_t n) {
+        assert(!stream->capture != !stream->tail);
         if (stream->capture)
                 capture_add(stream->capture, bytes, n);
         else
@@ -398,6 +402,7 @@ static void leave_pump_behind(Child *child) {
         Pumped output, error;
         pid_t pid = fork();
 
+        assert(child->has_ended);
         if (pid != 0) {
                 child->end->pump_pid = pid > 0 ? pid : 0;
                 return;

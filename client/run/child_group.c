@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/child_group.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -113,6 +114,7 @@ void child_group_leave(ChildGroup *group, bool removes) {
         if (group->parent_fd < 0)
                 return;
 
+        assert(group->name[0] && !strchr(group->name, '/'));
         if (enter(group->parent_fd, "cgroup.procs") == 0 && removes)
                 (void)unlinkat(group->parent_fd, group->name, AT_REMOVEDIR);
         closep(&group->parent_fd);

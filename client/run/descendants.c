@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/descendants.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -64,6 +65,7 @@ static int table_add(DescendantTable *table, int proc_fd, const char *name) {
                 table->n_allocated = n;
         }
 
+        assert(table->n < table->n_allocated);
         entry.pid = (pid_t)pid;
         table->items[table->n++] = entry;
         return 0;

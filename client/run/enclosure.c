@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/enclosure.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -126,6 +127,7 @@ static bool try_group(Attempt *attempt) {
         char reason[SCOPE_REASON_MAX];
         int r;
 
+        assert(enclosed->kind == ENCLOSURE_NONE && enclosed->group.parent_fd < 0);
         r = child_group_enter(&enclosed->group, attempt->root_fd, attempt->context.directory, attempt->job);
         if (r == 0) {
                 enclosed->kind = ENCLOSURE_CGROUP;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/object_builder.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -95,6 +96,8 @@ void object_builder_put_words(ObjectBuilder *object, const char *key, const char
 int object_builder_end(const ObjectBuilder *object, Value *ret) {
         if (object->failed)
                 return -ENOMEM;
+
+        assert(object->members && object->n <= object->n_max);
 
         *ret = (Value){ .type = VALUE_OBJECT, .members = object->members, .n_members = object->n };
         return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/output_tail.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,7 @@ void output_tail_add(OutputTail *tail, const void *bytes, size_t n) {
 static void unroll(const OutputTail *tail, Buffer *ret) {
         size_t at = tail->n_all % OUTPUT_TAIL_BYTES_MAX;
 
+        assert(tail->bytes && tail->n_all > 0);
         if (tail->n_all > OUTPUT_TAIL_BYTES_MAX)
                 buffer_put(ret, tail->bytes + at, OUTPUT_TAIL_BYTES_MAX - at);
         buffer_put(ret, tail->bytes, tail->n_all > OUTPUT_TAIL_BYTES_MAX ? at : (size_t)tail->n_all);

@@ -103,7 +103,7 @@ bool script_find(char *const *command, const char *path, Script *ret) {
                 return false;
 
         sha256_text(text, n, ret->sha256);
-        if (file == program)
+        if (file == program && n >= 2)
                 take_interpreter(text + 2, ret->interpreter);
         else
                 (void)snprintf(ret->interpreter, INTERPRETER_MAX, "%s", strlen(command[0]) < INTERPRETER_MAX ? command[0] : "");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/summary.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ static bool is_of(const SummarySeries *series, const char *name, const char *com
 static int add_series(Summary *summary, const Indicator *indicator, const char *key, SummarySeries **ret) {
         SummarySeries *series = &summary->series[summary->n++];
 
+        assert(summary->n <= SUMMARY_SERIES_MAX);
         *series = (SummarySeries){ .name = strdup(indicator->name), .component = strdup(indicator->component), .key = strdup(key) };
         *ret = series;
         return series->name && series->component && series->key ? 0 : -ENOMEM;

@@ -2,6 +2,7 @@
 #include "client/sweep/placeholder.h"
 #include "util/utf8.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -234,6 +235,7 @@ int placeholder_split(const char *text, Arena *arena, const char *const **ret, s
 
                 if (take_word(&text, &word, ret_error) != 0)
                         return PLACEHOLDER_WRONG;
+                assert(n < n_max);
                 words[n] = buffer_error(&word) == 0 ? arena_strndup(arena, word.text ? word.text : "", word.n) : NULL;
                 if (!words[n++])
                         return -ENOMEM;

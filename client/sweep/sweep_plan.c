@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/sweep/sweep_plan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,6 +40,7 @@ size_t sweep_plan_point_choice(const SweepPlan *plan, const SweepPoint *point, s
         const SweepBlock *block = &plan->blocks[point->block];
         size_t ordinal = point->ordinal;
 
+        assert(point->block < plan->n_blocks && i < block->n);
         for (size_t k = block->n - 1; k > i; k--)
                 ordinal /= block->settings[k].n;
         return ordinal % block->settings[i].n;

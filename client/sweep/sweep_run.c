@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/sweep/sweep_run.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -245,6 +246,7 @@ static const char *take_node(Sweep *sweep, SweepSlot *slot) {
 
         if (plan->n_nodes == 0)
                 return NULL;
+        assert(sweep->n_on_node && sweep->i_next_node < plan->n_nodes);
         slot->i_node = sweep->i_next_node;
         for (size_t k = 1; k < plan->n_nodes; k++) {
                 size_t i = (sweep->i_next_node + k) % plan->n_nodes;
@@ -282,6 +284,7 @@ static int begin_point(Sweep *sweep, SweepSlot *slot, size_t i, const SweepRecor
         pid_t parent = getpid();
         int r;
 
+        assert(slot->pid == 0 && !slot->path && i < order->plan->n_points);
         r = sweep_tree_begin(order->tree, order->plan, &order->plan->points[i], i + 1, record, &path);
         if (r == 0)
                 r = sweep_command_make(&command, order->plan, &order->plan->points[i], i + 1, take_node(sweep, slot), path,
@@ -314,6 +317,8 @@ static int begin_point(Sweep *sweep, SweepSlot *slot, size_t i, const SweepRecor
 static void end_point(Sweep *sweep, SweepSlot *slot, int wait_status) {
         int status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status), r;
 
+        assert(slot->pid > 0 && slot->path && sweep->n_running > 0);
+        assert(!sweep->n_on_node || sweep->n_on_node[slot->i_node] > 0);
         sweep_guard_end(&sweep->guard, slot->pid);
         slot->pid = 0;
         sweep->n_running--;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/sweep/sweep_tree.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -62,6 +63,7 @@ static int identify(const char *text, size_t n, Buffer *out, const char *directo
 }
 
 static int add_record(SweepTree *tree, SweepRecord *record) {
+        assert(record->identity && record->directory && tree->n_records <= tree->n_allocated);
         if (tree->n_records == tree->n_allocated) {
                 size_t n = tree->n_allocated ? 2 * tree->n_allocated : 64;
                 SweepRecord *more = reallocarray(tree->records, n, sizeof(*more));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Phases from a real store in JSON. */
+/* Phases and jobs from a real store in JSON. */
 /* tests: daemon/http/jobs/phase_walk.c daemon/http/jobs/api_jobs.c daemon/http/jobs/job_lookup.c */
+
+#include <inttypes.h>
 
 #include "http/jobs/phases_json.h"
 #include "http/routes.h"
@@ -313,9 +315,75 @@ static void jobs_are_listed_with_their_live_metrics(void **state) {
         assert_int_equal(fixture->exchange.status, 404);
 }
 
+static void put_end(Fixture *fixture, const MetricSet *metrics, const UsageSet *usage) {
+        const StoreJobEnd row = {
+                .job = "job-0", .state = JOB_FINISHED, .end_realtime_ms = fixture->job->begin_realtime_ms + 2500, .end = &(JobEnd){},
+                .metrics = metrics, .usage = usage,
+        };
+
+        assert_int_equal(store_put(fixture->place.store, job_rows_pack_end(&row, cookie_of(2))), 0);
+        assert_int_equal(outcome_of(fixture->place.store, 2), STORE_DONE);
+}
+
+/* The snapshot still has the job as a running one. */
+static void a_job_that_has_ended_is_answered_from_the_store(void **state) {
+        Fixture *fixture = *state;
+        MetricSet metrics = {};
+        UsageSet usage = {};
+        char end[64], value[128];
+        uint64_t end_ms = fixture->job->begin_realtime_ms + 2500;
+
+        (void)snprintf(end, sizeof(end), "\"end_ms\":%" PRIu64 ",", end_ms);
+        (void)snprintf(value, sizeof(value), "{\"metrics\":[{\"key\":\"duration_seconds\",\"value\":2.5,\"timestamp\":%" PRIu64 ",",
+                       end_ms);
+        memset(metrics.quality, QUALITY_LOST, sizeof(metrics.quality));
+        memset(usage.quality, QUALITY_LOST, sizeof(usage.quality));
+        metrics.quality[METRIC_DURATION] = QUALITY_EXACT;
+        metrics.value[METRIC_DURATION] = 2.5;
+
+        assert_non_null(strstr(ask_job(fixture), "\"state\":\"running\""));
+        put_end(fixture, &metrics, &usage);
+        assert_non_null(strstr(ask_job(fixture), "\"state\":\"finished\""));
+        assert_non_null(strstr(fixture->body.text, end));
+        assert_memory_equal(ask(fixture, "/api/v1/jobs/job-0/metrics", NULL, NULL), value, strlen(value));
+        assert_int_equal(count(fixture->body.text, "\"key\":"), 1);
+        assert_non_null(strstr(ask(fixture, "/api/v1/jobs", "state", "running"), "\"jobs\":[]"));
+        assert_non_null(strstr(ask(fixture, "/api/v1/jobs", "state", "finished"), "\"metrics\":{\"duration_seconds\":2.5}"));
+}
+
+static void an_end_without_metrics_has_none(void **state) {
+        Fixture *fixture = *state;
+        char begin[96];
+
+        put_end(fixture, NULL, NULL);
+        assert_string_equal(ask(fixture, "/api/v1/jobs/job-0/metrics", NULL, NULL), "{\"metrics\":[]}");
+        assert_non_null(strstr(ask(fixture, "/api/v1/jobs", "state", "finished"), "\"metrics\":null"));
+        assert_non_null(strstr(ask_job(fixture), "\"state\":\"finished\""));
+        assert_non_null(strstr(fixture->body.text, "\"metrics\":[],\"absent\":[],\"compat\":[]"));
+        (void)snprintf(begin, sizeof(begin), "{\"begin_ms\":%" PRIu64 ",\"interval_ms\":0,\"series\":{", fixture->job->begin_realtime_ms);
+        assert_memory_equal(ask(fixture, "/api/v1/jobs/job-0/samples", NULL, NULL), begin, strlen(begin));
+}
+
+/* As in the moment between a begin and its row. */
+static void a_job_that_is_not_stored_yet_is_answered_from_the_snapshot(void **state) {
+        Fixture *fixture = *state;
+
+        fixture->job->info.id = "job-new";
+        assert_non_null(strstr(ask(fixture, "/api/v1/jobs/job-new", NULL, NULL), "\"id\":\"job-new\""));
+        assert_non_null(strstr(fixture->body.text, "\"state\":\"running\""));
+        (void)ask(fixture, "/api/v1/jobs/job-newer", NULL, NULL);
+        assert_int_equal(fixture->exchange.status, 404);
+        assert_non_null(strstr(fixture->body.text, "no job 'job-newer' on this node"));
+        (void)ask(fixture, "/api/v1/jobs/job%20new", NULL, NULL);
+        assert_int_equal(fixture->exchange.status, 400);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(jobs_are_listed_with_their_live_metrics, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_job_that_has_ended_is_answered_from_the_store, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_end_without_metrics_has_none, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_job_that_is_not_stored_yet_is_answered_from_the_snapshot, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_job_that_was_never_marked_has_none, setup, teardown),
                 cmocka_unit_test_setup_teardown(ended_ones_come_in_order_and_the_one_that_lasts_last, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_one_that_lasts_grows_with_the_samples, setup, teardown),

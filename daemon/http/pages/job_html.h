@@ -24,7 +24,7 @@ void job_html_own_meters(Buffer *out, const JobView *job, const NodeSnapshot *no
 void job_html_node_meters(Buffer *out, const JobView *job, const NodeSnapshot *node);
 /* A list, or nothing at all. */
 void job_html_advice(Buffer *out, const JobView *job, const NodeSnapshot *node);
-/* Rows of the table "what, the job itself, the node meanwhile". */
+/* Rows of the table "metric, job, node during the job". */
 void job_html_numbers(Buffer *out, const JobView *job);
 /* A row of the table of phases. total_seconds: of the whole job, for its share. */
 void job_html_phase(Buffer *out, const PhaseView *phase, double seconds, double total_seconds);

@@ -88,7 +88,7 @@ static void put_job(Buffer *out, const JobView *job, const NodeSnapshot *node) {
         html_seconds(out, job_html_seconds(job, node->realtime_ns / NS_PER_MS));
         buffer_puts(out, "</small></p>\n<div class=\"pair\">\n<div><h3>The job itself</h3>\n");
         job_html_own_meters(out, job, node);
-        buffer_puts(out, "</div>\n<div><h3>The node meanwhile</h3>\n");
+        buffer_puts(out, "</div>\n<div><h3>Node during the job</h3>\n");
         job_html_node_meters(out, job, node);
         buffer_puts(out, "</div>\n</div>\n");
         job_html_advice(out, job, node);
