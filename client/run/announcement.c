@@ -10,10 +10,10 @@
 #include "client/wire/id.h"
 #include "util/clock.h"
 
-/* Longest delays of a job, whatever state perfd is in. */
+/* Maximum delay of a job, whatever the state of perfd. */
 #define BEGIN_TIMEOUT_NS (200 * NS_PER_MS)
 
-/* A try costs next to nothing, but a node that never gets a perfd is not to be woken up for ever. */
+/* An attempt costs little, but a node that never gets a perfd should not wake up forever. */
 #define BACKOFF_FIRST_NS (100 * NS_PER_MS)
 #define BACKOFF_MAX_NS (4 * NS_PER_S)
 
@@ -44,7 +44,7 @@ static int begin_once(Announcement *announcement, uint64_t now_ns, Delivery *del
         return deliver_begin(announcement->courier, &begin, delivery);
 }
 
-/* A task may run one command after the other; then its id is that of the first. */
+/* True if the id was already used: a task may run several commands in turn, and its id belongs to the first. */
 static bool is_used(const Announcement *announcement, const Delivery *delivery, int r) {
         if (announcement->is_id_given)
                 return false;
@@ -64,7 +64,7 @@ static int extend_id(JobInfo *info) {
         return r;
 }
 
-/* Half to all of the backoff, so that the ranks of a node do not come back together. */
+/* Waits between half and all of the backoff, so that the ranks of a node do not retry at the same time. */
 static void try_later(Announcement *announcement, uint64_t now_ns) {
         uint64_t half_ns = announcement->backoff_ns / 2;
 
@@ -129,7 +129,7 @@ static void take_reply(Announcement *announcement, const Reply *reply, uint64_t 
         announcement->sequence = 0;
         wire_deinit(&announcement->wire);
 
-        /* A duplicate is ours, or another command of the task has the id: results have it, and it is not changed any more. */
+        /* A duplicate is this job, or another command of the task has the id. The id is not changed any more, since results carry it. */
         if (r == 0)
                 announcement->is_begun = announcement->is_begin_known = announcement->is_begun || reply->status == STATUS_OK;
         else if (r == DELIVERY_AWAY)
@@ -138,18 +138,18 @@ static void take_reply(Announcement *announcement, const Reply *reply, uint64_t 
                 announcement->is_begun = false;
 }
 
-/* r: of the request, of which only the reply may be missing yet. */
+/* r: outcome of the request; only the reply may still be missing. */
 static void go_on_after(Announcement *announcement, int r, const Reply *reply, uint64_t now_ns) {
         if (r == 0)
                 take_reply(announcement, reply, now_ns);
         else if (!wire_is_connected(&announcement->wire)) {
-                announcement->is_begun = true; /* or may be: nobody knows whether it was taken */
+                announcement->is_begun = true; /* possibly: the request may have been processed */
                 announcement->sequence = 0;
                 try_later(announcement, now_ns);
         }
 }
 
-/* A connection to a socket of this machine is made at once, or not at all, and what is sent first has room. */
+/* Does not block: a local connection succeeds or fails at once, and the first request fits the socket buffer. */
 static void try_again(Announcement *announcement, uint64_t now_ns) {
         scoped(buffer_deinit) Buffer frame = {};
         const JobBegin begin = job_begin(announcement, now_ns);
@@ -185,7 +185,7 @@ void announcement_go_on(Announcement *announcement) {
 
 /* --- the end -------------------------------------------------------------------------------------- */
 
-/* If perfd has an earlier request, the reply says so. */
+/* Sends the begin once more if unconfirmed. If perfd has an earlier request, the reply says so. */
 int announcement_end(Announcement *announcement) {
         uint64_t begin_ns = clock_boottime_ns();
         Delivery delivery;
@@ -200,14 +200,14 @@ int announcement_end(Announcement *announcement) {
                 announcement->courier->wire = announcement->wire;
                 wire_init(&announcement->wire);
                 announcement->sequence = 0;
-                announcement->is_begun = true; /* or may be */
+                announcement->is_begun = true; /* possibly */
         }
         announcement->next_ns = 0;
         r = begin_once(announcement, begin_ns, &delivery);
         announcement->spent_ns = clock_boottime_ns() - begin_ns;
         if (r < 0)
                 return r;
-        /* An id that another command of the task has is not changed any more: results have it. */
+        /* The id of another command of the task is not changed any more, since results carry it. */
         if (r == 0 && (announcement->is_begun || delivery.reply.status == STATUS_OK))
                 announcement->is_begun = announcement->is_begin_known = true;
         else if (r == DELIVERY_REFUSED)

@@ -71,7 +71,7 @@ static uint64_t left_us(const Bus *bus) {
 
 /* --- the connection ------------------------------------------------------------------------------- */
 
-/* D-Bus spells any other byte as %20. */
+/* Escapes other bytes as D-Bus does (%20). */
 static void put_address(Buffer *out, const char *path) {
         buffer_puts(out, "unix:path=");
         for (; *path; path++) {
@@ -82,7 +82,7 @@ static void put_address(Buffer *out, const char *path) {
         }
 }
 
-/* Does what there is to do, and waits for more. 0, BUS_LATE, or a negative errno. */
+/* Processes one message or waits for more. 0, BUS_LATE, or a negative errno. */
 static int bus_turn(Bus *bus) {
         int r;
 
@@ -96,7 +96,7 @@ static int bus_turn(Bus *bus) {
         return r < 0 && r != -EINTR ? r : 0;
 }
 
-/* A negative errno: nobody is there. */
+/* 0, BUS_LATE, or a negative errno if the connection fails. */
 static int bus_connect_to(Bus *bus, const char *path) {
         scoped(buffer_deinit) Buffer address = {};
         int r;
@@ -161,14 +161,14 @@ static int bus_connect(Bus *bus, const ScopeRequest *request) {
 
 /* --- the unit ------------------------------------------------------------------------------------- */
 
-/* libsystemd's results are 0 and more for success. */
+/* Calls of libsystemd return 0 or more on success. */
 #define CHAIN(r, call)          \
         do {                    \
                 if ((r) >= 0)   \
                         (r) = (call); \
         } while (0)
 
-/* PIDs: 0 is who asks, by the kernel's word, whatever namespace that is in. */
+/* PIDs: 0 stands for the calling process, which systemd identifies by the kernel's credentials in any PID namespace. */
 static int put_properties(const Bus *bus, const ScopeRequest *request, bool has_oom_policy, sd_bus_message *message) {
         int r = 0;
 
@@ -179,7 +179,7 @@ static int put_properties(const Bus *bus, const ScopeRequest *request, bool has_
         CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "MemoryAccounting", "b", 1));
         CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "IOAccounting", "b", 1));
         CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "TasksAccounting", "b", 1));
-        /* A unit gets a part of the machine's tasks by default, which a session does not. */
+        /* By default a unit, unlike a session, is limited to a part of the machine's tasks. */
         CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "TasksMax", "t", request->tasks_max));
         if (request->slice[0])
                 CHAIN(r, bus->sd_bus_message_append(message, "(sv)", "Slice", "s", request->slice));
@@ -255,7 +255,7 @@ static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error 
         return 0;
 }
 
-/* Signals wait in the connection until they are processed, so that the job's path is known by then. */
+/* D-Bus signals stay queued in the connection until processed; the path of the systemd job is known by then. */
 static int start(Bus *bus, const ScopeRequest *request) {
         int r;
 

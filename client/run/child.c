@@ -26,9 +26,9 @@ static const int passed_signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1,
 /* Pipe from the command to one of our own descriptors. */
 typedef struct Stream {
         int to_fd;
-        int pipe_fd;      /* -1: the command has ours itself, or it is finished */
-        bool is_fifo;     /* ours is a pipe itself */
-        Capture *capture; /* one of these two, or none */
+        int pipe_fd;      /* -1: the command uses our descriptor directly, or the stream has ended */
+        bool is_fifo;     /* our descriptor is a pipe */
+        Capture *capture; /* at most one of capture and tail is set */
         OutputTail *tail;
 } Stream;
 
@@ -38,14 +38,14 @@ typedef struct Child {
         int signal_fd;
         Stream output, error;
         bool has_ended;
-        bool is_alone;       /* nobody is left of what it started */
-        bool is_told_to_end; /* while only output, or what it left behind, is waited for */
+        bool is_alone;       /* no process started by the command is left */
+        bool is_told_to_end; /* a signal arrived after the command ended, while waiting for its output or its processes */
         const ChildPlan *plan;
-        Announcement *announcement; /* the plan's; NULL: none is this process's */
+        Announcement *announcement; /* of the plan; NULL in a process without an announcement */
         ChildEnd *end;
 } Child;
 
-/* The signals stay blocked: what is still to be done takes little time, and it is not to be cut short. */
+/* Leaves the signals blocked: the remaining work is short and must not be interrupted. */
 static void child_deinit(Child *child) {
         closep(&child->signal_fd);
         closep(&child->output.pipe_fd);
@@ -84,7 +84,7 @@ static int take_signals(Child *child) {
         if (sigaction(SIGCHLD, &action, &child->inherited.child) < 0 || sigprocmask(SIG_BLOCK, &mask, &child->inherited.mask) < 0)
                 return -errno;
 
-        /* after the first run they stay taken, so that nothing ends us between two */
+        /* Signals stay blocked after the first run, so that none terminates the process between two runs. */
         if (common && common->is_taken)
                 child->inherited = *common;
         child->inherited.is_taken = true;
@@ -139,7 +139,7 @@ static void stop_as_well(void) {
         sigemptyset(&mask);
         sigaddset(&mask, SIGTSTP);
         (void)raise(SIGTSTP);
-        (void)sigprocmask(SIG_UNBLOCK, &mask, NULL); /* here it stops */
+        (void)sigprocmask(SIG_UNBLOCK, &mask, NULL); /* the process stops here */
         (void)sigprocmask(SIG_BLOCK, &mask, NULL);
 }
 
@@ -155,7 +155,7 @@ static void pass_on(Child *child, const struct signalfd_siginfo *info) {
                 return;
         }
 
-        /* The terminal's go to the whole foreground, where the command is. */
+        /* The terminal sends its signals to the whole foreground process group, which includes the command. */
         if (info->ssi_code != SI_KERNEL)
                 (void)kill(child->pid, signal);
         if (signal == SIGTSTP)
@@ -190,7 +190,7 @@ static void become(const ChildSignals *inherited, char *const *command, int outp
         _exit(127);
 }
 
-/* errno of the exec, 0 when it went well: then the other end of the pipe is closed by it. */
+/* Returns the errno of the exec, or 0 on success: a successful exec closes the other end of the pipe. */
 static int read_exec_error(int fd) {
         int error = 0;
         ssize_t k;
@@ -202,7 +202,7 @@ static int read_exec_error(int fd) {
         return k == sizeof(error) ? error : 0;
 }
 
-/* A pipe of which we have one end; *ret is the command's. Nothing is done for what nobody keeps. */
+/* Opens a pipe from the command; *ret is the command's end. Does nothing for a stream without capture or tail. */
 static int open_pipe(Stream *stream, int *ret) {
         int fds[2];
 
@@ -239,7 +239,7 @@ static int spawn(Child *child, char *const *command) {
         if (child->pid == 0)
                 become(&child->inherited, command, output_fd, error_fd, status_out);
 
-        closep(&status_out); /* else the pipe never ends */
+        closep(&status_out); /* otherwise the pipe never reports the end */
         status_out = -1;
         child->end->exec_error = read_exec_error(status_in);
         return 0;
@@ -247,7 +247,7 @@ static int spawn(Child *child, char *const *command) {
 
 /* --- output --------------------------------------------------------------------------------------- */
 
-/* error: why nothing can be written any more; then the command shall not be able to either. 0: it has all been. */
+/* error: why writing failed; the command's writes then fail as well. 0: everything was written. */
 static void stop_reading(Child *child, Stream *stream, int error) {
         if (error && error != EPIPE && stream->to_fd == STDOUT_FILENO) {
                 message_print("cannot write to standard output: %s", strerrordesc_np(error));
@@ -270,7 +270,7 @@ static void keep(Stream *stream, const char *bytes, size_t n) {
                 output_tail_add(stream->tail, bytes, n);
 }
 
-/* Takes in what is still wanted; the bytes are known to be there. */
+/* Reads and keeps n bytes that are known to be in the pipe. */
 static void read_and_keep(Stream *stream, size_t n) {
         char chunk[CHUNK_BYTES];
         ssize_t k = read(stream->pipe_fd, chunk, n < sizeof(chunk) ? n : sizeof(chunk));
@@ -305,7 +305,7 @@ static ssize_t copy_on(Stream *stream) {
                 if (k >= 0)
                         at += k;
                 else if (errno == EAGAIN)
-                        wait_for_room(stream->to_fd); /* somebody else made it non-blocking */
+                        wait_for_room(stream->to_fd); /* another process made the descriptor non-blocking */
                 else if (errno != EINTR)
                         return -1;
         }
@@ -316,9 +316,9 @@ static ssize_t copy_on(Stream *stream) {
 
 typedef enum Pumped {
         PUMPED_SOME,
-        PUMPED_EMPTY,  /* nothing to write on now */
-        PUMPED_FULL,   /* no room to write it to */
-        PUMPED_CLOSED, /* nothing will come any more */
+        PUMPED_EMPTY,  /* nothing to read at present */
+        PUMPED_FULL,   /* no space to write */
+        PUMPED_CLOSED, /* end of the stream */
 } Pumped;
 
 static Pumped pump(Child *child, Stream *stream) {
@@ -335,7 +335,7 @@ static Pumped pump(Child *child, Stream *stream) {
                 return PUMPED_SOME;
         if (k < 0 && errno == EINTR)
                 return PUMPED_EMPTY;
-        if (k < 0 && errno == EAGAIN) /* and it was not for want of something to read */
+        if (k < 0 && errno == EAGAIN) /* poll() reported readable data, so that a pipe to write to is full */
                 return stream->is_fifo ? PUMPED_FULL : PUMPED_EMPTY;
 
         stop_reading(child, stream, k < 0 ? errno : 0);
@@ -348,7 +348,7 @@ static struct pollfd pollfd_from(const Stream *stream, Pumped pumped) {
         return (struct pollfd){ .fd = pumped == PUMPED_FULL ? -1 : stream->pipe_fd, .events = POLLIN };
 }
 
-/* When the reader of standard output goes away, the command gets SIGPIPE as if it wrote there itself. */
+/* When the reader of standard output goes away, the command gets SIGPIPE as if writing there directly. */
 static struct pollfd pollfd_to(const Stream *stream, Pumped pumped) {
         return (struct pollfd){ .fd = stream->pipe_fd >= 0 && stream->is_fifo ? stream->to_fd : -1,
                                 .events = pumped == PUMPED_FULL ? POLLOUT : 0 };
@@ -387,7 +387,7 @@ static bool is_quiet(Pumped pumped) {
 
 static void run_until_ended(Child *child) {
         for (;;) {
-                bool had_ended = is_over(child); /* before: then all it wrote is in the pipe */
+                bool had_ended = is_over(child); /* checked before reading: then all output is already in the pipe */
                 Pumped output = pump(child, &child->output), error = pump(child, &child->error);
 
                 if (had_ended && ((is_quiet(output) && is_quiet(error)) || child->is_told_to_end))
@@ -414,7 +414,7 @@ static void leave_pump_behind(Child *child) {
         child->signal_fd = -1;
         child->announcement = NULL;
         if (child->output.capture)
-                child->output.capture->is_too_long = true; /* nobody asks for it any more */
+                child->output.capture->is_too_long = true; /* the captured text is no longer needed */
 
         for (;;) {
                 output = pump(child, &child->output);
@@ -425,13 +425,13 @@ static void leave_pump_behind(Child *child) {
         }
 }
 
-/* --- what goes on --------------------------------------------------------------------------------- */
+/* --- remaining processes -------------------------------------------------------------------------- */
 
 static struct timeval ticks_to_time(uint64_t ticks, uint64_t per_s) {
         return (struct timeval){ .tv_sec = (time_t)(ticks / per_s), .tv_usec = (suseconds_t)(ticks % per_s * 1000000 / per_s) };
 }
 
-/* wait4(2) does not report a process that still runs. */
+/* Adds the CPU time of processes that still run, which wait4(2) does not report. */
 static void add_living(Child *child) {
         scoped(closep) int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         struct rusage *rusage = &child->end->rusage;
@@ -450,7 +450,7 @@ size_t child_count_left(const ChildEnd *end) {
         Descendants living;
         siginfo_t info;
 
-        /* In most cases there is no such process, and nothing to read. */
+        /* Usually no process is left, and /proc need not be read. */
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
                 return 0;
 
@@ -500,7 +500,7 @@ int child_run(char *const *command, const ChildPlan *plan, ChildEnd *ret) {
         if (ret->exec_error)
                 ret->status = ret->exec_error == ENOENT ? 127 : 126;
         else if (ret->output_error && ret->status == 0)
-                ret->status = 1; /* what most commands would have said, had they written there themselves */
+                ret->status = 1; /* as most commands exit when writing to standard output fails */
         return 0;
 }
 

@@ -13,7 +13,7 @@
 #include "util/clock.h"
 #include "util/file.h"
 
-/* Moves this process. Fails where the group has controllers for groups below it, and where threads have groups of their own. */
+/* Moves this process into the group. Fails if the group enables controllers for child groups, or is threaded. */
 static int enter(int fd, const char *path) {
         scoped(closep) int procs_fd = openat(fd, path, O_WRONLY | O_CLOEXEC);
 
@@ -23,11 +23,11 @@ static int enter(int fd, const char *path) {
         return file_write_all(procs_fd, "0", 1);
 }
 
-/* --- what others left ----------------------------------------------------------------------------- */
+/* --- leftovers of other runs ---------------------------------------------------------------------- */
 
-/* Tells our groups from others with such a name. */
+/* Extended attribute that marks groups made by perfctl. */
 #define MARK "user.perfd"
-/* Entering a group that was just created needs far fewer permissions. */
+/* Minimum age of a leftover, in seconds: a run enters its new group much sooner. */
 #define AGE_MIN_S 10
 
 static bool is_leftover(int fd) {
@@ -51,7 +51,7 @@ static void remove_leftover(int fd, const char *name) {
                 return;
 
         remove_leftovers(group_fd);
-        (void)unlinkat(fd, name, AT_REMOVEDIR); /* fails while somebody is in it */
+        (void)unlinkat(fd, name, AT_REMOVEDIR); /* fails while a process is in the group */
 }
 
 /* Counts processes in the group and in groups of nested runs. */
@@ -63,9 +63,9 @@ static void remove_leftovers(int fd) {
                 remove_leftover(fd, entry->d_name);
 }
 
-/* --- one's own ------------------------------------------------------------------------------------ */
+/* --- the group of this run ------------------------------------------------------------------------ */
 
-/* An empty group of this name would have the counters of another job. */
+/* Makes a new group. An empty group of the same name is removed first: it has the counters of another job. */
 static int make_anew(int fd, const char *name) {
         scoped(closep) int group_fd = -1;
 
@@ -78,7 +78,7 @@ static int make_anew(int fd, const char *name) {
 
         group_fd = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (group_fd >= 0)
-                (void)fsetxattr(group_fd, MARK, "1", 1, 0); /* from Linux 5.7 on */
+                (void)fsetxattr(group_fd, MARK, "1", 1, 0); /* works since Linux 5.7 */
         return 0;
 }
 

@@ -21,7 +21,7 @@ static int refuse(PlaceholderError *error, const char *format, ...) {
         return PLACEHOLDER_WRONG;
 }
 
-/* Length of the name that `text` begins with; 0: it is none. */
+/* Returns the length of the name at the begin of `text`, or 0. */
 static size_t name_length(const char *text) {
         size_t n_at = *text == '@', n = strspn(text + n_at, NAME_CHARACTERS);
 
@@ -37,10 +37,10 @@ bool placeholder_name_is_valid(const char *name) {
 typedef struct TemplatePart {
         const char *text;
         size_t n;
-        bool is_name; /* of what is to be put there */
+        bool is_name; /* a placeholder, to be replaced by its value */
 } TemplatePart;
 
-/* The placeholder, or the one character, that *at begins with, and goes on behind it. */
+/* Returns the placeholder or the single character at *at, and moves *at behind that part. */
 static TemplatePart next_part(const char **at) {
         const char *p = *at;
         TemplatePart part = { .text = p, .n = 1 };
@@ -103,7 +103,7 @@ typedef enum Quote {
 static Quote quote_after(Quote quote, char c, char before) {
         switch (quote) {
         case QUOTE_NONE:
-                if (c == '#' && strchr(" \t\n;&|(", before)) /* its NUL stands for the beginning */
+                if (c == '#' && strchr(" \t\n;&|(", before)) /* strchr() also matches NUL, which stands for the begin of the script */
                         return QUOTE_COMMENT;
                 return c == '\'' ? QUOTE_SINGLE : c == '"' ? QUOTE_DOUBLE : quote;
         case QUOTE_SINGLE:

@@ -122,7 +122,7 @@ static void put_progress(const Sweep *sweep, Buffer *out) {
 #define HIDE "\r\x1b[K"
 #define HIDE_BYTES (sizeof(HIDE) - 1)
 
-/* On a terminal, one line that is written over; a message is written in its place. */
+/* On a terminal the progress is one line that is overwritten; a message replaces the line. */
 static void hide_progress(const Sweep *sweep) {
         if (sweep->screen.can_move)
                 (void)file_write_all(STDERR_FILENO, HIDE, HIDE_BYTES);
@@ -136,7 +136,7 @@ static void show_progress(Sweep *sweep) {
         put_progress(sweep, &sweep->line);
         if (buffer_error(&sweep->line) < 0)
                 return;
-        if (sweep->line.n > HIDE_BYTES + sweep->screen.width - 1) /* a line that is broken in two is not written over */
+        if (sweep->line.n > HIDE_BYTES + sweep->screen.width - 1) /* a line that wraps cannot be overwritten */
                 sweep->line.n = HIDE_BYTES + sweep->screen.width - 1;
         (void)file_write_all(STDERR_FILENO, sweep->line.text, sweep->line.n);
 }
@@ -147,7 +147,7 @@ static void tell_end(Sweep *sweep, const SweepSlot *slot, int status) {
         char took[TEXT_MAX];
 
         if (status == 0 && sweep->screen.can_move)
-                return; /* the progress says as much */
+                return; /* the progress line shows the same */
 
         text_duration(clock_boottime_ns() - slot->begin_ns, took);
         if (status == 0)
@@ -173,7 +173,7 @@ static bool is_ignored(int signal) {
         return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-/* An ignored one (nohup) stays ignored: blocked, it would be queued. Nobody can be waited for while SIGCHLD is ignored. */
+/* Ignored signals (nohup) stay ignored: blocked signals would be queued. waitpid() fails while SIGCHLD is ignored. */
 static int take_signals(Sweep *sweep) {
         const struct sigaction action = { .sa_handler = SIG_DFL };
 
@@ -189,7 +189,7 @@ static int take_signals(Sweep *sweep) {
         return 0;
 }
 
-/* The first time as we were told, then more firmly. */
+/* Passes on the signal itself the first time, then SIGTERM, then SIGKILL. */
 static void pass_on(Sweep *sweep, int signal) {
         int passed = sweep->n_told == 0 ? signal : sweep->n_told == 1 ? SIGTERM : SIGKILL;
 
@@ -240,7 +240,7 @@ static void become(const Sweep *sweep, const char *directory, const SweepCommand
         _exit(error == ENOENT ? 127 : 126);
 }
 
-/* The node with the fewest points; of several, the next in turn. */
+/* Returns the node with the fewest running points; equal nodes take turns. */
 static const char *take_node(Sweep *sweep, SweepSlot *slot) {
         const SweepPlan *plan = sweep->order->plan;
 
@@ -303,7 +303,7 @@ static int begin_point(Sweep *sweep, SweepSlot *slot, size_t i, const SweepRecor
         if (slot->pid == 0)
                 become(sweep, path, &command, parent);
 
-        (void)setpgid(slot->pid, slot->pid); /* whoever is first */
+        (void)setpgid(slot->pid, slot->pid); /* parent and child both call this, since either may run first */
         slot->begin_ns = clock_boottime_ns();
         slot->path = TAKE(path);
         sweep->n_running++;
@@ -357,9 +357,9 @@ static void reap(Sweep *sweep) {
         }
 }
 
-/* --- the whole ------------------------------------------------------------------------------------ */
+/* --- the loop ------------------------------------------------------------------------------------- */
 
-/* Counts what is recorded on the way. False: there is none left. */
+/* Finds the next point that is not recorded; *ret_is_there is false when none is left. */
 static int next_point(Sweep *sweep, size_t *ret_i, const SweepRecord **ret_record, bool *ret_is_there) {
         *ret_is_there = false;
         while (sweep->i_next_point < sweep->order->plan->n_points) {
@@ -397,7 +397,7 @@ static int fill_slots(Sweep *sweep) {
         return 0;
 }
 
-/* On a terminal at most a second, since the progress shows times. */
+/* Waits at most a second on a terminal, since the progress shows times. */
 static int wait_for_signal(const Sweep *sweep) {
         return sweep->screen.can_move ? sigtimedwait(&sweep->signals, NULL, &(struct timespec){ .tv_sec = 1 }) :
                                         sigwaitinfo(&sweep->signals, NULL);
@@ -419,7 +419,7 @@ static void work(Sweep *sweep) {
                         return;
 
                 signal = wait_for_signal(sweep);
-                reap(sweep); /* before others are told: what has ended has ended */
+                reap(sweep); /* before signals are passed on, so that points that ended already are recorded */
                 if (signal > 0 && signal != SIGCHLD)
                         pass_on(sweep, signal);
         }
