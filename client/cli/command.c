@@ -48,12 +48,12 @@ static const char *find_nearest(const CommandRow *rows, char *const *words, int 
                 const char *nearest;
 
                 snprintf(both, sizeof(both), "%.30s %.30s", words[0], words[1]);
-                nearest = words_nearest(both, names, n);
+                nearest = nearest_word(both, names, n);
                 if (nearest && strchr(nearest, ' '))
                         return nearest;
         }
 
-        return words_nearest(words[0], names, n);
+        return nearest_word(words[0], names, n);
 }
 
 const Command *command_find(const CommandRow *rows, char *const *words, int n_words, int *ret_n_words, const char **ret_nearest) {

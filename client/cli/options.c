@@ -186,7 +186,7 @@ static int option_scan_unknown(OptionScan *scan, const char *word, size_t n) {
                 names[i] = scan->table->entries[i].option->name;
         if (n > 2 && n - 2 < sizeof(name)) {
                 memcpy(name, word + 2, n - 2);
-                nearest = words_nearest(name, names, scan->table->n);
+                nearest = nearest_word(name, names, scan->table->n);
         }
 
         snprintf(scan->error, OPTION_ERROR_MAX, "unknown option '%.*s' for '%s'%s%s%s", n < 60 ? (int)n : 60, word, scan->command,

@@ -288,7 +288,7 @@ static int prepare(RunJob *run) {
 
 /* First of all: what the command will be in is to have nothing else in it, and perfd is to know it from the begin on. */
 static void enclose(RunJob *run) {
-        enclosure_enter(&run->enclosed, run->info.id, (Enclosure)enclosure_find(run->options->enclosure), &run->limits,
+        enclosure_enter(&run->enclosed, run->info.id, (Enclosure)job_enclosure_find(run->options->enclosure), &run->limits,
                         limits_are_set(&run->limits) ? LIMITED_TIMEOUT_NS : ENCLOSURE_TIMEOUT_NS);
         run->info.enclosure = run->enclosed.kind;
         limits_apply(&run->limits, run->enclosed.kind, run->enclosed.text);

@@ -205,7 +205,7 @@ static void read_timetable(const Value *job, const Value *timeline, Timetable *r
         ret->end_ms = find_end_ms(job, ret->begin_ms);
 
         for (Series series = 0; series < N_SERIES; series++) {
-                const Value *one = value_get(all, series_name(series));
+                const Value *one = value_get(all, timeline_series_name(series));
                 Track *track = &ret->tracks[series];
 
                 track->mean = value_get(one, "mean");

@@ -159,7 +159,7 @@ static void write_path(Screen *screen, const char *path, const char *remark) {
 
 static void write_enclosure(Screen *screen, const Value *job) {
         const char *path = answer_text(job, "cgroup"), *last = strrchr(path, '/');
-        int enclosure = enclosure_find(answer_text(job, "enclosure"));
+        int enclosure = job_enclosure_find(answer_text(job, "enclosure"));
         scoped(buffer_deinit) Buffer text = {};
 
         switch (enclosure) {

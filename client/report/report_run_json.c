@@ -159,7 +159,7 @@ static void write_total(Json *json, const char *key, const char *unit, const cha
         json_put_string(json, "key", key);
         json_put_double(json, "value", total->value);
         json_put_string(json, "unit", unit);
-        json_put_string(json, "quality", quality_name(total->is_exact ? QUALITY_EXACT : QUALITY_SAMPLED));
+        json_put_string(json, "quality", metric_quality_name(total->is_exact ? QUALITY_EXACT : QUALITY_SAMPLED));
         json_put_string(json, "scope", scope);
         json_put_string(json, "of", of);
         json_put_uint(json, "count", total->n);

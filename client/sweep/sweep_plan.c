@@ -497,7 +497,7 @@ static int check_keys(const PlanReader *reader) {
         if (reader->file->type != VALUE_OBJECT)
                 return refuse(reader, "is %s: expected a mapping with 'command' and 'settings'", value_type_text(reader->file));
         for (size_t i = 0; i < reader->file->n_members; i++) {
-                const char *key = reader->file->members[i].key, *nearest = words_nearest(key, keys, N_ELEMENTS(keys));
+                const char *key = reader->file->members[i].key, *nearest = nearest_word(key, keys, N_ELEMENTS(keys));
                 size_t k = 0;
 
                 while (k < N_ELEMENTS(keys) && strcmp(key, keys[k]) != 0)

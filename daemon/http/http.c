@@ -147,13 +147,13 @@ static bool is_read(const char *method) {
 }
 
 /* What the iteration over the query carries. */
-typedef struct Query {
+typedef struct QueryArguments {
         Exchange *exchange;
         int outcome;
-} Query;
+} QueryArguments;
 
 static enum MHD_Result on_parameter(void *userdata, enum MHD_ValueKind kind, const char *key, const char *value) {
-        Query *query = userdata;
+        QueryArguments *query = userdata;
 
         (void)kind;
         query->outcome = exchange_add_parameter(query->exchange, key, value);
@@ -162,7 +162,7 @@ static enum MHD_Result on_parameter(void *userdata, enum MHD_ValueKind kind, con
 
 /* 0 or EXCHANGE_ANSWERED. */
 static int read_request(Exchange *exchange, struct MHD_Connection *connection, const char *method, const char *path) {
-        Query query = { .exchange = exchange };
+        QueryArguments query = { .exchange = exchange };
         int r;
 
         exchange->is_read = is_read(method);

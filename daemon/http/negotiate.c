@@ -69,18 +69,18 @@ static unsigned quality_parse(Piece piece) {
 }
 
 /* One element of a list: "text/plain;version=0.0.4;q=0.5". */
-typedef struct Choice {
+typedef struct MediaRange {
         Piece name, version;
         unsigned quality; /* thousandths */
-} Choice;
+} MediaRange;
 
-static bool choice_next(Piece *rest, Choice *ret) {
+static bool choice_next(Piece *rest, MediaRange *ret) {
         Piece element, parameter;
 
         if (!piece_next(rest, ',', &element))
                 return false;
 
-        *ret = (Choice){ .quality = 1000 };
+        *ret = (MediaRange){ .quality = 1000 };
         (void)piece_next(&element, ';', &ret->name);
         while (piece_next(&element, ';', &parameter)) {
                 if (piece_begins(parameter, "q="))
@@ -92,20 +92,20 @@ static bool choice_next(Piece *rest, Choice *ret) {
         return true;
 }
 
-static bool is_openmetrics(const Choice *choice) {
+static bool is_openmetrics(const MediaRange *choice) {
         if (!piece_is(choice->name, "application/openmetrics-text"))
                 return false;
 
         return choice->version.n == 0 || piece_is(choice->version, "1.0.0") || piece_is(choice->version, "0.0.1");
 }
 
-static bool is_text(const Choice *choice) {
+static bool is_text(const MediaRange *choice) {
         return piece_is(choice->name, "text/plain") || piece_is(choice->name, "text/*");
 }
 
 bool negotiate_openmetrics(const char *accept) {
         unsigned openmetrics = 0, text = 0;
-        Choice choice;
+        MediaRange choice;
         Piece rest;
 
         if (!accept)
@@ -124,7 +124,7 @@ bool negotiate_openmetrics(const char *accept) {
 
 bool negotiate_gzip(const char *accept_encoding) {
         bool has_gzip = false, is_gzip_welcome = false, is_any_welcome = false;
-        Choice choice;
+        MediaRange choice;
         Piece rest;
 
         if (!accept_encoding)

@@ -81,7 +81,7 @@ static int take(Detection *detection, const FoundGroup *group) {
         char name[GROUP_NAME_MAX];
         Job *job;
 
-        if (cgroup_place_name(&group->place, name) != 0)
+        if (cgroup_tree_place_name(&group->place, name) != 0)
                 return 0;
 
         job = jobs_find_group(lifecycle->jobs, name);
@@ -99,7 +99,7 @@ static int take(Detection *detection, const FoundGroup *group) {
 /* Reads the cgroup of a job of which a step has ended, before the cgroup is removed. */
 static int take_step_end(Lifecycle *lifecycle, const CgroupPlace *place) {
         char name[GROUP_NAME_MAX];
-        Job *job = cgroup_place_name(place, name) == 0 ? jobs_find_group(lifecycle->jobs, name) : NULL;
+        Job *job = cgroup_tree_place_name(place, name) == 0 ? jobs_find_group(lifecycle->jobs, name) : NULL;
 
         return job && job->group.cgroup && !job->final ? job_watch_check_group(lifecycle, job) : 0;
 }

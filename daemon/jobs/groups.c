@@ -34,7 +34,7 @@ static void drop_other_places(CgroupPlace *place, const char *name) {
 bool groups_find_place(const Groups *groups, int32_t pid, CgroupPlace *ret) {
         char name[GROUP_NAME_MAX];
 
-        if (pid == 0 || cgroup_place_of(groups->tree, pid, ret) != 0 || cgroup_place_name(ret, name) != 0)
+        if (pid == 0 || cgroup_tree_find_process(groups->tree, pid, ret) != 0 || cgroup_tree_place_name(ret, name) != 0)
                 return false;
 
         drop_other_places(ret, name);
@@ -89,7 +89,7 @@ static int open_group(Groups *groups, Job *job, const CgroupPlace *place, Cgroup
         char name[GROUP_NAME_MAX];
         int r;
 
-        if (cgroup_place_name(place, name) != 0)
+        if (cgroup_tree_place_name(place, name) != 0)
                 return GROUPS_REFUSED;
 
         r = cgroup_open(&cgroup, groups->tree, place);

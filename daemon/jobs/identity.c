@@ -62,13 +62,13 @@ static void look_up(const Identity *identity, const Peer *peer, IdentityEntry *e
         char name[CGROUP_NAME_MAX];
         CgroupPlace place;
 
-        if (peer->pid <= 0 || cgroup_place_of(identity->cgroups, peer->pid, &place) != 0 || !is_alive(peer))
+        if (peer->pid <= 0 || cgroup_tree_find_process(identity->cgroups, peer->pid, &place) != 0 || !is_alive(peer))
                 return;
 
         if (place.v2[0])
                 entry->names[0] = strdup(place.v2);
         place.v2[0] = '\0';
-        if (cgroup_place_name(&place, name) == 0)
+        if (cgroup_tree_place_name(&place, name) == 0)
                 entry->names[1] = strdup(name);
 }
 
@@ -92,7 +92,7 @@ static Job *find_above(const Jobs *jobs, const Peer *peer, const char *from) {
 
                 if (job && is_job_of(job, peer))
                         return job;
-        } while (cgroup_name_parent(name));
+        } while (cgroup_tree_name_parent(name));
 
         return NULL;
 }
@@ -142,7 +142,7 @@ static bool runs_inside(const Identity *identity, const Job *job, const Job *out
 
         if (job->info.pid == 0)
                 return true;
-        return cgroup_place_of(identity->cgroups, job->info.pid, &place) == 0 && cgroup_place_name(&place, name) == 0 &&
+        return cgroup_tree_find_process(identity->cgroups, job->info.pid, &place) == 0 && cgroup_tree_place_name(&place, name) == 0 &&
                is_beneath(name, outer->info.cgroup);
 }
 

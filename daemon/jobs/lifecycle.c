@@ -241,7 +241,7 @@ static int begin_found_again(Lifecycle *lifecycle, Job *job) {
         CgroupPlace place;
         int r;
 
-        if (cgroup_place_named(job->info.cgroup, &place) != 0)
+        if (cgroup_tree_place_from_name(job->info.cgroup, &place) != 0)
                 return 0;
         r = job_description_info(&job->info, &info);
         if (r < 0)

@@ -171,7 +171,7 @@ static bool may_be_next(const JobsConfig *config, const RecoveredJob *recovered,
 static GroupState find_group(const Lifecycle *lifecycle, const RecoveredJob *recovered, const Progress *progress, CgroupPlace *ret) {
         scoped(cgroup_freep) Cgroup *cgroup = NULL;
 
-        if (!recovered->info.cgroup || cgroup_place_named(recovered->info.cgroup, ret) != 0 ||
+        if (!recovered->info.cgroup || cgroup_tree_place_from_name(recovered->info.cgroup, ret) != 0 ||
             cgroup_open(&cgroup, lifecycle->groups->tree, ret) != 0)
                 return GROUP_NONE;
         if (progress->group_id == 0 || progress->group_id == cgroup_id(cgroup))

@@ -116,7 +116,7 @@ static bool is_io_counted(CgroupTree *tree) {
             fd < 0 || read_text(fd, text, CGROUP_TEXT_MAX) != 0)
                 return true;
 
-        while (!has_any && cgroup_io_next(CGROUP_FILE_V1_IO_BYTES, &p, &io, &fault) == 0)
+        while (!has_any && cgroup_parse_next_io(CGROUP_FILE_V1_IO_BYTES, &p, &io, &fault) == 0)
                 has_any = io.read_bytes > 0 || io.write_bytes > 0;
         return has_any;
 }
@@ -150,15 +150,15 @@ static int open_hierarchies(Cgroup *cgroup, const CgroupPlace *place) {
         int r;
 
         for (Hierarchy h = 0; h < N_HIERARCHIES; h++) {
-                const char *path = cgroup_place_path(place, h);
+                const char *path = cgroup_tree_place_path(place, h);
                 scoped(closep) int dir_fd = -1;
 
-                if (!cgroup_place_is_own(place, h) || (h == HIERARCHY_BLKIO && !is_io_counted(cgroup->tree)))
+                if (!cgroup_tree_place_is_own(place, h) || (h == HIERARCHY_BLKIO && !is_io_counted(cgroup->tree)))
                         continue;
                 r = cgroup_tree_open(cgroup->tree, h, path, &dir_fd);
-                if (r == CGROUP_GONE && h != cgroup_place_main(place))
+                if (r == CGROUP_GONE && h != cgroup_tree_place_main(place))
                         continue;
-                if (r == 0 && h == cgroup_place_main(place))
+                if (r == 0 && h == cgroup_tree_place_main(place))
                         r = read_id(dir_fd, &cgroup->id);
                 if (r != 0)
                         return r;
@@ -180,7 +180,7 @@ static bool has_any(const Cgroup *cgroup) {
 
 int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place) {
         scoped(cgroup_freep) Cgroup *cgroup = NULL;
-        Hierarchy main = cgroup_place_main(place);
+        Hierarchy main = cgroup_tree_place_main(place);
         int r;
 
         if (main == N_HIERARCHIES)
@@ -241,7 +241,7 @@ static int parse_file(Cgroup *cgroup, CgroupFile file, CgroupSample *sample) {
 
         if (files[file].part == CGROUP_IO)
                 return cgroup_devices_sum(cgroup_tree_devices(cgroup->tree), file, text, sample);
-        return cgroup_file_parse(file, text, sample, &fault);
+        return cgroup_parse_file(file, text, sample, &fault);
 }
 
 /* 0, CGROUP_GONE, or -ENOMEM. What cannot be read, or not be understood, is added to *lacking. */
@@ -354,7 +354,7 @@ bool cgroup_is_populated(const Cgroup *cgroup) {
                 return !is_removed(cgroup);
         if (read_text(cgroup->events_fd, text, sizeof(text)) != 0)
                 return false;
-        return cgroup_populated_parse(text, &is_populated, &fault) != 0 || is_populated;
+        return cgroup_parse_populated(text, &is_populated, &fault) != 0 || is_populated;
 }
 
 uint64_t cgroup_id(const Cgroup *cgroup) {

@@ -176,7 +176,7 @@ static bool is_counted_below(const CgroupDevice *device, CgroupFile file, const 
         const char *fault;
         CgroupIo io;
 
-        while (device->n_lower > 0 && cgroup_io_next(file, &text, &io, &fault) == 0)
+        while (device->n_lower > 0 && cgroup_parse_next_io(file, &text, &io, &fault) == 0)
                 if (is_lower(device, &io) && counts_anything(&io))
                         return true;
         return false;
@@ -199,7 +199,7 @@ int cgroup_devices_sum(CgroupDevices *devices, CgroupFile file, const char *text
         CgroupIo sum = {}, io;
         int r;
 
-        while ((r = cgroup_io_next(file, &p, &io, &fault)) == 0) {
+        while ((r = cgroup_parse_next_io(file, &p, &io, &fault)) == 0) {
                 const CgroupDevice *device;
 
                 if (!counts_anything(&io))

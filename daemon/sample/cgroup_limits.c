@@ -58,7 +58,7 @@ static bool read_file(int dir_fd, unsigned n_up, CgroupFile file, const char *na
         if (n < 0 || (size_t)n == sizeof(text) - 1)
                 return false;
         text[n] = '\0';
-        return cgroup_file_parse(file, text, ret, &fault) == 0;
+        return cgroup_parse_file(file, text, ret, &fault) == 0;
 }
 
 /* --- CPU ---------------------------------------------------------------------------------------- */

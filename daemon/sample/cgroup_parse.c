@@ -109,7 +109,7 @@ static int parse_v1_quota(const char *text, uint64_t *ret, const char **ret_faul
         return 0;
 }
 
-int cgroup_cpus_parse(const char *text, uint32_t *ret, const char **ret_fault) {
+int cgroup_parse_cpus(const char *text, uint32_t *ret, const char **ret_fault) {
         uint64_t n = 0;
 
         for (;; text++) {
@@ -135,7 +135,7 @@ int cgroup_cpus_parse(const char *text, uint32_t *ret, const char **ret_fault) {
         return 0;
 }
 
-int cgroup_populated_parse(const char *text, bool *ret, const char **ret_fault) {
+int cgroup_parse_populated(const char *text, bool *ret, const char **ret_fault) {
         Key key = { .name = "populated" };
         int r;
 
@@ -273,7 +273,7 @@ static int had(int r, CgroupSample *ret, CgroupPart part) {
 }
 
 /* A table in the shape of a function. */
-int cgroup_file_parse(CgroupFile file, const char *text, CgroupSample *ret, const char **ret_fault) {
+int cgroup_parse_file(CgroupFile file, const char *text, CgroupSample *ret, const char **ret_fault) {
         switch (file) {
         case CGROUP_FILE_CPU_STAT:
                 return parse_cpu_stat(text, ret, ret_fault);
@@ -281,7 +281,7 @@ int cgroup_file_parse(CgroupFile file, const char *text, CgroupSample *ret, cons
                 return had(parse_cpu_max(text, ret, ret_fault), ret, CGROUP_CPU_LIMIT);
         case CGROUP_FILE_CPUSET:
         case CGROUP_FILE_V1_CPUSET:
-                return had(cgroup_cpus_parse(text, &ret->n_cpus, ret_fault), ret, CGROUP_CPUSET);
+                return had(cgroup_parse_cpus(text, &ret->n_cpus, ret_fault), ret, CGROUP_CPUSET);
         case CGROUP_FILE_MEMORY_CURRENT:
         case CGROUP_FILE_V1_MEMORY:
                 return had(parse_number(text, &ret->memory_bytes, ret_fault), ret, CGROUP_MEMORY);
@@ -408,7 +408,7 @@ static int blkio_next(CgroupFile file, const char **p, CgroupIo *ret, const char
         return CGROUP_TEXT_END;
 }
 
-int cgroup_io_next(CgroupFile file, const char **p, CgroupIo *ret, const char **ret_fault) {
+int cgroup_parse_next_io(CgroupFile file, const char **p, CgroupIo *ret, const char **ret_fault) {
         CgroupIo io = {};
         int r;
 
@@ -423,7 +423,7 @@ int cgroup_io_next(CgroupFile file, const char **p, CgroupIo *ret, const char **
 
 /* --- proc/PID/cgroup ---------------------------------------------------------------------------- */
 
-int cgroup_line_next(const char **p, CgroupLine *ret, const char **ret_fault) {
+int cgroup_parse_next_line(const char **p, CgroupLine *ret, const char **ret_fault) {
         const char *controllers, *path, *end;
         uint64_t id;
 

@@ -266,11 +266,11 @@ static char *place_path(CgroupPlace *place, Hierarchy hierarchy) {
         return (char *)place + hierarchies[hierarchy].offset;
 }
 
-const char *cgroup_place_path(const CgroupPlace *place, Hierarchy hierarchy) {
+const char *cgroup_tree_place_path(const CgroupPlace *place, Hierarchy hierarchy) {
         return (const char *)place + hierarchies[hierarchy].offset;
 }
 
-int cgroup_place_set(CgroupPlace *place, Hierarchy hierarchy, const char *path) {
+int cgroup_tree_place_set(CgroupPlace *place, Hierarchy hierarchy, const char *path) {
         size_t n = strlen(path);
 
         if (n >= CGROUP_PATH_MAX)
@@ -308,7 +308,7 @@ static int parse_place(const CgroupTree *tree, const char *text, CgroupPlace *re
         CgroupLine line;
         int r;
 
-        while ((r = cgroup_line_next(&text, &line, &fault)) == 0)
+        while ((r = cgroup_parse_next_line(&text, &line, &fault)) == 0)
                 if (take_line(tree, &line, &place) != 0)
                         return CGROUP_MALFORMED;
         if (r != CGROUP_TEXT_END)
@@ -318,7 +318,7 @@ static int parse_place(const CgroupTree *tree, const char *text, CgroupPlace *re
         return 0;
 }
 
-int cgroup_place_of(const CgroupTree *tree, int32_t pid, CgroupPlace *ret) {
+int cgroup_tree_find_process(const CgroupTree *tree, int32_t pid, CgroupPlace *ret) {
         scoped(freep) char *text = NULL;
         char path[48];
         int r;
@@ -347,7 +347,7 @@ static bool is_at_or_above(const char *path, const char *of) {
 }
 
 /* Beside v1, a job is in v2 where the service manager put it, or where somebody made a group for it. */
-bool cgroup_place_is_own(const CgroupPlace *place, Hierarchy hierarchy) {
+bool cgroup_tree_place_is_own(const CgroupPlace *place, Hierarchy hierarchy) {
         bool is_in_cpuacct = is_group(place->cpuacct);
         bool is_in_v2 = is_group(place->v2) && (!is_in_cpuacct || is_at_or_above(place->cpuacct, place->v2));
 
@@ -355,7 +355,7 @@ bool cgroup_place_is_own(const CgroupPlace *place, Hierarchy hierarchy) {
                 return is_in_v2;
         if (hierarchy == HIERARCHY_CPUACCT)
                 return is_in_cpuacct && !is_in_v2;
-        return is_group(cgroup_place_path(place, hierarchy));
+        return is_group(cgroup_tree_place_path(place, hierarchy));
 }
 
 /* A group has its name from the first of these that it is in. */
@@ -363,21 +363,21 @@ static const Hierarchy order[N_HIERARCHIES] = {
         HIERARCHY_V2, HIERARCHY_CPUACCT, HIERARCHY_MEMORY, HIERARCHY_CPU, HIERARCHY_CPUSET, HIERARCHY_BLKIO, HIERARCHY_PIDS,
 };
 
-Hierarchy cgroup_place_main(const CgroupPlace *place) {
+Hierarchy cgroup_tree_place_main(const CgroupPlace *place) {
         for (size_t i = 0; i < N_HIERARCHIES; i++)
-                if (cgroup_place_is_own(place, order[i]))
+                if (cgroup_tree_place_is_own(place, order[i]))
                         return order[i];
         return N_HIERARCHIES;
 }
 
-int cgroup_place_name(const CgroupPlace *place, char ret[static CGROUP_NAME_MAX]) {
-        Hierarchy main = cgroup_place_main(place);
+int cgroup_tree_place_name(const CgroupPlace *place, char ret[static CGROUP_NAME_MAX]) {
+        Hierarchy main = cgroup_tree_place_main(place);
 
         if (main == N_HIERARCHIES)
                 return CGROUP_GONE;
 
         (void)snprintf(ret, CGROUP_NAME_MAX, "%s%s%s", main == HIERARCHY_V2 ? "" : hierarchies[main].controller,
-                       main == HIERARCHY_V2 ? "" : ":", cgroup_place_path(place, main));
+                       main == HIERARCHY_V2 ? "" : ":", cgroup_tree_place_path(place, main));
         return 0;
 }
 
@@ -396,7 +396,7 @@ static Hierarchy split_name(const char *name, const char **ret_path) {
         return N_HIERARCHIES;
 }
 
-int cgroup_place_named(const char *name, CgroupPlace *ret) {
+int cgroup_tree_place_from_name(const char *name, CgroupPlace *ret) {
         CgroupPlace place = {};
         const char *path;
         Hierarchy main = split_name(name, &path);
@@ -413,7 +413,7 @@ int cgroup_place_named(const char *name, CgroupPlace *ret) {
         return 0;
 }
 
-bool cgroup_name_parent(char *name) {
+bool cgroup_tree_name_parent(char *name) {
         char *first = strchr(name, '/'), *last = strrchr(name, '/');
 
         if (!last || last[1] == '\0')

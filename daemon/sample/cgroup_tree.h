@@ -46,7 +46,7 @@ enum {
 };
 
 /* Reads proc/PID/cgroup. */
-int cgroup_place_of(const CgroupTree *tree, int32_t pid, CgroupPlace *ret);
+int cgroup_tree_find_process(const CgroupTree *tree, int32_t pid, CgroupPlace *ret);
 
 /*
  * A job's own group by one name: "/a/b" is v2's, "cpuacct:/a/b" is v1's. Which of a place's groups is the job's own is
@@ -56,12 +56,12 @@ int cgroup_place_of(const CgroupTree *tree, int32_t pid, CgroupPlace *ret);
 #define CGROUP_NAME_MAX (CGROUP_PATH_MAX + sizeof("cpuacct:"))
 
 /* 0, or CGROUP_GONE: the root everywhere, which is the node. */
-int cgroup_place_name(const CgroupPlace *place, char ret[static CGROUP_NAME_MAX]);
+int cgroup_tree_place_name(const CgroupPlace *place, char ret[static CGROUP_NAME_MAX]);
 /* And back: the path is taken to be the same in all hierarchies but those that would have named it first; cgroup_open() leaves
  * out the ones in which there is no such group. 0, or CGROUP_MALFORMED: no name of a group, or the root. */
-int cgroup_place_named(const char *name, CgroupPlace *ret);
+int cgroup_tree_place_from_name(const char *name, CgroupPlace *ret);
 /* Makes it the name of the group above. False at the root, where it stays. */
-bool cgroup_name_parent(char *name);
+bool cgroup_tree_name_parent(char *name);
 
 /* --- for cgroup.c ------------------------------------------------------------------------------- */
 
@@ -76,13 +76,13 @@ typedef enum Hierarchy {
         N_HIERARCHIES,
 } Hierarchy;
 
-const char *cgroup_place_path(const CgroupPlace *place, Hierarchy hierarchy);
+const char *cgroup_tree_place_path(const CgroupPlace *place, Hierarchy hierarchy);
 /* Puts a path into the place. 0, or CGROUP_MALFORMED when it is too long. */
-int cgroup_place_set(CgroupPlace *place, Hierarchy hierarchy, const char *path);
+int cgroup_tree_place_set(CgroupPlace *place, Hierarchy hierarchy, const char *path);
 /* Whether the job has a group of its own there. */
-bool cgroup_place_is_own(const CgroupPlace *place, Hierarchy hierarchy);
+bool cgroup_tree_place_is_own(const CgroupPlace *place, Hierarchy hierarchy);
 /* The one whose group the job is known by; N_HIERARCHIES when it has none. */
-Hierarchy cgroup_place_main(const CgroupPlace *place);
+Hierarchy cgroup_tree_place_main(const CgroupPlace *place);
 
 /* A path below the mount, "/a/b" or "", as the kernel writes it. 0, or CGROUP_MALFORMED: too long, or nothing is mounted. */
 int cgroup_tree_path(const CgroupTree *tree, Hierarchy hierarchy, const char *below, char ret[static CGROUP_PATH_MAX]);

@@ -17,12 +17,12 @@ void device_list_deinit(DeviceList *list) {
         *list = (DeviceList){};
 }
 
-int device_list_add(DeviceList *list, const char *name, size_t n_name, Device **ret) {
-        Device *device;
+int device_list_add(DeviceList *list, const char *name, size_t n_name, DeviceListEntry **ret) {
+        DeviceListEntry *device;
 
         if (list->n == list->n_allocated) {
                 size_t n_more = list->n_allocated ? list->n_allocated * 2 : 16;
-                Device *bigger = reallocarray(list->items, n_more, sizeof(Device));
+                DeviceListEntry *bigger = reallocarray(list->items, n_more, sizeof(DeviceListEntry));
 
                 if (!bigger)
                         return -ENOMEM;
@@ -31,14 +31,14 @@ int device_list_add(DeviceList *list, const char *name, size_t n_name, Device **
         }
 
         device = &list->items[list->n++];
-        *device = (Device){ .n_name = n_name };
+        *device = (DeviceListEntry){ .n_name = n_name };
         memcpy(device->name, name, n_name);
         *ret = device;
         return 0;
 }
 
-const Device *device_list_at(const DeviceList *list, size_t i, const char *name, size_t n_name) {
-        const Device *device;
+const DeviceListEntry *device_list_at(const DeviceList *list, size_t i, const char *name, size_t n_name) {
+        const DeviceListEntry *device;
 
         if (i >= list->n)
                 return NULL;

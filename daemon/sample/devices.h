@@ -15,7 +15,7 @@
 #include "measure/sample.h"
 #include "util/scoped.h"
 
-typedef struct Device {
+typedef struct DeviceListEntry {
         char name[DEVICE_NAME_MAX];
         size_t n_name;
         bool left_out; /* its line is stepped over: a partition, a hidden path */
@@ -24,10 +24,10 @@ typedef struct Device {
                 DiskClass disk;
                 NetClass net;
         } class;
-} Device;
+} DeviceListEntry;
 
 typedef struct DeviceList {
-        Device *items; /* owned */
+        DeviceListEntry *items; /* owned */
         size_t n, n_allocated;
 } DeviceList;
 
@@ -35,9 +35,9 @@ typedef struct DeviceList {
 void device_list_deinit(DeviceList *list);
 /* Appends a device with nothing but its name, n_name < DEVICE_NAME_MAX. *ret is borrowed until the next.
  * 0 or -ENOMEM. */
-int device_list_add(DeviceList *list, const char *name, size_t n_name, Device **ret);
+int device_list_add(DeviceList *list, const char *name, size_t n_name, DeviceListEntry **ret);
 /* The device at this place, or NULL when it is another. */
-const Device *device_list_at(const DeviceList *list, size_t i, const char *name, size_t n_name);
+const DeviceListEntry *device_list_at(const DeviceList *list, size_t i, const char *name, size_t n_name);
 
 /*
  * Questions to a sysfs directory, sys/block or sys/class/net. A device's leaf may be a link

@@ -77,7 +77,7 @@ static const char *scan_counters(const char *p, SampleDisk *disk, bool *ret_idle
 }
 
 /* One shown device into disks[*n], if it is to be seen. Returns the start of the next line, or NULL. */
-static const char *scan_disk(const char *p, const Device *device, SampleDisk *disks, size_t *n) {
+static const char *scan_disk(const char *p, const DeviceListEntry *device, SampleDisk *disks, size_t *n) {
         SampleDisk *disk = &disks[*n];
         bool idle;
 
@@ -102,7 +102,7 @@ int diskstats_parse(const char *text, const DeviceList *list, Sample *sample, co
                 return r;
 
         for (i = 0; *p; i++) {
-                const Device *device;
+                const DeviceListEntry *device;
                 const char *name;
                 size_t n_name;
 
@@ -138,7 +138,7 @@ static bool is_under_virtual(int block_fd, const char *name) {
         return strstr(target, "/devices/virtual/") || strncmp(target, "devices/virtual/", 16) == 0;
 }
 
-static void classify_by_sysfs(Device *device, int block_fd) {
+static void classify_by_sysfs(DeviceListEntry *device, int block_fd) {
         char name[DEVICE_NAME_MAX];
         struct stat st;
 
@@ -194,7 +194,7 @@ static bool is_nvme_path_name(const char *name) {
         return p && (p = scan_u64(p, &number)) && *p == 'c';
 }
 
-static void classify_by_name(Device *device) {
+static void classify_by_name(DeviceListEntry *device) {
         static const char *const virtuals[] = {
                 "dm-", "md", "loop", "ram", "zram", "nbd", "drbd", "bcache", "zd",
         };
@@ -211,7 +211,7 @@ int diskstats_classify(const char *text, int block_fd, DeviceList *list, const c
 
         list->n = 0;
         while (*p) {
-                Device *device;
+                DeviceListEntry *device;
                 const char *name;
                 size_t n_name;
                 int r;

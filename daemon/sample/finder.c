@@ -93,7 +93,7 @@ static size_t find_twins(const Finder *finder, const FinderNode *node, FinderNod
         char path[CGROUP_PATH_MAX];
         size_t n = 0;
 
-        if (finder_node_path(node, path) != 0)
+        if (finder_tree_path(node, path) != 0)
                 return 0;
         for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
                 if (finder->tree.roots[h] && h != node->hierarchy) {
@@ -108,7 +108,7 @@ static bool is_everywhere(const Finder *finder, const FinderNode *node) {
         const FinderNode *first = node;
         char path[CGROUP_PATH_MAX];
 
-        if (finder_node_path(node, path) != 0)
+        if (finder_tree_path(node, path) != 0)
                 return true;
         while (first->parent->parent)
                 first = first->parent;
@@ -235,7 +235,7 @@ static int open_node(const Finder *finder, const FinderNode *node, int *ret_fd) 
         struct stat st;
         int r;
 
-        r = finder_node_path(node, path);
+        r = finder_tree_path(node, path);
         if (r == 0)
                 r = cgroup_tree_path(finder->cgroups, node->hierarchy, path, full);
         if (r == 0)
@@ -527,7 +527,7 @@ static bool find_group(Finder *finder, const FinderNode *node, FoundGroup *ret) 
         char path[CGROUP_PATH_MAX];
         int r;
 
-        if (finder_node_path(node, path) != 0)
+        if (finder_tree_path(node, path) != 0)
                 return false;
 
         r = found_group_find(finder->cgroups, &finder->rules.items[node->rule], path, ret);

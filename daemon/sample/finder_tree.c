@@ -108,7 +108,7 @@ FinderNode *finder_tree_find_watch(const FinderTree *tree, int watch) {
         return NULL;
 }
 
-int finder_node_path(const FinderNode *node, char ret[static CGROUP_PATH_MAX]) {
+int finder_tree_path(const FinderNode *node, char ret[static CGROUP_PATH_MAX]) {
         char *end = ret + CGROUP_PATH_MAX - 1, *begin = end;
 
         *end = '\0';

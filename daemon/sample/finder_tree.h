@@ -61,4 +61,4 @@ FinderNode *finder_tree_find_watch(const FinderTree *tree, int watch);
 void finder_tree_set_watch(FinderTree *tree, FinderNode *node, int watch);
 
 /* "/a/b", from the root of its hierarchy; "" for the root itself. 0, or CGROUP_MALFORMED when it is too long. */
-int finder_node_path(const FinderNode *node, char ret[static CGROUP_PATH_MAX]);
+int finder_tree_path(const FinderNode *node, char ret[static CGROUP_PATH_MAX]);

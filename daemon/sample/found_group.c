@@ -22,7 +22,7 @@ static bool find_place(const CgroupTree *tree, const char *path, CgroupPlace *re
                 struct stat st;
 
                 if (cgroup_tree_path(tree, h, path, whole) != 0 || cgroup_tree_open(tree, h, whole, &fd) != 0 ||
-                    fstat(fd, &st) < 0 || cgroup_place_set(ret, h, whole) != 0)
+                    fstat(fd, &st) < 0 || cgroup_tree_place_set(ret, h, whole) != 0)
                         continue;
                 *ret_owner = is_there && *ret_owner != st.st_uid ? 0 : st.st_uid;
                 is_there = true;

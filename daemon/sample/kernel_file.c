@@ -11,7 +11,7 @@
 #define PAGE_MIN 4096
 #define LINE_MAX_BYTES 1024
 
-void kernel_text_deinit(KernelText *text) {
+void kernel_file_text_deinit(KernelText *text) {
         free(text->bytes);
         *text = (KernelText){};
 }

@@ -31,7 +31,7 @@ typedef struct KernelFile {
         uint64_t retry_ns;    /* not to be opened before */
 } KernelFile;
 
-void kernel_text_deinit(KernelText *text);
+void kernel_file_text_deinit(KernelText *text);
 
 void kernel_file_init(KernelFile *file, const char *path, const char *other_path, bool long_lines);
 void kernel_file_deinit(KernelFile *file);

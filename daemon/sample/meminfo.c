@@ -7,17 +7,17 @@
 
 #define KIB 1024U
 
-typedef struct Field {
+typedef struct MeminfoField {
         const char *key;
         size_t n_key;
         size_t offset; /* in SampleMemory */
         const char *fault; /* when it is missing; NULL: then it is 0 */
-} Field;
+} MeminfoField;
 
 #define FIELD(name, member, fault) { name ":", sizeof(name), offsetof(SampleMemory, member), fault }
 
 /* In the order of the file, so that each line is compared with one key only. */
-static const Field fields[] = {
+static const MeminfoField fields[] = {
         FIELD("MemTotal", total_bytes, "no MemTotal"),
         FIELD("MemFree", free_bytes, "no MemFree"),
         FIELD("MemAvailable", available_bytes, "no MemAvailable"),
@@ -28,7 +28,7 @@ static const Field fields[] = {
 };
 
 /* Finds the field at or after *p and moves *p behind it; leaves *p where it is when there is none. */
-static int parse_field(const char **p, const Field *field, SampleMemory *memory, const char **ret_fault) {
+static int parse_field(const char **p, const MeminfoField *field, SampleMemory *memory, const char **ret_fault) {
         const char *at = *p;
         uint64_t kib;
 

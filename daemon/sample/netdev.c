@@ -77,7 +77,7 @@ int netdev_parse(const char *text, const DeviceList *list, Sample *sample, const
                 return text_malformed("no headings", ret_fault);
 
         for (i = 0; *p; i++) {
-                const Device *device;
+                const DeviceListEntry *device;
                 const char *name;
                 size_t n_name;
 
@@ -122,7 +122,7 @@ int netdev_classify(const char *text, int net_fd, DeviceList *list, const char *
                 return text_malformed("no headings", ret_fault);
 
         while (*p) {
-                Device *device;
+                DeviceListEntry *device;
                 const char *name;
                 size_t n_name;
                 int r;

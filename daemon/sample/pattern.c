@@ -188,10 +188,10 @@ typedef struct Rest {
 } Rest;
 
 /* Where a capture was found. */
-typedef struct Span {
+typedef struct PatternCapture {
         const char *text; /* NULL: nowhere */
         size_t n;
-} Span;
+} PatternCapture;
 
 static bool is_digit(char c) {
         return c >= '0' && c <= '9';
@@ -212,7 +212,7 @@ static bool is_sluid(const char *text, size_t n) {
 }
 
 /* Whether an element matches at p, when `next` is what comes after it and `own` is known from p + 1 on. */
-static bool matches_at(const Pattern *pattern, size_t element, Span name, size_t p, const Rest *next, const Rest *own) {
+static bool matches_at(const Pattern *pattern, size_t element, PatternCapture name, size_t p, const Rest *next, const Rest *own) {
         const char *text = pattern->text + pattern->elements[element].at;
         size_t n = pattern->elements[element].n, n_left = name.n - p;
 
@@ -256,7 +256,7 @@ static size_t end_of(const Pattern *pattern, size_t element, size_t p, const Res
 }
 
 /* Most names are not even near. */
-static bool begins_otherwise(const Pattern *pattern, size_t element, Span name) {
+static bool begins_otherwise(const Pattern *pattern, size_t element, PatternCapture name) {
         const char *text = pattern->text + pattern->elements[element].at;
         size_t n = pattern->elements[element].n;
 
@@ -264,7 +264,7 @@ static bool begins_otherwise(const Pattern *pattern, size_t element, Span name) 
 }
 
 /* Whether the component has this name. spans, by kind, is written to when it is not NULL and there are captures. */
-static bool match_name(const Pattern *pattern, size_t component, Span name, Span *spans) {
+static bool match_name(const Pattern *pattern, size_t component, PatternCapture name, PatternCapture *spans) {
         size_t first = pattern->components[component].first, n = pattern->components[component].n;
         Rest rests[PATTERN_NAME_ELEMENTS_MAX + 1];
 
@@ -282,7 +282,7 @@ static bool match_name(const Pattern *pattern, size_t component, Span name, Span
         for (size_t i = 0, p = 0; i < n; i++) {
                 size_t end = end_of(pattern, first + i, p, &rests[i + 1]);
 
-                spans[pattern->elements[first + i].kind] = (Span){ name.text + p, end - p };
+                spans[pattern->elements[first + i].kind] = (PatternCapture){ name.text + p, end - p };
                 p = end;
         }
         return true;
@@ -298,7 +298,7 @@ static PatternStates with_none(const Pattern *pattern, PatternStates states) {
         return states;
 }
 
-static PatternStates step(const Pattern *pattern, PatternStates states, Span name) {
+static PatternStates step(const Pattern *pattern, PatternStates states, PatternCapture name) {
         PatternStates next = 0;
 
         for (size_t i = 0; i < pattern->n_components; i++) {
@@ -318,7 +318,7 @@ PatternStates pattern_begin(const Pattern *pattern) {
 }
 
 PatternStates pattern_step(const Pattern *pattern, PatternStates states, const char *name) {
-        return step(pattern, states, (Span){ name, strlen(name) });
+        return step(pattern, states, (PatternCapture){ name, strlen(name) });
 }
 
 bool pattern_is_match(const Pattern *pattern, PatternStates states) {
@@ -332,18 +332,18 @@ bool pattern_expects_job(const Pattern *pattern, PatternStates states) {
 /* --- a path ------------------------------------------------------------------------------------- */
 
 /* The names of a path, up to the first that is a match, and the states behind each; states[0] are the root's. */
-typedef struct Walk {
-        Span names[PATH_COMPONENTS_MAX];
+typedef struct PatternPath {
+        PatternCapture names[PATH_COMPONENTS_MAX];
         PatternStates states[PATH_COMPONENTS_MAX + 1];
         size_t n;
-} Walk;
+} PatternPath;
 
-static bool walk_path(const Pattern *pattern, const char *path, Walk *walk) {
+static bool walk_path(const Pattern *pattern, const char *path, PatternPath *walk) {
         walk->n = 0;
         walk->states[0] = pattern_begin(pattern);
 
         while (*path == '/' && walk->n < PATH_COMPONENTS_MAX) {
-                Span name = { path + 1, strcspn(path + 1, "/") };
+                PatternCapture name = { path + 1, strcspn(path + 1, "/") };
 
                 walk->names[walk->n] = name;
                 walk->states[walk->n + 1] = step(pattern, walk->states[walk->n], name);
@@ -356,7 +356,7 @@ static bool walk_path(const Pattern *pattern, const char *path, Walk *walk) {
 }
 
 /* One of the ways that led to the match, from its end: to every state that was reached there is one. */
-static void find_spans(const Pattern *pattern, const Walk *walk, Span spans[static N_PATTERN_KINDS]) {
+static void find_spans(const Pattern *pattern, const PatternPath *walk, PatternCapture spans[static N_PATTERN_KINDS]) {
         size_t depth = walk->n, state = pattern->n_components;
 
         while (state > 0) {
@@ -377,7 +377,7 @@ static bool is_of_id(char c) {
 }
 
 /* As an id. False: too long. */
-static bool take_id(Span span, char ret[static JOB_ID_MAX]) {
+static bool take_id(PatternCapture span, char ret[static JOB_ID_MAX]) {
         if (span.n >= JOB_ID_MAX)
                 return false;
 
@@ -387,15 +387,15 @@ static bool take_id(Span span, char ret[static JOB_ID_MAX]) {
         return true;
 }
 
-static Span without_dashes(Span span) {
+static PatternCapture without_dashes(PatternCapture span) {
         if (span.n > 0 && span.text[0] == '_')
-                span = (Span){ span.text + 1, span.n - 1 };
+                span = (PatternCapture){ span.text + 1, span.n - 1 };
         if (span.n > 0 && span.text[span.n - 1] == '_')
                 span.n--;
         return span;
 }
 
-static bool take_uid(Span digits, uint32_t *ret) {
+static bool take_uid(PatternCapture digits, uint32_t *ret) {
         uint64_t v = 0;
 
         for (size_t i = 0; i < digits.n && v <= UINT32_MAX; i++)
@@ -404,7 +404,7 @@ static bool take_uid(Span digits, uint32_t *ret) {
         return v <= UINT32_MAX;
 }
 
-static bool take_spans(const Span spans[static N_PATTERN_KINDS], PatternMatch *match) {
+static bool take_spans(const PatternCapture spans[static N_PATTERN_KINDS], PatternMatch *match) {
         match->is_sluid = spans[PATTERN_SLUID].text;
         match->has_uid = spans[PATTERN_UID].text;
         return take_id(spans[match->is_sluid ? PATTERN_SLUID : PATTERN_JOB], match->job) &&
@@ -412,9 +412,9 @@ static bool take_spans(const Span spans[static N_PATTERN_KINDS], PatternMatch *m
 }
 
 int pattern_match(const Pattern *pattern, const char *path, PatternMatch *ret) {
-        Span spans[N_PATTERN_KINDS] = {};
+        PatternCapture spans[N_PATTERN_KINDS] = {};
         PatternMatch match;
-        Walk walk;
+        PatternPath walk;
 
         if (!walk_path(pattern, path, &walk))
                 return PATTERN_NO_MATCH;

@@ -49,7 +49,7 @@ static void init_files(Sampler *sampler, bool is_machine) {
         };
 
         for (Source s = 0; s < N_SOURCES; s++) {
-                const char *path = source_path(s);
+                const char *path = sample_source_path(s);
 
                 if (is_machine || !of_init[s])
                         kernel_file_init(&sampler->files[s], path, NULL, s == SOURCE_FILESYSTEMS);
@@ -89,7 +89,7 @@ Sampler *sampler_free(Sampler *sampler) {
 
         for (Source s = 0; s < N_SOURCES; s++)
                 kernel_file_deinit(&sampler->files[s]);
-        kernel_text_deinit(&sampler->text);
+        kernel_file_text_deinit(&sampler->text);
         device_list_deinit(&sampler->disks);
         device_list_deinit(&sampler->nets);
         filesystems_deinit(&sampler->filesystems);
@@ -182,7 +182,7 @@ static int parse(Sampler *sampler, Source source, Sample *sample, const char **r
 static void note_failure(Sampler *sampler, Source source, const char *why) {
         sampler->stats.n_failures[source]++;
         snprintf(sampler->stats.error[source], sizeof(sampler->stats.error[source]), "%s: %s",
-                 source_path(source), why);
+                 sample_source_path(source), why);
 }
 
 static void note_success(Sampler *sampler, Source source, Sample *sample) {

@@ -5,17 +5,17 @@
 #include "util/parse.h"
 #include "util/scoped.h"
 
-typedef struct Field {
+typedef struct VmstatField {
         const char *key; /* with the newline before: never the end of a longer name */
         size_t n_key;
         KernelCounter counter;
         bool optional;
-} Field;
+} VmstatField;
 
 #define FIELD(name, counter, optional) { "\n" name " ", sizeof(name) + 1, counter, optional }
 
 /* In the order of the file, which is walked once. None is its first line. */
-static const Field fields[] = {
+static const VmstatField fields[] = {
         FIELD("pswpin", KERNEL_SWAP_IN, true),
         FIELD("pswpout", KERNEL_SWAP_OUT, true),
         FIELD("pgmajfault", KERNEL_MAJOR_FAULTS, false),

@@ -4,7 +4,7 @@
 /*
  * JobView: a job with its metrics, as of now (running) or at its end
  *
- * The store's readers return it, and job_record_view() makes it from a snapshot.
+ * The store's readers return it, and jobs_snapshot_record_view() makes it from a snapshot.
  */
 
 #include <stdint.h>

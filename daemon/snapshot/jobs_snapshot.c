@@ -95,7 +95,7 @@ size_t jobs_snapshot_n_exposed(const JobsSnapshot *jobs) {
         return jobs->used.n_records < jobs->n_exposed_max ? jobs->used.n_records : jobs->n_exposed_max;
 }
 
-void job_record_metrics(const JobRecord *record, const NodeSnapshot *node, MetricSet *ret_metrics, UsageSet *ret_usage) {
+void jobs_snapshot_record_metrics(const JobRecord *record, const NodeSnapshot *node, MetricSet *ret_metrics, UsageSet *ret_usage) {
         assert(!record->window != !record->result);
         if (record->result) {
                 *ret_metrics = record->result->metrics;
@@ -109,7 +109,7 @@ void job_record_metrics(const JobRecord *record, const NodeSnapshot *node, Metri
                 usage_cut(ret_usage);
 }
 
-void job_record_view(const JobRecord *record, const NodeSnapshot *node, JobView *ret) {
+void jobs_snapshot_record_view(const JobRecord *record, const NodeSnapshot *node, JobView *ret) {
         assert((record->state == JOB_RUNNING) == (record->end_realtime_ms == 0));
         *ret = (JobView){
                 .info = record->info,
@@ -121,10 +121,10 @@ void job_record_view(const JobRecord *record, const NodeSnapshot *node, JobView 
         ret->info.block = NULL; /* the reference of the record keeps the texts */
         if (record->state != JOB_RUNNING)
                 ret->end = record->result->end;
-        job_record_metrics(record, node, &ret->metrics, &ret->usage);
+        jobs_snapshot_record_metrics(record, node, &ret->metrics, &ret->usage);
 }
 
-bool job_record_phase(const JobRecord *record, const NodeSnapshot *node, PhaseView *ret) {
+bool jobs_snapshot_record_phase(const JobRecord *record, const NodeSnapshot *node, PhaseView *ret) {
         const Phase *phase = record->phase;
 
         if (!phase)

@@ -91,8 +91,8 @@ const JobRecord *jobs_snapshot_find(const JobsSnapshot *jobs, const char *id);
 size_t jobs_snapshot_n_exposed(const JobsSnapshot *jobs);
 
 /* Computes the metrics of the record's job. node: the same snapshot's. */
-void job_record_metrics(const JobRecord *record, const NodeSnapshot *node, MetricSet *ret_metrics, UsageSet *ret_usage);
-/* As job_record_metrics(), with the description, which is borrowed from the record: *ret needs no deinit. */
-void job_record_view(const JobRecord *record, const NodeSnapshot *node, JobView *ret);
+void jobs_snapshot_record_metrics(const JobRecord *record, const NodeSnapshot *node, MetricSet *ret_metrics, UsageSet *ret_usage);
+/* As jobs_snapshot_record_metrics(), with the description, which is borrowed from the record: *ret needs no deinit. */
+void jobs_snapshot_record_view(const JobRecord *record, const NodeSnapshot *node, JobView *ret);
 /* Computes the metrics of the current phase. False: the job has no current phase. */
-bool job_record_phase(const JobRecord *record, const NodeSnapshot *node, PhaseView *ret);
+bool jobs_snapshot_record_phase(const JobRecord *record, const NodeSnapshot *node, PhaseView *ret);

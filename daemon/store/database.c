@@ -185,11 +185,11 @@ int database_text_id(Database *database, const Statement *find, const Statement 
         int64_t id = 0;
         int r;
 
-        bind_text(prepared, text);
+        statement_bind_text(prepared, text);
         r = database_get(database, prepared, &id);
         if (r == 0 && id == 0) {
                 prepared = database_prepare(database, insert);
-                bind_text(prepared, text);
+                statement_bind_text(prepared, text);
                 r = database_get(database, prepared, &id);
         }
         if (r != 0)

@@ -58,7 +58,7 @@ void pack_text(Buffer *buffer, const char *text) {
         pack_text_end(buffer, begin);
 }
 
-const void *unpack_bytes(Unpack *unpack, size_t n) {
+const void *pack_read_bytes(Unpack *unpack, size_t n) {
         const char *bytes = unpack->p;
 
         assert((size_t)(unpack->end - unpack->p) >= n);
@@ -66,25 +66,25 @@ const void *unpack_bytes(Unpack *unpack, size_t n) {
         return bytes;
 }
 
-uint64_t unpack_u64(Unpack *unpack) {
+uint64_t pack_read_u64(Unpack *unpack) {
         uint64_t v;
 
-        memcpy(&v, unpack_bytes(unpack, sizeof(v)), sizeof(v));
+        memcpy(&v, pack_read_bytes(unpack, sizeof(v)), sizeof(v));
         return v;
 }
 
-double unpack_double(Unpack *unpack) {
+double pack_read_double(Unpack *unpack) {
         double v;
 
-        memcpy(&v, unpack_bytes(unpack, sizeof(v)), sizeof(v));
+        memcpy(&v, pack_read_bytes(unpack, sizeof(v)), sizeof(v));
         return v;
 }
 
-Text unpack_text(Unpack *unpack) {
+Text pack_read_text(Unpack *unpack) {
         uint32_t n;
 
-        memcpy(&n, unpack_bytes(unpack, sizeof(n)), sizeof(n));
+        memcpy(&n, pack_read_bytes(unpack, sizeof(n)), sizeof(n));
         if (n == NO_TEXT)
                 return (Text){};
-        return (Text){ unpack_bytes(unpack, (size_t)n + 1), (int)n };
+        return (Text){ pack_read_bytes(unpack, (size_t)n + 1), (int)n };
 }

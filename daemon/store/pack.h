@@ -33,7 +33,7 @@ typedef struct Text {
         int n;
 } Text;
 
-uint64_t unpack_u64(Unpack *unpack);
-double unpack_double(Unpack *unpack);
-const void *unpack_bytes(Unpack *unpack, size_t n);
-Text unpack_text(Unpack *unpack);
+uint64_t pack_read_u64(Unpack *unpack);
+double pack_read_double(Unpack *unpack);
+const void *pack_read_bytes(Unpack *unpack, size_t n);
+Text pack_read_text(Unpack *unpack);

@@ -17,7 +17,7 @@ void page_bind(Prepared *prepared, uint64_t since_ms, uint64_t until_ms, const P
                 row = INT64_MIN;
         }
 
-        bind_u64(prepared, since_ms);
-        bind_u64(prepared, time_ms);
-        bind_i64(prepared, row);
+        statement_bind_u64(prepared, since_ms);
+        statement_bind_u64(prepared, time_ms);
+        statement_bind_i64(prepared, row);
 }

@@ -114,9 +114,9 @@ static int remove_step(Retention *retention, Database *database, const Removable
         int64_t n = 0;
         int r;
 
-        bind_i64(removal, STEP_ROWS);
+        statement_bind_i64(removal, STEP_ROWS);
         if (before_ms)
-                bind_i64(removal, *before_ms);
+                statement_bind_i64(removal, *before_ms);
         r = table->run(database, removal, &n);
         if (r != 0)
                 return r;

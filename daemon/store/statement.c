@@ -64,39 +64,39 @@ bool statement_is_bound(const Prepared *prepared) {
         return prepared->n_bound == sqlite3_bind_parameter_count(prepared->handle);
 }
 
-void bind_null(Prepared *prepared) {
+void statement_bind_null(Prepared *prepared) {
         sqlite3_bind_null(prepared->handle, ++prepared->n_bound);
 }
 
-void bind_i64(Prepared *prepared, int64_t v) {
+void statement_bind_i64(Prepared *prepared, int64_t v) {
         sqlite3_bind_int64(prepared->handle, ++prepared->n_bound, v);
 }
 
-void bind_u64(Prepared *prepared, uint64_t v) {
-        bind_i64(prepared, v > INT64_MAX ? INT64_MAX : (int64_t)v);
+void statement_bind_u64(Prepared *prepared, uint64_t v) {
+        statement_bind_i64(prepared, v > INT64_MAX ? INT64_MAX : (int64_t)v);
 }
 
-void bind_double(Prepared *prepared, double v) {
+void statement_bind_double(Prepared *prepared, double v) {
         sqlite3_bind_double(prepared->handle, ++prepared->n_bound, v);
 }
 
-void bind_text(Prepared *prepared, Text text) {
+void statement_bind_text(Prepared *prepared, Text text) {
         sqlite3_bind_text(prepared->handle, ++prepared->n_bound, text.text, text.n, SQLITE_STATIC);
 }
 
-void bind_blob(Prepared *prepared, const void *bytes, size_t n) {
+void statement_bind_blob(Prepared *prepared, const void *bytes, size_t n) {
         sqlite3_bind_blob64(prepared->handle, ++prepared->n_bound, bytes, n, SQLITE_STATIC);
 }
 
-void bind_blob_copy(Prepared *prepared, const void *bytes, size_t n) {
+void statement_bind_blob_copy(Prepared *prepared, const void *bytes, size_t n) {
         sqlite3_bind_blob64(prepared->handle, ++prepared->n_bound, bytes, n, SQLITE_TRANSIENT);
 }
 
-void bind_string(Prepared *prepared, const char *text) {
+void statement_bind_string(Prepared *prepared, const char *text) {
         sqlite3_bind_text(prepared->handle, ++prepared->n_bound, text, -1, SQLITE_TRANSIENT);
 }
 
-int column_copy(const Prepared *prepared, int i, char **ret) {
+int statement_column_copy(const Prepared *prepared, int i, char **ret) {
         const char *text = column_text(prepared, i);
         char *copy;
 

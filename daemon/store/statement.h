@@ -57,16 +57,16 @@ void statement_cache_clear(StatementCache *cache);
 bool statement_is_bound(const Prepared *prepared);
 
 /* Values, for one place after the other. What is not copied must stay until the statement ran. */
-void bind_null(Prepared *prepared);
-void bind_i64(Prepared *prepared, int64_t v);
+void statement_bind_null(Prepared *prepared);
+void statement_bind_i64(Prepared *prepared, int64_t v);
 /* SQLite's integers are signed: a larger value becomes INT64_MAX. */
-void bind_u64(Prepared *prepared, uint64_t v);
-void bind_double(Prepared *prepared, double v);
-void bind_text(Prepared *prepared, Text text);
-void bind_blob(Prepared *prepared, const void *bytes, size_t n);
+void statement_bind_u64(Prepared *prepared, uint64_t v);
+void statement_bind_double(Prepared *prepared, double v);
+void statement_bind_text(Prepared *prepared, Text text);
+void statement_bind_blob(Prepared *prepared, const void *bytes, size_t n);
 /* These two copy. NULL: null. */
-void bind_blob_copy(Prepared *prepared, const void *bytes, size_t n);
-void bind_string(Prepared *prepared, const char *text);
+void statement_bind_blob_copy(Prepared *prepared, const void *bytes, size_t n);
+void statement_bind_string(Prepared *prepared, const char *text);
 
 /* Columns of the row at hand, borrowed until the next step. */
 static inline bool column_is_null(const Prepared *prepared, int i) {
@@ -102,4 +102,4 @@ static inline JsonText column_json(const Prepared *prepared, int i) {
 }
 
 /* A copy for the caller; *ret stays as it is for null. 0 or -ENOMEM. */
-int column_copy(const Prepared *prepared, int i, char **ret);
+int statement_column_copy(const Prepared *prepared, int i, char **ret);

@@ -91,7 +91,7 @@ double choice_value(const Choice *choice, const Statistics *statistics, const do
         case CHOICE_SKEW:
                 return statistics->skew;
         case CHOICE_PERCENTILE:
-                return quantile_of_sorted(sorted, n, choice->percentile / 100);
+                return statistics_quantile_of_sorted(sorted, n, choice->percentile / 100);
         }
         return statistics->median;
 }

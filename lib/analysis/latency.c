@@ -38,9 +38,9 @@ const char *latency_unit(LatencyMetric metric) {
 }
 
 static void put_percentiles(double *values, size_t n, double ret[static N_ELEMENTS(shares)]) {
-        values_sort(values, n);
+        statistics_sort(values, n);
         for (size_t i = 0; i < N_ELEMENTS(shares); i++)
-                ret[i] = quantile_of_sorted(values, n, shares[i]);
+                ret[i] = statistics_quantile_of_sorted(values, n, shares[i]);
 }
 
 static uint64_t length_of(const LatencyInput *input, size_t i) {

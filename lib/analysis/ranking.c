@@ -45,7 +45,7 @@ static void resample(const Alternative *alternative, unsigned n_resamples, uint6
         for (unsigned i = 0; i < n_resamples; i++) {
                 for (size_t k = 0; k < alternative->n; k++)
                         room[k] = alternative->values[draw_below(state, alternative->n)];
-                ret[i] = median_in_place(room, alternative->n);
+                ret[i] = statistics_median_in_place(room, alternative->n);
         }
 }
 
@@ -53,10 +53,10 @@ static double median_of(const Alternative *alternative, double *room) {
         if (alternative->n == 0)
                 return NAN;
         memcpy(room, alternative->values, alternative->n * sizeof(*room));
-        return median_in_place(room, alternative->n);
+        return statistics_median_in_place(room, alternative->n);
 }
 
-const char *verdict_name(Verdict verdict) {
+const char *ranking_verdict_name(Verdict verdict) {
         static const char *const names[] = {
                 [VERDICT_BEST] = "best",
                 [VERDICT_REAL] = "real",
@@ -148,8 +148,8 @@ static void interval_of(double *values, unsigned n, double confidence, double *r
         double tail = (1 - confidence) / 2;
 
         qsort(values, n, sizeof(*values), compare_doubles);
-        *ret_low = quantile_of_sorted(values, n, tail);
-        *ret_high = quantile_of_sorted(values, n, 1 - tail);
+        *ret_low = statistics_quantile_of_sorted(values, n, tail);
+        *ret_high = statistics_quantile_of_sorted(values, n, 1 - tail);
 }
 
 static bool can_be_judged(const Alternative *alternative) {

@@ -53,7 +53,7 @@ typedef struct RankingConfig {
         uint64_t seed;
 } RankingConfig;
 
-const char *verdict_name(Verdict verdict); /* "best", "real", "noise", "too few runs" */
+const char *ranking_verdict_name(Verdict verdict); /* "best", "real", "noise", "too few runs" */
 
 /* Returns the number of resamples that a request over n_values values has time for: 100 to 2000. */
 unsigned ranking_resamples(size_t n_values);

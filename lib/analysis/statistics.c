@@ -10,11 +10,11 @@ static int compare_doubles(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
-void values_sort(double *values, size_t n) {
+void statistics_sort(double *values, size_t n) {
         qsort(values, n, sizeof(*values), compare_doubles);
 }
 
-double quantile_of_sorted(const double *values, size_t n, double q) {
+double statistics_quantile_of_sorted(const double *values, size_t n, double q) {
         double place = q * (double)(n - 1), below = floor(place), part = place - below, low, high;
 
         if (n == 0)
@@ -58,7 +58,7 @@ static void select_place(double *values, size_t n, size_t k) {
         }
 }
 
-double median_in_place(double *values, size_t n) {
+double statistics_median_in_place(double *values, size_t n) {
         double pair[2];
 
         if (n == 0)
@@ -73,7 +73,7 @@ double median_in_place(double *values, size_t n) {
         for (size_t i = n / 2 + 1; i < n; i++)
                 if (values[i] < pair[1])
                         pair[1] = values[i];
-        return quantile_of_sorted(pair, 2, 0.5);
+        return statistics_quantile_of_sorted(pair, 2, 0.5);
 }
 
 /* Sums of powers of the distances from the mean. */
@@ -122,15 +122,15 @@ void statistics_of(double *values, size_t n, Statistics *ret) {
         if (n == 0)
                 return;
 
-        values_sort(values, n);
+        statistics_sort(values, n);
         ret->n = n;
         ret->min = values[0];
         ret->max = values[n - 1];
         /* Rounding must not make of equal values a spread. */
         ret->mean = ret->min < ret->max ? mean_of(values, n) : ret->min;
-        ret->median = quantile_of_sorted(values, n, 0.5);
-        ret->q1 = quantile_of_sorted(values, n, 0.25);
-        ret->q3 = quantile_of_sorted(values, n, 0.75);
+        ret->median = statistics_quantile_of_sorted(values, n, 0.5);
+        ret->q1 = statistics_quantile_of_sorted(values, n, 0.25);
+        ret->q3 = statistics_quantile_of_sorted(values, n, 0.75);
         ret->iqr = ret->q3 - ret->q1;
         ret->covm = ratio_of(ret->iqr, ret->median);
         if (n < 2)

@@ -19,13 +19,13 @@ typedef struct Statistics {
 } Statistics;
 
 /* Sorts finite values in ascending order. */
-void values_sort(double *values, size_t n);
+void statistics_sort(double *values, size_t n);
 
 /* Computes all statistics of finite values and sorts the values. All results are NAN when n is 0. */
 void statistics_of(double *values, size_t n, Statistics *ret);
 
-/* Computes quantile_of_sorted(values, n, 0.5) of unsorted values and changes their order; faster than sorting. */
-double median_in_place(double *values, size_t n);
+/* Computes statistics_quantile_of_sorted(values, n, 0.5) of unsorted values and changes their order; faster than sorting. */
+double statistics_median_in_place(double *values, size_t n);
 
 /* Computes the quantile q in 0…1 of sorted values. NAN for n = 0. */
-double quantile_of_sorted(const double *values, size_t n, double q);
+double statistics_quantile_of_sorted(const double *values, size_t n, double q);

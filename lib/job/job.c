@@ -29,11 +29,11 @@ static const char *const enclosures[N_ENCLOSURES] = {
         [ENCLOSURE_SUBREAPER] = "subreaper", [ENCLOSURE_FOUND] = "found",
 };
 
-const char *enclosure_name(Enclosure enclosure) {
+const char *job_enclosure_name(Enclosure enclosure) {
         return enclosures[enclosure];
 }
 
-int enclosure_find(const char *name) {
+int job_enclosure_find(const char *name) {
         for (size_t i = 0; i < N_ELEMENTS(enclosures); i++)
                 if (strcmp(enclosures[i], name) == 0)
                         return (int)i;

@@ -42,8 +42,8 @@ typedef enum Enclosure {
         N_ENCLOSURES,
 } Enclosure;
 
-const char *enclosure_name(Enclosure enclosure); /* "none", "scope", "cgroup", "subreaper", "found" */
-int enclosure_find(const char *name);            /* -1 when there is none */
+const char *job_enclosure_name(Enclosure enclosure); /* "none", "scope", "cgroup", "subreaper", "found" */
+int job_enclosure_find(const char *name);            /* -1 when there is none */
 
 typedef struct JobLabel {
         char key[65];

@@ -148,7 +148,7 @@ static void observe_gauges(const Sample *sample, Observation *ret) {
 
         if (root) {
                 ret->has_root_filesystem = true;
-                ret->root_filesystem = filesystem_used_ratio(root);
+                ret->root_filesystem = sample_filesystem_used_ratio(root);
         }
 }
 

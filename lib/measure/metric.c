@@ -69,12 +69,12 @@ int metric_find(const char *key) {
         return -1;
 }
 
-const char *quality_name(Quality quality) {
+const char *metric_quality_name(Quality quality) {
         assert(quality < N_QUALITIES);
         return qualities[quality].name;
 }
 
-const char *quality_reason(Quality quality) {
+const char *metric_quality_reason(Quality quality) {
         assert(quality < N_QUALITIES);
         return qualities[quality].reason;
 }

@@ -112,9 +112,9 @@ typedef enum Quality {
 } Quality;
 
 /* "exact", "sampled", or "absent". */
-const char *quality_name(Quality quality);
+const char *metric_quality_name(Quality quality);
 /* A sentence why the value is absent, of at most 50 characters; NULL when it is there. */
-const char *quality_reason(Quality quality);
+const char *metric_quality_reason(Quality quality);
 
 static inline bool quality_is_present(Quality quality) {
         return quality >= QUALITY_SAMPLED;

@@ -49,27 +49,27 @@ const char *const net_class_names[N_NET_CLASSES] = {
         [NET_VIRTUAL] = "virtual",
 };
 
-const char *source_name(Source source) {
+const char *sample_source_name(Source source) {
         assert(source < N_SOURCES);
         return source_names[source];
 }
 
-const char *source_path(Source source) {
+const char *sample_source_path(Source source) {
         assert(source < N_SOURCES);
         return source_paths[source];
 }
 
-const char *cpu_mode_name(CpuMode mode) {
+const char *sample_cpu_mode_name(CpuMode mode) {
         assert(mode < N_CPU_MODES);
         return cpu_modes[mode];
 }
 
-const char *disk_class_name(DiskClass c) {
+const char *sample_disk_class_name(DiskClass c) {
         assert(c < N_DISK_CLASSES);
         return disk_class_names[c];
 }
 
-const char *net_class_name(NetClass c) {
+const char *sample_net_class_name(NetClass c) {
         assert(c < N_NET_CLASSES);
         return net_class_names[c];
 }
@@ -118,7 +118,7 @@ int sample_reserve_filesystems(Sample *sample, size_t n) {
         return reserve((void **)&sample->filesystems, &sample->allocated.n_filesystems, n, sizeof(SampleFilesystem));
 }
 
-uint64_t cpu_times_total(const CpuTimes *times) {
+uint64_t sample_cpu_times_total(const CpuTimes *times) {
         uint64_t total = 0;
 
         for (size_t i = 0; i < N_CPU_MODES; i++)
@@ -126,8 +126,8 @@ uint64_t cpu_times_total(const CpuTimes *times) {
         return total;
 }
 
-uint64_t cpu_times_busy(const CpuTimes *times) {
-        return cpu_times_total(times) - times->ticks[CPU_IDLE] - times->ticks[CPU_IOWAIT];
+uint64_t sample_cpu_times_busy(const CpuTimes *times) {
+        return sample_cpu_times_total(times) - times->ticks[CPU_IDLE] - times->ticks[CPU_IOWAIT];
 }
 
 double sample_memory_ratio(const Sample *sample) {
@@ -145,7 +145,7 @@ const SampleFilesystem *sample_root_filesystem(const Sample *sample) {
         return NULL;
 }
 
-double filesystem_used_ratio(const SampleFilesystem *filesystem) {
+double sample_filesystem_used_ratio(const SampleFilesystem *filesystem) {
         uint64_t used = filesystem->size_bytes - filesystem->free_bytes;
         uint64_t for_users = used + filesystem->available_bytes;
 

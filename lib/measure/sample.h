@@ -34,9 +34,9 @@ typedef enum Source {
 
 /* "stat", "meminfo", …: as in labels, messages and stored texts. */
 extern const char *const source_names[N_SOURCES];
-const char *source_name(Source source);
+const char *sample_source_name(Source source);
 /* The file under the root, "proc/stat", …. */
-const char *source_path(Source source);
+const char *sample_source_path(Source source);
 
 typedef enum CpuMode {
         CPU_USER, /* without guest, which the kernel counts in user as well */
@@ -52,7 +52,7 @@ typedef enum CpuMode {
         N_CPU_MODES,
 } CpuMode;
 
-const char *cpu_mode_name(CpuMode mode);
+const char *sample_cpu_mode_name(CpuMode mode);
 
 /* Clock ticks (1/100 s, USER_HZ) since boot. */
 typedef struct CpuTimes {
@@ -81,8 +81,8 @@ typedef enum NetClass {
 
 extern const char *const disk_class_names[N_DISK_CLASSES]; /* "physical", "virtual" */
 extern const char *const net_class_names[N_NET_CLASSES];   /* "loopback", "physical", "virtual" */
-const char *disk_class_name(DiskClass c);
-const char *net_class_name(NetClass c);
+const char *sample_disk_class_name(DiskClass c);
+const char *sample_net_class_name(NetClass c);
 
 #define DEVICE_NAME_MAX 32
 
@@ -171,15 +171,15 @@ int sample_reserve_nets(Sample *sample, size_t n);
 int sample_reserve_filesystems(Sample *sample, size_t n);
 
 /* busy = everything but idle and iowait. */
-uint64_t cpu_times_busy(const CpuTimes *times);
-uint64_t cpu_times_total(const CpuTimes *times);
+uint64_t sample_cpu_times_busy(const CpuTimes *times);
+uint64_t sample_cpu_times_total(const CpuTimes *times);
 
 /* Used share of memory, (total − available) / total, 0…1. Only with SOURCE_MEMINFO and total > 0. */
 double sample_memory_ratio(const Sample *sample);
 /* The file system mounted at `/`, or NULL. Borrowed from the sample. */
 const SampleFilesystem *sample_root_filesystem(const Sample *sample);
 /* used / (used + available to users), 0…1: as df(1) does. */
-double filesystem_used_ratio(const SampleFilesystem *filesystem);
+double sample_filesystem_used_ratio(const SampleFilesystem *filesystem);
 
 /* Copies everything into the storage that `to` has, which grows where needed. 0 or -ENOMEM. */
 int sample_copy(const Sample *from, Sample *to);

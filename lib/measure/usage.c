@@ -33,28 +33,28 @@ int usage_find(const char *key) {
 
 /* --- the fields of a sample --------------------------------------------------------------------- */
 
-typedef enum FieldKind {
+typedef enum UsageFieldKind {
         FIELD_COUNTER,
         FIELD_GAUGE,
-} FieldKind;
+} UsageFieldKind;
 
-typedef struct Field {
+typedef struct UsageField {
         CgroupPart part;
-        FieldKind kind;
+        UsageFieldKind kind;
         size_t offset; /* of a uint64_t in CgroupSample */
-} Field;
+} UsageField;
 
-static const Field fields[] = {
+static const UsageField fields[] = {
 #define X(member, part, kind) { CGROUP_##part, FIELD_##kind, offsetof(CgroupSample, member) },
         CGROUP_VALUES(X)
 #undef X
 };
 
-static uint64_t *field_of(CgroupSample *sample, const Field *field) {
+static uint64_t *field_of(CgroupSample *sample, const UsageField *field) {
         return (uint64_t *)(void *)((char *)sample + field->offset);
 }
 
-static uint64_t field_value(const CgroupSample *sample, const Field *field) {
+static uint64_t field_value(const CgroupSample *sample, const UsageField *field) {
         return *(const uint64_t *)(const void *)((const char *)sample + field->offset);
 }
 
@@ -73,7 +73,7 @@ static void see(Usage *usage, const CgroupSample *sample) {
 }
 
 /* Keeps the last value of a part that this sample lacks: a later sample may have the part again. */
-static void take_field(Usage *usage, const CgroupSample *now, const Field *field) {
+static void take_field(Usage *usage, const CgroupSample *now, const UsageField *field) {
         uint64_t *last = field_of(&usage->last, field), value = field_value(now, field);
 
         if (!cgroup_sample_has(now, field->part))
@@ -129,7 +129,7 @@ void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh) {
         see(usage, sample);
 }
 
-static bool is_pressure(const Field *field) {
+static bool is_pressure(const UsageField *field) {
         return field->part >= CGROUP_PSI_CPU && field->part <= CGROUP_PSI_IO;
 }
 
@@ -221,7 +221,7 @@ static const struct {
 };
 
 static uint64_t counted(const Usage *usage, size_t offset) {
-        Field field = { .offset = offset };
+        UsageField field = { .offset = offset };
 
         return field_value(&usage->last, &field) - field_value(&usage->begin, &field);
 }

@@ -26,7 +26,7 @@ void window_see(Window *window, const Sample *sample) {
         if (sample_has(sample, SOURCE_MEMINFO) && sample->memory.total_bytes > 0)
                 see_memory(window, sample_memory_ratio(sample));
         if (root)
-                see_root_filesystem(window, filesystem_used_ratio(root));
+                see_root_filesystem(window, sample_filesystem_used_ratio(root));
 }
 
 void window_begin(Window *window, const Totals *totals, const Sample *sample) {
@@ -88,42 +88,42 @@ static const Derivation derivations[N_METRICS] = {
 };
 
 /* Arguments and result of window_metrics(), for the functions below. */
-typedef struct Span {
+typedef struct WindowSpan {
         const Window *window;
         const Totals *end;
         MetricSet *metrics;
-} Span;
+} WindowSpan;
 
-static uint64_t counted(const Span *span, Total total) {
+static uint64_t counted(const WindowSpan *span, Total total) {
         return span->end->value[total] - span->window->begin.value[total];
 }
 
-static bool has_source(const Span *span, Source source) {
+static bool has_source(const WindowSpan *span, Source source) {
         return span->window->begin.have & span->end->have & (1U << source);
 }
 
-static void put(const Span *span, Metric metric, double value, Quality quality) {
+static void put(const WindowSpan *span, Metric metric, double value, Quality quality) {
         assert(metric < N_METRICS && quality < N_QUALITIES);
         span->metrics->value[metric] = quality_is_present(quality) ? value : 0;
         span->metrics->quality[metric] = (uint8_t)quality;
 }
 
 /* Sets a metric that comes from kernel counters. */
-static void put_counted(const Span *span, Metric metric, Source source, double value) {
+static void put_counted(const WindowSpan *span, Metric metric, Source source, double value) {
         Quality quality = span->window->lost ? QUALITY_SAMPLED : QUALITY_EXACT;
 
         put(span, metric, value, has_source(span, source) ? quality : QUALITY_UNKNOWN_SOURCE);
 }
 
 /* Sets a metric that comes from observations only. */
-static void put_observed(const Span *span, Metric metric, Source source, bool has, double value) {
+static void put_observed(const WindowSpan *span, Metric metric, Source source, bool has, double value) {
         Quality why_not = has_source(span, source) && span->window->n_observations == 0 ? QUALITY_TOO_SHORT
                                                                                        : QUALITY_UNKNOWN_SOURCE;
 
         put(span, metric, value, has ? QUALITY_SAMPLED : why_not);
 }
 
-static double sum_of(const Span *span, const Derivation *derivation) {
+static double sum_of(const WindowSpan *span, const Derivation *derivation) {
         uint64_t sum = 0;
 
         for (size_t i = 0; i < derivation->n_totals; i++)
@@ -131,7 +131,7 @@ static double sum_of(const Span *span, const Derivation *derivation) {
         return (double)sum * derivation->unit;
 }
 
-static void put_derived(const Span *span) {
+static void put_derived(const WindowSpan *span) {
         uint64_t observed_ns = counted(span, TOTAL_OBSERVED_NS);
 
         for (Metric metric = 0; metric < N_METRICS; metric++) {
@@ -152,7 +152,7 @@ static void put_derived(const Span *span) {
 }
 
 /* Sets the peaks; the mean must be set. Kernel ticks of 10 ms may leave all observations of a short window slightly below the mean. */
-static void put_peaks(const Span *span) {
+static void put_peaks(const WindowSpan *span) {
         const Window *w = span->window;
         bool has_mean = quality_is_present(span->metrics->quality[METRIC_CPU_MEAN]);
         double mean = has_mean ? span->metrics->value[METRIC_CPU_MEAN] : 0;
@@ -165,7 +165,7 @@ static void put_peaks(const Span *span) {
 }
 
 /* Sets mean utilization and CPU time from the kernel's ticks. A window without a tick has no mean. */
-static void put_cpu(const Span *span) {
+static void put_cpu(const WindowSpan *span) {
         double capacity_s = (double)counted(span, TOTAL_CAPACITY_NS) / (double)NS_PER_S, idle_share;
         uint64_t ticks = 0, idle_ticks = counted(span, TOTAL_CPU_IDLE) + counted(span, TOTAL_CPU_IOWAIT);
 
@@ -187,7 +187,7 @@ static void put_cpu(const Span *span) {
 }
 
 /* Sets the duration, which needs no source. */
-static void put_time(const Span *span) {
+static void put_time(const WindowSpan *span) {
         Quality quality = span->window->lost ? QUALITY_SAMPLED : QUALITY_EXACT;
         uint64_t elapsed_ns = span->end->boottime_ns - span->window->begin.boottime_ns;
 
@@ -196,7 +196,7 @@ static void put_time(const Span *span) {
 }
 
 void window_metrics(const Window *window, const Totals *end, uint32_t n_cpus, MetricSet *ret) {
-        Span span = { .window = window, .end = end, .metrics = ret };
+        WindowSpan span = { .window = window, .end = end, .metrics = ret };
 
         *ret = (MetricSet){};
         compat_metrics(&window->compat, (double)end->realtime_ns / (double)NS_PER_S, n_cpus, ret->compat,

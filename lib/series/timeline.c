@@ -28,12 +28,12 @@ const TimelinePoint timeline_hole = {
         },
 };
 
-const char *series_name(Series series) {
+const char *timeline_series_name(Series series) {
         assert(series < N_SERIES);
         return series_info[series].name;
 }
 
-const char *series_unit(Series series) {
+const char *timeline_series_unit(Series series) {
         assert(series < N_SERIES);
         return series_info[series].unit;
 }
@@ -110,9 +110,9 @@ static void put_values(const Timeline *timeline, Series series, const char *name
 }
 
 static void put_series(const Timeline *timeline, Series series, Json *json) {
-        json_key(json, series_name(series));
+        json_key(json, timeline_series_name(series));
         json_object_begin(json);
-        json_put_string(json, "unit", series_unit(series));
+        json_put_string(json, "unit", timeline_series_unit(series));
         put_values(timeline, series, "mean", offsetof(TimelineValue, mean), json);
         put_values(timeline, series, "min", offsetof(TimelineValue, min), json);
         put_values(timeline, series, "max", offsetof(TimelineValue, max), json);

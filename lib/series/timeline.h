@@ -36,8 +36,8 @@ typedef enum Series {
         N_SERIES,
 } Series;
 
-const char *series_name(Series series); /* "cpu", "memory", "disk_read", … */
-const char *series_unit(Series series); /* "ratio", "bytes_per_second" */
+const char *timeline_series_name(Series series); /* "cpu", "memory", "disk_read", … */
+const char *timeline_series_unit(Series series); /* "ratio", "bytes_per_second" */
 
 static inline bool series_is_ratio(Series series) {
         return series <= SERIES_MEMORY;

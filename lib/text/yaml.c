@@ -459,18 +459,18 @@ size_t yaml_arena_size(size_t n) {
 #define LOCATE_PATH_MAX 1024U
 
 /* A list or mapping that the walk is in. */
-typedef struct Level {
+typedef struct YamlLevel {
         bool is_mapping, has_key;
         size_t n_items, n_path; /* n_path: length of the path to the list or mapping */
-} Level;
+} YamlLevel;
 
-typedef struct Walk {
-        Level levels[VALUE_DEPTH_MAX + 1];
+typedef struct YamlWalk {
+        YamlLevel levels[VALUE_DEPTH_MAX + 1];
         size_t n_levels;
         char path[LOCATE_PATH_MAX]; /* of the current node */
-} Walk;
+} YamlWalk;
 
-static void walk_name(Walk *walk, const Level *level, const char *key) {
+static void walk_name(YamlWalk *walk, const YamlLevel *level, const char *key) {
         char *end = walk->path + level->n_path;
 
         if (key)
@@ -480,8 +480,8 @@ static void walk_name(Walk *walk, const Level *level, const char *key) {
 }
 
 /* True when the event is a key or an item of a list, whose places are searched; walk->path is then its path. */
-static bool walk_enter(Walk *walk, const yaml_event_t *event) {
-        Level *level = walk->n_levels > 0 ? &walk->levels[walk->n_levels - 1] : NULL;
+static bool walk_enter(YamlWalk *walk, const yaml_event_t *event) {
+        YamlLevel *level = walk->n_levels > 0 ? &walk->levels[walk->n_levels - 1] : NULL;
         bool is_key = level && level->is_mapping && !level->has_key;
 
         if (is_key && event->type == YAML_SCALAR_EVENT)
@@ -493,7 +493,7 @@ static bool walk_enter(Walk *walk, const yaml_event_t *event) {
         if (level)
                 level->n_items++;
         if (event->type != YAML_SCALAR_EVENT)
-                walk->levels[walk->n_levels++] = (Level){
+                walk->levels[walk->n_levels++] = (YamlLevel){
                         .is_mapping = event->type == YAML_MAPPING_START_EVENT,
                         .n_path = strlen(walk->path),
                 };
@@ -501,7 +501,7 @@ static bool walk_enter(Walk *walk, const yaml_event_t *event) {
 }
 
 /* Returns the length of the wanted path that leads to the current node; 0 for none. */
-static size_t walk_match(const Walk *walk, const char *wanted) {
+static size_t walk_match(const YamlWalk *walk, const char *wanted) {
         size_t n = strlen(walk->path);
 
         return strncmp(walk->path, wanted, n) == 0 && (wanted[n] == '\0' || wanted[n] == '.' || wanted[n] == '[') ? n : 0;
@@ -511,7 +511,7 @@ void yaml_locate(const char *text, size_t n, const char *path, unsigned *ret_lin
         YamlError ignored;
         scoped(builder_deinit) Builder builder = { .error = &ignored };
         size_t n_best = 0;
-        Walk walk = {};
+        YamlWalk walk = {};
 
         *ret_line = *ret_column = 1;
         if (builder_init(&builder, text, n) < 0)

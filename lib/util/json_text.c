@@ -75,7 +75,7 @@ JsonText json_text(const char *text, size_t n) {
         return p < end ? (JsonText){ p, (size_t)(end - p) } : (JsonText){};
 }
 
-JsonWalk json_walk(JsonText text) {
+JsonWalk json_text_walk(JsonText text) {
         bool is_object = text.n > 1 && text.text[0] == '{';
 
         if (!is_object && !(text.n > 1 && text.text[0] == '['))
@@ -102,7 +102,7 @@ static bool walk_key(JsonWalk *walk, JsonText *ret) {
         return true;
 }
 
-bool json_walk_next(JsonWalk *walk, JsonText *ret_key, JsonText *ret_value) {
+bool json_text_walk_next(JsonWalk *walk, JsonText *ret_key, JsonText *ret_value) {
         JsonText key = {}, value;
 
         if (!walk->p || skip_blanks(walk->p, walk->end) == walk->end)
@@ -245,10 +245,10 @@ static bool is_key(JsonText name, const char *key, size_t n) {
 
 JsonText json_text_find(JsonText object, const char *key) {
         size_t n = strlen(key);
-        JsonWalk walk = json_walk(object);
+        JsonWalk walk = json_text_walk(object);
         JsonText name = {}, value;
 
-        while (walk.is_object && json_walk_next(&walk, &name, &value))
+        while (walk.is_object && json_text_walk_next(&walk, &name, &value))
                 if (is_key(name, key, n))
                         return value;
         return (JsonText){};
@@ -323,10 +323,10 @@ int json_text_put_sorted(JsonText object, Buffer *out) {
         scoped(freep) Entry *many = NULL;
         Entry few[32], *members = few, *more;
         size_t n = 0, n_max = N_ELEMENTS(few);
-        JsonWalk walk = json_walk(object);
+        JsonWalk walk = json_text_walk(object);
         bool is_sorted = true;
 
-        while (walk.is_object && json_walk_next(&walk, &members[n].key, &members[n].value)) {
+        while (walk.is_object && json_text_walk_next(&walk, &members[n].key, &members[n].value)) {
                 is_sorted &= n == 0 || on_compare(&members[n - 1], &members[n]) <= 0;
                 if (++n < n_max)
                         continue;

@@ -31,9 +31,9 @@ typedef struct JsonWalk {
 } JsonWalk;
 
 /* Begins a walk over the members of an object or the items of a list; an empty walk for other values. */
-JsonWalk json_walk(JsonText text);
+JsonWalk json_text_walk(JsonText text);
 /* Gives the next member or item; ret_key is untouched in a list. False at the end. */
-bool json_walk_next(JsonWalk *walk, JsonText *ret_key, JsonText *ret_value);
+bool json_text_walk_next(JsonWalk *walk, JsonText *ret_key, JsonText *ret_value);
 
 bool json_text_equals(JsonText a, JsonText b);
 /* Returns the member of an object with that key; `text` is NULL if absent. */

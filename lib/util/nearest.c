@@ -10,7 +10,7 @@ static unsigned min3(unsigned a, unsigned b, unsigned c) {
 }
 
 /* Damerau-Levenshtein distance, neighbours swapped once (optimal string alignment). */
-unsigned words_distance(const char *a, const char *b) {
+unsigned nearest_distance(const char *a, const char *b) {
         unsigned cost[NEAREST_WORD_MAX + 1][NEAREST_WORD_MAX + 1];
         size_t n_a = strlen(a), n_b = strlen(b);
 
@@ -32,12 +32,12 @@ unsigned words_distance(const char *a, const char *b) {
         return cost[n_a][n_b];
 }
 
-const char *words_nearest(const char *word, const char *const *words, size_t n) {
+const char *nearest_word(const char *word, const char *const *words, size_t n) {
         const char *nearest = NULL;
         unsigned best = strlen(word) < 4 ? 2 : 3; /* one below is still a typo */
 
         for (size_t i = 0; i < n; i++) {
-                unsigned distance = words_distance(word, words[i]);
+                unsigned distance = nearest_distance(word, words[i]);
 
                 if (distance >= best)
                         continue;

@@ -8,6 +8,6 @@
 #define NEAREST_WORD_MAX 32U /* longer ones are like no other */
 
 /* Like strcmp() in what it returns 0 for: insertions, deletions, replacements and swaps between two words. */
-unsigned words_distance(const char *a, const char *b);
+unsigned nearest_distance(const char *a, const char *b);
 /* The word of n that was probably meant, or NULL. */
-const char *words_nearest(const char *word, const char *const *words, size_t n);
+const char *nearest_word(const char *word, const char *const *words, size_t n);

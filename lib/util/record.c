@@ -299,13 +299,13 @@ static int parse_name(const RecordField *field, JsonText text, uint8_t *ret) {
 
 /* Reads a list of names as bits. Names from a later version are skipped. */
 static int parse_bits(const RecordField *field, JsonText text, uint32_t *ret) {
-        JsonWalk walk = json_walk(text);
+        JsonWalk walk = json_text_walk(text);
         JsonText key, value;
         uint32_t bits = 0;
 
         if (json_text_kind(text) != JSON_KIND_LIST)
                 return PARSE_MALFORMED;
-        while (json_walk_next(&walk, &key, &value)) {
+        while (json_text_walk_next(&walk, &key, &value)) {
                 size_t i = name_find(field, value);
 
                 bits |= i < field->n ? 1U << i : 0;
@@ -318,12 +318,12 @@ static int parse_bits(const RecordField *field, JsonText text, uint32_t *ret) {
 }
 
 static int parse_counts(const RecordField *field, JsonText text, uint64_t *ret) {
-        JsonWalk walk = json_walk(text);
+        JsonWalk walk = json_text_walk(text);
         JsonText key, value;
 
         if (json_text_kind(text) != JSON_KIND_OBJECT)
                 return PARSE_MALFORMED;
-        while (json_walk_next(&walk, &key, &value)) {
+        while (json_text_walk_next(&walk, &key, &value)) {
                 size_t i = name_find(field, key);
 
                 if (i < field->n && parse_u64_text(value, UINT64_MAX, &ret[i]) != 0)
@@ -335,13 +335,13 @@ static int parse_counts(const RecordField *field, JsonText text, uint64_t *ret) 
 static int parse_list(const RecordField *field, JsonText text, void *object) {
         char **items = at_mutable(object, field->offset);
         size_t *n = at_mutable(object, field->count), size = field->record->size, n_allocated = *n;
-        JsonWalk walk = json_walk(text);
+        JsonWalk walk = json_text_walk(text);
         JsonText key, value;
         int r;
 
         if (json_text_kind(text) != JSON_KIND_LIST)
                 return PARSE_MALFORMED;
-        while (json_walk_next(&walk, &key, &value)) {
+        while (json_text_walk_next(&walk, &key, &value)) {
                 if (*n == field->n)
                         return PARSE_MALFORMED;
                 if (*n == n_allocated) {
@@ -421,14 +421,14 @@ static const RecordField *field_find(const Record *record, JsonText key, size_t 
 }
 
 static int parse_object(const Record *record, JsonText text, void *object) {
-        JsonWalk walk = json_walk(text);
+        JsonWalk walk = json_text_walk(text);
         JsonText key, value;
         size_t next = 0;
         int r;
 
         if (json_text_kind(text) != JSON_KIND_OBJECT)
                 return PARSE_MALFORMED;
-        while (json_walk_next(&walk, &key, &value)) {
+        while (json_text_walk_next(&walk, &key, &value)) {
                 const RecordField *field = field_find(record, key, &next);
 
                 r = field ? parse_member(field, value, object) : 0;

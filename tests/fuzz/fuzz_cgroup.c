@@ -29,7 +29,7 @@ static void fuzz_files(const char *text) {
                 memset(&sample, 0xa5, sizeof(sample));
                 sample.have = 0;
                 before = sample;
-                r = cgroup_file_parse(file, text, &sample, &fault);
+                r = cgroup_parse_file(file, text, &sample, &fault);
                 check(r, fault);
                 assert((r == 0) == (sample.have != 0));
                 assert(sample.have >> N_CGROUP_PARTS == 0);
@@ -50,7 +50,7 @@ static void fuzz_disks(const char *text, size_t size) {
                 CgroupIo io;
                 int r;
 
-                while ((r = cgroup_io_next(files[i], &p, &io, &fault)) == 0)
+                while ((r = cgroup_parse_next_io(files[i], &p, &io, &fault)) == 0)
                         assert(p > text && p <= text + size && p[-1] == '\n');
                 assert(r == CGROUP_TEXT_END || (r == TEXT_MALFORMED && fault && *fault));
 
@@ -67,15 +67,15 @@ static void fuzz_lines(const char *text, size_t size) {
         uint32_t n_cpus;
         int r;
 
-        while ((r = cgroup_line_next(&p, &line, &fault)) == 0) {
+        while ((r = cgroup_parse_next_line(&p, &line, &fault)) == 0) {
                 assert(p > text && p <= text + size && p[-1] == '\n');
                 assert(line.controllers + line.n_controllers + 1 == line.path);
                 assert(line.path + line.n_path + 1 == p);
         }
         assert(r == CGROUP_TEXT_END || (r == TEXT_MALFORMED && fault && *fault));
 
-        check(cgroup_cpus_parse(text, &n_cpus, &fault), fault);
-        check(cgroup_populated_parse(text, &is_populated, &fault), fault);
+        check(cgroup_parse_cpus(text, &n_cpus, &fault), fault);
+        check(cgroup_parse_populated(text, &is_populated, &fault), fault);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

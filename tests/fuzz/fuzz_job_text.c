@@ -26,15 +26,15 @@ static void fuzz_metrics(const char *keys, const char *values) {
         MetricSet metrics, back;
         Layout layout;
 
-        if (layout_parse(LAYOUT_METRICS, keys, &layout) != 0 || metrics_parse(values, &layout, &metrics) != 0)
+        if (job_text_parse_layout(LAYOUT_METRICS, keys, &layout) != 0 || job_text_parse_metrics(values, &layout, &metrics) != 0)
                 return;
 
         check_quality(metrics.quality, N_METRICS);
-        metrics_write(&metrics, &once);
-        layout_write(LAYOUT_METRICS, &own);
-        assert(layout_parse(LAYOUT_METRICS, own.text, &layout) == 0);
-        assert(metrics_parse(once.text, &layout, &back) == 0);
-        metrics_write(&back, &twice);
+        job_text_write_metrics(&metrics, &once);
+        job_text_write_layout(LAYOUT_METRICS, &own);
+        assert(job_text_parse_layout(LAYOUT_METRICS, own.text, &layout) == 0);
+        assert(job_text_parse_metrics(once.text, &layout, &back) == 0);
+        job_text_write_metrics(&back, &twice);
         assert(strcmp(once.text, twice.text) == 0);
 }
 
@@ -43,15 +43,15 @@ static void fuzz_usage(const char *keys, const char *values) {
         UsageSet usage, back;
         Layout layout;
 
-        if (layout_parse(LAYOUT_USAGE, keys, &layout) != 0 || usage_set_parse(values, &layout, &usage) != 0)
+        if (job_text_parse_layout(LAYOUT_USAGE, keys, &layout) != 0 || job_text_parse_usage(values, &layout, &usage) != 0)
                 return;
 
         check_quality(usage.quality, N_USAGES);
-        usage_set_write(&usage, &once);
-        layout_write(LAYOUT_USAGE, &own);
-        assert(layout_parse(LAYOUT_USAGE, own.text, &layout) == 0);
-        assert(usage_set_parse(once.text, &layout, &back) == 0);
-        usage_set_write(&back, &twice);
+        job_text_write_usage(&usage, &once);
+        job_text_write_layout(LAYOUT_USAGE, &own);
+        assert(job_text_parse_layout(LAYOUT_USAGE, own.text, &layout) == 0);
+        assert(job_text_parse_usage(once.text, &layout, &back) == 0);
+        job_text_write_usage(&back, &twice);
         assert(strcmp(once.text, twice.text) == 0);
 }
 
@@ -59,9 +59,9 @@ static void fuzz_labels(const char *text) {
         scoped(buffer_deinit) Buffer once = {};
         JobInfo info = {}, back = {};
 
-        if (job_labels_parse(text, &info) == 0 && info.n_labels > 0) {
+        if (job_text_parse_labels(text, &info) == 0 && info.n_labels > 0) {
                 record_put(&job_labels_record, &info, &once);
-                assert(job_labels_parse(once.text, &back) == 0);
+                assert(job_text_parse_labels(once.text, &back) == 0);
                 assert(back.n_labels == info.n_labels);
         }
         job_info_deinit(&info);

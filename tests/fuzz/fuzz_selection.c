@@ -41,10 +41,10 @@ static void check_condition(const Condition *condition, JsonText value) {
 }
 
 static void check_walk(JsonText text) {
-        JsonWalk walk = json_walk(text);
+        JsonWalk walk = json_text_walk(text);
         JsonText key = {}, value;
 
-        while (json_walk_next(&walk, &key, &value)) {
+        while (json_text_walk_next(&walk, &key, &value)) {
                 scoped(buffer_deinit) Buffer said = {};
 
                 assert(value.n > 0 && value.text >= text.text && value.text + value.n <= text.text + text.n);

@@ -199,7 +199,7 @@ static inline Status begin_in_42(Fixture *f, const char *id) {
         {
                 CgroupPlace place;
 
-                assert_int_equal(cgroup_place_named(JOB_42, &place), 0);
+                assert_int_equal(cgroup_tree_place_from_name(JOB_42, &place), 0);
                 assert_int_equal(groups_attach(&f->jobs.groups, job, &place, true), 0);
         }
         return f->answer.status;

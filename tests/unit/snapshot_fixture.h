@@ -115,6 +115,6 @@ static inline void fixture_fill(Snapshot *snapshot, const SnapshotSize *size) {
 static inline JobView fixture_view(const Snapshot *snapshot, size_t i) {
         JobView view;
 
-        job_record_view(&snapshot->jobs.records[i], &snapshot->node, &view);
+        jobs_snapshot_record_view(&snapshot->jobs.records[i], &snapshot->node, &view);
         return view;
 }

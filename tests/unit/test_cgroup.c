@@ -34,7 +34,7 @@ static void bench_end(Bench *bench) {
 static int bench_open(Bench *bench, const char *root, int32_t pid) {
         *bench = (Bench){};
         assert_int_equal(cgroup_tree_new(&bench->tree, root), 0);
-        assert_int_equal(cgroup_place_of(bench->tree, pid, &bench->place), 0);
+        assert_int_equal(cgroup_tree_find_process(bench->tree, pid, &bench->place), 0);
         return cgroup_open(&bench->cgroup, bench->tree, &bench->place);
 }
 
@@ -261,7 +261,7 @@ static void hierarchies_in_which_the_job_is_not_in_a_group_of_its_own_are_left_o
         assert_int_equal(s.have, PART(MEMORY) | PART(PIDS));
 
         assert_int_equal(bench_open(&bench, TREES "cgroup-v1", 100), 0);
-        assert_int_equal(cgroup_place_of(bench.tree, 101, &service), 0);
+        assert_int_equal(cgroup_tree_find_process(bench.tree, 101, &service), 0);
         place_without(&bench.place, &service);
         assert_string_equal(bench.place.pids, "");
         assert_string_equal(bench.place.memory, "/slurm/uid_1000/job_42");
@@ -338,20 +338,20 @@ static void places_are_taken_from_the_kernel_by_hierarchy(void **state) {
 
         (void)state;
         assert_int_equal(cgroup_tree_new(&tree, TREES "cgroup-v1"), 0);
-        assert_int_equal(cgroup_place_of(tree, 100, &place), 0);
+        assert_int_equal(cgroup_tree_find_process(tree, 100, &place), 0);
         assert_string_equal(place.v2, "");
         assert_string_equal(place.cpu, "/slurm/uid_1000/job_42");
         assert_string_equal(place.cpuacct, "/slurm/uid_1000/job_42");
         assert_string_equal(place.pids, "/system.slice/slurmd.service");
 
         assert_int_equal(cgroup_tree_new(&v2, TREES "cgroup-v2"), 0);
-        assert_int_equal(cgroup_place_of(v2, 100, &place), 0);
+        assert_int_equal(cgroup_tree_find_process(v2, 100, &place), 0);
         assert_string_equal(place.v2, "/system.slice/slurmstepd.scope/job_42");
         assert_string_equal(place.memory, "");
-        assert_int_equal(cgroup_place_of(v2, 999, &place), CGROUP_GONE);
-        assert_int_equal(cgroup_place_of(v2, 0, &place), CGROUP_GONE);
-        assert_int_equal(cgroup_place_of(v2, -1, &place), CGROUP_GONE);
-        assert_int_equal(cgroup_place_of(v2, 103, &place), CGROUP_MALFORMED);
+        assert_int_equal(cgroup_tree_find_process(v2, 999, &place), CGROUP_GONE);
+        assert_int_equal(cgroup_tree_find_process(v2, 0, &place), CGROUP_GONE);
+        assert_int_equal(cgroup_tree_find_process(v2, -1, &place), CGROUP_GONE);
+        assert_int_equal(cgroup_tree_find_process(v2, 103, &place), CGROUP_MALFORMED);
 }
 
 static int open_in_v2(const char *path) {
@@ -415,7 +415,7 @@ static void the_part_of_a_hierarchy_that_is_mounted_is_taken_off_paths(void **st
         assert_int_equal(bench_open(&bench, root, 100), 0);
         assert_int_equal(cgroup_read(bench.cgroup, NOW, &s), 0);
         assert_int_equal(s.n_pids, 17);
-        assert_int_equal(cgroup_place_of(bench.tree, 101, &place), CGROUP_MALFORMED);
+        assert_int_equal(cgroup_tree_find_process(bench.tree, 101, &place), CGROUP_MALFORMED);
         bench_end(&bench);
 
         /* The whole of it is better, wherever it comes in the list; one that is not there any more is not. */
@@ -441,7 +441,7 @@ static void a_line_of_proc_pid_cgroup_that_is_none_makes_the_place_malformed(voi
 
                 tree_write(root, "proc/100/cgroup", texts[i]);
                 assert_int_equal(cgroup_tree_new(&tree, root), 0);
-                assert_int_equal(cgroup_place_of(tree, 100, &place), CGROUP_MALFORMED);
+                assert_int_equal(cgroup_tree_find_process(tree, 100, &place), CGROUP_MALFORMED);
         }
         tree_remove(root);
 }
@@ -478,13 +478,13 @@ static void a_group_is_named_by_the_hierarchy_that_tells_it(void **state) {
 
                 (void)snprintf(root, sizeof(root), TREES "%s", cases[i].tree);
                 assert_int_equal(bench_open(&bench, root, cases[i].pid), 0);
-                assert_int_equal(cgroup_place_name(&bench.place, name), 0);
+                assert_int_equal(cgroup_tree_place_name(&bench.place, name), 0);
                 assert_string_equal(name, cases[i].name);
                 bench_end(&bench);
         }
 
-        assert_int_equal(cgroup_place_name(&(CgroupPlace){}, (char[CGROUP_NAME_MAX]){}), CGROUP_GONE);
-        assert_int_equal(cgroup_place_name(&(CgroupPlace){ .v2 = "/", .memory = "/" }, (char[CGROUP_NAME_MAX]){}),
+        assert_int_equal(cgroup_tree_place_name(&(CgroupPlace){}, (char[CGROUP_NAME_MAX]){}), CGROUP_GONE);
+        assert_int_equal(cgroup_tree_place_name(&(CgroupPlace){ .v2 = "/", .memory = "/" }, (char[CGROUP_NAME_MAX]){}),
                          CGROUP_GONE);
 }
 
@@ -500,8 +500,8 @@ static void a_name_leads_back_to_its_group(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(names); i++) {
                 bench = (Bench){};
                 assert_int_equal(cgroup_tree_new(&bench.tree, TREES "cgroup-mixed"), 0);
-                assert_int_equal(cgroup_place_named(names[i], &bench.place), 0);
-                assert_int_equal(cgroup_place_name(&bench.place, name), 0);
+                assert_int_equal(cgroup_tree_place_from_name(names[i], &bench.place), 0);
+                assert_int_equal(cgroup_tree_place_name(&bench.place, name), 0);
                 assert_string_equal(name, names[i]);
                 assert_int_equal(cgroup_open(&bench.cgroup, bench.tree, &bench.place), 0);
                 assert_int_equal(cgroup_read(bench.cgroup, NOW, &s), 0);
@@ -512,10 +512,10 @@ static void a_name_leads_back_to_its_group(void **state) {
 
         bench = (Bench){};
         assert_int_equal(cgroup_tree_new(&bench.tree, TREES "cgroup-mixed"), 0);
-        assert_int_equal(cgroup_place_named("/jobs/b", &bench.place), 0);
+        assert_int_equal(cgroup_tree_place_from_name("/jobs/b", &bench.place), 0);
         assert_int_equal(cgroup_open(&bench.cgroup, bench.tree, &bench.place), CGROUP_GONE);
         /* Memory has such a group, and v2 has not. */
-        assert_int_equal(cgroup_place_named("/slurm/job_1", &bench.place), 0);
+        assert_int_equal(cgroup_tree_place_from_name("/slurm/job_1", &bench.place), 0);
         assert_int_equal(cgroup_open(&bench.cgroup, bench.tree, &bench.place), CGROUP_GONE);
         bench_end(&bench);
 }
@@ -532,15 +532,15 @@ static void what_names_no_group_is_refused(void **state) {
         memset(&place, 0x5a, sizeof(place));
         before = place;
         for (size_t i = 0; i < N_ELEMENTS(names); i++)
-                assert_int_equal(cgroup_place_named(names[i], &place), CGROUP_MALFORMED);
+                assert_int_equal(cgroup_tree_place_from_name(names[i], &place), CGROUP_MALFORMED);
 
         memset(long_name, '/', 1);
         memset(long_name + 1, 'a', CGROUP_PATH_MAX - 1);
         long_name[CGROUP_PATH_MAX] = '\0';
-        assert_int_equal(cgroup_place_named(long_name, &place), CGROUP_MALFORMED);
+        assert_int_equal(cgroup_tree_place_from_name(long_name, &place), CGROUP_MALFORMED);
         assert_memory_equal(&place, &before, sizeof(place));
         long_name[CGROUP_PATH_MAX - 1] = '\0';
-        assert_int_equal(cgroup_place_named(long_name, &place), 0);
+        assert_int_equal(cgroup_tree_place_from_name(long_name, &place), 0);
         assert_string_equal(place.v2, long_name);
 }
 
@@ -548,21 +548,21 @@ static void names_lead_up_to_the_root(void **state) {
         char v2[] = "/a/b.slice/c:/d", v1[] = "cpuacct:/slurm/job_1";
 
         (void)state;
-        assert_true(cgroup_name_parent(v2));
+        assert_true(cgroup_tree_name_parent(v2));
         assert_string_equal(v2, "/a/b.slice/c:");
-        assert_true(cgroup_name_parent(v2));
-        assert_true(cgroup_name_parent(v2));
+        assert_true(cgroup_tree_name_parent(v2));
+        assert_true(cgroup_tree_name_parent(v2));
         assert_string_equal(v2, "/a");
-        assert_true(cgroup_name_parent(v2));
+        assert_true(cgroup_tree_name_parent(v2));
         assert_string_equal(v2, "/");
-        assert_false(cgroup_name_parent(v2));
+        assert_false(cgroup_tree_name_parent(v2));
         assert_string_equal(v2, "/");
 
-        assert_true(cgroup_name_parent(v1));
+        assert_true(cgroup_tree_name_parent(v1));
         assert_string_equal(v1, "cpuacct:/slurm");
-        assert_true(cgroup_name_parent(v1));
+        assert_true(cgroup_tree_name_parent(v1));
         assert_string_equal(v1, "cpuacct:/");
-        assert_false(cgroup_name_parent(v1));
+        assert_false(cgroup_tree_name_parent(v1));
         assert_string_equal(v1, "cpuacct:/");
 }
 

@@ -35,7 +35,7 @@ static void bench_begin(Bench *bench, const char *tree, int32_t pid) {
         *bench = (Bench){};
         tree_copy(tree, bench->root);
         assert_int_equal(cgroup_tree_new(&bench->tree, bench->root), 0);
-        assert_int_equal(cgroup_place_of(bench->tree, pid, &bench->place), 0);
+        assert_int_equal(cgroup_tree_find_process(bench->tree, pid, &bench->place), 0);
         assert_int_equal(cgroup_open(&bench->cgroup, bench->tree, &bench->place), 0);
 }
 

@@ -162,8 +162,8 @@ static void usage_of_a_real_group_of_v2_is_what_its_process_used(void **state) {
 
         assert_int_equal(cgroup_tree_new(&tree, "/"), 0);
         used_ns = live_wait(&live);
-        assert_int_equal(cgroup_place_of(tree, live.pid, &place), 0);
-        assert_int_equal(cgroup_place_of(tree, getpid(), &own), 0);
+        assert_int_equal(cgroup_tree_find_process(tree, live.pid, &place), 0);
+        assert_int_equal(cgroup_tree_find_process(tree, getpid(), &own), 0);
         place_without(&place, &own);
         assert_true(used_ns >= LIVE_CPU_NS);
         assert_int_equal(cgroup_open(&cgroup, tree, &place), 0);
@@ -181,7 +181,7 @@ static void usage_of_a_real_group_of_v2_is_what_its_process_used(void **state) {
         live_remove(&live);
         assert_int_equal(cgroup_read(cgroup, clock_boottime_ns(), &sample), CGROUP_GONE);
         assert_false(cgroup_is_populated(cgroup));
-        assert_int_equal(cgroup_place_of(tree, live.pid, &place), CGROUP_GONE);
+        assert_int_equal(cgroup_tree_find_process(tree, live.pid, &place), CGROUP_GONE);
 }
 
 static void usage_of_a_real_group_of_v1_is_what_its_process_used(void **state) {
@@ -199,8 +199,8 @@ static void usage_of_a_real_group_of_v1_is_what_its_process_used(void **state) {
         assert_int_equal(cgroup_tree_new(&tree, "/"), 0);
         used_ns = live_wait(&live);
         assert_true(used_ns >= LIVE_CPU_NS);
-        assert_int_equal(cgroup_place_of(tree, live.pid, &place), 0);
-        assert_int_equal(cgroup_place_of(tree, getpid(), &own), 0);
+        assert_int_equal(cgroup_tree_find_process(tree, live.pid, &place), 0);
+        assert_int_equal(cgroup_tree_find_process(tree, getpid(), &own), 0);
         place_without(&place, &own);
         assert_int_equal(cgroup_open(&cgroup, tree, &place), 0);
         assert_int_equal(cgroup_read(cgroup, clock_boottime_ns(), &sample), 0);

@@ -21,11 +21,11 @@ static void cpus_are_counted_in_lists(void **state) {
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
-                assert_int_equal(cgroup_cpus_parse(bad[i], &n, &fault), TEXT_MALFORMED);
+                assert_int_equal(cgroup_parse_cpus(bad[i], &n, &fault), TEXT_MALFORMED);
                 assert_int_equal(n, 77);
         }
         for (size_t i = 0; i < N_ELEMENTS(good); i++) {
-                assert_int_equal(cgroup_cpus_parse(good[i].text, &n, &fault), 0);
+                assert_int_equal(cgroup_parse_cpus(good[i].text, &n, &fault), 0);
                 assert_int_equal(n, good[i].n);
         }
 }
@@ -38,17 +38,17 @@ static void idle_devices_in_front_of_a_line_are_not_taken_for_its_own(void **sta
         CgroupIo io;
 
         (void)state;
-        assert_int_equal(cgroup_io_next(CGROUP_FILE_IO_STAT, &p, &io, &fault), 0);
+        assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io, &fault), 0);
         assert_int_equal(io.major, 8);
         assert_int_equal(io.minor, 0);
         assert_int_equal(io.writes, 4);
-        assert_int_equal(cgroup_io_next(CGROUP_FILE_IO_STAT, &p, &io, &fault), 0);
+        assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io, &fault), 0);
         assert_int_equal(io.major, 7);
         assert_int_equal(io.reads, 0);
-        assert_int_equal(cgroup_io_next(CGROUP_FILE_IO_STAT, &p, &io, &fault), 0);
+        assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io, &fault), 0);
         assert_int_equal(io.major, 259);
         assert_int_equal(io.write_bytes, 6);
-        assert_int_equal(cgroup_io_next(CGROUP_FILE_IO_STAT, &p, &io, &fault), CGROUP_TEXT_END);
+        assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io, &fault), CGROUP_TEXT_END);
 }
 
 static void lines_of_disks_that_are_none_are_refused(void **state) {
@@ -63,12 +63,12 @@ static void lines_of_disks_that_are_none_are_refused(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(v2); i++) {
                 const char *p = v2[i];
 
-                assert_int_equal(cgroup_io_next(CGROUP_FILE_IO_STAT, &p, &io, &fault), TEXT_MALFORMED);
+                assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io, &fault), TEXT_MALFORMED);
         }
         for (size_t i = 0; i < N_ELEMENTS(v1); i++) {
                 const char *p = v1[i];
 
-                assert_int_equal(cgroup_io_next(CGROUP_FILE_V1_IO_BYTES, &p, &io, &fault), TEXT_MALFORMED);
+                assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_V1_IO_BYTES, &p, &io, &fault), TEXT_MALFORMED);
         }
 }
 
@@ -87,7 +87,7 @@ static void v1_without_a_limit_says_a_very_large_number(void **state) {
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(all); i++) {
-                assert_int_equal(cgroup_file_parse(CGROUP_FILE_V1_MEMORY_LIMIT, all[i].text, &sample, &fault), 0);
+                assert_int_equal(cgroup_parse_file(CGROUP_FILE_V1_MEMORY_LIMIT, all[i].text, &sample, &fault), 0);
                 assert_true(sample.memory_limit_bytes == all[i].limit);
         }
 }

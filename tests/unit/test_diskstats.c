@@ -58,7 +58,7 @@ static void assert_class(const Disks *d, const char *name, DiskClass class) {
         if (!disk)
                 fail_msg("no %s", name);
         else if (disk->class != class)
-                fail_msg("%s is %s", name, disk_class_name(disk->class));
+                fail_msg("%s is %s", name, sample_disk_class_name(disk->class));
 }
 
 static void assert_left_out(const Disks *d, const char *name) {

@@ -25,7 +25,7 @@ static void labels_of_any_text_come_back(void **state) {
 
         (void)state;
         record_put(&job_labels_record, &info, &text);
-        assert_int_equal(job_labels_parse(text.text, &back), 0);
+        assert_int_equal(job_text_parse_labels(text.text, &back), 0);
         assert_int_equal(back.n_labels, 6);
         for (size_t i = 0; i < 6; i++) {
                 assert_string_equal(back.labels[i].key, labels[i].key);
@@ -42,9 +42,9 @@ static void labels_that_make_no_sense_are_malformed(void **state) {
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(texts); i++)
-                assert_int_equal(job_labels_parse(texts[i], &info), PARSE_MALFORMED);
+                assert_int_equal(job_text_parse_labels(texts[i], &info), PARSE_MALFORMED);
         assert_true(asprintf(&large, "{\"labels\":[{\"k\":\"a\",\"v\":\"%0*d\"}]}", JOB_TEXT_MAX, 1) > 0);
-        assert_int_equal(job_labels_parse(large, &info), PARSE_MALFORMED);
+        assert_int_equal(job_text_parse_labels(large, &info), PARSE_MALFORMED);
         assert_null(info.labels);
 }
 
@@ -87,10 +87,10 @@ static void metrics_come_back_with_quality_and_every_bit(void **state) {
                 metrics.has_compat[i] = true;
                 metrics.compat[i] = (double)i / 7;
         }
-        layout_write(LAYOUT_METRICS, &keys);
-        metrics_write(&metrics, &text);
-        assert_int_equal(layout_parse(LAYOUT_METRICS, keys.text, &layout), 0);
-        assert_int_equal(metrics_parse(text.text, &layout, &back), 0);
+        job_text_write_layout(LAYOUT_METRICS, &keys);
+        job_text_write_metrics(&metrics, &text);
+        assert_int_equal(job_text_parse_layout(LAYOUT_METRICS, keys.text, &layout), 0);
+        assert_int_equal(job_text_parse_metrics(text.text, &layout, &back), 0);
         assert_memory_equal(&back, &metrics, sizeof(back));
         assert_true(signbit(back.value[QUALITY_EXACT]));
         assert_true(text.n < 1500);
@@ -102,8 +102,8 @@ static void metrics_of_another_version_are_read_by_their_keys(void **state) {
         Layout layout;
 
         (void)state;
-        assert_int_equal(layout_parse(LAYOUT_METRICS, keys, &layout), 0);
-        assert_int_equal(metrics_parse("V12.5S3C50C1L", &layout, &metrics), 0);
+        assert_int_equal(job_text_parse_layout(LAYOUT_METRICS, keys, &layout), 0);
+        assert_int_equal(job_text_parse_metrics("V12.5S3C50C1L", &layout, &metrics), 0);
         assert_true(metrics.value[METRIC_DURATION] == 12.5);
         assert_int_equal(metrics.quality[METRIC_DURATION], QUALITY_EXACT);
         assert_true(metrics.has_compat[METRIC_CPU_MEAN]);
@@ -121,11 +121,11 @@ static void metrics_that_do_not_fit_their_layout_are_malformed(void **state) {
         Layout layout;
 
         (void)state;
-        assert_int_equal(layout_parse(LAYOUT_METRICS, "duration_seconds cpu_avg_utilization_pct", &layout), 0);
+        assert_int_equal(job_text_parse_layout(LAYOUT_METRICS, "duration_seconds cpu_avg_utilization_pct", &layout), 0);
         for (size_t i = 0; i < N_ELEMENTS(texts); i++)
-                assert_int_equal(metrics_parse(texts[i], &layout, &metrics), PARSE_MALFORMED);
-        assert_int_equal(metrics_parse("V1V2", &layout, &metrics), 0);
-        assert_int_equal(metrics_parse("VS", &layout, &metrics), 0);
+                assert_int_equal(job_text_parse_metrics(texts[i], &layout, &metrics), PARSE_MALFORMED);
+        assert_int_equal(job_text_parse_metrics("V1V2", &layout, &metrics), 0);
+        assert_int_equal(job_text_parse_metrics("VS", &layout, &metrics), 0);
         assert_true(metrics.value[METRIC_DURATION] == 0 && metrics.quality[METRIC_DURATION] == QUALITY_EXACT);
 }
 

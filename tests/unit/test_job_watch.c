@@ -148,9 +148,9 @@ static void a_cgroup_is_one_jobs_and_must_be_there(void **state) {
 
         assert_int_equal(begin_job(f, "b"), STATUS_OK);
         other = jobs_find(&f->jobs.jobs, "b");
-        assert_int_equal(cgroup_place_named(JOB_42, &place), 0);
+        assert_int_equal(cgroup_tree_place_from_name(JOB_42, &place), 0);
         assert_int_equal(groups_attach(&f->jobs.groups, other, &place, true), GROUPS_REFUSED);
-        assert_int_equal(cgroup_place_named("/not/there", &place), 0);
+        assert_int_equal(cgroup_tree_place_from_name("/not/there", &place), 0);
         assert_int_equal(groups_attach(&f->jobs.groups, other, &place, true), GROUPS_REFUSED);
         assert_null(other->group.usage);
         assert_int_equal(job->group.id != 0, true);
@@ -162,7 +162,7 @@ static void a_member_names_the_cgroup(void **state) {
         char name[GROUP_NAME_MAX];
 
         assert_true(groups_find_place(&f->jobs.groups, PID_IN_42, &place));
-        assert_int_equal(cgroup_place_name(&place, name), 0);
+        assert_int_equal(cgroup_tree_place_name(&place, name), 0);
         assert_string_equal(name, JOB_42);
         assert_false(groups_find_place(&f->jobs.groups, 0, &place));
         assert_false(groups_find_place(&f->jobs.groups, 102, &place)); /* in the root alone */
@@ -176,7 +176,7 @@ static void usage_goes_on_in_another_cgroup_and_in_its_phase(void **state) {
 
         assert_int_equal(mark_job(f, "a", "one"), STATUS_OK);
         assert_true(job->phase->has_usage);
-        assert_int_equal(cgroup_place_named("/user.slice/run", &place), 0);
+        assert_int_equal(cgroup_tree_place_from_name("/user.slice/run", &place), 0);
         assert_int_equal(groups_attach(&f->jobs.groups, job, &place, false), 0);
         assert_string_equal(job->info.cgroup, "/user.slice/run");
         assert_int_equal(groups_resume(&f->jobs.groups, job, &place), 0);

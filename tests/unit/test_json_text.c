@@ -81,11 +81,11 @@ static void broken_text_ends_early(void **state) {
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(broken); i++) {
-                JsonWalk walk = json_walk(text(broken[i]));
+                JsonWalk walk = json_text_walk(text(broken[i]));
                 JsonText key, value;
                 size_t n = 0;
 
-                while (json_walk_next(&walk, &key, &value))
+                while (json_text_walk_next(&walk, &key, &value))
                         assert_true(++n < 3);
         }
 }

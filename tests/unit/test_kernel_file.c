@@ -32,7 +32,7 @@ static int teardown(void **state) {
         Fixture *f = *state;
 
         kernel_file_deinit(&f->file);
-        kernel_text_deinit(&f->text);
+        kernel_file_text_deinit(&f->text);
         closep(&f->root_fd);
         tree_remove(f->root);
         free(f);

@@ -10,7 +10,7 @@ static void begin_found(Fixture *f, const char *id) {
         CgroupPlace place;
 
         (void)snprintf(info.id, sizeof(info.id), "%s", id);
-        assert_int_equal(cgroup_place_named(JOB_42, &place), 0);
+        assert_int_equal(cgroup_tree_place_from_name(JOB_42, &place), 0);
         assert_int_equal(lifecycle_begin_found(&f->jobs.lifecycle, &info, &place), 0);
 }
 
@@ -238,11 +238,11 @@ static void a_detected_job_needs_a_cgroup_and_room(void **state) {
         JobInfo info = { .id = "x", .uid = JOB_UID_UNKNOWN };
         CgroupPlace place;
 
-        assert_int_equal(cgroup_place_named("/not/there", &place), 0);
+        assert_int_equal(cgroup_tree_place_from_name("/not/there", &place), 0);
         assert_int_equal(lifecycle_begin_found(&f->jobs.lifecycle, &info, &place), LIFECYCLE_REFUSED);
         assert_int_equal(f->jobs.jobs.n, 0);
         f->config.jobs_max = 0;
-        assert_int_equal(cgroup_place_named(JOB_42, &place), 0);
+        assert_int_equal(cgroup_tree_place_from_name(JOB_42, &place), 0);
         assert_int_equal(lifecycle_begin_found(&f->jobs.lifecycle, &info, &place), LIFECYCLE_REFUSED);
 }
 

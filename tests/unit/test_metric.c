@@ -109,19 +109,19 @@ static void a_value_in_base_units_becomes_mlflows(void **state) {
 static void what_is_absent_has_a_reason_and_what_is_present_has_none(void **state) {
         (void)state;
         for (Quality q = 0; q < N_QUALITIES; q++) {
-                assert_int_equal(quality_is_present(q), quality_reason(q) == NULL);
-                assert_int_equal(quality_is_present(q), strcmp(quality_name(q), "absent") != 0);
+                assert_int_equal(quality_is_present(q), metric_quality_reason(q) == NULL);
+                assert_int_equal(quality_is_present(q), strcmp(metric_quality_name(q), "absent") != 0);
         }
-        assert_string_equal(quality_name(QUALITY_EXACT), "exact");
-        assert_string_equal(quality_name(QUALITY_SAMPLED), "sampled");
+        assert_string_equal(metric_quality_name(QUALITY_EXACT), "exact");
+        assert_string_equal(metric_quality_name(QUALITY_SAMPLED), "sampled");
 }
 
 static void a_reason_fits_beside_a_name_on_a_line(void **state) {
         (void)state;
         for (Quality quality = 0; quality < N_QUALITIES; quality++) {
-                assert_int_equal(quality_reason(quality) == NULL, quality_is_present(quality));
-                if (quality_reason(quality))
-                        assert_in_range(strlen(quality_reason(quality)), 10, 50);
+                assert_int_equal(metric_quality_reason(quality) == NULL, quality_is_present(quality));
+                if (metric_quality_reason(quality))
+                        assert_in_range(strlen(metric_quality_reason(quality)), 10, 50);
         }
 }
 

@@ -97,7 +97,7 @@ static void no_family_is_written_twice(void **state) {
 static void counters_of_the_kernel_come_in_base_units(void **state) {
         Fixture *fixture = *state;
 
-        assert_int_equal(metrics_node(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
         assert_true(says(fixture, "\nperfd_node_cpu_seconds_total{mode=\"user\"} 123.45\n"));
         assert_true(says(fixture, "\nperfd_node_cpu_utilization_ratio{cpus=\"mean\"} 0.5\n"));
         assert_true(says(fixture, "\nperfd_node_observed_seconds_total 90\n"));
@@ -122,8 +122,8 @@ static void what_was_not_read_is_absent_and_not_zero(void **state) {
 
         fixture->snapshot.node.sample.have = 0;
         fixture->snapshot.node.observation.has_cpu = false;
-        assert_int_equal(metrics_node(&fixture->exposition, &fixture->exchange), 0);
-        assert_int_equal(metrics_node_percpu(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics_percpu(&fixture->exposition, &fixture->exchange), 0);
         for (size_t i = 0; i < N_ELEMENTS(prefixes); i++)
                 assert_false(says(fixture, prefixes[i]));
         assert_true(says(fixture, "\nperfd_node_psi_available{resource=\"io\"} 0\n"));
@@ -133,7 +133,7 @@ static void before_the_first_sample_there_is_no_node(void **state) {
         Fixture *fixture = *state;
 
         fixture->snapshot.node.boottime_ns = 0;
-        assert_int_equal(metrics_node(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
         assert_int_equal(fixture->out.n, 0);
 }
 
@@ -143,7 +143,7 @@ static void devices_beyond_the_limit_are_counted(void **state) {
 
         fixture_fill(&fixture->snapshot, &size);
         fixture->snapshot.node.sample.disks[DEVICES_MAX + 4].class = DISK_VIRTUAL; /* a class of its own */
-        assert_int_equal(metrics_node(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
         assert_int_equal(count(fixture, "\nperfd_node_disk_reads_total{"), DEVICES_MAX + 1);
         assert_int_equal(count(fixture, "\nperfd_node_network_sent_bytes_total{"), DEVICES_MAX);
         assert_true(says(fixture, "\nperfd_node_devices_not_exposed{kind=\"disk\"} 4\n"));
@@ -157,7 +157,7 @@ static void of_two_mounts_on_one_place_the_last_is_shown(void **state) {
 
         filesystems[1] = filesystems[0];
         filesystems[1].size_bytes = 2000;
-        assert_int_equal(metrics_node(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
         assert_int_equal(count(fixture, "\nperfd_node_filesystem_size_bytes{"), 1);
         assert_true(says(fixture, "\nperfd_node_filesystem_size_bytes{mountpoint=\"/\",fstype=\"ext4\"} 2000\n"));
 }
@@ -167,16 +167,16 @@ static void the_number_of_series_does_not_depend_on_cpus(void **state) {
         Fixture *fixture = *state;
         size_t n_lines;
 
-        assert_int_equal(metrics_node(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
         n_lines = count(fixture, "\n");
         buffer_clear(&fixture->out);
         fixture_fill(&fixture->snapshot, &size);
-        assert_int_equal(metrics_node(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
         assert_int_equal(count(fixture, "\n"), n_lines);
 
         buffer_clear(&fixture->out);
         fixture->snapshot.node.sample.cpus[3].online = false;
-        assert_int_equal(metrics_node_percpu(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics_percpu(&fixture->exposition, &fixture->exchange), 0);
         assert_int_equal(count(fixture, "\nperfd_node_cpu_core_seconds_total{"), 255 * N_CPU_MODES);
         assert_false(says(fixture, "cpu=\"3\""));
 }
@@ -184,7 +184,7 @@ static void the_number_of_series_does_not_depend_on_cpus(void **state) {
 static void families_of_jobs_stand_together(void **state) {
         Fixture *fixture = *state;
 
-        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
         assert_true(says(fixture, "\nperfd_job_begin_timestamp_seconds{job=\"job-0\"} 1763676000\n"));
         assert_true(says(fixture, "\nperfd_job_cpu_over_threshold_ratio{job=\"job-1\",scope=\"node\",cpus=\"any\",threshold=\"0.2\"} "));
         assert_int_equal(count(fixture, "# TYPE perfd_job_cpu_over_threshold_ratio gauge\n"), 1);
@@ -211,7 +211,7 @@ static void what_means_the_same_of_node_and_job_is_one_family(void **state) {
         };
         Fixture *fixture = *state;
 
-        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
         for (size_t i = 0; i < N_ELEMENTS(families); i++) {
                 char line[128];
 
@@ -250,7 +250,7 @@ static void names_are_on_the_info_alone_whatever_is_in_them(void **state) {
         info->name = "gr\xc3\xbcn \"1\"\n\\x \xff";
         info->enclosure = ENCLOSURE_SCOPE;
         info->node = 3;
-        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
         assert_true(says(fixture, "\nperfd_job_info{job=\"job-1\",name=\"gr\xc3\xbcn \\\"1\\\"\\n\\\\x \xef\xbf\xbd\",user=\"ada\","
                                   "state=\"running\",enclosure=\"scope\",rank=\"1\",node=\"3\"} 1\n"));
         assert_true(says(fixture, "\nperfd_job_info{job=\"job-0\",name=\"training \\\"0\\\"\",user=\"ada\",state=\"running\","
@@ -267,7 +267,7 @@ static void an_absent_metric_of_a_job_has_no_sample(void **state) {
         fixture->snapshot.jobs.results[0].metrics.quality[METRIC_CPU_MAX] = QUALITY_TOO_SHORT;
         fixture->snapshot.jobs.results[1].metrics.quality[METRIC_CPU_MAX] = QUALITY_SAMPLED;
         fixture->snapshot.jobs.records[0].info.rank = -1;
-        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
         assert_false(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-0\",scope=\"node\"}"));
         assert_true(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-0\",scope=\"job\"}"));
         assert_true(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-1\",scope=\"node\"} "));
@@ -281,7 +281,7 @@ static void a_job_without_a_group_has_the_nodes_numbers_alone(void **state) {
 
         for (size_t i = 0; i < fixture->snapshot.jobs.used.n_records; i++)
                 memset(fixture->snapshot.jobs.results[i].usage.quality, QUALITY_NO_GROUP, N_USAGES);
-        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
         assert_false(says(fixture, "scope=\"job\""));
         assert_false(says(fixture, "perfd_job_cpus_given"));
         assert_int_equal(count(fixture, "scope=\"node\""), 2 * N_METRICS);
@@ -292,7 +292,7 @@ static void jobs_beyond_the_limit_are_counted(void **state) {
         Fixture *fixture = *state;
 
         fixture->snapshot.jobs.n_exposed_max = 1;
-        assert_int_equal(metrics_jobs(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
         assert_false(says(fixture, "job=\"job-1\""));
         assert_true(says(fixture, "\nperfd_jobs_not_exposed 1\n"));
         assert_true(says(fixture, "\nperfd_jobs_running 2\n"));

@@ -50,7 +50,7 @@ static void assert_class(const Nets *n, const char *name, NetClass class) {
         for (size_t i = 0; i < n->sample.n_nets; i++)
                 if (strcmp(n->sample.nets[i].name, name) == 0) {
                         if (n->sample.nets[i].class != class)
-                                fail_msg("%s is %s", name, net_class_name(n->sample.nets[i].class));
+                                fail_msg("%s is %s", name, sample_net_class_name(n->sample.nets[i].class));
                         return;
                 }
         fail_msg("no %s", name);

@@ -249,12 +249,12 @@ static void labels_add_up_to_their_limit(void **state) {
 
 static void distances_count_typos(void **state) {
         (void)state;
-        assert_int_equal(words_distance("submit", "submit"), 0);
-        assert_int_equal(words_distance("sumbit", "submit"), 1); /* swapped */
-        assert_int_equal(words_distance("submt", "submit"), 1);
-        assert_int_equal(words_distance("ssubmit", "submit"), 1);
-        assert_int_equal(words_distance("sabmit", "submit"), 1);
-        assert_int_equal(words_distance("", "run"), 3);
+        assert_int_equal(nearest_distance("submit", "submit"), 0);
+        assert_int_equal(nearest_distance("sumbit", "submit"), 1); /* swapped */
+        assert_int_equal(nearest_distance("submt", "submit"), 1);
+        assert_int_equal(nearest_distance("ssubmit", "submit"), 1);
+        assert_int_equal(nearest_distance("sabmit", "submit"), 1);
+        assert_int_equal(nearest_distance("", "run"), 3);
 }
 
 static const Command *find(const char *first, const char *second, const char **ret_nearest) {

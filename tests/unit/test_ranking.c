@@ -95,7 +95,7 @@ static void each_difference_to_the_best_has_its_verdict(void **state) {
         assert_int_equal(ranking_make(b, 2, &unsure), 0);
         assert_int_equal(b[1].verdict, VERDICT_REAL);
         assert_int_equal(b[1].rank, 2);
-        assert_string_equal(verdict_name(VERDICT_FEW), "too few runs");
+        assert_string_equal(ranking_verdict_name(VERDICT_FEW), "too few runs");
 }
 
 /* --- how often chance is taken for a difference --------------------------------------------------- */

@@ -110,12 +110,12 @@ static void metrics_of_a_running_job_are_computed_from_its_counters(void **state
         JobView view;
 
         fill_jobs(fixture);
-        job_record_view(find(fixture, 1), &fixture->snapshot.node, &view);
+        jobs_snapshot_record_view(find(fixture, 1), &fixture->snapshot.node, &view);
         assert_string_equal(view.info.id, "job-1");
         assert_int_equal(view.state, JOB_RUNNING);
         assert_int_equal(view.metrics.quality[METRIC_CPU_MEAN], QUALITY_EXACT);
         assert_int_not_equal(view.usage.quality[USAGE_CPU_SECONDS], QUALITY_NO_GROUP);
-        job_record_view(find(fixture, 2), &fixture->snapshot.node, &view);
+        jobs_snapshot_record_view(find(fixture, 2), &fixture->snapshot.node, &view);
         assert_int_equal(view.usage.quality[USAGE_CPU_SECONDS], QUALITY_NO_GROUP);
         assert_null(find(fixture, N_JOBS));
         job_view_deinit(&view); /* the texts are the record's */
@@ -127,7 +127,7 @@ static void metrics_of_an_ended_job_are_its_result(void **state) {
         JobView view;
 
         fill_jobs(fixture);
-        job_record_view(find(fixture, N_JOBS - 1), &fixture->snapshot.node, &view);
+        jobs_snapshot_record_view(find(fixture, N_JOBS - 1), &fixture->snapshot.node, &view);
         assert_int_equal(view.state, JOB_FINISHED);
         assert_int_equal(view.end_realtime_ms, 2000);
         assert_int_equal(view.end.exit_status, 9);
@@ -139,8 +139,8 @@ static void a_phase_has_metrics_of_its_own(void **state) {
         PhaseView phase;
 
         fill_jobs(fixture);
-        assert_false(job_record_phase(find(fixture, 1), &fixture->snapshot.node, &phase));
-        assert_true(job_record_phase(find(fixture, 0), &fixture->snapshot.node, &phase));
+        assert_false(jobs_snapshot_record_phase(find(fixture, 1), &fixture->snapshot.node, &phase));
+        assert_true(jobs_snapshot_record_phase(find(fixture, 0), &fixture->snapshot.node, &phase));
         assert_string_equal(phase.name, "train");
         assert_int_equal(phase.index, 3);
         assert_int_equal(phase.end_realtime_ms, 0);
@@ -155,7 +155,7 @@ static void a_cut_usage_is_not_exact(void **state) {
 
         fill_jobs(fixture);
         fixture->snapshot.jobs.records[1].is_usage_cut = true;
-        job_record_metrics(find(fixture, 1), &fixture->snapshot.node, &metrics, &usage);
+        jobs_snapshot_record_metrics(find(fixture, 1), &fixture->snapshot.node, &metrics, &usage);
         for (UsageMetric metric = USAGE_CPU_SECONDS; metric <= USAGE_CPU_SYSTEM; metric++)
                 assert_int_not_equal(usage.quality[metric], QUALITY_EXACT);
 }

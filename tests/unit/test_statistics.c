@@ -76,11 +76,11 @@ static void quantiles_interpolate_between_neighbours(void **state) {
         const double values[] = { 1, 2, 4, 8 };
 
         (void)state;
-        assert_near(quantile_of_sorted(values, 4, 0), 1);
-        assert_near(quantile_of_sorted(values, 4, 0.5), 3);
-        assert_near(quantile_of_sorted(values, 4, 0.9), 6.8);
-        assert_true(quantile_of_sorted(values, 4, 1) == 8);
-        assert_true(isnan(quantile_of_sorted(values, 0, 0.5)));
+        assert_near(statistics_quantile_of_sorted(values, 4, 0), 1);
+        assert_near(statistics_quantile_of_sorted(values, 4, 0.5), 3);
+        assert_near(statistics_quantile_of_sorted(values, 4, 0.9), 6.8);
+        assert_true(statistics_quantile_of_sorted(values, 4, 1) == 8);
+        assert_true(isnan(statistics_quantile_of_sorted(values, 0, 0.5)));
 }
 
 /* --- real batches ----------------------------------------------------------------------------- */
@@ -184,9 +184,9 @@ static void a_median_needs_no_order(void **state) {
                         sorted[i] = values[i];
                 }
                 qsort(sorted, n, sizeof(*sorted), compare_doubles);
-                assert_true(median_in_place(values, n) == quantile_of_sorted(sorted, n, 0.5));
+                assert_true(statistics_median_in_place(values, n) == statistics_quantile_of_sorted(sorted, n, 0.5));
         }
-        assert_true(isnan(median_in_place(values, 0)));
+        assert_true(isnan(statistics_median_in_place(values, 0)));
 }
 
 int main(void) {

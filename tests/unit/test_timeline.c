@@ -127,14 +127,14 @@ static void fill_training(Recording *recording, unsigned n, uint32_t seed) {
 
 /* Shares to a part of the whole, rates to a part of themselves (a byte/s more or less). */
 static bool is_like(Series series, float got, float wanted, double tolerance) {
-        bool is_ratio = strcmp(series_unit(series), "ratio") == 0;
+        bool is_ratio = strcmp(timeline_series_unit(series), "ratio") == 0;
 
         return fabs(got - (double)wanted) <= tolerance * (is_ratio ? 1 : (double)wanted + 1);
 }
 
 /* A min may be off by 4 % of its distance, which is a logarithm's for rates. */
 static bool is_min_like(Series series, const TimelineValue *got, const TimelineValue *wanted, double tolerance) {
-        bool is_ratio = strcmp(series_unit(series), "ratio") == 0;
+        bool is_ratio = strcmp(timeline_series_unit(series), "ratio") == 0;
         double a = is_ratio ? (double)got->min : log1p(got->min), b = is_ratio ? (double)wanted->min : log1p(wanted->min);
         double mean = is_ratio ? (double)wanted->mean : log1p(wanted->mean);
 
@@ -355,9 +355,9 @@ static void json_has_every_series_and_null_for_holes(void **state) {
         series = json_object_get(root, "series");
         assert_int_equal(json_object_size(series), N_SERIES);
         for (Series s = 0; s < N_SERIES; s++) {
-                json_t *one = json_object_get(series, series_name(s));
+                json_t *one = json_object_get(series, timeline_series_name(s));
 
-                assert_string_equal(json_string_value(json_object_get(one, "unit")), series_unit(s));
+                assert_string_equal(json_string_value(json_object_get(one, "unit")), timeline_series_unit(s));
                 assert_int_equal(json_array_size(json_object_get(one, "mean")), 3);
                 assert_int_equal(json_array_size(json_object_get(one, "min")), 3);
                 assert_true(json_is_null(json_array_get(json_object_get(one, "max"), 1)));

@@ -21,16 +21,16 @@ typedef struct Column {
         Sequence values;
 } Column;
 
-typedef struct Batch {
+typedef struct BatchTable {
         Column *columns; /* owned */
         size_t n_columns, n_values;
         uint64_t n, n_failed, first_ms, last_ms;
         bool is_cut;
         char *name, *component, *version; /* owned; of the first run */
         Buffer failed; /* owned: JSON, without the brackets */
-} Batch;
+} BatchTable;
 
-static void batch_deinit(Batch *batch) {
+static void batch_deinit(BatchTable *batch) {
         for (size_t i = 0; i < batch->n_columns; i++) {
                 free(batch->columns[i].name);
                 free(batch->columns[i].values.values);
@@ -55,7 +55,7 @@ static int parse_id(const char *text, uint8_t ret[static BATCH_ID_BYTES]) {
 
 /* --- columns ------------------------------------------------------------------------------------- */
 
-static int find_column(Batch *batch, const char *name, Column **ret) {
+static int find_column(BatchTable *batch, const char *name, Column **ret) {
         for (size_t i = 0; i < batch->n_columns; i++)
                 if (strcmp(batch->columns[i].name, name) == 0) {
                         *ret = &batch->columns[i];
@@ -80,7 +80,7 @@ static int find_column(Batch *batch, const char *name, Column **ret) {
         return 0;
 }
 
-static int add_value(Batch *batch, const char *name, double value) {
+static int add_value(BatchTable *batch, const char *name, double value) {
         Column *column;
         Sequence *values;
         int r;
@@ -109,12 +109,12 @@ static int add_value(Batch *batch, const char *name, double value) {
 }
 
 /* Each member of an object that is a number. */
-static int add_numbers(Batch *batch, JsonText object) {
-        JsonWalk walk = json_walk(object);
+static int add_numbers(BatchTable *batch, JsonText object) {
+        JsonWalk walk = json_text_walk(object);
         JsonText key, value;
         int r = 0;
 
-        while (r == 0 && walk.is_object && json_walk_next(&walk, &key, &value)) {
+        while (r == 0 && walk.is_object && json_text_walk_next(&walk, &key, &value)) {
                 scoped(buffer_deinit) Buffer name = {};
                 double number;
 
@@ -136,7 +136,7 @@ static int keep_text(char **to, const char *text) {
         return *to ? 0 : -ENOMEM;
 }
 
-static int add_run(Batch *batch, const BatchRow *row) {
+static int add_run(BatchTable *batch, const BatchRow *row) {
         int r;
 
         r = keep_text(&batch->name, row->name);
@@ -200,7 +200,7 @@ static const char *unit_of_rusage(const char *key) {
 }
 
 /* Those that models tell, and the kernel's. */
-static void write_units(Json *json, const Batch *batch, const Vocabulary *vocabulary) {
+static void write_units(Json *json, const BatchTable *batch, const Vocabulary *vocabulary) {
         json_key(json, "units");
         json_object_begin(json);
         for (size_t i = 0; i < batch->n_columns; i++) {
@@ -215,7 +215,7 @@ static void write_units(Json *json, const Batch *batch, const Vocabulary *vocabu
         json_object_end(json);
 }
 
-static void write_batch(Exchange *exchange, Batch *batch, const Vocabulary *vocabulary) {
+static void write_batch(Exchange *exchange, BatchTable *batch, const Vocabulary *vocabulary) {
         Json json;
 
         json_init(&json, exchange->body);
@@ -243,9 +243,9 @@ static void write_batch(Exchange *exchange, Batch *batch, const Vocabulary *voca
         json_object_end(&json);
 }
 
-void api_batch_answer(Exchange *exchange) {
+void indicators_subject_batch(Exchange *exchange) {
         scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
-        scoped(batch_deinit) Batch batch = {};
+        scoped(batch_deinit) BatchTable batch = {};
         uint8_t id[BATCH_ID_BYTES];
         BatchRow row;
         int r;

@@ -14,7 +14,7 @@
 #include "store/indicators/result_reader.h"
 #include "store/indicators/shape.h"
 
-void api_indicators_list(Exchange *exchange) {
+void indicators_subject_list(Exchange *exchange) {
         bool is_cut = false;
         IndicatorRow row;
         Json json;
@@ -48,7 +48,7 @@ void api_indicators_list(Exchange *exchange) {
         json_object_end(&json);
 }
 
-void api_indicators_models(Exchange *exchange) {
+void indicators_subject_models(Exchange *exchange) {
         if (!exchange->snapshot->indicators.models) {
                 (void)exchange_error(exchange, 503, "out of memory");
                 return;
@@ -165,7 +165,7 @@ static int write_met_of_job(Exchange *exchange, const ResultFilter *filter, cons
                 PointRow point = { .component = row.component, .version = row.version };
 
                 point.parameters = json_text_find(json_text(row.document, strlen(row.document)), "@parameters");
-                if (row.run && run_put_hardware(json_text(row.run, strlen(row.run)), &hardware))
+                if (row.run && shape_put_hardware(json_text(row.run, strlen(row.run)), &hardware))
                         point.hardware = hardware.text;
                 if (!point_meets(&point, selection->conditions, selection->filter.n_conditions))
                         continue;
@@ -215,10 +215,10 @@ static void answer_results_of(Exchange *exchange, const char *name) {
                 pagination_end(&page, &json);
 }
 
-void api_indicators_all_results(Exchange *exchange) {
+void indicators_subject_all_results(Exchange *exchange) {
         answer_results_of(exchange, exchange_parameter(exchange, "name"));
 }
 
-void api_indicators_results(Exchange *exchange) {
+void indicators_subject_results(Exchange *exchange) {
         answer_results_of(exchange, exchange->argument);
 }

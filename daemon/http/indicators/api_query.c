@@ -13,7 +13,7 @@
 
 #define LIMIT_DEFAULT 1000U
 
-typedef struct Query {
+typedef struct PointQuery {
         Selection selection;
         GroupFields fields;
         uint64_t limit;
@@ -22,9 +22,9 @@ typedef struct Query {
         Vocabulary *vocabulary;   /* owned */
         Buffer units[STATS_MAX];  /* owned; of each stat, empty when it has none */
         Buffer note;              /* owned; why there is nothing */
-} Query;
+} PointQuery;
 
-static void query_deinit(Query *query) {
+static void query_deinit(PointQuery *query) {
         vocabulary_free(query->vocabulary);
         for (size_t i = 0; i < STATS_MAX; i++)
                 buffer_deinit(&query->units[i]);
@@ -41,7 +41,7 @@ static int parse_format(Exchange *exchange, bool *ret_is_csv) {
         return 0;
 }
 
-static int parse(Exchange *exchange, Query *query) {
+static int parse(Exchange *exchange, PointQuery *query) {
         Selection *selection = &query->selection;
         int r;
 
@@ -64,7 +64,7 @@ static int parse(Exchange *exchange, Query *query) {
         return 0;
 }
 
-static bool is_grouped_by(const Query *query, const char *name) {
+static bool is_grouped_by(const PointQuery *query, const char *name) {
         for (size_t i = 0; i < query->fields.n; i++)
                 if (strcmp(query->fields.names[i], name) == 0)
                         return true;
@@ -72,7 +72,7 @@ static bool is_grouped_by(const Query *query, const char *name) {
 }
 
 /* Numbers in different units have no median. 0 or EXCHANGE_ANSWERED. */
-static int find_units(Exchange *exchange, Query *query) {
+static int find_units(Exchange *exchange, PointQuery *query) {
         for (size_t i = 0; i < query->selection.n_stats; i++) {
                 const Choice *choice = &query->selection.stats[i];
 
@@ -88,7 +88,7 @@ static int find_units(Exchange *exchange, Query *query) {
 }
 
 /* Of the numbers of a group, each asked for once or more. */
-static void compute(const Query *query, Group *group, double ret[static STATS_MAX]) {
+static void compute(const PointQuery *query, Group *group, double ret[static STATS_MAX]) {
         const Selection *selection = &query->selection;
 
         for (size_t number = 0; number < selection->filter.n_numbers; number++) {
@@ -104,7 +104,7 @@ static void compute(const Query *query, Group *group, double ret[static STATS_MA
 
 /* --- JSON ---------------------------------------------------------------------------------------- */
 
-static void write_group(Json *json, const Query *query, Group *group) {
+static void write_group(Json *json, const PointQuery *query, Group *group) {
         const Selection *selection = &query->selection;
         double values[STATS_MAX];
 
@@ -132,7 +132,7 @@ static void write_group(Json *json, const Query *query, Group *group) {
         json_object_end(json);
 }
 
-static void write_units(Json *json, const Query *query) {
+static void write_units(Json *json, const PointQuery *query) {
         const Selection *selection = &query->selection;
 
         json_key(json, "units");
@@ -143,7 +143,7 @@ static void write_units(Json *json, const Query *query) {
         json_object_end(json);
 }
 
-static void write_json(Exchange *exchange, const Query *query, Group *groups, size_t n) {
+static void write_json(Exchange *exchange, const PointQuery *query, Group *groups, size_t n) {
         Json json;
 
         json_init(&json, exchange->body);
@@ -165,7 +165,7 @@ static void write_json(Exchange *exchange, const Query *query, Group *groups, si
 /* --- CSV ----------------------------------------------------------------------------------------- */
 
 /* No two columns have one name, or readers by name would lose the first. */
-static void write_csv_key(Csv *csv, const Query *query, const char *key) {
+static void write_csv_key(Csv *csv, const PointQuery *query, const char *key) {
         bool is_taken = strcmp(key, "n") == 0 || strcmp(key, "n_failed") == 0;
         scoped(buffer_deinit) Buffer text = {};
 
@@ -175,7 +175,7 @@ static void write_csv_key(Csv *csv, const Query *query, const char *key) {
         csv_text(csv, text.text ?: key);
 }
 
-static void write_csv_head(Csv *csv, const Query *query) {
+static void write_csv_head(Csv *csv, const PointQuery *query) {
         for (size_t i = 0; i < query->fields.n; i++)
                 write_csv_key(csv, query, query->fields.names[i]);
         csv_text(csv, "n");
@@ -185,7 +185,7 @@ static void write_csv_head(Csv *csv, const Query *query) {
         csv_end_line(csv);
 }
 
-static void write_csv(Exchange *exchange, const Query *query, Group *groups, size_t n) {
+static void write_csv(Exchange *exchange, const PointQuery *query, Group *groups, size_t n) {
         Csv csv = { .out = exchange->body };
 
         exchange->type = CONTENT_CSV;
@@ -204,9 +204,9 @@ static void write_csv(Exchange *exchange, const Query *query, Group *groups, siz
         }
 }
 
-void api_query_answer(Exchange *exchange) {
+void indicators_subject_query(Exchange *exchange) {
         scoped(grouping_freep) Grouping *grouping = NULL;
-        scoped(query_deinit) Query query = {};
+        scoped(query_deinit) PointQuery query = {};
         Group *groups;
         size_t n;
 

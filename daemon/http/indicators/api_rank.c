@@ -164,7 +164,7 @@ static bool is_comparable(const RankQuery *rank, const Group *a, const Group *b)
         return true;
 }
 
-size_t rank_query_set_end(const RankQuery *rank, const Group *groups, size_t begin, size_t n) {
+size_t ranking_json_set_end(const RankQuery *rank, const Group *groups, size_t begin, size_t n) {
         size_t end = begin + 1;
 
         while (end < n && is_comparable(rank, &groups[begin], &groups[end]))
@@ -202,7 +202,7 @@ static int count_sets(Exchange *exchange, RankQuery *rank, const Group *groups, 
         uint64_t n_values = 0;
 
         for (size_t begin = 0, end = 0; begin < n; begin = end) {
-                end = rank_query_set_end(rank, groups, begin, n);
+                end = ranking_json_set_end(rank, groups, begin, n);
                 if (count_set(exchange, rank, groups + begin, end - begin) > 0)
                         return EXCHANGE_ANSWERED;
         }
@@ -226,7 +226,7 @@ static int count_sets(Exchange *exchange, RankQuery *rank, const Group *groups, 
         return 0;
 }
 
-int rank_query_rank_set(const RankQuery *rank, const Group *groups, size_t n, Alternative *ret, size_t *ret_n) {
+int ranking_json_rank_set(const RankQuery *rank, const Group *groups, size_t n, Alternative *ret, size_t *ret_n) {
         RankingConfig config = {
                 .is_higher_better = rank->is_higher_better, .confidence = rank->confidence, .n_resamples = rank->n_resamples, .seed = SEED,
         };
@@ -241,7 +241,7 @@ int rank_query_rank_set(const RankQuery *rank, const Group *groups, size_t n, Al
         return ranking_make(ret, *ret_n, &config);
 }
 
-void api_rank_answer(Exchange *exchange) {
+void indicators_subject_rank(Exchange *exchange) {
         scoped(grouping_freep) Grouping *grouping = NULL;
         scoped(rank_deinit) RankQuery rank = {};
         Group *groups;

@@ -22,14 +22,14 @@ static bool is_of_type(const Condition *condition, JsonText type) {
 }
 
 static bool is_of_types(const Condition *condition, JsonText types) {
-        JsonWalk walk = json_walk(types);
+        JsonWalk walk = json_text_walk(types);
         JsonText unused, type;
 
         if (json_text_kind(types) == JSON_KIND_STRING)
                 return is_of_type(condition, types);
         if (json_text_kind(types) != JSON_KIND_LIST)
                 return true;
-        while (json_walk_next(&walk, &unused, &type))
+        while (json_text_walk_next(&walk, &unused, &type))
                 if (is_of_type(condition, type))
                         return true;
         return false;
@@ -37,7 +37,7 @@ static bool is_of_types(const Condition *condition, JsonText types) {
 
 bool declaration_allows(JsonText declaration, const Condition *condition) {
         JsonText values = json_text_kind(declaration) == JSON_KIND_OBJECT ? json_text_find(declaration, "values") : (JsonText){};
-        JsonWalk walk = json_walk(values);
+        JsonWalk walk = json_text_walk(values);
         Condition equal = *condition;
         JsonText unused, value;
 
@@ -45,18 +45,18 @@ bool declaration_allows(JsonText declaration, const Condition *condition) {
                 return is_of_types(condition, types_of(declaration));
 
         equal.relation = CONDITION_EQUAL;
-        while (json_walk_next(&walk, &unused, &value))
+        while (json_text_walk_next(&walk, &unused, &value))
                 if (condition_is_met(&equal, value))
                         return true;
         return false;
 }
 
 static void put_values(Buffer *out, JsonText list, const char *separator) {
-        JsonWalk walk = json_walk(list);
+        JsonWalk walk = json_text_walk(list);
         JsonText unused, value;
         size_t begin = out->n;
 
-        while (json_walk_next(&walk, &unused, &value)) {
+        while (json_text_walk_next(&walk, &unused, &value)) {
                 if (out->n - begin > VALUES_BYTES_MAX) {
                         buffer_puts(out, ", …");
                         return;

@@ -78,12 +78,12 @@ static bool is_among(const char *const *names, size_t n, JsonText key) {
 }
 
 static void write_parameters(Json *json, Buffer *out, const PointRow *row, const GroupFields *fields) {
-        JsonWalk walk = json_walk(row->parameters);
+        JsonWalk walk = json_text_walk(row->parameters);
         JsonText key, value;
         bool is_first = true;
 
         json_raw(json, "{");
-        while (walk.is_object && json_walk_next(&walk, &key, &value)) {
+        while (walk.is_object && json_text_walk_next(&walk, &key, &value)) {
                 if (is_among(fields->names, fields->n, key) || is_among(fields->dropped, fields->n_dropped, key))
                         continue;
                 if (!is_first)
@@ -269,11 +269,11 @@ static int compare_values(JsonText a, JsonText b) {
 
 /* Objects member by member, so that of parameters the sizes of a matrix come in their order. */
 static int compare_fields(JsonText a, JsonText b) {
-        JsonWalk walk_a = json_walk(a), walk_b = json_walk(b);
+        JsonWalk walk_a = json_text_walk(a), walk_b = json_text_walk(b);
         JsonText key_a = {}, key_b = {}, value_a, value_b;
 
         while (walk_a.is_object && walk_b.is_object) {
-                bool has_a = json_walk_next(&walk_a, &key_a, &value_a), has_b = json_walk_next(&walk_b, &key_b, &value_b);
+                bool has_a = json_text_walk_next(&walk_a, &key_a, &value_a), has_b = json_text_walk_next(&walk_b, &key_b, &value_b);
                 int r;
 
                 if (!has_a || !has_b)
@@ -289,11 +289,11 @@ static int compare_fields(JsonText a, JsonText b) {
 
 static int on_compare(const void *a, const void *b) {
         const char *x = ((const Group *)a)->key, *y = ((const Group *)b)->key;
-        JsonWalk walk_x = json_walk(json_text(x, strlen(x))), walk_y = json_walk(json_text(y, strlen(y)));
+        JsonWalk walk_x = json_text_walk(json_text(x, strlen(x))), walk_y = json_text_walk(json_text(y, strlen(y)));
         JsonText unused, field_x, field_y;
         int r = 0;
 
-        while (r == 0 && json_walk_next(&walk_x, &unused, &field_x) && json_walk_next(&walk_y, &unused, &field_y))
+        while (r == 0 && json_text_walk_next(&walk_x, &unused, &field_x) && json_text_walk_next(&walk_y, &unused, &field_y))
                 r = compare_fields(field_x, field_y);
         return r;
 }
@@ -309,11 +309,11 @@ Group *grouping_sorted(Grouping *grouping, size_t *ret_n) {
 }
 
 JsonText grouping_field(const Group *group, size_t i) {
-        JsonWalk walk = json_walk(json_text(group->key, strlen(group->key)));
+        JsonWalk walk = json_text_walk(json_text(group->key, strlen(group->key)));
         JsonText unused, value = {};
 
         for (size_t k = 0; k <= i; k++)
-                if (!json_walk_next(&walk, &unused, &value))
+                if (!json_text_walk_next(&walk, &unused, &value))
                         return (JsonText){};
         return value;
 }

@@ -4,19 +4,19 @@
 #include "util/scoped.h"
 
 static const Route routes[] = {
-        { "/api/v1/indicators",                "", false, api_indicators_list },
-        { "/api/v1/indicators/{name}/results", "where component job since_ms until_ms limit page", false, api_indicators_results },
+        { "/api/v1/indicators",                "", false, indicators_subject_list },
+        { "/api/v1/indicators/{name}/results", "where component job since_ms until_ms limit page", false, indicators_subject_results },
         { "/api/v1/indicators/{name}/query",   "where component version since_ms until_ms group_by stat limit format", false,
-          api_query_answer },
+          indicators_subject_query },
         { "/api/v1/indicators/{name}/rank",    "where component version since_ms until_ms by objective direction confidence across", false,
-          api_rank_answer },
-        { "/api/v1/batches/{id}",              "", false, api_batch_answer },
-        { "/api/v1/models",                    "", true,  api_indicators_models },
-        { "/api/v1/results",                   "where name component job since_ms until_ms limit page", false, api_indicators_all_results },
+          indicators_subject_rank },
+        { "/api/v1/batches/{id}",              "", false, indicators_subject_batch },
+        { "/api/v1/models",                    "", true,  indicators_subject_models },
+        { "/api/v1/results",                   "where name component job since_ms until_ms limit page", false, indicators_subject_all_results },
 };
 
 static const Collector collectors[] = {
-        { "self", false, metrics_indicators },
+        { "self", false, indicators_subject_metrics },
 };
 
 const Subject indicators_subject = {

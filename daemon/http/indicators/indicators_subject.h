@@ -5,14 +5,14 @@
 
 #include "http/subject.h"
 
-void api_indicators_list(Exchange *exchange);
-void api_indicators_results(Exchange *exchange);
-void api_indicators_models(Exchange *exchange);
-void api_indicators_all_results(Exchange *exchange);
-void api_query_answer(Exchange *exchange);
-void api_rank_answer(Exchange *exchange);
-void api_batch_answer(Exchange *exchange);
+void indicators_subject_list(Exchange *exchange);
+void indicators_subject_results(Exchange *exchange);
+void indicators_subject_models(Exchange *exchange);
+void indicators_subject_all_results(Exchange *exchange);
+void indicators_subject_query(Exchange *exchange);
+void indicators_subject_rank(Exchange *exchange);
+void indicators_subject_batch(Exchange *exchange);
 
-int metrics_indicators(Exposition *exposition, const Exchange *exchange);
+int indicators_subject_metrics(Exposition *exposition, const Exchange *exchange);
 
 extern const Subject indicators_subject;

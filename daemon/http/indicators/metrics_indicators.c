@@ -25,7 +25,7 @@ static void put_counts(Exposition *exposition, const IndicatorCount *count) {
         }
 }
 
-int metrics_indicators(Exposition *exposition, const Exchange *exchange) {
+int indicators_subject_metrics(Exposition *exposition, const Exchange *exchange) {
         const IndicatorsSnapshot *indicators = &exchange->snapshot->indicators;
 
         metrics_scalars(exposition, &indicators->stats, scalars, N_ELEMENTS(scalars));

@@ -58,7 +58,7 @@ static void write_alternative(Json *json, const RankQuery *rank, const Group *gr
         json_object_begin(json);
         json_put_uint(json, "rank", alternative->rank);
         json_put_bool(json, "tied", alternative->is_tied);
-        json_put_string(json, "difference", is_alone ? "nothing to compare with" : verdict_name(alternative->verdict));
+        json_put_string(json, "difference", is_alone ? "nothing to compare with" : ranking_verdict_name(alternative->verdict));
         write_key(json, rank, group);
         json_put_double(json, "median", alternative->median);
         json_put_double(json, "low", alternative->low);
@@ -97,7 +97,7 @@ static int write_set(Json *json, const RankQuery *rank, const Group *groups, siz
 
         if (!alternatives)
                 return -ENOMEM;
-        r = rank_query_rank_set(rank, groups, n, alternatives, &n_alternatives);
+        r = ranking_json_rank_set(rank, groups, n, alternatives, &n_alternatives);
         if (r < 0)
                 return r;
 
@@ -121,7 +121,7 @@ static int write_sets(Json *json, const RankQuery *rank, const Group *groups, si
         json_key(json, "rankings");
         json_array_begin(json);
         for (size_t begin = 0, end = 0; r == 0 && begin < n; begin = end) {
-                end = rank_query_set_end(rank, groups, begin, n);
+                end = ranking_json_set_end(rank, groups, begin, n);
                 r = write_set(json, rank, groups + begin, end - begin);
         }
         json_array_end(json);
@@ -136,10 +136,10 @@ typedef struct Differing {
 } Differing;
 
 static JsonText find_member(JsonText object, JsonText wanted) {
-        JsonWalk walk = json_walk(object);
+        JsonWalk walk = json_text_walk(object);
         JsonText key, value;
 
-        while (walk.is_object && json_walk_next(&walk, &key, &value))
+        while (walk.is_object && json_text_walk_next(&walk, &key, &value))
                 if (json_text_equals(key, wanted))
                         return value;
         return (JsonText){};
@@ -155,10 +155,10 @@ static void add_key(Differing *differing, JsonText key) {
 
 /* Members of a that b has not, or has otherwise. */
 static void add_differing(Differing *differing, JsonText a, JsonText b) {
-        JsonWalk walk = json_walk(a);
+        JsonWalk walk = json_text_walk(a);
         JsonText key, value, other;
 
-        while (walk.is_object && json_walk_next(&walk, &key, &value)) {
+        while (walk.is_object && json_text_walk_next(&walk, &key, &value)) {
                 other = find_member(b, key);
                 if (!other.text || !json_text_equals(value, other))
                         add_key(differing, key);

@@ -46,8 +46,8 @@ static inline const char *rank_query_objective(const RankQuery *rank) {
 }
 
 /* Groups are sorted: those from begin to the end that is returned may be compared. */
-size_t rank_query_set_end(const RankQuery *rank, const Group *groups, size_t begin, size_t n);
+size_t ranking_json_set_end(const RankQuery *rank, const Group *groups, size_t begin, size_t n);
 /* Those of a set that have enough values, ranked. ret has room for n. 0 or -ENOMEM. */
-int rank_query_rank_set(const RankQuery *rank, const Group *groups, size_t n, Alternative *ret, size_t *ret_n);
+int ranking_json_rank_set(const RankQuery *rank, const Group *groups, size_t n, Alternative *ret, size_t *ret_n);
 
 void ranking_json_write(Exchange *exchange, const RankQuery *rank, const Group *groups, size_t n);

@@ -19,10 +19,10 @@
 #define SCORE_KEY "overall_score"
 #define ASKED_MAX (CONDITIONS_MAX + 2 * FIELDS_MAX + POINT_NUMBERS_MAX)
 
-typedef struct Model {
+typedef struct VocabularyModel {
         char *component; /* owned; NULL: any */
         char *results, *declaration; /* owned; JSON */
-} Model;
+} VocabularyModel;
 
 typedef struct Names {
         char *items[NAMES_MAX]; /* owned */
@@ -40,7 +40,7 @@ static const char *const places[N_KINDS] = { [KIND_PARAMETER] = "@parameters", [
 
 struct Vocabulary {
         PointFilter filter; /* name, component and times; borrowed */
-        Model *models; /* owned; those that hold for what is selected */
+        VocabularyModel *models; /* owned; those that hold for what is selected */
         size_t n_models;
         size_t n_declared; /* results, by their names */
         Names names[N_KINDS];
@@ -89,10 +89,10 @@ static void names_add(Names *names, JsonText key) {
 }
 
 static void names_add_members(Names *names, JsonText object) {
-        JsonWalk walk = json_walk(object);
+        JsonWalk walk = json_text_walk(object);
         JsonText key, unused;
 
-        while (walk.is_object && json_walk_next(&walk, &key, &unused))
+        while (walk.is_object && json_text_walk_next(&walk, &key, &unused))
                 names_add(names, key);
 }
 
@@ -124,7 +124,7 @@ static JsonText text_of(const char *text) {
 
 /* Rows come with the one that holds of each component first. */
 static bool holds(const Vocabulary *vocabulary, const ModelRow *row) {
-        const Model *last = vocabulary->n_models > 0 ? &vocabulary->models[vocabulary->n_models - 1] : NULL;
+        const VocabularyModel *last = vocabulary->n_models > 0 ? &vocabulary->models[vocabulary->n_models - 1] : NULL;
         const char *component = vocabulary->filter.component;
 
         if (row->component && component && strcmp(row->component, component) != 0)
@@ -136,7 +136,7 @@ static bool holds(const Vocabulary *vocabulary, const ModelRow *row) {
 }
 
 static int add_model(Vocabulary *vocabulary, const ModelRow *row) {
-        Model *models, *model;
+        VocabularyModel *models, *model;
 
         models = reallocarray(vocabulary->models, vocabulary->n_models + 1, sizeof(*models));
         if (!models)
@@ -144,7 +144,7 @@ static int add_model(Vocabulary *vocabulary, const ModelRow *row) {
 
         vocabulary->models = models;
         model = &models[vocabulary->n_models++];
-        *model = (Model){ .results = copy(row->results), .declaration = copy(row->declaration) };
+        *model = (VocabularyModel){ .results = copy(row->results), .declaration = copy(row->declaration) };
         if (row->component)
                 model->component = strdup(row->component);
         if (!model->results || !model->declaration || (row->component && !model->component))
@@ -169,10 +169,10 @@ static int read_models(Vocabulary *vocabulary, Exchange *exchange) {
 /* Known to the loop, and about to be in the store: at the start that takes a moment. */
 static bool is_declared(const Exchange *exchange, const char *name) {
         const char *models = exchange->snapshot ? exchange->snapshot->indicators.models : NULL;
-        JsonWalk walk = json_walk(json_text_find(text_of(models ?: ""), "models"));
+        JsonWalk walk = json_text_walk(json_text_find(text_of(models ?: ""), "models"));
         JsonText unused, model;
 
-        while (!walk.is_object && json_walk_next(&walk, &unused, &model))
+        while (!walk.is_object && json_text_walk_next(&walk, &unused, &model))
                 if (json_text_is_string(json_text_find(model, "name"), name, strlen(name)))
                         return true;
         return false;
@@ -198,7 +198,7 @@ static int check_name(Vocabulary *vocabulary, Exchange *exchange) {
                         names_add(&names, json_text(quoted.text, quoted.n));
         }
 
-        nearest = words_nearest(name, (const char *const *)names.items, names.n);
+        nearest = nearest_word(name, (const char *const *)names.items, names.n);
         if (r != READER_END)
                 r = exchange_store_error(exchange, r);
         else if (!is_there)
@@ -259,7 +259,7 @@ int vocabulary_say(const Vocabulary *vocabulary, const char *key, const char *me
 
 /* --- keys ---------------------------------------------------------------------------------------- */
 
-static JsonText declaration_of(const Model *model, PropertyKind kind, const char *key) {
+static JsonText declaration_of(const VocabularyModel *model, PropertyKind kind, const char *key) {
         return json_text_find(json_text_find(text_of(model->declaration), members[kind]), key);
 }
 
@@ -373,7 +373,7 @@ static bool is_a(const Vocabulary *vocabulary, PropertyKind kind, const char *ke
 
 static int say_unknown(const Vocabulary *vocabulary, Exchange *exchange, const Asked *asked) {
         const Names *names = &vocabulary->names[asked->kind];
-        const char *nearest = words_nearest(asked->key, (const char *const *)names->items, names->n);
+        const char *nearest = nearest_word(asked->key, (const char *const *)names->items, names->n);
         const char *what = asked->kind == KIND_RESULT ? "result" : "parameter", *name = vocabulary->filter.name;
         PropertyKind other = asked->kind == KIND_RESULT ? KIND_PARAMETER : KIND_RESULT;
         scoped(buffer_deinit) Buffer list = {}, holder = {};

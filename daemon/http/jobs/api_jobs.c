@@ -47,14 +47,14 @@ static int write_jobs(Exchange *exchange, const JobFilter *filter, Pagination *p
                 if (!pagination_admit(page, exchange->body, (PageKey){ row.view.begin_realtime_ms, row.row }))
                         break;
                 if (live)
-                        job_record_view(live, &exchange->snapshot->node, &view);
+                        jobs_snapshot_record_view(live, &exchange->snapshot->node, &view);
                 write_listed_job(json, live ? &view : &row.view, live || row.has_metrics);
         }
 
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-void api_jobs_list(Exchange *exchange) {
+void jobs_subject_list(Exchange *exchange) {
         JobFilter filter = {
                 .name = exchange_parameter(exchange, "name"),
                 .user = exchange_parameter(exchange, "user"),
@@ -92,7 +92,7 @@ static void write_numbers(Exchange *exchange, Json *json, const FoundJob *job) {
 }
 
 /* Phases come last: asking for them lets go of the row the job is in. */
-void api_jobs_job(Exchange *exchange) {
+void jobs_subject_job(Exchange *exchange) {
         MetricStamp stamp;
         PhaseView phase;
         FoundJob job;
@@ -108,7 +108,7 @@ void api_jobs_job(Exchange *exchange) {
         job_json_write_identity(&json, job.view);
         write_numbers(exchange, &json, &job);
         job_json_write_node(&json, exchange_node(exchange));
-        has_phase = job.record && job_record_phase(job.record, &exchange->snapshot->node, &phase);
+        has_phase = job.record && jobs_snapshot_record_phase(job.record, &exchange->snapshot->node, &phase);
         phases_json_write(exchange, &json, has_phase ? &phase : NULL, stamp.time_ms);
         json_object_end(&json);
 }
@@ -141,7 +141,7 @@ static int choice_parse(Exchange *exchange, MetricChoice *ret) {
         return scopes_parse(exchange, ret);
 }
 
-void api_jobs_metrics(Exchange *exchange) {
+void jobs_subject_job_metrics(Exchange *exchange) {
         MetricStamp stamp;
         MetricChoice choice;
         FoundJob job;
@@ -185,7 +185,7 @@ static void answer_from_node(Exchange *exchange, uint64_t begin_ms) {
         timeline_json(&history.timeline, exchange->body);
 }
 
-void api_jobs_samples(Exchange *exchange) {
+void jobs_subject_job_samples(Exchange *exchange) {
         scoped(timeline_deinit) Timeline timeline = {};
         FoundJob job;
         uint64_t begin_ms;

@@ -34,7 +34,7 @@ static void write_place(Json *json, const JobDescription *info) {
         put_int_or_null(json, "ranks", info->n_ranks > 0, info->n_ranks);
         put_int_or_null(json, "node_index", info->node >= 0, info->node);
         put_int_or_null(json, "nodes", info->n_nodes > 0, info->n_nodes);
-        json_put_string(json, "enclosure", enclosure_name(info->enclosure));
+        json_put_string(json, "enclosure", job_enclosure_name(info->enclosure));
         json_put_string(json, "cgroup", info->cgroup);
 }
 

@@ -31,7 +31,7 @@ int job_lookup(Exchange *exchange, FoundJob *ret) {
         if (r != 0)
                 ret->row = (JobRow){};
         if (live) {
-                job_record_view(live, &exchange->snapshot->node, &ret->live);
+                jobs_snapshot_record_view(live, &exchange->snapshot->node, &ret->live);
                 ret->view = &ret->live;
                 ret->record = live;
                 ret->has_metrics = true;

@@ -4,15 +4,15 @@
 #include "util/scoped.h"
 
 static const Route routes[] = {
-        { "/api/v1/jobs",              "state name user since_ms until_ms limit page", false, api_jobs_list },
-        { "/api/v1/jobs/{id}",         "",                                             false, api_jobs_job },
-        { "/api/v1/jobs/{id}/metrics", "key scope compat names phases",                false, api_jobs_metrics },
-        { "/api/v1/jobs/{id}/samples", "",                                             false, api_jobs_samples },
+        { "/api/v1/jobs",              "state name user since_ms until_ms limit page", false, jobs_subject_list },
+        { "/api/v1/jobs/{id}",         "",                                             false, jobs_subject_job },
+        { "/api/v1/jobs/{id}/metrics", "key scope compat names phases",                false, jobs_subject_job_metrics },
+        { "/api/v1/jobs/{id}/samples", "",                                             false, jobs_subject_job_samples },
 };
 
 static const Collector collectors[] = {
-        { "jobs", false, metrics_jobs },
-        { "self", false, metrics_jobs_counts },
+        { "jobs", false, jobs_subject_metrics },
+        { "self", false, jobs_subject_metrics_counts },
 };
 
 const Subject jobs_subject = {

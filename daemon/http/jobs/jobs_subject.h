@@ -5,12 +5,12 @@
 
 #include "http/subject.h"
 
-void api_jobs_list(Exchange *exchange);
-void api_jobs_job(Exchange *exchange);
-void api_jobs_metrics(Exchange *exchange);
-void api_jobs_samples(Exchange *exchange);
+void jobs_subject_list(Exchange *exchange);
+void jobs_subject_job(Exchange *exchange);
+void jobs_subject_job_metrics(Exchange *exchange);
+void jobs_subject_job_samples(Exchange *exchange);
 
-int metrics_jobs(Exposition *exposition, const Exchange *exchange);
-int metrics_jobs_counts(Exposition *exposition, const Exchange *exchange);
+int jobs_subject_metrics(Exposition *exposition, const Exchange *exchange);
+int jobs_subject_metrics_counts(Exposition *exposition, const Exchange *exchange);
 
 extern const Subject jobs_subject;

@@ -38,7 +38,7 @@ static int exposed_jobs_init(ExposedJobs *exposed, const Snapshot *snapshot) {
                 ExposedJob *job = &exposed->jobs[i];
 
                 job->record = &snapshot->jobs.records[i];
-                job_record_metrics(job->record, &snapshot->node, &job->metrics, &job->usage);
+                jobs_snapshot_record_metrics(job->record, &snapshot->node, &job->metrics, &job->usage);
         }
         return 0;
 }
@@ -52,7 +52,7 @@ static void put_info_of(Exposition *exposition, const JobRecord *job) {
         exposition_label(exposition, "name", info->name);
         exposition_label(exposition, "user", info->user);
         exposition_label(exposition, "state", job_state_name(job->state));
-        exposition_label(exposition, "enclosure", enclosure_name(info->enclosure));
+        exposition_label(exposition, "enclosure", job_enclosure_name(info->enclosure));
         if (info->rank >= 0)
                 exposition_label_i64(exposition, "rank", info->rank);
         if (info->node >= 0)
@@ -140,7 +140,7 @@ static void put_families(Exposition *exposition, const ExposedJobs *exposed) {
                         put_family(exposition, exposed, line, n_bytes);
 }
 
-int metrics_jobs(Exposition *exposition, const Exchange *exchange) {
+int jobs_subject_metrics(Exposition *exposition, const Exchange *exchange) {
         const Snapshot *snapshot = exchange->snapshot;
         scoped(exposed_jobs_deinit) ExposedJobs exposed = {};
         int r;
@@ -176,7 +176,7 @@ static const Scalar finder_scalars[] = {
         SCALAR_COUNTER(FinderStats, n_not_watched, "perfd_cgroups_not_watched", "Cgroup directories that could not be watched"),
 };
 
-int metrics_jobs_counts(Exposition *exposition, const Exchange *exchange) {
+int jobs_subject_metrics_counts(Exposition *exposition, const Exchange *exchange) {
         const JobsSnapshot *jobs = &exchange->snapshot->jobs;
 
         metrics_scalars(exposition, &jobs->stats, job_scalars, N_ELEMENTS(job_scalars));

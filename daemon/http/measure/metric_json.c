@@ -24,7 +24,7 @@ static void write_present(Json *json, const ScopeMetrics *scope_metrics, const M
                 if (stamp)
                         put_stamp(json, *stamp);
                 json_put_string(json, "unit", scope_metrics->info[i].key_unit);
-                json_put_string(json, "quality", quality_name(scope_metrics->quality[i]));
+                json_put_string(json, "quality", metric_quality_name(scope_metrics->quality[i]));
                 json_put_string(json, "scope", metric_scope_name(scope_metrics->scope));
                 json_object_end(json);
         }
@@ -38,7 +38,7 @@ static void write_absent(Json *json, const ScopeMetrics *scope_metrics) {
                 json_object_begin(json);
                 json_put_string(json, "key", scope_metrics->info[i].key);
                 json_put_string(json, "scope", metric_scope_name(scope_metrics->scope));
-                json_put_string(json, "reason", quality_reason(scope_metrics->quality[i]));
+                json_put_string(json, "reason", metric_quality_reason(scope_metrics->quality[i]));
                 json_object_end(json);
         }
 }

@@ -107,7 +107,7 @@ static void write_disks(Json *json, const Sample *sample) {
 
                 json_object_begin(json);
                 json_put_string(json, "device", disk->name);
-                json_put_string(json, "class", disk_class_name(disk->class));
+                json_put_string(json, "class", sample_disk_class_name(disk->class));
                 json_put_uint(json, "read_bytes", disk->read_bytes);
                 json_put_uint(json, "written_bytes", disk->write_bytes);
                 json_put_uint(json, "reads", disk->reads);
@@ -126,7 +126,7 @@ static void write_networks(Json *json, const Sample *sample) {
 
                 json_object_begin(json);
                 json_put_string(json, "device", net->name);
-                json_put_string(json, "class", net_class_name(net->class));
+                json_put_string(json, "class", sample_net_class_name(net->class));
                 json_put_uint(json, "received_bytes", net->received_bytes);
                 json_put_uint(json, "sent_bytes", net->sent_bytes);
                 json_put_uint(json, "received_packets", net->received_packets);
@@ -150,7 +150,7 @@ static void write_filesystems(Json *json, const Sample *sample) {
                 json_put_uint(json, "size_bytes", filesystem->size_bytes);
                 json_put_uint(json, "available_bytes", filesystem->available_bytes);
                 json_put_uint(json, "free_bytes", filesystem->free_bytes);
-                json_put_double(json, "used_ratio", filesystem_used_ratio(filesystem));
+                json_put_double(json, "used_ratio", sample_filesystem_used_ratio(filesystem));
                 json_object_end(json);
         }
         json_array_end(json);
@@ -176,8 +176,8 @@ static void write_sources(Json *json, const NodeSnapshot *node) {
                 bool is_up = sample_has(&node->sample, source);
 
                 json_object_begin(json);
-                json_put_string(json, "name", source_name(source));
-                json_put_string(json, "path", source_path(source));
+                json_put_string(json, "name", sample_source_name(source));
+                json_put_string(json, "path", sample_source_path(source));
                 json_put_bool(json, "up", is_up);
                 json_put_uint(json, "failures", node->sampler.n_failures[source]);
                 json_put_string(json, "error", is_up ? NULL : node->sampler.error[source]);
@@ -223,7 +223,7 @@ static void write_identity(Json *json, const Snapshot *snapshot) {
         json_put_uint(json, "jobs_running", snapshot->jobs.n_running);
 }
 
-void api_node_state(Exchange *exchange) {
+void node_subject_state(Exchange *exchange) {
         const Snapshot *snapshot = exchange->snapshot;
         const NodeSnapshot *node = &snapshot->node;
         MetricSet metrics;
@@ -243,7 +243,7 @@ void api_node_state(Exchange *exchange) {
         json_object_end(&json);
 }
 
-void api_node_samples(Exchange *exchange) {
+void node_subject_samples(Exchange *exchange) {
         scoped(node_history_deinit) NodeHistory history = {};
         uint64_t since_ms, until_ms, limit, next_ms = 0;
         NodeSampleRow row;

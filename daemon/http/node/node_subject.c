@@ -4,14 +4,14 @@
 #include "util/scoped.h"
 
 static const Route routes[] = {
-        { "/api/v1/node",         "",                        true,  api_node_state },
-        { "/api/v1/node/samples", "since_ms until_ms limit", false, api_node_samples },
+        { "/api/v1/node",         "",                        true,  node_subject_state },
+        { "/api/v1/node/samples", "since_ms until_ms limit", false, node_subject_samples },
 };
 
 static const Collector collectors[] = {
-        { "node",   false, metrics_node },
-        { "percpu", true,  metrics_node_percpu },
-        { "self",   false, metrics_node_sampling },
+        { "node",   false, node_subject_metrics },
+        { "percpu", true,  node_subject_metrics_percpu },
+        { "self",   false, node_subject_metrics_sampling },
 };
 
 const Subject node_subject = {

@@ -5,11 +5,11 @@
 
 #include "http/subject.h"
 
-void api_node_state(Exchange *exchange);
-void api_node_samples(Exchange *exchange);
+void node_subject_state(Exchange *exchange);
+void node_subject_samples(Exchange *exchange);
 
-int metrics_node(Exposition *exposition, const Exchange *exchange);
-int metrics_node_percpu(Exposition *exposition, const Exchange *exchange);
-int metrics_node_sampling(Exposition *exposition, const Exchange *exchange);
+int node_subject_metrics(Exposition *exposition, const Exchange *exchange);
+int node_subject_metrics_percpu(Exposition *exposition, const Exchange *exchange);
+int node_subject_metrics_sampling(Exposition *exposition, const Exchange *exchange);
 
 extern const Subject node_subject;

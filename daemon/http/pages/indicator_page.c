@@ -25,7 +25,7 @@
 #define KEYS_MAX_SHOWN 64U /* results to choose the objective from */
 #define RUNS_MAX 20U
 
-typedef enum WordId {
+typedef enum IndicatorPageWord {
         WORD_STYLE,
         WORD_HOSTNAME,
         WORD_NAME,
@@ -35,7 +35,7 @@ typedef enum WordId {
         WORD_RANKINGS,
         WORD_RUNS,
         N_WORDS,
-} WordId;
+} IndicatorPageWord;
 
 typedef struct IndicatorPage {
         TemplateWord words[N_WORDS]; /* owned */
@@ -53,7 +53,7 @@ static void indicator_page_init(IndicatorPage *page) {
         static const char *const names[N_WORDS] = { "style", "hostname", "name", "objective", "key", "choice", "rankings", "runs" };
 
         *page = (IndicatorPage){};
-        for (WordId id = 0; id < N_WORDS; id++)
+        for (IndicatorPageWord id = 0; id < N_WORDS; id++)
                 page->words[id].name = names[id];
 }
 
@@ -66,7 +66,7 @@ static void indicator_page_deinit(IndicatorPage *page) {
                 buffer_deinit(&page->units[i]);
 }
 
-static Buffer *word(IndicatorPage *page, WordId id) {
+static Buffer *word(IndicatorPage *page, IndicatorPageWord id) {
         return &page->words[id].html;
 }
 
@@ -102,11 +102,11 @@ static int add_declared(IndicatorPage *page) {
 
 /* Each that is a number. */
 static int add_keys(IndicatorPage *page, JsonText object) {
-        JsonWalk walk = json_walk(object);
+        JsonWalk walk = json_text_walk(object);
         JsonText key, value;
         int r = 0;
 
-        while (r == 0 && walk.is_object && json_walk_next(&walk, &key, &value))
+        while (r == 0 && walk.is_object && json_text_walk_next(&walk, &key, &value))
                 if (json_text_kind(value) == JSON_KIND_NUMBER)
                         r = add_key(page, key);
         return r;
@@ -312,7 +312,7 @@ static int fill(Exchange *exchange, IndicatorPage *page) {
         return 0;
 }
 
-void indicator_page_answer(Exchange *exchange) {
+void pages_subject_indicator(Exchange *exchange) {
         scoped(indicator_page_deinit) IndicatorPage page;
 
         indicator_page_init(&page);

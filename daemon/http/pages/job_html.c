@@ -115,7 +115,7 @@ static void meter_end(Buffer *out, double ratio) {
 }
 
 static void put_no_usage(Buffer *out, const JobView *job) {
-        const char *reason = quality_reason(job->usage.quality[USAGE_CPU_MEAN]);
+        const char *reason = metric_quality_reason(job->usage.quality[USAGE_CPU_MEAN]);
 
         buffer_printf(out, "<p>Its own numbers are not known. %s</p>\n", reason ?: "");
 }
@@ -260,7 +260,7 @@ static void put_cell(Buffer *out, const ScopeMetrics *figures, int i, Format for
                 return;
         }
         if (!metric_scope_has(figures, (size_t)i)) {
-                buffer_printf(out, "<td><abbr title=\"%s\">–</abbr></td>", quality_reason(figures->quality[i]));
+                buffer_printf(out, "<td><abbr title=\"%s\">–</abbr></td>", metric_quality_reason(figures->quality[i]));
                 return;
         }
 

@@ -16,7 +16,7 @@
 /* More are in JSON. */
 #define PAGE_PHASES_MAX 200U
 
-typedef enum WordId {
+typedef enum JobPageWord {
         WORD_STYLE,
         WORD_HOSTNAME,
         WORD_TITLE,
@@ -31,30 +31,30 @@ typedef enum WordId {
         WORD_NUMBERS,
         WORD_PHASES,
         N_WORDS,
-} WordId;
+} JobPageWord;
 
-typedef struct Words {
+typedef struct JobPageWords {
         TemplateWord words[N_WORDS];
-} Words;
+} JobPageWords;
 
-static void words_init(Words *words) {
+static void words_init(JobPageWords *words) {
         static const char *const names[N_WORDS] = {
                 "style", "hostname", "title", "id", "label", "command", "note", "facts", "advice", "own", "node", "numbers", "phases",
         };
 
-        for (WordId id = 0; id < N_WORDS; id++)
+        for (JobPageWord id = 0; id < N_WORDS; id++)
                 words->words[id] = (TemplateWord){ .name = names[id] };
 }
 
-static void words_deinit(Words *words) {
+static void words_deinit(JobPageWords *words) {
         template_words_free(words->words, N_WORDS);
 }
 
-static Buffer *word(Words *words, WordId id) {
+static Buffer *word(JobPageWords *words, JobPageWord id) {
         return &words->words[id].html;
 }
 
-static void fill_job(Words *words, const Exchange *exchange, const FoundJob *job) {
+static void fill_job(JobPageWords *words, const Exchange *exchange, const FoundJob *job) {
         const JobView *view = job->view;
 
         job_html_title(word(words, WORD_TITLE), view);
@@ -79,11 +79,11 @@ static const char phases_head[] =
         "<th scope=\"col\">Written</th><th scope=\"col\">Waited for I/O</th></tr></thead>\n<tbody>\n";
 
 /* Comes last: asking for phases lets go of the row the job is in. */
-static void fill_phases(Words *words, const Exchange *exchange, const FoundJob *job) {
+static void fill_phases(JobPageWords *words, const Exchange *exchange, const FoundJob *job) {
         uint64_t now_ms = job_lookup_time_ms(exchange, job->view);
         double total_s = now_ms > job->view->begin_realtime_ms ? (double)(now_ms - job->view->begin_realtime_ms) / 1e3 : 0;
         PhaseView present;
-        bool has_present = job->record && job_record_phase(job->record, exchange_node(exchange), &present);
+        bool has_present = job->record && jobs_snapshot_record_phase(job->record, exchange_node(exchange), &present);
         Buffer *out = word(words, WORD_PHASES);
         PhaseWalk walk;
         PhaseView phase;
@@ -100,8 +100,8 @@ static void fill_phases(Words *words, const Exchange *exchange, const FoundJob *
                 buffer_puts(out, "<p>Some phases are not shown here.</p>\n");
 }
 
-void job_page_answer(Exchange *exchange) {
-        scoped(words_deinit) Words words;
+void pages_subject_job(Exchange *exchange) {
+        scoped(words_deinit) JobPageWords words;
         FoundJob job;
 
         words_init(&words);

@@ -19,7 +19,7 @@
 #define LANDING_JOBS_MAX 20U
 #define LANDING_INDICATORS_MAX 100U
 
-typedef enum WordId {
+typedef enum LandingWord {
         WORD_HOSTNAME,
         WORD_VERSION,
         WORD_KERNEL,
@@ -34,27 +34,27 @@ typedef enum WordId {
         WORD_JOB_LIST,
         WORD_INDICATOR_LIST,
         N_WORDS,
-} WordId;
+} LandingWord;
 
-typedef struct Words {
+typedef struct LandingWords {
         TemplateWord words[N_WORDS];
-} Words;
+} LandingWords;
 
-static void words_init(Words *words) {
+static void words_init(LandingWords *words) {
         static const char *const names[N_WORDS] = {
                 "hostname", "version", "kernel", "cpus", "cpu", "memory", "root", "jobs", "store", "time", "style", "job_list",
                 "indicator_list",
         };
 
-        for (WordId id = 0; id < N_WORDS; id++)
+        for (LandingWord id = 0; id < N_WORDS; id++)
                 words->words[id] = (TemplateWord){ .name = names[id] };
 }
 
-static void words_deinit(Words *words) {
+static void words_deinit(LandingWords *words) {
         template_words_free(words->words, N_WORDS);
 }
 
-static Buffer *word(Words *words, WordId id) {
+static Buffer *word(LandingWords *words, LandingWord id) {
         return &words->words[id].html;
 }
 
@@ -65,7 +65,7 @@ static void put_ratio_of(Buffer *out, double ratio, uint64_t bytes) {
         html_bytes(out, (double)bytes);
 }
 
-static void words_from_sample(Words *words, const NodeSnapshot *node) {
+static void words_from_sample(LandingWords *words, const NodeSnapshot *node) {
         const Sample *sample = &node->sample;
         const SampleFilesystem *root = sample_root_filesystem(sample);
 
@@ -76,7 +76,7 @@ static void words_from_sample(Words *words, const NodeSnapshot *node) {
         if (sample_has(sample, SOURCE_MEMINFO) && sample->memory.total_bytes > 0)
                 put_ratio_of(word(words, WORD_MEMORY), sample_memory_ratio(sample), sample->memory.total_bytes);
         if (sample_has(sample, SOURCE_FILESYSTEMS) && root)
-                put_ratio_of(word(words, WORD_ROOT), filesystem_used_ratio(root), root->size_bytes);
+                put_ratio_of(word(words, WORD_ROOT), sample_filesystem_used_ratio(root), root->size_bytes);
         if (node->realtime_ns > 0)
                 html_time(word(words, WORD_TIME), node->realtime_ns);
 }
@@ -103,7 +103,7 @@ static void put_jobs(Buffer *out, const Snapshot *snapshot) {
         for (size_t i = 0; i < n; i++) {
                 JobView view;
 
-                job_record_view(&snapshot->jobs.records[i], &snapshot->node, &view);
+                jobs_snapshot_record_view(&snapshot->jobs.records[i], &snapshot->node, &view);
                 put_job(out, &view, &snapshot->node);
         }
         if (n > 0)
@@ -114,7 +114,7 @@ static void put_jobs(Buffer *out, const Snapshot *snapshot) {
                 buffer_printf(out, "<p>And %zu more; <a href=\"/api/v1/jobs\">/api/v1/jobs</a> has them all.</p>\n", n_all - n);
 }
 
-static void words_from_snapshot(Words *words, const Snapshot *snapshot) {
+static void words_from_snapshot(LandingWords *words, const Snapshot *snapshot) {
         const char *kernel[] = { "Linux ", snapshot->node.identity.kernel, ", ", snapshot->node.identity.machine };
 
         html_text(word(words, WORD_HOSTNAME), snapshot->node.identity.hostname);
@@ -167,16 +167,16 @@ static void put_indicators(Buffer *out, Reader *reader) {
 }
 
 /* What nothing is known of. */
-static void words_complete(Words *words) {
+static void words_complete(LandingWords *words) {
         if (word(words, WORD_HOSTNAME)->n == 0)
                 buffer_puts(word(words, WORD_HOSTNAME), "this node");
-        for (WordId id = 0; id < N_WORDS; id++)
+        for (LandingWord id = 0; id < N_WORDS; id++)
                 if (word(words, id)->n == 0)
                         buffer_puts(word(words, id), "–");
 }
 
-void landing_answer(Exchange *exchange) {
-        scoped(words_deinit) Words words;
+void pages_subject_landing(Exchange *exchange) {
+        scoped(words_deinit) LandingWords words;
 
         words_init(&words);
         buffer_puts(word(&words, WORD_STYLE), asset_style_css);

@@ -5,8 +5,8 @@
 
 #include "http/subject.h"
 
-void landing_answer(Exchange *exchange);
-void job_page_answer(Exchange *exchange);
-void indicator_page_answer(Exchange *exchange);
+void pages_subject_landing(Exchange *exchange);
+void pages_subject_job(Exchange *exchange);
+void pages_subject_indicator(Exchange *exchange);
 
 extern const Subject pages_subject;

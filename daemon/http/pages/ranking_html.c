@@ -48,11 +48,11 @@ static void put_number(Buffer *out, double number) {
 /* number: of the table, which it is the name of. */
 static void put_heading(Buffer *out, const Group *group, size_t number) {
         JsonText hardware = grouping_field(group, FIELD_HARDWARE), key, value;
-        JsonWalk walk = json_walk(grouping_field(group, FIELD_PARAMETERS));
+        JsonWalk walk = json_text_walk(grouping_field(group, FIELD_PARAMETERS));
         bool has_any = false;
 
         buffer_printf(out, "<h3 id=\"set-%zu\">", number);
-        for (; json_walk_next(&walk, &key, &value); has_any = true) {
+        for (; json_text_walk_next(&walk, &key, &value); has_any = true) {
                 buffer_puts(out, has_any ? ", " : "");
                 put_text(out, key);
                 buffer_puts(out, " <b>");
@@ -117,7 +117,7 @@ static void put_rank(Buffer *out, const Row *row) {
 
         if (alternative && !row->is_alone)
                 buffer_printf(out, "<td>%s%u</td><td>%.3f %s</td>", alternative->is_tied ? "=" : "", alternative->rank,
-                              alternative->ratio, verdict_name(alternative->verdict));
+                              alternative->ratio, ranking_verdict_name(alternative->verdict));
         else
                 buffer_puts(out, "<td>–</td><td>–</td>");
 }

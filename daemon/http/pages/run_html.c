@@ -14,11 +14,11 @@
 
 /* "elapsed 1.2 ms, rate 223.6 GFLOP/s" */
 static void put_numbers(Buffer *out, const ResultRow *row, const Vocabulary *vocabulary) {
-        JsonWalk walk = json_walk(json_text_find(json_text(row->document, strlen(row->document)), "@result"));
+        JsonWalk walk = json_text_walk(json_text_find(json_text(row->document, strlen(row->document)), "@result"));
         JsonText key, value;
         size_t n = 0;
 
-        while (walk.is_object && json_walk_next(&walk, &key, &value)) {
+        while (walk.is_object && json_text_walk_next(&walk, &key, &value)) {
                 scoped(buffer_deinit) Buffer name = {}, unit = {};
                 double number;
 

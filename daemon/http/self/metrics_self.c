@@ -83,7 +83,7 @@ static void put_http_requests(Exposition *exposition, const HttpStats *http) {
         }
 }
 
-int metrics_self(Exposition *exposition, const Exchange *exchange) {
+int self_subject_metrics(Exposition *exposition, const Exchange *exchange) {
         const Snapshot *snapshot = exchange->snapshot;
 
         put_build(exposition);

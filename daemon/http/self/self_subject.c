@@ -6,13 +6,13 @@
 
 static const Route routes[] = {
         { "/metrics",             "collect[]", true,  metrics_answer },
-        { "/-/healthy",           "",          false, api_self_healthy },
-        { "/-/ready",             "",          false, api_self_ready },
-        { "/api/v1/openapi.json", "",          false, api_self_openapi },
+        { "/-/healthy",           "",          false, self_subject_healthy },
+        { "/-/ready",             "",          false, self_subject_ready },
+        { "/api/v1/openapi.json", "",          false, self_subject_openapi },
 };
 
 static const Collector collectors[] = {
-        { "self", false, metrics_self },
+        { "self", false, self_subject_metrics },
 };
 
 const Subject self_subject = {

@@ -5,10 +5,10 @@
 
 #include "http/subject.h"
 
-void api_self_healthy(Exchange *exchange);
-void api_self_ready(Exchange *exchange);
-void api_self_openapi(Exchange *exchange);
+void self_subject_healthy(Exchange *exchange);
+void self_subject_ready(Exchange *exchange);
+void self_subject_openapi(Exchange *exchange);
 
-int metrics_self(Exposition *exposition, const Exchange *exchange);
+int self_subject_metrics(Exposition *exposition, const Exchange *exchange);
 
 extern const Subject self_subject;

@@ -72,14 +72,14 @@ static const Statement index_put = {
 static int write_index(CatalogEntry *entry, Database *database) {
         Prepared *write = database_prepare(database, &index_put);
 
-        bind_i64(write, entry->name);
-        bind_i64(write, entry->component);
+        statement_bind_i64(write, entry->name);
+        statement_bind_i64(write, entry->component);
         if (entry->shape != 0) {
-                bind_i64(write, entry->shape);
-                bind_i64(write, entry->indexed_from);
+                statement_bind_i64(write, entry->shape);
+                statement_bind_i64(write, entry->indexed_from);
         } else {
-                bind_null(write);
-                bind_null(write);
+                statement_bind_null(write);
+                statement_bind_null(write);
         }
         entry->is_index_new = false;
         return database_run(database, write);
@@ -95,8 +95,8 @@ static int read_index(CatalogEntry *entry, Database *database) {
         Prepared *find = database_prepare(database, &index_find);
         int r;
 
-        bind_i64(find, entry->name);
-        bind_i64(find, entry->component);
+        statement_bind_i64(find, entry->name);
+        statement_bind_i64(find, entry->component);
         r = database_step(database, find);
         if (r != DATABASE_ROW)
                 return r;
@@ -125,10 +125,10 @@ static int slot_flush(CatalogSlot *slot, Database *database) {
 
         assert(slot->entry.name > 0 && slot->entry.component > 0);
         add = database_prepare(database, &count_add);
-        bind_i64(add, slot->entry.name);
-        bind_i64(add, slot->entry.component);
-        bind_u64(add, slot->entry.n_added);
-        bind_u64(add, slot->entry.latest_ms);
+        statement_bind_i64(add, slot->entry.name);
+        statement_bind_i64(add, slot->entry.component);
+        statement_bind_u64(add, slot->entry.n_added);
+        statement_bind_u64(add, slot->entry.latest_ms);
         slot->entry.n_added = 0;
         slot->entry.latest_ms = 0;
         r = database_run(database, add);

@@ -70,10 +70,10 @@ static int read_row(const Prepared *at, Unindexed *row) {
         buffer_put(&row->version, version.text ? version.text : "", version.n);
         buffer_put(&row->keys, keys.text ? keys.text : "", keys.n);
         buffer_puts(&row->hardware, "");
-        row->has_hardware = run_put_hardware(column_json(at, UNINDEXED_RUN), &row->hardware);
-        if (document_put_parameters(document, &row->parameters) < 0)
+        row->has_hardware = shape_put_hardware(column_json(at, UNINDEXED_RUN), &row->hardware);
+        if (shape_put_parameters(document, &row->parameters) < 0)
                 return -ENOMEM;
-        document_put_numbers(document, keys, &row->numbers);
+        shape_put_numbers(document, keys, &row->numbers);
         return buffer_error(&row->keys) < 0 || buffer_error(&row->version) < 0 || buffer_error(&row->hardware) < 0 ||
                                buffer_error(&row->numbers) < 0 ? -ENOMEM : 0;
 }
@@ -111,8 +111,8 @@ static int write_row(Database *database, Catalog *catalog, Unindexed *row) {
         row->point.numbers = text_of(&row->numbers, !row->has_failed);
         r = series_put_point(database, &row->point);
         if (r == 0 && row->old_series != series.id) {
-                bind_i64(note, row->point.row);
-                bind_i64(note, series.id);
+                statement_bind_i64(note, row->point.row);
+                statement_bind_i64(note, series.id);
                 r = database_run(database, note);
         }
         return r == 0 ? drop_old_point(database, row) : r;
@@ -126,8 +126,8 @@ static int index_next(Database *database, Catalog *catalog, int64_t low, int64_t
         scoped(unindexed_deinit) Unindexed row = {};
         int r, of_end;
 
-        bind_i64(next, low);
-        bind_i64(next, *top);
+        statement_bind_i64(next, low);
+        statement_bind_i64(next, *top);
         r = database_step(database, next);
         if (r != DATABASE_ROW)
                 return r;
@@ -188,7 +188,7 @@ int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more) {
 
         /* Rows are numbered from 1: an indicator that is indexed from row 0 is indexed whole. */
         done = database_prepare(database, &unindexed_done);
-        bind_i64(done, low);
+        statement_bind_i64(done, low);
         r = database_run(database, done);
         if (r == 0)
                 *ret_has_more = low > 0;

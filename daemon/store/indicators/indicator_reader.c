@@ -54,7 +54,7 @@ int indicator_reader_list_models(Reader *reader, const char *name) {
 
         r = read_connection_begin(reader_connection(reader), &models, &list);
         if (r == 0)
-                bind_string(list, name);
+                statement_bind_string(list, name);
         return r;
 }
 
@@ -87,7 +87,7 @@ int indicator_reader_list_parameters(Reader *reader, const char *name) {
 
         r = read_connection_begin(reader_connection(reader), name ? &parameters_of_name : &parameters_of_all, &list);
         if (r == 0 && name)
-                bind_string(list, name);
+                statement_bind_string(list, name);
         return r;
 }
 

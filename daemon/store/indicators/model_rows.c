@@ -24,8 +24,8 @@ static const Statement model_put = {
 
 static int put_model(Unpack *from, const Sender *sender, bool is_declared, Database *database, Text *ret_name) {
         Prepared *put = database_prepare(database, &model_put);
-        Text name = unpack_text(from), component = unpack_text(from), shape = unpack_text(from);
-        Text results = unpack_text(from), document = unpack_text(from);
+        Text name = pack_read_text(from), component = pack_read_text(from), shape = pack_read_text(from);
+        Text results = pack_read_text(from), document = pack_read_text(from);
         int64_t id;
         int r;
 
@@ -33,15 +33,15 @@ static int put_model(Unpack *from, const Sender *sender, bool is_declared, Datab
         if (r != 0)
                 return r;
 
-        bind_text(put, name);
-        bind_text(put, component);
-        bind_i64(put, is_declared);
-        bind_u64(put, sender->uid);
-        bind_u64(put, sender->by_admin);
-        bind_u64(put, sender->time_ms);
-        bind_i64(put, id);
-        bind_text(put, results);
-        bind_text(put, document);
+        statement_bind_text(put, name);
+        statement_bind_text(put, component);
+        statement_bind_i64(put, is_declared);
+        statement_bind_u64(put, sender->uid);
+        statement_bind_u64(put, sender->by_admin);
+        statement_bind_u64(put, sender->time_ms);
+        statement_bind_i64(put, id);
+        statement_bind_text(put, results);
+        statement_bind_text(put, document);
         *ret_name = name;
         return database_run(database, put);
 }
@@ -80,9 +80,9 @@ static int apply_models(Database *database, const Text *name) {
                 return r;
 
         apply = database_prepare(database, name ? &model_apply : &models_apply);
-        bind_i64(apply, next);
+        statement_bind_i64(apply, next);
         if (name)
-                bind_text(apply, *name);
+                statement_bind_text(apply, *name);
         return database_run(database, apply);
 }
 
@@ -117,11 +117,11 @@ static const Statement models_forget = {
 static int remove_model(RowSet *set, Database *database) {
         Prepared *remove = database_prepare(database, &model_remove);
         Unpack from = rowset_unpack(set);
-        Text name = unpack_text(&from);
+        Text name = pack_read_text(&from);
         int r;
 
-        bind_text(remove, name);
-        bind_text(remove, unpack_text(&from));
+        statement_bind_text(remove, name);
+        statement_bind_text(remove, pack_read_text(&from));
         r = database_run(database, remove);
         return r != 0 ? r : apply_models(database, &name);
 }
@@ -132,9 +132,9 @@ static int put_models(RowSet *set, Database *database, bool is_declared) {
         Sender sender;
         int r = 0;
 
-        sender.uid = unpack_u64(&from);
-        sender.by_admin = unpack_u64(&from);
-        sender.time_ms = unpack_u64(&from);
+        sender.uid = pack_read_u64(&from);
+        sender.by_admin = pack_read_u64(&from);
+        sender.time_ms = pack_read_u64(&from);
 
         if (is_declared)
                 r = database_run(database, database_prepare(database, &models_forget));

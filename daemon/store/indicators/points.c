@@ -95,18 +95,18 @@ static const Condition *find_indexed(const Points *points) {
 static void bind_range(Prepared *prepared, const Condition *condition) {
         bool is_upper = condition->relation == CONDITION_LESS || condition->relation == CONDITION_LESS_EQUAL;
 
-        bind_double(prepared, is_upper ? -(double)INFINITY : nextafter(condition->number, -(double)INFINITY));
-        bind_double(prepared, is_upper ? nextafter(condition->number, (double)INFINITY) : (double)INFINITY);
+        statement_bind_double(prepared, is_upper ? -(double)INFINITY : nextafter(condition->number, -(double)INFINITY));
+        statement_bind_double(prepared, is_upper ? nextafter(condition->number, (double)INFINITY) : (double)INFINITY);
 }
 
 static void bind_equal(Prepared *prepared, const Condition *condition) {
-        bind_string(prepared, condition->value);
+        statement_bind_string(prepared, condition->value);
         if (condition->is_integer)
-                bind_i64(prepared, condition->integer);
+                statement_bind_i64(prepared, condition->integer);
         else if (condition->is_number)
-                bind_double(prepared, condition->number);
+                statement_bind_double(prepared, condition->number);
         else
-                bind_null(prepared);
+                statement_bind_null(prepared);
 }
 
 enum { SERIES_ID, SERIES_VERSION, SERIES_HARDWARE, SERIES_PARAMETERS, N_SERIES_COLUMNS };
@@ -132,11 +132,11 @@ static int begin_series(Points *points) {
         if (r != 0)
                 return r;
 
-        bind_i64(points->series, points->name);
-        bind_i64(points->series, points->component);
-        bind_i64(points->series, points->shape);
+        statement_bind_i64(points->series, points->name);
+        statement_bind_i64(points->series, points->component);
+        statement_bind_i64(points->series, points->shape);
         if (indexed)
-                bind_string(points->series, point_parameter_key(indexed->key));
+                statement_bind_string(points->series, point_parameter_key(indexed->key));
         if (indexed && condition_is_range(indexed))
                 bind_range(points->series, indexed);
         else if (indexed)
@@ -167,9 +167,9 @@ static int begin_points(Points *points) {
         if (r != 0)
                 return r;
 
-        bind_i64(points->rows, points->row.series);
+        statement_bind_i64(points->rows, points->row.series);
         bind_times(points);
-        bind_i64(points->rows, points->indexed_from);
+        statement_bind_i64(points->rows, points->indexed_from);
         points->stage = STAGE_POINTS;
         return 0;
 }
@@ -205,10 +205,10 @@ static int begin_documents(Points *points) {
         if (r != 0)
                 return r;
 
-        bind_i64(points->rows, points->name);
-        bind_i64(points->rows, points->component);
+        statement_bind_i64(points->rows, points->name);
+        statement_bind_i64(points->rows, points->component);
         bind_times(points);
-        bind_i64(points->rows, is_indexed ? points->indexed_from : INT64_MAX);
+        statement_bind_i64(points->rows, is_indexed ? points->indexed_from : INT64_MAX);
         points->stage = STAGE_DOCUMENTS;
         return 0;
 }
@@ -341,8 +341,8 @@ static int read_document(Points *points) {
 
         buffer_clear(&points->hardware);
         buffer_clear(&points->parameters);
-        has_hardware = run_put_hardware(run, &points->hardware);
-        if (document_put_parameters(document, &points->parameters) < 0 || buffer_error(&points->hardware) < 0)
+        has_hardware = shape_put_hardware(run, &points->hardware);
+        if (shape_put_parameters(document, &points->parameters) < 0 || buffer_error(&points->hardware) < 0)
                 return -ENOMEM;
 
         points->row = (PointRow){
@@ -426,7 +426,7 @@ int points_new(Points **ret, Reader *reader, const PointFilter *filter) {
                 return r;
 
         if (filter->name)
-                bind_string(pairs, filter->name);
+                statement_bind_string(pairs, filter->name);
         *ret = TAKE(points);
         return 0;
 }

@@ -71,11 +71,11 @@ int result_reader_list(Reader *reader, const ResultFilter *filter) {
 
         page_bind(list, filter->since_ms, filter->until_ms, &filter->before);
         if (filter->name)
-                bind_string(list, filter->name);
+                statement_bind_string(list, filter->name);
         if (filter->component)
-                bind_string(list, filter->component);
+                statement_bind_string(list, filter->component);
         if (filter->job)
-                bind_string(list, filter->job);
+                statement_bind_string(list, filter->job);
         return 0;
 }
 
@@ -130,7 +130,7 @@ int result_reader_find(Reader *reader, int64_t row, ResultRow *ret) {
         if (r != 0)
                 return r;
 
-        bind_i64(find, row);
+        statement_bind_i64(find, row);
         return result_reader_next(reader, ret);
 }
 
@@ -166,7 +166,7 @@ int result_reader_list_batch(Reader *reader, const uint8_t id[static 16]) {
 
         r = read_connection_begin(reader_connection(reader), &batch_list, &list);
         if (r == 0)
-                bind_blob_copy(list, id, 16);
+                statement_bind_blob_copy(list, id, 16);
         return r;
 }
 

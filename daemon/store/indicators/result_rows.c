@@ -67,11 +67,11 @@ static int index_parts_read(IndexParts *parts, const Item *item) {
         buffer_clear(&parts->hardware);
         buffer_clear(&parts->parameters);
         buffer_clear(&parts->numbers);
-        parts->has_hardware = run_put_hardware(json_of(item->run), &parts->hardware);
+        parts->has_hardware = shape_put_hardware(json_of(item->run), &parts->hardware);
         parts->has_numbers = !item->has_exit_status || item->exit_status == 0;
         if (parts->has_numbers)
-                document_put_numbers(document, json_of(item->shape), &parts->numbers);
-        if (document_put_parameters(document, &parts->parameters) < 0)
+                shape_put_numbers(document, json_of(item->shape), &parts->numbers);
+        if (shape_put_parameters(document, &parts->parameters) < 0)
                 return -ENOMEM;
         return buffer_error(&parts->hardware) < 0 || buffer_error(&parts->numbers) < 0 ? -ENOMEM : 0;
 }
@@ -79,23 +79,23 @@ static int index_parts_read(IndexParts *parts, const Item *item) {
 static Item unpack_item(Unpack *from) {
         Item item = {};
 
-        item.id = unpack_bytes(from, RESULT_ID_BYTES);
-        item.time_ms = unpack_u64(from);
-        item.name = unpack_text(from);
-        item.component = unpack_text(from);
-        item.job = unpack_text(from);
-        item.is_job_inherited = unpack_u64(from);
-        item.version = unpack_text(from);
-        item.has_score = unpack_u64(from);
-        item.score = unpack_double(from);
-        item.document = unpack_text(from);
-        item.has_exit_status = unpack_u64(from);
-        item.exit_status = (int32_t)unpack_u64(from);
-        item.has_batch = unpack_u64(from);
-        item.batch = unpack_bytes(from, RESULT_ID_BYTES);
-        item.batch_index = unpack_u64(from);
-        item.run = unpack_text(from);
-        item.shape = unpack_text(from);
+        item.id = pack_read_bytes(from, RESULT_ID_BYTES);
+        item.time_ms = pack_read_u64(from);
+        item.name = pack_read_text(from);
+        item.component = pack_read_text(from);
+        item.job = pack_read_text(from);
+        item.is_job_inherited = pack_read_u64(from);
+        item.version = pack_read_text(from);
+        item.has_score = pack_read_u64(from);
+        item.score = pack_read_double(from);
+        item.document = pack_read_text(from);
+        item.has_exit_status = pack_read_u64(from);
+        item.exit_status = (int32_t)pack_read_u64(from);
+        item.has_batch = pack_read_u64(from);
+        item.batch = pack_read_bytes(from, RESULT_ID_BYTES);
+        item.batch_index = pack_read_u64(from);
+        item.run = pack_read_text(from);
+        item.shape = pack_read_text(from);
         return item;
 }
 
@@ -118,21 +118,21 @@ static const Statement result_insert = {
 
 static void bind_run(Prepared *insert, const Item *item, int64_t series) {
         if (item->has_exit_status)
-                bind_i64(insert, item->exit_status);
+                statement_bind_i64(insert, item->exit_status);
         else
-                bind_null(insert);
+                statement_bind_null(insert);
         if (item->has_batch) {
-                bind_blob(insert, item->batch, RESULT_ID_BYTES);
-                bind_u64(insert, item->batch_index);
+                statement_bind_blob(insert, item->batch, RESULT_ID_BYTES);
+                statement_bind_u64(insert, item->batch_index);
         } else {
-                bind_null(insert);
-                bind_null(insert);
+                statement_bind_null(insert);
+                statement_bind_null(insert);
         }
-        bind_text(insert, item->run);
+        statement_bind_text(insert, item->run);
         if (series != 0)
-                bind_i64(insert, series);
+                statement_bind_i64(insert, series);
         else
-                bind_null(insert);
+                statement_bind_null(insert);
 }
 
 /* Right after the row of the item was inserted. */
@@ -163,18 +163,18 @@ static int apply_item(const Item *item, uint32_t uid, IndexParts *parts, Databas
         if (r != 0)
                 return r;
 
-        bind_blob(insert, item->id, RESULT_ID_BYTES);
-        bind_u64(insert, item->time_ms);
-        bind_i64(insert, entry->name);
-        bind_i64(insert, entry->component);
-        bind_u64(insert, uid);
+        statement_bind_blob(insert, item->id, RESULT_ID_BYTES);
+        statement_bind_u64(insert, item->time_ms);
+        statement_bind_i64(insert, entry->name);
+        statement_bind_i64(insert, entry->component);
+        statement_bind_u64(insert, uid);
         if (item->has_score)
-                bind_double(insert, item->score);
+                statement_bind_double(insert, item->score);
         else
-                bind_null(insert);
-        bind_text(insert, item->job);
-        bind_text(insert, item->version);
-        bind_text(insert, item->document);
+                statement_bind_null(insert);
+        statement_bind_text(insert, item->job);
+        statement_bind_text(insert, item->version);
+        statement_bind_text(insert, item->document);
         bind_run(insert, item, series.id);
         r = database_run(database, insert);
         if (r != 0)
@@ -187,7 +187,7 @@ static int apply_item(const Item *item, uint32_t uid, IndexParts *parts, Databas
 static Unpack unpack_rows(const RowSet *set) {
         Unpack from = rowset_unpack(set);
 
-        (void)unpack_bytes(&from, n_stored_bytes(set->n_rows));
+        (void)pack_read_bytes(&from, n_stored_bytes(set->n_rows));
         return from;
 }
 
@@ -221,8 +221,8 @@ static int find_named(Database *database, Text id, uint32_t sender, Named *ret) 
 /* Before the first row is stored: whether all items may go to the jobs that they name. */
 static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
         Unpack from = unpack_rows(set);
-        uint32_t uid = (uint32_t)unpack_u64(&from);
-        bool is_admin = unpack_u64(&from), is_denied = false;
+        uint32_t uid = (uint32_t)pack_read_u64(&from);
+        bool is_admin = pack_read_u64(&from), is_denied = false;
         Named named = {};
 
         for (size_t i = 0; i < set->n_rows && !is_admin && !is_denied; i++) {
@@ -259,12 +259,12 @@ static int leave_ended_job(RowSet *set, Database *database, uint32_t uid, Named 
 static int apply(RowSet *set, Database *database, void *state) {
         ResultsStored *stored = stored_of(set);
         Unpack from = unpack_rows(set);
-        uint32_t uid = (uint32_t)unpack_u64(&from);
+        uint32_t uid = (uint32_t)pack_read_u64(&from);
         scoped(index_parts_deinit) IndexParts parts = {};
         Named named = {};
         int r;
 
-        (void)unpack_u64(&from);
+        (void)pack_read_u64(&from);
         memset(stored, 0, n_stored_bytes(set->n_rows));
         r = judge(set, database, &set->outcome);
         if (r != 0 || set->outcome != STORE_DONE)

@@ -87,13 +87,13 @@ static const Statement series_insert = {
 static Prepared *bind_key(Database *database, const Statement *which, const SeriesKey *key, uint64_t hash, int64_t shape) {
         Prepared *prepared = database_prepare(database, which);
 
-        bind_i64(prepared, (int64_t)hash);
-        bind_i64(prepared, key->name);
-        bind_i64(prepared, key->component);
-        bind_i64(prepared, shape);
-        bind_text(prepared, key->version);
-        bind_text(prepared, key->hardware);
-        bind_text(prepared, key->parameters);
+        statement_bind_i64(prepared, (int64_t)hash);
+        statement_bind_i64(prepared, key->name);
+        statement_bind_i64(prepared, key->component);
+        statement_bind_i64(prepared, shape);
+        statement_bind_text(prepared, key->version);
+        statement_bind_text(prepared, key->hardware);
+        statement_bind_text(prepared, key->parameters);
         return prepared;
 }
 
@@ -103,15 +103,15 @@ static int bind_value(Prepared *prepared, JsonText value, Buffer *text) {
         double number;
 
         if (json_text_int(value, &integer)) {
-                bind_i64(prepared, integer);
+                statement_bind_i64(prepared, integer);
                 return 0;
         }
         if (json_text_double(value, &number)) {
-                bind_double(prepared, number);
+                statement_bind_double(prepared, number);
                 return 0;
         }
         json_text_say(value, text);
-        bind_text(prepared, (Text){ text->text, (int)text->n });
+        statement_bind_text(prepared, (Text){ text->text, (int)text->n });
         return buffer_error(text);
 }
 
@@ -135,20 +135,20 @@ static int insert_property(Database *database, const SeriesKey *key, int64_t id,
         if (!value.text)
                 return 0;
 
-        bind_i64(insert, key->name);
-        bind_i64(insert, key->component);
-        bind_text(insert, (Text){ plain.text, (int)plain.n });
+        statement_bind_i64(insert, key->name);
+        statement_bind_i64(insert, key->component);
+        statement_bind_text(insert, (Text){ plain.text, (int)plain.n });
         r = bind_value(insert, value, &text);
-        bind_i64(insert, id);
+        statement_bind_i64(insert, id);
         return r != 0 ? r : database_run(database, insert);
 }
 
 static int insert_properties(Database *database, const SeriesKey *key, int64_t id) {
         JsonText shape = json_text(key->shape.text, (size_t)key->shape.n), unused, name;
-        JsonWalk walk = json_walk(json_text_find(shape, "parameters"));
+        JsonWalk walk = json_text_walk(json_text_find(shape, "parameters"));
         int r = 0;
 
-        while (r == 0 && json_walk_next(&walk, &unused, &name))
+        while (r == 0 && json_text_walk_next(&walk, &unused, &name))
                 r = insert_property(database, key, id, name);
         return r;
 }
@@ -168,7 +168,7 @@ static int is_stored(Database *database, const void *result_id, bool *ret) {
                 return 0;
         }
 
-        bind_blob(find, result_id, RESULT_ID_BYTES);
+        statement_bind_blob(find, result_id, RESULT_ID_BYTES);
         r = database_get(database, find, &row);
         if (r == 0)
                 *ret = row != 0;
@@ -255,23 +255,23 @@ int series_put_point(Database *database, const Point *point) {
         Prepared *put = database_prepare(database, &point_insert);
 
         assert(point->series > 0 && point->row > 0);
-        bind_i64(put, point->series);
-        bind_u64(put, point->time_ms);
-        bind_i64(put, point->row);
+        statement_bind_i64(put, point->series);
+        statement_bind_u64(put, point->time_ms);
+        statement_bind_i64(put, point->row);
         if (point->has_score)
-                bind_double(put, point->score);
+                statement_bind_double(put, point->score);
         else
-                bind_null(put);
-        bind_blob(put, point->numbers.text, (size_t)point->numbers.n);
+                statement_bind_null(put);
+        statement_bind_blob(put, point->numbers.text, (size_t)point->numbers.n);
         return database_run(database, put);
 }
 
 int series_remove_point(Database *database, int64_t series, uint64_t time_ms, int64_t row) {
         Prepared *remove = database_prepare(database, &point_delete);
 
-        bind_i64(remove, series);
-        bind_u64(remove, time_ms);
-        bind_i64(remove, row);
+        statement_bind_i64(remove, series);
+        statement_bind_u64(remove, time_ms);
+        statement_bind_i64(remove, row);
         return database_run(database, remove);
 }
 

@@ -28,11 +28,11 @@ void shape_write(const IndicatorModel *model, Buffer *out) {
 }
 
 static int find_name(JsonText list, const char *key) {
-        JsonWalk walk = json_walk(list);
+        JsonWalk walk = json_text_walk(list);
         size_t n = strlen(key);
         JsonText unused, name;
 
-        for (int i = 0; json_walk_next(&walk, &unused, &name); i++)
+        for (int i = 0; json_text_walk_next(&walk, &unused, &name); i++)
                 if (json_text_is_string(name, key, n))
                         return i;
         return -1;
@@ -48,30 +48,30 @@ bool shape_has_parameter(JsonText shape, const char *key) {
 
 /* --- out of a document --------------------------------------------------------------------------- */
 
-int document_put_parameters(JsonText document, Buffer *out) {
+int shape_put_parameters(JsonText document, Buffer *out) {
         return json_text_put_sorted(json_text_find(document, "@parameters"), out);
 }
 
 static size_t read_names(JsonText list, JsonText ret[static MODEL_PROPERTIES_MAX]) {
-        JsonWalk walk = json_walk(list);
+        JsonWalk walk = json_text_walk(list);
         JsonText unused;
         size_t n = 0;
 
-        while (n < MODEL_PROPERTIES_MAX && json_walk_next(&walk, &unused, &ret[n]))
+        while (n < MODEL_PROPERTIES_MAX && json_text_walk_next(&walk, &unused, &ret[n]))
                 n++;
         return n;
 }
 
-void document_put_numbers(JsonText document, JsonText shape, Buffer *out) {
+void shape_put_numbers(JsonText document, JsonText shape, Buffer *out) {
         JsonText names[MODEL_PROPERTIES_MAX], key, value;
         double numbers[MODEL_PROPERTIES_MAX];
         size_t n = read_names(json_text_find(shape, "results"), names);
-        JsonWalk walk = json_walk(json_text_find(document, "@result"));
+        JsonWalk walk = json_text_walk(json_text_find(document, "@result"));
 
         for (size_t i = 0; i < n; i++)
                 numbers[i] = (double)NAN;
 
-        while (walk.is_object && json_walk_next(&walk, &key, &value))
+        while (walk.is_object && json_text_walk_next(&walk, &key, &value))
                 for (size_t i = 0; i < n; i++)
                         if (json_text_equals(names[i], key)) {
                                 (void)json_text_double(value, &numbers[i]);
@@ -82,10 +82,10 @@ void document_put_numbers(JsonText document, JsonText shape, Buffer *out) {
 
 /* Writes ", MODEL" for each GPU. */
 static void put_gpus(JsonText gpus, Buffer *out) {
-        JsonWalk walk = json_walk(gpus);
+        JsonWalk walk = json_text_walk(gpus);
         JsonText unused, gpu, model;
 
-        while (!walk.is_object && json_walk_next(&walk, &unused, &gpu)) {
+        while (!walk.is_object && json_text_walk_next(&walk, &unused, &gpu)) {
                 model = json_text_find(gpu, "model");
                 if (json_text_kind(model) != JSON_KIND_STRING)
                         continue;
@@ -94,7 +94,7 @@ static void put_gpus(JsonText gpus, Buffer *out) {
         }
 }
 
-bool run_put_hardware(JsonText run, Buffer *out) {
+bool shape_put_hardware(JsonText run, Buffer *out) {
         JsonText cpu = json_text_find(json_text_find(run, "host"), "cpu");
         JsonText model = json_text_find(cpu, "model"), cores = json_text_find(cpu, "cores");
 

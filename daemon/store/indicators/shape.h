@@ -23,8 +23,8 @@ int shape_find_result(JsonText shape, const char *key);
 bool shape_has_parameter(JsonText shape, const char *key);
 
 /* Writes @parameters sorted by key; {} when there are none. 0 or -ENOMEM. */
-int document_put_parameters(JsonText document, Buffer *out);
+int shape_put_parameters(JsonText document, Buffer *out);
 /* Writes a double for each of the shape's results; NAN: no number. */
-void document_put_numbers(JsonText document, JsonText shape, Buffer *out);
+void shape_put_numbers(JsonText document, JsonText shape, Buffer *out);
 /* Writes the hardware of a run: "MODEL, N cores" and its GPUs. False: the run does not say, and nothing is written. */
-bool run_put_hardware(JsonText run, Buffer *out);
+bool shape_put_hardware(JsonText run, Buffer *out);

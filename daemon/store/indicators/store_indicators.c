@@ -51,9 +51,9 @@ static int subtract(Database *database, int64_t name, int64_t component, int64_t
                 return 0;
 
         prepared = database_prepare(database, &count_subtract);
-        bind_i64(prepared, name);
-        bind_i64(prepared, component);
-        bind_i64(prepared, n);
+        statement_bind_i64(prepared, name);
+        statement_bind_i64(prepared, component);
+        statement_bind_i64(prepared, n);
         return database_run(database, prepared);
 }
 

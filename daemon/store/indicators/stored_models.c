@@ -26,7 +26,7 @@ static int add_model(const Prepared *row, StoredModels *models) {
                 .by_admin = column_i64(row, MODEL_BY_ADMIN),
         };
         models->n++;
-        return column_copy(row, MODEL_DOCUMENT, &models->items[models->n - 1].document);
+        return statement_column_copy(row, MODEL_DOCUMENT, &models->items[models->n - 1].document);
 }
 
 static int read_models(const char *path, StoredModels *models) {

@@ -39,7 +39,7 @@ static void read_end(sqlite3_stmt *statement, JobEnd *ret) {
 /* What tells the job's processes from others, and where it stands in a run. */
 static int read_place(sqlite3_stmt *statement, JobInfo *info) {
         const char *cgroup = text_at(statement, 22);
-        int enclosure = enclosure_find(text_at(statement, 21));
+        int enclosure = job_enclosure_find(text_at(statement, 21));
 
         info->node = node_at(statement, 18);
         info->n_nodes = u32_at(statement, 19);
@@ -63,7 +63,7 @@ static int read_info(sqlite3_stmt *statement, JobInfo *info) {
         info->pid = sqlite3_column_int(statement, 8);
         info->pid_start_ticks = (uint64_t)sqlite3_column_int64(statement, 9);
         info->rank = sqlite3_column_int64(statement, 10);
-        if (read_place(statement, info) < 0 || job_labels_parse(text_at(statement, 5), info) < 0)
+        if (read_place(statement, info) < 0 || job_text_parse_labels(text_at(statement, 5), info) < 0)
                 return -ENOMEM;
         return 0;
 }

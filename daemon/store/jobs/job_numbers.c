@@ -8,14 +8,14 @@ void job_numbers_pack(Buffer *buffer, const MetricSet *metrics, const UsageSet *
 
         if (metrics) {
                 begin = pack_text_begin(buffer);
-                metrics_write(metrics, buffer);
+                job_text_write_metrics(metrics, buffer);
                 pack_text_end(buffer, begin);
         } else
                 pack_text(buffer, NULL);
 
         if (usage) {
                 begin = pack_text_begin(buffer);
-                usage_set_write(usage, buffer);
+                job_text_write_usage(usage, buffer);
                 pack_text_end(buffer, begin);
         } else
                 pack_text(buffer, NULL);
@@ -38,7 +38,7 @@ static int find_layout(Database *database, LayoutKind kind, int64_t *ret) {
         scoped(buffer_deinit) Buffer keys = {};
         int r;
 
-        layout_write(kind, &keys);
+        job_text_write_layout(kind, &keys);
         r = buffer_error(&keys);
         if (r < 0)
                 return r;
@@ -55,16 +55,16 @@ static int bind_one(Prepared *prepared, Database *database, LayoutKind kind, Tex
                 return r;
 
         if (text.text)
-                bind_i64(prepared, layout);
+                statement_bind_i64(prepared, layout);
         else
-                bind_null(prepared);
-        bind_text(prepared, text);
+                statement_bind_null(prepared);
+        statement_bind_text(prepared, text);
         return 0;
 }
 
 int job_numbers_bind(Unpack *from, Database *database, Prepared *prepared) {
         int r;
 
-        r = bind_one(prepared, database, LAYOUT_METRICS, unpack_text(from));
-        return r != 0 ? r : bind_one(prepared, database, LAYOUT_USAGE, unpack_text(from));
+        r = bind_one(prepared, database, LAYOUT_METRICS, pack_read_text(from));
+        return r != 0 ? r : bind_one(prepared, database, LAYOUT_USAGE, pack_read_text(from));
 }

@@ -61,11 +61,11 @@ static int find_layout(JobReader *jobs, ReadConnection *connection, LayoutKind k
         if (r != 0)
                 return r;
 
-        bind_i64(find, id);
+        statement_bind_i64(find, id);
         r = read_connection_step_inside(connection, find);
         if (r == 0) {
                 keys = column_text(find, LAYOUT_KEYS);
-                jobs->layouts[kind].id = keys && layout_parse(kind, keys, layout) == 0 ? id : 0;
+                jobs->layouts[kind].id = keys && job_text_parse_layout(kind, keys, layout) == 0 ? id : 0;
                 sqlite3_reset(find->handle);
         } else if (r != READER_END)
                 return r;
@@ -103,13 +103,13 @@ static int read_numbers(JobReader *jobs, ReadConnection *connection, int column,
         r = read_text(jobs, connection, LAYOUT_METRICS, column + NUMBER_LAYOUT, &text, &layout);
         if (r != 0)
                 return r;
-        *ret_has_metrics = text && layout && metrics_parse(text, layout, metrics) == 0;
+        *ret_has_metrics = text && layout && job_text_parse_metrics(text, layout, metrics) == 0;
 
         r = read_text(jobs, connection, LAYOUT_USAGE, column + NUMBER_USAGE_LAYOUT, &text, &layout);
         if (r != 0)
                 return r;
         if (text && layout)
-                (void)usage_set_parse(text, layout, usage);
+                (void)job_text_parse_usage(text, layout, usage);
         return 0;
 }
 
@@ -168,11 +168,11 @@ int job_reader_list(Reader *reader, const JobFilter *filter) {
 
         page_bind(list, filter->since_ms, filter->until_ms, &filter->before);
         if (filter->name)
-                bind_string(list, filter->name);
+                statement_bind_string(list, filter->name);
         if (filter->user)
-                bind_string(list, filter->user);
+                statement_bind_string(list, filter->user);
         if (filter->state)
-                bind_string(list, filter->state);
+                statement_bind_string(list, filter->state);
         return 0;
 }
 
@@ -262,7 +262,7 @@ int job_reader_find(Reader *reader, const char *id, JobRow *ret) {
         if (r != 0)
                 return r;
 
-        bind_string(find, id);
+        statement_bind_string(find, id);
         r = next_job(reader, &jobs, ret);
         if (r != 0)
                 return r;
@@ -301,7 +301,7 @@ int job_reader_list_phases(Reader *reader, const char *job) {
 
         r = read_connection_begin(reader_connection(reader), &phases, &list);
         if (r == 0)
-                bind_string(list, job);
+                statement_bind_string(list, job);
         return r;
 }
 

@@ -25,8 +25,8 @@ static int read_meter(ReadConnection *connection, JobRecovery *recovery) {
                 return r;
 
         recovery->meter_realtime_ms = column_u64(row, METER_TIME);
-        r = column_copy(row, METER_ACCOUNT, &recovery->meter);
-        return r < 0 ? r : column_copy(row, METER_BOOT_ID, &recovery->boot_id);
+        r = statement_column_copy(row, METER_ACCOUNT, &recovery->meter);
+        return r < 0 ? r : statement_column_copy(row, METER_BOOT_ID, &recovery->boot_id);
 }
 
 /* --- running jobs -------------------------------------------------------------------------------- */
@@ -74,8 +74,8 @@ static int add_job(const Prepared *row, JobRecovery *recovery) {
                 .begin_realtime_ms = begin_ms,
                 .checkpoint_realtime_ms = column_u64(row, RUNNING_CHECKPOINT),
         };
-        r = column_copy(row, RUNNING_BOOT_ID, &job->boot_id);
-        return r < 0 ? r : column_copy(row, RUNNING_PROGRESS, &job->progress);
+        r = statement_column_copy(row, RUNNING_BOOT_ID, &job->boot_id);
+        return r < 0 ? r : statement_column_copy(row, RUNNING_PROGRESS, &job->progress);
 }
 
 static int read_jobs(ReadConnection *connection, JobRecovery *recovery) {

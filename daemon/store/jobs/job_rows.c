@@ -26,9 +26,9 @@ static int put_meter(Database *database, Text meter, Text boot_id, uint64_t time
         if (!meter.text)
                 return 0;
 
-        bind_text(put, meter);
-        bind_text(put, boot_id);
-        bind_u64(put, time_ms);
+        statement_bind_text(put, meter);
+        statement_bind_text(put, boot_id);
+        statement_bind_u64(put, time_ms);
         return database_run(database, put);
 }
 
@@ -48,10 +48,10 @@ static const Statement running_checkpoint = {
 static int put_progress(Database *database, const Statement *which, Text job, Text progress, Text boot_id, uint64_t time_ms) {
         Prepared *put = database_prepare(database, which);
 
-        bind_text(put, job);
-        bind_text(put, progress);
-        bind_text(put, boot_id);
-        bind_u64(put, time_ms);
+        statement_bind_text(put, job);
+        statement_bind_text(put, progress);
+        statement_bind_text(put, boot_id);
+        statement_bind_u64(put, time_ms);
         return database_run(database, put);
 }
 
@@ -68,22 +68,22 @@ static const Statement job_insert = {
 static int apply_begin(RowSet *set, Database *database, void *state) {
         Prepared *insert = database_prepare(database, &job_insert);
         Unpack from = rowset_unpack(set);
-        Text job = unpack_text(&from), boot_id, progress;
+        Text job = pack_read_text(&from), boot_id, progress;
         uint64_t begin_ms;
         int r;
 
         (void)state;
-        bind_text(insert, job);
+        statement_bind_text(insert, job);
         for (int i = 0; i < 4; i++) /* name, user, command, labels */
-                bind_text(insert, unpack_text(&from));
+                statement_bind_text(insert, pack_read_text(&from));
         for (int i = 0; i < 8; i++) /* uid, gid, pid, pid_start_ticks, rank, node, n_nodes, n_ranks: some may be negative */
-                bind_i64(insert, (int64_t)unpack_u64(&from));
-        bind_text(insert, unpack_text(&from)); /* enclosure, cgroup */
-        bind_text(insert, unpack_text(&from));
-        begin_ms = unpack_u64(&from);
-        boot_id = unpack_text(&from);
-        progress = unpack_text(&from);
-        bind_u64(insert, begin_ms);
+                statement_bind_i64(insert, (int64_t)pack_read_u64(&from));
+        statement_bind_text(insert, pack_read_text(&from)); /* enclosure, cgroup */
+        statement_bind_text(insert, pack_read_text(&from));
+        begin_ms = pack_read_u64(&from);
+        boot_id = pack_read_text(&from);
+        progress = pack_read_text(&from);
+        statement_bind_u64(insert, begin_ms);
         r = database_run(database, insert);
         if (r != 0)
                 return r;
@@ -94,22 +94,22 @@ static int apply_begin(RowSet *set, Database *database, void *state) {
         }
         set->outcome = STORE_DONE;
         r = put_progress(database, &running_put, job, progress, boot_id, begin_ms);
-        return r != 0 ? r : put_meter(database, unpack_text(&from), boot_id, begin_ms);
+        return r != 0 ? r : put_meter(database, pack_read_text(&from), boot_id, begin_ms);
 }
 
 /* --- end ----------------------------------------------------------------------------------------- */
 
 /* Exit status, signal and rusage. */
 static void bind_end(Prepared *prepared, Unpack *from) {
-        bool has_exit_status = unpack_u64(from);
-        int64_t exit_status = (int64_t)unpack_u64(from);
+        bool has_exit_status = pack_read_u64(from);
+        int64_t exit_status = (int64_t)pack_read_u64(from);
 
         if (has_exit_status)
-                bind_i64(prepared, exit_status);
+                statement_bind_i64(prepared, exit_status);
         else
-                bind_null(prepared);
-        bind_i64(prepared, (int64_t)unpack_u64(from));
-        bind_text(prepared, unpack_text(from));
+                statement_bind_null(prepared);
+        statement_bind_i64(prepared, (int64_t)pack_read_u64(from));
+        statement_bind_text(prepared, pack_read_text(from));
 }
 
 static const Statement timeline_put = {
@@ -132,9 +132,9 @@ static int put_timeline(Database *database, Text job, Text timeline) {
                 size_t end = bytes.n * (i + 1) / N_TIMELINE_PARTS;
 
                 assert(begin <= end && end <= bytes.n);
-                bind_text(put, job);
-                bind_u64(put, i);
-                bind_blob(put, bytes.text + begin, end - begin);
+                statement_bind_text(put, job);
+                statement_bind_u64(put, i);
+                statement_bind_blob(put, bytes.text + begin, end - begin);
                 r = database_run(database, put);
                 begin = end;
         }
@@ -156,19 +156,19 @@ static const Statement running_remove = {
 static int apply_end(RowSet *set, Database *database, void *state) {
         Prepared *update = database_prepare(database, &job_end), *remove;
         Unpack from = rowset_unpack(set);
-        Text job = unpack_text(&from);
+        Text job = pack_read_text(&from);
         uint64_t n_phases;
         int r;
 
         (void)state;
-        bind_text(update, job);
-        bind_text(update, unpack_text(&from)); /* state */
-        bind_u64(update, unpack_u64(&from));   /* end */
+        statement_bind_text(update, job);
+        statement_bind_text(update, pack_read_text(&from)); /* state */
+        statement_bind_u64(update, pack_read_u64(&from));   /* end */
         bind_end(update, &from);
-        bind_text(update, unpack_text(&from)); /* note */
+        statement_bind_text(update, pack_read_text(&from)); /* note */
         r = job_numbers_bind(&from, database, update);
-        n_phases = unpack_u64(&from);
-        bind_u64(update, n_phases);
+        n_phases = pack_read_u64(&from);
+        statement_bind_u64(update, n_phases);
         if (r == 0)
                 r = database_run(database, update);
         if (r != 0)
@@ -179,11 +179,11 @@ static int apply_end(RowSet *set, Database *database, void *state) {
                 return 0;
 
         remove = database_prepare(database, &running_remove);
-        bind_text(remove, job);
+        statement_bind_text(remove, job);
         r = database_run(database, remove);
         if (r == 0 && n_phases > 0)
                 r = phase_rows_put(&from, database, job);
-        return r != 0 ? r : put_timeline(database, job, unpack_text(&from));
+        return r != 0 ? r : put_timeline(database, job, pack_read_text(&from));
 }
 
 /* --- phase --------------------------------------------------------------------------------------- */
@@ -197,13 +197,13 @@ static const Statement job_phases = {
 static int apply_phase(RowSet *set, Database *database, void *state) {
         Prepared *count = database_prepare(database, &job_phases);
         Unpack from = rowset_unpack(set);
-        Text job = unpack_text(&from), boot_id, progress;
-        uint64_t end_ms = unpack_u64(&from);
+        Text job = pack_read_text(&from), boot_id, progress;
+        uint64_t end_ms = pack_read_u64(&from);
         int r;
 
         (void)state;
-        boot_id = unpack_text(&from);
-        progress = unpack_text(&from);
+        boot_id = pack_read_text(&from);
+        progress = pack_read_text(&from);
         r = put_progress(database, &running_checkpoint, job, progress, boot_id, end_ms);
         if (r != 0)
                 return r;
@@ -212,9 +212,9 @@ static int apply_phase(RowSet *set, Database *database, void *state) {
         if (set->outcome == STORE_MISSING)
                 return 0;
 
-        r = put_meter(database, unpack_text(&from), boot_id, end_ms);
-        bind_text(count, job);
-        bind_u64(count, unpack_u64(&from));
+        r = put_meter(database, pack_read_text(&from), boot_id, end_ms);
+        statement_bind_text(count, job);
+        statement_bind_u64(count, pack_read_u64(&from));
         if (r == 0)
                 r = database_run(database, count);
         return r != 0 ? r : phase_rows_put(&from, database, job);
@@ -234,9 +234,9 @@ static int apply_identity(RowSet *set, Database *database, void *state) {
 
         (void)state;
         for (int i = 0; i < 3; i++) /* job, enclosure, cgroup */
-                bind_text(update, unpack_text(&from));
-        bind_u64(update, unpack_u64(&from)); /* uid, gid */
-        bind_u64(update, unpack_u64(&from));
+                statement_bind_text(update, pack_read_text(&from));
+        statement_bind_u64(update, pack_read_u64(&from)); /* uid, gid */
+        statement_bind_u64(update, pack_read_u64(&from));
         r = database_run(database, update);
         set->outcome = r == 0 && database_changes(database) > 0 ? STORE_DONE : STORE_MISSING;
         return r;
@@ -270,9 +270,9 @@ static const Statement job_amend = {
 static int apply_amend(RowSet *set, Database *database, void *state) {
         Prepared *amend = database_prepare(database, &job_amend);
         Unpack from = rowset_unpack(set);
-        Text job = unpack_text(&from);
-        uint32_t uid = (uint32_t)unpack_u64(&from);
-        bool is_admin = unpack_u64(&from);
+        Text job = pack_read_text(&from);
+        uint32_t uid = (uint32_t)pack_read_u64(&from);
+        bool is_admin = pack_read_u64(&from);
         int r;
 
         (void)state;
@@ -280,7 +280,7 @@ static int apply_amend(RowSet *set, Database *database, void *state) {
         if (r != 0 || set->outcome != STORE_DONE)
                 return r;
 
-        bind_text(amend, job);
+        statement_bind_text(amend, job);
         bind_end(amend, &from);
         return database_run(database, amend);
 }
@@ -289,16 +289,16 @@ static int apply_amend(RowSet *set, Database *database, void *state) {
 
 static int apply_checkpoints(RowSet *set, Database *database, void *state) {
         Unpack from = rowset_unpack(set);
-        uint64_t time_ms = unpack_u64(&from), n_items;
-        Text boot_id = unpack_text(&from);
+        uint64_t time_ms = pack_read_u64(&from), n_items;
+        Text boot_id = pack_read_text(&from);
         int r;
 
         (void)state;
-        r = put_meter(database, unpack_text(&from), boot_id, time_ms);
-        n_items = unpack_u64(&from);
+        r = put_meter(database, pack_read_text(&from), boot_id, time_ms);
+        n_items = pack_read_u64(&from);
         assert(n_items + 1 == set->n_rows);
         for (uint64_t i = 0; r == 0 && i < n_items; i++) {
-                Text job = unpack_text(&from), progress = unpack_text(&from);
+                Text job = pack_read_text(&from), progress = pack_read_text(&from);
 
                 r = put_progress(database, &running_checkpoint, job, progress, boot_id, time_ms);
         }
@@ -327,7 +327,7 @@ int job_rows_interrupt(Database *database) {
         Prepared *interrupt = database_prepare(database, &jobs_interrupt);
         int r;
 
-        bind_text(interrupt, (Text){ note, (int)strlen(note) });
+        statement_bind_text(interrupt, (Text){ note, (int)strlen(note) });
         r = database_run(database, interrupt);
         return r != 0 ? r : database_run(database, database_prepare(database, &running_clear));
 }
@@ -344,7 +344,7 @@ int job_rows_find_owner(Database *database, Text job, JobOwner *ret) {
         int r;
 
         *ret = (JobOwner){};
-        bind_text(find, job);
+        statement_bind_text(find, job);
         r = database_step(database, find);
         if (r != DATABASE_ROW)
                 return r;
@@ -402,7 +402,7 @@ RowSet *job_rows_pack_begin(const JobInfo *info, uint64_t begin_realtime_ms, con
         pack_u64(&buffer, (uint64_t)info->node);
         pack_u64(&buffer, info->n_nodes);
         pack_u64(&buffer, info->n_ranks);
-        pack_text(&buffer, enclosure_name(info->enclosure));
+        pack_text(&buffer, job_enclosure_name(info->enclosure));
         pack_text(&buffer, info->cgroup);
         pack_u64(&buffer, begin_realtime_ms);
         pack_text(&buffer, boot_id);
@@ -473,7 +473,7 @@ RowSet *job_rows_pack_identity(const StoreJobIdentity *identity, StoreCookie coo
 
         rowset_begin(&buffer);
         pack_text(&buffer, identity->job);
-        pack_text(&buffer, enclosure_name(identity->enclosure));
+        pack_text(&buffer, job_enclosure_name(identity->enclosure));
         pack_text(&buffer, identity->cgroup);
         pack_u64(&buffer, identity->uid);
         pack_u64(&buffer, identity->gid);

@@ -22,7 +22,7 @@ static const RecordField labels_fields[] = {
 
 const Record job_labels_record = RECORD(JobInfo, labels_fields);
 
-int job_labels_parse(const char *text, JobInfo *info) {
+int job_text_parse_labels(const char *text, JobInfo *info) {
         JobInfo parsed;
         int r;
 
@@ -59,18 +59,18 @@ static const char quality_letters[N_QUALITIES] = {
 };
 
 /* What the numbers of each kind are called. perf.py's reading is of the first n_compat. */
-typedef struct Table {
+typedef struct LayoutTable {
         const MetricInfo *info;
         size_t n, n_compat;
-} Table;
+} LayoutTable;
 
-static const Table tables[N_LAYOUT_KINDS] = {
+static const LayoutTable tables[N_LAYOUT_KINDS] = {
         [LAYOUT_METRICS] = { metric_info, N_METRICS, N_PERFPY_METRICS },
         [LAYOUT_USAGE] = { usage_info, N_USAGES, 0 },
 };
 
-void layout_write(LayoutKind kind, Buffer *out) {
-        const Table *table = &tables[kind];
+void job_text_write_layout(LayoutKind kind, Buffer *out) {
+        const LayoutTable *table = &tables[kind];
 
         for (size_t i = 0; i < table->n; i++)
                 buffer_printf(out, "%s%s", i > 0 ? " " : "", table->info[i].key);
@@ -94,7 +94,7 @@ static void write_values(const double *values, const uint8_t *qualities, size_t 
         }
 }
 
-void metrics_write(const MetricSet *metrics, Buffer *out) {
+void job_text_write_metrics(const MetricSet *metrics, Buffer *out) {
         write_values(metrics->value, metrics->quality, N_METRICS, out);
         for (size_t i = 0; i < N_PERFPY_METRICS; i++) {
                 bool has = metrics->has_compat[i] && isfinite(metrics->compat[i]);
@@ -103,11 +103,11 @@ void metrics_write(const MetricSet *metrics, Buffer *out) {
         }
 }
 
-void usage_set_write(const UsageSet *usage, Buffer *out) {
+void job_text_write_usage(const UsageSet *usage, Buffer *out) {
         write_values(usage->value, usage->quality, N_USAGES, out);
 }
 
-static int place_find(const Table *table, const char *word, size_t n) {
+static int place_find(const LayoutTable *table, const char *word, size_t n) {
         size_t n_prefix = strlen(COMPAT_PREFIX), n_keys = table->n;
         bool is_compat = n > n_prefix && memcmp(word, COMPAT_PREFIX, n_prefix) == 0;
 
@@ -131,7 +131,7 @@ static const char *next_word(const char **p, size_t *ret_n) {
         return *ret_n > 0 ? word : NULL;
 }
 
-int layout_parse(LayoutKind kind, const char *text, Layout *ret) {
+int job_text_parse_layout(LayoutKind kind, const char *text, Layout *ret) {
         const char *word, *p = text;
         size_t n;
 
@@ -207,7 +207,7 @@ static int parse_numbers(const char *text, const Layout *layout, const Numbers *
         return i == layout->n ? 0 : PARSE_MALFORMED;
 }
 
-int metrics_parse(const char *text, const Layout *layout, MetricSet *ret) {
+int job_text_parse_metrics(const char *text, const Layout *layout, MetricSet *ret) {
         MetricSet set = {};
         Numbers to = { N_METRICS, set.value, set.quality, set.compat, set.has_compat };
 
@@ -218,7 +218,7 @@ int metrics_parse(const char *text, const Layout *layout, MetricSet *ret) {
         return 0;
 }
 
-int usage_set_parse(const char *text, const Layout *layout, UsageSet *ret) {
+int job_text_parse_usage(const char *text, const Layout *layout, UsageSet *ret) {
         UsageSet set = {};
         Numbers to = { .n = N_USAGES, .value = set.value, .quality = set.quality };
 

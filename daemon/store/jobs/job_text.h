@@ -20,7 +20,7 @@ extern const Record job_labels_record; /* the labels of a JobInfo, and nothing e
 extern const Record job_rusage_record; /* a JobRusage */
 
 /* Sets info's labels, which info owns. 0, -ENOMEM or PARSE_MALFORMED. */
-int job_labels_parse(const char *text, JobInfo *info);
+int job_text_parse_labels(const char *text, JobInfo *info);
 
 /*
  * Metrics and usage are stored as values only, one word each, without blanks: "V1.5" exact, "S0.25" sampled, "V" an exact 0,
@@ -33,9 +33,9 @@ typedef enum LayoutKind {
         LAYOUT_USAGE,
         N_LAYOUT_KINDS,
 } LayoutKind;
-void layout_write(LayoutKind kind, Buffer *out);
-void metrics_write(const MetricSet *metrics, Buffer *out);
-void usage_set_write(const UsageSet *usage, Buffer *out);
+void job_text_write_layout(LayoutKind kind, Buffer *out);
+void job_text_write_metrics(const MetricSet *metrics, Buffer *out);
+void job_text_write_usage(const UsageSet *usage, Buffer *out);
 
 #define LAYOUT_MAX 256
 
@@ -44,6 +44,6 @@ typedef struct Layout {
         size_t n;
         int16_t place[LAYOUT_MAX]; /* number; N_METRICS + metric for perf.py's reading; -1: not known any more */
 } Layout;
-int layout_parse(LayoutKind kind, const char *text, Layout *ret);
-int metrics_parse(const char *text, const Layout *layout, MetricSet *ret);
-int usage_set_parse(const char *text, const Layout *layout, UsageSet *ret);
+int job_text_parse_layout(LayoutKind kind, const char *text, Layout *ret);
+int job_text_parse_metrics(const char *text, const Layout *layout, MetricSet *ret);
+int job_text_parse_usage(const char *text, const Layout *layout, UsageSet *ret);

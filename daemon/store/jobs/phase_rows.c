@@ -31,17 +31,17 @@ int phase_rows_put(Unpack *from, Database *database, Text job) {
         double wall_seconds;
         int r;
 
-        bind_text(put, job);
-        bind_u64(put, unpack_u64(from));   /* number */
-        bind_text(put, unpack_text(from)); /* name */
-        bind_u64(put, unpack_u64(from));   /* begin, end */
-        bind_u64(put, unpack_u64(from));
-        has_wall_seconds = unpack_u64(from);
-        wall_seconds = unpack_double(from);
+        statement_bind_text(put, job);
+        statement_bind_u64(put, pack_read_u64(from));   /* number */
+        statement_bind_text(put, pack_read_text(from)); /* name */
+        statement_bind_u64(put, pack_read_u64(from));   /* begin, end */
+        statement_bind_u64(put, pack_read_u64(from));
+        has_wall_seconds = pack_read_u64(from);
+        wall_seconds = pack_read_double(from);
         if (has_wall_seconds)
-                bind_double(put, wall_seconds);
+                statement_bind_double(put, wall_seconds);
         else
-                bind_null(put);
+                statement_bind_null(put);
 
         r = job_numbers_bind(from, database, put);
         return r != 0 ? r : database_run(database, put);

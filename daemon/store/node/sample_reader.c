@@ -20,8 +20,8 @@ int sample_reader_list(Reader *reader, uint64_t since_ms, uint64_t until_ms) {
         if (r != 0)
                 return r;
 
-        bind_u64(list, since_ms);
-        bind_u64(list, until_ms ?: UINT64_MAX);
+        statement_bind_u64(list, since_ms);
+        statement_bind_u64(list, until_ms ?: UINT64_MAX);
         return 0;
 }
 

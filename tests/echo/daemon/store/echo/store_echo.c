@@ -14,8 +14,8 @@ static int apply(RowSet *set, Database *database, void *state) {
         Unpack from = rowset_unpack(set);
 
         (void)state;
-        bind_u64(put, unpack_u64(&from));
-        bind_text(put, unpack_text(&from));
+        statement_bind_u64(put, pack_read_u64(&from));
+        statement_bind_text(put, pack_read_text(&from));
         set->outcome = STORE_DONE;
         return database_run(database, put);
 }
