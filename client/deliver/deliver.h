@@ -47,7 +47,7 @@ enum {
         DELIVERY_HOPELESS, /* perfd cannot be reached this way, ever: `error` */
 };
 
-/* What a reply means for its request: 0, DELIVERY_AWAY when perfd may take it later, or DELIVERY_REFUSED. */
+/* Outcome of a request by its reply: 0, DELIVERY_AWAY when perfd may take it later, or DELIVERY_REFUSED. */
 int delivery_judge(const Reply *reply);
 
 /* 0, an outcome, or -ENOMEM. *ret is set in any case. */
@@ -77,7 +77,7 @@ int deliver_mark(Courier *courier, const JobRef *job, const char *name, double w
 /* Describes why the delivery failed. */
 void delivery_explain(const Delivery *delivery, const Courier *courier, char ret[static DELIVERY_TEXT_MAX]);
 
-/* What was sent from the spool. */
+/* Counts of what was sent from the spool. */
 typedef struct Flush {
         size_t n_stored, n_duplicate, n_ends;
         size_t n_unknown; /* ends of jobs that perfd does not know, since it was away when they began */

@@ -10,7 +10,7 @@
 #include "client/deliver/batch.h"
 #include "util/arena.h"
 
-/* Of one delivery. */
+/* Items of one delivery after shortening. */
 typedef struct Fitted {
         Submission *items; /* owned: those of the batch, with shorter records; NULL until one was made shorter */
         Arena *arenas;     /* owned: what is new in them */

@@ -358,7 +358,7 @@ int spool_open(const char *directory, const char *name, SpoolFile *ret) {
         if (file.fd < 0)
                 return errno == ENOENT ? SPOOL_GONE : -errno;
 
-        /* Who held the lock before may have removed the file. */
+        /* The former holder of the lock may have removed the file. */
         r = flock(file.fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
         if (r == 0 && fstat(file.fd, &st) < 0)
                 r = -errno;

@@ -31,7 +31,7 @@ typedef struct Reply {
         char phase[PHASE_NAME_MAX]; /* of a mark: name of the phase that it ended */
 } Reply;
 
-/* What is said when a job begins. All borrowed. */
+/* Content of a job's begin. All pointers are borrowed. */
 typedef struct JobBegin {
         const JobInfo *info; /* its gid, cgroup and pid_start_ticks are perfd's to find out */
         bool has_uid;        /* info->uid is whose job it is; else it is the sender's */

@@ -27,7 +27,7 @@ static ProtobufCBinaryData next_text(ItemTexts *texts, size_t n) {
         return data;
 }
 
-/* Of the texts only the lengths are set. */
+/* Sets only the lengths of the texts. */
 static void item_to_wire(const Submission *item, ItemTexts *texts, Perfd__V1__Indicator *ret) {
         const Indicator *indicator = &item->indicator;
         size_t n_before = texts->text.n;

@@ -130,7 +130,7 @@ static int from_json(json_t *json, unsigned depth, Arena *arena, Value *ret) {
 static_assert(VALUE_DEPTH_MAX == 32, "the text names it");
 static const char too_deep[] = "nested deeper than 32 levels: make it flatter";
 
-/* What jansson's words leave open: what to do about it. By what they begin with. */
+/* Fixes for jansson's errors, by the beginning of the error text. */
 static const struct {
         const char *begin, *fix;
 } fixes[] = {
@@ -203,7 +203,7 @@ static void error_set(const JsonReader *reader, const json_error_t *error, JsonE
         error_describe(error, ret->text);
 }
 
-/* What editors of other systems save: no JSON, as RFC 8259 (8.1) has it. */
+/* Finds encodings that editors of other systems save and that RFC 8259 (8.1) does not allow. */
 static const char *find_wrong_encoding(const JsonReader *reader) {
         const char *text = reader->text + reader->at;
         size_t n = reader->n - reader->at;

@@ -18,7 +18,7 @@
 #include "store/reader.h"
 #include "util/clock.h"
 
-/* Of a connection, request line and headers included: what is longer gets 414 or 431 from the library. */
+/* Buffer of a connection, request line and headers included. The library answers a longer request with 414 or 431. */
 #define CONNECTION_BYTES (16U * 1024U)
 /* Smaller answers are not worth compressing. */
 #define GZIP_BYTES_MIN 1024U
@@ -27,7 +27,7 @@
 /* A connection may take this many times the idle limit for one request, from its first byte to the last of the answer. */
 #define REQUEST_TIMEOUTS 3U
 
-/* What one request needs for itself. There is one for each of the library's threads. */
+/* Resources of one request; each thread of the library has one Worker. */
 typedef struct Worker {
         Reader *reader;
         Buffer body, packed;
@@ -146,7 +146,7 @@ static bool is_read(const char *method) {
         return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
 }
 
-/* What the iteration over the query carries. */
+/* State of the iteration over the query. */
 typedef struct QueryArguments {
         Exchange *exchange;
         int outcome;

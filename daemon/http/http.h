@@ -27,7 +27,7 @@ typedef struct HttpConfig {
 
 typedef struct Http Http;
 
-/* What answers are made from. Borrowed. */
+/* Sources of the answers. Borrowed. */
 typedef struct HttpSources {
         Publisher *publisher;
         const char *store_path;               /* of the database */

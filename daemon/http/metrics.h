@@ -39,7 +39,7 @@ typedef struct Scalar {
 
 #define SCALAR_GAUGE(part, member, scalar, name, unit, help) { offsetof(part, member), scalar, 0, FAMILY_GAUGE, name, unit, help }
 #define SCALAR_COUNTER(part, member, name, help) { offsetof(part, member), SCALAR_U64, 0, FAMILY_COUNTER, name, "", help }
-/* Of nanoseconds. */
+/* A member in nanoseconds. */
 #define SCALAR_SECONDS(part, member, type, name, help) { offsetof(part, member), SCALAR_U64, 9, type, name, "seconds", help }
 
 /* Writes a family for each member of `part`, which is the struct that the rows were made for. */

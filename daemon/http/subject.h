@@ -21,7 +21,7 @@ typedef struct Route {
         void (*answer)(Exchange *exchange);
 } Route;
 
-/* What /metrics writes for a value of collect[]; several collectors may share a name. */
+/* Metrics for a value of collect[]; several collectors may share a name. */
 typedef struct Collector {
         const char *name;
         bool is_on_request; /* not without collect[] */

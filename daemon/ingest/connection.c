@@ -42,7 +42,7 @@ static void move_to_front(Connection *connection) {
         connection->in_end = n_held;
 }
 
-/* What the frame that is arriving takes, or as much as a busy peer gets. */
+/* Size of the frame that is arriving, or the buffer size of a busy peer. */
 static size_t get_wanted_size(const Connection *connection, size_t frame_max_bytes) {
         size_t n_needed = 0;
         Frame unused;
@@ -62,7 +62,7 @@ static int make_room(Connection *connection, size_t frame_max_bytes) {
         if (connection->in_begin > 0 && connection->in_size - connection->in_end < connection->in_size / 2)
                 move_to_front(connection);
 
-        /* What a large frame took goes back once it is consumed. */
+        /* The memory of a large frame is freed once the frame is consumed. */
         is_oversized = connection->in_size > MAX(n_wanted, CONNECTION_IN_BYTES) && connection->in_end < n_wanted;
         if (n_wanted > connection->in_size || is_oversized) {
                 in = realloc(connection->in, n_wanted);

@@ -16,7 +16,7 @@
 #define ACCEPTS_PER_TURN 64
 #define REQUESTS_PER_TURN 64U
 #define EVENTS_PER_TURN 64
-/* What ingest_next() hands out before it lets the loop turn: a few milliseconds' work, so that the sampler is not late. */
+/* Bytes that ingest_next() hands out in one turn of the loop: a few milliseconds of work, so that no sample is late. */
 #define TURN_BYTES_MAX (512U * 1024U)
 #define REQUEST_BYTES 512U /* what a request costs beside its bytes */
 #define BACKOFF_US (1000U * 1000U)

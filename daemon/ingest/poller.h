@@ -21,8 +21,8 @@ typedef struct Poller {
 int poller_init(Poller *poller);
 void poller_deinit(Poller *poller);
 
-/* What is waited for on a descriptor, EPOLLIN and the like, was `before` and is `events` now; 0: nothing, not even a hang-up. */
+/* Changes the events of a descriptor (EPOLLIN and so on) from `before` to `events`; 0: none, not even a hang-up. */
 int poller_set(const Poller *poller, int fd, void *item, uint32_t before, uint32_t events);
 
-/* What there is now, without waiting: data.ptr is the item, each is there once. The number of events, or a negative errno. */
+/* Reads the present events without waiting: data.ptr is the item, each once. Returns the number of events or a negative errno. */
 int poller_take(const Poller *poller, struct epoll_event *ret, int n_max);

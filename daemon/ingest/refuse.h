@@ -25,7 +25,7 @@ int refuse_item(Answer *ret, const char *list, size_t i, const char *field, cons
         __attribute__((format(printf, 5, 6)));
 int refuse_no_room(Answer *ret);
 
-/* What is wrong with a line of text of at most n_max bytes, or NULL. */
+/* Describes the error in a line of text of at most n_max bytes; NULL: none. */
 const char *refuse_text_reason(const char *text, size_t n_max);
 int refuse_bad_text(Answer *ret, const char *path, const char *text, size_t n_max);
 

@@ -294,7 +294,7 @@ static int read_files(Cgroup *cgroup, bool often, CgroupSample *sample) {
         return 0;
 }
 
-/* Of a group that was removed meanwhile, only those above are left, and that is not what it had. */
+/* The limits of a removed group are unknown: only those of the groups above it could be read. */
 static void read_limits(const Cgroup *cgroup, CgroupSample *sample) {
         CgroupSample limits = *sample;
 

@@ -76,7 +76,7 @@ static bool is_plain(const char *path) {
         return true;
 }
 
-/* What of the path is below the mount, "" for the mount itself. NULL: it is not beneath it. */
+/* Returns the part of the path below the mount, "" for the mount itself; NULL: the path is outside the mount. */
 static const char *below_mount(const CgroupMount *mount, const char *path) {
         size_t n = strcmp(mount->root, "/") == 0 ? 0 : strlen(mount->root);
 

@@ -32,7 +32,7 @@ typedef enum CgroupLayout {
 } CgroupLayout;
 CgroupLayout cgroup_tree_layout(const CgroupTree *tree);
 
-/* Where a process is, by hierarchy. "" where a hierarchy does not exist. */
+/* Paths of a process by hierarchy; "" where a hierarchy does not exist. */
 typedef struct CgroupPlace {
         char v2[CGROUP_PATH_MAX];
         char cpu[CGROUP_PATH_MAX], cpuacct[CGROUP_PATH_MAX], cpuset[CGROUP_PATH_MAX], memory[CGROUP_PATH_MAX],

@@ -16,7 +16,7 @@
 #include "util/file.h"
 
 #define EVENTS (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
-/* What one scan takes: a few hundred events, so that the loop turns. */
+/* Bytes read by one scan: a few hundred events, so that the loop is not held up. */
 #define EVENTS_BYTES ((size_t)16 << 10)
 
 struct Finder {
@@ -103,7 +103,7 @@ static size_t find_twins(const Finder *finder, const FinderNode *node, FinderNod
         return n;
 }
 
-/* Where others like it are: the first directory of its path is there as well. */
+/* Whether the group exists in each hierarchy that has the first directory of its path. */
 static bool is_everywhere(const Finder *finder, const FinderNode *node) {
         const FinderNode *first = node;
         char path[CGROUP_PATH_MAX];
@@ -424,7 +424,7 @@ int finder_fd(const Finder *finder) {
         return finder->epoll_fd;
 }
 
-/* Who has waited for the whole of the last time has waited long enough. */
+/* Ends the wait of groups that have waited for a whole interval. */
 static void take_time(Finder *finder) {
         FinderNode *node, *next;
         uint64_t n_times;

@@ -22,7 +22,7 @@
 #include "snapshot/stats.h"
 #include "util/scoped.h"
 
-/* What others can make us hold. What is beyond is not found, and counted in n_not_watched. */
+/* Limits of what other users can make the finder hold. Directories beyond the limits are not found, and counted in n_not_watched. */
 #define FINDER_WATCHES_MAX 4096U
 #define FINDER_GROUPS_MAX 32768U
 

@@ -51,5 +51,5 @@ typedef struct FinderVerdict {
         bool is_unrecognized; /* a job was expected here */
 } FinderVerdict;
 
-/* Of the directory `name` in one with the states `parent`. A setting's patterns lead no further below its own jobs. */
+/* Judges the directory `name` in a directory with the states `parent`. The patterns of a setting do not match below its own jobs. */
 FinderVerdict finder_rules_judge(const FinderRules *rules, const PatternStates *parent, const char *name, PatternStates *ret_states);

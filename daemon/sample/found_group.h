@@ -31,7 +31,7 @@ typedef struct FoundGroup {
  */
 bool found_group_is_of(const FoundGroup *found, const JobDescription *job);
 
-/* Of a path below where hierarchies are mounted, "/a/b", which the rule's pattern matches. 0, or an outcome. */
+/* Describes the group of a path below the mounts of the hierarchies ("/a/b") that the rule's pattern matches. 0, or an outcome. */
 enum {
         FOUND_GROUP_GONE = 1, /* it is in no hierarchy any more */
         FOUND_GROUP_NAMELESS, /* what the path tells is too long for an id, or no uid */

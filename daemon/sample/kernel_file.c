@@ -52,7 +52,7 @@ static int open_any(KernelFile *file, int root_fd) {
         return error;
 }
 
-/* What is read so far is all there is, and no further call is needed to know. */
+/* Whether the bytes read so far are the whole file, so that no further call is needed. */
 static bool is_whole(const KernelFile *file, size_t n_asked, size_t n_read) {
         return n_read == 0 || (n_read < n_asked && n_read + LINE_MAX_BYTES <= PAGE_MIN && !file->long_lines);
 }

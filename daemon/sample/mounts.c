@@ -28,7 +28,7 @@ static const char *scan_device(const char *p, Mount *mount) {
         return scan_u64(p + 1, &mount->minor);
 }
 
-/* Of what is left of the line, the last word; empty when there is none. */
+/* Returns the last word of the rest of a line; empty when there is none. */
 static Word last_word(const char *p) {
         Word word = { p, 0 }, next;
 

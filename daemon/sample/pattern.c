@@ -187,7 +187,7 @@ typedef struct Rest {
         bool at[NAME_BYTES_MAX + 1];
 } Rest;
 
-/* Where a capture was found. */
+/* Position of a capture. */
 typedef struct PatternCapture {
         const char *text; /* NULL: nowhere */
         size_t n;
@@ -234,7 +234,7 @@ static bool matches_at(const Pattern *pattern, size_t element, PatternCapture na
         return false;
 }
 
-/* Where an element ends that begins at p, when it takes as little as it can. */
+/* Returns the end of the shortest match of an element that begins at p. */
 static size_t end_of(const Pattern *pattern, size_t element, size_t p, const Rest *next) {
         switch (pattern->elements[element].kind) {
         case PATTERN_TEXT:

@@ -72,9 +72,9 @@ int pattern_check(const char *text, char ret_error[static PATTERN_ERROR_MAX]);
 /* How far a path is matched, in all ways at once: bit i, the first i names of the pattern. */
 typedef uint32_t PatternStates;
 
-/* Of the root. */
+/* Returns the states of the root directory. */
 PatternStates pattern_begin(const Pattern *pattern);
-/* Of the directory `name` in a directory with `states`; 0: neither it nor anything below it can match. */
+/* Returns the states of the directory `name` in a directory with `states`; 0: neither the directory nor anything below can match. */
 PatternStates pattern_step(const Pattern *pattern, PatternStates states, const char *name);
 /* Whether it is a job; whether something in it may be one. */
 bool pattern_is_match(const Pattern *pattern, PatternStates states);
@@ -89,6 +89,6 @@ typedef struct PatternMatch {
         size_t n_path; /* of the path, up to the job's own group */
 } PatternMatch;
 
-/* Of a path as the kernel writes it, "/a/b": the job's own group, or one below it. 0, or PATTERN_NO_MATCH, also when what
+/* Matches a path as the kernel writes it ("/a/b"): the job's own group or a group below. 0, or PATTERN_NO_MATCH, also when what
  * should be taken from it is too long. */
 int pattern_match(const Pattern *pattern, const char *path, PatternMatch *ret);

@@ -147,7 +147,7 @@ static int parse_filesystems(Sampler *sampler, Sample *sample, const char **ret_
 static int parse(Sampler *sampler, Source source, Sample *sample, const char **ret_fault) {
         const char *text = sampler->text.bytes;
 
-        /* Where a line may be missing, what is cut off would pass for what this kernel does not have. */
+        /* In a file with optional lines, a line that is cut off would pass for a line that this kernel does not have. */
         if (sampler->text.n > 0 && text[sampler->text.n - 1] != '\n')
                 return text_malformed("cut off in the middle of a line", ret_fault);
 

@@ -34,7 +34,7 @@ void reader_reset(Reader *reader);
 
 struct ReadConnection *reader_connection(Reader *reader);
 
-/* What a subject keeps with each reader. */
+/* State of a subject in each reader. */
 typedef struct ReaderState {
         size_t size;
         void (*deinit)(void *state);

@@ -19,7 +19,7 @@
 
 struct Database;
 
-/* What the writer does with a row set. Each subject's file has a row of this type for each kind that the file packs. */
+/* Function of the writer for a row set. Each subject's file has a row of this type for each kind that the file packs. */
 typedef struct RowKind {
         const char *name;
         /*

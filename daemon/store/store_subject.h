@@ -42,7 +42,7 @@ typedef struct StoreSubject {
         const StatementList *statements; /* ends with NULL */
         const RowKind *const *kinds;     /* of row sets; ends with NULL */
 
-        /* What the writer remembers for the subject; NULL: nothing. new_state: 0 or -ENOMEM. */
+        /* State that the writer keeps for the subject; NULL: none. new_state: 0 or -ENOMEM. */
         int (*new_state)(void **ret);
         void (*free_state)(void *state);
         void (*forget)(void *state);                    /* after a rollback, or when rows were removed */

@@ -8,7 +8,7 @@
 
 #include "util/utf8.h"
 
-/* Where the walk is: a chain on the stack, written out only for a complaint. */
+/* Position of the walk: a chain on the stack, written out only for a complaint. */
 typedef struct Place {
         const struct Place *up;
         const char *key; /* NULL: an item of a list */
@@ -385,7 +385,7 @@ static const Value *get_object(const Value *document, const char *key) {
         return value && value->type == VALUE_OBJECT ? value : NULL;
 }
 
-/* What it printed need not keep to any rule: what does is taken. */
+/* Takes the valid members: the output of a failed run need not follow the rules. */
 static void take_what_there_is(const Value *document, Indicator *ret) {
         const char *name = value_get_string(document, "name");
         Complaint ignored;

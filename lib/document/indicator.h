@@ -34,7 +34,7 @@ typedef struct Indicator {
         const Value *document; /* all of it, as printed */
 } Indicator;
 
-/* What a runner knows of a run that did not come as far as saying it. NULL or "": it does not. */
+/* A runner's knowledge of a run that failed before naming itself. NULL or "": unknown. */
 typedef struct IndicatorGiven {
         const char *name, *component, *version;
 } IndicatorGiven;
@@ -42,7 +42,7 @@ typedef struct IndicatorGiven {
 #define COMPLAINT_PATH_MAX 200
 #define COMPLAINT_TEXT_MAX 300
 
-/* Where the trouble is ("@result.rate"; "" for the whole) and a sentence with the fix. */
+/* Place of an error ("@result.rate"; "" for the whole document) and a sentence with the fix. */
 typedef struct Complaint {
         char path[COMPLAINT_PATH_MAX];
         char text[COMPLAINT_TEXT_MAX];

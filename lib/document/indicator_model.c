@@ -54,7 +54,7 @@ const char *direction_text(Direction direction) {
 
 /* --- the declaration ------------------------------------------------------------------------------ */
 
-/* Where in the declaration we are, and where complaints go. */
+/* Position in the declaration, and destination of complaints. */
 typedef struct Reader {
         Complaint *complaint;
         char path[PATH_ROOM];
@@ -75,7 +75,7 @@ wrong(Reader *reader, const char *key, const char *format, ...) {
         return MODEL_INVALID;
 }
 
-/* What is not given, and what is null, is left out. */
+/* Returns NULL for a missing member and for null. */
 static const Value *get_given(const Value *object, const char *key) {
         const Value *value = value_get(object, key);
 

@@ -110,7 +110,7 @@ int value_compare(const Value *a, const Value *b) {
         return a->type == VALUE_INT ? compare_mixed(a->integer, b->number) : -compare_mixed(b->integer, a->number);
 }
 
-/* Of one list: those that are the same by their place. */
+/* Compares items of one list; equal items are ordered by their position. */
 static int compare_items(const void *a, const void *b) {
         const Value *const *left = a, *const *right = b;
         int order = value_compare(*left, *right);

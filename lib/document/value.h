@@ -63,7 +63,7 @@ bool value_get_int(const Value *value, const char *key, int64_t *ret);
 /* "null", "a boolean", "an integer", "a number", "a string", "a list", "an object": for messages. */
 const char *value_type_text(const Value *value);
 
-/* What value_compare() orders, and models can list. */
+/* Whether value_compare() orders the value and models can list it. */
 bool value_is_scalar(const Value *value);
 /* -1, 0 or 1: an order of scalars. Booleans, then numbers by what they are worth (1 and 1.0 the same, no NaN), then strings by bytes. */
 int value_compare(const Value *a, const Value *b);

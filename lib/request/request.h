@@ -66,7 +66,7 @@ static inline bool submission_has_failed(const Submission *submission) {
         return submission->has_exit_status && submission->exit_status != 0;
 }
 
-/* Who sent it, from the kernel. */
+/* Sender of a request, from the kernel. */
 typedef struct Peer {
         uint32_t uid, gid;
         int32_t pid;  /* when it connected; 0: of a pid namespace we do not see */

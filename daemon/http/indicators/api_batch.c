@@ -189,7 +189,7 @@ static void write_statistics(Json *json, Column *column) {
         json_object_end(json);
 }
 
-/* Of getrusage(2) on Linux. */
+/* Units of getrusage(2) on Linux. */
 static const char *unit_of_rusage(const char *key) {
         static const char *const units[][2] = { { "ru_utime", "s" }, { "ru_stime", "s" }, { "ru_maxrss", "KiB" } };
 

@@ -87,7 +87,7 @@ static int find_units(Exchange *exchange, PointQuery *query) {
         return 0;
 }
 
-/* Of the numbers of a group, each asked for once or more. */
+/* Computes the statistics of a group's numbers; each may be requested more than once. */
 static void compute(const PointQuery *query, Group *group, double ret[static STATS_MAX]) {
         const Selection *selection = &query->selection;
 

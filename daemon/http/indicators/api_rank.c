@@ -46,7 +46,7 @@ static bool take_across(RankQuery *rank, const char *name) {
         return false;
 }
 
-/* What remains in the list are single parameters. */
+/* Only single parameters remain in the list. */
 static int parse_across(Exchange *exchange, RankQuery *rank) {
         FieldList *across = &rank->selection.across;
         size_t n_kept = 0;
@@ -111,7 +111,7 @@ static void hold(RankQuery *rank, Factor across) {
         rank->n_common++;
 }
 
-/* What is held comes first. A version is one of its component, so that who compares components compares their versions. */
+/* Fields that are held fixed come first. A version belongs to a component, so comparing components also compares their versions. */
 static void choose_fields(RankQuery *rank) {
         Selection *selection = &rank->selection;
 

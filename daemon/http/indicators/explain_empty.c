@@ -65,7 +65,7 @@ static int find_components(Exchange *exchange, const char *name, Values *values)
         return r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-/* Of results that are indexed; of others they would have to be read all. */
+/* Considers indexed results only: for the others every document would have to be read. */
 static int find_parameters(Exchange *exchange, const char *name, const char *key, Values *values) {
         JsonText parameters;
         int r;
@@ -139,7 +139,7 @@ static int explain_time(Exchange *exchange, const PointFilter *filter, Buffer *o
         return 0;
 }
 
-/* What is not given as a condition, but as a query parameter of its own. */
+/* Explains a query parameter that is not a condition. */
 static int explain_text(Exchange *exchange, const PointFilter *filter, const char *key, const char *value, bool *ret_is_said, Buffer *out) {
         Condition condition = { .relation = CONDITION_EQUAL, .value = value };
         PointFilter alone = { .name = filter->name, .conditions = &condition, .n_conditions = 1 };

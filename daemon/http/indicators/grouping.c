@@ -217,7 +217,7 @@ static bool is_digit(JsonText text, size_t i) {
         return i < text.n && text.text[i] >= '0' && text.text[i] <= '9';
 }
 
-/* Of a number in a text: past its zeros, and where it ends. */
+/* Skips the leading zeros of a number in a text and finds its end. */
 static size_t end_of_digits(JsonText text, size_t *i) {
         size_t end;
 
@@ -257,7 +257,7 @@ static int compare_values(JsonText a, JsonText b) {
         double x, y;
         int r;
 
-        /* Of integers that a double cannot tell apart the letters decide: what differs never compares equal. */
+        /* Integers that a double cannot tell apart are compared as text: different numbers never compare equal. */
         if (json_text_double(a, &x) && json_text_double(b, &y) && (x < y || x > y))
                 return x > y ? 1 : -1;
         r = compare_naturally(a, b);

@@ -32,7 +32,7 @@ typedef struct Group {
         Sequence numbers[POINT_NUMBERS_MAX]; /* finite numbers, unordered */
 } Group;
 
-/* What makes a group: component, version, hardware and names of parameters; and before them other parameters together. */
+/* Fields of a group: other parameters together, then component, version, hardware and names of parameters. */
 typedef struct GroupFields {
         const char *names[GROUP_FIELDS_MAX];
         size_t n;

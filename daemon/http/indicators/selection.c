@@ -32,7 +32,7 @@ static int conditions_parse(Exchange *exchange, Condition *ret, size_t *ret_n) {
         return 0;
 }
 
-/* Of one component nothing else is looked at. */
+/* Returns the component if the selection is limited to one. */
 static const char *find_component(const Selection *selection) {
         for (size_t i = 0; i < selection->filter.n_conditions; i++)
                 if (selection->conditions[i].relation == CONDITION_EQUAL && strcmp(selection->conditions[i].key, "component") == 0)

@@ -73,7 +73,7 @@ Vocabulary *vocabulary_free(Vocabulary *vocabulary) {
 
 /* --- names --------------------------------------------------------------------------------------- */
 
-/* Of what does not fit, or cannot be had, nothing is said: it is for messages only. */
+/* Skips names that do not fit or cannot be allocated: the list is for messages only. */
 static void names_add(Names *names, JsonText key) {
         scoped(buffer_deinit) Buffer text = {};
 
@@ -129,7 +129,7 @@ static bool holds(const Vocabulary *vocabulary, const ModelRow *row) {
 
         if (row->component && component && strcmp(row->component, component) != 0)
                 return false;
-        /* Of one component, its own model holds and not that of any. */
+        /* The component's own model has precedence over the model of any component. */
         if (last && component)
                 return false;
         return !last || strcmp(row->component ?: "", last->component ?: "") != 0;
@@ -448,7 +448,7 @@ static int say_refused(Exchange *exchange, const Condition *condition, JsonText 
         return exchange_error(exchange, 400, "'%s' cannot be '%s': its model declares it as %s", key, condition->value, expected.text);
 }
 
-/* What its model does not allow may be stored all the same, from before the model or since it is kept as odd. */
+/* A value that the model does not allow may be stored: from before the model, or kept as an odd value. */
 static int is_stored(const Vocabulary *vocabulary, Exchange *exchange, const Condition *condition, bool *ret) {
         scoped(points_freep) Points *points = NULL;
         PointFilter filter = vocabulary->filter;

@@ -13,7 +13,7 @@
 
 typedef struct Vocabulary Vocabulary;
 
-/* What models say of a name (NULL: of any, then nothing is known). 0 or EXCHANGE_ANSWERED: there are neither models nor results of it. */
+/* Reads the models of a name (NULL: an empty vocabulary). 0, or EXCHANGE_ANSWERED: the name has neither models nor results. */
 int vocabulary_new(Vocabulary **ret, Exchange *exchange, const PointFilter *filter);
 Vocabulary *vocabulary_free(Vocabulary *vocabulary);
 DEFINE_SCOPED(Vocabulary, vocabulary_free);

@@ -10,7 +10,7 @@
 #include "snapshot/node_snapshot.h"
 #include "util/json.h"
 
-/* Who it is, where it ran and how it ended: everything but numbers. */
+/* Writes identity, place and end of a job: everything but its numbers. */
 void job_json_write_identity(Json *json, const JobView *job);
 /* "limits": what it may use. */
 void job_json_write_limits(Json *json, const UsageSet *usage);

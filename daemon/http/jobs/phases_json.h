@@ -8,7 +8,7 @@
 #include "http/exchange.h"
 #include "http/measure/metric_json.h"
 
-/* What one answer has of them at most; the earliest are kept, and the one that lasts. */
+/* Maximum number of phases in an answer; the earliest ones and the present one are kept. */
 #define PHASES_MAX 1000U
 #define PHASES_BYTES_MAX (4U * 1024U * 1024U)
 

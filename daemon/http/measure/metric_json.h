@@ -11,7 +11,7 @@
 #include "http/measure/metric_scope.h"
 #include "util/json.h"
 
-/* What goes with every value. */
+/* Members that accompany each value. */
 typedef struct MetricStamp {
         uint64_t time_ms;
         int64_t step;
@@ -27,7 +27,7 @@ void metric_json_write_part(Json *json, const MetricSet *metrics, const UsageSet
 /* {"key": value, …} of those there are. */
 void metric_json_write_values(Json *json, const MetricSet *metrics, const UsageSet *usage);
 
-/* What an MLflow client takes: the values there are, into the array that is open. */
+/* Selects the values to write, in the form of an MLflow client, into the open array. */
 typedef struct MetricChoice {
         const char *key;   /* only that one; NULL: all */
         bool has_scope[N_SCOPES];

@@ -166,7 +166,7 @@ static void put_indicators(Buffer *out, Reader *reader) {
                 buffer_puts(out, "<p>The store cannot be read at the moment.</p>\n");
 }
 
-/* What nothing is known of. */
+/* Fills the words that have no value. */
 static void words_complete(LandingWords *words) {
         if (word(words, WORD_HOSTNAME)->n == 0)
                 buffer_puts(word(words, WORD_HOSTNAME), "this node");

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What could not be built is not left out in silence. */
+/* A part that could not be built makes the page fail. */
 static void put_html(Buffer *out, const Buffer *html) {
         if (buffer_error(html) < 0)
                 out->failed = true;

@@ -146,7 +146,7 @@ static int index_next(Database *database, Catalog *catalog, int64_t low, int64_t
         return DATABASE_ROW;
 }
 
-/* Where the rows end that are not indexed yet. */
+/* Last row that is not indexed yet. */
 static const Statement unindexed_top = {
         "SELECT max(row) FROM result WHERE row < (SELECT max(indexed_from) FROM indicator"
         " WHERE shape IS NOT NULL AND indexed_from > 0)",

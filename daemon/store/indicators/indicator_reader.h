@@ -16,7 +16,7 @@ typedef struct IndicatorRow {
 int indicator_reader_list(Reader *reader);
 int indicator_reader_next(Reader *reader, IndicatorRow *ret);
 
-/* What a model says about the results of a name. */
+/* A model's declaration of the results of a name. */
 typedef struct ModelRow {
         const char *component;         /* NULL: all */
         JsonText results, declaration; /* {"rate":{"unit":…,"direction":"higher"},…}; the model as it was declared */

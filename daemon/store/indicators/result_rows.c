@@ -40,7 +40,7 @@ typedef struct Item {
         Text shape; /* NULL: no model, not indexed */
 } Item;
 
-/* What a result is indexed by. Read from the texts of an item by the writer, so that the event loop does not spend time on it. */
+/* Parts of a result for the index. The writer reads them from the texts of an item, so that the event loop spends no time on them. */
 typedef struct IndexParts {
         Buffer hardware, parameters, numbers; /* owned; kept from item to item */
         bool has_hardware, has_numbers;

@@ -13,7 +13,7 @@
  */
 RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie);
 
-/* What became of the results of a row set. */
+/* Outcome of the results of a row set. */
 typedef struct ResultsStored {
         size_t n_new;      /* results that were not stored before */
         bool has_left_job; /* an inherited job has ended: these results belong to no job */

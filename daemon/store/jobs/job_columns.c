@@ -13,7 +13,7 @@ static const char *text_at(sqlite3_stmt *statement, int i) {
         return text ? text : "";
 }
 
-/* What nobody of ours has written reads as not known. */
+/* A value outside the range of the member reads as unknown. */
 static uint32_t u32_at(sqlite3_stmt *statement, int i) {
         sqlite3_int64 v = sqlite3_column_int64(statement, i);
 
@@ -36,7 +36,7 @@ static void read_end(sqlite3_stmt *statement, JobEnd *ret) {
         ret->has_rusage = record_parse(&job_rusage_record, text_at(statement, 16), &ret->rusage) == 0;
 }
 
-/* What tells the job's processes from others, and where it stands in a run. */
+/* Reads the isolation of the job's processes and the job's place in a run. */
 static int read_place(sqlite3_stmt *statement, JobInfo *info) {
         const char *cgroup = text_at(statement, 22);
         int enclosure = job_enclosure_find(text_at(statement, 21));
@@ -52,7 +52,7 @@ static int read_place(sqlite3_stmt *statement, JobInfo *info) {
         return info->cgroup ? 0 : -ENOMEM;
 }
 
-/* What was said of it. Malformed labels are none. 0 or -ENOMEM. */
+/* Reads the description of the job. Malformed labels are left out. 0 or -ENOMEM. */
 static int read_info(sqlite3_stmt *statement, JobInfo *info) {
         COPY_TEXT(info->id, text_at(statement, 1));
         COPY_TEXT(info->name, text_at(statement, 2));

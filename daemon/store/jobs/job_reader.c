@@ -14,7 +14,7 @@
 
 /* --- state --------------------------------------------------------------------------------------- */
 
-/* What a reader keeps. */
+/* State of a reader for jobs. */
 typedef struct JobReader {
         JobView job;    /* owned: of the last JobRow */
         char *timeline; /* owned */

@@ -76,7 +76,7 @@ RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, 
 /* Closes every running job as interrupted, at its last checkpoint. */
 int job_rows_interrupt(struct Database *database);
 
-/* Whose a job is. */
+/* Owner of a job. */
 typedef struct JobOwner {
         bool is_stored; /* else the job was never begun here */
         bool is_running, is_finished;

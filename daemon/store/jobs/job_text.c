@@ -58,7 +58,7 @@ static const char quality_letters[N_QUALITIES] = {
         [QUALITY_SAMPLED] = 'S',        [QUALITY_EXACT] = 'V',
 };
 
-/* What the numbers of each kind are called. perf.py's reading is of the first n_compat. */
+/* Names of the numbers of each kind. The first n_compat also have perf.py's reading. */
 typedef struct LayoutTable {
         const MetricInfo *info;
         size_t n, n_compat;
@@ -144,7 +144,7 @@ int job_text_parse_layout(LayoutKind kind, const char *text, Layout *ret) {
         return 0;
 }
 
-/* Where the numbers of a text go. */
+/* Destination of the numbers of a text. */
 typedef struct Numbers {
         size_t n; /* places from here on are perf.py's reading */
         double *value;
@@ -153,7 +153,7 @@ typedef struct Numbers {
         bool *has_compat;
 } Numbers;
 
-/* What follows a letter, up to the next one; nothing is 0. */
+/* Parses the number between a letter and the next one; an empty number is 0. */
 static int parse_number(const char *p, const char *word_end, double *ret) {
         char *end;
         double v;
