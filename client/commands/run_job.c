@@ -361,16 +361,17 @@ static void run_command(RunJob *run, ChildSignals *signals, RunFacts *ret) {
 static uint64_t count_kills(RunJob *run) {
         bool is_asked = has_group(run) && (run->last.status != 0 || run->limits.memory_bytes > 0);
         uint64_t n_all = is_asked ? limits_count_kills() : 0, n = n_all - run->n_killed;
+        char processes[32];
 
         if (n_all <= run->n_killed)
                 return 0;
         run->n_killed = n_all;
+        (void)snprintf(processes, sizeof(processes), "%ju process%s", (uintmax_t)n, n == 1 ? "" : "es");
         if (run->limits.memory_bytes > 0)
-                message_print("the kernel killed %ju processes of the command: the job exceeded its memory limit of %ju bytes",
-                              (uintmax_t)n,
-                    (uintmax_t)run->limits.memory_bytes);
+                message_print("the kernel killed %s of the command: the job exceeded its memory limit of %ju bytes", processes,
+                              (uintmax_t)run->limits.memory_bytes);
         else
-                message_print("the kernel killed %ju processes of the command: out of memory", (uintmax_t)n);
+                message_print("the kernel killed %s of the command: out of memory", processes);
         return n;
 }
 

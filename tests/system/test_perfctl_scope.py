@@ -14,7 +14,7 @@ USER_SLICE = f"/user.slice/user-{UID}.slice"
 MANAGER = f"{USER_SLICE}/user@{UID}.service"
 NUMBERS = itertools.count(1)
 # Messages of perfctl after a timeout of systemd or perfd, which may occur on a busy machine.
-LATE = re.compile("did not answer in time|does not respond|timed out|are kept in")
+LATE = re.compile("did not answer in time|does not respond|timed out|kept in")
 
 
 def as_user(uid):
