@@ -312,6 +312,18 @@ static void a_checkpoint_stores_a_point_of_the_history(void **state) {
         assert_int_equal(sample_reader_next(f->place.reader, &row), READER_END);
 }
 
+/* The writer's thread applies new limits at its next turn. */
+static void await_size_limit(Fixture *f, uint64_t size_max_bytes) {
+        uint64_t deadline_ns = clock_boottime_ns() + DEADLINE_MS * NS_PER_MS;
+        StoreStats stats;
+
+        do {
+                turn(f);
+                store_stats(f->rooms.store, &stats);
+                assert_true(clock_boottime_ns() < deadline_ns);
+        } while (stats.size_max_bytes != size_max_bytes);
+}
+
 static void a_reload_applies_to_all_parts(void **state) {
         Fixture *f = *state;
         Config *config = &f->rooms.config;
@@ -324,6 +336,7 @@ static void a_reload_applies_to_all_parts(void **state) {
         config->node.interval_ns = 7 * NS_PER_S;
         config->store.size_max_bytes = 77 * MIB;
         assert_int_equal(rooms_configure(&f->rooms), 0);
+        await_size_limit(f, 77 * MIB);
         assert_int_equal(rooms_tick(&f->rooms), 0);
 
         snapshot = acquire(f);
