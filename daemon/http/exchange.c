@@ -21,6 +21,7 @@ void exchange_init(Exchange *exchange, Buffer *body) {
         exchange->argument = NULL;
         exchange->snapshot = NULL;
         exchange->reader = NULL;
+        exchange->shares = NULL;
         exchange->query_timeout_ns = 0;
         exchange->is_ready = false;
         exchange->http = (HttpStats){};

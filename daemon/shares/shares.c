@@ -433,6 +433,15 @@ Shares *shares_free(Shares *shares) {
         return NULL;
 }
 
+uint64_t shares_limit(Shares *shares, Resource resource) {
+        uint64_t limit;
+
+        pthread_mutex_lock(&shares->mutex);
+        limit = shares->config.limits[resource];
+        pthread_mutex_unlock(&shares->mutex);
+        return limit;
+}
+
 void shares_configure(Shares *shares, const SharesConfig *config) {
         Account *account;
 

@@ -66,6 +66,8 @@ typedef struct Charge {
 int shares_new(Shares **ret, const SharesConfig *config);
 Shares *shares_free(Shares *shares);
 DEFINE_SCOPED(Shares, shares_free);
+/* The limit of a resource for all users together. */
+uint64_t shares_limit(Shares *shares, Resource resource);
 /* Applies to further charges. */
 void shares_configure(Shares *shares, const SharesConfig *config);
 

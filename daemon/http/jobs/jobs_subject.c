@@ -4,10 +4,10 @@
 #include "util/scoped.h"
 
 static const Route routes[] = {
-        { "/api/v1/jobs",              "state name user since_ms until_ms limit page", false, jobs_subject_list },
-        { "/api/v1/jobs/{id}",         "",                                             false, jobs_subject_job },
-        { "/api/v1/jobs/{id}/metrics", "key scope compat names phases",                false, jobs_subject_job_metrics },
-        { "/api/v1/jobs/{id}/samples", "",                                             false, jobs_subject_job_samples },
+        { "/api/v1/jobs",              "state name user since_ms until_ms limit page", false, true,  jobs_subject_list },
+        { "/api/v1/jobs/{id}",         "",                                             false, true,  jobs_subject_job },
+        { "/api/v1/jobs/{id}/metrics", "key scope compat names phases",                false, true,  jobs_subject_job_metrics },
+        { "/api/v1/jobs/{id}/samples", "",                                             false, true,  jobs_subject_job_samples },
 };
 
 static const Collector collectors[] = {

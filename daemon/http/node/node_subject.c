@@ -4,8 +4,8 @@
 #include "util/scoped.h"
 
 static const Route routes[] = {
-        { "/api/v1/node",         "",                        true,  node_subject_state },
-        { "/api/v1/node/samples", "since_ms until_ms limit", false, node_subject_samples },
+        { "/api/v1/node",         "",                        true,  false, node_subject_state },
+        { "/api/v1/node/samples", "since_ms until_ms limit", false, true,  node_subject_samples },
 };
 
 static const Collector collectors[] = {

@@ -4,9 +4,9 @@
 #include "util/scoped.h"
 
 static const Route routes[] = {
-        { "/",                  "",                                                               false, pages_subject_landing },
-        { "/jobs/{id}",         "",                                                               false, pages_subject_job },
-        { "/indicators/{name}", "where component version since_ms until_ms objective direction", false, pages_subject_indicator },
+        { "/",                  "",                                                               false, true,  pages_subject_landing },
+        { "/jobs/{id}",         "",                                                               false, true,  pages_subject_job },
+        { "/indicators/{name}", "where component version since_ms until_ms objective direction", false, true,  pages_subject_indicator },
 };
 
 const Subject pages_subject = {

@@ -5,10 +5,10 @@
 #include "util/scoped.h"
 
 static const Route routes[] = {
-        { "/metrics",             "collect[]", true,  metrics_answer },
-        { "/-/healthy",           "",          false, self_subject_healthy },
-        { "/-/ready",             "",          false, self_subject_ready },
-        { "/api/v1/openapi.json", "",          false, self_subject_openapi },
+        { "/metrics",             "collect[]", true,  false, metrics_answer },
+        { "/-/healthy",           "",          false, false, self_subject_healthy },
+        { "/-/ready",             "",          false, false, self_subject_ready },
+        { "/api/v1/openapi.json", "",          false, false, self_subject_openapi },
 };
 
 static const Collector collectors[] = {
