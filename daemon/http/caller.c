@@ -131,5 +131,5 @@ void caller_identify(int fd, Caller *ret) {
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
                 return;
         ret->owner = OWNER_OF_UID(peer.uid);
-        ret->is_admin = peer.uid == 0;
+        ret->owner.is_admin = peer.uid == 0;
 }

@@ -14,9 +14,8 @@
 #include "shares/shares.h"
 
 typedef struct Caller {
-        Owner owner;
-        bool is_local;    /* Unix socket: whoever it is passed the socket's permissions */
-        bool is_admin;    /* root on the Unix socket; over TCP nobody */
+        Owner owner;   /* an administrator: root on the Unix socket; over TCP nobody */
+        bool is_local; /* came over the Unix socket, whose permissions it passed */
 } Caller;
 
 /* fd: a connected socket, borrowed. Always fills *ret. */

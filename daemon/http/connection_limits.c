@@ -50,7 +50,7 @@ ConnectionLimits *connection_limits_free(ConnectionLimits *limits) {
 
 /* Charges a connection to its user. SHARES_REFUSED: *ret_reason says why not. */
 static int charge_caller(Shares *shares, const Caller *caller, Charge *ret, char ret_reason[SHARES_REASON_MAX]) {
-        Account *account = shares_open_account(shares, &caller->owner, caller->is_admin);
+        Account *account = shares_open_account(shares, &caller->owner);
         int r = SHARES_REFUSED;
 
         (void)snprintf(ret_reason, SHARES_REASON_MAX, "perfd has no memory for this connection: try again later");

@@ -27,6 +27,8 @@
 #define BODY_KEPT_BYTES (256U * 1024U)
 /* A connection may take this many times the idle limit for one request, from its first byte to the last of the answer. */
 #define REQUEST_TIMEOUTS 3U
+/* Connections beyond the limit of all that are accepted, to be told so. */
+#define REFUSALS_MAX 64U
 
 /* Buffers of one thread, which answers one request at a time. */
 typedef struct Worker {
@@ -36,11 +38,11 @@ typedef struct Worker {
 } Worker;
 
 /* A listening socket, served by one thread of the library. */
-typedef struct Listener {
+typedef struct HttpListener {
         Http *http;
         struct MHD_Daemon *daemon; /* NULL: not used */
         Worker worker;
-} Listener;
+} HttpListener;
 
 /* A thread that answers queries. */
 typedef struct Querier {
@@ -51,7 +53,7 @@ typedef struct Querier {
 } Querier;
 
 struct Http {
-        Listener tcp, local;
+        HttpListener tcp, local;
         Publisher *publisher; /* borrowed, as is shares */
         Shares *shares;
         ConnectionLimits *limits;
@@ -320,7 +322,7 @@ static unsigned put_query(Http *http, const HttpRequest *request, void **context
         return 503;
 }
 
-static enum MHD_Result answer_request(Listener *listener, const HttpRequest *request, void **context) {
+static enum MHD_Result answer_request(HttpListener *listener, const HttpRequest *request, void **context) {
         char reason[SHARES_REASON_MAX];
         HttpResponse response = {};
         unsigned status;
@@ -344,7 +346,7 @@ static enum MHD_Result answer_request(Listener *listener, const HttpRequest *req
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path, const char *method,
                                   const char *version, const char *upload, size_t *n_upload, void **context) {
         const HttpRequest request = { connection, method, path };
-        Listener *listener = userdata;
+        HttpListener *listener = userdata;
         bool is_first = !*context;
 
         (void)version, (void)upload;
@@ -369,7 +371,7 @@ static size_t on_unescape(void *userdata, struct MHD_Connection *connection, cha
 
 static void on_connection(void *userdata, struct MHD_Connection *connection, void **limited, enum MHD_ConnectionNotificationCode code) {
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        Http *http = ((Listener *)userdata)->http;
+        Http *http = ((HttpListener *)userdata)->http;
 
         switch (code) {
         case MHD_CONNECTION_NOTIFY_STARTED:
@@ -383,7 +385,7 @@ static void on_connection(void *userdata, struct MHD_Connection *connection, voi
 
 static void on_completed(void *userdata, struct MHD_Connection *connection, void **context, enum MHD_RequestTerminationCode code) {
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-        Listener *listener = userdata;
+        HttpListener *listener = userdata;
 
         if (*context && *context != listener)
                 query_free(*context);
@@ -400,7 +402,7 @@ static void block_signals(sigset_t *ret_before) {
         (void)pthread_sigmask(SIG_SETMASK, &all, ret_before);
 }
 
-static struct MHD_Daemon *start_daemon(Listener *listener, const HttpConfig *config, int fd, size_t n_max) {
+static struct MHD_Daemon *start_daemon(HttpListener *listener, const HttpConfig *config, int fd, size_t n_max) {
         return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, listener,
                                 MHD_OPTION_LISTEN_SOCKET, fd,
                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)n_max,
@@ -413,7 +415,7 @@ static struct MHD_Daemon *start_daemon(Listener *listener, const HttpConfig *con
                                 MHD_OPTION_END);
 }
 
-static int start_listener(Http *http, const HttpConfig *config, int fd, Listener *ret) {
+static int start_listener(Http *http, const HttpConfig *config, int fd, HttpListener *ret) {
         sigset_t before;
         int flags;
 
@@ -426,7 +428,7 @@ static int start_listener(Http *http, const HttpConfig *config, int fd, Listener
                 return -errno;
 
         block_signals(&before);
-        ret->daemon = start_daemon(ret, config, fd, connection_limits_max(http->limits));
+        ret->daemon = start_daemon(ret, config, fd, connection_limits_max(http->limits) + REFUSALS_MAX);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
         return ret->daemon ? 0 : -EIO;
 }
@@ -497,7 +499,7 @@ static void stop_queriers(Http *http) {
  * The library shuts its listening socket down when it ends, for every process that has it: what the service manager keeps
  * for the next perfd would be dead. So the socket is taken back first.
  */
-static void stop_listener(Listener *listener) {
+static void stop_listener(HttpListener *listener) {
         scoped(closep) int fd = -1;
 
         if (listener->daemon) {

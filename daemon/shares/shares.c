@@ -31,7 +31,7 @@ typedef struct Holding {
 struct Account {
         Shares *shares;
         Owner owner;
-        bool is_admin, is_idle; /* is_idle: in idle_accounts */
+        bool is_idle; /* in idle_accounts */
         uint32_t weight;
         unsigned n_references; /* charges included */
         Holding holdings[N_RESOURCES];
@@ -51,12 +51,12 @@ struct Shares {
         ResourceTotal totals[N_RESOURCES];
 };
 
-const char *resource_name(Resource resource) {
+const char *shares_resource_name(Resource resource) {
         assert(resource < N_RESOURCES);
         return rows[resource].name;
 }
 
-const char *resource_unit(Resource resource) {
+const char *shares_resource_unit(Resource resource) {
         assert(resource < N_RESOURCES);
         return rows[resource].unit;
 }
@@ -64,7 +64,15 @@ const char *resource_unit(Resource resource) {
 /* --- accounts -------------------------------------------------------------------------------------- */
 
 static int compare_accounts(const void *a, const void *b) {
-        return memcmp(&((const Account *)a)->owner, &((const Account *)b)->owner, sizeof(Owner));
+        const Owner *left = &((const Account *)a)->owner, *right = &((const Account *)b)->owner;
+
+        if (left->type != right->type)
+                return left->type < right->type ? -1 : 1;
+        if (left->is_admin != right->is_admin)
+                return left->is_admin ? 1 : -1;
+        if (left->uid != right->uid)
+                return left->uid < right->uid ? -1 : 1;
+        return memcmp(left->address, right->address, sizeof(left->address));
 }
 
 static uint32_t find_weight(const SharesConfig *config, const Owner *owner) {
@@ -74,25 +82,11 @@ static uint32_t find_weight(const SharesConfig *config, const Owner *owner) {
         return 1;
 }
 
-/* Adds what the account holds to the totals, or subtracts it. */
-static void count_holdings(Account *account, bool add) {
-        for (Resource i = 0; i < N_RESOURCES; i++) {
-                ResourceTotal *total = &account->shares->totals[i];
-                uint64_t n = account->holdings[i].n_held, sign = add ? 1 : UINT64_MAX;
-
-                if (n == 0)
-                        continue;
-                *(account->is_admin ? &total->n_held_by_admins : &total->n_held_by_users) += sign * n;
-                total->weights += sign * (account->is_admin ? 0 : account->weight);
-                total->n_owners += sign;
-        }
-}
-
-static void set_standing(Account *account, bool is_admin, uint32_t weight) {
-        count_holdings(account, false);
-        account->is_admin = is_admin;
+static void set_weight(Account *account, uint32_t weight) {
+        for (Resource i = 0; i < N_RESOURCES; i++)
+                if (account->holdings[i].n_held > 0 && !account->owner.is_admin)
+                        account->shares->totals[i].weights += weight - (uint64_t)account->weight;
         account->weight = weight;
-        count_holdings(account, true);
 }
 
 static void remove_account(Account *account) {
@@ -155,6 +149,7 @@ static Account *add_account(Shares *shares, const Owner *owner) {
 
         account->shares = shares;
         account->owner = *owner;
+        account->weight = find_weight(&shares->config, owner);
         if (!tsearch(account, &shares->tree, compare_accounts))
                 return NULL;
         TAILQ_INSERT_TAIL(&shares->accounts, account, all);
@@ -162,33 +157,21 @@ static Account *add_account(Shares *shares, const Owner *owner) {
 }
 
 static Account *find_account(Shares *shares, const Owner *owner) {
-        Account key;
-        void *node;
+        const Account key = { .owner = *owner };
+        void *node = tfind(&key, &shares->tree, compare_accounts);
 
-        memset(&key, 0, sizeof(key));
-        key.owner = *owner;
-        node = tfind(&key, &shares->tree, compare_accounts);
         return node ? *(Account **)node : NULL;
 }
 
-Account *shares_open_account(Shares *shares, const Owner *owner, bool is_admin) {
-        Owner exact;
+Account *shares_open_account(Shares *shares, const Owner *owner) {
         Account *account;
 
-        /* Clears the padding, which the comparison reads. */
-        memset(&exact, 0, sizeof(exact));
-        exact.type = owner->type;
-        exact.uid = owner->uid;
-        memcpy(exact.address, owner->address, sizeof(exact.address));
-
         pthread_mutex_lock(&shares->mutex);
-        account = find_account(shares, &exact);
+        account = find_account(shares, owner);
         if (!account)
-                account = add_account(shares, &exact);
-        if (account) {
+                account = add_account(shares, owner);
+        if (account)
                 ref_account(account);
-                set_standing(account, is_admin, find_weight(&shares->config, &exact));
-        }
         pthread_mutex_unlock(&shares->mutex);
         return account;
 }
@@ -218,7 +201,7 @@ static uint64_t find_share(const Account *account, Resource resource) {
 
         assert(total->n_held_by_users + total->n_held_by_admins >= n_own);
         n_others = total->n_held_by_users + total->n_held_by_admins - n_own;
-        if (account->is_admin)
+        if (account->owner.is_admin)
                 return subtract(limit, n_others);
 
         /* The administrators take the reserve first. */
@@ -245,7 +228,7 @@ static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t
         Shares *shares = account->shares;
         ResourceTotal *total = &shares->totals[resource];
         uint64_t *n_held = &account->holdings[resource].n_held;
-        uint64_t *n_total = account->is_admin ? &total->n_held_by_admins : &total->n_held_by_users;
+        uint64_t *n_total = account->owner.is_admin ? &total->n_held_by_admins : &total->n_held_by_users;
         bool had_some = *n_held > 0;
 
         assert(*n_held >= n_before && *n_total >= n_before);
@@ -258,7 +241,7 @@ static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t
         *n_total += n_after - n_before;
         if (had_some != (*n_held > 0)) {
                 total->n_owners += had_some ? UINT64_MAX : 1;
-                if (!account->is_admin)
+                if (!account->owner.is_admin)
                         total->weights += had_some ? -(uint64_t)account->weight : account->weight;
         }
         return 0;
@@ -307,36 +290,30 @@ void shares_release(Charge *charge) {
 
 /* --- messages and reports -------------------------------------------------------------------------- */
 
-static void format_owner(const Owner *owner, char *ret, size_t n) {
-        char address[INET6_ADDRSTRLEN] = "?";
-        bool is_mapped = memcmp(owner->address, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12) == 0;
+const char *shares_format_owner(const Owner *owner, char ret[SHARES_OWNER_MAX]) {
+        static const uint8_t mapped_prefix[12] = { [10] = 0xff, [11] = 0xff };
+        bool is_mapped = memcmp(owner->address, mapped_prefix, sizeof(mapped_prefix)) == 0;
 
-        switch (owner->type) {
-        case OWNER_USER:
-                (void)snprintf(ret, n, "uid %" PRIu32, owner->uid);
-                return;
-        case OWNER_ADDRESS:
-                (void)inet_ntop(is_mapped ? AF_INET : AF_INET6, owner->address + (is_mapped ? 12 : 0), address, sizeof(address));
-                (void)snprintf(ret, n, "%s", address);
-                return;
-        case OWNER_UNKNOWN:
-                break;
-        }
-        (void)snprintf(ret, n, "this user");
+        (void)snprintf(ret, SHARES_OWNER_MAX, "unknown");
+        if (owner->type == OWNER_USER)
+                (void)snprintf(ret, SHARES_OWNER_MAX, "uid %" PRIu32, owner->uid);
+        if (owner->type == OWNER_ADDRESS)
+                (void)inet_ntop(is_mapped ? AF_INET : AF_INET6, owner->address + (is_mapped ? sizeof(mapped_prefix) : 0), ret,
+                                SHARES_OWNER_MAX);
+        return ret;
 }
 
 void shares_explain(const Account *account, Resource resource, char ret[SHARES_REASON_MAX]) {
         Shares *shares = account->shares;
         const ResourceRow *row = &rows[resource];
-        char owner[64];
+        char owner[SHARES_OWNER_MAX];
 
         assert(resource < N_RESOURCES);
-        format_owner(&account->owner, owner, sizeof(owner));
         pthread_mutex_lock(&shares->mutex);
         (void)snprintf(ret, SHARES_REASON_MAX,
                        "%s holds %" PRIu64 " %s, and its share is %" PRIu64 " while %" PRIu64 " users hold some ([limits] %s = %" PRIu64
                        " for all): release some, or try again later",
-                       owner, account->holdings[resource].n_held, row->unit, find_share(account, resource),
+                       shares_format_owner(&account->owner, owner), account->holdings[resource].n_held, row->unit, find_share(account, resource),
                        shares->totals[resource].n_owners, row->name, shares->config.limits[resource]);
         pthread_mutex_unlock(&shares->mutex);
 }
@@ -372,7 +349,7 @@ static int compare_refusals(const void *a, const void *b) {
 }
 
 static void report_account(const Account *account, AccountReport *ret) {
-        *ret = (AccountReport){ .owner = account->owner, .is_admin = account->is_admin };
+        *ret = (AccountReport){ .owner = account->owner };
         for (Resource i = 0; i < N_RESOURCES; i++) {
                 const Holding *holding = &account->holdings[i];
 
@@ -404,6 +381,20 @@ size_t shares_report(Shares *shares, AccountReport *ret, size_t n_max) {
         }
         pthread_mutex_unlock(&shares->mutex);
         return n_reported;
+}
+
+void shares_report_user(Shares *shares, uint32_t uid, AccountReport *ret) {
+        Account absent = { .shares = shares, .owner = { .type = OWNER_USER, .uid = uid, .is_admin = true } };
+        const Account *account;
+
+        pthread_mutex_lock(&shares->mutex);
+        account = find_account(shares, &absent.owner);
+        absent.owner.is_admin = uid == 0;
+        absent.weight = find_weight(&shares->config, &absent.owner);
+        if (!account)
+                account = find_account(shares, &absent.owner);
+        report_account(account ? account : &absent, ret);
+        pthread_mutex_unlock(&shares->mutex);
 }
 
 /* --- configuration --------------------------------------------------------------------------------- */
@@ -448,6 +439,6 @@ void shares_configure(Shares *shares, const SharesConfig *config) {
         pthread_mutex_lock(&shares->mutex);
         shares->config = *config;
         TAILQ_FOREACH(account, &shares->accounts, all)
-                set_standing(account, account->is_admin, find_weight(config, &account->owner));
+                set_weight(account, find_weight(config, &account->owner));
         pthread_mutex_unlock(&shares->mutex);
 }

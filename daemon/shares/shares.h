@@ -38,6 +38,7 @@ typedef struct Owner {
         OwnerType type;
         uint32_t uid;        /* of OWNER_USER, else 0 */
         uint8_t address[16]; /* of OWNER_ADDRESS, IPv4 mapped into IPv6, else zeros */
+        bool is_admin;       /* what a user does as an administrator has an account of its own */
 } Owner;
 #define OWNER_OF_UID(uid_) ((Owner){ .type = OWNER_USER, .uid = (uid_) })
 
@@ -71,8 +72,8 @@ uint64_t shares_limit(Shares *shares, Resource resource);
 /* Applies to further charges. */
 void shares_configure(Shares *shares, const SharesConfig *config);
 
-/* The account of an owner, made if needed. is_admin: the owner is an administrator from now on, or no more. NULL: out of memory. */
-Account *shares_open_account(Shares *shares, const Owner *owner, bool is_admin);
+/* A reference to the account of an owner, made if needed. NULL: out of memory. */
+Account *shares_open_account(Shares *shares, const Owner *owner);
 /* Gives a reference back. Accepts NULL. */
 void shares_close_account(Account *account);
 
@@ -90,8 +91,8 @@ void shares_release(Charge *charge);
 #define SHARES_REASON_MAX 256U
 void shares_explain(const Account *account, Resource resource, char ret[SHARES_REASON_MAX]);
 
-const char *resource_name(Resource resource);
-const char *resource_unit(Resource resource);
+const char *shares_resource_name(Resource resource);
+const char *shares_resource_unit(Resource resource);
 
 /* --- reports --------------------------------------------------------------------------------------- */
 
@@ -103,7 +104,6 @@ void shares_stats(Shares *shares, ResourceStats ret[N_RESOURCES]);
 
 typedef struct AccountReport {
         Owner owner;
-        bool is_admin;
         struct {
                 uint64_t n_held, share;      /* share: the most that it may hold now */
                 uint64_t n_refused;
@@ -112,3 +112,9 @@ typedef struct AccountReport {
 } AccountReport;
 /* Reports up to n_max accounts, those with the latest refusals first. Returns their number. */
 size_t shares_report(Shares *shares, AccountReport *ret, size_t n_max);
+/* Reports a user, as an administrator if there is such an account. The user may hold nothing. */
+void shares_report_user(Shares *shares, uint32_t uid, AccountReport *ret);
+
+/* Writes "uid 1000", an address, or "unknown". Returns ret. */
+#define SHARES_OWNER_MAX 64U
+const char *shares_format_owner(const Owner *owner, char ret[SHARES_OWNER_MAX]);

@@ -73,7 +73,7 @@ static void check_family(int family) {
         assert_int_equal(caller.owner.type, OWNER_USER);
         assert_int_equal(caller.owner.uid, getuid());
         assert_false(caller.is_local);
-        assert_false(caller.is_admin); /* not even root, over TCP */
+        assert_false(caller.owner.is_admin); /* not even root, over TCP */
 
         /* Once closed, the kernel says user 0. */
         closep(&client);
@@ -127,7 +127,7 @@ static void unix_sockets_have_their_user(void **state) {
         assert_int_equal(caller.owner.type, OWNER_USER);
         assert_int_equal(caller.owner.uid, getuid());
         assert_true(caller.is_local);
-        assert_int_equal(caller.is_admin, getuid() == 0);
+        assert_int_equal(caller.owner.is_admin, getuid() == 0);
         close(pair.fds[0]);
         close(pair.fds[1]);
 }
@@ -141,7 +141,7 @@ static void what_is_no_connection_is_unknown(void **state) {
         assert_int_equal(caller.owner.type, OWNER_UNKNOWN);
         caller_identify(-1, &caller);
         assert_int_equal(caller.owner.type, OWNER_UNKNOWN);
-        assert_false(caller.is_admin);
+        assert_false(caller.owner.is_admin);
 }
 
 int main(void) {

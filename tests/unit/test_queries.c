@@ -23,8 +23,8 @@ static int set_up(void **state) {
 
         assert_non_null(fixture);
         assert_int_equal(shares_new(&fixture->shares, &config), 0);
-        fixture->a = shares_open_account(fixture->shares, &OWNER_OF_UID(1), false);
-        fixture->b = shares_open_account(fixture->shares, &OWNER_OF_UID(2), false);
+        fixture->a = shares_open_account(fixture->shares, &OWNER_OF_UID(1));
+        fixture->b = shares_open_account(fixture->shares, &OWNER_OF_UID(2));
         queries_init(&fixture->queries, 2);
         *state = fixture;
         return 0;

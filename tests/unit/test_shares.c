@@ -11,7 +11,6 @@
 #include "shares/shares.h"
 
 #define LIMIT 1000U
-#define ADMIN true
 
 static const SharesConfig config = { .limits = { [RESOURCE_JOBS] = LIMIT, [RESOURCE_CONNECTIONS] = 100, [RESOURCE_INPUT] = 1U << 20 } };
 
@@ -29,7 +28,10 @@ static int tear_down(void **state) {
 }
 
 static Account *open_uid(Shares *shares, uint32_t uid) {
-        return shares_open_account(shares, &OWNER_OF_UID(uid), uid == 0);
+        Owner owner = OWNER_OF_UID(uid);
+
+        owner.is_admin = uid == 0;
+        return shares_open_account(shares, &owner);
 }
 
 /* Charges jobs one by one until one is refused. */
@@ -155,30 +157,39 @@ static void test_weights_and_configuration(void **state) {
         shares_close_account(ci);
 }
 
-static void test_becoming_an_administrator_moves_what_is_held(void **state) {
-        static Charge charges[LIMIT];
-        Account *account = open_uid(*state, 5);
+static void test_an_administrator_has_an_account_apart(void **state) {
+        Owner admin = { .type = OWNER_USER, .uid = 5, .is_admin = true };
+        static Charge charges[LIMIT], others[LIMIT];
+        Account *user = open_uid(*state, 5), *account = shares_open_account(*state, &admin);
         ResourceStats stats[N_RESOURCES];
-        size_t n = take_all(account, charges, LIMIT);
+        size_t n = take_all(user, charges, LIMIT), n_others;
+        AccountReport report;
 
-        assert_ptr_equal(shares_open_account(*state, &OWNER_OF_UID(5), ADMIN), account);
-        n += take_all(account, charges + n, LIMIT - n);
-        assert_int_equal(n, LIMIT);
+        assert_ptr_not_equal(user, account);
+        n_others = take_all(account, others, LIMIT);
+        assert_int_equal(n + n_others, LIMIT);
         shares_stats(*state, stats);
         assert_int_equal(stats[RESOURCE_JOBS].n_held, LIMIT);
-        assert_int_equal(stats[RESOURCE_JOBS].n_owners, 1);
+        assert_int_equal(stats[RESOURCE_JOBS].n_owners, 2);
+        shares_report_user(*state, 5, &report);
+        assert_true(report.owner.is_admin);
+        assert_int_equal(report.resources[RESOURCE_JOBS].n_held, n_others);
+        shares_report_user(*state, 6, &report);
+        assert_int_equal(report.resources[RESOURCE_JOBS].n_held, 0);
+        assert_int_equal(report.resources[RESOURCE_JOBS].share, 0);
 
         release_all(charges, n);
+        release_all(others, n_others);
         shares_stats(*state, stats);
         assert_int_equal(stats[RESOURCE_JOBS].n_held, 0);
         assert_int_equal(stats[RESOURCE_JOBS].n_owners, 0);
         shares_close_account(account);
-        shares_close_account(account);
+        shares_close_account(user);
 }
 
 static void test_refusals_are_explained_and_reported(void **state) {
         Owner host = { .type = OWNER_ADDRESS, .address = { [10] = 0xff, 0xff, 192, 0, 2, 7 } };
-        Account *far = shares_open_account(*state, &host, false), *near = open_uid(*state, 9);
+        Account *far = shares_open_account(*state, &host), *near = open_uid(*state, 9);
         char reason[SHARES_REASON_MAX];
         AccountReport reports[4];
         Charge charge;
@@ -246,7 +257,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_every_user_has_the_floor_while_there_is_room, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_a_charge_grows_within_the_share, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_weights_and_configuration, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_becoming_an_administrator_moves_what_is_held, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_an_administrator_has_an_account_apart, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_refusals_are_explained_and_reported, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_accounts_of_the_refused_are_bounded, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_threads_leave_nothing_behind, set_up, tear_down),

@@ -9,10 +9,12 @@ static const Route routes[] = {
         { "/-/healthy",           "",          false, false, self_subject_healthy },
         { "/-/ready",             "",          false, false, self_subject_ready },
         { "/api/v1/openapi.json", "",          false, false, self_subject_openapi },
+        { "/api/v1/quota",        "uid",       false, false, self_subject_quota },
 };
 
 static const Collector collectors[] = {
         { "self", false, self_subject_metrics },
+        { "self", false, self_subject_metrics_shares },
 };
 
 const Subject self_subject = {

@@ -8,7 +8,9 @@
 void self_subject_healthy(Exchange *exchange);
 void self_subject_ready(Exchange *exchange);
 void self_subject_openapi(Exchange *exchange);
+void self_subject_quota(Exchange *exchange);
 
 int self_subject_metrics(Exposition *exposition, const Exchange *exchange);
+int self_subject_metrics_shares(Exposition *exposition, const Exchange *exchange);
 
 extern const Subject self_subject;
