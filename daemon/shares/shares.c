@@ -313,7 +313,8 @@ void shares_explain(const Account *account, Resource resource, char ret[SHARES_R
         (void)snprintf(ret, SHARES_REASON_MAX,
                        "%s holds %" PRIu64 " %s, and its share is %" PRIu64 " while %" PRIu64 " users hold some ([limits] %s = %" PRIu64
                        " for all): release some, or try again later",
-                       shares_format_owner(&account->owner, owner), account->holdings[resource].n_held, row->unit, find_share(account, resource),
+                       shares_format_owner(&account->owner, owner), account->holdings[resource].n_held, row->unit,
+                       find_share(account, resource),
                        shares->totals[resource].n_owners, row->name, shares->config.limits[resource]);
         pthread_mutex_unlock(&shares->mutex);
 }
