@@ -148,7 +148,8 @@ static void other_names_make_a_new_list(void **state) {
                 { HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\n", 1, { "lo" } },
                 { HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\neth1: 1 1 0 0 0 0 0 0 1 1 0\n", 2, { "lo", "eth1" } },
                 { HEADINGS "eth0: 1 1 0 0 0 0 0 0 1 1 0\nlo: 1 1 0 0 0 0 0 0 1 1 0\n", 2, { "eth0", "lo" } },
-                { HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\neth0: 1 1 0 0 0 0 0 0 1 1 0\neth1: 1 1 0 0 0 0 0 0 1 1 0\n", 3, { "lo", "eth0", "eth1" } },
+                { HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\neth0: 1 1 0 0 0 0 0 0 1 1 0\neth1: 1 1 0 0 0 0 0 0 1 1 0\n",
+                  3, { "lo", "eth0", "eth1" } },
         };
         Nets *n = *state;
         const char *known = HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\neth0: 1 1 0 0 0 0 0 0 1 1 0\n", *fault;
