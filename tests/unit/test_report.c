@@ -11,7 +11,7 @@
 #include "analysis/advice.h"
 #include "client/api/api_query.h"
 #include "client/report/report.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 #include "util/file.h"
 
 #define REPORTS "tests/data/reports/"
@@ -54,12 +54,12 @@ static int tear_down(void **state) {
 }
 
 static const Value *read_value(Fixture *f, const char *text) {
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         const Value *value;
 
-        json_reader_init(&reader, text, strlen(text));
-        if (json_read(&reader, &f->arena, &value, &error) != 0)
+        value_parse_begin(&reader, text, strlen(text));
+        if (value_parse_next(&reader, &f->arena, &value, &error) != 0)
                 fail_msg("%u:%u: %s", error.line, error.column, error.text);
         return value;
 }
