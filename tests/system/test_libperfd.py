@@ -279,7 +279,7 @@ class Behaviour(TestCase):
         client = self.open("/nonexistent/perfd.sock")
         document = indicator()
         del document["@result"]
-        for text, words in ((b"", "not an empty text"), (b"{", "1:1: "), (b"{}{}", "not several"),
+        for text, words in ((b"", "not an empty text"), (b"{", "1:2: the text is cut off"), (b"{}{}", "not several"),
                             (json.dumps(document).encode(), "@result")):
             self.assertEqual(self.submit(client, text), INVALID)
             self.assertIn(words, self.error(client))
