@@ -9,11 +9,9 @@
 /* Time to wait for a person's sqlite3 shell that holds the lock; no other program writes. */
 #define BUSY_MS 2000
 
-static const Statement begin = { "BEGIN IMMEDIATE", 0 };
-static const Statement commit = { "COMMIT", 0 };
-static const Statement rollback = { "ROLLBACK", 0 };
-
-const Statement *const database_statements[] = { &begin, &commit, &rollback, NULL };
+STATEMENT begin = { "BEGIN IMMEDIATE", 0 };
+STATEMENT commit = { "COMMIT", 0 };
+STATEMENT rollback = { "ROLLBACK", 0 };
 
 static int from_errno(sqlite3 *db) {
         int e = sqlite3_system_errno(db);
@@ -83,7 +81,7 @@ int database_open(Database *database, const char *path) {
 
 /* Also prepares the statement that must work when memory is short. */
 void database_watch(Database *database) {
-        (void)database_prepare(database, &rollback);
+        (void)database_prepare(database, &rollback, NULL, 0);
         sqlite3_wal_hook(database->db, on_wal, database);
 }
 
@@ -123,28 +121,27 @@ int database_query(Database *database, const char *sql, int64_t *ret) {
 }
 
 /* Prepared statements are not kept here: all of them take 250 KiB. */
-int database_check_list(Database *database, StatementList list) {
+int database_check_statements(Database *database) {
         int r = 0;
 
-        for (; r == 0 && *list; list++) {
+        for (const Statement *next = __start_statements; r == 0 && next < __stop_statements; next++) {
                 scoped(finalizep) sqlite3_stmt *handle = NULL;
 
-                r = database_outcome(database->db, sqlite3_prepare_v2(database->db, (*list)->sql, -1, &handle, NULL));
-                statement_cache_add(&database->statements, *list);
+                if (next->sql)
+                        r = database_outcome(database->db, sqlite3_prepare_v2(database->db, next->sql, -1, &handle, NULL));
         }
         return r;
-}
-
-void database_end_lists(Database *database) {
-        database->statements.is_complete = true;
 }
 
 const char *database_error(Database *database) {
         return sqlite3_errmsg(database->db);
 }
 
-Prepared *database_prepare(Database *database, const Statement *statement) {
-        return statement_cache_get(&database->statements, database->db, statement);
+Prepared *database_prepare(Database *database, const Statement *statement, const Field *fields, size_t n_fields) {
+        Prepared *prepared = statement_cache_get(&database->statements, database->db, statement);
+
+        statement_bind(prepared, fields, n_fields, false);
+        return prepared;
 }
 
 int database_step(Database *database, Prepared *prepared) {
@@ -160,7 +157,7 @@ int database_step(Database *database, Prepared *prepared) {
         return database_outcome(database->db, code);
 }
 
-int database_run(Database *database, Prepared *prepared) {
+int database_finish(Database *database, Prepared *prepared) {
         int r;
 
         do
@@ -169,7 +166,12 @@ int database_run(Database *database, Prepared *prepared) {
         return r;
 }
 
-int database_get(Database *database, Prepared *prepared, int64_t *ret) {
+int database_run(Database *database, const Statement *statement, const Field *fields, size_t n_fields) {
+        return database_finish(database, database_prepare(database, statement, fields, n_fields));
+}
+
+int database_get(Database *database, const Statement *statement, const Field *fields, size_t n_fields, int64_t *ret) {
+        Prepared *prepared = database_prepare(database, statement, fields, n_fields);
         int r;
 
         r = database_step(database, prepared);
@@ -177,21 +179,16 @@ int database_get(Database *database, Prepared *prepared, int64_t *ret) {
                 return r;
 
         *ret = column_i64(prepared, 0);
-        return database_run(database, prepared);
+        return database_finish(database, prepared);
 }
 
-int database_text_id(Database *database, const Statement *find, const Statement *insert, Text text, int64_t *ret) {
-        Prepared *prepared = database_prepare(database, find);
+int database_text_id(Database *database, const Statement *find, const Statement *insert, Field text, int64_t *ret) {
         int64_t id = 0;
         int r;
 
-        statement_bind_text(prepared, text);
-        r = database_get(database, prepared, &id);
-        if (r == 0 && id == 0) {
-                prepared = database_prepare(database, insert);
-                statement_bind_text(prepared, text);
-                r = database_get(database, prepared, &id);
-        }
+        r = database_get(database, find, &text, 1, &id);
+        if (r == 0 && id == 0)
+                r = database_get(database, insert, &text, 1, &id);
         if (r != 0)
                 return r;
 
@@ -203,7 +200,7 @@ int database_text_id(Database *database, const Statement *find, const Statement 
 int database_run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
         int r;
 
-        r = database_run(database, removal);
+        r = database_finish(database, removal);
         if (r == 0)
                 *ret_n = database_changes(database);
         return r;
@@ -214,14 +211,14 @@ int64_t database_changes(const Database *database) {
 }
 
 int database_begin(Database *database) {
-        return database_run(database, database_prepare(database, &begin));
+        return database_run(database, &begin, NULL, 0);
 }
 
 int database_commit(Database *database) {
-        return database_run(database, database_prepare(database, &commit));
+        return database_run(database, &commit, NULL, 0);
 }
 
 void database_rollback(Database *database) {
         if (!sqlite3_get_autocommit(database->db))
-                (void)database_run(database, database_prepare(database, &rollback));
+                (void)database_run(database, &rollback, NULL, 0);
 }

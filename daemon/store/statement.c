@@ -3,48 +3,17 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
-_Static_assert((STATEMENT_CACHE_SLOTS & (STATEMENT_CACHE_SLOTS - 1)) == 0, "a slot is chosen by a mask");
-
-static void prepare(Prepared *prepared, sqlite3 *db) {
-        const Statement *source = prepared->source;
-
-        prepared->code = sqlite3_prepare_v3(db, source->sql, -1, SQLITE_PREPARE_PERSISTENT, &prepared->handle, NULL);
-        assert(prepared->code != SQLITE_OK || sqlite3_column_count(prepared->handle) == source->n_columns);
-}
-
-/* Few statements are used of many slots, so that a search is short. */
-static Prepared *find_slot(StatementCache *cache, const Statement *statement) {
-        size_t i = (uintptr_t)statement / sizeof(Statement) % STATEMENT_CACHE_SLOTS;
-
-        while (cache->slots[i].source && cache->slots[i].source != statement)
-                i = (i + 1) % STATEMENT_CACHE_SLOTS;
-        return &cache->slots[i];
-}
-
-static Prepared *add(StatementCache *cache, const Statement *statement) {
-        Prepared *prepared = find_slot(cache, statement);
-
-        if (prepared->source)
-                return prepared;
-
-        assert(!cache->is_complete);
-        assert(cache->n < STATEMENT_CACHE_SLOTS / 2);
-        prepared->source = statement;
-        cache->n++;
-        return prepared;
-}
-
-void statement_cache_add(StatementCache *cache, const Statement *statement) {
-        (void)add(cache, statement);
-}
-
 Prepared *statement_cache_get(StatementCache *cache, sqlite3 *db, const Statement *statement) {
-        Prepared *prepared = add(cache, statement);
+        size_t i = (size_t)(statement - __start_statements);
+        Prepared *prepared = &cache->slots[i];
 
+        assert(statement >= __start_statements && statement < __stop_statements && i < STATEMENT_CACHE_SLOTS);
         if (!prepared->handle)
-                prepare(prepared, db);
+                prepared->code = sqlite3_prepare_v3(db, statement->sql, -1, SQLITE_PREPARE_PERSISTENT, &prepared->handle, NULL);
+        assert(!prepared->handle || sqlite3_column_count(prepared->handle) == statement->n_columns);
         prepared->n_bound = 0;
         return prepared;
 }
@@ -64,36 +33,81 @@ bool statement_is_bound(const Prepared *prepared) {
         return prepared->n_bound == sqlite3_bind_parameter_count(prepared->handle);
 }
 
-void statement_bind_null(Prepared *prepared) {
-        sqlite3_bind_null(prepared->handle, ++prepared->n_bound);
+static void bind_field(sqlite3_stmt *handle, int place, const Field *field, sqlite3_destructor_type destructor) {
+        switch (field->type) {
+        case FIELD_NULL:
+                sqlite3_bind_null(handle, place);
+                break;
+        case FIELD_INTEGER:
+                sqlite3_bind_int64(handle, place, field->integer);
+                break;
+        case FIELD_REAL:
+                sqlite3_bind_double(handle, place, field->real);
+                break;
+        case FIELD_TEXT:
+                sqlite3_bind_text(handle, place, field->text, field->n, destructor);
+                break;
+        case FIELD_BLOB:
+                sqlite3_bind_blob(handle, place, field->text, field->n, destructor);
+                break;
+        }
 }
 
-void statement_bind_i64(Prepared *prepared, int64_t v) {
-        sqlite3_bind_int64(prepared->handle, ++prepared->n_bound, v);
+void statement_bind(Prepared *prepared, const Field *fields, size_t n, bool is_copied) {
+        for (size_t i = 0; i < n; i++)
+                bind_field(prepared->handle, ++prepared->n_bound, &fields[i], is_copied ? SQLITE_TRANSIENT : SQLITE_STATIC);
 }
 
-void statement_bind_u64(Prepared *prepared, uint64_t v) {
-        statement_bind_i64(prepared, v > INT64_MAX ? INT64_MAX : (int64_t)v);
+/* False: a text that must be there is NULL. */
+static bool read_column(const Prepared *prepared, int i, const StoreColumn *column, void *member) {
+        int64_t v = column_i64(prepared, i);
+        const void *bytes;
+
+        switch (column->type) {
+        case COLUMN_I64:
+        case COLUMN_U64:
+                *(int64_t *)member = v;
+                return true;
+        case COLUMN_I32:
+                *(int32_t *)member = v < 0 || v > INT32_MAX ? -1 : (int32_t)v;
+                return true;
+        case COLUMN_U32:
+                *(uint32_t *)member = v < 0 || v > UINT32_MAX ? 0 : (uint32_t)v;
+                return true;
+        case COLUMN_DOUBLE:
+                *(double *)member = column_double(prepared, i);
+                return true;
+        case COLUMN_TEXT:
+                *(const char **)member = column_text(prepared, i);
+                return !column->is_required || *(const char **)member;
+        case COLUMN_JSON:
+                *(JsonText *)member = column_json(prepared, i);
+                return true;
+        case COLUMN_COPY:
+                bytes = column_text(prepared, i);
+                (void)snprintf(member, column->n, "%s", bytes ? (const char *)bytes : "");
+                return !column->is_required || bytes;
+        case COLUMN_ID:
+                bytes = sqlite3_column_blob(prepared->handle, i);
+                if (bytes && column_bytes(prepared, i) == column->n)
+                        memcpy(member, bytes, column->n);
+                return true;
+        }
+        return true;
 }
 
-void statement_bind_double(Prepared *prepared, double v) {
-        sqlite3_bind_double(prepared->handle, ++prepared->n_bound, v);
-}
+bool statement_read(const Prepared *prepared, int first, const StoreColumn *columns, size_t n, void *ret) {
+        bool is_read = true;
 
-void statement_bind_text(Prepared *prepared, Text text) {
-        sqlite3_bind_text(prepared->handle, ++prepared->n_bound, text.text, text.n, SQLITE_STATIC);
-}
+        for (size_t i = 0; i < n; i++) {
+                const StoreColumn *column = &columns[i];
+                int at = first + (int)i;
 
-void statement_bind_blob(Prepared *prepared, const void *bytes, size_t n) {
-        sqlite3_bind_blob64(prepared->handle, ++prepared->n_bound, bytes, n, SQLITE_STATIC);
-}
-
-void statement_bind_blob_copy(Prepared *prepared, const void *bytes, size_t n) {
-        sqlite3_bind_blob64(prepared->handle, ++prepared->n_bound, bytes, n, SQLITE_TRANSIENT);
-}
-
-void statement_bind_string(Prepared *prepared, const char *text) {
-        sqlite3_bind_text(prepared->handle, ++prepared->n_bound, text, -1, SQLITE_TRANSIENT);
+                is_read &= read_column(prepared, at, column, (char *)ret + column->offset);
+                if (column->has)
+                        *(bool *)((char *)ret + column->has) = !column_is_null(prepared, at);
+        }
+        return is_read;
 }
 
 int statement_column_copy(const Prepared *prepared, int i, char **ret) {

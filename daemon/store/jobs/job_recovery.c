@@ -11,14 +11,13 @@
 
 enum { METER_ACCOUNT, METER_BOOT_ID, METER_TIME, N_METER_COLUMNS };
 
-static const Statement meter_find = { "SELECT account, boot_id, time_ms FROM meter", N_METER_COLUMNS };
+STATEMENT meter_find = { "SELECT account, boot_id, time_ms FROM meter", N_METER_COLUMNS };
 
 static int read_meter(ReadConnection *connection, JobRecovery *recovery) {
         const Prepared *row;
-        Prepared *find;
         int r;
 
-        r = read_connection_begin(connection, &meter_find, &find);
+        r = read_connection_begin(connection, &meter_find, NULL, 0);
         if (r == 0)
                 r = read_connection_step(connection, &row);
         if (r != 0)
@@ -33,7 +32,7 @@ static int read_meter(ReadConnection *connection, JobRecovery *recovery) {
 
 enum { RUNNING_CHECKPOINT = N_JOB_COLUMNS, RUNNING_BOOT_ID, RUNNING_PROGRESS, N_RUNNING_COLUMNS };
 
-static const Statement running_jobs = {
+STATEMENT running_jobs = {
         "SELECT " JOB_COLUMNS ", checkpoint_ms, boot_id, window FROM job INDEXED BY job_by_state"
         " LEFT JOIN running ON running.job = job.row WHERE state = 'running' ORDER BY begin_ms, row",
         N_RUNNING_COLUMNS,
@@ -43,7 +42,7 @@ static int read_info(const Prepared *row, JobInfo *ret, uint64_t *ret_begin_ms) 
         JobView view;
         int r;
 
-        r = job_columns_read(row->handle, &view);
+        r = job_columns_read(row, &view);
         if (r < 0)
                 return r;
 
@@ -80,16 +79,13 @@ static int add_job(const Prepared *row, JobRecovery *recovery) {
 
 static int read_jobs(ReadConnection *connection, JobRecovery *recovery) {
         const Prepared *row;
-        Prepared *list;
         int r;
 
-        r = read_connection_begin(connection, &running_jobs, &list);
+        r = read_connection_begin(connection, &running_jobs, NULL, 0);
         while (r == 0 && (r = read_connection_step(connection, &row)) == 0)
                 r = add_job(row, recovery);
         return r;
 }
-
-const Statement *const job_recovery_statements[] = { &meter_find, &running_jobs, NULL };
 
 /* --- both ---------------------------------------------------------------------------------------- */
 
