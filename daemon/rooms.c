@@ -180,7 +180,7 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
         r = shares_new(&rooms->shares, &rooms->config.shares);
         if (r < 0)
                 return r;
-        r = ingest_new(&rooms->ingest, event, TAKE_FD(sockets->submit_fd), &rooms->config.ingest, &server);
+        r = ingest_new(&rooms->ingest, event, TAKE_FD(sockets->submit_fd), &rooms->config.ingest, &server, rooms->shares);
         if (r < 0)
                 return r;
         r = publisher_new(&rooms->publisher);

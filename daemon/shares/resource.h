@@ -12,7 +12,7 @@
         X(CONNECTIONS, "connections", "connections", 4, 2)                                 \
         X(HTTP_CONNECTIONS, "http_connections", "connections", 4, 2)                       \
         X(INPUT, "input_size", "bytes of incomplete requests", 4, 65536)                        \
-        X(REQUESTS, "requests", "unanswered requests", 4, 1)                               \
+        X(REQUESTS, "requests", "bytes of unanswered requests", 4, 65536)                               \
         X(JOBS, "jobs", "running jobs", 4, 1)                                              \
         X(QUERIES, "queries", "running or waiting queries", 4, 1)
 
