@@ -44,8 +44,7 @@ int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
         buffer_clear(exchange->body);
         json_init(&json, exchange->body);
         json_object_begin(&json);
-        json_key(&json, "error");
-        json_object_begin(&json);
+        json_put_object_begin(&json, "error");
         json_put_uint(&json, "status", status);
         json_put_string(&json, "message", message);
         json_object_end(&json);

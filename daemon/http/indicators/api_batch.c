@@ -171,8 +171,7 @@ static void write_statistics(Json *json, Column *column) {
         Statistics statistics;
 
         statistics_of(column->values.values, column->values.n, &statistics);
-        json_key(json, column->name);
-        json_object_begin(json);
+        json_put_object_begin(json, column->name);
         json_put_uint(json, "n", statistics.n);
         json_put_double(json, "mean", statistics.mean);
         json_put_double(json, "median", statistics.median);
@@ -201,8 +200,7 @@ static const char *unit_of_rusage(const char *key) {
 
 /* Those that models tell, and the kernel's. */
 static void write_units(Json *json, const BatchTable *batch, const Vocabulary *vocabulary) {
-        json_key(json, "units");
-        json_object_begin(json);
+        json_put_object_begin(json, "units");
         for (size_t i = 0; i < batch->n_columns; i++) {
                 const char *name = batch->columns[i].name;
                 scoped(buffer_deinit) Buffer unit = {};
@@ -228,14 +226,12 @@ static void write_batch(Exchange *exchange, BatchTable *batch, const Vocabulary 
         json_put_uint(&json, "n_failed", batch->n_failed);
         json_put_uint(&json, "first_ms", batch->first_ms);
         json_put_uint(&json, "last_ms", batch->last_ms);
-        json_key(&json, "statistics");
-        json_object_begin(&json);
+        json_put_object_begin(&json, "statistics");
         for (size_t i = 0; i < batch->n_columns; i++)
                 write_statistics(&json, &batch->columns[i]);
         json_object_end(&json);
         write_units(&json, batch, vocabulary);
-        json_key(&json, "failed");
-        json_array_begin(&json);
+        json_put_array_begin(&json, "failed");
         if (batch->n_failed > 0)
                 json_raw(&json, batch->failed.text);
         json_array_end(&json);

@@ -22,8 +22,7 @@ void indicators_subject_list(Exchange *exchange) {
 
         json_init(&json, exchange->body);
         json_object_begin(&json);
-        json_key(&json, "indicators");
-        json_array_begin(&json);
+        json_put_array_begin(&json, "indicators");
 
         r = indicator_reader_list(exchange->reader);
         while (r == 0 && (r = indicator_reader_next(exchange->reader, &row)) == 0) {

@@ -110,8 +110,7 @@ static void write_group(Json *json, const PointQuery *query, Group *group) {
 
         compute(query, group, values);
         json_object_begin(json);
-        json_key(json, "key");
-        json_object_begin(json);
+        json_put_object_begin(json, "key");
         for (size_t i = 0; i < query->fields.n; i++) {
                 json_key(json, query->fields.names[i]);
                 json_text_write(grouping_field(group, i), json);
@@ -121,8 +120,7 @@ static void write_group(Json *json, const PointQuery *query, Group *group) {
         json_put_uint(json, "n_failed", group->n_failed);
         json_put_uint(json, "first_ms", group->first_ms);
         json_put_uint(json, "last_ms", group->last_ms);
-        json_key(json, "values");
-        json_object_begin(json);
+        json_put_object_begin(json, "values");
         for (size_t i = 0; i < selection->n_stats; i++)
                 if (selection->stats[i].field == CHOICE_N)
                         json_put_uint(json, selection->stats[i].text, (uint64_t)values[i]);
@@ -135,8 +133,7 @@ static void write_group(Json *json, const PointQuery *query, Group *group) {
 static void write_units(Json *json, const PointQuery *query) {
         const Selection *selection = &query->selection;
 
-        json_key(json, "units");
-        json_object_begin(json);
+        json_put_object_begin(json, "units");
         for (size_t i = 0; i < selection->n_stats; i++)
                 if (query->units[i].n > 0)
                         json_put_string(json, selection->stats[i].text, query->units[i].text);
@@ -149,8 +146,7 @@ static void write_json(Exchange *exchange, const PointQuery *query, Group *group
         json_init(&json, exchange->body);
         json_object_begin(&json);
         json_put_string(&json, "name", query->selection.filter.name);
-        json_key(&json, "groups");
-        json_array_begin(&json);
+        json_put_array_begin(&json, "groups");
         for (size_t i = 0; i < n && i < query->limit; i++)
                 write_group(&json, query, &groups[i]);
         json_array_end(&json);

@@ -22,8 +22,7 @@ static void write_key(Json *json, const RankQuery *rank, const Group *group) {
         size_t n_before = rank->fields.has_parameters;
 
         assert(rank->n_common >= n_before);
-        json_key(json, "key");
-        json_object_begin(json);
+        json_put_object_begin(json, "key");
         for (size_t i = rank->n_common - n_before; i < rank->fields.n; i++) {
                 json_key(json, rank->fields.names[i]);
                 write_json_text(json, grouping_field(group, n_before + i));
@@ -77,8 +76,7 @@ static const char *reason_of(const RankQuery *rank, const Group *group) {
 }
 
 static void write_left_out(Json *json, const RankQuery *rank, const Group *groups, size_t n) {
-        json_key(json, "left_out");
-        json_array_begin(json);
+        json_put_array_begin(json, "left_out");
         for (size_t i = 0; i < n; i++) {
                 if (rank_query_values(rank, &groups[i])->n >= RANKING_N_MIN)
                         continue;
@@ -103,8 +101,7 @@ static int write_set(Json *json, const RankQuery *rank, const Group *groups, siz
 
         json_object_begin(json);
         write_common(json, rank, groups);
-        json_key(json, "alternatives");
-        json_array_begin(json);
+        json_put_array_begin(json, "alternatives");
         for (size_t i = 0; i < n_alternatives; i++)
                 write_alternative(json, rank, group_of(rank, groups, n, alternatives[i].values), &alternatives[i], n_alternatives == 1);
         json_array_end(json);
@@ -118,8 +115,7 @@ static int write_set(Json *json, const RankQuery *rank, const Group *groups, siz
 static int write_sets(Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         int r = 0;
 
-        json_key(json, "rankings");
-        json_array_begin(json);
+        json_put_array_begin(json, "rankings");
         for (size_t begin = 0, end = 0; r == 0 && begin < n; begin = end) {
                 end = ranking_json_set_end(rank, groups, begin, n);
                 r = write_set(json, rank, groups + begin, end - begin);
@@ -189,8 +185,7 @@ static void write_differing_parameters(Json *json, const Group *groups, size_t n
 static void write_apart(Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         size_t n_before = rank->fields.has_parameters;
 
-        json_key(json, "apart");
-        json_array_begin(json);
+        json_put_array_begin(json, "apart");
         if (n > 0 && n_before > 0)
                 write_differing_parameters(json, groups, n);
         for (size_t k = n_before; k < rank->n_common; k++)
@@ -214,8 +209,7 @@ static void write_counts(Json *json, const RankQuery *rank) {
 
         json_put_uint(json, "scanned", rank->n_scanned);
         json_put_uint(json, "compared", rank->n_compared);
-        json_key(json, "left_out");
-        json_object_begin(json);
+        json_put_object_begin(json, "left_out");
         for (Exclusion i = 0; i < N_EXCLUSIONS; i++)
                 json_put_uint(json, names[i], rank->n_excluded[i]);
         json_object_end(json);

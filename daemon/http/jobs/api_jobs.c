@@ -155,8 +155,7 @@ void jobs_subject_job_metrics(Exchange *exchange) {
         stamp = stamp_of(exchange, job.view);
         json_init(&json, exchange->body);
         json_object_begin(&json);
-        json_key(&json, "metrics");
-        json_array_begin(&json);
+        json_put_array_begin(&json, "metrics");
         if (job.has_metrics)
                 metric_json_write_list(&json, &job.view->metrics, &job.view->usage, &choice, stamp);
         if (has_phases && phases_json_write_times(exchange, &json, choice.key, stamp) > 0)

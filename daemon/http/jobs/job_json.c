@@ -70,8 +70,7 @@ static bool has_usage(const UsageSet *usage, UsageMetric metric) {
 void job_json_write_limits(Json *json, const UsageSet *usage) {
         bool has_limit = has_usage(usage, USAGE_MEMORY_LIMIT);
 
-        json_key(json, "limits");
-        json_object_begin(json);
+        json_put_object_begin(json, "limits");
         if (has_usage(usage, USAGE_CPU_GIVEN))
                 json_put_double(json, "cpus", usage->value[USAGE_CPU_GIVEN]);
         else
@@ -81,8 +80,7 @@ void job_json_write_limits(Json *json, const UsageSet *usage) {
 }
 
 void job_json_write_node(Json *json, const NodeSnapshot *node) {
-        json_key(json, "on");
-        json_object_begin(json);
+        json_put_object_begin(json, "on");
         json_put_string(json, "hostname", node ? node->identity.hostname : NULL);
         put_int_or_null(json, "cpus", node_snapshot_n_cpus(node) > 0, node_snapshot_n_cpus(node));
         put_int_or_null(json, "memory_bytes", node_snapshot_memory_bytes(node) > 0, (int64_t)node_snapshot_memory_bytes(node));
@@ -95,8 +93,7 @@ void job_json_write_advice(Json *json, const JobView *job, const NodeSnapshot *n
         Advice advice[ADVICE_MAX];
         size_t n = job_advice(job, node, advice);
 
-        json_key(json, "advice");
-        json_array_begin(json);
+        json_put_array_begin(json, "advice");
         for (size_t i = 0; i < n; i++) {
                 json_object_begin(json);
                 json_put_string(json, "rule", advice[i].rule);
@@ -110,13 +107,11 @@ void job_json_write_no_numbers(Json *json) {
         static const char *const lists[] = { "metrics", "absent", "compat", "advice" };
 
         for (size_t i = 0; i < N_ELEMENTS(lists); i++) {
-                json_key(json, lists[i]);
-                json_array_begin(json);
+                json_put_array_begin(json, lists[i]);
                 json_array_end(json);
         }
 
-        json_key(json, "limits");
-        json_object_begin(json);
+        json_put_object_begin(json, "limits");
         json_put_string(json, "cpus", NULL);
         json_put_string(json, "memory_bytes", NULL);
         json_object_end(json);

@@ -27,8 +27,7 @@ void phases_json_write(Exchange *exchange, Json *json, const PhaseView *lasting,
         PhaseWalk walk;
         PhaseView phase;
 
-        json_key(json, "phases");
-        json_array_begin(json);
+        json_put_array_begin(json, "phases");
         phase_walk_begin(&walk, exchange->reader, exchange->argument, lasting, PHASES_MAX);
         while (phase_walk_next(&walk, &phase)) {
                 write_phase(json, &phase, now_ms);

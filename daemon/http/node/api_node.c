@@ -83,14 +83,12 @@ static void write_pressure(Json *json, const Sample *sample) {
                 { SOURCE_PSI_IO, "io", KERNEL_PSI_IO_SOME, KERNEL_PSI_IO_FULL },
         };
 
-        json_key(json, "pressure");
-        json_object_begin(json);
+        json_put_object_begin(json, "pressure");
         for (size_t i = 0; i < N_ELEMENTS(lines); i++) {
                 if (!sample_has(sample, lines[i].source))
                         continue;
 
-                json_key(json, lines[i].resource);
-                json_object_begin(json);
+                json_put_object_begin(json, lines[i].resource);
                 put_seconds(json, "waiting_seconds", sample->counter[lines[i].some]);
                 if (lines[i].full != N_KERNEL_COUNTERS)
                         put_seconds(json, "stalled_seconds", sample->counter[lines[i].full]);
@@ -100,8 +98,7 @@ static void write_pressure(Json *json, const Sample *sample) {
 }
 
 static void write_disks(Json *json, const Sample *sample) {
-        json_key(json, "disks");
-        json_array_begin(json);
+        json_put_array_begin(json, "disks");
         for (size_t i = 0; sample_has(sample, SOURCE_DISKSTATS) && i < sample->n_disks; i++) {
                 const SampleDisk *disk = &sample->disks[i];
 
@@ -119,8 +116,7 @@ static void write_disks(Json *json, const Sample *sample) {
 }
 
 static void write_networks(Json *json, const Sample *sample) {
-        json_key(json, "networks");
-        json_array_begin(json);
+        json_put_array_begin(json, "networks");
         for (size_t i = 0; sample_has(sample, SOURCE_NETDEV) && i < sample->n_nets; i++) {
                 const SampleNet *net = &sample->nets[i];
 
@@ -139,8 +135,7 @@ static void write_networks(Json *json, const Sample *sample) {
 }
 
 static void write_filesystems(Json *json, const Sample *sample) {
-        json_key(json, "filesystems");
-        json_array_begin(json);
+        json_put_array_begin(json, "filesystems");
         for (size_t i = 0; sample_has(sample, SOURCE_FILESYSTEMS) && i < sample->n_filesystems; i++) {
                 const SampleFilesystem *filesystem = &sample->filesystems[i];
 
@@ -157,8 +152,7 @@ static void write_filesystems(Json *json, const Sample *sample) {
 }
 
 static void write_latest(Json *json, const NodeSnapshot *node) {
-        json_key(json, "latest");
-        json_object_begin(json);
+        json_put_object_begin(json, "latest");
         write_utilization(json, &node->observation);
         write_load(json, &node->sample);
         write_memory(json, &node->sample);
@@ -170,8 +164,7 @@ static void write_latest(Json *json, const NodeSnapshot *node) {
 }
 
 static void write_sources(Json *json, const NodeSnapshot *node) {
-        json_key(json, "sources");
-        json_array_begin(json);
+        json_put_array_begin(json, "sources");
         for (Source source = 0; source < N_SOURCES; source++) {
                 bool is_up = sample_has(&node->sample, source);
 
@@ -187,8 +180,7 @@ static void write_sources(Json *json, const NodeSnapshot *node) {
 }
 
 static void write_events(Json *json, const MeterEvents *events) {
-        json_key(json, "events");
-        json_object_begin(json);
+        json_put_object_begin(json, "events");
         json_put_uint(json, "counter_resets", events->n_counter_resets);
         json_put_uint(json, "cpu_changes", events->n_cpu_changes);
         json_put_uint(json, "gaps", events->n_gaps);
@@ -197,8 +189,7 @@ static void write_events(Json *json, const MeterEvents *events) {
 }
 
 static void write_store(Json *json, const StoreStats *store) {
-        json_key(json, "store");
-        json_object_begin(json);
+        json_put_object_begin(json, "store");
         json_put_bool(json, "writable", store->is_writable);
         json_put_string(json, "error", *store->error ? store->error : NULL);
         json_put_bool(json, "volatile", store->is_volatile);
