@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 
-#include "util/log.h"
+#include "base/log.h"
 #include "util/parse.h"
 
 typedef struct JournalRecord {

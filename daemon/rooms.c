@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "jobs/recovery.h"
 #include "util/clock.h"
-#include "util/log.h"
 
 /* --- publishing ------------------------------------------------------------------------------- */
 

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "util/clock.h"
-#include "util/log.h"
 #include "util/parse.h"
 #include "util/scoped.h"
 

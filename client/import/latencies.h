@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/latency.h"
+#include "client/import/latency.h"
 #include "document/indicator.h"
 #include "util/arena.h"
 

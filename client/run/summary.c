@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/statistics.h"
 #include "util/scoped.h"
+#include "util/statistics.h"
 
 void summary_deinit(Summary *summary) {
         for (size_t i = 0; i < summary->n; i++) {

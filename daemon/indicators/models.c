@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/log.h"
 #include "text/yaml.h"
 #include "util/file.h"
-#include "util/log.h"
 
 Model *model_free(Model *model) {
         if (!model)

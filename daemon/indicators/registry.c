@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "store/indicators/model_rows.h"
 #include "store/indicators/stored_models.h"
 #include "util/clock.h"
-#include "util/log.h"
 #include "util/utf8.h"
 
 /* --- the table ------------------------------------------------------------------------------------ */

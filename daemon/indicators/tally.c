@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/hash.h"
+#include "base/hash.h"
 #include "util/scoped.h"
 
 void tally_deinit(Tally *tally) {

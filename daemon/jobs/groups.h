@@ -8,9 +8,9 @@
  * marks and at each tick, from files that stay open.
  */
 
+#include "base/log.h"
 #include "jobs/jobs.h"
 #include "node/node.h"
-#include "util/log.h"
 
 /* Size of a buffer for a JobInfo.cgroup. */
 #define GROUP_NAME_MAX CGROUP_NAME_MAX

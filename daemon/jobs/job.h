@@ -10,10 +10,10 @@
 #include <systemd/sd-event.h>
 
 #include "measure/usage.h"
-#include "measure/window.h"
+#include "node/recording.h"
 #include "sample/cgroup.h"
-#include "series/recording.h"
 #include "snapshot/jobs_snapshot.h"
+#include "snapshot/window.h"
 #include "util/scoped.h"
 
 typedef enum JobStage {

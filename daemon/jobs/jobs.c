@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "util/hash.h"
+#include "base/hash.h"
 
 #define N_BUCKETS 1024U
 

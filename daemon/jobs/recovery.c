@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "jobs/job_watch.h"
 #include "jobs/process_watch.h"
 #include "jobs/progress.h"
 #include "store/jobs/job_recovery.h"
 #include "store/jobs/job_rows.h"
 #include "util/clock.h"
-#include "util/log.h"
 
 /* Computes the metrics up to the last checkpoint, which are lower bounds. */
 static void measure_lost(const Node *node, Progress *progress, MetricSet *ret_metrics, UsageSet *ret_usage) {

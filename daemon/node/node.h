@@ -8,10 +8,10 @@
  */
 
 #include "measure/meter.h"
-#include "measure/window.h"
 #include "node/node_interval.h"
 #include "sample/sampler.h"
 #include "snapshot/node_snapshot.h"
+#include "snapshot/window.h"
 #include "util/scoped.h"
 
 typedef struct NodeConfig {

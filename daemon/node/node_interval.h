@@ -7,8 +7,8 @@
  * Observations are collected for a checkpoint interval; the complete interval goes to the store as a timeline of one point.
  */
 
-#include "measure/window.h"
-#include "series/recording.h"
+#include "node/recording.h"
+#include "snapshot/window.h"
 #include "store/store.h"
 
 typedef struct NodeInterval {

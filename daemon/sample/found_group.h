@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "job/job_description.h"
 #include "sample/cgroup_tree.h"
 #include "sample/finder_rules.h"
+#include "snapshot/job_description.h"
 
 typedef struct FoundGroup {
         CgroupPlace place;            /* cut to the job's own level */

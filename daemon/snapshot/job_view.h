@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "job/job.h"
-#include "job/job_description.h"
+#include "snapshot/job_description.h"
 #include "util/json.h"
 
 typedef struct JobView {

@@ -14,12 +14,12 @@
 #include <stdint.h>
 
 #include "job/job.h"
-#include "job/job_description.h"
 #include "measure/usage.h"
-#include "measure/window.h"
+#include "snapshot/job_description.h"
 #include "snapshot/job_view.h"
 #include "snapshot/node_snapshot.h"
 #include "snapshot/stats.h"
+#include "snapshot/window.h"
 
 /* Counters of a job since its last mark. */
 typedef struct Phase {

@@ -11,8 +11,8 @@
 #include "measure/metric.h"
 #include "measure/sample.h"
 #include "measure/usage.h"
-#include "measure/window.h"
 #include "snapshot/stats.h"
+#include "snapshot/window.h"
 
 /* Names returned by uname(2). */
 typedef struct NodeIdentity {

@@ -14,8 +14,8 @@
 
 #include "measure/meter.h"
 #include "measure/usage.h"
-#include "measure/window.h"
 #include "series/timeline.h"
+#include "snapshot/window.h"
 #include "util/clock.h"
 #include "util/parse.h"
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/choice.h"
 #include "document/condition.h"
+#include "http/indicators/choice.h"
 #include "util/scoped.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

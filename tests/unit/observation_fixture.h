@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "series/recording.h"
+#include "node/recording.h"
 
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/advice.h"
+#include "http/jobs/advice.h"
 #include "util/scoped.h"
 
 #define GIB 1073741824.0

@@ -14,7 +14,7 @@
 
 #include "fake_sample.h"
 #include "measure/compat.h"
-#include "measure/window.h"
+#include "snapshot/window.h"
 
 typedef struct Eighteen {
         double value[N_PERFPY_METRICS];

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "job/job_description.h"
+#include "snapshot/job_description.h"
 
 static JobLabel labels[] = { { "queue", "long" }, { "empty", "" }, { "sluid", "s1" } };
 static char cgroup[] = "/slice/job-1.scope";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/journal.c lib/util/log.c */
+/* tests: daemon/journal.c daemon/base/log.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,9 +16,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "journal.h"
 #include "util/clock.h"
-#include "util/log.h"
 
 /* A socket where journald's would be. It is read only by the test, so that it is full as long as journald is stopped. */
 typedef struct Fixture {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/latency.h"
+#include "client/import/latency.h"
 #include "util/scoped.h"
 
 static LatencySet compute(const LatencyInput *input) {

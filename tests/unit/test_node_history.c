@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "http/measure/node_history.h"
-#include "series/recording.h"
+#include "node/recording.h"
 #include "store/node/sample_reader.h"
 #include "util/clock.h"
 

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "analysis/rank_sum.h"
+#include "http/indicators/rank_sum.h"
 
 #define N(array) (sizeof(array) / sizeof(array[0]))
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "analysis/ranking.h"
+#include "http/indicators/ranking.h"
 
 static const RankingConfig lower = { .confidence = 0.95, .n_resamples = 2000, .seed = 1 };
 static const RankingConfig higher = { .is_higher_better = true, .confidence = 0.95, .n_resamples = 2000, .seed = 1 };

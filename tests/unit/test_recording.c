@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "node/recording.h"
 #include "observation_fixture.h"
-#include "series/recording.h"
 
 static TimelinePoint point_at(const Recording *recording, size_t at) {
         scoped(timeline_deinit) Timeline timeline = {};

@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "analysis/advice.h"
 #include "client/api/api_query.h"
 #include "client/report/report.h"
 #include "client/wire/json.h"
+#include "http/jobs/advice.h"
 #include "util/file.h"
 
 #define REPORTS "tests/data/reports/"

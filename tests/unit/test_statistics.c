@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/statistics.h"
 #include "client/wire/json.h"
 #include "util/scoped.h"
+#include "util/statistics.h"
 
 static void assert_near(double a, double b) {
         assert_true(fabs(a - b) <= 1e-9 * (1 + fabs(b)));

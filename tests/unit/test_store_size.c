@@ -9,8 +9,8 @@
 
 #include "fake_meter.h"
 #include "measure/usage.h"
-#include "measure/window.h"
-#include "series/recording.h"
+#include "node/recording.h"
+#include "snapshot/window.h"
 
 #define N_POINTS 120 /* of a timeline, by default */
 #define N_JOBS 200

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/recording.h"
 #include "observation_fixture.h"
-#include "series/recording.h"
 #include "series/timeline.h"
 #include "util/parse.h"
 

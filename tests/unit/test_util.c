@@ -14,12 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "util/arena.h"
 #include "util/buffer.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/json.h"
-#include "util/log.h"
 #include "util/parse.h"
 #include "util/utf8.h"
 

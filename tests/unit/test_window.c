@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "fake_sample.h"
-#include "measure/window.h"
+#include "snapshot/window.h"
 #include "util/parse.h"
 
 /* A machine, the meter that looks at it, and a window that watches. */

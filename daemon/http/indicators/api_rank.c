@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/ranking.h"
-#include "http/indicators/indicators_subject.h"
 #include "http/indicators/explain_empty.h"
+#include "http/indicators/indicators_subject.h"
+#include "http/indicators/ranking.h"
 #include "http/indicators/ranking_json.h"
 #include "http/indicators/result_groups.h"
 #include "http/indicators/vocabulary.h"

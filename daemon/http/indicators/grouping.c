@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/hash.h"
+#include "base/hash.h"
 #include "util/json.h"
 
 #define N_SLOTS 32768U /* more than three for each group there may be */

@@ -3,7 +3,7 @@
 
 /* The two halves of a ranking's answer: what is compared (api_rank.c), and how that is written (ranking_json_write.c). */
 
-#include "analysis/ranking.h"
+#include "http/indicators/ranking.h"
 #include "http/indicators/result_groups.h"
 #include "http/indicators/vocabulary.h"
 

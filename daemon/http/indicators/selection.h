@@ -8,8 +8,8 @@
  * until_ms; and the lists group_by (or by) and stat.
  */
 
-#include "analysis/choice.h"
 #include "http/exchange.h"
+#include "http/indicators/choice.h"
 #include "store/indicators/points.h"
 
 #define STATS_MAX 32U

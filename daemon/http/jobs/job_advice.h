@@ -5,7 +5,7 @@
  * What advice.h says of a job, on this node
  */
 
-#include "analysis/advice.h"
+#include "http/jobs/advice.h"
 #include "snapshot/job_view.h"
 #include "snapshot/node_snapshot.h"
 

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "http/metrics.h"
+#include "http/node/kernel_family.h"
 #include "http/node/node_subject.h"
-#include "measure/kernel_family.h"
 #include "util/scoped.h"
 
 #define TICK_DECIMALS 2U /* TICKS_PER_S is 100 */

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/ranking.h"
-#include "analysis/statistics.h"
+#include "http/indicators/ranking.h"
 #include "http/pages/html.h"
+#include "util/statistics.h"
 
 #define TABLES_MAX 20U       /* more are in JSON */
 #define ROWS_MAX 50U         /* of one table */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "document/indicator.h"
-#include "util/hash.h"
 
 #define N_SLOTS 64
 

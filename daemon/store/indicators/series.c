@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "request/request.h"
-#include "util/hash.h"
 #include "util/json_text.h"
 
 #define N_SLOTS 256

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/advice.h"
+#include "http/jobs/advice.h"
 
 #include <math.h>
 #include <stdarg.h>

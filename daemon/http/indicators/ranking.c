@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/ranking.h"
+#include "http/indicators/ranking.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/rank_sum.h"
-#include "analysis/statistics.h"
+#include "http/indicators/rank_sum.h"
 #include "util/scoped.h"
+#include "util/statistics.h"
 
 #define DRAWS 5000000U /* values drawn in all; the limits of resamples below take precedence */
 #define RESAMPLES_MIN 100U

@@ -8,7 +8,7 @@
  * then without debug messages. When stderr is a stream without a descriptor (daemon/journal.c puts one in its place), a message
  * is one write of a record in journald's native format: "PRIORITY=…\nMESSAGE=…\nNAME=value\n…".
  *
- * Only daemon/'s upper folders log above debug. A message says what was tried and what happens next.
+ * Only upper folders log above debug. A message says what was tried and what happens next.
  */
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "series/recording.h"
+#include "node/recording.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "measure/kernel_family.h"
+#include "http/node/kernel_family.h"
 
 #define PREFIX "perfd_node_"
 #define GAUGE(source, type, member, value, name, unit, help) \

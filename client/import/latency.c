@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/latency.h"
+#include "client/import/latency.h"
 
 #include <errno.h>
 
-#include "analysis/statistics.h"
 #include "util/scoped.h"
+#include "util/statistics.h"
 
 #define US_PER_S 1e6
 

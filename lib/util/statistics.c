@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/statistics.h"
+#include "util/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "analysis/statistics.h"
 #include "document/indicator.h"
+#include "util/statistics.h"
 
 typedef enum ChoiceField {
         CHOICE_N,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/rank_sum.h"
+#include "http/indicators/rank_sum.h"
 
 #include <errno.h>
 #include <math.h>

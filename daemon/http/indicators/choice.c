@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/choice.h"
+#include "http/indicators/choice.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "util/log.h"
+#include "base/log.h"
 
 #include <assert.h>
 #include <stdarg.h>

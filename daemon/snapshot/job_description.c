@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "job/job_description.h"
+#include "snapshot/job_description.h"
 
 #include <errno.h>
 #include <stdlib.h>

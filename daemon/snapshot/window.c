@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "measure/window.h"
+#include "snapshot/window.h"
 
 #include <assert.h>
 #include <string.h>
