@@ -195,6 +195,12 @@ void exposition_decimal(Exposition *exposition, uint64_t value, unsigned n_decim
         buffer_putc(exposition->out, '\n');
 }
 
+void exposition_sample_u64(Exposition *exposition, const char *key, const char *label, uint64_t value) {
+        exposition_sample(exposition);
+        exposition_label(exposition, key, label);
+        exposition_u64(exposition, value);
+}
+
 void exposition_single(Exposition *exposition, const char *name, FamilyType type, const char *help, uint64_t value) {
         exposition_family(exposition, name, type, "", help);
         exposition_sample(exposition);

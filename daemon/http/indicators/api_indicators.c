@@ -87,10 +87,7 @@ static void write_result(Json *json, const ResultRow *row) {
         json_put_string(json, "version", row->version);
         json_put_string(json, "job", row->job);
         json_put_uint(json, "uid", row->uid);
-        if (row->has_score)
-                json_put_double(json, "score", row->score);
-        else
-                json_put_string(json, "score", NULL);
+        json_put_double_or_null(json, "score", row->has_score, row->score);
         json_key(json, "document");
         json_raw(json, row->document);
         write_run(json, row);

@@ -54,7 +54,7 @@ static int write_jobs(Exchange *exchange, const JobFilter *filter, Pagination *p
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-void jobs_subject_list(Exchange *exchange) {
+static void answer_list(Exchange *exchange) {
         JobFilter filter = {
                 .name = exchange_parameter(exchange, "name"),
                 .user = exchange_parameter(exchange, "user"),
@@ -92,7 +92,7 @@ static void write_numbers(Exchange *exchange, Json *json, const FoundJob *job) {
 }
 
 /* Phases come last: asking for them lets go of the row the job is in. */
-void jobs_subject_job(Exchange *exchange) {
+static void answer_job(Exchange *exchange) {
         MetricStamp stamp;
         PhaseView phase;
         FoundJob job;
@@ -141,7 +141,7 @@ static int choice_parse(Exchange *exchange, MetricChoice *ret) {
         return scopes_parse(exchange, ret);
 }
 
-void jobs_subject_job_metrics(Exchange *exchange) {
+static void answer_job_metrics(Exchange *exchange) {
         MetricStamp stamp;
         MetricChoice choice;
         FoundJob job;
@@ -184,7 +184,7 @@ static void answer_from_node(Exchange *exchange, uint64_t begin_ms) {
         timeline_json(&history.timeline, exchange->body);
 }
 
-void jobs_subject_job_samples(Exchange *exchange) {
+static void answer_job_samples(Exchange *exchange) {
         scoped(timeline_deinit) Timeline timeline = {};
         FoundJob job;
         uint64_t begin_ms;
@@ -207,3 +207,19 @@ void jobs_subject_job_samples(Exchange *exchange) {
         timeline.begin_realtime_ns = begin_ms * NS_PER_MS;
         timeline_json(&timeline, exchange->body);
 }
+
+static const Route routes[] = {
+        { "/api/v1/jobs",              "state name user since_ms until_ms limit page", false, answer_list },
+        { "/api/v1/jobs/{id}",         "",                                             false, answer_job },
+        { "/api/v1/jobs/{id}/metrics", "key scope compat names phases",                false, answer_job_metrics },
+        { "/api/v1/jobs/{id}/samples", "",                                             false, answer_job_samples },
+        {},
+};
+
+static const Collector collectors[] = {
+        { "jobs", false, jobs_subject_metrics },
+        { "self", false, jobs_subject_metrics_counts },
+        {},
+};
+
+const Subject jobs_subject = { routes, collectors };

@@ -13,10 +13,7 @@ static void write_phase(Json *json, const PhaseView *phase, uint64_t now_ms) {
         json_put_uint(json, "index", phase->index);
         json_put_string(json, "name", phase->name);
         json_put_uint(json, "begin_ms", phase->begin_realtime_ms);
-        if (phase->end_realtime_ms)
-                json_put_uint(json, "end_ms", phase->end_realtime_ms);
-        else
-                json_put_string(json, "end_ms", NULL);
+        json_put_int_or_null(json, "end_ms", phase->end_realtime_ms > 0, (int64_t)phase->end_realtime_ms);
         json_put_double(json, "seconds", phase_walk_seconds(phase, now_ms));
         metric_json_write_part(json, &phase->metrics, &phase->usage);
         json_object_end(json);

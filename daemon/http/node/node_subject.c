@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/node/node_subject.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "http/measure/metric_json.h"
 #include "http/measure/node_history.h"
+#include "http/node/kernel_family.h"
 #include "http/pagination.h"
 #include "store/node/sample_reader.h"
 #include "util/clock.h"
-
-static void put_optional(Json *json, const char *key, bool is_there, double value) {
-        if (is_there)
-                json_put_double(json, key, value);
-        else
-                json_put_string(json, key, NULL);
-}
-
-static void put_seconds(Json *json, const char *key, uint64_t us) {
-        json_put_double(json, key, (double)us / 1e6);
-}
 
 static void write_utilization(Json *json, const Observation *observation) {
         bool is_there = observation->end_ns > 0;
@@ -30,122 +25,71 @@ static void write_utilization(Json *json, const Observation *observation) {
         } else
                 json_null(json);
 
-        put_optional(json, "memory_used_ratio", is_there && observation->has_memory, observation->memory);
-        put_optional(json, "root_filesystem_used_ratio", is_there && observation->has_root_filesystem, observation->root_filesystem);
-        put_optional(json, "disk_read_bytes_per_second", is_there, observation->disk_read_rate);
-        put_optional(json, "disk_written_bytes_per_second", is_there, observation->disk_write_rate);
-        put_optional(json, "network_sent_bytes_per_second", is_there, observation->net_sent_rate);
-        put_optional(json, "network_received_bytes_per_second", is_there, observation->net_received_rate);
+        json_put_double_or_null(json, "memory_used_ratio", is_there && observation->has_memory, observation->memory);
+        json_put_double_or_null(json, "root_filesystem_used_ratio", is_there && observation->has_root_filesystem, observation->root_filesystem);
+        json_put_double_or_null(json, "disk_read_bytes_per_second", is_there, observation->disk_read_rate);
+        json_put_double_or_null(json, "disk_written_bytes_per_second", is_there, observation->disk_write_rate);
+        json_put_double_or_null(json, "network_sent_bytes_per_second", is_there, observation->net_sent_rate);
+        json_put_double_or_null(json, "network_received_bytes_per_second", is_there, observation->net_received_rate);
 }
 
-static void write_load(Json *json, const Sample *sample) {
-        json_key(json, "load");
-        if (!sample_has(sample, SOURCE_LOADAVG)) {
-                json_null(json);
-                return;
-        }
+/* The key of a family is the family's name without the prefixes. */
+static void write_family(Json *json, const Scalar *family, const char *prefix, const void *part) {
+        const char *key = family->name + strlen(KERNEL_FAMILY_PREFIX);
+        const void *member = (const char *)part + family->offset;
 
-        json_object_begin(json);
-        json_put_double(json, "load1", sample->load.average1);
-        json_put_double(json, "load5", sample->load.average5);
-        json_put_double(json, "load15", sample->load.average15);
-        json_put_uint(json, "processes_running", sample->load.n_running);
-        json_put_uint(json, "threads", sample->load.n_threads);
+        if (strncmp(key, prefix, strlen(prefix)) == 0)
+                key += strlen(prefix);
+        if (family->scalar == SCALAR_DOUBLE)
+                json_put_double(json, key, *(const double *)member);
+        else if (family->scalar == SCALAR_U32)
+                json_put_uint(json, key, *(const uint32_t *)member);
+        else if (family->n_decimals > 0)
+                json_put_double(json, key, (double)*(const uint64_t *)member / pow(10, family->n_decimals));
+        else
+                json_put_uint(json, key, *(const uint64_t *)member);
+}
+
+static void write_source(Json *json, const char *key, const Sample *sample, Source source, const char *prefix) {
+        json_put_object_begin(json, key);
+        for (const KernelFamily *family = kernel_families; family->scalar.name; family++)
+                if (family->source == source)
+                        write_family(json, &family->scalar, prefix, sample);
         json_object_end(json);
 }
 
-static void write_memory(Json *json, const Sample *sample) {
-        json_key(json, "memory");
-        if (!sample_has(sample, SOURCE_MEMINFO)) {
-                json_null(json);
-                return;
-        }
-
-        json_object_begin(json);
-        json_put_uint(json, "total_bytes", sample->memory.total_bytes);
-        json_put_uint(json, "available_bytes", sample->memory.available_bytes);
-        json_put_uint(json, "free_bytes", sample->memory.free_bytes);
-        json_put_uint(json, "cached_bytes", sample->memory.cached_bytes);
-        json_put_uint(json, "buffers_bytes", sample->memory.buffers_bytes);
-        json_put_uint(json, "swap_total_bytes", sample->memory.swap_total_bytes);
-        json_put_uint(json, "swap_free_bytes", sample->memory.swap_free_bytes);
-        json_object_end(json);
+static void write_source_or_null(Json *json, const char *key, const Sample *sample, Source source, const char *prefix) {
+        if (sample_has(sample, source))
+                write_source(json, key, sample, source, prefix);
+        else
+                json_put_string(json, key, NULL);
 }
 
 static void write_pressure(Json *json, const Sample *sample) {
-        const struct {
-                Source source;
-                const char *resource;
-                KernelCounter some, full;
-        } lines[] = {
-                { SOURCE_PSI_CPU, "cpu", KERNEL_PSI_CPU_SOME, N_KERNEL_COUNTERS },
-                { SOURCE_PSI_MEMORY, "memory", KERNEL_PSI_MEMORY_SOME, KERNEL_PSI_MEMORY_FULL },
-                { SOURCE_PSI_IO, "io", KERNEL_PSI_IO_SOME, KERNEL_PSI_IO_FULL },
-        };
-
         json_put_object_begin(json, "pressure");
-        for (size_t i = 0; i < N_ELEMENTS(lines); i++) {
-                if (!sample_has(sample, lines[i].source))
-                        continue;
-
-                json_put_object_begin(json, lines[i].resource);
-                put_seconds(json, "waiting_seconds", sample->counter[lines[i].some]);
-                if (lines[i].full != N_KERNEL_COUNTERS)
-                        put_seconds(json, "stalled_seconds", sample->counter[lines[i].full]);
-                json_object_end(json);
-        }
+        if (sample_has(sample, SOURCE_PSI_CPU))
+                write_source(json, "cpu", sample, SOURCE_PSI_CPU, "pressure_cpu_");
+        if (sample_has(sample, SOURCE_PSI_MEMORY))
+                write_source(json, "memory", sample, SOURCE_PSI_MEMORY, "pressure_memory_");
+        if (sample_has(sample, SOURCE_PSI_IO))
+                write_source(json, "io", sample, SOURCE_PSI_IO, "pressure_io_");
         json_object_end(json);
 }
 
-static void write_disks(Json *json, const Sample *sample) {
-        json_put_array_begin(json, "disks");
-        for (size_t i = 0; sample_has(sample, SOURCE_DISKSTATS) && i < sample->n_disks; i++) {
-                const SampleDisk *disk = &sample->disks[i];
+static void write_devices(Json *json, const Sample *sample, const KernelDeviceKind *kind) {
+        KernelDevice device;
+        char prefix[32];
 
+        (void)snprintf(prefix, sizeof(prefix), "%s_", kind->name);
+        json_put_array_begin(json, kind->list);
+        for (size_t i = 0; (device = kernel_family_device(sample, kind, i)).values; i++) {
                 json_object_begin(json);
-                json_put_string(json, "device", disk->name);
-                json_put_string(json, "class", sample_disk_class_name(disk->class));
-                json_put_uint(json, "read_bytes", disk->read_bytes);
-                json_put_uint(json, "written_bytes", disk->write_bytes);
-                json_put_uint(json, "reads", disk->reads);
-                json_put_uint(json, "writes", disk->writes);
-                put_seconds(json, "io_seconds", disk->io_ms * 1000);
-                json_object_end(json);
-        }
-        json_array_end(json);
-}
-
-static void write_networks(Json *json, const Sample *sample) {
-        json_put_array_begin(json, "networks");
-        for (size_t i = 0; sample_has(sample, SOURCE_NETDEV) && i < sample->n_nets; i++) {
-                const SampleNet *net = &sample->nets[i];
-
-                json_object_begin(json);
-                json_put_string(json, "device", net->name);
-                json_put_string(json, "class", sample_net_class_name(net->class));
-                json_put_uint(json, "received_bytes", net->received_bytes);
-                json_put_uint(json, "sent_bytes", net->sent_bytes);
-                json_put_uint(json, "received_packets", net->received_packets);
-                json_put_uint(json, "sent_packets", net->sent_packets);
-                json_put_uint(json, "receive_errors", net->received_errors);
-                json_put_uint(json, "send_errors", net->sent_errors);
-                json_object_end(json);
-        }
-        json_array_end(json);
-}
-
-static void write_filesystems(Json *json, const Sample *sample) {
-        json_put_array_begin(json, "filesystems");
-        for (size_t i = 0; sample_has(sample, SOURCE_FILESYSTEMS) && i < sample->n_filesystems; i++) {
-                const SampleFilesystem *filesystem = &sample->filesystems[i];
-
-                json_object_begin(json);
-                json_put_string(json, "mountpoint", filesystem->mount_point);
-                json_put_string(json, "fstype", filesystem->type);
-                json_put_uint(json, "size_bytes", filesystem->size_bytes);
-                json_put_uint(json, "available_bytes", filesystem->available_bytes);
-                json_put_uint(json, "free_bytes", filesystem->free_bytes);
-                json_put_double(json, "used_ratio", sample_filesystem_used_ratio(filesystem));
+                json_put_string(json, kind->device_label, device.name);
+                json_put_string(json, kind->class_label, device.class_name);
+                for (const KernelFamily *family = kind->families; family->scalar.name; family++)
+                        write_family(json, &family->scalar, prefix, device.values);
+                if (kind->source == SOURCE_FILESYSTEMS)
+                        json_put_double(json, "used_ratio", sample_filesystem_used_ratio(device.values));
                 json_object_end(json);
         }
         json_array_end(json);
@@ -154,12 +98,11 @@ static void write_filesystems(Json *json, const Sample *sample) {
 static void write_latest(Json *json, const NodeSnapshot *node) {
         json_put_object_begin(json, "latest");
         write_utilization(json, &node->observation);
-        write_load(json, &node->sample);
-        write_memory(json, &node->sample);
+        write_source_or_null(json, "load", &node->sample, SOURCE_LOADAVG, "");
+        write_source_or_null(json, "memory", &node->sample, SOURCE_MEMINFO, "memory_");
         write_pressure(json, &node->sample);
-        write_disks(json, &node->sample);
-        write_networks(json, &node->sample);
-        write_filesystems(json, &node->sample);
+        for (size_t i = 0; i < N_KERNEL_DEVICE_KINDS; i++)
+                write_devices(json, &node->sample, &kernel_device_kinds[i]);
         json_object_end(json);
 }
 
@@ -214,7 +157,7 @@ static void write_identity(Json *json, const Snapshot *snapshot) {
         json_put_uint(json, "jobs_running", snapshot->jobs.n_running);
 }
 
-void node_subject_state(Exchange *exchange) {
+static void answer_state(Exchange *exchange) {
         const Snapshot *snapshot = exchange->snapshot;
         const NodeSnapshot *node = &snapshot->node;
         MetricSet metrics;
@@ -234,7 +177,7 @@ void node_subject_state(Exchange *exchange) {
         json_object_end(&json);
 }
 
-void node_subject_samples(Exchange *exchange) {
+static void answer_samples(Exchange *exchange) {
         scoped(node_history_deinit) NodeHistory history = {};
         uint64_t since_ms, until_ms, limit, next_ms = 0;
         NodeSampleRow row;
@@ -264,9 +207,21 @@ void node_subject_samples(Exchange *exchange) {
         json_key(&json, "timeline");
         json_raw(&json, ""); /* the value is what comes next */
         timeline_json(&history.timeline, exchange->body);
-        if (next_ms)
-                json_put_uint(&json, "next", next_ms);
-        else
-                json_put_string(&json, "next", NULL);
+        json_put_int_or_null(&json, "next", next_ms > 0, (int64_t)next_ms);
         json_object_end(&json);
 }
+
+static const Route routes[] = {
+        { "/api/v1/node",         "",                        true,  answer_state },
+        { "/api/v1/node/samples", "since_ms until_ms limit", false, answer_samples },
+        {},
+};
+
+static const Collector collectors[] = {
+        { "node",   false, node_subject_metrics },
+        { "percpu", true,  node_subject_metrics_percpu },
+        { "self",   false, node_subject_metrics_sampling },
+        {},
+};
+
+const Subject node_subject = { routes, collectors };
