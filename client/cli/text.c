@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "util/clock.h"
@@ -74,4 +75,22 @@ void text_time(uint64_t realtime_ms, char ret[static TEXT_MAX]) {
 
         if (realtime_ms == 0 || !localtime_r(&s, &tm) || strftime(ret, TEXT_MAX, "%Y-%m-%d %H:%M:%S", &tm) == 0)
                 snprintf(ret, TEXT_MAX, "-");
+}
+
+void text_put_word(Buffer *out, const char *word) {
+        static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+
+        if (*word && word[strspn(word, plain)] == '\0') {
+                buffer_puts(out, word);
+                return;
+        }
+
+        buffer_putc(out, '\'');
+        for (; *word; word++) {
+                if (*word == '\'')
+                        buffer_puts(out, "'\\''");
+                else
+                        buffer_putc(out, *word);
+        }
+        buffer_putc(out, '\'');
 }

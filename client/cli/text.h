@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Text: numbers and times as a reader sees them */
+/* Text: numbers, times and words as a reader sees them */
 
 #include <stdint.h>
+
+#include "util/buffer.h"
 
 #define TEXT_MAX 64U
 /* "250 ms", "12.3 s", "4 min 05 s", "3 h 02 min", "2 d 04 h" */
@@ -18,3 +20,5 @@ void text_cpus(double cpus, char ret[static TEXT_MAX]);
 void text_mib(double mib, char ret[static TEXT_MAX]);
 /* Local time, "2026-11-20 21:58:18". "-" for 0. */
 void text_time(uint64_t realtime_ms, char ret[static TEXT_MAX]);
+/* Appends a word as typed into a shell: unchanged where that is safe, else within '…'. */
+void text_put_word(Buffer *out, const char *word);

@@ -9,7 +9,6 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/sweep/sweep_command.h"
-#include "client/sweep/sweep_layout.h"
 #include "client/sweep/sweep_plan.h"
 #include "client/sweep/sweep_run.h"
 #include "client/sweep/sweep_spelling.h"
@@ -45,11 +44,13 @@ typedef struct SweepInput {
         Arena arena;
         SweepPlan plan;
         SweepTree tree;
+        const SweepRecord **records; /* of each point */
         char program[PATH_MAX];
         char name[SWEEP_NAME_MAX + 1];
 } SweepInput;
 
 static void sweep_input_deinit(SweepInput *input) {
+        free(input->records);
         sweep_tree_deinit(&input->tree);
         sweep_plan_deinit(&input->plan);
         arena_deinit(&input->arena);
@@ -144,19 +145,14 @@ static int put_point(const SweepOrder *order, size_t i, Buffer *out) {
         const char *node = order->plan->n_nodes > 0 ? order->plan->nodes[i % order->plan->n_nodes] : NULL;
         scoped(sweep_command_deinit) SweepCommand command = {};
         scoped(buffer_deinit) Buffer path = {}, words = {};
-        const SweepRecord *record;
         Screen screen = { .out = out };
-        bool is_recorded;
         int r;
 
-        r = sweep_run_is_recorded(order, point, &is_recorded, &record);
-        if (r < 0)
-                return r;
         buffer_printf(&path, "%s/", order->tree->path ?: order->plan->output);
-        if (record)
-                buffer_puts(&path, record->directory);
+        if (order->records[i])
+                buffer_puts(&path, order->records[i]->directory);
         else
-                sweep_layout_put_directory(&path, order->plan, point, i + 1);
+                sweep_tree_put_directory(&path, order->plan, point, i + 1);
         if (buffer_error(&path) < 0)
                 return -ENOMEM;
 
@@ -167,7 +163,7 @@ static int put_point(const SweepOrder *order, size_t i, Buffer *out) {
         sweep_command_put(&command, &words);
         if (buffer_error(&words) < 0)
                 return -ENOMEM;
-        buffer_printf(out, "%s  %s  ", strrchr(path.text, '/') + 1, is_recorded ? "recorded" : "to run");
+        buffer_printf(out, "%s  %s  ", strrchr(path.text, '/') + 1, sweep_run_is_recorded(order, i) ? "recorded" : "to run");
         (void)screen_text(&screen, words.text ?: "");
         buffer_putc(out, '\n');
         return buffer_error(out);
@@ -192,7 +188,9 @@ static int open_tree(SweepInput *input) {
 
         if (r == SWEEP_TREE_BUSY)
                 message_print("another sweep is running in %s; wait for it, or use another --output-dir", input->plan.output);
-        else if (r < 0)
+        if (r == 0)
+                r = sweep_tree_match(&input->tree, &input->plan, &input->records);
+        if (r < 0)
                 message_print("cannot open %s: %s", input->plan.output, strerrordesc_np(-r));
         return r == 0 ? EXIT_DONE : EXIT_FAILED;
 }
@@ -223,6 +221,7 @@ static int sweep_command_run(const CommandLine *line) {
         if (r != EXIT_DONE)
                 return r;
 
+        order.records = input.records;
         order.recorder = options->no_perfd ? NULL : &recorder;
         order.keeps_going = strcmp(options->keep_going, "yes") == 0;
         order.retries_failed = options->retry_failed;

@@ -60,29 +60,36 @@ static bool is_ignored(int signal) {
         return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-/*
- * Signals arrive on a descriptor. An ignored one (nohup) stays ignored: blocked, it would be queued. SIGPIPE is
- * blocked so that a reader of ours that goes away is an error of write(). SIGCHLD is set to its default: when it is
- * ignored, nobody can be waited for.
- */
-static int take_signals(Child *child) {
+int child_signals_take(const int *signals, size_t n, sigset_t *ret_set, ChildSignals *ret) {
         const struct sigaction action = { .sa_handler = SIG_DFL };
+
+        sigemptyset(ret_set);
+        sigaddset(ret_set, SIGCHLD);
+        for (size_t i = 0; i < n; i++)
+                if (!is_ignored(signals[i]))
+                        sigaddset(ret_set, signals[i]);
+        return sigaction(SIGCHLD, &action, &ret->child) < 0 || sigprocmask(SIG_BLOCK, ret_set, &ret->mask) < 0 ? -errno : 0;
+}
+
+void child_signals_restore(const ChildSignals *signals) {
+        (void)sigaction(SIGCHLD, &signals->child, NULL);
+        (void)sigprocmask(SIG_SETMASK, &signals->mask, NULL);
+}
+
+/* Signals arrive on a descriptor. SIGPIPE is blocked so that a reader of ours that goes away is an error of write(). */
+static int take_signals(Child *child) {
         ChildSignals *common = child->plan->signals;
-        sigset_t mask;
+        sigset_t set;
+        int r;
 
-        sigemptyset(&mask);
-        sigaddset(&mask, SIGCHLD);
-        for (size_t i = 0; i < N_ELEMENTS(passed_signals); i++)
-                if (!is_ignored(passed_signals[i]))
-                        sigaddset(&mask, passed_signals[i]);
-
-        child->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+        r = child_signals_take(passed_signals, N_ELEMENTS(passed_signals), &set, &child->inherited);
+        if (r < 0)
+                return r;
+        child->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
         if (child->signal_fd < 0)
                 return -errno;
-
-        sigaddset(&mask, SIGPIPE);
-        if (sigaction(SIGCHLD, &action, &child->inherited.child) < 0 || sigprocmask(SIG_BLOCK, &mask, &child->inherited.mask) < 0)
-                return -errno;
+        sigaddset(&set, SIGPIPE);
+        (void)sigprocmask(SIG_BLOCK, &set, NULL);
 
         /* Signals stay blocked after the first run, so that none terminates the process between two runs. */
         if (common && common->is_taken)
@@ -181,8 +188,7 @@ static void become(const ChildSignals *inherited, char *const *command, int outp
                 (void)dup2(output_fd, STDOUT_FILENO);
         if (error_fd >= 0)
                 (void)dup2(error_fd, STDERR_FILENO);
-        (void)sigaction(SIGCHLD, &inherited->child, NULL);
-        (void)sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
+        child_signals_restore(inherited);
 
         (void)execvp(command[0], command);
         error = errno;

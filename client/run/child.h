@@ -30,6 +30,15 @@ typedef struct ChildSignals {
         bool is_taken;
 } ChildSignals;
 
+/*
+ * Blocks SIGCHLD and those of n signals that are not ignored: an ignored signal (nohup) stays ignored, since a blocked one would be
+ * queued. Sets SIGCHLD to its default, since nobody can be waited for while SIGCHLD is ignored. *ret_set: the blocked signals.
+ * 0 or a negative errno.
+ */
+int child_signals_take(const int *signals, size_t n, sigset_t *ret_set, ChildSignals *ret);
+/* Restores the state in a new process. */
+void child_signals_restore(const ChildSignals *signals);
+
 typedef struct ChildPlan {
         Capture *capture;      /* of standard output; NULL: none */
         OutputTail *error;           /* of standard error; NULL: none */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/cli/text.h"
 #include "client/wire/id.h"
 #include "client/wire/user.h"
 #include "util/buffer.h"
@@ -18,25 +19,6 @@ const Option job_options[] = {
         OPTION_INCLUDE(JobOptions, place, PlaceOptions, place_options),
         {},
 };
-
-/* Quotes the word for a shell where needed. */
-static void put_word(Buffer *out, const char *word) {
-        static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
-
-        if (*word && word[strspn(word, plain)] == '\0') {
-                buffer_puts(out, word);
-                return;
-        }
-
-        buffer_putc(out, '\'');
-        for (; *word; word++) {
-                if (*word == '\'')
-                        buffer_puts(out, "'\\''");
-                else
-                        buffer_putc(out, *word);
-        }
-        buffer_putc(out, '\'');
-}
 
 static void copy_valid(const char *text, size_t n, Buffer *out) {
         for (size_t i = 0; i < n;) {
@@ -57,7 +39,7 @@ void job_info_format_command(char *const *words, char ret[static JOB_COMMAND_MAX
         for (size_t i = 0; words[i] && typed.n < JOB_COMMAND_MAX; i++) {
                 if (i > 0)
                         buffer_putc(&typed, ' ');
-                put_word(&typed, words[i]);
+                text_put_word(&typed, words[i]);
         }
         if (typed.n > 0)
                 copy_valid(typed.text, typed.n, &valid);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/sweep/placeholder.h"
-#include "util/utf8.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "client/cli/text.h"
+#include "util/utf8.h"
 
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-"
 #define VARIABLE "perfd_setting_"
@@ -117,23 +119,6 @@ static Quote quote_after(Quote quote, char c, char before) {
         return quote;
 }
 
-static void put_single_quoted(Buffer *out, const char *text) {
-        buffer_putc(out, '\'');
-        for (; *text; text++)
-                if (*text == '\'')
-                        buffer_puts(out, "'\\''");
-                else
-                        buffer_putc(out, *text);
-        buffer_putc(out, '\'');
-}
-
-void placeholder_put_quoted(Buffer *out, const char *text) {
-        if (*text && strspn(text, NAME_CHARACTERS "/=,+@%") == strlen(text))
-                buffer_puts(out, text);
-        else
-                put_single_quoted(out, text);
-}
-
 static int put_variable(const TemplatePart *part, Quote quote, Bindings *bindings, bool *used, Buffer *body, PlaceholderError *error) {
         size_t i;
 
@@ -192,7 +177,7 @@ int placeholder_fill_script(const char *script, Bindings *bindings, Buffer *out,
                 if (!used[i])
                         continue;
                 buffer_printf(out, VARIABLE "%zu=", i);
-                put_single_quoted(out, bindings->all[i].text);
+                text_put_word(out, bindings->all[i].text);
                 buffer_puts(out, "; ");
         }
         if (buffer_error(&body) < 0)

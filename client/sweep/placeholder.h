@@ -51,6 +51,3 @@ int placeholder_fill_script(const char *script, Bindings *bindings, Buffer *out,
  * within "…" only before a " or another backslash. Nothing is expanded. They live in the arena. 0, PLACEHOLDER_WRONG or -ENOMEM.
  */
 int placeholder_split(const char *text, Arena *arena, const char *const **ret, size_t *ret_n, PlaceholderError *ret_error);
-
-/* Appends the text as one word of sh: as it is where that is safe, else within '…'. */
-void placeholder_put_quoted(Buffer *out, const char *text);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/text.h"
 #include "client/wire/id.h"
 #include "util/clock.h"
 #include "util/utf8.h"
@@ -17,43 +18,41 @@ void sweep_command_deinit(SweepCommand *command) {
         *command = (SweepCommand){};
 }
 
-/* The buffer is empty afterwards. */
-static int add(SweepCommand *command, Buffer *word) {
+/* Takes the word; NULL: no memory for one. A failure is reported at the end. */
+static void add(SweepCommand *command, char *word) {
         if (command->n + 1 >= command->n_allocated) {
                 size_t n = command->n_allocated ? 2 * command->n_allocated : 64;
                 char **more = reallocarray(command->words, n, sizeof(*more));
 
-                if (!more)
-                        return -ENOMEM;
-                command->words = more;
-                command->n_allocated = n;
+                if (!more) {
+                        free(word);
+                        word = NULL;
+                } else {
+                        command->words = more;
+                        command->n_allocated = n;
+                }
+        }
+        if (!word) {
+                command->failed = true;
+                return;
         }
 
-        command->words[command->n] = buffer_take(word);
-        if (!command->words[command->n])
-                return -ENOMEM;
-        command->words[++command->n] = NULL;
-        return 0;
+        command->words[command->n++] = word;
+        command->words[command->n] = NULL;
 }
 
-static int add_text(SweepCommand *command, const char *text) {
-        scoped(buffer_deinit) Buffer word = {};
-
-        buffer_puts(&word, text);
-        return add(command, &word);
-}
-
-static int add_pair(SweepCommand *command, const char *option, const char *value) {
-        int r = value ? add_text(command, option) : 0;
-
-        return r == 0 && value ? add_text(command, value) : r;
+static void add_pair(SweepCommand *command, const char *option, const char *value) {
+        if (!value)
+                return;
+        add(command, strdup(option));
+        add(command, strdup(value));
 }
 
 /* --- the job -------------------------------------------------------------------------------------- */
 
 #define NAME_IN_ID_MAX 60U
 
-/* "NAME-007-j01kb8z6m3qx7v2p4": another one with each start, since a job that has ended does not begin again. */
+/* Makes an id such as "NAME-007-j01kb8z6m3qx7v2p4". Each start has another id, since a job that has ended does not start again. */
 static int make_job(const SweepPlan *plan, size_t number, char ret[static JOB_ID_MAX]) {
         char unique[JOB_ID_TEXT_MAX], name[NAME_IN_ID_MAX + 1];
         int r = job_id_make(clock_realtime_ns() / NS_PER_MS, unique);
@@ -72,15 +71,15 @@ static bool fits_label(const char *text) {
         return strlen(text) < JOB_TEXT_MAX && utf8_is_line(text);
 }
 
-static int add_label(SweepCommand *command, const char *key, const char *text) {
-        scoped(buffer_deinit) Buffer word = {};
-        int r = add_text(command, "--label");
+static void add_label(SweepCommand *command, const char *key, const char *text) {
+        Buffer word = {};
 
         buffer_printf(&word, "%s=%s", key, text);
-        return r == 0 ? add(command, &word) : r;
+        add(command, strdup("--label"));
+        add(command, buffer_take(&word));
 }
 
-/* The @ of a repetition is not a label's to have; what is called the same without it comes first. */
+/* Whether another label has the key. A label has no @; a setting whose name is the same without its @ comes first. */
 static bool is_taken(const SweepBlock *block, size_t i, const char *key) {
         if (strcmp(key, "sweep") == 0)
                 return true;
@@ -90,12 +89,12 @@ static bool is_taken(const SweepBlock *block, size_t i, const char *key) {
         return false;
 }
 
-static int add_labels(SweepCommand *command, const SweepPlan *plan, const SweepPoint *point) {
+static void add_labels(SweepCommand *command, const SweepPlan *plan, const SweepPoint *point) {
         const SweepBlock *block = &plan->blocks[point->block];
         size_t n = 1;
-        int r = add_label(command, "sweep", plan->name);
 
-        for (size_t i = 0; i < block->n && r == 0; i++) {
+        add_label(command, "sweep", plan->name);
+        for (size_t i = 0; i < block->n; i++) {
                 const char *key = block->settings[i].key, *text = sweep_plan_point_text(plan, point, i);
 
                 key += *key == '@';
@@ -103,58 +102,45 @@ static int add_labels(SweepCommand *command, const SweepPlan *plan, const SweepP
                         command->left_out = block->settings[i].key;
                         continue;
                 }
-                r = add_label(command, key, text);
+                add_label(command, key, text);
                 n++;
         }
-        return r;
 }
 
-static int add_run(SweepCommand *command, const SweepPlan *plan, const SweepPoint *point, size_t number,
-                   const SweepRecorder *recorder) {
-        int r = make_job(plan, number, command->job);
-
-        if (r == 0)
-                r = add_pair(command, recorder->program, "run");
-        if (r == 0)
-                r = add_pair(command, "--job", command->job);
-        if (r == 0)
-                r = add_pair(command, "--name", plan->name);
-        if (r == 0)
-                r = add_pair(command, "--socket", recorder->socket);
-        if (r == 0)
-                r = add_pair(command, "--spool", recorder->spool);
-        if (r == 0)
-                r = add_labels(command, plan, point);
-        return r == 0 ? add_text(command, "--") : r;
+static void add_run(SweepCommand *command, const SweepPlan *plan, const SweepPoint *point, const SweepRecorder *recorder) {
+        add_pair(command, recorder->program, "run");
+        add_pair(command, "--job", command->job);
+        add_pair(command, "--name", plan->name);
+        add_pair(command, "--socket", recorder->socket);
+        add_pair(command, "--spool", recorder->spool);
+        add_labels(command, plan, point);
+        add(command, strdup("--"));
 }
 
 /* --- the whole ------------------------------------------------------------------------------------ */
 
-/* The templates are known to be right: the plan has tried them. */
-static int add_filled(SweepCommand *command, const char *const *words, size_t n, Bindings *bindings) {
+/* The templates are valid, since they were filled when the plan was read. */
+static void add_filled(SweepCommand *command, const char *const *words, size_t n, Bindings *bindings) {
         PlaceholderError error;
-        int r = 0;
 
-        for (size_t i = 0; i < n && r == 0; i++) {
-                scoped(buffer_deinit) Buffer word = {};
+        for (size_t i = 0; i < n; i++) {
+                Buffer word = {};
+                int r = placeholder_fill(words[i], bindings, &word, &error);
 
-                r = placeholder_fill(words[i], bindings, &word, &error);
                 assert(r == 0);
-                r = add(command, &word);
+                add(command, buffer_take(&word));
         }
-        return r;
 }
 
-static int add_script(SweepCommand *command, const char *script, Bindings *bindings) {
-        scoped(buffer_deinit) Buffer filled = {};
+static void add_script(SweepCommand *command, const char *script, Bindings *bindings) {
         PlaceholderError error;
-        int r;
+        Buffer filled = {};
+        int r = placeholder_fill_script(script, bindings, &filled, &error);
 
-        r = placeholder_fill_script(script, bindings, &filled, &error);
         assert(r <= 0);
-        if (r == 0)
-                r = add_pair(command, "sh", "-c");
-        return r == 0 ? add(command, &filled) : r;
+        command->failed |= r < 0;
+        add_pair(command, "sh", "-c");
+        add(command, buffer_take(&filled));
 }
 
 int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoint *point, size_t number, const char *node,
@@ -162,18 +148,20 @@ int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoin
         scoped(sweep_command_deinit) SweepCommand command = {};
         Binding all[SWEEP_SETTINGS_MAX + 2];
         Bindings bindings;
-        int r;
+        int r = recorder ? make_job(plan, number, command.job) : 0;
 
-        sweep_plan_point_bind(plan, point, node, directory, all, &bindings);
-        r = add_filled(&command, plan->launcher, plan->n_launcher, &bindings);
-        if (r == 0 && recorder)
-                r = add_run(&command, plan, point, number, recorder);
-        if (r == 0 && plan->script)
-                r = add_script(&command, plan->script, &bindings);
-        else if (r == 0)
-                r = add_filled(&command, plan->words, plan->n_words, &bindings);
         if (r < 0)
                 return r;
+        sweep_plan_point_bind(plan, point, node, directory, all, &bindings);
+        add_filled(&command, plan->launcher, plan->n_launcher, &bindings);
+        if (recorder)
+                add_run(&command, plan, point, recorder);
+        if (plan->script)
+                add_script(&command, plan->script, &bindings);
+        else
+                add_filled(&command, plan->words, plan->n_words, &bindings);
+        if (command.failed)
+                return -ENOMEM;
 
         *ret = command;
         command = (SweepCommand){};
@@ -184,6 +172,6 @@ void sweep_command_put(const SweepCommand *command, Buffer *out) {
         for (size_t i = 0; i < command->n; i++) {
                 if (i > 0)
                         buffer_putc(out, ' ');
-                placeholder_put_quoted(out, command->words[i]);
+                text_put_word(out, command->words[i]);
         }
 }

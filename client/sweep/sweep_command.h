@@ -14,10 +14,11 @@
 #include "job/job.h"
 
 typedef struct SweepCommand {
-        char **words; /* owned, each of them too; NULL behind the last */
+        char **words; /* the list and each word are owned; NULL follows the last word */
         size_t n, n_allocated;
+        bool failed;          /* there was no memory for a word */
         char job[JOB_ID_MAX]; /* "" without perfd */
-        const char *left_out; /* a setting that cannot be a label; NULL: none. Borrowed from the plan */
+        const char *left_out; /* a setting that cannot be a label, borrowed from the plan; NULL: none */
 } SweepCommand;
 
 void sweep_command_deinit(SweepCommand *command);
@@ -28,7 +29,7 @@ typedef struct SweepRecorder {
         const char *socket, *spool; /* options of `perfctl run`; NULL: its defaults */
 } SweepRecorder;
 
-/* *ret must own nothing. number: the point's, from 1. node: NULL for none. recorder: NULL, the point is no job. 0 or a negative errno. */
+/* *ret must own nothing. number: of the point, from 1. node: NULL: none. recorder: NULL: the point is no job. 0 or a negative errno. */
 int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoint *point, size_t number, const char *node,
                        const char *directory, const SweepRecorder *recorder);
 

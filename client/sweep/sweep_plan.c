@@ -36,7 +36,8 @@ static int refuse(const PlanReader *reader, const char *format, ...) {
 
 /* --- points --------------------------------------------------------------------------------------- */
 
-size_t sweep_plan_point_choice(const SweepPlan *plan, const SweepPoint *point, size_t i) {
+/* Returns the index of the point's value of setting i. */
+static size_t point_choice(const SweepPlan *plan, const SweepPoint *point, size_t i) {
         const SweepBlock *block = &plan->blocks[point->block];
         size_t ordinal = point->ordinal;
 
@@ -47,7 +48,15 @@ size_t sweep_plan_point_choice(const SweepPlan *plan, const SweepPoint *point, s
 }
 
 const char *sweep_plan_point_text(const SweepPlan *plan, const SweepPoint *point, size_t i) {
-        return plan->blocks[point->block].settings[i].texts[sweep_plan_point_choice(plan, point, i)];
+        return plan->blocks[point->block].settings[i].texts[point_choice(plan, point, i)];
+}
+
+Value sweep_plan_point_settings(const SweepPlan *plan, const SweepPoint *point, Member all[static SWEEP_SETTINGS_MAX]) {
+        const SweepBlock *block = &plan->blocks[point->block];
+
+        for (size_t i = 0; i < block->n; i++)
+                all[i] = (Member){ block->settings[i].key, block->settings[i].values[point_choice(plan, point, i)] };
+        return (Value){ .type = VALUE_OBJECT, .members = all, .n_members = block->n };
 }
 
 void sweep_plan_point_put(const SweepPlan *plan, const SweepPoint *point, Buffer *out) {

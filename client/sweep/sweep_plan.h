@@ -82,10 +82,11 @@ int sweep_plan_read(const Value *file, const char *launcher, const char *nodes, 
 /* Returns the memory for the plan of a file of n bytes, without its tree, including the words of the command line. */
 size_t sweep_plan_arena_size(size_t n);
 
-/* Returns the index of the point's value of setting i. */
-size_t sweep_plan_point_choice(const SweepPlan *plan, const SweepPoint *point, size_t i);
+/* Returns the text of the point's value of setting i. */
 const char *sweep_plan_point_text(const SweepPlan *plan, const SweepPoint *point, size_t i);
-/* "k=v k2=v2", for messages. */
+/* Returns the object of the point's settings, in order of declaration. Its members are in `all`. */
+Value sweep_plan_point_settings(const SweepPlan *plan, const SweepPoint *point, Member all[static SWEEP_SETTINGS_MAX]);
+/* Writes "k=v k2=v2", for messages. */
 void sweep_plan_point_put(const SweepPlan *plan, const SweepPoint *point, Buffer *out);
 
 /*

@@ -14,9 +14,6 @@
 #include "client/cli/screen.h"
 #include "client/cli/text.h"
 #include "client/run/child.h"
-#include "client/sweep/sweep_command.h"
-#include "client/sweep/sweep_guard.h"
-#include "client/sweep/sweep_layout.h"
 #include "util/clock.h"
 #include "util/file.h"
 
@@ -26,12 +23,6 @@ typedef struct SweepSlot {
         size_t i_node;
         uint64_t begin_ns;
 } SweepSlot;
-
-/* Signal state that each point inherits unchanged. */
-typedef struct Inherited {
-        sigset_t mask;
-        struct sigaction child;
-} Inherited;
 
 typedef struct SweepCounts {
         size_t n_recorded, n_done, n_failed; /* done: all points that succeeded, recorded ones included */
@@ -43,11 +34,11 @@ typedef struct Sweep {
         const SweepOrder *order;
         SweepSlot *slots;
         size_t n_slots, n_running;
-        size_t *n_on_node; /* points running on each node */
+        size_t *n_on_node; /* points running on each node; without nodes, on the first */
         size_t i_next_node, i_next_point;
         SweepCounts counts;
         sigset_t signals;
-        Inherited inherited;
+        ChildSignals inherited;
         int signal;       /* that told us to end; 0: none */
         unsigned n_told;  /* how often */
         bool is_stopping; /* no further point begins */
@@ -67,15 +58,10 @@ static void sweep_deinit(Sweep *sweep) {
         buffer_deinit(&sweep->line);
 }
 
-int sweep_run_is_recorded(const SweepOrder *order, const SweepPoint *point, bool *ret, const SweepRecord **ret_record) {
-        scoped(buffer_deinit) Buffer identity = {};
-        int r = sweep_layout_identify(order->plan, point, &identity);
+bool sweep_run_is_recorded(const SweepOrder *order, size_t i) {
+        const SweepRecord *record = order->records[i];
 
-        if (r < 0)
-                return r;
-        *ret_record = sweep_tree_find(order->tree, identity.text);
-        *ret = *ret_record && (*ret_record)->is_done && !(order->retries_failed && (*ret_record)->exit_code != 0);
-        return 0;
+        return record && record->is_done && !(order->retries_failed && record->exit_code != 0);
 }
 
 /* --- progress ------------------------------------------------------------------------------------- */
@@ -167,28 +153,6 @@ static void tell_end(Sweep *sweep, const SweepSlot *slot, int status) {
 
 static const int end_signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
 
-static bool is_ignored(int signal) {
-        struct sigaction action;
-
-        return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
-/* Ignored signals (nohup) stay ignored: blocked signals would be queued. waitpid() fails while SIGCHLD is ignored. */
-static int take_signals(Sweep *sweep) {
-        const struct sigaction action = { .sa_handler = SIG_DFL };
-
-        sigemptyset(&sweep->signals);
-        sigaddset(&sweep->signals, SIGCHLD);
-        for (size_t i = 0; i < N_ELEMENTS(end_signals); i++)
-                if (!is_ignored(end_signals[i]))
-                        sigaddset(&sweep->signals, end_signals[i]);
-
-        if (sigaction(SIGCHLD, &action, &sweep->inherited.child) < 0 ||
-            sigprocmask(SIG_BLOCK, &sweep->signals, &sweep->inherited.mask) < 0)
-                return -errno;
-        return 0;
-}
-
 /* Passes on the signal itself the first time, then SIGTERM, then SIGKILL. */
 static void pass_on(Sweep *sweep, int signal) {
         int passed = sweep->n_told == 0 ? signal : sweep->n_told == 1 ? SIGTERM : SIGKILL;
@@ -231,8 +195,7 @@ static void become(const Sweep *sweep, const char *directory, const SweepCommand
         redirect(directory, SWEEP_FILE_STDERR, STDERR_FILENO);
         redirect(directory, SWEEP_FILE_STDOUT, STDOUT_FILENO);
         (void)setenv("PERFD_SWEEP_DIRECTORY", directory, 1);
-        (void)sigaction(SIGCHLD, &sweep->inherited.child, NULL);
-        (void)sigprocmask(SIG_SETMASK, &sweep->inherited.mask, NULL);
+        child_signals_restore(&sweep->inherited);
 
         (void)execvp(command->words[0], command->words);
         error = errno;
@@ -246,7 +209,7 @@ static const char *take_node(Sweep *sweep, SweepSlot *slot) {
 
         if (plan->n_nodes == 0)
                 return NULL;
-        assert(sweep->n_on_node && sweep->i_next_node < plan->n_nodes);
+        assert(sweep->i_next_node < plan->n_nodes);
         slot->i_node = sweep->i_next_node;
         for (size_t k = 1; k < plan->n_nodes; k++) {
                 size_t i = (sweep->i_next_node + k) % plan->n_nodes;
@@ -259,13 +222,10 @@ static const char *take_node(Sweep *sweep, SweepSlot *slot) {
 }
 
 static int write_job(const char *directory, const char *job) {
-        char path[4096], text[JOB_ID_MAX + 1];
-        int n = snprintf(path, sizeof(path), "%s/" SWEEP_FILE_JOB, directory);
+        char text[JOB_ID_MAX + 1];
 
-        if (n < 0 || (size_t)n >= sizeof(path))
-                return -ENAMETOOLONG;
-        n = snprintf(text, sizeof(text), "%s\n", job);
-        return job[0] ? file_replace(path, text, (size_t)n, 0666, false) : 0;
+        (void)snprintf(text, sizeof(text), "%s\n", job);
+        return job[0] ? sweep_tree_write(directory, SWEEP_FILE_JOB, text, false) : 0;
 }
 
 static void warn_of_labels(Sweep *sweep, const SweepCommand *command) {
@@ -277,7 +237,7 @@ static void warn_of_labels(Sweep *sweep, const SweepCommand *command) {
             SWEEP_FILE_SETTINGS " has all settings", command->left_out, JOB_LABELS_MAX, JOB_TEXT_MAX - 1);
 }
 
-static int begin_point(Sweep *sweep, SweepSlot *slot, size_t i, const SweepRecord *record) {
+static int begin_point(Sweep *sweep, SweepSlot *slot, size_t i) {
         const SweepOrder *order = sweep->order;
         scoped(sweep_command_deinit) SweepCommand command = {};
         scoped(freep) char *path = NULL;
@@ -285,7 +245,7 @@ static int begin_point(Sweep *sweep, SweepSlot *slot, size_t i, const SweepRecor
         int r;
 
         assert(slot->pid == 0 && !slot->path && i < order->plan->n_points);
-        r = sweep_tree_begin(order->tree, order->plan, &order->plan->points[i], i + 1, record, &path);
+        r = sweep_tree_begin(order->tree, order->plan, &order->plan->points[i], i + 1, order->records[i], &path);
         if (r == 0)
                 r = sweep_command_make(&command, order->plan, &order->plan->points[i], i + 1, take_node(sweep, slot), path,
                                        order->recorder);
@@ -307,8 +267,7 @@ static int begin_point(Sweep *sweep, SweepSlot *slot, size_t i, const SweepRecor
         slot->begin_ns = clock_boottime_ns();
         slot->path = TAKE(path);
         sweep->n_running++;
-        if (sweep->n_on_node)
-                sweep->n_on_node[slot->i_node]++;
+        sweep->n_on_node[slot->i_node]++;
         return 0;
 }
 
@@ -318,12 +277,11 @@ static void end_point(Sweep *sweep, SweepSlot *slot, int wait_status) {
         int status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status), r;
 
         assert(slot->pid > 0 && slot->path && sweep->n_running > 0);
-        assert(!sweep->n_on_node || sweep->n_on_node[slot->i_node] > 0);
+        assert(sweep->n_on_node[slot->i_node] > 0);
         sweep_guard_end(&sweep->guard, slot->pid);
         slot->pid = 0;
         sweep->n_running--;
-        if (sweep->n_on_node)
-                sweep->n_on_node[slot->i_node]--;
+        sweep->n_on_node[slot->i_node]--;
         if (sweep->n_told > 0)
                 return;
 
@@ -359,38 +317,17 @@ static void reap(Sweep *sweep) {
 
 /* --- the loop ------------------------------------------------------------------------------------- */
 
-/* Finds the next point that is not recorded; *ret_is_there is false when none is left. */
-static int next_point(Sweep *sweep, size_t *ret_i, const SweepRecord **ret_record, bool *ret_is_there) {
-        *ret_is_there = false;
-        while (sweep->i_next_point < sweep->order->plan->n_points) {
-                size_t i = sweep->i_next_point++;
-                bool is_recorded;
-                int r = sweep_run_is_recorded(sweep->order, &sweep->order->plan->points[i], &is_recorded, ret_record);
-
-                if (r < 0)
-                        return r;
-                if (is_recorded)
-                        continue;
-                *ret_i = i;
-                *ret_is_there = true;
-                return 0;
-        }
-        return 0;
-}
-
 static int fill_slots(Sweep *sweep) {
         for (size_t k = 0; k < sweep->n_slots && !sweep->is_stopping; k++) {
-                const SweepRecord *record;
-                bool is_there;
-                size_t i = 0;
                 int r;
 
                 if (sweep->slots[k].pid > 0)
                         continue;
-                r = next_point(sweep, &i, &record, &is_there);
-                if (r < 0 || !is_there)
-                        return r;
-                r = begin_point(sweep, &sweep->slots[k], i, record);
+                while (sweep->i_next_point < sweep->order->plan->n_points && sweep_run_is_recorded(sweep->order, sweep->i_next_point))
+                        sweep->i_next_point++;
+                if (sweep->i_next_point == sweep->order->plan->n_points)
+                        return 0;
+                r = begin_point(sweep, &sweep->slots[k], sweep->i_next_point++);
                 if (r < 0)
                         return r;
         }
@@ -425,19 +362,13 @@ static void work(Sweep *sweep) {
         }
 }
 
-static int count_recorded(Sweep *sweep) {
+static void count_recorded(Sweep *sweep) {
         for (size_t i = 0; i < sweep->order->plan->n_points; i++) {
-                const SweepRecord *record;
-                bool is_recorded;
-                int r = sweep_run_is_recorded(sweep->order, &sweep->order->plan->points[i], &is_recorded, &record);
-
-                if (r < 0)
-                        return r;
-                sweep->counts.n_recorded += is_recorded;
-                sweep->counts.n_done += is_recorded && record->exit_code == 0;
-                sweep->counts.n_failed += is_recorded && record->exit_code != 0;
+                if (!sweep_run_is_recorded(sweep->order, i))
+                        continue;
+                sweep->counts.n_recorded++;
+                *(sweep->order->records[i]->exit_code == 0 ? &sweep->counts.n_done : &sweep->counts.n_failed) += 1;
         }
-        return 0;
 }
 
 static int prepare(Sweep *sweep) {
@@ -445,19 +376,14 @@ static int prepare(Sweep *sweep) {
         int r;
 
         sweep->slots = calloc(order->n_jobs, sizeof(*sweep->slots));
-        if (!sweep->slots)
+        sweep->n_on_node = calloc(order->plan->n_nodes + 1, sizeof(*sweep->n_on_node));
+        if (!sweep->slots || !sweep->n_on_node)
                 return -ENOMEM;
         sweep->n_slots = order->n_jobs;
-        if (order->plan->n_nodes > 0) {
-                sweep->n_on_node = calloc(order->plan->n_nodes, sizeof(*sweep->n_on_node));
-                if (!sweep->n_on_node)
-                        return -ENOMEM;
-        }
 
-        r = count_recorded(sweep);
-        if (r == 0)
-                r = sweep_guard_start(&sweep->guard, order->tree->fd);
-        return r == 0 ? take_signals(sweep) : r;
+        count_recorded(sweep);
+        r = sweep_guard_start(&sweep->guard, order->tree->fd);
+        return r == 0 ? child_signals_take(end_signals, N_ELEMENTS(end_signals), &sweep->signals, &sweep->inherited) : r;
 }
 
 int sweep_run(const SweepOrder *order) {

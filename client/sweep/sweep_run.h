@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Sweep run: a plan's points, one after the other or several at once
+ * Sweep run: runs the points of a plan, one after the other or several at once
  *
- * Each point is a process group of its own, so that a signal for the sweep reaches a point when the sweep passes it on,
- * and nothing of a point is left out then.
+ * Each point is a process group of its own: a signal for the sweep reaches a point when the sweep passes the signal on, and then
+ * reaches all processes of the point.
  */
 
 #include <stdbool.h>
@@ -20,6 +20,7 @@
 typedef struct SweepOrder {
         const SweepPlan *plan;
         const SweepTree *tree;
+        const SweepRecord *const *records; /* of each point; NULL without a record */
         const SweepRecorder *recorder; /* NULL: points are not recorded as jobs */
         bool no_color;
         size_t n_jobs;       /* at once */
@@ -27,8 +28,8 @@ typedef struct SweepOrder {
         bool retries_failed; /* of those recorded */
 } SweepOrder;
 
-/* Whether the point need not be run. *ret_record: its record, or NULL. 0 or -ENOMEM. */
-int sweep_run_is_recorded(const SweepOrder *order, const SweepPoint *point, bool *ret, const SweepRecord **ret_record);
+/* Whether point i is recorded and does not run again. */
+bool sweep_run_is_recorded(const SweepOrder *order, size_t i);
 
-/* Runs what is not recorded. EXIT_DONE, EXIT_FAILED, or 128 + the signal that ended it. */
+/* Runs the points that are not recorded. EXIT_DONE, EXIT_FAILED, or 128 + the signal that ended the sweep. */
 int sweep_run(const SweepOrder *order);

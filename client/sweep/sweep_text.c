@@ -76,7 +76,7 @@ static void put_quoted(Buffer *out, const char *text) {
         buffer_putc(out, '"');
 }
 
-/* Letters of which no reader makes anything else, as some do of "yes", "n" and "12". */
+/* Whether every reader reads the key as a string; some do not for "yes", "n" and "12". */
 static bool is_plain(const char *key) {
         static const char *const words[] = { "y", "n", "yes", "no", "on", "off", "true", "false", "null" };
 
@@ -103,49 +103,29 @@ void sweep_text_put_yaml(Buffer *out, const char *key, const Value *value) {
 
 /* --- identity ------------------------------------------------------------------------------------- */
 
-typedef struct Pair {
-        const char *key, *text;
-} Pair;
-
-static int compare_pairs(const void *a, const void *b) {
-        return strcmp(((const Pair *)a)->key, ((const Pair *)b)->key);
+static int compare_members(const void *a, const void *b) {
+        return strcmp(((const Member *)a)->key, ((const Member *)b)->key);
 }
 
-int sweep_text_identify(const char *const *keys, const char *const *texts, size_t n, Buffer *out) {
-        scoped(freep) Pair *pairs = calloc(n + 1, sizeof(*pairs));
-
-        if (!pairs)
-                return -ENOMEM;
-        for (size_t i = 0; i < n; i++)
-                pairs[i] = (Pair){ .key = keys[i], .text = texts[i] };
-        qsort(pairs, n, sizeof(*pairs), compare_pairs);
-
-        for (size_t i = 0; i < n; i++)
-                sweep_text_put_yaml(out, pairs[i].key, &(Value){ .type = VALUE_STRING, .string = pairs[i].text });
-        return buffer_error(out);
-}
-
-int sweep_text_identify_value(const Value *settings, Buffer *out) {
-        const char *keys[SWEEP_SETTINGS_MAX], *texts[SWEEP_SETTINGS_MAX];
-        size_t at[SWEEP_SETTINGS_MAX];
-        scoped(buffer_deinit) Buffer all = {};
+int sweep_text_identify(const Value *settings, Buffer *out) {
+        Member sorted[SWEEP_SETTINGS_MAX];
 
         if (settings->type != VALUE_OBJECT || settings->n_members > SWEEP_SETTINGS_MAX)
                 return SWEEP_TEXT_OTHER;
 
         for (size_t i = 0; i < settings->n_members; i++) {
-                const Value *value = &settings->members[i].value;
-
-                if (value->type == VALUE_LIST || value->type == VALUE_OBJECT)
+                sorted[i] = settings->members[i];
+                if (sorted[i].value.type == VALUE_LIST || sorted[i].value.type == VALUE_OBJECT)
                         return SWEEP_TEXT_OTHER;
-                keys[i] = settings->members[i].key;
-                at[i] = all.n;
-                sweep_text_put(&all, value);
-                buffer_putc(&all, '\0');
         }
-        if (buffer_error(&all) < 0)
-                return -ENOMEM;
-        for (size_t i = 0; i < settings->n_members; i++)
-                texts[i] = all.text + at[i];
-        return sweep_text_identify(keys, texts, settings->n_members, out);
+        qsort(sorted, settings->n_members, sizeof(*sorted), compare_members);
+
+        for (size_t i = 0; i < settings->n_members; i++) {
+                scoped(buffer_deinit) Buffer text = {};
+
+                sweep_text_put(&text, &sorted[i].value);
+                out->failed |= text.failed;
+                sweep_text_put_yaml(out, sorted[i].key, &(Value){ .type = VALUE_STRING, .string = text.text ?: "" });
+        }
+        return buffer_error(out);
 }

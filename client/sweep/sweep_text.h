@@ -13,16 +13,17 @@
 #define SWEEP_SETTINGS_MAX 256U /* of a point */
 
 enum {
-        SWEEP_TEXT_OTHER = 1, /* no settings */
+        SWEEP_TEXT_OTHER = 1, /* the value is no object of settings */
 };
 
-/* "1", "0.5", "true", "null", and a string as it is. The value is none of list and object. */
+/* Writes "1", "0.5", "true", "null", and a string unchanged. The value must be a scalar. */
 void sweep_text_put(Buffer *out, const Value *value);
 
-/* One setting on one line, which every YAML reader reads as this key and a value of this type. */
+/* Writes a setting on one line, which every YAML reader reads as this key and a value of this type. */
 void sweep_text_put_yaml(Buffer *out, const char *key, const Value *value);
 
-/* Identifies settings independently of their order: equal texts mean equal settings. 0 or -ENOMEM. */
-int sweep_text_identify(const char *const *keys, const char *const *texts, size_t n, Buffer *out);
-/* The same of what settings.yaml holds: 0, -ENOMEM, or SWEEP_TEXT_OTHER of what is no object of at most SWEEP_SETTINGS_MAX scalars. */
-int sweep_text_identify_value(const Value *settings, Buffer *out);
+/*
+ * Identifies an object of settings independently of their order and types: equal texts mean equal settings. 0, -ENOMEM, or
+ * SWEEP_TEXT_OTHER unless it is an object of at most SWEEP_SETTINGS_MAX scalars.
+ */
+int sweep_text_identify(const Value *settings, Buffer *out);

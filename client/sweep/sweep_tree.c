@@ -12,18 +12,21 @@
 #include <sys/stat.h>
 
 #include "client/cli/message.h"
-#include "client/sweep/sweep_layout.h"
 #include "client/sweep/sweep_text.h"
 #include "text/yaml.h"
 #include "util/file.h"
+#include "util/utf8.h"
 
 #define SETTINGS_BYTES_MAX (4U * 1024U * 1024U)
 
+static void record_deinit(SweepRecord *record) {
+        free(record->identity);
+        free(record->directory);
+}
+
 void sweep_tree_deinit(SweepTree *tree) {
-        for (size_t i = 0; i < tree->n_records; i++) {
-                free(tree->records[i].identity);
-                free(tree->records[i].directory);
-        }
+        for (size_t i = 0; i < tree->n_records; i++)
+                record_deinit(&tree->records[i]);
         free(tree->records);
         free(tree->path);
         closep(&tree->fd);
@@ -59,11 +62,11 @@ static int identify(const char *text, size_t n, Buffer *out, const char *directo
                               error.text);
         if (r != 0)
                 return r;
-        return sweep_text_identify_value(settings, out);
+        return sweep_text_identify(settings, out);
 }
 
-static int add_record(SweepTree *tree, SweepRecord *record) {
-        assert(record->identity && record->directory && tree->n_records <= tree->n_allocated);
+static int add_record(SweepTree *tree, SweepRecord **ret) {
+        assert(tree->n_records <= tree->n_allocated);
         if (tree->n_records == tree->n_allocated) {
                 size_t n = tree->n_allocated ? 2 * tree->n_allocated : 64;
                 SweepRecord *more = reallocarray(tree->records, n, sizeof(*more));
@@ -74,38 +77,33 @@ static int add_record(SweepTree *tree, SweepRecord *record) {
                 tree->n_allocated = n;
         }
 
-        tree->records[tree->n_records++] = *record;
-        *record = (SweepRecord){};
+        *ret = &tree->records[tree->n_records++];
+        **ret = (SweepRecord){};
         return 0;
-}
-
-static void record_deinit(SweepRecord *record) {
-        free(record->identity);
-        free(record->directory);
 }
 
 /* A directory without readable settings is not a point. */
 static int read_record(SweepTree *tree, const char *name) {
-        scoped(record_deinit) SweepRecord record = {};
         scoped(buffer_deinit) Buffer identity = {};
         scoped(freep) char *settings = NULL, *code = NULL;
         scoped(closep) int fd = openat(tree->fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        SweepRecord *record;
         size_t n;
         int r;
 
         if (fd < 0 || file_read_at(fd, SWEEP_FILE_SETTINGS, SETTINGS_BYTES_MAX, &settings, &n) < 0)
                 return 0;
         r = identify(settings, n, &identity, name);
+        if (r == 0)
+                r = add_record(tree, &record);
         if (r != 0)
                 return r < 0 ? r : 0;
 
-        record.is_done = file_read_at(fd, SWEEP_FILE_EXIT_CODE, 64, &code, NULL) == 0 &&
-                         sweep_tree_parse_exit_code(code, &record.exit_code);
-        record.identity = buffer_take(&identity);
-        record.directory = strdup(name);
-        if (!record.identity || !record.directory)
-                return -ENOMEM;
-        return add_record(tree, &record);
+        record->is_done = file_read_at(fd, SWEEP_FILE_EXIT_CODE, 64, &code, NULL) == 0 &&
+                          sweep_tree_parse_exit_code(code, &record->exit_code);
+        record->identity = buffer_take(&identity);
+        record->directory = strdup(name);
+        return record->identity && record->directory ? 0 : -ENOMEM;
 }
 
 static int compare_records(const void *a, const void *b) {
@@ -139,7 +137,7 @@ static int read_records(SweepTree *tree) {
         return 0;
 }
 
-/* The lock is the kernel's: it ends with us, however that is. Where a file system has none, there is none. */
+/* The kernel releases the lock when this process ends. Some file systems have no locks. */
 static int open_directory(SweepTree *tree, const char *path, bool create) {
         char real[PATH_MAX];
         int r = create ? file_make_dirs(path, 0777) : 0;
@@ -174,6 +172,7 @@ int sweep_tree_open(SweepTree *ret, const char *path, bool create) {
         return 0;
 }
 
+/* Returns the first of the records with this identity. */
 const SweepRecord *sweep_tree_find(const SweepTree *tree, const char *identity) {
         size_t low = 0, high = tree->n_records;
 
@@ -188,15 +187,65 @@ const SweepRecord *sweep_tree_find(const SweepTree *tree, const char *identity) 
         return low < tree->n_records && strcmp(tree->records[low].identity, identity) == 0 ? &tree->records[low] : NULL;
 }
 
+int sweep_tree_match(const SweepTree *tree, const SweepPlan *plan, const SweepRecord ***ret) {
+        scoped(freep) const SweepRecord **records = calloc(plan->n_points, sizeof(const SweepRecord *));
+        scoped(buffer_deinit) Buffer identity = {};
+        Member all[SWEEP_SETTINGS_MAX];
+
+        for (size_t i = 0; records && tree->n_records > 0 && i < plan->n_points; i++) {
+                const Value settings = sweep_plan_point_settings(plan, &plan->points[i], all);
+
+                buffer_clear(&identity);
+                if (sweep_text_identify(&settings, &identity) < 0)
+                        return -ENOMEM;
+                records[i] = sweep_tree_find(tree, identity.text);
+        }
+
+        *ret = TAKE(records);
+        return *ret ? 0 : -ENOMEM;
+}
+
 /* --- writing -------------------------------------------------------------------------------------- */
+
+/* Each character that a file name or a shell might stumble over becomes an underscore. */
+static void put_safe(Buffer *out, const char *text, size_t n_max) {
+        size_t n = strlen(text);
+
+        while (n > 0 && out->n < n_max) {
+                size_t k = utf8_length(text, n);
+                bool is_safe = k == 1 && strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+,@%:-", *text);
+
+                if (k == 0)
+                        k = 1;
+                if (is_safe && *text == '.' && out->n > 0 && out->text && out->text[out->n - 1] == '.')
+                        is_safe = false;
+                buffer_putc(out, is_safe ? *text : '_');
+                text += k;
+                n -= k;
+        }
+}
+
+void sweep_tree_put_directory(Buffer *out, const SweepPlan *plan, const SweepPoint *point, size_t number) {
+        const SweepBlock *block = &plan->blocks[point->block];
+        size_t n_max = out->n + SWEEP_DIRECTORY_MAX;
+
+        buffer_printf(out, "%03zu", number);
+        for (size_t i = 0; i < block->n && out->n + 2 < n_max; i++) {
+                buffer_puts(out, "__");
+                put_safe(out, block->settings[i].key, n_max);
+                if (out->n < n_max)
+                        buffer_putc(out, '=');
+                put_safe(out, sweep_plan_point_text(plan, point, i), n_max);
+        }
+}
 
 #define TRIES_MAX 1000
 
-/* A directory of that name that has settings is another point's: the file has changed since. */
+/* An existing directory that has settings belongs to another point: the file of the sweep has changed since. */
 static int make_directory(const SweepTree *tree, const SweepPlan *plan, const SweepPoint *point, size_t number, Buffer *path) {
         size_t n_before = path->n, n_name;
 
-        sweep_layout_put_directory(path, plan, point, number);
+        sweep_tree_put_directory(path, plan, point, number);
         n_name = path->n;
         for (int i = 2; i < TRIES_MAX; i++) {
                 if (buffer_error(path) < 0)
@@ -219,9 +268,26 @@ static int make_directory(const SweepTree *tree, const SweepPlan *plan, const Sw
         return -EEXIST;
 }
 
+int sweep_tree_write(const char *path, const char *file, const char *text, bool durable) {
+        char full[PATH_MAX];
+
+        if (snprintf(full, sizeof(full), "%s/%s", path, file) >= (int)sizeof(full))
+                return -ENAMETOOLONG;
+        return file_replace(full, text, strlen(text), 0666, durable);
+}
+
+int sweep_tree_end(const char *path, int exit_code) {
+        char text[16];
+
+        (void)snprintf(text, sizeof(text), "%d\n", exit_code);
+        return sweep_tree_write(path, SWEEP_FILE_EXIT_CODE, text, true);
+}
+
 int sweep_tree_begin(const SweepTree *tree, const SweepPlan *plan, const SweepPoint *point, size_t number, const SweepRecord *record,
                      char **ret_path) {
-        scoped(buffer_deinit) Buffer path = {}, file = {}, settings = {};
+        scoped(buffer_deinit) Buffer path = {}, file = {}, text = {};
+        Member all[SWEEP_SETTINGS_MAX];
+        const Value settings = sweep_plan_point_settings(plan, point, all);
         int r = 0;
 
         buffer_printf(&path, "%s/", tree->path);
@@ -232,31 +298,17 @@ int sweep_tree_begin(const SweepTree *tree, const SweepPlan *plan, const SweepPo
         if (r < 0)
                 return r;
 
+        for (size_t i = 0; i < settings.n_members; i++)
+                sweep_text_put_yaml(&text, settings.members[i].key, &settings.members[i].value);
         buffer_printf(&file, "%s/" SWEEP_FILE_EXIT_CODE, path.text);
-        if (buffer_error(&path) < 0 || buffer_error(&file) < 0)
+        if (buffer_error(&path) < 0 || buffer_error(&file) < 0 || buffer_error(&text) < 0)
                 return -ENOMEM;
         if (unlink(file.text) < 0 && errno != ENOENT)
                 return -errno;
-
-        buffer_clear(&file);
-        buffer_printf(&file, "%s/" SWEEP_FILE_SETTINGS, path.text);
-        sweep_layout_put_settings(&settings, plan, point);
-        if (buffer_error(&file) < 0 || buffer_error(&settings) < 0)
-                return -ENOMEM;
-        r = file_replace(file.text, settings.text, settings.n, 0666, false);
+        r = sweep_tree_write(path.text, SWEEP_FILE_SETTINGS, text.text, false);
         if (r < 0)
                 return r;
 
         *ret_path = buffer_take(&path);
         return *ret_path ? 0 : -ENOMEM;
-}
-
-int sweep_tree_end(const char *path, int exit_code) {
-        char file[PATH_MAX], text[16];
-        int n = snprintf(file, sizeof(file), "%s/" SWEEP_FILE_EXIT_CODE, path);
-
-        if (n < 0 || (size_t)n >= sizeof(file))
-                return -ENAMETOOLONG;
-        n = snprintf(text, sizeof(text), "%d\n", exit_code);
-        return file_replace(file, text, (size_t)n, 0666, true);
 }

@@ -9,11 +9,9 @@
 /* Time to wait for a person's sqlite3 shell that holds the lock; no other program writes. */
 #define BUSY_MS 2000
 
-static const Statement begin = { "BEGIN IMMEDIATE", 0 };
-static const Statement commit = { "COMMIT", 0 };
-static const Statement rollback = { "ROLLBACK", 0 };
-
-const Statement *const database_statements[] = { &begin, &commit, &rollback, NULL };
+STATEMENT begin = { "BEGIN IMMEDIATE", 0 };
+STATEMENT commit = { "COMMIT", 0 };
+STATEMENT rollback = { "ROLLBACK", 0 };
 
 static int from_errno(sqlite3 *db) {
         int e = sqlite3_system_errno(db);
@@ -123,20 +121,16 @@ int database_query(Database *database, const char *sql, int64_t *ret) {
 }
 
 /* Prepared statements are not kept here: all of them take 250 KiB. */
-int database_check_list(Database *database, StatementList list) {
+int database_check_statements(Database *database) {
         int r = 0;
 
-        for (; r == 0 && *list; list++) {
+        for (const Statement *next = __start_statements; r == 0 && next < __stop_statements; next++) {
                 scoped(finalizep) sqlite3_stmt *handle = NULL;
 
-                r = database_outcome(database->db, sqlite3_prepare_v2(database->db, (*list)->sql, -1, &handle, NULL));
-                statement_cache_add(&database->statements, *list);
+                if (next->sql)
+                        r = database_outcome(database->db, sqlite3_prepare_v2(database->db, next->sql, -1, &handle, NULL));
         }
         return r;
-}
-
-void database_end_lists(Database *database) {
-        database->statements.is_complete = true;
 }
 
 const char *database_error(Database *database) {

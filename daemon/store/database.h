@@ -45,10 +45,8 @@ void database_wait(Database *database, bool waits);
 int database_exec(Database *database, const char *sql);
 /* Runs SQL text and reads the first column of the first row; 0 when there is none. */
 int database_query(Database *database, const char *sql, int64_t *ret);
-/* Checks that all statements of a list can be prepared on this schema. */
-int database_check_list(Database *database, StatementList list);
-/* All lists were checked: from here on, a statement of no list is an error of the program. */
-void database_end_lists(Database *database);
+/* Checks that all statements can be prepared on this schema. */
+int database_check_statements(Database *database);
 /* SQLite's message about the last failure. Borrowed until the next call. */
 const char *database_error(Database *database);
 
@@ -71,5 +69,3 @@ int64_t database_changes(const Database *database);
 int database_begin(Database *database);
 int database_commit(Database *database);
 void database_rollback(Database *database);
-
-extern const Statement *const database_statements[];

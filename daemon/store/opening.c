@@ -9,10 +9,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "store/retention.h"
 #include "store/salvage.h"
 #include "store/schema.h"
-#include "store/store_subjects.h"
 #include "util/clock.h"
 #include "util/scoped.h"
 
@@ -70,13 +68,7 @@ static int open_database(const Opening *opening, Database *ret, int64_t *ret_ver
         if (r == 0)
                 r = schema_setup(ret, opening->is_volatile, &migrations, ret_version);
         if (r == 0)
-                r = database_check_list(ret, database_statements);
-        if (r == 0)
-                r = database_check_list(ret, retention_statements);
-        if (r == 0)
-                r = store_subjects_check_statements(ret);
-        if (r == 0)
-                database_end_lists(ret);
+                r = database_check_statements(ret);
         return r;
 }
 

@@ -17,11 +17,9 @@
 #define STEPS_BETWEEN 4    /* most removals between batches */
 #define PAGES_MIN 64       /* an empty file has half as many */
 
-static const Statement page_count = { "PRAGMA page_count", 1 };
-static const Statement free_pages = { "PRAGMA freelist_count", 1 };
-static const Statement vacuum = { "PRAGMA incremental_vacuum(256)", 0 };
-
-const Statement *const retention_statements[] = { &page_count, &free_pages, &vacuum, NULL };
+STATEMENT page_count = { "PRAGMA page_count", 1 };
+STATEMENT free_pages = { "PRAGMA freelist_count", 1 };
+STATEMENT vacuum = { "PRAGMA incremental_vacuum(256)", 0 };
 
 static uint64_t clamp(uint64_t v, uint64_t low, uint64_t high) {
         return v < low ? low : v > high ? high : v;

@@ -37,5 +37,3 @@ bool retention_is_at_limit(Database *database, const Retention *retention, size_
 
 /* Outside a transaction: one step of expiring rows and giving space back. *ret_has_more: there is more to do. */
 int retention_step(Retention *retention, Database *database, uint64_t now_realtime_ns, bool *ret_has_more);
-
-extern const Statement *const retention_statements[];

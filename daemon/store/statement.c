@@ -5,46 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
-_Static_assert((STATEMENT_CACHE_SLOTS & (STATEMENT_CACHE_SLOTS - 1)) == 0, "a slot is chosen by a mask");
-
-static void prepare(Prepared *prepared, sqlite3 *db) {
-        const Statement *source = prepared->source;
-
-        prepared->code = sqlite3_prepare_v3(db, source->sql, -1, SQLITE_PREPARE_PERSISTENT, &prepared->handle, NULL);
-        assert(prepared->code != SQLITE_OK || sqlite3_column_count(prepared->handle) == source->n_columns);
-}
-
-/* Few statements are used of many slots, so that a search is short. */
-static Prepared *find_slot(StatementCache *cache, const Statement *statement) {
-        size_t i = (uintptr_t)statement / sizeof(Statement) % STATEMENT_CACHE_SLOTS;
-
-        while (cache->slots[i].source && cache->slots[i].source != statement)
-                i = (i + 1) % STATEMENT_CACHE_SLOTS;
-        return &cache->slots[i];
-}
-
-static Prepared *add(StatementCache *cache, const Statement *statement) {
-        Prepared *prepared = find_slot(cache, statement);
-
-        if (prepared->source)
-                return prepared;
-
-        assert(!cache->is_complete);
-        assert(cache->n < STATEMENT_CACHE_SLOTS / 2);
-        prepared->source = statement;
-        cache->n++;
-        return prepared;
-}
-
-void statement_cache_add(StatementCache *cache, const Statement *statement) {
-        (void)add(cache, statement);
-}
-
 Prepared *statement_cache_get(StatementCache *cache, sqlite3 *db, const Statement *statement) {
-        Prepared *prepared = add(cache, statement);
+        size_t i = (size_t)(statement - __start_statements);
+        Prepared *prepared = &cache->slots[i];
 
+        assert(statement >= __start_statements && statement < __stop_statements && i < STATEMENT_CACHE_SLOTS);
         if (!prepared->handle)
-                prepare(prepared, db);
+                prepared->code = sqlite3_prepare_v3(db, statement->sql, -1, SQLITE_PREPARE_PERSISTENT, &prepared->handle, NULL);
+        assert(!prepared->handle || sqlite3_column_count(prepared->handle) == statement->n_columns);
         prepared->n_bound = 0;
         return prepared;
 }

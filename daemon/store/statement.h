@@ -6,7 +6,8 @@
  *
  * Values are bound in the order of the statement's places, and a run asserts that every place has a value. Columns are read by
  * numbers from an enum beside the SQL; preparing asserts how many columns there are. Each connection prepares a statement
- * when it is first used.
+ * when it is first used. The linker puts all statements into one array, so that each statement has a number, and all can be checked
+ * when the database is opened.
  */
 
 #include <stdbool.h>
@@ -19,32 +20,29 @@
 #include "util/json_text.h"
 
 typedef struct Statement {
-        const char *sql;
-        int n_columns; /* of a row; 0: the statement gives no rows */
-} Statement;
+        const char *sql; /* NULL: a gap between the statements of two files */
+        int n_columns;   /* of a row; 0: the statement gives no rows */
+} __attribute__((aligned(16))) Statement;
 
-/* Each file with statements lists all of them, up to NULL: the writer asserts that every statement it runs is in a list. */
-typedef const Statement *const *StatementList;
+/* Declares a statement, or an array of statements. */
+#define STATEMENT static const Statement __attribute__((section("statements")))
+
+/* The array of all statements, which the linker bounds by these two names. */
+extern const Statement __start_statements[], __stop_statements[];
 
 /* A statement as one connection has prepared it. */
 typedef struct Prepared {
-        const Statement *source; /* NULL: free */
-        sqlite3_stmt *handle;    /* owned; NULL: could not be prepared */
-        int n_bound;             /* places that have a value */
-        int code;                /* of SQLite: why handle is NULL */
+        sqlite3_stmt *handle; /* owned; NULL: not prepared yet, or could not be prepared */
+        int n_bound;          /* places that have a value */
+        int code;             /* of SQLite: why handle is NULL */
 } Prepared;
 
-#define STATEMENT_CACHE_SLOTS 256
+#define STATEMENT_CACHE_SLOTS 128
 
-/* Prepared statements of one connection, by the address of their source. */
+/* Prepared statements of one connection, by the number of the statement. */
 typedef struct StatementCache {
         Prepared slots[STATEMENT_CACHE_SLOTS];
-        size_t n;
-        bool is_complete; /* no statement may be added any more */
 } StatementCache;
-
-/* Makes a slot for a statement, which is prepared when first used. */
-void statement_cache_add(StatementCache *cache, const Statement *statement);
 
 /* The statement, without values. Borrowed until the cache is cleared. */
 Prepared *statement_cache_get(StatementCache *cache, sqlite3 *db, const Statement *statement);

@@ -23,17 +23,6 @@ const StoreSubject *const *store_subjects_all(void) {
         return all;
 }
 
-/* --- statements ---------------------------------------------------------------------------------- */
-
-int store_subjects_check_statements(Database *database) {
-        int r = 0;
-
-        for (size_t i = 0; r == 0 && i < N_SUBJECTS; i++)
-                for (const StatementList *list = all[i]->statements; r == 0 && *list; list++)
-                        r = database_check_list(database, *list);
-        return r;
-}
-
 /* --- states -------------------------------------------------------------------------------------- */
 
 int store_subjects_new(StoreSubjects **ret) {

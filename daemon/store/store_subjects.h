@@ -12,10 +12,8 @@
 #include "store/store_subject.h"
 #include "util/scoped.h"
 
-/* The subjects, up to NULL; for walks over their tables and statements. */
+/* The subjects, up to NULL; for walks over their tables. */
 const StoreSubject *const *store_subjects_all(void);
-/* Checks that each statement fits the schema. 0 or an outcome of database.h. */
-int store_subjects_check_statements(Database *database);
 
 /* The subjects' states, for the writer. */
 typedef struct StoreSubjects StoreSubjects;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/sweep/sweep_layout.h"
+#include "client/sweep/sweep_tree.h"
 #include "text/yaml.h"
 #include "util/scoped.h"
 #include "util/utf8.h"
@@ -25,7 +25,7 @@ static void check_directory(const SweepPlan *plan, size_t number) {
         static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._=+,@%:-";
         scoped(buffer_deinit) Buffer name = {};
 
-        sweep_layout_put_directory(&name, plan, &plan->points[number], number);
+        sweep_tree_put_directory(&name, plan, &plan->points[number], number);
         assert(buffer_error(&name) == 0);
         assert(name.n > 0 && name.n <= SWEEP_DIRECTORY_MAX && strspn(name.text, plain) == name.n && name.text[0] != '.');
         assert(!strstr(name.text, ".."));
@@ -35,14 +35,17 @@ static void check_settings(const SweepPlan *plan, const SweepPoint *point) {
         scoped(buffer_deinit) Buffer settings = {}, once = {}, again = {};
         scoped(arena_deinit) Arena arena = {};
         const Value *value;
+        Member all[SWEEP_SETTINGS_MAX];
         YamlError error;
+        const Value of_point = sweep_plan_point_settings(plan, point, all);
 
-        sweep_layout_put_settings(&settings, plan, point);
+        for (size_t i = 0; i < of_point.n_members; i++)
+                sweep_text_put_yaml(&settings, of_point.members[i].key, &of_point.members[i].value);
         assert(buffer_error(&settings) == 0);
         assert(arena_init(&arena, yaml_arena_size(settings.n)) == 0);
         assert(yaml_read(settings.text, settings.n, &arena, &value, &error) == 0);
-        assert(sweep_layout_identify(plan, point, &once) == 0);
-        assert(sweep_text_identify_value(value, &again) == 0);
+        assert(sweep_text_identify(&of_point, &once) == 0);
+        assert(sweep_text_identify(value, &again) == 0);
         assert(once.n == again.n && memcmp(once.text, again.text, once.n) == 0);
 }
 

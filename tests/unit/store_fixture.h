@@ -166,6 +166,19 @@ static inline int64_t ask_place(const Place *place, const char *sql) {
         return v;
 }
 
+/* The first statement after `of` (NULL: of all) whose SQL has this text. */
+static inline const Statement *next_statement(const Statement *of, const char *text) {
+        for (of = of ? of + 1 : __start_statements; of < __stop_statements; of++)
+                if (of->sql && strstr(of->sql, text))
+                        return of;
+        fail_msg("no statement has: %s", text);
+        return NULL;
+}
+
+static inline const Statement *statement_with(const char *text) {
+        return next_statement(NULL, text);
+}
+
 /* SQLite's query plan, a line for each step. */
 static inline void explain_at(const Place *place, const Statement *of, char *ret, size_t n_ret) {
         sqlite3 *db = place_open_database(place, SQLITE_OPEN_READONLY);

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "client/cli/text.h"
 #include "client/sweep/placeholder.h"
 
 #define TEXT_OF_65 65
@@ -82,7 +83,7 @@ static void assert_script(const char *script, const char *filled) {
 
 static void a_script_gets_variables(void **state) {
         (void)state;
-        assert_script("f {@n} \"{@n}\"", "perfd_setting_1='2'; f \"${perfd_setting_1}\" \"${perfd_setting_1}\"");
+        assert_script("f {@n} \"{@n}\"", "perfd_setting_1=2; f \"${perfd_setting_1}\" \"${perfd_setting_1}\"");
         assert_script("f {x}", "perfd_setting_0='a'\\''b\"c $(id)\n`id`/../'; f \"${perfd_setting_0}\"");
         assert_script("f '{{x}}' \\{x} ${x} # it's {x}\n", "f '{x}' \\{x} ${x} # it's {x}\n");
 }
@@ -110,7 +111,7 @@ static void a_shell_takes_every_value_for_what_it_is(void **state) {
                 scoped(buffer_deinit) Buffer script = {};
 
                 assert_int_equal(placeholder_fill_script("set -eu; set -- other; f() { printf %s {x}; }; f 1", &some, &script, &error), 0);
-                placeholder_put_quoted(&out, script.text);
+                text_put_word(&out, script.text);
         }
         pipe = popen(out.text, "r");
         assert_non_null(pipe);

@@ -241,14 +241,19 @@ static void the_newest_come_first_and_the_rest_can_be_left(void **state) {
 static void an_indexed_parameter_is_a_search_in_an_index(void **state) {
         const Place *place = *state;
 
-        assert_plan(place, points_statements[0], "SEARCH s USING INDEX series_by_pair (name=? AND component=? AND shape=?)");
-        assert_plan(place, points_statements[1], "SEARCH p USING PRIMARY KEY (name=? AND component=? AND key=? AND value=?)");
-        assert_plan(place, points_statements[2], "SEARCH p USING PRIMARY KEY (name=? AND component=? AND key=? AND value>? AND value<?)");
-        assert_plan(place, points_statements[3], "SEARCH point USING PRIMARY KEY (series=? AND time_ms>? AND (time_ms,row)<(?,?))");
-        assert_plan(place, points_statements[4], "SEARCH result USING INDEX result_by_name (name=? AND time_ms>? AND time_ms<?)");
-        assert_plan(place, indicator_reader_statements[2], "SEARCH series USING INDEX series_by_pair (name=?)");
-        assert_plan(place, result_reader_statements[8], "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)");
-        assert_plan(place, result_reader_statements[9], "SEARCH r USING INDEX result_by_batch (batch=?)");
+        assert_plan(place, statement_with("s.parameters FROM series AS s INDEXED BY"),
+                    "SEARCH s USING INDEX series_by_pair (name=? AND component=? AND shape=?)");
+        assert_plan(place, statement_with("p.value IN (?5, ?6)"),
+                    "SEARCH p USING PRIMARY KEY (name=? AND component=? AND key=? AND value=?)");
+        assert_plan(place, statement_with("p.value BETWEEN"),
+                    "SEARCH p USING PRIMARY KEY (name=? AND component=? AND key=? AND value>? AND value<?)");
+        assert_plan(place, statement_with("FROM point WHERE series = ? AND time_ms"),
+                    "SEARCH point USING PRIMARY KEY (series=? AND time_ms>? AND (time_ms,row)<(?,?))");
+        assert_plan(place, statement_with("FROM result INDEXED BY result_by_name"),
+                    "SEARCH result USING INDEX result_by_name (name=? AND time_ms>? AND time_ms<?)");
+        assert_plan(place, statement_with("SELECT parameters FROM series INDEXED BY"), "SEARCH series USING INDEX series_by_pair (name=?)");
+        assert_plan(place, statement_with("WHERE r.row = ?"), "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)");
+        assert_plan(place, statement_with("INDEXED BY result_by_batch"), "SEARCH r USING INDEX result_by_batch (batch=?)");
 }
 
 /* --- models and batches -------------------------------------------------------------------------- */

@@ -45,13 +45,23 @@ static void every_value_reads_back_as_it_was(void **state) {
         }
 }
 
+/* Identifies settings x and y, or y and x; a second key of NULL: the first alone. */
+static void identify(const char *key, const char *text, const char *key_2, const char *text_2, Buffer *out) {
+        const Member members[] = {
+                { .key = key, .value = { .type = VALUE_STRING, .string = text } },
+                { .key = key_2, .value = { .type = VALUE_STRING, .string = text_2 } },
+        };
+
+        assert_int_equal(sweep_text_identify(&(Value){ .type = VALUE_OBJECT, .members = members, .n_members = key_2 ? 2 : 1 }, out), 0);
+}
+
 static void identity_knows_no_order_and_no_types(void **state) {
         scoped(buffer_deinit) Buffer a = {}, b = {}, c = {};
 
         (void)state;
-        assert_int_equal(sweep_text_identify((const char *const[]){ "x", "y" }, (const char *const[]){ "1", "2" }, 2, &a), 0);
-        assert_int_equal(sweep_text_identify((const char *const[]){ "y", "x" }, (const char *const[]){ "2", "1" }, 2, &b), 0);
-        assert_int_equal(sweep_text_identify((const char *const[]){ "y", "x" }, (const char *const[]){ "1", "2" }, 2, &c), 0);
+        identify("x", "1", "y", "2", &a);
+        identify("y", "2", "x", "1", &b);
+        identify("y", "1", "x", "2", &c);
         assert_string_equal(a.text, b.text);
         assert_string_not_equal(a.text, c.text);
 }
@@ -60,8 +70,8 @@ static void a_value_that_hides_another_setting_is_told_apart(void **state) {
         scoped(buffer_deinit) Buffer a = {}, b = {};
 
         (void)state;
-        assert_int_equal(sweep_text_identify((const char *const[]){ "x" }, (const char *const[]){ "1\"\ny: \"2" }, 1, &a), 0);
-        assert_int_equal(sweep_text_identify((const char *const[]){ "x", "y" }, (const char *const[]){ "1", "2" }, 2, &b), 0);
+        identify("x", "1\"\ny: \"2", NULL, NULL, &a);
+        identify("x", "1", "y", "2", &b);
         assert_string_not_equal(a.text, b.text);
 }
 
@@ -71,8 +81,8 @@ static void nested_settings_identify_nothing(void **state) {
         const Value settings = { .type = VALUE_OBJECT, .members = &member, .n_members = 1 };
 
         (void)state;
-        assert_int_equal(sweep_text_identify_value(&settings, &out), SWEEP_TEXT_OTHER);
-        assert_int_equal(sweep_text_identify_value(&(Value){ .type = VALUE_NULL }, &out), SWEEP_TEXT_OTHER);
+        assert_int_equal(sweep_text_identify(&settings, &out), SWEEP_TEXT_OTHER);
+        assert_int_equal(sweep_text_identify(&(Value){ .type = VALUE_NULL }, &out), SWEEP_TEXT_OTHER);
 }
 
 int main(void) {

@@ -26,7 +26,8 @@ static void write_utilization(Json *json, const Observation *observation) {
                 json_null(json);
 
         json_put_double_or_null(json, "memory_used_ratio", is_there && observation->has_memory, observation->memory);
-        json_put_double_or_null(json, "root_filesystem_used_ratio", is_there && observation->has_root_filesystem, observation->root_filesystem);
+        json_put_double_or_null(json, "root_filesystem_used_ratio", is_there && observation->has_root_filesystem,
+                                observation->root_filesystem);
         json_put_double_or_null(json, "disk_read_bytes_per_second", is_there, observation->disk_read_rate);
         json_put_double_or_null(json, "disk_written_bytes_per_second", is_there, observation->disk_write_rate);
         json_put_double_or_null(json, "network_sent_bytes_per_second", is_there, observation->net_sent_rate);

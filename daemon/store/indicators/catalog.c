@@ -50,12 +50,12 @@ Catalog *catalog_free(Catalog *catalog) {
         return NULL;
 }
 
-static const Statement term_find = {
+STATEMENT term_find = {
         "SELECT id FROM term WHERE text = ?1",
         1,
 };
 
-static const Statement term_insert = {
+STATEMENT term_insert = {
         "INSERT INTO term (text) VALUES (?1) RETURNING id",
         1,
 };
@@ -64,7 +64,7 @@ static int term_id(Database *database, Text text, int64_t *ret) {
         return database_text_id(database, &term_find, &term_insert, text, ret);
 }
 
-static const Statement index_put = {
+STATEMENT index_put = {
         "UPDATE indicator SET shape = ?3, indexed_from = ?4 WHERE name = ?1 AND component = ?2",
         0,
 };
@@ -87,7 +87,7 @@ static int write_index(CatalogEntry *entry, Database *database) {
 
 enum { INDEX_SHAPE, INDEX_FROM, N_INDEX_COLUMNS };
 
-static const Statement index_find = {
+STATEMENT index_find = {
         "SELECT shape, indexed_from FROM indicator WHERE name = ?1 AND component = ?2", N_INDEX_COLUMNS,
 };
 
@@ -107,14 +107,12 @@ static int read_index(CatalogEntry *entry, Database *database) {
         return database_run(database, find);
 }
 
-static const Statement count_add = {
+STATEMENT count_add = {
         "INSERT INTO indicator (name, component, n_results, latest_ms) VALUES (?1, ?2, ?3, ?4)"
         " ON CONFLICT (name, component) DO UPDATE SET n_results = n_results + excluded.n_results,"
         " latest_ms = max(latest_ms, excluded.latest_ms)",
         0,
 };
-
-const Statement *const catalog_statements[] = { &term_find, &term_insert, &index_put, &index_find, &count_add, NULL };
 
 static int slot_flush(CatalogSlot *slot, Database *database) {
         Prepared *add;

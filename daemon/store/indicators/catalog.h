@@ -47,5 +47,3 @@ Series *catalog_series(Catalog *catalog);
 int catalog_flush(Catalog *catalog, Database *database);
 /* Forgets all entries: after a rollback, when terms or series were removed, or when results were indexed. */
 void catalog_forget(Catalog *catalog);
-
-extern const Statement *const catalog_statements[];

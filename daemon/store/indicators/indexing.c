@@ -43,7 +43,7 @@ enum {
 };
 
 /* One row at a time, downwards. */
-static const Statement unindexed_next = {
+STATEMENT unindexed_next = {
         "SELECT r.row, r.time_ms, r.name, r.component, r.score, r.version, r.exit_status, r.series,"
         " r.run, r.document, s.keys FROM result AS r"
         " CROSS JOIN indicator AS i ON i.name = r.name AND i.component = r.component"
@@ -84,7 +84,7 @@ static Text text_of(const Buffer *buffer, bool is_there) {
 
 /* --- its point ----------------------------------------------------------------------------------- */
 
-static const Statement result_series = { "UPDATE result SET series = ?2 WHERE row = ?1", 0 };
+STATEMENT result_series = { "UPDATE result SET series = ?2 WHERE row = ?1", 0 };
 
 /* The point of another shape is not needed any more. */
 static int drop_old_point(Database *database, const Unindexed *row) {
@@ -147,18 +147,16 @@ static int index_next(Database *database, Catalog *catalog, int64_t low, int64_t
 }
 
 /* Last row that is not indexed yet. */
-static const Statement unindexed_top = {
+STATEMENT unindexed_top = {
         "SELECT max(row) FROM result WHERE row < (SELECT max(indexed_from) FROM indicator"
         " WHERE shape IS NOT NULL AND indexed_from > 0)",
         1,
 };
 
-static const Statement unindexed_done = {
+STATEMENT unindexed_done = {
         "UPDATE indicator SET indexed_from = ?1 WHERE shape IS NOT NULL AND indexed_from > 0 AND indexed_from > ?1",
         0,
 };
-
-const Statement *const indexing_statements[] = { &unindexed_next, &result_series, &unindexed_top, &unindexed_done, NULL };
 
 int indexing_find(Database *database, bool *ret_has_work) {
         int64_t top = 0;

@@ -16,5 +16,3 @@
 int indexing_find(Database *database, bool *ret_has_work);
 /* Inside a transaction, which is to be rolled back after an outcome. */
 int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more);
-
-extern const Statement *const indexing_statements[];

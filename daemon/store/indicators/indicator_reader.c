@@ -7,7 +7,7 @@
 
 enum { INDICATOR_NAME, INDICATOR_COMPONENT, INDICATOR_RESULTS, INDICATOR_LATEST, N_INDICATOR_COLUMNS };
 
-static const Statement indicators = {
+STATEMENT indicators = {
         "SELECT n.text, c.text, i.n_results, i.latest_ms FROM indicator AS i"
         " CROSS JOIN term AS n ON n.id = i.name CROSS JOIN term AS c ON c.id = i.component"
         " WHERE i.n_results > 0 ORDER BY n.text, c.text",
@@ -42,7 +42,7 @@ int indicator_reader_next(Reader *reader, IndicatorRow *ret) {
 
 enum { MODEL_COMPONENT, MODEL_RESULTS, MODEL_DOCUMENT, N_MODEL_COLUMNS };
 
-static const Statement models = {
+STATEMENT models = {
         "SELECT component, results, document FROM model WHERE name = ?"
         " ORDER BY component IS NULL, component, by_admin AND NOT is_declared DESC, is_declared DESC",
         N_MODEL_COLUMNS,
@@ -76,10 +76,10 @@ int indicator_reader_next_model(Reader *reader, ModelRow *ret) {
 
 /* --- parameters ---------------------------------------------------------------------------------- */
 
-static const Statement parameters_of_name = {
+STATEMENT parameters_of_name = {
         "SELECT parameters FROM series INDEXED BY series_by_pair WHERE name = (SELECT id FROM term WHERE text = ?)", 1,
 };
-static const Statement parameters_of_all = { "SELECT parameters FROM series", 1 };
+STATEMENT parameters_of_all = { "SELECT parameters FROM series", 1 };
 
 int indicator_reader_list_parameters(Reader *reader, const char *name) {
         Prepared *list;
@@ -100,5 +100,3 @@ int indicator_reader_next_parameters(Reader *reader, JsonText *ret) {
                 *ret = column_json(row, 0);
         return r;
 }
-
-const Statement *const indicator_reader_statements[] = { &indicators, &models, &parameters_of_name, &parameters_of_all, NULL };

@@ -29,5 +29,3 @@ int indicator_reader_next_model(Reader *reader, ModelRow *ret);
 /* The parameters of each series of a name (NULL: of any), in no order; these are all parameters of results that are indexed. */
 int indicator_reader_list_parameters(Reader *reader, const char *name);
 int indicator_reader_next_parameters(Reader *reader, JsonText *ret);
-
-extern const struct Statement *const indicator_reader_statements[];

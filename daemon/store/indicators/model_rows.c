@@ -13,7 +13,7 @@ typedef struct Sender {
         uint64_t uid, by_admin, time_ms;
 } Sender;
 
-static const Statement model_put = {
+STATEMENT model_put = {
         "INSERT INTO model (name, component, is_declared, uid, by_admin, time_ms, shape, results, document)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
         " ON CONFLICT (name, ifnull(component, ''), is_declared) DO UPDATE SET uid = excluded.uid,"
@@ -46,7 +46,7 @@ static int put_model(Unpack *from, const Sender *sender, bool is_declared, Datab
         return database_run(database, put);
 }
 
-static const Statement row_next = {
+STATEMENT row_next = {
         "SELECT ifnull(max(row), 0) + 1 FROM result",
         1,
 };
@@ -63,8 +63,8 @@ static const Statement row_next = {
         " WHERE w.name = indicator.name AND w.component = indicator.component AND w.shape IS NOT NULL"                        \
         " AND indicator.shape IS NOT w.shape"
 
-static const Statement models_apply = { MODELS_APPLY(""), 0 };
-static const Statement model_apply = { MODELS_APPLY(" WHERE i.name = (SELECT id FROM term WHERE text = ?2)"), 0 };
+STATEMENT models_apply = { MODELS_APPLY(""), 0 };
+STATEMENT model_apply = { MODELS_APPLY(" WHERE i.name = (SELECT id FROM term WHERE text = ?2)"), 0 };
 
 /*
  * From here on, results that are stored already are looked up in their documents, and indexed from the next row downwards. name: of
@@ -87,9 +87,9 @@ static int apply_models(Database *database, const Text *name) {
 }
 
 /* Far more shapes than models, so that the search for unused ones is rare. */
-static const Statement shapes_are_many = { "SELECT (SELECT count(*) FROM shape) > 64 + 2 * (SELECT count(*) FROM model)", 1 };
+STATEMENT shapes_are_many = { "SELECT (SELECT count(*) FROM shape) > 64 + 2 * (SELECT count(*) FROM model)", 1 };
 
-static const Statement shapes_tidy = {
+STATEMENT shapes_tidy = {
         "DELETE FROM shape WHERE id NOT IN (SELECT shape FROM model"
         " UNION SELECT shape FROM indicator WHERE shape IS NOT NULL UNION SELECT shape FROM series)",
         0,
@@ -104,12 +104,12 @@ static int drop_shapes(Database *database) {
         return r == 0 && are_many ? database_run(database, database_prepare(database, &shapes_tidy)) : r;
 }
 
-static const Statement model_remove = {
+STATEMENT model_remove = {
         "DELETE FROM model WHERE name = ?1 AND component IS ?2 AND NOT is_declared",
         0,
 };
 
-static const Statement models_forget = {
+STATEMENT models_forget = {
         "DELETE FROM model WHERE is_declared",
         0,
 };
@@ -182,10 +182,6 @@ static int apply_removal(RowSet *set, Database *database, void *catalog) {
 const RowKind model_rows_kind = { "model", apply_model };
 const RowKind model_rows_removal_kind = { "model removal", apply_removal };
 const RowKind model_rows_declared_kind = { "declared models", apply_declared };
-
-const Statement *const model_rows_statements[] = {
-        &model_put, &row_next, &models_apply, &model_apply, &shapes_are_many, &shapes_tidy, &model_remove, &models_forget, NULL,
-};
 
 /* --- in the caller's thread -------------------------------------------------------------------- */
 

@@ -26,6 +26,4 @@ RowSet *model_rows_pack(const StoreModel *model, uint64_t realtime_ms, StoreCook
 RowSet *model_rows_pack_removal(const char *name, const char *component, StoreCookie cookie);
 /* Replaces all models that are declared in files; perfd reads these again at each start. */
 RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_models, uint64_t realtime_ms);
-
-extern const struct Statement *const model_rows_statements[];
 extern const RowKind model_rows_kind, model_rows_removal_kind, model_rows_declared_kind;

@@ -116,12 +116,12 @@ enum { SERIES_ID, SERIES_VERSION, SERIES_HARDWARE, SERIES_PARAMETERS, N_SERIES_C
         SERIES_COLUMNS " FROM property AS p CROSS JOIN series AS s ON s.id = p.series"                           \
         " WHERE p.name = ?1 AND p.component = ?2 AND p.key = ?4 AND s.shape = ?3 AND p.value "
 
-static const Statement series_all = {
+STATEMENT series_all = {
         SERIES_COLUMNS " FROM series AS s INDEXED BY series_by_pair WHERE s.name = ?1 AND s.component = ?2 AND s.shape = ?3",
         N_SERIES_COLUMNS,
 };
-static const Statement series_equal = { SERIES_BY_PROPERTY "IN (?5, ?6)", N_SERIES_COLUMNS };
-static const Statement series_range = { SERIES_BY_PROPERTY "BETWEEN ?5 AND ?6", N_SERIES_COLUMNS };
+STATEMENT series_equal = { SERIES_BY_PROPERTY "IN (?5, ?6)", N_SERIES_COLUMNS };
+STATEMENT series_range = { SERIES_BY_PROPERTY "BETWEEN ?5 AND ?6", N_SERIES_COLUMNS };
 
 static int begin_series(Points *points) {
         const Condition *indexed = find_indexed(points);
@@ -153,7 +153,7 @@ static void bind_times(Points *points) {
 
 enum { POINT_TIME, POINT_ROW, POINT_SCORE, POINT_NUMBERS, N_POINT_COLUMNS };
 
-static const Statement points_of_series = {
+STATEMENT points_of_series = {
         "SELECT time_ms, row, score, numbers FROM point"
         " WHERE series = ? AND time_ms >= ? AND (time_ms, row) < (?, ?) AND row >= ?"
         " ORDER BY time_ms DESC, row DESC",
@@ -185,7 +185,7 @@ enum {
         N_DOCUMENT_COLUMNS,
 };
 
-static const Statement documents = {
+STATEMENT documents = {
         "SELECT time_ms, row, score, version, exit_status, run, document FROM result INDEXED BY result_by_name"
         " WHERE name = ? AND component = ? AND time_ms >= ? AND (time_ms, row) < (?, ?) AND row < ?"
         " ORDER BY time_ms DESC, row DESC",
@@ -221,14 +221,10 @@ enum { PAIR_NAME, PAIR_COMPONENT, PAIR_COMPONENT_TEXT, PAIR_SHAPE, PAIR_INDEXED_
         "SELECT i.name, i.component, c.text, i.shape, i.indexed_from, s.keys FROM indicator AS i" \
         " CROSS JOIN term AS c ON c.id = i.component LEFT JOIN shape AS s ON s.id = i.shape"
 
-static const Statement pairs_of_name = {
+STATEMENT pairs_of_name = {
         PAIRS " WHERE i.name = (SELECT id FROM term WHERE text = ?) ORDER BY i.component", N_PAIR_COLUMNS,
 };
-static const Statement pairs_of_all = { PAIRS " ORDER BY i.name, i.component", N_PAIR_COLUMNS };
-
-const Statement *const points_statements[] = {
-        &series_all, &series_equal, &series_range, &points_of_series, &documents, &pairs_of_name, &pairs_of_all, NULL,
-};
+STATEMENT pairs_of_all = { PAIRS " ORDER BY i.name, i.component", N_PAIR_COLUMNS };
 
 /* --- stages: 0 to go on, also with another stage; or an outcome ---------------------------------- */
 

@@ -63,5 +63,3 @@ bool point_meets(const PointRow *row, const Condition *conditions, size_t n_cond
 const char *point_parameter_key(const char *key);
 /* The value of the field that a key names; NULL: unknown. */
 const char *point_field(const PointRow *row, const char *key);
-
-extern const struct Statement *const points_statements[];

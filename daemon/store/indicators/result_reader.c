@@ -47,7 +47,7 @@ enum {
 #define OF_COMPONENT " AND r.component = (SELECT id FROM term WHERE text = ?)"
 #define OF_JOB " AND r.job = ?"
 
-static const Statement lists[] = {
+STATEMENT lists[] = {
         [0] = LIST("time", ""),
         [BY_NAME] = LIST("name", OF_NAME),
         [BY_COMPONENT] = LIST("time", OF_COMPONENT),
@@ -58,7 +58,7 @@ static const Statement lists[] = {
         [BY_NAME | BY_COMPONENT | BY_JOB] = LIST("job", OF_NAME OF_COMPONENT OF_JOB),
 };
 
-static const Statement result_find = { "SELECT " RESULT_COLUMNS " FROM result AS r" TERMS " WHERE r.row = ?", N_RESULT_COLUMNS };
+STATEMENT result_find = { "SELECT " RESULT_COLUMNS " FROM result AS r" TERMS " WHERE r.row = ?", N_RESULT_COLUMNS };
 
 int result_reader_list(Reader *reader, const ResultFilter *filter) {
         unsigned by = (filter->name ? BY_NAME : 0U) | (filter->component ? BY_COMPONENT : 0U) | (filter->job ? BY_JOB : 0U);
@@ -150,7 +150,7 @@ enum {
 };
 
 /* The first result of the id tells the user whose batch it is. */
-static const Statement batch_list = {
+STATEMENT batch_list = {
         "SELECT r.time_ms, r.score, r.version, r.exit_status, r.run, r.document, n.text, c.text, r.batch_index"
         " FROM result AS r INDEXED BY result_by_batch" TERMS
         " WHERE r.batch = ?1"
@@ -194,9 +194,3 @@ int result_reader_next_of_batch(Reader *reader, BatchRow *ret) {
         };
         return ret->name && ret->component ? 0 : read_connection_fail(connection, SQLITE_NOMEM);
 }
-
-const Statement *const result_reader_statements[] = {
-        &lists[0], &lists[1], &lists[2], &lists[3], &lists[4], &lists[5], &lists[6], &lists[7], &result_find, &batch_list, NULL,
-};
-
-_Static_assert(N_ELEMENTS(lists) == 8, "result_reader_statements has all lists");

@@ -48,5 +48,3 @@ typedef struct BatchRow {
 /* By index. Results that another user submitted under the same id are left out. */
 int result_reader_list_batch(Reader *reader, const uint8_t id[static 16]);
 int result_reader_next_of_batch(Reader *reader, BatchRow *ret);
-
-extern const struct Statement *const result_reader_statements[];

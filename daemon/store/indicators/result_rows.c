@@ -109,7 +109,7 @@ static int find_series(const Item *item, const IndexParts *parts, Database *data
         return series_find(catalog_series(catalog), database, &key, item->id, ret);
 }
 
-static const Statement result_insert = {
+STATEMENT result_insert = {
         "INSERT INTO result (id, time_ms, name, component, uid, score, job, version, document,"
         " exit_status, batch, batch_index, run, series)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT (id) DO NOTHING",
@@ -289,8 +289,6 @@ static int apply(RowSet *set, Database *database, void *state) {
 }
 
 const RowKind result_rows_kind = { "results", apply };
-
-const Statement *const result_rows_statements[] = { &result_insert, NULL };
 
 const ResultsStored *result_rows_stored(const RowSet *set) {
         assert(set->kind == &result_rows_kind);

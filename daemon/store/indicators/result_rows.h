@@ -21,6 +21,4 @@ typedef struct ResultsStored {
 } ResultsStored;
 /* Borrowed from the set, which must be one of results. */
 const ResultsStored *result_rows_stored(const RowSet *set);
-
-extern const struct Statement *const result_rows_statements[];
 extern const RowKind result_rows_kind;

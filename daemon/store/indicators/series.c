@@ -72,13 +72,13 @@ static int write_key(Series *series, const SeriesKey *key) {
 
 /* --- in the database ----------------------------------------------------------------------------- */
 
-static const Statement series_lookup = {
+STATEMENT series_lookup = {
         "SELECT id FROM series INDEXED BY series_by_hash WHERE hash = ?1 AND name = ?2 AND component = ?3"
         " AND shape = ?4 AND version IS ?5 AND hardware IS ?6 AND parameters = ?7",
         1,
 };
 
-static const Statement series_insert = {
+STATEMENT series_insert = {
         "INSERT INTO series (hash, name, component, shape, version, hardware, parameters)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
         1,
@@ -115,7 +115,7 @@ static int bind_value(Prepared *prepared, JsonText value, Buffer *text) {
         return buffer_error(text);
 }
 
-static const Statement property_insert = {
+STATEMENT property_insert = {
         "INSERT INTO property (name, component, key, value, series) VALUES (?1, ?2, ?3, ?4, ?5)"
         " ON CONFLICT DO NOTHING",
         0,
@@ -153,7 +153,7 @@ static int insert_properties(Database *database, const SeriesKey *key, int64_t i
         return r;
 }
 
-static const Statement result_find = {
+STATEMENT result_find = {
         "SELECT row FROM result WHERE id = ?1",
         1,
 };
@@ -240,13 +240,13 @@ int series_find(Series *series, Database *database, const SeriesKey *key, const 
 
 /* --- points -------------------------------------------------------------------------------------- */
 
-static const Statement point_insert = {
+STATEMENT point_insert = {
         "INSERT INTO point (series, time_ms, row, score, numbers) VALUES (?1, ?2, ?3, ?4, ?5)"
         " ON CONFLICT DO UPDATE SET score = excluded.score, numbers = excluded.numbers",
         0,
 };
 
-static const Statement point_delete = {
+STATEMENT point_delete = {
         "DELETE FROM point WHERE series = ?1 AND time_ms = ?2 AND row = ?3",
         0,
 };
@@ -277,13 +277,9 @@ int series_remove_point(Database *database, int64_t series, uint64_t time_ms, in
 
 /* --- shapes -------------------------------------------------------------------------------------- */
 
-static const Statement shape_find = { "SELECT id FROM shape WHERE keys = ?1", 1 };
-static const Statement shape_insert = { "INSERT INTO shape (keys) VALUES (?1) RETURNING id", 1 };
+STATEMENT shape_find = { "SELECT id FROM shape WHERE keys = ?1", 1 };
+STATEMENT shape_insert = { "INSERT INTO shape (keys) VALUES (?1) RETURNING id", 1 };
 
 int series_shape_id(Database *database, Text shape, int64_t *ret) {
         return database_text_id(database, &shape_find, &shape_insert, shape, ret);
 }
-
-const Statement *const series_statements[] = {
-        &series_lookup, &series_insert, &property_insert, &result_find, &point_insert, &point_delete, &shape_find, &shape_insert, NULL,
-};

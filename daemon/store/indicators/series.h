@@ -51,5 +51,3 @@ int series_remove_point(Database *database, int64_t series, uint64_t time_ms, in
 
 /* The id of a shape, which is inserted when new. */
 int series_shape_id(Database *database, Text shape, int64_t *ret);
-
-extern const Statement *const series_statements[];

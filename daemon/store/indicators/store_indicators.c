@@ -28,19 +28,19 @@
 
 enum { REMOVED_NAME, REMOVED_COMPONENT, N_REMOVED_COLUMNS };
 
-static const Statement result_remove = {
+STATEMENT result_remove = {
         "DELETE FROM result WHERE row IN (SELECT row FROM result ORDER BY row LIMIT ?1) RETURNING name, component",
         N_REMOVED_COLUMNS,
 };
 
-static const Statement result_expire = {
+STATEMENT result_expire = {
         "DELETE FROM result WHERE row IN"
         " (SELECT row FROM result INDEXED BY result_by_time WHERE time_ms < ?2 ORDER BY time_ms LIMIT ?1)"
         " RETURNING name, component",
         N_REMOVED_COLUMNS,
 };
 
-static const Statement count_subtract = {
+STATEMENT count_subtract = {
         "UPDATE indicator SET n_results = n_results - ?3 WHERE name = ?1 AND component = ?2", 0,
 };
 
@@ -84,8 +84,8 @@ static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
         return r;
 }
 
-static const Statement indicators_tidy = { "DELETE FROM indicator WHERE n_results <= 0", 0 };
-static const Statement terms_tidy = {
+STATEMENT indicators_tidy = { "DELETE FROM indicator WHERE n_results <= 0", 0 };
+STATEMENT terms_tidy = {
         "DELETE FROM term WHERE id NOT IN (SELECT name FROM indicator UNION SELECT component FROM indicator)", 0,
 };
 
@@ -96,10 +96,6 @@ static int tidy(Database *database) {
         r = database_run(database, database_prepare(database, &indicators_tidy));
         return r != 0 ? r : database_run(database, database_prepare(database, &terms_tidy));
 }
-
-static const Statement *const removal_statements[] = {
-        &result_remove, &result_expire, &count_subtract, &indicators_tidy, &terms_tidy, NULL,
-};
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
@@ -212,11 +208,6 @@ static const StoreTable *const tables[] = {
         &term_table, &indicator_table, &result_table, &model_table, &shape_table, &series_table, &property_table, &point_table, NULL,
 };
 
-static const StatementList statements[] = {
-        result_rows_statements, model_rows_statements, catalog_statements, series_statements, indexing_statements, removal_statements,
-        result_reader_statements, indicator_reader_statements, points_statements, stored_models_statements, NULL,
-};
-
 static const RowKind *const kinds[] = {
         &result_rows_kind, &model_rows_kind, &model_rows_removal_kind, &model_rows_declared_kind, NULL,
 };
@@ -256,7 +247,6 @@ static int work(void *state, Database *database, bool *ret_has_more) {
 const StoreSubject store_indicators = {
         .name = "indicators",
         .tables = tables,
-        .statements = statements,
         .kinds = kinds,
         .new_state = new_state,
         .free_state = free_state,

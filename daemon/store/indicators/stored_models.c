@@ -8,11 +8,9 @@
 
 enum { MODEL_DOCUMENT, MODEL_UID, MODEL_BY_ADMIN, N_MODEL_COLUMNS };
 
-static const Statement registered_models = {
+STATEMENT registered_models = {
         "SELECT document, uid, by_admin FROM model WHERE NOT is_declared ORDER BY row", N_MODEL_COLUMNS,
 };
-
-const Statement *const stored_models_statements[] = { &registered_models, NULL };
 
 static int add_model(const Prepared *row, StoredModels *models) {
         StoredModel *items = reallocarray(models->items, models->n + 1, sizeof(*items));

@@ -24,5 +24,3 @@ typedef struct StoredModels {
 int stored_models_read(const char *path, StoredModels **ret);
 StoredModels *stored_models_free(StoredModels *models);
 DEFINE_SCOPED(StoredModels, stored_models_free);
-
-extern const struct Statement *const stored_models_statements[];

@@ -21,17 +21,15 @@ void job_numbers_pack(Buffer *buffer, const MetricSet *metrics, const UsageSet *
                 pack_text(buffer, NULL);
 }
 
-static const Statement layout_find = {
+STATEMENT layout_find = {
         "SELECT id FROM layout WHERE keys = ?1",
         1,
 };
 
-static const Statement layout_insert = {
+STATEMENT layout_insert = {
         "INSERT INTO layout (keys) VALUES (?1) RETURNING id",
         1,
 };
-
-const Statement *const job_numbers_statements[] = { &layout_find, &layout_insert, NULL };
 
 /* The id of this program's layout. */
 static int find_layout(Database *database, LayoutKind kind, int64_t *ret) {

@@ -18,5 +18,3 @@
 void job_numbers_pack(Buffer *buffer, const MetricSet *metrics, const UsageSet *usage);
 /* Unpacks and binds the four, and stores layouts that are new. 0 or an outcome of database.h. */
 int job_numbers_bind(Unpack *from, Database *database, Prepared *prepared);
-
-extern const Statement *const job_numbers_statements[];

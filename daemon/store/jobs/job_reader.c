@@ -38,7 +38,7 @@ static const ReaderState job_reader_kind = { sizeof(JobReader), deinit };
 
 enum { LAYOUT_KEYS, N_LAYOUT_COLUMNS };
 
-static const Statement layout_find = { "SELECT keys FROM layout WHERE id = ?", N_LAYOUT_COLUMNS };
+STATEMENT layout_find = { "SELECT keys FROM layout WHERE id = ?", N_LAYOUT_COLUMNS };
 
 /* Inside the query that runs. *ret is NULL when there is no valid layout of that id. */
 static int find_layout(JobReader *jobs, ReadConnection *connection, LayoutKind kind, int64_t id, const Layout **ret) {
@@ -138,7 +138,7 @@ enum {
 #define OF_USER " AND user = ?"
 #define OF_STATE " AND state = ?"
 
-static const Statement lists[] = {
+STATEMENT lists[] = {
         [0] = LIST("begin", ""),
         [BY_NAME] = LIST("name", OF_NAME),
         [BY_USER] = LIST("user", OF_USER),
@@ -149,7 +149,7 @@ static const Statement lists[] = {
         [BY_NAME | BY_USER | BY_STATE] = LIST("name", OF_NAME OF_USER OF_STATE),
 };
 
-static const Statement job_find = {
+STATEMENT job_find = {
         "SELECT " JOB_COLUMNS NUMBER_COLUMNS ","
         " (SELECT bytes FROM timeline WHERE part = 3 * row),"
         " (SELECT bytes FROM timeline WHERE part = 3 * row + 1),"
@@ -289,7 +289,7 @@ enum {
         N_PHASE_COLUMNS = PHASE_NUMBERS + N_NUMBER_COLUMNS,
 };
 
-static const Statement phases = {
+STATEMENT phases = {
         "SELECT number, name, begin_ms, end_ms, wall_seconds" NUMBER_COLUMNS " FROM phase INDEXED BY phase_by_job"
         " WHERE job = (SELECT row FROM job WHERE id = ?) ORDER BY number",
         N_PHASE_COLUMNS,
@@ -334,10 +334,3 @@ int job_reader_next_phase(Reader *reader, PhaseView *ret) {
         *ret = phase;
         return 0;
 }
-
-const Statement *const job_reader_statements[] = {
-        &lists[0], &lists[1], &lists[2], &lists[3], &lists[4], &lists[5], &lists[6], &lists[7],
-        &job_find, &layout_find, &phases, NULL,
-};
-
-_Static_assert(N_ELEMENTS(lists) == 8, "job_reader_statements has all lists");

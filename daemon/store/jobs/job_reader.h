@@ -28,5 +28,3 @@ int job_reader_find(Reader *reader, const char *id, JobRow *ret);
 /* The phases of a job that have ended, in order. */
 int job_reader_list_phases(Reader *reader, const char *job);
 int job_reader_next_phase(Reader *reader, PhaseView *ret);
-
-extern const struct Statement *const job_reader_statements[];

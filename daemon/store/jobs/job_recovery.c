@@ -11,7 +11,7 @@
 
 enum { METER_ACCOUNT, METER_BOOT_ID, METER_TIME, N_METER_COLUMNS };
 
-static const Statement meter_find = { "SELECT account, boot_id, time_ms FROM meter", N_METER_COLUMNS };
+STATEMENT meter_find = { "SELECT account, boot_id, time_ms FROM meter", N_METER_COLUMNS };
 
 static int read_meter(ReadConnection *connection, JobRecovery *recovery) {
         const Prepared *row;
@@ -33,7 +33,7 @@ static int read_meter(ReadConnection *connection, JobRecovery *recovery) {
 
 enum { RUNNING_CHECKPOINT = N_JOB_COLUMNS, RUNNING_BOOT_ID, RUNNING_PROGRESS, N_RUNNING_COLUMNS };
 
-static const Statement running_jobs = {
+STATEMENT running_jobs = {
         "SELECT " JOB_COLUMNS ", checkpoint_ms, boot_id, window FROM job INDEXED BY job_by_state"
         " LEFT JOIN running ON running.job = job.row WHERE state = 'running' ORDER BY begin_ms, row",
         N_RUNNING_COLUMNS,
@@ -88,8 +88,6 @@ static int read_jobs(ReadConnection *connection, JobRecovery *recovery) {
                 r = add_job(row, recovery);
         return r;
 }
-
-const Statement *const job_recovery_statements[] = { &meter_find, &running_jobs, NULL };
 
 /* --- both ---------------------------------------------------------------------------------------- */
 

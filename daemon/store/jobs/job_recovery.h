@@ -29,5 +29,3 @@ typedef struct JobRecovery {
 int job_recovery_read(const char *path, JobRecovery **ret);
 JobRecovery *job_recovery_free(JobRecovery *recovery);
 DEFINE_SCOPED(JobRecovery, job_recovery_free);
-
-extern const struct Statement *const job_recovery_statements[];

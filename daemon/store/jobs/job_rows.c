@@ -13,7 +13,7 @@
 /* --- in the writer's thread: progress ------------------------------------------------------------ */
 
 
-static const Statement meter_put = {
+STATEMENT meter_put = {
         "INSERT INTO meter (only, account, boot_id, time_ms) VALUES (1, ?1, ?2, ?3)"
         " ON CONFLICT (only) DO UPDATE SET account = excluded.account, boot_id = excluded.boot_id,"
         " time_ms = excluded.time_ms",
@@ -33,12 +33,12 @@ static int put_meter(Database *database, Text meter, Text boot_id, uint64_t time
 }
 
 /* At its begin, and at a checkpoint: the same places in both. */
-static const Statement running_put = {
+STATEMENT running_put = {
         "INSERT INTO running (job, window, boot_id, checkpoint_ms) SELECT row, ?2, ?3, ?4 FROM job WHERE id = ?1",
         0,
 };
 
-static const Statement running_checkpoint = {
+STATEMENT running_checkpoint = {
         "UPDATE running SET window = ?2, boot_id = ?3, checkpoint_ms = ?4"
         " WHERE job = (SELECT row FROM job WHERE id = ?1)",
         0,
@@ -57,7 +57,7 @@ static int put_progress(Database *database, const Statement *which, Text job, Te
 
 /* --- begin --------------------------------------------------------------------------------------- */
 
-static const Statement job_insert = {
+STATEMENT job_insert = {
         "INSERT INTO job (id, name, user, command, labels, uid, gid, pid, pid_start_ticks, rank,"
         " node, n_nodes, n_ranks, enclosure, cgroup, state, begin_ms)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, 'running', ?16)"
@@ -112,7 +112,7 @@ static void bind_end(Prepared *prepared, Unpack *from) {
         statement_bind_text(prepared, pack_read_text(from));
 }
 
-static const Statement timeline_put = {
+STATEMENT timeline_put = {
         "INSERT INTO timeline (part, bytes) SELECT 3 * row + ?2, ?3 FROM job WHERE id = ?1"
         " ON CONFLICT (part) DO UPDATE SET bytes = excluded.bytes",
         0,
@@ -141,14 +141,14 @@ static int put_timeline(Database *database, Text job, Text timeline) {
         return r;
 }
 
-static const Statement job_end = {
+STATEMENT job_end = {
         "UPDATE job SET state = ?2, end_ms = ?3, exit_status = ?4, signal = ?5, rusage = ?6, note = ?7,"
         " layout = ?8, metrics = ?9, usage_layout = ?10, usage = ?11,"
         " n_phases = max(n_phases, ?12) WHERE id = ?1",
         0,
 };
 
-static const Statement running_remove = {
+STATEMENT running_remove = {
         "DELETE FROM running WHERE job = (SELECT row FROM job WHERE id = ?1)",
         0,
 };
@@ -188,7 +188,7 @@ static int apply_end(RowSet *set, Database *database, void *state) {
 
 /* --- phase --------------------------------------------------------------------------------------- */
 
-static const Statement job_phases = {
+STATEMENT job_phases = {
         "UPDATE job SET n_phases = max(n_phases, ?2) WHERE id = ?1",
         0,
 };
@@ -222,7 +222,7 @@ static int apply_phase(RowSet *set, Database *database, void *state) {
 
 /* --- identity ------------------------------------------------------------------------------------ */
 
-static const Statement job_identity = {
+STATEMENT job_identity = {
         "UPDATE job SET enclosure = ?2, cgroup = ?3, uid = ?4, gid = ?5 WHERE id = ?1 AND state = 'running'",
         0,
 };
@@ -262,7 +262,7 @@ static int judge_amend(Database *database, Text job, uint32_t uid, bool is_admin
         return 0;
 }
 
-static const Statement job_amend = {
+STATEMENT job_amend = {
         "UPDATE job SET state = 'finished', exit_status = ?2, signal = ?3, rusage = ?4 WHERE id = ?1",
         0,
 };
@@ -309,14 +309,14 @@ static int apply_checkpoints(RowSet *set, Database *database, void *state) {
 
 /* --- all running jobs ---------------------------------------------------------------------------- */
 
-static const Statement jobs_interrupt = {
+STATEMENT jobs_interrupt = {
         "UPDATE job SET state = 'interrupted', note = ?1,"
         " end_ms = ifnull((SELECT checkpoint_ms FROM running WHERE running.job = job.row), begin_ms)"
         " WHERE state = 'running'",
         0,
 };
 
-static const Statement running_clear = {
+STATEMENT running_clear = {
         "DELETE FROM running",
         0,
 };
@@ -336,7 +336,7 @@ int job_rows_interrupt(Database *database) {
 
 enum { OWNER_STATE, OWNER_UID, N_OWNER_COLUMNS };
 
-static const Statement owner_find = { "SELECT state, uid FROM job WHERE id = ?1", N_OWNER_COLUMNS };
+STATEMENT owner_find = { "SELECT state, uid FROM job WHERE id = ?1", N_OWNER_COLUMNS };
 
 int job_rows_find_owner(Database *database, Text job, JobOwner *ret) {
         Prepared *find = database_prepare(database, &owner_find);
@@ -358,11 +358,6 @@ int job_rows_find_owner(Database *database, Text job, JobOwner *ret) {
         };
         return database_run(database, find);
 }
-
-const Statement *const job_rows_statements[] = {
-        &meter_put, &running_put, &running_checkpoint, &running_remove, &running_clear, &job_insert, &job_end, &job_phases,
-        &job_identity, &job_amend, &jobs_interrupt, &timeline_put, &owner_find, NULL,
-};
 
 /* --- kinds --------------------------------------------------------------------------------------- */
 

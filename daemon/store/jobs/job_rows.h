@@ -83,6 +83,4 @@ typedef struct JobOwner {
         uint32_t uid;
 } JobOwner;
 int job_rows_find_owner(struct Database *database, Text job, JobOwner *ret);
-
-extern const struct Statement *const job_rows_statements[];
 extern const RowKind *const job_rows_kinds[];

@@ -13,7 +13,7 @@ void phase_rows_pack(Buffer *buffer, const PhaseView *phase) {
         job_numbers_pack(buffer, &phase->metrics, &phase->usage);
 }
 
-static const Statement phase_put = {
+STATEMENT phase_put = {
         "INSERT INTO phase (job, number, name, begin_ms, end_ms, wall_seconds,"
         " layout, metrics, usage_layout, usage)"
         " SELECT row, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM job WHERE id = ?1"
@@ -22,8 +22,6 @@ static const Statement phase_put = {
         " metrics = excluded.metrics, usage_layout = excluded.usage_layout, usage = excluded.usage",
         0,
 };
-
-const Statement *const phase_rows_statements[] = { &phase_put, NULL };
 
 int phase_rows_put(Unpack *from, Database *database, Text job) {
         Prepared *put = database_prepare(database, &phase_put);

@@ -11,5 +11,3 @@
 void phase_rows_pack(Buffer *buffer, const PhaseView *phase);
 /* Inside a transaction. Replaces a phase of the same index; does nothing when the job is not stored. 0 or an outcome of database.h. */
 int phase_rows_put(Unpack *from, Database *database, Text job);
-
-extern const Statement *const phase_rows_statements[];

@@ -13,7 +13,7 @@
 /*
  * Jobs go with their phases: as many of the oldest jobs as have ?1 rows with their phases, and at least one job. Running jobs stay.
  */
-static const Statement job_remove = {
+STATEMENT job_remove = {
         "DELETE FROM job WHERE row IN (SELECT row FROM"
         " (SELECT row, n_phases, total(1 + n_phases) OVER (ORDER BY row) AS n FROM"
         " (SELECT row, n_phases FROM job WHERE state <> 'running' ORDER BY row LIMIT ?1))"
@@ -21,7 +21,7 @@ static const Statement job_remove = {
         1,
 };
 
-static const Statement job_expire = {
+STATEMENT job_expire = {
         "DELETE FROM job WHERE row IN (SELECT row FROM"
         " (SELECT row, n_phases, total(1 + n_phases) OVER (ORDER BY begin_ms, row) AS n FROM"
         " (SELECT row, n_phases, begin_ms FROM job INDEXED BY job_by_begin WHERE begin_ms < ?2 AND end_ms < ?2"
@@ -29,8 +29,6 @@ static const Statement job_expire = {
         " WHERE n - n_phases <= ?1) RETURNING 1 + n_phases",
         1,
 };
-
-static const Statement *const removal_statements[] = { &job_remove, &job_expire, NULL };
 
 /* Counts the rows that went with each job. */
 static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
@@ -137,15 +135,9 @@ static const StoreTable *const tables[] = {
         &job_table, &running_table, &timeline_table, &phase_table, &layout_table, &meter_table, NULL,
 };
 
-static const StatementList statements[] = {
-        job_rows_statements, phase_rows_statements, job_numbers_statements, removal_statements,
-        job_reader_statements, job_recovery_statements, NULL,
-};
-
 const StoreSubject store_jobs = {
         .name = "jobs",
         .tables = tables,
-        .statements = statements,
         .kinds = job_rows_kinds,
         .interrupt = job_rows_interrupt,
 };

@@ -5,12 +5,10 @@
 
 enum { SAMPLE_BEGIN, SAMPLE_INTERVAL, SAMPLE_TIMELINE, N_SAMPLE_COLUMNS };
 
-static const Statement samples = {
+STATEMENT samples = {
         "SELECT begin_ms, interval_ms, timeline FROM node_sample WHERE begin_ms >= ? AND begin_ms < ? ORDER BY begin_ms",
         N_SAMPLE_COLUMNS,
 };
-
-const Statement *const sample_reader_statements[] = { &samples, NULL };
 
 int sample_reader_list(Reader *reader, uint64_t since_ms, uint64_t until_ms) {
         Prepared *list;

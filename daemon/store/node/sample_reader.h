@@ -13,5 +13,3 @@ typedef struct NodeSampleRow {
 /* Intervals of [since, until), oldest first; until_ms 0: no end. 0 or an outcome of reader.h, as both. */
 int sample_reader_list(Reader *reader, uint64_t since_ms, uint64_t until_ms);
 int sample_reader_next(Reader *reader, NodeSampleRow *ret);
-
-extern const struct Statement *const sample_reader_statements[];

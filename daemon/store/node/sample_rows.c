@@ -3,14 +3,12 @@
 
 #include "store/database.h"
 
-static const Statement sample_put = {
+STATEMENT sample_put = {
         "INSERT INTO node_sample (begin_ms, interval_ms, timeline) VALUES (?1, ?2, ?3)"
         " ON CONFLICT (begin_ms) DO UPDATE SET interval_ms = excluded.interval_ms,"
         " timeline = excluded.timeline",
         0,
 };
-
-const Statement *const sample_rows_statements[] = { &sample_put, NULL };
 
 static int apply(RowSet *set, Database *database, void *state) {
         Prepared *put = database_prepare(database, &sample_put);

@@ -7,6 +7,4 @@
 
 /* One interval of the node's history; timeline is a one-point timeline_format(). Copies. For store_put(); NULL: out of memory. */
 RowSet *sample_rows_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const char *timeline);
-
-extern const struct Statement *const sample_rows_statements[];
 extern const RowKind *const sample_rows_kinds[];

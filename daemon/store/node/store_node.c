@@ -5,17 +5,15 @@
 #include "store/node/sample_reader.h"
 #include "store/node/sample_rows.h"
 
-static const Statement sample_remove = {
+STATEMENT sample_remove = {
         "DELETE FROM node_sample WHERE begin_ms IN (SELECT begin_ms FROM node_sample ORDER BY begin_ms LIMIT ?1)", 0,
 };
 
-static const Statement sample_expire = {
+STATEMENT sample_expire = {
         "DELETE FROM node_sample WHERE begin_ms IN"
         " (SELECT begin_ms FROM node_sample WHERE begin_ms < ?2 ORDER BY begin_ms LIMIT ?1)",
         0,
 };
-
-static const Statement *const removal_statements[] = { &sample_remove, &sample_expire, NULL };
 
 static const StoreTable sample_table = {
         .name = "node_sample",
@@ -32,11 +30,8 @@ static const StoreTable sample_table = {
 
 static const StoreTable *const tables[] = { &sample_table, NULL };
 
-static const StatementList statements[] = { sample_rows_statements, sample_reader_statements, removal_statements, NULL };
-
 const StoreSubject store_node = {
         .name = "node",
         .tables = tables,
-        .statements = statements,
         .kinds = sample_rows_kinds,
 };
