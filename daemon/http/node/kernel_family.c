@@ -72,12 +72,12 @@ KernelDevice kernel_family_device(const Sample *sample, const KernelDeviceKind *
         if (kind->source == SOURCE_DISKSTATS && i < sample->n_disks) {
                 const SampleDisk *disk = &sample->disks[i];
 
-                return (KernelDevice){ disk, disk->name, sample_disk_class_name(disk->class), disk->class };
+                return (KernelDevice){ disk, disk->name, sample_disk_class_names[disk->class], disk->class };
         }
         if (kind->source == SOURCE_NETDEV && i < sample->n_nets) {
                 const SampleNet *net = &sample->nets[i];
 
-                return (KernelDevice){ net, net->name, sample_net_class_name(net->class), net->class };
+                return (KernelDevice){ net, net->name, sample_net_class_names[net->class], net->class };
         }
         if (kind->source == SOURCE_FILESYSTEMS && i < sample->n_filesystems) {
                 const SampleFilesystem *filesystem = &sample->filesystems[i];

@@ -36,7 +36,7 @@ static void put_cpu_modes(Exposition *exposition, int64_t cpu, const CpuTimes *t
                 exposition_sample(exposition);
                 if (cpu >= 0)
                         exposition_label_i64(exposition, "cpu", cpu);
-                exposition_label(exposition, "mode", sample_cpu_mode_name(mode));
+                exposition_label(exposition, "mode", sample_cpu_mode_names[mode]);
                 exposition_decimal(exposition, times->ticks[mode], TICK_DECIMALS);
         }
 }
@@ -202,11 +202,11 @@ static void put_sources(Exposition *exposition, const NodeSnapshot *node) {
         exposition_family(exposition, "perfd_source_up", FAMILY_GAUGE, "",
                           "Whether the kernel's file could be read in the latest sample");
         for (Source source = 0; source < N_SOURCES; source++)
-                exposition_sample_u64(exposition, "source", sample_source_name(source), sample_has(&node->sample, source));
+                exposition_sample_u64(exposition, "source", sample_source_names[source], sample_has(&node->sample, source));
 
         exposition_family(exposition, "perfd_source_failures", FAMILY_COUNTER, "", "Failed attempts to read the kernel's file");
         for (Source source = 0; source < N_SOURCES; source++)
-                exposition_sample_u64(exposition, "source", sample_source_name(source), node->sampler.n_failures[source]);
+                exposition_sample_u64(exposition, "source", sample_source_names[source], node->sampler.n_failures[source]);
 }
 
 int node_subject_metrics_sampling(Exposition *exposition, const Exchange *exchange) {

@@ -113,8 +113,8 @@ static void write_sources(Json *json, const NodeSnapshot *node) {
                 bool is_up = sample_has(&node->sample, source);
 
                 json_object_begin(json);
-                json_put_string(json, "name", sample_source_name(source));
-                json_put_string(json, "path", sample_source_path(source));
+                json_put_string(json, "name", sample_source_names[source]);
+                json_put_string(json, "path", sample_source_paths[source]);
                 json_put_bool(json, "up", is_up);
                 json_put_uint(json, "failures", node->sampler.n_failures[source]);
                 json_put_string(json, "error", is_up ? NULL : node->sampler.error[source]);
