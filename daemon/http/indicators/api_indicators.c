@@ -120,7 +120,6 @@ static int find_newest(Exchange *exchange, const PointFilter *filter, LatestRows
         while (r == 0 && (r = points_next(points, &row)) == 0)
                 if (!latest_rows_add(latest, (PageKey){ row.time_ms, row.row }))
                         points_skip(points);
-        latest_rows_sort(latest);
         return r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 

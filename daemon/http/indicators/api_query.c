@@ -122,7 +122,7 @@ static void write_group(Json *json, const PointQuery *query, Group *group) {
         json_put_uint(json, "last_ms", group->last_ms);
         json_put_object_begin(json, "values");
         for (size_t i = 0; i < selection->n_stats; i++)
-                if (selection->stats[i].field == CHOICE_N)
+                if (choice_is_count(&selection->stats[i]))
                         json_put_uint(json, selection->stats[i].text, (uint64_t)values[i]);
                 else
                         json_put_double(json, selection->stats[i].text, values[i]);

@@ -13,7 +13,6 @@
 
 #include "http/indicators/explain_empty.h"
 #include "http/indicators/indicators_subject.h"
-#include "http/indicators/ranking.h"
 #include "http/indicators/ranking_json.h"
 #include "http/indicators/result_groups.h"
 #include "http/indicators/vocabulary.h"
@@ -21,7 +20,6 @@
 
 #define CONFIDENCE_DEFAULT 0.95
 #define RANK_VALUES_MAX 100000U /* each is drawn and sorted again for every resample */
-#define SEED 1U /* the same question has the same answer */
 
 static void rank_deinit(RankQuery *rank) {
         vocabulary_free(rank->vocabulary);
@@ -157,21 +155,6 @@ static int parse(Exchange *exchange, RankQuery *rank) {
 
 /* --- what is compared ---------------------------------------------------------------------------- */
 
-static bool is_comparable(const RankQuery *rank, const Group *a, const Group *b) {
-        for (size_t i = 0; i < rank->n_common; i++)
-                if (!json_text_equals(grouping_field(a, i), grouping_field(b, i)))
-                        return false;
-        return true;
-}
-
-size_t ranking_json_set_end(const RankQuery *rank, const Group *groups, size_t begin, size_t n) {
-        size_t end = begin + 1;
-
-        while (end < n && is_comparable(rank, &groups[begin], &groups[end]))
-                end++;
-        return end;
-}
-
 /* Every result of a set is counted once. */
 static int count_set(Exchange *exchange, RankQuery *rank, const Group *groups, size_t n) {
         uint64_t n_values = 0, n_alternatives = 0;
@@ -224,21 +207,6 @@ static int count_sets(Exchange *exchange, RankQuery *rank, const Group *groups, 
 
         rank->n_resamples = ranking_resamples(n_values);
         return 0;
-}
-
-int ranking_json_rank_set(const RankQuery *rank, const Group *groups, size_t n, Alternative *ret, size_t *ret_n) {
-        RankingConfig config = {
-                .is_higher_better = rank->is_higher_better, .confidence = rank->confidence, .n_resamples = rank->n_resamples, .seed = SEED,
-        };
-
-        *ret_n = 0;
-        for (size_t i = 0; i < n; i++) {
-                const Sequence *values = rank_query_values(rank, &groups[i]);
-
-                if (values->n >= RANKING_N_MIN)
-                        ret[(*ret_n)++] = (Alternative){ .values = values->values, .n = values->n };
-        }
-        return ranking_make(ret, *ret_n, &config);
 }
 
 void indicators_subject_rank(Exchange *exchange) {
