@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/jobs/job_json.h"
 
-#include "http/jobs/job_advice.h"
+#include "http/jobs/advice.h"
 #include "util/clock.h"
 
 static void write_end(Json *json, const JobEnd *end) {
@@ -45,8 +45,10 @@ void job_json_write_identity(Json *json, const JobView *job) {
         json_put_int_or_null(json, "end_ms", job->end_realtime_ms > 0, (int64_t)job->end_realtime_ms);
         json_put_string(json, "note", job->info.note);
         write_end(json, &job->end);
-        json_key(json, "labels");
-        job_view_write_labels(job, json);
+        json_put_object_begin(json, "labels");
+        for (size_t i = 0; i < job->info.n_labels; i++)
+                json_put_string(json, job->info.labels[i].key, job->info.labels[i].value);
+        json_object_end(json);
 }
 
 static bool has_usage(const UsageSet *usage, UsageMetric metric) {
@@ -74,7 +76,7 @@ void job_json_write_node(Json *json, const NodeSnapshot *node) {
 
 void job_json_write_advice(Json *json, const JobView *job, const NodeSnapshot *node) {
         Advice advice[ADVICE_MAX];
-        size_t n = job_advice(job, node, advice);
+        size_t n = advice_give(job, node, advice);
 
         json_put_array_begin(json, "advice");
         for (size_t i = 0; i < n; i++) {

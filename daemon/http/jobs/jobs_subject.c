@@ -166,11 +166,10 @@ static void answer_job_metrics(Exchange *exchange) {
 
 /* The node's history since the job began: what there is of one that runs. */
 static void answer_from_node(Exchange *exchange, uint64_t begin_ms) {
-        scoped(node_history_deinit) NodeHistory history;
+        scoped(node_history_deinit) NodeHistory history = { .n_points_max = HISTORY_POINTS, .is_merging = true };
         NodeSampleRow row;
         int r, added = 0;
 
-        node_history_init(&history, HISTORY_POINTS, true);
         r = sample_reader_list(exchange->reader, begin_ms, 0);
         while (added >= 0 && r == 0 && (r = sample_reader_next(exchange->reader, &row)) == 0)
                 added = node_history_add(&history, &row);

@@ -29,10 +29,10 @@ void phases_json_write(Exchange *exchange, Json *json, const PhaseView *lasting,
         while (phase_walk_next(&walk, &phase)) {
                 write_phase(json, &phase, now_ms);
                 if (exchange->body->n - n_before > PHASES_BYTES_MAX)
-                        phase_walk_cut(&walk);
+                        walk.n_left = 0;
         }
         json_array_end(json);
-        json_put_bool(json, "phases_truncated", !phase_walk_has_all(&walk));
+        json_put_bool(json, "phases_truncated", !walk.has_all);
 }
 
 /* --- time blocks --------------------------------------------------------------------------------- */

@@ -165,7 +165,7 @@ static void answer_state(Exchange *exchange) {
         MetricStamp stamp = { .time_ms = node->realtime_ns / NS_PER_MS };
         Json json;
 
-        node_snapshot_metrics(node, &metrics);
+        node_snapshot_window(node, &node->window, &metrics);
         json_init(&json, exchange->body);
         json_object_begin(&json);
         write_identity(&json, snapshot);
@@ -189,7 +189,7 @@ static void answer_samples(Exchange *exchange) {
             exchange_parameter_u64(exchange, "limit", 1, PAGINATION_ROWS_MAX, PAGINATION_ROWS_DEFAULT, &limit) > 0)
                 return;
 
-        node_history_init(&history, limit, false);
+        history.n_points_max = limit;
         r = sample_reader_list(exchange->reader, since_ms, until_ms);
         while (r == 0 && (r = sample_reader_next(exchange->reader, &row)) == 0) {
                 added = node_history_add(&history, &row);

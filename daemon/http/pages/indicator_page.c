@@ -48,32 +48,21 @@ static void indicator_page_deinit(IndicatorPage *page) {
 
 /* --- which results it has ------------------------------------------------------------------------ */
 
-static int add_key(IndicatorPage *page, JsonText key) {
-        scoped(buffer_deinit) Buffer text = {};
-
+static int add_key(IndicatorPage *page, const char *key) {
         if (page->n_keys == KEYS_MAX_SHOWN)
                 return 0;
-        json_text_say(key, &text);
-        if (buffer_error(&text) < 0)
-                return buffer_error(&text);
 
-        page->keys[page->n_keys] = strdup(text.text ?: "");
-        if (!page->keys[page->n_keys])
-                return -ENOMEM;
-        page->n_keys++;
-        return 0;
+        page->keys[page->n_keys] = strdup(key);
+        return page->keys[page->n_keys++] ? 0 : -ENOMEM;
 }
 
 static int add_declared(IndicatorPage *page) {
         const char *key;
+        int r = 0;
 
-        for (size_t i = 0; page->n_keys < KEYS_MAX_SHOWN && (key = vocabulary_declared_result(page->vocabulary, i)); i++) {
-                page->keys[page->n_keys] = strdup(key);
-                if (!page->keys[page->n_keys])
-                        return -ENOMEM;
-                page->n_keys++;
-        }
-        return 0;
+        for (size_t i = 0; r == 0 && (key = vocabulary_declared_result(page->vocabulary, i)); i++)
+                r = add_key(page, key);
+        return r;
 }
 
 /* Each that is a number. */
@@ -83,8 +72,14 @@ static int add_keys(IndicatorPage *page, JsonText object) {
         int r = 0;
 
         while (r == 0 && walk.is_object && json_text_walk_next(&walk, &key, &value))
-                if (json_text_kind(value) == JSON_KIND_NUMBER)
-                        r = add_key(page, key);
+                if (json_text_kind(value) == JSON_KIND_NUMBER) {
+                        scoped(buffer_deinit) Buffer text = {};
+
+                        json_text_say(key, &text);
+                        r = buffer_error(&text);
+                        if (r == 0)
+                                r = add_key(page, text.text ?: "");
+                }
         return r;
 }
 

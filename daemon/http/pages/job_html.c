@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "http/jobs/job_advice.h"
+#include "http/jobs/advice.h"
 #include "http/measure/metric_scope.h"
 #include "http/pages/html.h"
 #include "util/clock.h"
@@ -183,7 +183,7 @@ void job_html_node_meters(Buffer *out, const JobView *job, const NodeSnapshot *n
 
 void job_html_advice(Buffer *out, const JobView *job, const NodeSnapshot *node) {
         Advice advice[ADVICE_MAX];
-        size_t n = job_advice(job, node, advice);
+        size_t n = advice_give(job, node, advice);
 
         if (n == 0)
                 return;

@@ -58,7 +58,7 @@ static void fill_phases(Template *words, const Exchange *exchange, const FoundJo
         }
         if (out->n > 0)
                 buffer_puts(out, "</tbody>\n</table></div>\n");
-        if (!phase_walk_has_all(&walk))
+        if (!walk.has_all)
                 buffer_puts(out, "<p>Some phases are not shown here.</p>\n");
 }
 

@@ -92,7 +92,7 @@ int job_columns_read(sqlite3_stmt *statement, JobView *ret) {
         if (ret->state != JOB_RUNNING)
                 read_end(statement, &ret->end);
         if (read_card(statement, &ret->info) < 0) {
-                job_view_deinit(ret);
+                job_description_deinit(&ret->info);
                 return -ENOMEM;
         }
         return 0;
