@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "client/doctor/checks_live.h"
+#include "client/doctor/checks.h"
 #include "client/wire/json.h"
 
 #define STORE(writable, size)                                                                   \
