@@ -185,7 +185,8 @@ static int compare(const RankingTable *table, const Group *groups, size_t n, uns
 
         for (size_t i = 0; i < n; i++)
                 if (is_compared(table, &groups[i]))
-                        ret[n_alternatives++] = (Alternative){ .index = i, .values = groups[i].numbers[0].values, .n = groups[i].numbers[0].n };
+                        ret[n_alternatives++] =
+                                (Alternative){ .index = i, .values = groups[i].numbers[0].values, .n = groups[i].numbers[0].n };
 
         /* No resamples: too many values are on the page. */
         *ret_n = n_resamples > 0 && n_alternatives <= RANKING_ALTERNATIVES_MAX ? n_alternatives : 0;
