@@ -62,7 +62,7 @@ static int read_model(ModelSet *set, const char *file, const Buffer *text) {
         return r == 0 ? EXIT_DONE : out_of_memory();
 }
 
-static int add_file(ModelSet *set, const char *file) {
+int model_set_add_file(ModelSet *set, const char *file) {
         scoped(buffer_deinit) Buffer text = {};
         int r;
 
@@ -84,7 +84,7 @@ int model_set_add_files(ModelSet *set, char *const *files, int n) {
         int r = EXIT_DONE;
 
         for (int i = 0; i < n; i++) {
-                int one = add_file(set, files[i]);
+                int one = model_set_add_file(set, files[i]);
 
                 r = one != EXIT_DONE ? one : r;
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/doctor/checks.h"
+#include "client/doctor/checks_live.h"
 
 #include <errno.h>
 #include <fcntl.h>

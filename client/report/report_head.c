@@ -78,8 +78,14 @@ static void write_title(Screen *screen, const Value *job) {
 /* --- what ran, where and when --------------------------------------------------------------------- */
 
 static void write_text(Screen *screen, const char *label, const char *text) {
-        if (*text)
-                sheet_row_write(screen, label, NULL, text);
+        SheetRow row;
+
+        if (!*text)
+                return;
+
+        sheet_row_begin(&row, screen, label);
+        sheet_row_put(&row, text);
+        sheet_row_end(&row);
 }
 
 /* "rank 3 of 8", "rank 3", or nothing. */
@@ -213,6 +219,18 @@ static void write_labels(Screen *screen, const Value *job) {
         sheet_row_end(&row);
 }
 
+static void write_note(Screen *screen, const Value *job) {
+        const char *note = answer_text(job, "note");
+        SheetRow row;
+
+        if (!*note)
+                return;
+
+        sheet_row_begin(&row, screen, "note");
+        sheet_row_put_styled(&row, STYLE_WARN, note);
+        sheet_row_end(&row);
+}
+
 void report_write_head(Screen *screen, const Value *job, const Value *node) {
         Sheet sheet;
 
@@ -225,6 +243,5 @@ void report_write_head(Screen *screen, const Value *job, const Value *node) {
         if (!report_has_own(job))
                 write_usage(screen, job);
         write_labels(screen, job);
-        if (*answer_text(job, "note"))
-                sheet_row_write(screen, "note", &(Style){ STYLE_WARN }, answer_text(job, "note"));
+        write_note(screen, job);
 }

@@ -31,6 +31,7 @@ static void write_cores(Sheet *sheet) {
         scoped(buffer_deinit) Buffer text = {};
         AnswerMetric mean, peak = {};
         double given = 0;
+        SheetRow row;
 
         if (!answer_metric(sheet->job, "job_cpus_used", &mean))
                 return;
@@ -46,10 +47,13 @@ static void write_cores(Sheet *sheet) {
                 buffer_printf(&text, ", peak %s", peak_text);
         }
 
-        if (given > 0)
-                sheet_bar_row(sheet, "cores", text.text ?: "", mean.value / given, peak.value / given, "");
-        else
-                sheet_row_write(sheet->screen, "cores", NULL, text.text ?: "");
+        if (given > 0) {
+                sheet_bar_row(sheet, "cores", text.text ? text.text : "", mean.value / given, peak.value / given, "");
+                return;
+        }
+        sheet_row_begin(&row, sheet->screen, "cores");
+        sheet_row_put(&row, text.text ? text.text : "");
+        sheet_row_end(&row);
 }
 
 static void write_cpu_time(Sheet *sheet) {
@@ -76,6 +80,7 @@ static void write_memory(Sheet *sheet) {
         AnswerMetric peak, limit;
         double n_bytes;
         bool is_limited;
+        SheetRow row;
 
         if (!answer_metric(sheet->job, "job_memory_peak_bytes", &peak))
                 return;
@@ -84,8 +89,9 @@ static void write_memory(Sheet *sheet) {
         is_limited = answer_metric(sheet->job, "job_memory_limit_bytes", &limit);
         n_bytes = is_limited ? limit.value : answer_number(sheet->on, "memory_bytes");
         if (!(n_bytes > 0)) {
-                snprintf(text, sizeof(text), "%s at most", used);
-                sheet_row_write(sheet->screen, "memory", NULL, text);
+                sheet_row_begin(&row, sheet->screen, "memory");
+                sheet_row_printf(&row, "%s at most", used);
+                sheet_row_end(&row);
                 return;
         }
 

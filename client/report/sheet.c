@@ -193,14 +193,6 @@ void sheet_row_end(SheetRow *row) {
         buffer_putc(row->screen->out, '\n');
 }
 
-void sheet_row_write(Screen *screen, const char *label, const Style *style, const char *text) {
-        SheetRow row;
-
-        sheet_row_begin(&row, screen, label);
-        put_piece(&row, style, "", text);
-        sheet_row_end(&row);
-}
-
 /* --- bars ----------------------------------------------------------------------------------------- */
 
 static double clamp(double ratio) {
