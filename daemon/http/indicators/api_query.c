@@ -64,13 +64,6 @@ static int parse(Exchange *exchange, PointQuery *query) {
         return 0;
 }
 
-static bool is_grouped_by(const PointQuery *query, const char *name) {
-        for (size_t i = 0; i < query->fields.n; i++)
-                if (strcmp(query->fields.names[i], name) == 0)
-                        return true;
-        return false;
-}
-
 /* Numbers in different units have no median. 0 or EXCHANGE_ANSWERED. */
 static int find_units(Exchange *exchange, PointQuery *query) {
         for (size_t i = 0; i < query->selection.n_stats; i++) {
@@ -78,7 +71,7 @@ static int find_units(Exchange *exchange, PointQuery *query) {
 
                 if (choice_has_unit(choice) &&
                     vocabulary_say(query->vocabulary, choice->key, "unit", &query->units[i]) == VOCABULARY_AT_ODDS &&
-                    !is_grouped_by(query, "component"))
+                    !selection_has_field(&query->selection, "component"))
                         return exchange_error(exchange, 400,
                                               "the models of %s declare different units of '%s' for different components: "
                                               "group by component, or select one with where=component=NAME",

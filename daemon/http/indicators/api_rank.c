@@ -95,13 +95,6 @@ static int find_unit(Exchange *exchange, const char *objective, RankQuery *rank)
         return 0;
 }
 
-static bool has_field(const RankQuery *rank, const char *name) {
-        for (size_t i = 0; i < rank->selection.fields.n; i++)
-                if (strcmp(rank->selection.fields.names[i], name) == 0)
-                        return true;
-        return false;
-}
-
 static void hold(RankQuery *rank, Factor across) {
         if (rank->is_across[across])
                 return;
@@ -113,9 +106,9 @@ static void hold(RankQuery *rank, Factor across) {
 static void choose_fields(RankQuery *rank) {
         Selection *selection = &rank->selection;
 
-        rank->is_across[FACTOR_HARDWARE] |= has_field(rank, "hardware");
-        rank->is_across[FACTOR_VERSION] |= has_field(rank, "version") || has_field(rank, "component") || rank->is_across[FACTOR_COMPONENT];
-        rank->is_across[FACTOR_COMPONENT] |= has_field(rank, "component");
+        rank->is_across[FACTOR_HARDWARE] |= selection_has_field(selection, "hardware");
+        rank->is_across[FACTOR_COMPONENT] |= selection_has_field(selection, "component");
+        rank->is_across[FACTOR_VERSION] |= selection_has_field(selection, "version") || rank->is_across[FACTOR_COMPONENT];
         rank->fields.has_parameters = !rank->is_across[FACTOR_PARAMETERS];
         rank->n_common = rank->fields.has_parameters;
         for (Factor across = FACTOR_HARDWARE; across < N_FACTORS; across++)
