@@ -57,9 +57,10 @@ static void start(Fixture *fixture, unsigned n_connections_max, unsigned timeout
                 .n_threads = 2,
                 .timeout_ns = timeout_s * NS_PER_S,
                 .query_timeout_ns = NS_PER_S,
+                .hosts = "perf.example.org",
         };
         SharesConfig shares = { .limits = { [RESOURCE_HTTP_CONNECTIONS] = n_connections_max, [RESOURCE_QUERIES] = 16 } };
-        HttpSources sources = { .store_path = "/nonexistent/perfd.db" };
+        HttpSources sources = { .store_path = "/nonexistent/perfd.db", .hostname = "node.example" };
 
         assert_int_equal(publisher_new(&fixture->publisher), 0);
         assert_int_equal(shares_new(&fixture->shares, &shares), 0);
@@ -451,6 +452,37 @@ static void connections_beyond_a_share_are_told_why(void **state) {
                 close(tcp[i]);
 }
 
+static void a_foreign_host_is_misdirected_over_tcp(void **state) {
+        static const char *const ours[] = { "Host: 127.0.0.1:9847", "Host: [::1]", "Host: localhost", "Host: NODE", "Host: node.example:80",
+                                            "Host: perf.example.org", "Host:" };
+        Fixture *fixture = *state;
+
+        start(fixture, 64, 10);
+        for (size_t i = 0; i < N_ELEMENTS(ours); i++) {
+                scoped(answer_deinit) HttpAnswer answer = {};
+                char request[128];
+
+                (void)snprintf(request, sizeof(request), "GET /-/healthy HTTP/1.1\r\n%s\r\n\r\n", ours[i]);
+                ask(fixture, request, &answer);
+                if (answer.status != 200)
+                        fail_msg("%s: %u", ours[i], answer.status);
+        }
+        scoped(answer_deinit) HttpAnswer foreign = {}, old = {}, local = {};
+        scoped(buffer_deinit) Buffer stream = {};
+        scoped(closep) int fd = dial_local(fixture);
+
+        ask(fixture, "GET /api/v1/jobs HTTP/1.1\r\nHost: evil.example\r\n\r\n", &foreign);
+        assert_int_equal(foreign.status, 421);
+        assert_non_null(strstr(foreign.body.text, "'evil.example' is not a name of this node"));
+        assert_non_null(strstr(foreign.body.text, "hosts= in [http]"));
+        ask(fixture, "GET /-/healthy HTTP/1.0\r\n\r\n", &old);
+        assert_int_equal(old.status, 200);
+
+        assert_true(say(fd, "GET /-/healthy HTTP/1.1\r\nHost: evil.example\r\n\r\n", 50));
+        read_answer(fd, &stream, true, &local);
+        assert_int_equal(local.status, 200);
+}
+
 static void every_answer_is_counted(void **state) {
         Fixture *fixture = *state;
         HttpStats stats;
@@ -562,6 +594,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(an_idle_connection_is_closed, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_peer_that_trickles_is_cut_off, setup, teardown),
                 cmocka_unit_test_setup_teardown(connections_beyond_a_share_are_told_why, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_foreign_host_is_misdirected_over_tcp, setup, teardown),
                 cmocka_unit_test_setup_teardown(every_answer_is_counted, setup, teardown),
                 cmocka_unit_test_setup_teardown(answers_stay_whole_while_snapshots_change, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_end_does_not_wait_for_peers, setup, teardown),
