@@ -74,7 +74,8 @@ static void the_user_who_runs_perfd_sees_everything(void **state) {
 }
 
 static void a_run_is_shown_without_its_private_members(void **state) {
-        const char run[] = "{\"stderr\":\"a, \\\"b\\\"\",\"begin\":\"2026\",\"rusage\":{\"stderr\":1},\"environment\":{\"TOKEN\":\"x\"},\"std\\u0065rr\":2,"
+        const char run[] = "{\"stderr\":\"a, \\\"b\\\"\",\"begin\":\"2026\",\"rusage\":{\"stderr\":1},"
+                           "\"environment\":{\"TOKEN\":\"x\"},\"std\\u0065rr\":2,"
                            "\"a\\nb\":[1,2.5,null]}";
         scoped(buffer_deinit) Buffer out = {};
         Json json;

@@ -31,7 +31,8 @@ static void users_are_names_or_numbers(void **state) {
 }
 
 static void what_is_no_weight_of_a_user_is_refused(void **state) {
-        static const char *const texts[] = { "root", "root=", "root=0", "root=1001", "root=x", "=3", "no-such-user=3", "@no-such-group=3", "@=3",
+        static const char *const texts[] = { "root", "root=", "root=0", "root=1001", "root=x", "=3", "no-such-user=3",
+                                             "@no-such-group=3", "@=3",
                                              "4294967295=3", "root=3 bad" };
         SharesWeights weights = { .n = 77 };
 
