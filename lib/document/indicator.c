@@ -56,7 +56,6 @@ static size_t place_write(const Place *place, char *ret, size_t n_ret) {
 /* The sentence may quote what the client sent, so it is cut between characters as well. */
 static int __attribute__((format(printf, 3, 4)))
 complain(Complaint *ret, const Place *place, const char *format, ...) {
-        char text[2 * COMPLAINT_TEXT_MAX + KEY_MAX_BYTES];
         va_list args;
 
         ret->path[0] = '\0';
@@ -64,22 +63,18 @@ complain(Complaint *ret, const Place *place, const char *format, ...) {
                 (void)place_write(place, ret->path, sizeof(ret->path));
 
         va_start(args, format);
-        utf8_vformat(text, sizeof(text), format, args);
+        utf8_vformat(ret->text, sizeof(ret->text), format, args);
         va_end(args);
-        utf8_copy(ret->text, sizeof(ret->text), text);
-
         return INDICATOR_INVALID;
 }
 
 int complaint_set(Complaint *ret, const char *path, const char *format, ...) {
-        char text[2 * COMPLAINT_TEXT_MAX + KEY_MAX_BYTES];
         va_list args;
 
-        va_start(args, format);
-        utf8_vformat(text, sizeof(text), format, args);
-        va_end(args);
         utf8_copy(ret->path, sizeof(ret->path), path);
-        utf8_copy(ret->text, sizeof(ret->text), text);
+        va_start(args, format);
+        utf8_vformat(ret->text, sizeof(ret->text), format, args);
+        va_end(args);
         return INDICATOR_INVALID;
 }
 
