@@ -353,7 +353,7 @@ static char *on_line(char *line, int n_max, void *userdata) {
         }
 
         /* inih would read an indented line as the continuation of the previous line. */
-        memmove(line, scan_blanks(line), strlen(scan_blanks(line)) + 1);
+        memmove(line, parse_blanks(line), strlen(parse_blanks(line)) + 1);
         return line;
 }
 

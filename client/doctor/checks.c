@@ -189,7 +189,7 @@ static void groups_find(const char *mounts, CheckCgroups *ret) {
         CheckMount mount;
 
         *ret = (CheckCgroups){};
-        for (const char *line = mounts; *line; line = scan_line_end(line)) {
+        for (const char *line = mounts; *line; line = parse_line_end(line)) {
                 if (!mount_parse(line, &mount))
                         continue;
                 if (strcmp(mount.type, "cgroup2") == 0 && !ret->v2[0])
@@ -327,7 +327,7 @@ static void check_hidden_processes(Checks *checks, const char *mounts) {
         Check *check = checks_add(checks, "processes");
         CheckMount mount;
 
-        for (const char *line = mounts; *line; line = scan_line_end(line)) {
+        for (const char *line = mounts; *line; line = parse_line_end(line)) {
                 if (!mount_parse(line, &mount) || strcmp(mount.type, "proc") != 0 || strcmp(mount.point, "/proc") != 0)
                         continue;
                 find_option(mount.options, "hidepid", hidden, sizeof(hidden));

@@ -107,7 +107,7 @@ void checks_live_add_spool(Checks *checks, const char *directory) {
 bool checks_live_find_metric(const char *metrics, const char *name, double *ret) {
         size_t n = strlen(name);
 
-        for (const char *line = metrics; *line; line = scan_line_end(line)) {
+        for (const char *line = metrics; *line; line = parse_line_end(line)) {
                 char *end;
                 double v;
 

@@ -39,9 +39,9 @@ size_t latencies_arena_size(size_t n) {
 
 static int check_seconds(double seconds, const char *path, Complaint *complaint) {
         if (seconds < 0)
-                return complaint_set(complaint, path, "is negative: the time that a batch took, in seconds, is 0 or more");
+                return indicator_complain(complaint, path, "is negative: the time that a batch took, in seconds, is 0 or more");
         if (seconds > SECONDS_MAX)
-                return complaint_set(complaint, path, "is %g, which is more than 30 years: give seconds", seconds);
+                return indicator_complain(complaint, path, "is %g, which is more than 30 years: give seconds", seconds);
         return 0;
 }
 
@@ -50,10 +50,10 @@ static int take_seconds(const Value *list, Batches *ret, Complaint *complaint) {
         int r;
 
         if (!list || list->type != VALUE_LIST)
-                return complaint_set(complaint, "time_per_batch", "%s%s, must be a list of seconds: expected " SHAPE, list ? "is " : "missing",
-                                list ? value_type_text(list) : "");
+                return indicator_complain(complaint, "time_per_batch", "%s%s, must be a list of seconds: expected " SHAPE,
+                                          list ? "is " : "missing", list ? value_type_text(list) : "");
         if (list->n_items == 0)
-                return complaint_set(complaint, "time_per_batch", "is empty: give the seconds of at least one batch");
+                return indicator_complain(complaint, "time_per_batch", "is empty: give the seconds of at least one batch");
 
         ret->n = list->n_items;
         ret->seconds = calloc(ret->n, sizeof(*ret->seconds));
@@ -65,7 +65,7 @@ static int take_seconds(const Value *list, Batches *ret, Complaint *complaint) {
 
                 snprintf(path, sizeof(path), "time_per_batch[%zu]", i);
                 if (item->type != VALUE_DOUBLE && item->type != VALUE_INT)
-                        return complaint_set(complaint, path, "is %s, must be a number of seconds", value_type_text(item));
+                        return indicator_complain(complaint, path, "is %s, must be a number of seconds", value_type_text(item));
                 ret->seconds[i] = item->type == VALUE_INT ? (double)item->integer : item->number;
                 r = check_seconds(ret->seconds[i], path, complaint);
                 if (r != 0)
@@ -79,7 +79,8 @@ static int take_length(const Value *value, const char *path, uint64_t *ret, Comp
         double length = value->type == VALUE_INT ? (double)value->integer : value->type == VALUE_DOUBLE ? value->number : 0;
 
         if (!(length >= 1 && length <= LATENCY_LENGTH_MAX && length == floor(length)))
-                return complaint_set(complaint, path, "must be a whole number from 1 to %d: how many queries a batch has", LATENCY_LENGTH_MAX);
+                return indicator_complain(complaint, path, "must be a whole number from 1 to %d: how many queries a batch has",
+                                          LATENCY_LENGTH_MAX);
 
         *ret = (uint64_t)length;
         return 0;
@@ -90,7 +91,7 @@ static int take_lengths(const Value *list, Batches *ret, Complaint *complaint) {
         int r;
 
         if (list->n_items != ret->n)
-                return complaint_set(complaint, "batch_length",
+                return indicator_complain(complaint, "batch_length",
                                 "has %zu items and time_per_batch %zu: give one for each batch, or one number for all",
                                 list->n_items, ret->n);
 
@@ -115,7 +116,7 @@ static int take_batch_length(const Value *document, uint64_t given, Batches *ret
         if (!value)
                 return 0;
         if (given > 0)
-                return complaint_set(complaint, "batch_length", "is given here and by --batch-length: leave one of them out");
+                return indicator_complain(complaint, "batch_length", "is given here and by --batch-length: leave one of them out");
 
         return value->type == VALUE_LIST ? take_lengths(value, ret, complaint) :
                                            take_length(value, "batch_length", &ret->length, complaint);
@@ -210,17 +211,19 @@ static int make_indicator(const Value *document, const Batches *batches, Arena *
 
 static int check_members(const Value *document, Complaint *complaint) {
         if (document->type != VALUE_OBJECT)
-                return complaint_set(complaint, "", "is %s, must be an object: expected " SHAPE, value_type_text(document));
+                return indicator_complain(complaint, "", "is %s, must be an object: expected " SHAPE, value_type_text(document));
         if (document->n_members > KEYS_MAX)
-                return complaint_set(complaint, "", "has more than %u keys", KEYS_MAX);
+                return indicator_complain(complaint, "", "has more than %u keys", KEYS_MAX);
 
         for (size_t i = 0; i < document->n_members; i++) {
                 const char *key = document->members[i].key;
 
                 if (key[0] == '@')
-                        return complaint_set(complaint, key, "is what --latencies computes: leave it out, or submit without --latencies");
+                        return indicator_complain(complaint, key,
+                                                  "is what --latencies computes: leave it out, or submit without --latencies");
                 if (strcmp(key, "name") == 0)
-                        return complaint_set(complaint, key, "is always " NAME ": leave it out, and say what was run as \"component\"");
+                        return indicator_complain(complaint, key,
+                                                  "is always " NAME ": leave it out, and say what was run as \"component\"");
         }
         return 0;
 }
@@ -266,7 +269,7 @@ static int take_line(const char *line, size_t n, Batches *batches, Complaint *co
 
         snprintf(number, sizeof(number), "%.*s", n < sizeof(number) ? (int)n : (int)sizeof(number) - 1, line);
         if (n >= sizeof(number) || strlen(number) != n || parse_double(number, &batches->seconds[batches->n]) != 0)
-                return complaint_set(complaint, "", "'%.40s' is no finite number: " EXPECTED, number);
+                return indicator_complain(complaint, "", "'%.40s' is no finite number: " EXPECTED, number);
 
         r = check_seconds(batches->seconds[batches->n], number, complaint);
         if (r == 0)
@@ -294,7 +297,7 @@ static int take_lines(const char *text, size_t n, Batches *batches, Complaint *c
         }
 
         *ret_line = 1;
-        return batches->n > 0 ? 0 : complaint_set(complaint, "", "holds no time: " EXPECTED);
+        return batches->n > 0 ? 0 : indicator_complain(complaint, "", "holds no time: " EXPECTED);
 }
 
 int latencies_from_lines(const char *text, size_t n, uint64_t batch_length, Arena *arena, const Value **ret, Complaint *ret_complaint,

@@ -103,7 +103,7 @@ static int fill_id(JobInfo *info, const char *given) {
                 return 0;
         }
 
-        r = job_id_make(clock_realtime_ns() / NS_PER_MS, id);
+        r = id_make_job(clock_realtime_ns() / NS_PER_MS, id);
         if (r == 0)
                 memcpy(info->id, id, sizeof(id));
         return r;

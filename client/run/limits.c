@@ -117,8 +117,8 @@ void limits_apply(const RunLimits *limits, Enclosure kind, const char *reason) {
 uint64_t limits_parse_kills(const char *text) {
         uint64_t n;
 
-        for (const char *p = text; *p; p = scan_line_end(p))
-                if (strncmp(p, "oom_kill ", 9) == 0 && scan_u64(p + 9, &n))
+        for (const char *p = text; *p; p = parse_line_end(p))
+                if (strncmp(p, "oom_kill ", 9) == 0 && parse_next_u64(p + 9, &n))
                         return n;
         return 0;
 }

@@ -60,7 +60,7 @@ static int take_documents(RunResults *results, const RunResultsPlan *plan, const
                         continue;
                 }
                 if (r == 0)
-                        r = result_id_make(item->time_ms, item->id);
+                        r = id_make_result(item->time_ms, item->id);
                 if (r < 0)
                         return r;
                 results->n_items++;
@@ -72,7 +72,7 @@ static int take_nothing(RunResults *results, const Submission *common) {
         results->items[0] = *common;
         results->n_items = 1;
         results->is_unnamed = true;
-        return result_id_make(common->time_ms, results->items[0].id);
+        return id_make_result(common->time_ms, results->items[0].id);
 }
 
 int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture *capture, const RunFacts *facts, int exit_status,

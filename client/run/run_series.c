@@ -56,7 +56,7 @@ int run_series_add(RunSeries *series, RunResults *results) {
 }
 
 void run_series_complete(RunSeries *series, const char *name, const char *component, const char *file) {
-        if (!series->name[0] && name && name_is_valid(name, NAME_MAX_BYTES))
+        if (!series->name[0] && name && indicator_name_is_valid(name, NAME_MAX_BYTES))
                 (void)snprintf(series->name, sizeof(series->name), "%s", name);
         if (!series->name[0])
                 script_base_name(file, series->name, sizeof(series->name));

@@ -44,8 +44,8 @@ static bool read_number(int dir_fd, const char *path, uint64_t *ret_major, uint6
                 return false;
         text[n] = '\0';
 
-        p = scan_u64(text, ret_major);
-        return p && *p == ':' && scan_u64(p + 1, ret_minor);
+        p = parse_next_u64(text, ret_major);
+        return p && *p == ':' && parse_next_u64(p + 1, ret_minor);
 }
 
 /* A partition's I/O is counted for its disk, whose directory is the one above. */

@@ -38,7 +38,7 @@ static int parse_keys(const char *text, Key *keys, size_t n_keys, const char **r
                 const char *end;
 
                 if (key) {
-                        end = text[n] == ' ' ? scan_u64(text + n, &key->value) : NULL;
+                        end = text[n] == ' ' ? parse_next_u64(text + n, &key->value) : NULL;
                         if (!end || *end != '\n')
                                 return text_malformed("a line without a number", ret_fault);
                         key->found = true;
@@ -67,13 +67,13 @@ static const char *scan_limit(const char *p, char end, uint64_t *ret) {
         if (past)
                 *ret = CGROUP_NO_LIMIT;
         else
-                past = scan_u64(p, ret);
+                past = parse_next_u64(p, ret);
         return past && *past == end ? past + 1 : NULL;
 }
 
 static int parse_number(const char *text, uint64_t *ret, const char **ret_fault) {
         uint64_t v;
-        const char *p = scan_u64(text, &v);
+        const char *p = parse_next_u64(text, &v);
 
         if (!p || *p != '\n')
                 return text_malformed("no number", ret_fault);
@@ -115,10 +115,10 @@ int cgroup_parse_cpus(const char *text, uint32_t *ret, const char **ret_fault) {
         for (;; text++) {
                 uint64_t first, last;
 
-                text = scan_u64(text, &first);
+                text = parse_next_u64(text, &first);
                 last = first;
                 if (text && *text == '-')
-                        text = scan_u64(text + 1, &last);
+                        text = parse_next_u64(text + 1, &last);
                 if (!text || last < first || last > CPU_NUMBER_MAX)
                         return text_malformed("no list of CPUs", ret_fault);
 
@@ -224,7 +224,7 @@ static int parse_cpu_max(const char *text, CgroupSample *ret, const char **ret_f
         uint64_t quota, period;
         const char *p = scan_limit(text, ' ', &quota);
 
-        p = p ? scan_u64(p, &period) : NULL;
+        p = p ? parse_next_u64(p, &period) : NULL;
         if (!p || *p != '\n' || period == 0)
                 return text_malformed("no quota and period", ret_fault);
 
@@ -332,10 +332,10 @@ int cgroup_parse_file(CgroupFile file, const char *text, CgroupSample *ret, cons
 
 /* "8:16". Past it, or NULL. */
 static const char *scan_device(const char *p, CgroupIo *io) {
-        p = *p >= '0' && *p <= '9' ? scan_u64(p, &io->major) : NULL;
+        p = *p >= '0' && *p <= '9' ? parse_next_u64(p, &io->major) : NULL;
         if (!p || *p != ':' || p[1] < '0' || p[1] > '9')
                 return NULL;
-        p = scan_u64(p + 1, &io->minor);
+        p = parse_next_u64(p + 1, &io->minor);
         return p && (*p == ' ' || *p == '\n') ? p : NULL;
 }
 
@@ -354,7 +354,7 @@ static const char *scan_io_word(const char *p, CgroupIo *io) {
                 size_t n = strlen(names[i].name);
 
                 if (strncmp(p, names[i].name, n) == 0)
-                        return p[n] != ' ' && scan_u64(p + n, names[i].value) == end ? end : NULL;
+                        return p[n] != ' ' && parse_next_u64(p + n, names[i].value) == end ? end : NULL;
         }
         return end;
 }
@@ -363,7 +363,7 @@ static const char *scan_io_word(const char *p, CgroupIo *io) {
 static int io_stat_next(const char **p, CgroupIo *ret, const char **ret_fault) {
         const char *at = scan_device(*p, ret);
 
-        while (at && *(at = scan_blanks(at)) != '\n') {
+        while (at && *(at = parse_blanks(at)) != '\n') {
                 CgroupIo other = {};
                 const char *past = scan_device(at, &other);
 
@@ -382,8 +382,8 @@ static int io_stat_next(const char **p, CgroupIo *ret, const char **ret_fault) {
 static const char *scan_blkio_line(const char *p, CgroupIo *io, const char **ret_operation, uint64_t *ret) {
         const char *at = scan_device(p, io);
 
-        *ret_operation = scan_blanks(at ? at : p);
-        at = at || strncmp(p, "Total ", 6) == 0 ? scan_u64(*ret_operation + strcspn(*ret_operation, " \n"), ret) : NULL;
+        *ret_operation = parse_blanks(at ? at : p);
+        at = at || strncmp(p, "Total ", 6) == 0 ? parse_next_u64(*ret_operation + strcspn(*ret_operation, " \n"), ret) : NULL;
         return at && *at == '\n' ? at + 1 : NULL;
 }
 
@@ -431,7 +431,7 @@ int cgroup_parse_next_line(const char **p, CgroupLine *ret, const char **ret_fau
                 return CGROUP_TEXT_END;
 
         end = strchr(*p, '\n');
-        controllers = scan_u64(*p, &id);
+        controllers = parse_next_u64(*p, &id);
         path = end && controllers && *controllers == ':' ? memchr(controllers + 1, ':', (size_t)(end - controllers - 1)) : NULL;
         if (!path)
                 return text_malformed("a line that is not of a hierarchy", ret_fault);

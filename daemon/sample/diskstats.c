@@ -36,14 +36,14 @@ static const char *scan_name(const char *p, const char **ret_name, size_t *ret_n
         uint64_t number;
         size_t n;
 
-        p = scan_u64(p, &number);
+        p = parse_next_u64(p, &number);
         if (!p)
                 return NULL;
-        p = scan_u64(p, &number);
+        p = parse_next_u64(p, &number);
         if (!p)
                 return NULL;
 
-        p = scan_blanks(p);
+        p = parse_blanks(p);
         n = strcspn(p, " \t\n");
         if (n == 0 || n >= DEVICE_NAME_MAX)
                 return NULL;
@@ -59,7 +59,7 @@ static const char *scan_counters(const char *p, SampleDisk *disk, bool *ret_idle
         uint64_t any = 0;
 
         for (size_t i = 0; i < N_COLUMNS; i++) {
-                p = scan_u64(p, &column[i]);
+                p = parse_next_u64(p, &column[i]);
                 if (!p)
                         return NULL;
                 any |= column[i];
@@ -159,7 +159,7 @@ static bool is_nvme_path_name(const char *name) {
         const char *p = text_skip(name, "nvme");
         uint64_t number;
 
-        return p && (p = scan_u64(p, &number)) && *p == 'c';
+        return p && (p = parse_next_u64(p, &number)) && *p == 'c';
 }
 
 static void classify_by_name(DeviceListEntry *device) {

@@ -37,7 +37,7 @@ static int parse_field(const char **p, const MeminfoField *field, SampleMemory *
         if (!at)
                 return field->fault ? text_malformed(field->fault, ret_fault) : 0;
 
-        at = scan_u64(at + field->n_key, &kib);
+        at = parse_next_u64(at + field->n_key, &kib);
         if (!at || !(at = text_skip(at, " kB\n")) || kib > UINT64_MAX / KIB)
                 return text_malformed("a line that is not a number of kB", ret_fault);
 

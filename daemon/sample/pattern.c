@@ -152,7 +152,7 @@ static int read_pattern(Reading *r) {
 }
 
 int pattern_next(const char *begin, const char **text, Pattern *ret, char ret_error[static PATTERN_ERROR_MAX]) {
-        const char *at = scan_blanks(*text);
+        const char *at = parse_blanks(*text);
         size_t n = strcspn(at, " \t");
         Reading r = { .pattern = ret, .n_before = (size_t)(at - begin), .error = ret_error };
 

@@ -13,15 +13,15 @@ int process_stat_parse(const char *text, uint64_t *ret_start_ticks) {
 
         if (!p)
                 return TEXT_MALFORMED;
-        p = scan_blanks(p + 1);
+        p = parse_blanks(p + 1);
         if (*p == 'Z' || *p == 'X')
                 return PROCESS_ENDED;
 
         for (unsigned field = FIELD_STATE; field < FIELD_START; field++) {
-                p = scan_blanks(p);
+                p = parse_blanks(p);
                 p += strcspn(p, " \n");
         }
 
-        p = scan_u64(p, ret_start_ticks);
+        p = parse_next_u64(p, ret_start_ticks);
         return p && *p == ' ' ? 0 : TEXT_MALFORMED;
 }

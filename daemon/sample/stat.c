@@ -24,8 +24,8 @@ static const char *scan_times(const char *p, CpuTimes *ret) {
         uint64_t v;
         size_t n = 0;
 
-        for (p = scan_blanks(p); *p != '\n'; p = scan_blanks(p)) {
-                p = scan_u64(p, &v);
+        for (p = parse_blanks(p); *p != '\n'; p = parse_blanks(p)) {
+                p = parse_next_u64(p, &v);
                 if (!p)
                         return NULL;
                 if (n < N_CPU_MODES)
@@ -68,7 +68,7 @@ static int parse_cpus(const char **p, Sample *sample, size_t *ret_n_cpus, const 
                 uint64_t number;
                 int r;
 
-                at = scan_u64(at, &number);
+                at = parse_next_u64(at, &number);
                 if (!at || number >= N_CPUS_MAX)
                         return text_malformed("a cpu line without a number", ret_fault);
 
@@ -119,7 +119,7 @@ static int parse_counters(const char *p, uint64_t values[static N_ELEMENTS(count
                 if (!at)
                         return text_malformed(counters[i].missing, ret_fault);
 
-                at = scan_u64(at, &values[i]);
+                at = parse_next_u64(at, &values[i]);
                 if (!at || *at != '\n')
                         return text_malformed(counters[i].malformed, ret_fault);
                 p = at + 1;

@@ -33,7 +33,7 @@ int vmstat_parse(const char *text, Sample *sample, const char **ret_fault) {
                 if (!p)
                         return text_malformed("no pgmajfault", ret_fault);
 
-                p = scan_u64(p + fields[i].n_key, &values[i]);
+                p = parse_next_u64(p + fields[i].n_key, &values[i]);
                 if (!p || *p != '\n')
                         return text_malformed("a line that is not a number", ret_fault);
                 text = p;

@@ -73,7 +73,7 @@ static int parse_escape(Parser *parser) {
         if (!strchr("\"\\nrt", *parser->p))
                 parser->is_canonical = false;
         parser->p += n;
-        parser->strings += json_put_utf8(code_point, parser->strings);
+        parser->strings += json_escape_put_utf8(code_point, parser->strings);
         return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "request/request.h"
 
-const char *status_name(Status status) {
+const char *request_status_name(Status status) {
         static const char *const names[N_STATUSES] = {
                 [STATUS_OK] = "OK",
                 [STATUS_DUPLICATE] = "DUPLICATE",

@@ -18,4 +18,4 @@ static inline int json_is_surrogate(uint32_t code_point) {
 }
 
 /* Writes a code point as UTF-8; returns its length in bytes. */
-size_t json_put_utf8(uint32_t code_point, char ret[static 4]);
+size_t json_escape_put_utf8(uint32_t code_point, char ret[static 4]);

@@ -4,7 +4,7 @@
 /*
  * Reading text: kernel files and settings
  *
- * The scan_ functions walk a kernel file without copying; they are the sampler's
+ * parse_blanks(), parse_line_end() and parse_next_u64() walk a kernel file without copying; they are the sampler's
  * inner loop. The parse_ functions take a whole NUL-terminated word as people
  * write it and accept nothing else.
  */
@@ -20,11 +20,11 @@ enum {
 };
 
 /* Skips spaces and tabs (not newlines). */
-const char *scan_blanks(const char *p);
+const char *parse_blanks(const char *p);
 /* Past the next newline, or at the terminating NUL. */
-const char *scan_line_end(const char *p);
+const char *parse_line_end(const char *p);
 /* Reads a decimal number after blanks. NULL: there is none, or it does not fit 64 bits. */
-const char *scan_u64(const char *p, uint64_t *ret);
+const char *parse_next_u64(const char *p, uint64_t *ret);
 
 int parse_u64(const char *text, uint64_t *ret);
 int parse_double(const char *text, double *ret); /* finite */

@@ -66,7 +66,7 @@ static void put_requests(Exposition *exposition, const IngestStats *ingest) {
                           "Requests on the submission socket, by the status of the reply");
         for (Status status = 0; status < N_STATUSES; status++) {
                 exposition_sample(exposition);
-                exposition_label(exposition, "status", status_name(status));
+                exposition_label(exposition, "status", request_status_name(status));
                 exposition_u64(exposition, ingest->n_answers[status]);
         }
 }
