@@ -156,10 +156,9 @@ static bool is_lower(const CgroupDevice *device, const CgroupIo *io) {
 }
 
 static bool is_counted_below(const CgroupDevice *device, CgroupFile file, const char *text) {
-        const char *fault;
         CgroupIo io;
 
-        while (device->n_lower > 0 && cgroup_parse_next_io(file, &text, &io, &fault) == 0)
+        while (device->n_lower > 0 && cgroup_parse_next_io(file, &text, &io) == 0)
                 if (is_lower(device, &io) && counts_anything(&io))
                         return true;
         return false;
@@ -178,11 +177,11 @@ static void take_sum(CgroupFile file, const CgroupIo *sum, CgroupSample *ret) {
 }
 
 int cgroup_devices_sum(CgroupDevices *devices, CgroupFile file, const char *text, CgroupSample *ret) {
-        const char *p = text, *fault;
+        const char *p = text;
         CgroupIo sum = {}, io;
         int r;
 
-        while ((r = cgroup_parse_next_io(file, &p, &io, &fault)) == 0) {
+        while ((r = cgroup_parse_next_io(file, &p, &io)) == 0) {
                 const CgroupDevice *device;
 
                 if (!counts_anything(&io))
