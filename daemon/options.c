@@ -5,7 +5,6 @@
 #include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static const char usage[] =

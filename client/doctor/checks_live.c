@@ -13,7 +13,7 @@
 #include "client/cli/text.h"
 #include "client/deliver/spool.h"
 #include "util/clock.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 /* --- what a user may ------------------------------------------------------------------------------ */
 

@@ -2,7 +2,6 @@
 #include "sample/cgroup_devices.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 #include "sample/text.h"
 #include "util/array.h"
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 #include "util/scoped.h"
 
 #define DEVICES_MAX 1024

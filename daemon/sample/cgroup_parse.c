@@ -4,7 +4,7 @@
 #include "measure/sample.h"
 #include "sample/pressure.h"
 #include "sample/text.h"
-#include "util/parse.h"
+#include "util/scan.h"
 #include "util/scoped.h"
 
 /* v1 counts modes of CPU time in clock ticks (USER_HZ). */

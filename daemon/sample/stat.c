@@ -2,11 +2,10 @@
 #include "sample/stat.h"
 
 #include <assert.h>
-#include <errno.h>
 
 #include "sample/text.h"
 #include "util/array.h"
-#include "util/parse.h"
+#include "util/scan.h"
 #include "util/scoped.h"
 
 /* user, nice, system and idle: every kernel has them. */

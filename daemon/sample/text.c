@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "util/parse.h"
+#include "util/scan.h"
 
 /* Past the key in the line that begins with it, at p or later; NULL: there is none. */
 static const char *find_key(const char *p, const char *key) {

@@ -54,14 +54,14 @@ static int parse_escape(Parser *parser) {
                 return malformed(parser, "invalid escape: write a backslash as two");
         if (code_point == 0)
                 return malformed(parser, "strings may not contain \\u0000: remove it");
-        if (json_is_surrogate(code_point))
+        if (json_escape_is_surrogate(code_point))
                 return malformed(parser, "half a character: write both of its escapes, or the character itself");
 
         /* The writer has short names for these, and \u only for what is unsafe on a terminal. */
         if (!strchr("\"\\nrt", *parser->p))
                 parser->is_canonical = false;
         parser->p += n;
-        parser->strings += json_put_utf8(code_point, parser->strings);
+        parser->strings += json_escape_put_utf8(code_point, parser->strings);
         return 0;
 }
 
