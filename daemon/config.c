@@ -14,6 +14,7 @@
 #include "sample/pattern.h"
 #include "util/clock.h"
 #include "util/parse.h"
+#include "util/scan.h"
 #include "util/scoped.h"
 
 typedef enum SettingType {
@@ -353,7 +354,7 @@ static char *on_line(char *line, int n_max, void *userdata) {
         }
 
         /* inih would read an indented line as the continuation of the previous line. */
-        memmove(line, parse_blanks(line), strlen(parse_blanks(line)) + 1);
+        memmove(line, scan_blanks(line), strlen(scan_blanks(line)) + 1);
         return line;
 }
 

@@ -11,7 +11,7 @@
 #include <sys/un.h>
 
 #include "base/log.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 typedef struct JournalRecord {
         char *text; /* owned */
@@ -36,8 +36,8 @@ bool journal_is_connected(void) {
         if (!text || fstat(STDERR_FILENO, &st) < 0)
                 return false;
 
-        text = parse_next_u64(text, &device);
-        if (!text || *text != ':' || !(text = parse_next_u64(text + 1, &inode)) || *text != '\0')
+        text = scan_u64(text, &device);
+        if (!text || *text != ':' || !(text = scan_u64(text + 1, &inode)) || *text != '\0')
                 return false;
         return st.st_dev == device && st.st_ino == inode;
 }

@@ -16,7 +16,7 @@
 
 #include "base/log.h"
 #include "util/clock.h"
-#include "util/parse.h"
+#include "util/scan.h"
 #include "util/scoped.h"
 
 /* Before Linux 6.2, counting open descriptors takes a directory listing. */
@@ -167,8 +167,8 @@ static void read_memory(int statm_fd, SelfStats *stats) {
                 return;
 
         text[n] = '\0';
-        p = parse_next_u64(text, &virtual_pages);
-        if (p && parse_next_u64(p, &resident_pages)) {
+        p = scan_u64(text, &virtual_pages);
+        if (p && scan_u64(p, &resident_pages)) {
                 stats->virtual_bytes = virtual_pages * page_bytes;
                 stats->resident_bytes = resident_pages * page_bytes;
         }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 #include "util/utf8.h"
 
 /* The mount table of a node with many containers is long. */
@@ -185,7 +185,7 @@ static void groups_find(const char *mounts, CheckCgroups *ret) {
         CheckMount mount;
 
         *ret = (CheckCgroups){};
-        for (const char *line = mounts; *line; line = parse_line_end(line)) {
+        for (const char *line = mounts; *line; line = scan_line_end(line)) {
                 if (!mount_parse(line, &mount))
                         continue;
                 if (strcmp(mount.type, "cgroup2") == 0 && !ret->v2[0])
@@ -323,7 +323,7 @@ static void check_hidden_processes(Checks *checks, const char *mounts) {
         Check *check = checks_add(checks, "processes");
         CheckMount mount;
 
-        for (const char *line = mounts; *line; line = parse_line_end(line)) {
+        for (const char *line = mounts; *line; line = scan_line_end(line)) {
                 if (!mount_parse(line, &mount) || strcmp(mount.type, "proc") != 0 || strcmp(mount.point, "/proc") != 0)
                         continue;
                 find_option(mount.options, "hidepid", hidden, sizeof(hidden));

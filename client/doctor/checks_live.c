@@ -11,7 +11,7 @@
 #include "client/api/api_query.h"
 #include "client/deliver/spool.h"
 #include "util/clock.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 /* --- what a user may ------------------------------------------------------------------------------ */
 
@@ -105,7 +105,7 @@ void checks_live_add_spool(Checks *checks, const char *directory) {
 bool checks_live_find_metric(const char *metrics, const char *name, double *ret) {
         size_t n = strlen(name);
 
-        for (const char *line = metrics; *line; line = parse_line_end(line)) {
+        for (const char *line = metrics; *line; line = scan_line_end(line)) {
                 char *end;
                 double v;
 

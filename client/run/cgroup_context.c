@@ -11,7 +11,7 @@
 #include "client/wire/user.h"
 #include "util/buffer.h"
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 #define TEXT_BYTES_MAX ((size_t)64 << 10)
 
@@ -65,7 +65,7 @@ static bool has_controller(const char *controllers, const char *name) {
 static bool find_path(const char *lines, const char *controller, char ret[static CGROUP_CONTEXT_PATH_MAX]) {
         GroupLine line;
 
-        for (const char *p = lines; *p; p = parse_line_end(p)) {
+        for (const char *p = lines; *p; p = scan_line_end(p)) {
                 if (!line_parse(p, &line))
                         continue;
                 if (controller[0] ? !has_controller(line.controllers, controller) : line.controllers[0] != '\0')
@@ -106,7 +106,7 @@ static bool is_at_or_above(const char *path, const char *other) {
 static bool is_apart(const char *lines, const char *unit) {
         GroupLine line;
 
-        for (const char *p = lines; *p; p = parse_line_end(p))
+        for (const char *p = lines; *p; p = scan_line_end(p))
                 if (!line_parse(p, &line) || (strncmp(line.controllers, "name=", 5) != 0 && !is_at_or_above(line.path, unit)))
                         return true;
 
@@ -122,7 +122,7 @@ static bool is_limit(const char *text) {
         if (*text == '\0' || *text == '\n' || *text == '-' || strncmp(text, "max", 3) == 0)
                 return false;
 
-        return !parse_next_u64(text, &n) || n < UINT64_C(1) << 62;
+        return !scan_u64(text, &n) || n < UINT64_C(1) << 62;
 }
 
 /* Weights are no limits, and slices share them out anew. The number of tasks can be carried along. */
@@ -190,7 +190,7 @@ static uint64_t read_tasks_max(int root_fd, const char *lines, const char *mount
                 format_directory(mount, controllers[i], path, strlen(path), &name);
                 buffer_puts(&name, "/pids.max");
                 text = buffer_error(&name) == 0 ? read_text(root_fd, name.text) : NULL;
-                if (text && is_limit(text) && parse_next_u64(text, &n))
+                if (text && is_limit(text) && scan_u64(text, &n))
                         return n;
         }
 

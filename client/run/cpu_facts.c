@@ -9,6 +9,7 @@
 
 #include "util/file.h"
 #include "util/parse.h"
+#include "util/scan.h"
 #include "util/utf8.h"
 
 #define CPUINFO_BYTES_MAX (8U * 1024U * 1024U)
@@ -164,7 +165,7 @@ static void take_number_line(const char *key, size_t n, const char *value, CpuFa
 void cpu_facts_parse_cpuinfo(const char *text, CpuFacts *ret) {
         Counts counts = { .cores_per_package = -1 };
 
-        for (const char *p = text; *p; p = parse_line_end(p)) {
+        for (const char *p = text; *p; p = scan_line_end(p)) {
                 const char *end = p + strcspn(p, "\n"), *colon = memchr(p, ':', (size_t)(end - p));
                 size_t n = colon ? (size_t)(colon - p) : 0;
 
@@ -175,11 +176,11 @@ void cpu_facts_parse_cpuinfo(const char *text, CpuFacts *ret) {
                 if (is_key(p, n, "processor"))
                         counts.n_threads++;
                 if (is_key(p, n, "physical id"))
-                        take_package(to_number(parse_blanks(colon + 1)), &counts);
+                        take_package(to_number(scan_blanks(colon + 1)), &counts);
                 if (counts.n_threads > 1)
                         continue;
-                take_text_line(p, n, parse_blanks(colon + 1), end, ret);
-                take_number_line(p, n, parse_blanks(colon + 1), ret, &counts);
+                take_text_line(p, n, scan_blanks(colon + 1), end, ret);
+                take_number_line(p, n, scan_blanks(colon + 1), ret, &counts);
         }
 
         if (counts.n_threads > 0)
@@ -206,7 +207,7 @@ static bool read_word(int root_fd, const char *path, char *ret, size_t n_ret) {
 static bool read_number(int root_fd, const char *path, uint64_t *ret) {
         char word[32];
 
-        return read_word(root_fd, path, word, sizeof(word)) && parse_next_u64(word, ret);
+        return read_word(root_fd, path, word, sizeof(word)) && scan_u64(word, ret);
 }
 
 /* Each core, or socket, is counted at its first CPU: the list begins with it. */
@@ -216,7 +217,7 @@ static bool is_first_of(int root_fd, unsigned cpu, const char *list) {
         uint64_t first;
 
         (void)snprintf(path, sizeof(path), CPUS "cpu%u/topology/%s", cpu, list);
-        return file_read_at(root_fd, path, CPU_LIST_BYTES_MAX, &text, NULL) == 0 && parse_next_u64(text, &first) && first == cpu;
+        return file_read_at(root_fd, path, CPU_LIST_BYTES_MAX, &text, NULL) == 0 && scan_u64(text, &first) && first == cpu;
 }
 
 /* Iterates over the CPUs of "0-3,8"; *cpu and *last begin as equals. */
@@ -228,13 +229,13 @@ static bool next_cpu(const char **p, uint64_t *cpu, uint64_t *last) {
 
         if (**p == ',')
                 (*p)++;
-        *p = parse_next_u64(*p, cpu);
+        *p = scan_u64(*p, cpu);
         if (!*p)
                 return false;
 
         *last = *cpu;
         if (**p == '-')
-                *p = parse_next_u64(*p + 1, last);
+                *p = scan_u64(*p + 1, last);
         return *p != NULL;
 }
 

@@ -9,7 +9,7 @@
 
 #include "client/run/cpu_facts.h"
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 #define SMALL_FILE_BYTES 16384U
 
@@ -36,7 +36,7 @@ static GpuFacts *find_or_add(Gpus *gpus, const char *address) {
 
 /* Value of the line that begins with the key, "Model: \t Tesla T4" or "DRIVER=amdgpu". */
 static void take_line(const char *text, const char *key, char *ret, size_t n_ret) {
-        for (const char *p = text; *p; p = parse_line_end(p))
+        for (const char *p = text; *p; p = scan_line_end(p))
                 if (strncmp(p, key, strlen(key)) == 0) {
                         cpu_facts_copy(ret, n_ret, p + strlen(key), strcspn(p, "\n") - strlen(key));
                         return;
@@ -76,7 +76,7 @@ static void read_card(int drm_fd, const char *card, Gpus *gpus) {
         take_pci_id(uevent, gpu);
         (void)snprintf(path, sizeof(path), "%s/device/mem_info_vram_total", card);
         if (file_read_at(drm_fd, path, SMALL_FILE_BYTES, &memory, NULL) == 0)
-                (void)parse_next_u64(memory, &gpu->memory_bytes);
+                (void)scan_u64(memory, &gpu->memory_bytes);
         (void)snprintf(path, sizeof(path), "%s/device/product_name", card);
         if (file_read_at(drm_fd, path, SMALL_FILE_BYTES, &product, NULL) == 0)
                 cpu_facts_copy(gpu->model, sizeof(gpu->model), product, strlen(product));

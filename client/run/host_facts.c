@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 #define SMALL_FILE_BYTES 65536U
 
@@ -27,8 +27,8 @@ static void read_memory(int root_fd, HostFacts *facts) {
 
         if (file_read_at(root_fd, "proc/meminfo", SMALL_FILE_BYTES, &text, NULL) < 0)
                 return;
-        for (const char *p = text; *p; p = parse_line_end(p))
-                if (strncmp(p, "MemTotal:", 9) == 0 && parse_next_u64(p + 9, &kib))
+        for (const char *p = text; *p; p = scan_line_end(p))
+                if (strncmp(p, "MemTotal:", 9) == 0 && scan_u64(p + 9, &kib))
                         facts->memory_bytes = kib * 1024;
 }
 
@@ -51,7 +51,7 @@ static void take_os_value(const char *value, size_t n, char ret[static FACT_TEXT
 }
 
 void host_facts_parse_os_release(const char *text, HostFacts *ret) {
-        for (const char *p = text; *p; p = parse_line_end(p)) {
+        for (const char *p = text; *p; p = scan_line_end(p)) {
                 size_t n = strcspn(p, "\n");
 
                 if (n > 3 && strncmp(p, "ID=", 3) == 0)

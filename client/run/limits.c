@@ -12,7 +12,7 @@
 #include "client/run/cgroup_context.h"
 #include "client/run/quantity.h"
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 #define PERIOD_US 100000.0
 
@@ -117,8 +117,8 @@ void limits_apply(const RunLimits *limits, Enclosure kind, const char *reason) {
 uint64_t limits_parse_kills(const char *text) {
         uint64_t n;
 
-        for (const char *p = text; *p; p = parse_line_end(p))
-                if (strncmp(p, "oom_kill ", 9) == 0 && parse_next_u64(p + 9, &n))
+        for (const char *p = text; *p; p = scan_line_end(p))
+                if (strncmp(p, "oom_kill ", 9) == 0 && scan_u64(p + 9, &n))
                         return n;
         return 0;
 }

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 static bool is_file(const char *path) {
         struct stat st;
@@ -40,7 +40,7 @@ static void take_interpreter(const char *line, char ret[static INTERPRETER_MAX])
         bool has_env = false;
 
         ret[0] = '\0';
-        for (word = parse_blanks(word); word < end; word = parse_blanks(word)) {
+        for (word = scan_blanks(word); word < end; word = scan_blanks(word)) {
                 size_t n = strcspn(word, " \t\r\n");
 
                 if (!has_env && n >= 4 && memcmp(word + n - 4, "/env", 4) == 0)

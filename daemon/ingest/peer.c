@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 has it, headers before do not */
@@ -30,8 +30,8 @@ static bool belongs_to(int32_t pid, uint32_t uid) {
                 return false;
 
         p = strstr(text, "\nUid:");
-        p = p ? parse_next_u64(parse_blanks(p + strlen("\nUid:")), &real) : NULL;
-        p = p ? parse_next_u64(parse_blanks(p), &effective) : NULL;
+        p = p ? scan_u64(scan_blanks(p + strlen("\nUid:")), &real) : NULL;
+        p = p ? scan_u64(scan_blanks(p), &effective) : NULL;
         return p && effective == uid;
 }
 

@@ -9,7 +9,7 @@
 
 #include "util/array.h"
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 #define PATH_MAX_SYSFS 96
 
@@ -77,5 +77,5 @@ uint64_t device_number(int dir_fd, const char *name, const char *leaf) {
         if (n <= 0)
                 return 0;
         text[n] = '\0';
-        return parse_next_u64(text, &v) ? v : 0;
+        return scan_u64(text, &v) ? v : 0;
 }

@@ -2,13 +2,12 @@
 #include "sample/diskstats.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include "sample/text.h"
 #include "util/array.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 /* The unit of the counters, whatever the device's own sector size. */
 #define SECTOR_BYTES 512U
@@ -36,14 +35,14 @@ static const char *scan_name(const char *p, const char **ret_name, size_t *ret_n
         uint64_t number;
         size_t n;
 
-        p = parse_next_u64(p, &number);
+        p = scan_u64(p, &number);
         if (!p)
                 return NULL;
-        p = parse_next_u64(p, &number);
+        p = scan_u64(p, &number);
         if (!p)
                 return NULL;
 
-        p = parse_blanks(p);
+        p = scan_blanks(p);
         n = strcspn(p, " \t\n");
         if (n == 0 || n >= DEVICE_NAME_MAX)
                 return NULL;
@@ -59,7 +58,7 @@ static const char *scan_counters(const char *p, SampleDisk *disk, bool *ret_idle
         uint64_t any = 0;
 
         for (size_t i = 0; i < N_COLUMNS; i++) {
-                p = parse_next_u64(p, &column[i]);
+                p = scan_u64(p, &column[i]);
                 if (!p)
                         return NULL;
                 any |= column[i];
@@ -159,7 +158,7 @@ static bool is_nvme_path_name(const char *name) {
         const char *p = text_skip(name, "nvme");
         uint64_t number;
 
-        return p && (p = parse_next_u64(p, &number)) && *p == 'c';
+        return p && (p = scan_u64(p, &number)) && *p == 'c';
 }
 
 static void classify_by_name(DeviceListEntry *device) {

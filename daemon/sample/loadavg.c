@@ -2,18 +2,18 @@
 #include "sample/loadavg.h"
 
 #include "sample/text.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 /* "0.05 ": two decimals, always. Independent of the locale, unlike strtod(). */
 static const char *scan_load(const char *p, double *ret) {
         uint64_t whole, hundredths;
         const char *point;
 
-        point = parse_next_u64(p, &whole);
+        point = scan_u64(p, &whole);
         if (!point || point[0] != '.' || point[1] < '0')
                 return NULL;
 
-        p = parse_next_u64(point + 1, &hundredths);
+        p = scan_u64(point + 1, &hundredths);
         if (!p || p != point + 3 || *p != ' ')
                 return NULL;
 
@@ -31,8 +31,8 @@ int loadavg_parse(const char *text, SampleLoad *ret, const char **ret_fault) {
                         return text_malformed("a load that is not a number", ret_fault);
         }
 
-        text = parse_next_u64(text, &n_running);
-        if (!text || *text != '/' || !(text = parse_next_u64(text + 1, &n_threads)) || *text != ' ' ||
+        text = scan_u64(text, &n_running);
+        if (!text || *text != '/' || !(text = scan_u64(text + 1, &n_threads)) || *text != ' ' ||
             n_running > UINT32_MAX || n_threads > UINT32_MAX)
                 return text_malformed("no count of threads", ret_fault);
         if (!text_next_line(text))

@@ -2,10 +2,11 @@
 #include "sample/mounts.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 #include "sample/text.h"
 #include "util/array.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 void mount_list_deinit(MountList *list) {
         free(list->items);
@@ -16,17 +17,17 @@ void mount_list_deinit(MountList *list) {
 
 /* The next word of the line; blanks between words are single. NULL: there is none. */
 static const char *scan_word(const char *p, Word *ret) {
-        p = parse_blanks(p);
+        p = scan_blanks(p);
         *ret = (Word){ p, strcspn(p, " \n") };
         return ret->n > 0 ? p + ret->n : NULL;
 }
 
 /* "98:0" */
 static const char *scan_device(const char *p, Mount *mount) {
-        p = parse_next_u64(p, &mount->major);
+        p = scan_u64(p, &mount->major);
         if (!p || *p != ':')
                 return NULL;
-        return parse_next_u64(p + 1, &mount->minor);
+        return scan_u64(p + 1, &mount->minor);
 }
 
 /* Returns the last word of the rest of a line; empty when there is none. */
@@ -43,8 +44,8 @@ static Word last_word(const char *p) {
 static const char *scan_mount(const char *p, Mount *mount) {
         Word word;
 
-        p = parse_next_u64(p, &mount->id);
-        p = p ? parse_next_u64(p, &mount->parent_id) : NULL;
+        p = scan_u64(p, &mount->id);
+        p = p ? scan_u64(p, &mount->parent_id) : NULL;
         p = p ? scan_device(p, mount) : NULL;
         p = p ? scan_word(p, &mount->root) : NULL;
         p = p ? scan_word(p, &mount->point) : NULL;

@@ -5,7 +5,7 @@
 
 #include "sample/text.h"
 #include "util/array.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 #define TYPE_LOOPBACK 772 /* ARPHRD_LOOPBACK */
 
@@ -32,7 +32,7 @@ static const char *skip_headings(const char *p) {
 static const char *scan_name(const char *p, const char **ret_name, size_t *ret_n) {
         size_t n;
 
-        p = parse_blanks(p);
+        p = scan_blanks(p);
         n = strcspn(p, ": \t\n");
         if (n == 0 || n >= DEVICE_NAME_MAX || p[n] != ':')
                 return NULL;
@@ -47,7 +47,7 @@ static const char *scan_counters(const char *p, SampleNet *net) {
         uint64_t column[N_COLUMNS];
 
         for (size_t i = 0; i < N_COLUMNS; i++) {
-                p = parse_next_u64(p, &column[i]);
+                p = scan_u64(p, &column[i]);
                 if (!p)
                         return NULL;
         }

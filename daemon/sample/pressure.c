@@ -2,7 +2,7 @@
 #include "sample/pressure.h"
 
 #include "sample/text.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 /* The total of the line that p is in. Returns the start of the next line, or NULL. */
 static const char *scan_total(const char *p, uint64_t *ret_us) {
@@ -13,7 +13,7 @@ static const char *scan_total(const char *p, uint64_t *ret_us) {
                 return NULL;
 
         at = memmem(p, (size_t)(next - p), " total=", 7);
-        if (!at || at[7] < '0' || !(at = parse_next_u64(at + 7, ret_us)) || *at != '\n')
+        if (!at || at[7] < '0' || !(at = scan_u64(at + 7, ret_us)) || *at != '\n')
                 return NULL;
         return next;
 }

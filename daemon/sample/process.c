@@ -2,7 +2,7 @@
 #include "sample/process.h"
 
 #include "sample/text.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 /* Counted as in proc(5). Field 2, the name, is in parentheses and may hold anything, parentheses too. */
 #define FIELD_STATE 3
@@ -13,15 +13,15 @@ int process_stat_parse(const char *text, uint64_t *ret_start_ticks) {
 
         if (!p)
                 return TEXT_MALFORMED;
-        p = parse_blanks(p + 1);
+        p = scan_blanks(p + 1);
         if (*p == 'Z' || *p == 'X')
                 return PROCESS_ENDED;
 
         for (unsigned field = FIELD_STATE; field < FIELD_START; field++) {
-                p = parse_blanks(p);
+                p = scan_blanks(p);
                 p += strcspn(p, " \n");
         }
 
-        p = parse_next_u64(p, ret_start_ticks);
+        p = scan_u64(p, ret_start_ticks);
         return p && *p == ' ' ? 0 : TEXT_MALFORMED;
 }

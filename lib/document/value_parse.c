@@ -66,7 +66,7 @@ static int parse_escape(Parser *parser) {
                 return malformed(parser, VALUE_ERROR_ESCAPE);
         if (code_point == 0)
                 return malformed(parser, VALUE_ERROR_NUL);
-        if (json_is_surrogate(code_point))
+        if (json_escape_is_surrogate(code_point))
                 return malformed(parser, VALUE_ERROR_SURROGATE);
 
         /* The writer has short names for these, and \u only for what is unsafe on a terminal. */

@@ -13,7 +13,7 @@
  */
 size_t json_escape_read(const char *text, size_t n, uint32_t *ret);
 
-static inline int json_is_surrogate(uint32_t code_point) {
+static inline int json_escape_is_surrogate(uint32_t code_point) {
         return code_point >= 0xd800 && code_point < 0xe000;
 }
 

@@ -7,39 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "util/clock.h"
+#include "util/scan.h"
 #include "util/scoped.h"
-
-const char *parse_blanks(const char *p) {
-        while (*p == ' ' || *p == '\t')
-                p++;
-        return p;
-}
-
-const char *parse_line_end(const char *p) {
-        const char *newline = strchr(p, '\n');
-
-        return newline ? newline + 1 : p + strlen(p);
-}
-
-const char *parse_next_u64(const char *p, uint64_t *ret) {
-        uint64_t v = 0;
-
-        p = parse_blanks(p);
-        if (*p < '0' || *p > '9')
-                return NULL;
-
-        for (; *p >= '0' && *p <= '9'; p++) {
-                unsigned digit = (unsigned)(*p - '0');
-
-                if (v > (UINT64_MAX - digit) / 10)
-                        return NULL;
-                v = v * 10 + digit;
-        }
-
-        *ret = v;
-        return p;
-}
 
 int parse_u64(const char *text, uint64_t *ret) {
         const char *end;
@@ -48,7 +17,7 @@ int parse_u64(const char *text, uint64_t *ret) {
         if (*text < '0' || *text > '9')
                 return PARSE_MALFORMED;
 
-        end = parse_next_u64(text, &v);
+        end = scan_u64(text, &v);
         if (!end)
                 return PARSE_OUT_OF_RANGE;
         if (*end)
@@ -99,7 +68,7 @@ typedef struct Unit {
 /* number, blanks, one of the units */
 static int parse_with_unit(const char *text, const Unit *units, size_t n_units, uint64_t *ret) {
         size_t n_number = strspn(text, "0123456789.");
-        const char *unit = parse_blanks(text + n_number);
+        const char *unit = scan_blanks(text + n_number);
         char number[32];
         double v;
         int r;

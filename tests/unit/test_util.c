@@ -22,6 +22,7 @@
 #include "util/file.h"
 #include "util/json.h"
 #include "util/parse.h"
+#include "util/scan.h"
 #include "util/utf8.h"
 
 static void an_arena_refuses_when_full_and_serves_again_after_reset(void **state) {
@@ -228,11 +229,11 @@ static void numbers_in_kernel_files_do_not_overflow_silently(void **state) {
         uint64_t v;
 
         (void)state;
-        assert_string_equal(parse_next_u64("  18446744073709551615 x", &v), " x");
+        assert_string_equal(scan_u64("  18446744073709551615 x", &v), " x");
         assert_true(v == UINT64_MAX);
-        assert_null(parse_next_u64("18446744073709551616", &v));
-        assert_null(parse_next_u64("-1", &v));
-        assert_null(parse_next_u64("", &v));
+        assert_null(scan_u64("18446744073709551616", &v));
+        assert_null(scan_u64("-1", &v));
+        assert_null(scan_u64("", &v));
 }
 
 static void durations_and_sizes_are_read_as_people_write_them(void **state) {
