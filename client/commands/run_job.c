@@ -354,7 +354,7 @@ static void run_command(RunJob *run, ChildSignals *signals, RunFacts *ret) {
         ret->wall_seconds = (double)(clock_boottime_ns() - begin_ns) / 1e9;
         ret->end_realtime_ns = clock_realtime_ns();
         ret->has_rusage = !run->last.exec_error;
-        rusage_take(&run->last.rusage, &ret->rusage);
+        ret->rusage = run->last.rusage;
 }
 
 /* A command that was killed does not say why. */

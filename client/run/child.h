@@ -16,12 +16,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "client/run/announcement.h"
 #include "client/run/capture.h"
 #include "client/run/output_tail.h"
+#include "job/job.h"
 
 /* Signal state that the command inherits unchanged. */
 typedef struct ChildSignals {
@@ -55,7 +55,7 @@ typedef struct ChildEnd {
         bool is_told; /* we were told to end, by SIGHUP, SIGINT, SIGQUIT or SIGTERM; so was the command */
         int output_error; /* errno of writing on what it printed; 0 also when its reader just went away */
         int exec_error; /* errno of an exec that failed; then there is no rusage */
-        struct rusage rusage; /* added up: largest maxrss, sums, and the CPU time that what goes on has had until now */
+        JobRusage rusage; /* added up: largest maxrss, sums, and the CPU time that what goes on has had until now */
         pid_t pump_pid; /* a process of ours that writes on what is left behind prints; 0: none */
 } ChildEnd;
 

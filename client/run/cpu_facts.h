@@ -35,3 +35,6 @@ bool cpu_facts_flag_matters(const char *flag, size_t n);
 
 /* Copies as much of n bytes as fits, without blanks at both ends; copies nothing unless the text is UTF-8 without control characters. */
 void cpu_facts_copy(char *ret, size_t n_ret, const char *text, size_t n);
+/* Reads the text of a small file, as copied by cpu_facts_copy(), or its number. False when there is none. */
+bool cpu_facts_read_word(int dir_fd, const char *path, char *ret, size_t n_ret);
+bool cpu_facts_read_number(int dir_fd, const char *path, uint64_t *ret);

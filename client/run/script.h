@@ -25,5 +25,8 @@ typedef struct Script {
 /* False when the command runs none, or it cannot be read. path: as in $PATH. */
 bool script_find(char *const *command, const char *path, Script *ret);
 
+/* Searches the PATH as execvp(3) does. False without such a file. */
+bool script_find_program(const char *name, const char *path, char ret[static PATH_MAX]);
+
 /* "matmul" of /opt/bench/matmul.py: what something that did not say its name is called. Cut to n_ret. */
 void script_base_name(const char *file, char *ret, size_t n_ret);
