@@ -202,7 +202,7 @@ static int take_run(RunJob *run, const RunFacts *facts, uint64_t index, bool is_
 
         if (run->output.is_captured && !run->last.exec_error) {
                 if (!run->has_place)
-                        run_record_read_place(&run->place);
+                        run_results_read_place(&run->place);
                 run->has_place = true;
                 r = run_results_read(&results, &run->plan, &run->output.capture, facts, run->last.status, (uint32_t)index);
         }
