@@ -42,15 +42,14 @@ static bool ask_hello(Checks *checks, const char *path, uint64_t deadline_ns) {
         r = hello_ask(path, deadline_ns, &reply);
         if (r < 0) {
                 check_detail(check, "does not answer: %s", strerrordesc_np(-r));
-                check_effect(check, CHECK_FAILED, "results are kept in the spool, or lost");
-                check_fix(check, "systemctl start perfd; if that fails, journalctl -u perfd");
+                check_blame(check, CHECK_FAILED, "results are kept in the spool, or lost",
+                            "systemctl start perfd; if that fails, journalctl -u perfd");
                 return false;
         }
 
         check_detail(check, "%s answers in %.1f ms", reply.server, (double)(clock_boottime_ns() - begin_ns) / 1e6);
         if (reply.status != STATUS_OK) {
-                check_effect(check, CHECK_FAILED, "requests are refused");
-                check_fix(check, "check [limits] in perfd.conf: %s", reply.complaint.text);
+                check_blame(check, CHECK_FAILED, "requests are refused", "check [limits] in perfd.conf: %s", reply.complaint.text);
         }
         return true;
 }
@@ -68,8 +67,8 @@ static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadl
         if (api_query_init(&query, global) != EXIT_DONE) {
                 check = checks_add(checks, "libcurl");
                 check_detail(check, "cannot load libcurl.so.4");
-                check_effect(check, CHECK_FAILED, "perfctl report, metrics, watch, job list and status do not work");
-                check_fix(check, "install it (Debian: apt-get install libcurl4)");
+                check_blame(check, CHECK_FAILED, "perfctl report, metrics, watch, job list and status do not work",
+                            "install it (Debian: apt-get install libcurl4)");
                 return;
         }
 
@@ -80,8 +79,7 @@ static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadl
         if (r != EXIT_DONE) {
                 *ret_is_there = r != EXIT_UNREACHABLE || query.answer;
                 check_detail(check, "%s", query.answer ? "not ready" : http_client_error(query.client));
-                check_effect(check, CHECK_FAILED, without_perfd);
-                check_fix(check, "systemctl start perfd; if that fails, journalctl -u perfd");
+                check_blame(check, CHECK_FAILED, without_perfd, "systemctl start perfd; if that fails, journalctl -u perfd");
                 return;
         }
         check_detail(check, "answers");

@@ -73,7 +73,7 @@ static int print_json(const Health *health, const ApiQuery *query) {
         json_init(&json, &out);
         json_object_begin(&json);
         json_put_bool(&json, "reachable", status != EXIT_UNREACHABLE);
-        json_put_bool(&json, "well", status == EXIT_DONE);
+        json_put_bool(&json, "healthy", status == EXIT_DONE);
         json_put_string(&json, "socket", health->path);
         json_put_bool(&json, "socket_answers", health->error == 0);
         json_put_string(&json, "http_socket", query->socket);
