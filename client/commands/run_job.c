@@ -17,7 +17,6 @@
 #include "client/run/enclosure.h"
 #include "client/run/limits.h"
 #include "client/run/run_series.h"
-#include "client/run/rusage.h"
 #include "client/wire/id.h"
 #include "util/clock.h"
 
@@ -381,7 +380,7 @@ static void add_end(RunJob *run, const RunFacts *facts) {
 
         end->has_exit_status = true;
         end->has_rusage |= facts->has_rusage;
-        rusage_add(&end->rusage, &facts->rusage);
+        child_add_rusage(&end->rusage, &facts->rusage);
         if (end->exit_status == 0) {
                 end->exit_status = run->last.status;
                 end->signal = run->last.signal;

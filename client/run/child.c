@@ -8,13 +8,13 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "client/cli/message.h"
 #include "client/run/descendants.h"
-#include "client/run/rusage.h"
 #include "util/file.h"
 #include "util/scoped.h"
 
@@ -99,14 +99,34 @@ static int take_signals(Child *child) {
         return 0;
 }
 
+void child_add_rusage(JobRusage *to, const JobRusage *more) {
+        int64_t maxrss = to->ru_maxrss > more->ru_maxrss ? to->ru_maxrss : more->ru_maxrss;
+
+        to->ru_utime += more->ru_utime;
+        to->ru_stime += more->ru_stime;
+#define X(field) to->field += more->field;
+        RUSAGE_FIELDS(X)
+#undef X
+        to->ru_maxrss = maxrss;
+}
+
+/* Converts the result of wait4(2). */
+static JobRusage rusage_of(const struct rusage *from) {
+        return (JobRusage){
+                .ru_utime = (double)from->ru_utime.tv_sec + (double)from->ru_utime.tv_usec / 1e6,
+                .ru_stime = (double)from->ru_stime.tv_sec + (double)from->ru_stime.tv_usec / 1e6,
+#define X(field) .field = from->field,
+                RUSAGE_FIELDS(X)
+#undef X
+        };
+}
+
 static void reap_one(Child *child, pid_t pid, int status, const struct rusage *rusage) {
         ChildEnd *end = child->end;
-        JobRusage one;
+        const JobRusage one = rusage_of(rusage);
 
-        if (child->plan->adds_up || pid == child->pid) {
-                rusage_take(rusage, &one);
-                rusage_add(&end->rusage, &one);
-        }
+        if (child->plan->adds_up || pid == child->pid)
+                child_add_rusage(&end->rusage, &one);
         if (pid != child->pid)
                 return;
 

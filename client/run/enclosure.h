@@ -35,5 +35,8 @@ void enclosure_init(Enclosed *enclosed);
  * the controllers that they need; in any group the caller still has to apply them.
  */
 void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, const RunLimits *limits, uint64_t timeout_ns);
-/* Moves this process back out of a group made for it. removes: the group as well, unless a process is left in it. A scope ends with its last process. */
+/*
+ * Moves this process out of the group made for the job. removes: remove the group unless a process is left in it. A scope ends with
+ * its last process.
+ */
 void enclosure_leave(Enclosed *enclosed, bool removes);

@@ -62,6 +62,6 @@ typedef struct RunResults {
 
 void run_results_deinit(RunResults *results);
 
-/* Reports output that is no valid indicator. index: of the run in its batch. 0 or a negative errno; *ret must be deinitialised in any case. */
+/* Reports output that is no valid indicator. index: of the run in its batch. 0 or a negative errno; *ret is always initialised. */
 int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture *capture, const RunFacts *facts, int exit_status,
                      uint32_t index);
