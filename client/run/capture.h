@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "client/wire/json.h"
 #include "document/value.h"
+#include "document/value_parse.h"
 #include "util/arena.h"
 #include "util/buffer.h"
 
@@ -31,14 +31,14 @@ void capture_add(Capture *capture, const void *bytes, size_t n);
 
 /* Why output that looks like a document is none. */
 typedef struct CaptureLoss {
-        JsonError error;   /* line and text; line 0: nothing looked like a document */
+        ValueError error;  /* line and text; line 0: nothing looked like a document */
         bool names_result; /* the output was probably meant as an indicator */
         bool is_cut;       /* the output has more than CAPTURE_DOCUMENTS_MAX documents */
 } CaptureLoss;
 
 /*
  * Finds the documents with an `@result` in the output: JSON objects that start at the start of a line, with any text around them, up
- * to CAPTURE_DOCUMENTS_MAX. The documents live in the arena, of at least json_arena_size(text.n) bytes. *ret_loss describes the
+ * to CAPTURE_DOCUMENTS_MAX. The documents live in the arena, of at least value_parse_arena_size(text.n) bytes. *ret_loss describes the
  * last malformed document that names a result, else the last malformed document.
  */
 int capture_find(const Capture *capture, Arena *arena, const Value *ret[static CAPTURE_DOCUMENTS_MAX], size_t *ret_n,
