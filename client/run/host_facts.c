@@ -10,7 +10,7 @@
 
 #include "client/run/script.h"
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 #define SMALL_FILE_BYTES 65536U
 
