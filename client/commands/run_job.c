@@ -14,7 +14,6 @@
 #include "client/run/enclosure.h"
 #include "client/run/limits.h"
 #include "client/run/run_series.h"
-#include "client/run/rusage.h"
 #include "client/wire/id.h"
 #include "util/clock.h"
 
@@ -199,7 +198,7 @@ static int take_run(RunJob *run, const RunFacts *facts, uint64_t index, bool is_
 
         if (run->output.is_captured && !run->last.exec_error) {
                 if (!run->has_place)
-                        run_record_read_place(&run->place);
+                        run_results_read_place(&run->place);
                 run->has_place = true;
                 r = run_results_read(&results, &run->plan, &run->output.capture, facts, run->last.status, (uint32_t)index);
         }
@@ -351,7 +350,7 @@ static void run_command(RunJob *run, ChildSignals *signals, RunFacts *ret) {
         ret->wall_seconds = (double)(clock_boottime_ns() - begin_ns) / 1e9;
         ret->end_realtime_ns = clock_realtime_ns();
         ret->has_rusage = !run->last.exec_error;
-        rusage_take(&run->last.rusage, &ret->rusage);
+        ret->rusage = run->last.rusage;
 }
 
 /* A command that was killed does not say why. */
@@ -378,7 +377,7 @@ static void add_end(RunJob *run, const RunFacts *facts) {
 
         end->has_exit_status = true;
         end->has_rusage |= facts->has_rusage;
-        rusage_add(&end->rusage, &facts->rusage);
+        child_add_rusage(&end->rusage, &facts->rusage);
         if (end->exit_status == 0) {
                 end->exit_status = run->last.status;
                 end->signal = run->last.signal;

@@ -216,11 +216,11 @@ static void put_requests(const Value *requests, const char *key, ObjectBuilder *
         double cpus;
 
         object_builder_init(&object, specification->arena, 3);
-        if (cpu && quantity_from_value(cpu, &cpus) == 0)
+        if (cpu && quantity_read(cpu, &cpus))
                 object_builder_put_double(&object, "cpus", cpus);
         else
                 object_builder_put(&object, "cpus", cpu);
-        if (memory && quantity_bytes_from_value(memory, &bytes) == 0)
+        if (memory && quantity_read_bytes(memory, &bytes))
                 object_builder_put_int(&object, "memory_bytes", (int64_t)bytes);
         else
                 object_builder_put(&object, "memory_bytes", memory);
