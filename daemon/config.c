@@ -14,6 +14,7 @@
 #include "user_database.h"
 #include "util/clock.h"
 #include "util/parse.h"
+#include "util/scan.h"
 #include "util/scoped.h"
 #include "weights.h"
 
@@ -146,7 +147,7 @@ static bool listen_is_valid(const char *text) {
         return inet_pton(AF_INET, address, &in) == 1;
 }
 
-/* Of names of hosts, and blanks between them. */
+/* Letters of names of hosts, and blanks between them. */
 static const char host_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._ \t";
 
 static int setting_parse_text(const Setting *setting, const char *text, char *ret) {

@@ -12,7 +12,7 @@
 #include "client/api/refusals.h"
 #include "client/deliver/spool.h"
 #include "util/clock.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 /* --- what a user may ------------------------------------------------------------------------------ */
 

@@ -48,7 +48,7 @@ typedef struct Exchange {
         Parameter parameters[PARAMETERS_MAX]; /* of the query, decoded */
         size_t n_parameters;
         const char *argument; /* path segment that matched the {…} of the route */
-        Viewer viewer;        /* whom the answer is for */
+        Viewer viewer;        /* sees the private values of some users */
 
         /* sources of the answer; all borrowed */
         const Snapshot *snapshot; /* NULL before the first is published */

@@ -21,7 +21,7 @@ typedef enum Privacy {
         PRIVACY_ALL, /* everybody sees everything */
 } Privacy;
 
-/* Whom an answer is for. Zeroed: somebody who sees no private value. */
+/* The user an answer is for. Zeroed: sees no private value. */
 typedef struct Viewer {
         bool sees_all;
         bool has_uid;

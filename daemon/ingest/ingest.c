@@ -169,19 +169,16 @@ static void client_serve(IngestClient *client, uint32_t events) {
 }
 
 /* Each client has one event at most, and none ends another. */
-static int ingest_serve(Ingest *ingest) {
+static int on_poller(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         struct epoll_event events[EVENTS_PER_TURN];
+        Ingest *ingest = userdata;
         int n;
 
+        (void)source, (void)fd, (void)revents;
         n = poller_take(&ingest->poller, events, EVENTS_PER_TURN);
         for (int i = 0; i < n; i++)
                 client_serve(events[i].data.ptr, events[i].events);
         return n < 0 ? n : 0;
-}
-
-static int on_poller(sd_event_source *source, int fd, uint32_t events, void *userdata) {
-        (void)source, (void)fd, (void)events;
-        return ingest_serve(userdata);
 }
 
 /* --- accepting ----------------------------------------------------------------------------------- */

@@ -24,13 +24,12 @@ typedef struct Fixture {
 
 static int setup(void **state) {
         const SnapshotSize size = { .n_cpus = 2, .n_disks = 1, .n_nets = 1, .n_filesystems = 1, .n_jobs = 2 };
-        const SharesConfig shares = {};
         Fixture *fixture = calloc(1, sizeof(*fixture));
 
         assert_non_null(fixture);
         fixture_fill(&fixture->snapshot, &size);
+        assert_int_equal(shares_new(&fixture->shares, &(SharesConfig){}), 0);
         assert_int_equal(reader_new(&fixture->reader, "/nonexistent/perfd.db", NULL, NS_PER_S), 0);
-        assert_int_equal(shares_new(&fixture->shares, &shares), 0);
         *state = fixture;
         return 0;
 }

@@ -77,7 +77,7 @@ static bool find_group_with_members(char name[static 64], uint32_t *ret_gid, uin
 static void a_group_stands_for_its_members(void **state) {
         scoped(freep) SharesWeights *by_name = calloc(1, sizeof(*by_name)), *by_number = calloc(1, sizeof(*by_number));
         char name[64], text[80];
-        uint32_t gid, uid;
+        uint32_t gid = 0, uid = 0;
 
         (void)state;
         assert_true(by_name && by_number);

@@ -42,7 +42,7 @@ static void put_info(Exposition *exposition, const ExposedJobs *exposed) {
 }
 
 static void put_begin(Exposition *exposition, const ExposedJobs *exposed) {
-        exposition_family(exposition, "perfd_job_begin_timestamp_seconds", FAMILY_GAUGE, "seconds", "Unix time of the begin of the job");
+        exposition_family(exposition, "perfd_job_begin_timestamp_seconds", FAMILY_GAUGE, "seconds", "Unix time of the start of the job");
         for (size_t i = 0; i < exposed->n; i++) {
                 exposition_sample(exposition);
                 exposition_label(exposition, "job", exposed->jobs[i].record->info.id);
