@@ -269,8 +269,8 @@ void checks_live_add_quota(Checks *checks, const Value *answer, uint64_t now_ms)
 
         check_detail(check, "%s", all.text);
         check_blame(check, CHECK_LIMITED, "what these users ask for beyond their shares is refused; other users are served",
-                    "find what %s started too much of ('perfctl quota --all' shows what each user holds) and end it; for a service that needs "
-                    "more, set weights= in [limits] of perfd.conf", first.text);
+                    "end what %s started too much of ('perfctl quota --all' shows what each user holds); for a service that needs more, "
+                    "set weights= in [limits] of perfd.conf", first.text);
 }
 
 void checks_live_add_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms) {

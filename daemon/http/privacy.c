@@ -7,7 +7,8 @@
 Viewer privacy_viewer(Privacy privacy, const Caller *caller) {
         Viewer viewer = { .has_uid = caller->owner.type == OWNER_USER, .uid = caller->owner.uid };
 
-        viewer.sees_all = privacy == PRIVACY_ALL || caller->owner.is_admin || (viewer.has_uid && viewer.uid != 0 && viewer.uid == geteuid());
+        viewer.sees_all = privacy == PRIVACY_ALL || caller->owner.is_admin ||
+                          (viewer.has_uid && viewer.uid != 0 && viewer.uid == geteuid());
         return viewer;
 }
 

@@ -135,7 +135,7 @@ static void users_whose_flood_was_refused_lately_are_named(void **state) {
         assert_check(&checks, "quota", "limited", "root: queries (12 refused since 1970-01-01 ");
         assert_check(&checks, "quota", "limited", "; 10.0.0.7: http_connections (2 refused since ");
         assert_null(strstr(find(&checks, "quota")->detail, "jobs"));
-        assert_non_null(strstr(find(&checks, "quota")->fix, "what root started"));
+        assert_non_null(strstr(find(&checks, "quota")->fix, "end what root started"));
 }
 
 static void many_sources_that_fail_fit(void **state) {
