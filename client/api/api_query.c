@@ -122,6 +122,15 @@ int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char 
         return api_query_open(query, global, path);
 }
 
+const Value *api_query_node(ApiQuery *query, const Value *job) {
+        const Value *on = value_get(job, "on");
+
+        if (on && on->type == VALUE_OBJECT)
+                return on;
+
+        return api_query_try(query, "/api/v1/node") == EXIT_DONE ? query->answer : NULL;
+}
+
 int api_query_ask_text(ApiQuery *query, const char *path) {
         unsigned status = 0;
         int r;

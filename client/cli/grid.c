@@ -30,7 +30,7 @@ void grid_deinit(Grid *grid) {
         *grid = (Grid){};
 }
 
-static void put(Grid *grid, const char *text, bool is_number) {
+static void put(Grid *grid, const char *text, GridKind kind) {
         if (grid->n == grid->n_max) {
                 size_t n_max = grid->n_max ? 2 * grid->n_max : 64;
                 GridCell *cells = reallocarray(grid->cells, n_max, sizeof(*cells));
@@ -43,17 +43,40 @@ static void put(Grid *grid, const char *text, bool is_number) {
                 grid->n_max = n_max;
         }
 
-        grid->cells[grid->n] = (GridCell){ strdup(text), is_number };
+        grid->cells[grid->n] = (GridCell){ .text = strdup(text), .kind = kind };
         grid->has_failed |= !grid->cells[grid->n].text;
         grid->n += !grid->has_failed;
 }
 
+void grid_init_heads(Grid *grid, const char *heads) {
+        scoped(freep) char *copy = strdup(heads);
+        char *rest = copy, *head;
+
+        *grid = (Grid){ .n_heads = 1, .has_failed = !copy };
+        while ((head = strsep(&rest, "|"))) {
+                put(grid, head + (*head == '>'), *head == '>' ? GRID_NUMBER : GRID_TEXT);
+                grid->n_columns++;
+        }
+}
+
 void grid_text(Grid *grid, const char *text) {
-        put(grid, text, false);
+        put(grid, text, GRID_TEXT);
+}
+
+void grid_whole(Grid *grid, const char *text) {
+        put(grid, text, GRID_WHOLE);
 }
 
 void grid_right(Grid *grid, const char *text) {
-        put(grid, text, true);
+        put(grid, text, GRID_NUMBER);
+}
+
+void grid_style(Grid *grid, Style style) {
+        if (grid->has_failed)
+                return;
+
+        grid->cells[grid->n - 1].has_style = true;
+        grid->cells[grid->n - 1].style = style;
 }
 
 void grid_number(Grid *grid, double v) {
@@ -61,14 +84,14 @@ void grid_number(Grid *grid, double v) {
 
         if (isfinite(v))
                 snprintf(text, sizeof(text), "%.6g", v);
-        put(grid, text, true);
+        grid_right(grid, text);
 }
 
 void grid_count(Grid *grid, uint64_t n) {
         char text[24];
 
         snprintf(text, sizeof(text), "%" PRIu64, n);
-        put(grid, text, true);
+        grid_right(grid, text);
 }
 
 void grid_minute(Grid *grid, uint64_t realtime_ms) {
@@ -77,7 +100,7 @@ void grid_minute(Grid *grid, uint64_t realtime_ms) {
         text_time(realtime_ms, text);
         if (realtime_ms > 0)
                 text[MINUTE_COLUMNS] = '\0';
-        grid_text(grid, text);
+        grid_whole(grid, text);
 }
 
 void grid_value(Grid *grid, const Value *value) {
@@ -91,7 +114,7 @@ void grid_value(Grid *grid, const Value *value) {
         else {
                 json_init(&json, &text);
                 value_write_json(value, &json);
-                put(grid, text.text ? text.text : "", value->type == VALUE_INT || value->type == VALUE_DOUBLE);
+                put(grid, text.text ? text.text : "", value->type == VALUE_INT || value->type == VALUE_DOUBLE ? GRID_NUMBER : GRID_TEXT);
         }
 }
 
@@ -127,9 +150,9 @@ static void measure(const Grid *grid, const Screen *screen, size_t *widths, size
 
                 if (n > widths[column])
                         widths[column] = n;
-                if (grid->cells[i].is_number && n > leasts[column])
+                if (grid->cells[i].kind != GRID_TEXT && n > leasts[column])
                         leasts[column] = n;
-                are_text[column] |= !grid->cells[i].is_number;
+                are_text[column] |= grid->cells[i].kind == GRID_TEXT;
         }
         for (size_t i = 0; i < grid->n_columns; i++)
                 if (are_text[i] && leasts[i] < WIDTH_MIN)
@@ -138,7 +161,7 @@ static void measure(const Grid *grid, const Screen *screen, size_t *widths, size
 
 /* Takes from the widest column of text until the line fits. False: none has anything to give any more. */
 static bool fit(const Grid *grid, const Screen *screen, size_t *widths, const size_t *leasts) {
-        size_t n = (grid->n_columns - 1) * GAP;
+        size_t n = grid->indent + (grid->n_columns - 1) * GAP;
 
         for (size_t i = 0; i < grid->n_columns; i++)
                 n += widths[i];
@@ -161,16 +184,17 @@ static void write_cell(const Grid *grid, Screen *screen, size_t i, size_t width)
         bool is_last = i % grid->n_columns == grid->n_columns - 1;
         size_t n;
 
-        if (cell->is_number) {
+        if (cell->kind == GRID_NUMBER)
                 screen_pad(screen, width_of(screen, cell->text), width);
-                (void)screen_text(screen, cell->text);
-        } else {
-                n = screen_text_cut(screen, cell->text, width);
-                if (!is_last)
-                        screen_pad(screen, n, width);
-        }
+        if (cell->has_style)
+                screen_style_begin(screen, cell->style);
+        n = screen_text_cut(screen, cell->text, width);
+        if (cell->has_style)
+                screen_style_end(screen);
+        if (cell->kind != GRID_NUMBER && !is_last)
+                screen_pad(screen, n, width);
         if (!is_last)
-                buffer_puts(screen->out, "  ");
+                screen_pad(screen, 0, GAP);
 }
 
 /* An empty cell at the end of a line leaves blanks. */
@@ -188,7 +212,7 @@ static void write_labelled(const Grid *grid, Screen *screen, size_t row, size_t 
         n = screen_text_cut(screen, grid->cells[column].text, width);
         screen_style_end(screen);
         screen_pad(screen, n, width + GAP);
-        n = cell->is_number ? screen_text(screen, cell->text) : screen_text_cut(screen, cell->text, n_left);
+        n = cell->kind != GRID_TEXT ? screen_text(screen, cell->text) : screen_text_cut(screen, cell->text, n_left);
         for (size_t i = 1; i < grid->n_heads; i++) {
                 const char *unit = grid->cells[i * grid->n_columns + column].text;
 
@@ -235,6 +259,8 @@ int grid_write(const Grid *grid, Screen *screen, bool is_cut) {
         for (size_t i = 0; i < grid->n; i++) {
                 size_t row = i / grid->n_columns, column = i % grid->n_columns;
 
+                if (column == 0)
+                        screen_pad(screen, 0, grid->indent);
                 if (column == 0 && row < grid->n_heads)
                         screen_style_begin(screen, row == 0 ? STYLE_BOLD : STYLE_DIM);
                 write_cell(grid, screen, i, widths[column]);

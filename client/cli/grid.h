@@ -16,24 +16,39 @@
 
 #define GRID_COLUMNS_MAX 64U
 
+typedef enum GridKind {
+        GRID_TEXT,   /* aligned left, and cut where there is no room */
+        GRID_WHOLE,  /* aligned left, never cut */
+        GRID_NUMBER, /* aligned right, never cut */
+} GridKind;
+
 typedef struct GridCell {
         char *text; /* owned */
-        bool is_number;
+        GridKind kind;
+        bool has_style;
+        Style style;
 } GridCell;
 
 typedef struct Grid {
         size_t n_columns;
         size_t n_heads; /* rows at the top that are headings: the first in bold, others dim */
+        size_t indent;
         GridCell *cells; /* owned */
         size_t n, n_max;
         bool has_failed; /* out of memory */
 } Grid;
 
 void grid_init(Grid *grid, size_t n_columns, size_t n_heads);
+/* heads: as "INDICATOR|>RESULTS", where > stands before the heading of numbers. */
+void grid_init_heads(Grid *grid, const char *heads);
 void grid_deinit(Grid *grid);
 
 /* The next cell, row by row. Copied. */
 void grid_text(Grid *grid, const char *text);
+/* Text that is never cut, as it is there to be copied. */
+void grid_whole(Grid *grid, const char *text);
+/* Style of the latest cell. */
+void grid_style(Grid *grid, Style style);
 /* "-" when it is not finite. */
 void grid_number(Grid *grid, double v);
 void grid_count(Grid *grid, uint64_t n);

@@ -15,17 +15,14 @@
 #include "util/json.h"
 
 typedef struct DoctorOptions {
-        const char *root, *spool;
-        uint64_t timeout_ns;
-        bool json;
+        const char *root;
+        SpoolOptions common;
 } DoctorOptions;
 
 static const Option options_table[] = {
         { "root", 0, "DIRECTORY", "Check the captured files of another machine", OPTION_TEXT(DoctorOptions, root), .initial = "/",
           .value = OPTION_VALUE_DIRECTORY },
-        OPTION_ROW_TIMEOUT(DoctorOptions, timeout_ns),
-        OPTION_ROW_SPOOL(DoctorOptions, spool),
-        OPTION_ROW_JSON(DoctorOptions, json),
+        OPTION_INCLUDE(DoctorOptions, common, SpoolOptions, spool_options),
         {},
 };
 
@@ -42,15 +39,14 @@ static bool ask_hello(Checks *checks, const char *path, uint64_t deadline_ns) {
         r = hello_ask(path, deadline_ns, &reply);
         if (r < 0) {
                 check_detail(check, "does not answer: %s", strerrordesc_np(-r));
-                check_effect(check, CHECK_FAILED, "results are kept in the spool, or lost");
-                check_fix(check, "systemctl start perfd; if that fails, journalctl -u perfd");
+                check_blame(check, CHECK_FAILED, "results are kept in the spool, or lost",
+                            "systemctl start perfd; if that fails, journalctl -u perfd");
                 return false;
         }
 
         check_detail(check, "%s answers in %.1f ms", reply.server, (double)(clock_boottime_ns() - begin_ns) / 1e6);
         if (reply.status != STATUS_OK) {
-                check_effect(check, CHECK_FAILED, "requests are refused");
-                check_fix(check, "check [limits] in perfd.conf: %s", reply.complaint.text);
+                check_blame(check, CHECK_FAILED, "requests are refused", "check [limits] in perfd.conf: %s", reply.complaint.text);
         }
         return true;
 }
@@ -68,8 +64,8 @@ static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadl
         if (api_query_init(&query, global) != EXIT_DONE) {
                 check = checks_add(checks, "libcurl");
                 check_detail(check, "cannot load libcurl.so.4");
-                check_effect(check, CHECK_FAILED, "perfctl report, metrics, watch, job list and status do not work");
-                check_fix(check, "install it (Debian: apt-get install libcurl4)");
+                check_blame(check, CHECK_FAILED, "perfctl report, metrics, watch, job list and status do not work",
+                            "install it (Debian: apt-get install libcurl4)");
                 return;
         }
 
@@ -80,8 +76,7 @@ static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadl
         if (r != EXIT_DONE) {
                 *ret_is_there = r != EXIT_UNREACHABLE || query.answer;
                 check_detail(check, "%s", query.answer ? "not ready" : http_client_error(query.client));
-                check_effect(check, CHECK_FAILED, without_perfd);
-                check_fix(check, "systemctl start perfd; if that fails, journalctl -u perfd");
+                check_blame(check, CHECK_FAILED, without_perfd, "systemctl start perfd; if that fails, journalctl -u perfd");
                 return;
         }
         check_detail(check, "answers");
@@ -187,14 +182,14 @@ static int doctor_run(const CommandLine *line) {
 
         checks_add_tree(&checks, root_fd);
         checks_live_add_clock(&checks);
-        checks_live_add_spool(&checks, spool_find_directory(options->spool, spool) == 0 ? spool : NULL);
+        checks_live_add_spool(&checks, spool_find_directory(options->common.spool, spool) == 0 ? spool : NULL);
         checks_live_add_socket(&checks, "socket", socket, "perfd.socket");
         /* One deadline for both sockets: the first has half of the time, the second what is left. */
         now_ns = clock_boottime_ns();
-        answers = ask_hello(&checks, socket, now_ns + options->timeout_ns / 2);
-        ask_node(&checks, &line->global, now_ns + options->timeout_ns, &is_http_there);
+        answers = ask_hello(&checks, socket, now_ns + options->common.timeout_ns / 2);
+        ask_node(&checks, &line->global, now_ns + options->common.timeout_ns, &is_http_there);
 
-        r = options->json ? print_json(&checks) : print_text(&checks, line);
+        r = options->common.json ? print_json(&checks) : print_text(&checks, line);
         if (r != EXIT_DONE)
                 return r;
         if (!answers || !is_http_there)

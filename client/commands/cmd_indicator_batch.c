@@ -10,12 +10,8 @@
 static void fill_statistics(Grid *grid, const Value *statistics, const Value *units) {
         static const char *const keys[] = { "n", "median", "mean", "sd", "min", "max", "cov", "covm" };
 
-        grid_init(grid, 2 + N_ELEMENTS(keys), 1);
-        grid_text(grid, "RESULT");
-        grid_text(grid, "UNIT");
-        for (size_t k = 0; k < N_ELEMENTS(keys); k++)
-                grid_right(grid, keys[k]);
-        for (size_t i = 0; statistics && statistics->type == VALUE_OBJECT && i < statistics->n_members; i++) {
+        grid_init_heads(grid, "RESULT|UNIT|>n|>median|>mean|>sd|>min|>max|>cov|>covm");
+        for (size_t i = 0; i < answer_n_members(statistics); i++) {
                 grid_text(grid, statistics->members[i].key);
                 grid_text(grid, units ? answer_text(units, statistics->members[i].key) : "");
                 for (size_t k = 0; k < N_ELEMENTS(keys); k++)

@@ -23,11 +23,7 @@ static int indicator_list_run(const CommandLine *line) {
                 return EXIT_DONE;
         }
 
-        grid_init(&grid, 4, 1);
-        grid_text(&grid, "INDICATOR");
-        grid_text(&grid, "COMPONENT");
-        grid_right(&grid, "RESULTS");
-        grid_text(&grid, "LATEST");
+        grid_init_heads(&grid, "INDICATOR|COMPONENT|>RESULTS|LATEST");
         for (size_t i = 0; i < indicators->n_items; i++) {
                 const Value *indicator = &indicators->items[i];
 

@@ -38,15 +38,7 @@ static void put_origin(Grid *grid, const Value *model) {
 }
 
 static void fill_models(Grid *grid, const Value *models, const Value *indicators) {
-        static const char *const counts[] = { "PARAMETERS", "RESULTS", "STORED" };
-
-        grid_init(grid, 6, 1);
-        grid_text(grid, "INDICATOR");
-        grid_text(grid, "COMPONENT");
-        for (size_t i = 0; i < N_ELEMENTS(counts); i++)
-                grid_right(grid, counts[i]);
-        grid_text(grid, "DECLARED IN");
-
+        grid_init_heads(grid, "INDICATOR|COMPONENT|>PARAMETERS|>RESULTS|>STORED|DECLARED IN");
         for (size_t i = 0; i < models->n_items; i++) {
                 const Value *model = &models->items[i], *declaration = value_get(model, "declaration");
 

@@ -49,13 +49,7 @@ static void write_members(Screen *screen, const char *title, const Value *object
 }
 
 static void fill_versions(Grid *grid, const Value *groups) {
-        grid_init(grid, 6, 1);
-        grid_text(grid, "COMPONENT");
-        grid_text(grid, "VERSION");
-        grid_right(grid, "RESULTS");
-        grid_right(grid, "FAILED");
-        grid_text(grid, "FIRST");
-        grid_text(grid, "LATEST");
+        grid_init_heads(grid, "COMPONENT|VERSION|>RESULTS|>FAILED|FIRST|LATEST");
         for (size_t i = 0; i < answer_length(groups); i++) {
                 const Value *group = &groups->items[i], *key = value_get(group, "key");
 

@@ -3,19 +3,11 @@
 #include <string.h>
 
 #include "client/api/api_query.h"
+#include "client/cli/grid.h"
 #include "client/cli/message.h"
-#include "client/cli/output.h"
 #include "client/cli/text.h"
 #include "client/commands/commands.h"
 #include "util/clock.h"
-
-#define ID_COLUMNS 16U
-#define STATE_COLUMNS 11U
-#define TIME_COLUMNS 16U /* to the minute */
-#define DURATION_COLUMNS 11U
-#define EXIT_COLUMNS 4U
-#define USER_COLUMNS 10U
-#define FIXED_COLUMNS (ID_COLUMNS + STATE_COLUMNS + TIME_COLUMNS + DURATION_COLUMNS + EXIT_COLUMNS + 5U * 2U)
 
 typedef struct JobListOptions {
         const char *state; /* NULL: all */
@@ -30,101 +22,43 @@ static const Option options_table[] = {
         {},
 };
 
-typedef struct JobListLayout {
-        bool has_user; /* the screen is wide enough for the user */
-        bool is_cut;   /* lines end at the width of the screen */
-} JobListLayout;
-
-static JobListLayout choose_layout(const Screen *screen) {
-        bool is_cut = isatty(STDOUT_FILENO) == 1;
-
-        return (JobListLayout){ .has_user = !is_cut || screen->width >= FIXED_COLUMNS + USER_COLUMNS + 20, .is_cut = is_cut };
+static void put_state(Grid *grid, const char *state) {
+        grid_whole(grid, state);
+        grid_style(grid, strcmp(state, "running") == 0 ? STYLE_GOOD : strcmp(state, "interrupted") == 0 ? STYLE_WARN : STYLE_DIM);
 }
 
-static void put_cell(Screen *screen, const char *text, size_t n_columns) {
-        size_t n = screen_text(screen, text);
-
-        screen_pad(screen, n, n_columns);
-        buffer_puts(screen->out, "  ");
-}
-
-static void put_state(Screen *screen, const char *state) {
-        screen_style_begin(screen, strcmp(state, "running") == 0 ? STYLE_GOOD : strcmp(state, "interrupted") == 0 ? STYLE_WARN : STYLE_DIM);
-        put_cell(screen, state, STATE_COLUMNS);
-        screen_style_end(screen);
-}
-
-static void put_exit(Screen *screen, const Value *job) {
+static void put_exit(Grid *grid, const Value *exit) {
         int64_t status;
-        char text[24] = "-";
 
-        if (!value_get_int(value_get(job, "exit"), "status", &status))
-                status = 0;
-        else
-                snprintf(text, sizeof(text), "%jd", (intmax_t)status);
-
-        if (status != 0)
-                screen_style_begin(screen, STYLE_BAD);
-        put_cell(screen, text, EXIT_COLUMNS);
-        if (status != 0)
-                screen_style_end(screen);
+        grid_number(grid, answer_number(exit, "status"));
+        if (value_get_int(exit, "status", &status) && status != 0)
+                grid_style(grid, STYLE_BAD);
 }
 
-static void put_name(Screen *screen, const Value *job, JobListLayout layout) {
-        const char *name = answer_text(job, "name");
-        size_t taken = FIXED_COLUMNS + (layout.has_user ? USER_COLUMNS + 2 : 0);
-        size_t n_columns = layout.is_cut && screen->width > taken ? screen->width - taken : layout.is_cut ? 1 : SIZE_MAX;
+static void fill_jobs(Grid *grid, const Value *jobs) {
+        grid_init_heads(grid, "JOB|STATE|BEGAN|DURATION|>EXIT|USER|NAME");
+        for (size_t i = 0; i < jobs->n_items; i++) {
+                const Value *job = &jobs->items[i];
+                uint64_t begin_ms = answer_time(job, "begin_ms"), end_ms = answer_time(job, "end_ms") ?: clock_realtime_ns() / NS_PER_MS;
+                const char *name = answer_text(job, "name");
+                char duration[TEXT_MAX];
 
-        (void)screen_text_cut(screen, *name ? name : answer_text(job, "command"), n_columns);
-}
-
-static void write_row(Screen *screen, const Value *job, JobListLayout layout) {
-        uint64_t begin_ms = answer_time(job, "begin_ms"), end_ms = answer_time(job, "end_ms");
-        char text[TEXT_MAX];
-
-        if (end_ms == 0)
-                end_ms = clock_realtime_ns() / NS_PER_MS;
-
-        /* Ids are there to be copied: they are never cut. */
-        put_cell(screen, answer_text(job, "id"), ID_COLUMNS);
-        put_state(screen, answer_text(job, "state"));
-        text_time(begin_ms, text);
-        text[TIME_COLUMNS] = '\0';
-        put_cell(screen, text, TIME_COLUMNS);
-        text_duration((end_ms > begin_ms ? end_ms - begin_ms : 0) * NS_PER_MS, text);
-        put_cell(screen, text, DURATION_COLUMNS);
-        put_exit(screen, job);
-        if (layout.has_user)
-                put_cell(screen, answer_text(job, "user"), USER_COLUMNS);
-        put_name(screen, job, layout);
-        buffer_putc(screen->out, '\n');
-}
-
-static void write_jobs(Screen *screen, const Value *jobs) {
-        JobListLayout layout = choose_layout(screen);
-
-        screen_style_begin(screen, STYLE_BOLD);
-        put_cell(screen, "JOB", ID_COLUMNS);
-        put_cell(screen, "STATE", STATE_COLUMNS);
-        put_cell(screen, "BEGAN", TIME_COLUMNS);
-        put_cell(screen, "DURATION", DURATION_COLUMNS);
-        put_cell(screen, "EXIT", EXIT_COLUMNS);
-        if (layout.has_user)
-                put_cell(screen, "USER", USER_COLUMNS);
-        buffer_puts(screen->out, "NAME");
-        screen_style_end(screen);
-        buffer_putc(screen->out, '\n');
-
-        for (size_t i = 0; i < jobs->n_items; i++)
-                write_row(screen, &jobs->items[i], layout);
+                text_duration((end_ms > begin_ms ? end_ms - begin_ms : 0) * NS_PER_MS, duration);
+                grid_whole(grid, answer_text(job, "id")); /* there to be copied */
+                put_state(grid, answer_text(job, "state"));
+                grid_minute(grid, begin_ms);
+                grid_whole(grid, duration);
+                put_exit(grid, value_get(job, "exit"));
+                grid_text(grid, answer_text(job, "user"));
+                grid_text(grid, *name ? name : answer_text(job, "command"));
+        }
 }
 
 static int job_list_run(const CommandLine *line) {
         const JobListOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {};
-        scoped(buffer_deinit) Buffer out = {};
+        scoped(grid_deinit) Grid grid = {};
         const Value *jobs;
-        Screen screen;
         char path[96];
         int r;
 
@@ -142,9 +76,8 @@ static int job_list_run(const CommandLine *line) {
                 return EXIT_DONE;
         }
 
-        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
-        write_jobs(&screen, jobs);
-        return output_print(&out);
+        fill_jobs(&grid, jobs);
+        return grid_print(&grid, line->global.no_color);
 }
 
 const Command cmd_job_list = {

@@ -202,19 +202,12 @@ static int take_text(Intake *intake, const char *name, const Buffer *text) {
 
 static int take_file(Intake *intake, const char *file) {
         scoped(buffer_deinit) Buffer text = {};
-        const char *name = input_name(file);
-        int r;
 
-        r = input_read(file, &text);
-        if (r == -ENOMEM)
-                return r;
-        if (r < 0) {
-                message_print("cannot read %s: %s", name, strerrordesc_np(-r));
-                intake->n_complaints++;
-                return 0;
-        }
+        if (input_read(file, &text) == EXIT_DONE)
+                return take_text(intake, input_name(file), &text);
 
-        return take_text(intake, name, &text);
+        intake->n_complaints++;
+        return 0;
 }
 
 static int take_files(Intake *intake, const CommandLine *line) {

@@ -44,16 +44,13 @@ void check_detail(Check *check, const char *format, ...) {
         va_end(args);
 }
 
-void check_effect(Check *check, CheckState state, const char *missing) {
-        check->state = state;
-        utf8_copy(check->effect, sizeof(check->effect), missing);
-}
-
-void check_fix(Check *check, const char *format, ...) {
+void check_blame(Check *check, CheckState state, const char *effect, const char *fix, ...) {
         va_list args;
 
-        va_start(args, format);
-        vsnprintf(check->fix, sizeof(check->fix), format, args);
+        check->state = state;
+        utf8_copy(check->effect, sizeof(check->effect), effect);
+        va_start(args, fix);
+        vsnprintf(check->fix, sizeof(check->fix), fix, args);
         va_end(args);
 }
 
@@ -139,16 +136,15 @@ static void check_kernel(Checks *checks, int root_fd) {
             (major > KERNEL_MAJOR_MIN || (major == KERNEL_MAJOR_MIN && minor >= KERNEL_MINOR_MIN)))
                 return;
 
-        check_effect(check, CHECK_LIMITED,
-                    "an untested kernel; before 5.3, the end of a job's process is only polled");
-        check_fix(check, "run a kernel of version %u.%u or later", KERNEL_MAJOR_MIN, KERNEL_MINOR_MIN);
+        check_blame(check, CHECK_LIMITED, "an untested kernel; before 5.3, the end of a job's process is only polled",
+                    "run a kernel of version %u.%u or later", KERNEL_MAJOR_MIN, KERNEL_MINOR_MIN);
 }
 
 /* A kernel that has it switched off may have no such file, or one that cannot be opened or read. */
 static void check_pressure(Checks *checks, int root_fd) {
         static const char *const paths[] = { "proc/pressure/cpu", "proc/pressure/memory", "proc/pressure/io" };
         scoped(freep) char *command_line = NULL;
-        const char *absent = NULL;
+        const char *absent = NULL, *fix = "boot with psi=1 on the kernel command line (the kernel needs CONFIG_PSI=y)";
         Check *check = checks_add(checks, "pressure");
         int r = 0;
 
@@ -165,14 +161,12 @@ static void check_pressure(Checks *checks, int root_fd) {
         }
 
         check_detail(check, "%s: %s", absent, strerrordesc_np(-r));
-        check_effect(check, CHECK_LIMITED, "no waiting times for CPUs, memory and disks, of the node and of jobs");
         command_line = read_text(root_fd, "proc/cmdline");
         if (r == -EACCES || r == -EPERM)
-                check_fix(check, "run perfd outside the container, or allow it to read /proc/pressure");
+                fix = "run perfd outside the container, or allow it to read /proc/pressure";
         else if (command_line && has_word(command_line, "psi=0", BLANKS))
-                check_fix(check, "remove psi=0 from the kernel command line and boot");
-        else
-                check_fix(check, "boot with psi=1 on the kernel command line (the kernel needs CONFIG_PSI=y)");
+                fix = "remove psi=0 from the kernel command line and boot";
+        check_blame(check, CHECK_LIMITED, "no waiting times for CPUs, memory and disks, of the node and of jobs", "%s", fix);
 }
 
 static void check_delays(Checks *checks, int root_fd) {
@@ -215,8 +209,7 @@ static void check_layout(Checks *checks, const CheckCgroups *groups) {
         }
         if (!groups->v2[0] && groups->n_v1 == 0) {
                 check_detail(check, "none mounted");
-                check_effect(check, CHECK_LIMITED, OWN_NUMBERS);
-                check_fix(check, "mount -t cgroup2 none /sys/fs/cgroup");
+                check_blame(check, CHECK_LIMITED, OWN_NUMBERS, "mount -t cgroup2 none /sys/fs/cgroup");
                 return;
         }
 
@@ -224,8 +217,8 @@ static void check_layout(Checks *checks, const CheckCgroups *groups) {
                 check_detail(check, "mixed: %u controllers in version 1, version 2 at %s without them", groups->n_v1, groups->v2);
         else
                 check_detail(check, "version 1 only, %u controllers", groups->n_v1);
-        check_effect(check, CHECK_LIMITED, "no pressure of jobs, and no notification when the last process ends");
-        check_fix(check, "boot with systemd.unified_cgroup_hierarchy=1, or without systemd with cgroup_no_v1=all");
+        check_blame(check, CHECK_LIMITED, "no pressure of jobs, and no notification when the last process ends",
+                    "boot with systemd.unified_cgroup_hierarchy=1, or without systemd with cgroup_no_v1=all");
 }
 
 /* "io, memory": which of those that matter are not among the words. "" when all are. */
@@ -259,17 +252,15 @@ static void check_controllers(Checks *checks, int root_fd, const CheckCgroups *g
         }
 
         check_detail(check, "the kernel offers no %s", absent);
-        check_effect(check, CHECK_LIMITED, "no metrics of jobs from these controllers");
-        if (strstr(absent, "memory"))
-                check_fix(check, "boot with cgroup_enable=memory and without cgroup_disable=memory on the kernel command line");
-        else
-                check_fix(check, "boot without cgroup_disable= and cgroup_no_v1= on the kernel command line");
+        check_blame(check, CHECK_LIMITED, "no metrics of jobs from these controllers", "boot %s on the kernel command line",
+                    strstr(absent, "memory") ? "with cgroup_enable=memory and without cgroup_disable=memory" :
+                                               "without cgroup_disable= and cgroup_no_v1=");
 }
 
 #define ACCOUNTING "CPUAccounting=yes IOAccounting=yes MemoryAccounting=yes TasksAccounting=yes"
 
 /* The creator of the group decides which controllers are enabled in it. */
-static void fix_group(Check *check, const char *group) {
+static void blame_group(Check *check, const char *effect, const char *group) {
         const char *unit = strrchr(group, '/');
         size_t n = strlen(group);
 
@@ -279,15 +270,16 @@ static void fix_group(Check *check, const char *group) {
         }
 
         if (strstr(group, "slurm"))
-                check_fix(check, "EnableControllers=yes in Slurm's cgroup.conf, and a drop-in for slurmd.service with "
-                                 "[Service] Delegate=yes");
+                check_blame(check, CHECK_LIMITED, effect,
+                            "EnableControllers=yes in Slurm's cgroup.conf, and a drop-in for slurmd.service with [Service] Delegate=yes");
         else if (strncmp(group, "/user.slice", strlen("/user.slice")) == 0)
-                check_fix(check, "a drop-in for user@.service with [Service] Delegate=cpu io memory pids; or "
-                                 "systemctl set-property user.slice " ACCOUNTING);
+                check_blame(check, CHECK_LIMITED, effect, "a drop-in for user@.service with [Service] Delegate=cpu io memory pids; or "
+                            "systemctl set-property user.slice " ACCOUNTING);
         else if (unit && unit[1])
-                check_fix(check, "systemctl set-property %.*s " ACCOUNTING, (int)(n - (size_t)(unit - group) - 1), unit + 1);
+                check_blame(check, CHECK_LIMITED, effect, "systemctl set-property %.*s " ACCOUNTING, (int)(n - (size_t)(unit - group) - 1),
+                            unit + 1);
         else
-                check_fix(check, "start jobs in their own cgroup: systemd-run --scope perfctl run -- COMMAND");
+                check_blame(check, CHECK_LIMITED, effect, "start jobs in their own cgroup: systemd-run --scope perfctl run -- COMMAND");
 }
 
 /* Jobs begin where we are: the files of the group that this process is in are what can be read of them. */
@@ -308,16 +300,14 @@ static void check_own_group(Checks *checks, int root_fd, const CheckCgroups *gro
         check = checks_add(checks, "own cgroup");
         if (strcmp(group, "/") == 0) {
                 check_detail(check, "processes of this user are in the root group");
-                check_effect(check, CHECK_LIMITED, OWN_NUMBERS);
-                fix_group(check, group);
+                blame_group(check, OWN_NUMBERS, group);
                 return;
         }
         list_absent(words, absent, sizeof(absent));
         check_detail(check, "%s has %s%s", group, absent[0] ? "no " : "all controllers", absent);
         if (!absent[0])
                 return;
-        check_effect(check, CHECK_LIMITED, "no metrics from these controllers for jobs started here");
-        fix_group(check, group);
+        blame_group(check, "no metrics from these controllers for jobs started here", group);
 }
 
 /* --- what else is mounted ------------------------------------------------------------------------- */
@@ -355,10 +345,10 @@ static void check_hidden_processes(Checks *checks, const char *mounts) {
                 return;
         }
         check_detail(check, "/proc is mounted with hidepid=%s", hidden);
-        check_effect(check, CHECK_LIMITED, "processes of other users are invisible: their jobs may be "
-                                          "refused, and the end of a job is not noticed");
-        check_fix(check, "mount /proc with gid=GROUP in addition to hidepid, and add a drop-in for perfd.service with "
-                         "[Service] SupplementaryGroups=GROUP");
+        check_blame(check, CHECK_LIMITED,
+                    "processes of other users are invisible: their jobs may be refused, and the end of a job is not noticed",
+                    "mount /proc with gid=GROUP in addition to hidepid, and add a drop-in for perfd.service with [Service] "
+                    "SupplementaryGroups=GROUP");
 }
 
 static void check_container(Checks *checks, int root_fd) {
@@ -380,13 +370,13 @@ static void check_container(Checks *checks, int root_fd) {
 
         if (release && strcasestr(release, "microsoft")) {
                 check_detail(check, "Windows Subsystem for Linux: %.*s", (int)strcspn(release, "\n"), release);
-                check_effect(check, CHECK_LIMITED, "all metrics describe the virtual machine of WSL, not the machine");
-                check_fix(check, "run perfd on a Linux machine");
+                check_blame(check, CHECK_LIMITED, "all metrics describe the virtual machine of WSL, not the machine",
+                            "run perfd on a Linux machine");
         } else if (found) {
                 check_detail(check, "running in a container (%s)", found);
-                check_effect(check, CHECK_LIMITED, "CPUs and memory may be of the whole host; file systems, network and "
-                                                  "processes only of the container");
-                check_fix(check, "run perfd on the host; perfctl works in the container if /run/perfd is mounted there");
+                check_blame(check, CHECK_LIMITED,
+                            "CPUs and memory may be of the whole host; file systems, network and processes only of the container",
+                            "run perfd on the host; perfctl works in the container if /run/perfd is mounted there");
         } else
                 check_detail(check, "no container");
 }
@@ -406,8 +396,8 @@ static void check_open_files(Checks *checks, int root_fd) {
                 check_detail(check, "%ju of %ju on this machine", (uintmax_t)n, (uintmax_t)n_max);
         if (n < n_max - n_max / 10)
                 return;
-        check_effect(check, CHECK_FAILED, "connections and samples fail when no file can be opened");
-        check_fix(check, "run sysctl fs.file-max=%ju, and find the process that holds the files", (uintmax_t)n_max * 2);
+        check_blame(check, CHECK_FAILED, "connections and samples fail when no file can be opened",
+                    "run sysctl fs.file-max=%ju, and find the process that holds the files", (uintmax_t)n_max * 2);
 }
 
 /* --- systemd -------------------------------------------------------------------------------------- */
@@ -445,16 +435,14 @@ static void check_unit(Checks *checks, int root_fd, const char *unit, const char
         snprintf(path, sizeof(path), "etc/systemd/system/%s.wants/%s", target, unit);
         if (!is_installed(root_fd, unit)) {
                 check_detail(check, "not installed as a unit");
-                check_effect(check, CHECK_LIMITED, "perfd does not start automatically");
-                check_fix(check, "install perfd's package, or make install");
+                check_blame(check, CHECK_LIMITED, "perfd does not start automatically", "install perfd's package, or make install");
         } else if (is_masked(root_fd, unit)) {
                 check_detail(check, "masked");
-                check_effect(check, CHECK_LIMITED, "perfd cannot be started");
-                check_fix(check, "systemctl unmask %s && systemctl enable --now %s", unit, unit);
+                check_blame(check, CHECK_LIMITED, "perfd cannot be started", "systemctl unmask %s && systemctl enable --now %s",
+                            unit, unit);
         } else if (!exists(root_fd, path)) {
                 check_detail(check, "installed and disabled");
-                check_effect(check, CHECK_LIMITED, "perfd does not start at the next boot");
-                check_fix(check, "systemctl enable --now %s", unit);
+                check_blame(check, CHECK_LIMITED, "perfd does not start at the next boot", "systemctl enable --now %s", unit);
         } else
                 check_detail(check, "enabled");
 }

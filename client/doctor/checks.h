@@ -44,8 +44,8 @@ typedef struct Checks {
 Check *checks_add(Checks *checks, const char *name);
 /* Sets the text of the finding. Each text is cut to fit. */
 void check_detail(Check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void check_effect(Check *check, CheckState state, const char *missing);
-void check_fix(Check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* effect: what does not work. fix: format of what to do. */
+void check_blame(Check *check, CheckState state, const char *effect, const char *fix, ...) __attribute__((format(printf, 4, 5)));
 
 /* Returns the worst state of all checks; CHECK_OK without checks. */
 CheckState checks_worst(const Checks *checks);

@@ -23,22 +23,22 @@ void checks_live_add_socket(Checks *checks, const char *name, const char *path, 
 
         if (stat(path, &st) < 0) {
                 check_detail(check, "%s: %s", path, strerrordesc_np(errno));
-                check_effect(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket");
-                check_fix(check, "systemctl enable --now %s perfd.service, or pass the path with --%s", unit, name);
+                check_blame(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket",
+                            "systemctl enable --now %s perfd.service, or pass the path with --%s", unit, name);
                 return;
         }
         if (!S_ISSOCK(st.st_mode)) {
                 check_detail(check, "%s is not a socket", path);
-                check_effect(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket");
-                check_fix(check, "remove it, and systemctl restart %s", unit);
+                check_blame(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket",
+                            "remove it, and systemctl restart %s", unit);
                 return;
         }
 
         check_detail(check, "%s, mode %04o of uid %u", path, st.st_mode & 07777, st.st_uid);
         if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0)
                 return;
-        check_effect(check, CHECK_FAILED, "all requests of this user: the socket is not writable");
-        check_fix(check, "a drop-in for %s with [Socket] SocketMode=0666", unit);
+        check_blame(check, CHECK_FAILED, "all requests of this user: the socket is not writable",
+                    "a drop-in for %s with [Socket] SocketMode=0666", unit);
 }
 
 void checks_live_add_clock(Checks *checks) {
@@ -56,8 +56,8 @@ void checks_live_add_clock(Checks *checks) {
         }
 
         check_detail(check, "not synchronised");
-        check_effect(check, CHECK_LIMITED, "times are not comparable with those of other nodes; durations are exact");
-        check_fix(check, "timedatectl set-ntp true, or run chronyd");
+        check_blame(check, CHECK_LIMITED, "times are not comparable with those of other nodes; durations are exact",
+                    "timedatectl set-ntp true, or run chronyd");
 }
 
 /* Writable, or can be made there. */
@@ -80,8 +80,8 @@ void checks_live_add_spool(Checks *checks, const char *directory) {
 
         if (!directory || !can_write_below(directory)) {
                 check_detail(check, "%s", directory ? directory : "this user has no home directory");
-                check_effect(check, CHECK_FAILED, "results are lost while perfd is unavailable");
-                check_fix(check, "make it writable for this user, or use --spool");
+                check_blame(check, CHECK_FAILED, "results are lost while perfd is unavailable",
+                            "make it writable for this user, or use --spool");
                 return;
         }
 
@@ -90,17 +90,16 @@ void checks_live_add_spool(Checks *checks, const char *directory) {
                 spool_names_free(names, n);
         if (r < 0) {
                 check_detail(check, "%s: %s", directory, strerrordesc_np(-r));
-                check_effect(check, CHECK_FAILED, "results that may be kept there cannot be sent");
-                check_fix(check, "make it readable for this user");
+                check_blame(check, CHECK_FAILED, "results that may be kept there cannot be sent", "make it readable for this user");
                 return;
         }
 
         check_detail(check, "%zu files waiting in %s", n, directory);
         if (n == 0)
                 return;
-        check_effect(check, n < SPOOL_FILES_MAX ? CHECK_LIMITED : CHECK_FAILED,
-                    n < SPOOL_FILES_MAX ? "these results are not stored until they are sent" : "the spool is full: new results are lost");
-        check_fix(check, "perfctl flush");
+        check_blame(check, n < SPOOL_FILES_MAX ? CHECK_LIMITED : CHECK_FAILED,
+                    n < SPOOL_FILES_MAX ? "these results are not stored until they are sent" : "the spool is full: new results are lost",
+                    "perfctl flush");
 }
 
 /* --- what perfd says of itself -------------------------------------------------------------------- */
@@ -124,12 +123,6 @@ bool checks_live_find_metric(const char *metrics, const char *name, double *ret)
         return false;
 }
 
-static bool is_true(const Value *from, const char *key) {
-        const Value *value = value_get(from, key);
-
-        return value && value->type == VALUE_BOOL && value->boolean;
-}
-
 static void check_store(Checks *checks, const Value *store) {
         double size = answer_number_or_zero(store, "size_bytes"), limit = answer_number_or_zero(store, "size_limit_bytes");
         char size_text[TEXT_MAX], limit_text[TEXT_MAX];
@@ -137,30 +130,30 @@ static void check_store(Checks *checks, const Value *store) {
 
         text_mib(size / 1048576, size_text);
         text_mib(limit / 1048576, limit_text);
-        if (!is_true(store, "writable")) {
+        if (!answer_flag(store, "writable")) {
                 check_detail(check, "not writable: %s", answer_text(store, "error"));
-                check_effect(check, CHECK_FAILED, "new samples, jobs and results are lost");
-                check_fix(check, "free space on its file system, or set directory= in [store] of perfd.conf; perfd retries "
-                                 "automatically");
+                check_blame(check, CHECK_FAILED, "new samples, jobs and results are lost",
+                            "free space on its file system, or set directory= in [store] of perfd.conf; perfd retries "
+                            "automatically");
                 return;
         }
 
         check_detail(check, "writable, %s of %s used", size_text, limit_text);
         if (limit > 0 && size >= 0.9 * limit) {
-                check_effect(check, CHECK_LIMITED, "the oldest samples, jobs and results are deleted when the limit is reached");
-                check_fix(check, "increase max_size= in [store] of perfd.conf, or shorten the retention times");
+                check_blame(check, CHECK_LIMITED, "the oldest samples, jobs and results are deleted when the limit is reached",
+                            "increase max_size= in [store] of perfd.conf, or shorten the retention times");
         }
 }
 
 static void check_durability(Checks *checks, const Value *store) {
         Check *check;
 
-        if (!is_true(store, "volatile"))
+        if (!answer_flag(store, "volatile"))
                 return;
         check = checks_add(checks, "durability");
         check_detail(check, "the store is volatile");
-        check_effect(check, CHECK_LIMITED, "jobs and results are lost at the next boot");
-        check_fix(check, "set volatile=no in [store] of perfd.conf, on a node with a disk");
+        check_blame(check, CHECK_LIMITED, "jobs and results are lost at the next boot",
+                    "set volatile=no in [store] of perfd.conf, on a node with a disk");
 }
 
 /* A source that the kernel does not have is limited; any other error of a file is a failure. */
@@ -169,10 +162,10 @@ static void check_sources(Checks *checks, const Value *sources) {
         size_t n_detail = 0, n_down = 0;
         bool is_trouble = false;
 
-        for (size_t i = 0; sources && sources->type == VALUE_LIST && i < sources->n_items; i++) {
+        for (size_t i = 0; i < answer_length(sources); i++) {
                 const char *error = answer_text(&sources->items[i], "error");
 
-                if (is_true(&sources->items[i], "up"))
+                if (answer_flag(&sources->items[i], "up"))
                         continue;
                 n_down++;
                 is_trouble |= !strstr(error, strerrordesc_np(ENOENT)) && !strstr(error, strerrordesc_np(EOPNOTSUPP));
@@ -183,13 +176,12 @@ static void check_sources(Checks *checks, const Value *sources) {
         }
 
         if (n_down == 0) {
-                check_detail(check, "all %zu readable", sources && sources->type == VALUE_LIST ? sources->n_items : 0);
+                check_detail(check, "all %zu readable", answer_length(sources));
                 return;
         }
-        check_effect(check, is_trouble ? CHECK_FAILED : CHECK_LIMITED,
-                    "no metrics from these files; see perfd-metrics(7)");
-        check_fix(check, is_trouble ? "check the permissions of perfd: journalctl -u perfd, systemctl cat perfd" :
-                                      "use a kernel that provides them; see the check of pressure");
+        check_blame(check, is_trouble ? CHECK_FAILED : CHECK_LIMITED, "no metrics from these files; see perfd-metrics(7)", "%s",
+                    is_trouble ? "check the permissions of perfd: journalctl -u perfd, systemctl cat perfd" :
+                                 "use a kernel that provides them; see the check of pressure");
 }
 
 #define STALE_MS 10000U
@@ -203,8 +195,7 @@ static void check_sampling(Checks *checks, const Value *node, const char *metric
         if (time_ms > 0 && now_ms > time_ms && now_ms - time_ms > STALE_MS + 3 * interval_ms) {
                 text_duration((now_ms - time_ms) * NS_PER_MS, interval);
                 check_detail(check, "the latest sample is %s old", interval);
-                check_effect(check, CHECK_FAILED, "no current metrics");
-                check_fix(check, "check what perfd waits for: journalctl -u perfd");
+                check_blame(check, CHECK_FAILED, "no current metrics", "check what perfd waits for: journalctl -u perfd");
                 return;
         }
 
@@ -222,9 +213,9 @@ static void check_sampling(Checks *checks, const Value *node, const char *metric
                      n_missed, n + n_missed);
         if (n_missed <= 0.01 * (n + n_missed))
                 return;
-        check_effect(check, CHECK_LIMITED, "peaks and threshold times are incomplete; totals are exact");
-        check_fix(check, "increase interval= in [sampling] of perfd.conf, or add a drop-in for perfd.service with [Service] "
-                         "CPUWeight=1000");
+        check_blame(check, CHECK_LIMITED, "peaks and threshold times are incomplete; totals are exact",
+                    "increase interval= in [sampling] of perfd.conf, or add a drop-in for perfd.service with [Service] "
+                    "CPUWeight=1000");
 }
 
 static void check_descriptors(Checks *checks, const char *metrics) {
@@ -238,18 +229,18 @@ static void check_descriptors(Checks *checks, const char *metrics) {
         check_detail(check, "perfd uses %.0f of %.0f", n, n_max);
         if (n < 0.8 * n_max && n_max >= 1024)
                 return;
-        check_effect(check, n < 0.95 * n_max ? CHECK_LIMITED : CHECK_FAILED, "further connections are refused");
-        check_fix(check, "add a drop-in for perfd.service with [Service] LimitNOFILE=32768 or more");
+        check_blame(check, n < 0.95 * n_max ? CHECK_LIMITED : CHECK_FAILED, "further connections are refused",
+                    "add a drop-in for perfd.service with [Service] LimitNOFILE=32768 or more");
 }
 
 void checks_live_add_models(Checks *checks, const Value *answer) {
         const Value *models = value_get(answer, "models"), *complaints = value_get(answer, "complaints");
         Check *check = checks_add(checks, "models");
-        size_t n = complaints && complaints->type == VALUE_LIST ? complaints->n_items : 0;
+        size_t n = answer_length(complaints);
         const char *first = n > 0 && complaints->items[0].type == VALUE_STRING ? complaints->items[0].string : "";
 
         if (n == 0) {
-                check_detail(check, "%zu indicator models", models && models->type == VALUE_LIST ? models->n_items : 0);
+                check_detail(check, "%zu indicator models", answer_length(models));
                 return;
         }
 
@@ -257,9 +248,8 @@ void checks_live_add_models(Checks *checks, const Value *answer) {
                 check_detail(check, "%s; and %zu more", first, n - 1);
         else
                 check_detail(check, "%s", first);
-        check_effect(check, CHECK_LIMITED, "types, units, directions and indexes of these indicators are unknown");
-        check_fix(check, "make it readable for the user perfd, check it with perfd --check-config, then run "
-                         "systemctl reload perfd");
+        check_blame(check, CHECK_LIMITED, "types, units, directions and indexes of these indicators are unknown",
+                    "make it readable for the user perfd, check it with perfd --check-config, then run systemctl reload perfd");
 }
 
 void checks_live_add_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms) {

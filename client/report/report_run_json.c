@@ -154,13 +154,13 @@ static void write_host(Json *json, const ReportRun *run, size_t i) {
 
 /* --- together ------------------------------------------------------------------------------------- */
 
-static void write_total(Json *json, const char *key, const char *unit, const char *scope, const char *of, const ReportTotal *total) {
+static void write_total(Json *json, const MetricInfo *info, TotalOf parts, const char *of, const ReportTotal *total) {
         json_object_begin(json);
-        json_put_string(json, "key", key);
+        json_put_string(json, "key", info->key);
         json_put_double(json, "value", total->value);
-        json_put_string(json, "unit", unit);
+        json_put_string(json, "unit", info->key_unit);
         json_put_string(json, "quality", metric_quality_name(total->is_exact ? QUALITY_EXACT : QUALITY_SAMPLED));
-        json_put_string(json, "scope", scope);
+        json_put_string(json, "scope", parts == TOTAL_OF_HOSTS ? "node" : "job");
         json_put_string(json, "of", of);
         json_put_uint(json, "count", total->n);
         if (total->at)
@@ -175,50 +175,43 @@ static bool is_summed(const MetricInfo *info) {
         return is_cpu_time || (info->type == METRIC_TYPE_COUNTER && !strstr(info->key, "psi_"));
 }
 
+static void write_total_of(const ReportRun *run, Json *json, TotalOf of, const MetricInfo *info, bool is_sum) {
+        ReportTotal total;
+
+        if (is_sum ? report_total_sum(run, of, info->key, &total) : report_total_max(run, of, info->key, &total))
+                write_total(json, info, of, is_sum ? "sum" : "max", &total);
+}
+
 static void write_own_total(const ReportRun *run, Json *json, UsageMetric metric) {
         const MetricInfo *info = &usage_info[metric];
         ReportTotal total;
 
         switch (metric) {
         case USAGE_CPU_GIVEN:
-                if (report_total_cpus_given(run, &total))
-                        write_total(json, info->key, info->key_unit, "job", "sum", &total);
-                return;
-        case USAGE_CPU_MEAN:
-                if (report_total_sum(run, info->key, &total))
-                        write_total(json, info->key, info->key_unit, "job", "sum", &total);
+                if (report_total_given(run, false, &total))
+                        write_total(json, info, TOTAL_OF_RANKS, "sum", &total);
                 return;
         case USAGE_CPU_UNUSED: /* of what they were given together */
         case USAGE_CPU_RATIO:
         case USAGE_MEMORY_LIMIT:
                 return;
         default:
-                if (is_summed(info) ? report_total_sum(run, info->key, &total) : report_total_max(run, info->key, &total))
-                        write_total(json, info->key, info->key_unit, "job", is_summed(info) ? "sum" : "max", &total);
+                write_total_of(run, json, TOTAL_OF_RANKS, info, metric == USAGE_CPU_MEAN || is_summed(info));
         }
 }
 
 static void write_cpu_shares(const ReportRun *run, Json *json) {
-        const MetricInfo *unused = &usage_info[USAGE_CPU_UNUSED], *ratio = &usage_info[USAGE_CPU_RATIO];
         ReportTotal used, given;
 
-        if (!report_total_sum(run, "job_cpu_seconds", &used) || !report_total_cpu_seconds_given(run, &given) || !(given.value > 0))
+        if (!report_total_sum(run, TOTAL_OF_RANKS, "job_cpu_seconds", &used) || !report_total_given(run, true, &given) ||
+            !(given.value > 0))
                 return;
 
         given.is_exact &= used.is_exact;
-        write_total(json, unused->key, unused->key_unit, "job", "sum",
+        write_total(json, &usage_info[USAGE_CPU_UNUSED], TOTAL_OF_RANKS, "sum",
                     &(ReportTotal){ .value = fmax(given.value - used.value, 0), .is_exact = given.is_exact, .n = given.n });
-        write_total(json, ratio->key, ratio->key_unit, "job", "ratio",
+        write_total(json, &usage_info[USAGE_CPU_RATIO], TOTAL_OF_RANKS, "ratio",
                     &(ReportTotal){ .value = used.value / given.value, .is_exact = given.is_exact, .n = given.n });
-}
-
-static void write_node_total(const ReportRun *run, Json *json, Metric metric) {
-        const MetricInfo *info = &metric_info[metric];
-        bool is_sum = is_summed(info), is_peak = strncmp(info->key, "max_t_", 6) == 0;
-        ReportTotal total;
-
-        if (is_sum ? report_total_host_sum(run, info->key, &total) : is_peak && report_total_host_max(run, info->key, &total))
-                write_total(json, info->key, info->key_unit, "node", is_sum ? "sum" : "max", &total);
 }
 
 static void write_spread(const ReportRun *run, Json *json, const char *key, const char *unit, const char *metric) {
@@ -294,8 +287,9 @@ void report_run_write_json(const ReportRun *run, Json *json) {
         for (UsageMetric metric = 0; metric < N_USAGES; metric++)
                 write_own_total(run, json, metric);
         write_cpu_shares(run, json);
-        for (Metric metric = 0; metric < N_METRICS; metric++)
-                write_node_total(run, json, metric);
+        for (const MetricInfo *info = metric_info; info < metric_info + N_METRICS; info++)
+                if (is_summed(info) || strncmp(info->key, "max_t_", 6) == 0)
+                        write_total_of(run, json, TOTAL_OF_HOSTS, info, is_summed(info));
         json_array_end(json);
 
         write_spreads(run, json);

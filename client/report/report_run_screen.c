@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/grid.h"
 #include "client/cli/text.h"
 #include "client/report/report.h"
 #include "client/report/report_run.h"
@@ -110,30 +111,7 @@ static void write_head(Screen *screen, const ReportRun *run) {
 
 /* --- a row for each rank -------------------------------------------------------------------------- */
 
-typedef struct RankColumns {
-        size_t host, cores, memory;
-        bool is_wide;
-} RankColumns;
-
-#define EXIT_COLUMNS 11U
-#define TIME_COLUMNS 12U
-#define FIXED_COLUMNS (2U + 5U + 2U + 2U + EXIT_COLUMNS + TIME_COLUMNS)
-
-static RankColumns choose_columns(const Screen *screen) {
-        RankColumns columns = { .is_wide = screen->width >= 80 };
-
-        columns.cores = columns.is_wide ? 15 : 7;
-        columns.memory = columns.is_wide ? 17 : 10;
-        columns.host = FIXED_COLUMNS + columns.cores + columns.memory;
-        columns.host = screen->width > columns.host + 8 ? screen->width - columns.host : 8;
-        columns.host = columns.host < 24 ? columns.host : 24;
-        return columns;
-}
-
-static void put_right(Screen *screen, const char *text, size_t n_columns) {
-        screen_pad(screen, strlen(text), n_columns);
-        buffer_puts(screen->out, text);
-}
+#define WIDTH_WIDE 80U /* of a screen that has room for shares and sums given */
 
 static void format_exit(const RankReport *report, char ret[static TEXT_MAX]) {
         const Value *exit = value_get(report->job, "exit");
@@ -153,7 +131,7 @@ static void format_exit(const RankReport *report, char ret[static TEXT_MAX]) {
                 snprintf(ret, TEXT_MAX, "%" PRId64, status);
 }
 
-static void format_cores(Sheet *sheet, RankColumns columns, char ret[static TEXT_MAX]) {
+static void format_cores(Sheet *sheet, char ret[static TEXT_MAX]) {
         char used[TEXT_MAX], of[TEXT_MAX];
         AnswerMetric given;
 
@@ -162,13 +140,13 @@ static void format_cores(Sheet *sheet, RankColumns columns, char ret[static TEXT
                 return;
 
         snprintf(ret, TEXT_MAX, "%s", used);
-        if (!columns.is_wide || !answer_metric(sheet->job, "job_cpus_given", &given))
+        if (sheet->screen->width < WIDTH_WIDE || !answer_metric(sheet->job, "job_cpus_given", &given))
                 return;
         text_cpus(given.value, of);
         snprintf(ret, TEXT_MAX, "%.20s of %.20s", used, of);
 }
 
-static void format_memory(Sheet *sheet, RankColumns columns, char ret[static TEXT_MAX]) {
+static void format_memory(Sheet *sheet, char ret[static TEXT_MAX]) {
         char used[TEXT_MAX], share[TEXT_MAX];
         AnswerMetric ratio;
 
@@ -177,36 +155,30 @@ static void format_memory(Sheet *sheet, RankColumns columns, char ret[static TEX
                 return;
 
         snprintf(ret, TEXT_MAX, "%s", used);
-        if (!columns.is_wide || !answer_metric(sheet->job, "job_memory_peak_ratio", &ratio))
+        if (sheet->screen->width < WIDTH_WIDE || !answer_metric(sheet->job, "job_memory_peak_ratio", &ratio))
                 return;
         sheet_text_share(ratio.value, share);
         snprintf(ret, TEXT_MAX, "%.20s %6.10s", used, share);
 }
 
-static void write_rank(Screen *screen, const RankReport *report, RankColumns columns, bool *is_marked) {
+static void put_rank(Grid *grid, Screen *screen, const RankReport *report, bool *is_marked) {
         char text[TEXT_MAX] = "-";
         Sheet sheet;
 
         sheet_init(&sheet, screen, report->job, NULL);
         if (report->rank >= 0)
                 snprintf(text, sizeof(text), "%" PRId64, report->rank);
-        put_right(screen, text, 2 + 5);
-        buffer_puts(screen->out, "  ");
-        screen_pad(screen, screen_text_cut(screen, *report->hostname ? report->hostname : "-", columns.host), columns.host);
-        buffer_puts(screen->out, "  ");
-
+        grid_right(grid, text);
+        grid_text(grid, *report->hostname ? report->hostname : "-");
         format_exit(report, text);
-        screen_style_begin(screen, report_run_rank_is_good(report) ? STYLE_DIM : STYLE_BAD);
-        screen_pad(screen, screen_text_cut(screen, text, EXIT_COLUMNS), EXIT_COLUMNS);
-        screen_style_end(screen);
-
+        grid_whole(grid, text);
+        grid_style(grid, report_run_rank_is_good(report) ? STYLE_DIM : STYLE_BAD);
         text_seconds(report_run_rank_seconds(report), text);
-        put_right(screen, text, TIME_COLUMNS);
-        format_cores(&sheet, columns, text);
-        put_right(screen, text, columns.cores);
-        format_memory(&sheet, columns, text);
-        put_right(screen, text, columns.memory);
-        buffer_putc(screen->out, '\n');
+        grid_right(grid, text);
+        format_cores(&sheet, text);
+        grid_right(grid, text);
+        format_memory(&sheet, text);
+        grid_right(grid, text);
         *is_marked |= sheet.is_marked;
 }
 
@@ -224,29 +196,22 @@ static bool is_shown(const ReportRun *run, size_t i, bool is_whole, size_t n_fai
 
 static bool write_ranks(Screen *screen, const ReportRun *run, bool is_whole) {
         scoped(buffer_deinit) Buffer failed = {};
-        RankColumns columns = choose_columns(screen);
+        scoped(grid_deinit) Grid grid = {};
         bool is_marked = false;
         size_t n_failed, n_shown = 0;
 
         report_run_ranks(run, RANKS_FAILED, &failed, &n_failed);
-        buffer_putc(screen->out, '\n');
-        screen_style_begin(screen, STYLE_BOLD);
-        buffer_puts(screen->out, "   rank  host");
-        screen_pad(screen, 4, columns.host + 2);
-        buffer_puts(screen->out, "exit");
-        screen_pad(screen, 4, EXIT_COLUMNS);
-        put_right(screen, "time", TIME_COLUMNS);
-        put_right(screen, "cores", columns.cores);
-        put_right(screen, columns.is_wide ? "memory peak" : "memory", columns.memory);
-        screen_style_end(screen);
-        buffer_putc(screen->out, '\n');
-
+        grid_init_heads(&grid, ">rank|host|exit|>time|>cores|>memory peak");
+        grid.indent = 2;
         for (size_t i = 0; i < run->n_reports; i++) {
                 if (!is_shown(run, i, is_whole, n_failed))
                         continue;
-                write_rank(screen, &run->reports[i], columns, &is_marked);
+                put_rank(&grid, screen, &run->reports[i], &is_marked);
                 n_shown++;
         }
+
+        buffer_putc(screen->out, '\n');
+        screen->out->failed |= grid_write(&grid, screen, true) < 0;
         if (n_shown < run->n_reports)
                 buffer_printf(screen->out, "  and %zu more\n", run->n_reports - n_shown);
         return is_marked;

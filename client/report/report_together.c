@@ -19,7 +19,7 @@ static void write_cores(Sheet *sheet, const ReportRun *run) {
         char used_text[TEXT_MAX], given_text[TEXT_MAX], text[2 * TEXT_MAX + 8];
         ReportTotal used, given;
 
-        if (!report_total_sum(run, "job_cpus_used", &used) || !report_total_cpus_given(run, &given) || !(given.value > 0))
+        if (!report_total_sum(run, TOTAL_OF_RANKS, "job_cpus_used", &used) || !report_total_given(run, false, &given) || !(given.value > 0))
                 return;
 
         text_cpus(used.value, used_text);
@@ -31,9 +31,9 @@ static void write_cores(Sheet *sheet, const ReportRun *run) {
 static void write_cpu_time(Sheet *sheet, const ReportRun *run) {
         ReportTotal used, given;
 
-        if (!report_total_sum(run, "job_cpu_seconds", &used))
+        if (!report_total_sum(run, TOTAL_OF_RANKS, "job_cpu_seconds", &used))
                 return;
-        sheet_cpu_time_row(sheet, used.value, report_total_cpu_seconds_given(run, &given) ? given.value : NAN, used.is_exact, "");
+        sheet_cpu_time_row(sheet, used.value, report_total_given(run, true, &given) ? given.value : NAN, used.is_exact, "");
 }
 
 /* "31.0 GiB~ in rank 3"; nothing is nowhere */
@@ -52,13 +52,13 @@ static void write_memory(Sheet *sheet, const ReportRun *run) {
         ReportTotal peak, ratio;
         SheetRow row;
 
-        if (!report_total_max(run, "job_memory_peak_bytes", &peak))
+        if (!report_total_max(run, TOTAL_OF_RANKS, "job_memory_peak_bytes", &peak))
                 return;
 
         sheet_row_begin(&row, sheet->screen, "memory");
         text_mib(peak.value / 1048576, text);
         put_at(sheet, &row, "peak ", text, "", &peak);
-        if (report_total_max(run, "job_memory_peak_ratio", &ratio)) {
+        if (report_total_max(run, TOTAL_OF_RANKS, "job_memory_peak_ratio", &ratio)) {
                 sheet_text_share(ratio.value, text);
                 put_at(sheet, &row, "at most ", text, " of what it may use", &ratio);
         }
@@ -70,7 +70,7 @@ static void write_kills(Sheet *sheet, const ReportRun *run) {
         ReportTotal kills;
         SheetRow row;
 
-        if (!report_total_sum(run, "job_oom_kills", &kills) || !(kills.value > 0))
+        if (!report_total_sum(run, TOTAL_OF_RANKS, "job_oom_kills", &kills) || !(kills.value > 0))
                 return;
 
         text_number(kills.value, number);
@@ -130,7 +130,7 @@ static void write_throttling(Sheet *sheet, const ReportRun *run) {
         ReportTotal ratio;
         SheetRow row;
 
-        if (!report_total_max(run, "job_cpu_throttled_ratio", &ratio) || !(ratio.value > 0))
+        if (!report_total_max(run, TOTAL_OF_RANKS, "job_cpu_throttled_ratio", &ratio) || !(ratio.value > 0))
                 return;
 
         sheet_text_share(ratio.value, text);
@@ -148,8 +148,8 @@ static void put_sum(Sheet *sheet, SheetRow *row, const ReportTotal *total, doubl
 
 static void write_io(Sheet *sheet, const ReportRun *run) {
         ReportTotal read, written;
-        bool has_read = report_total_sum(run, "job_io_read_bytes", &read),
-             has_written = report_total_sum(run, "job_io_written_bytes", &written);
+        bool has_read = report_total_sum(run, TOTAL_OF_RANKS, "job_io_read_bytes", &read),
+             has_written = report_total_sum(run, TOTAL_OF_RANKS, "job_io_written_bytes", &written);
         SheetRow row;
 
         if (!has_read && !has_written)
@@ -218,7 +218,7 @@ static void write_spread(Sheet *sheet, const ReportRun *run) {
 void report_together_write(Sheet *sheet, const ReportRun *run) {
         ReportTotal used;
 
-        if (report_total_sum(run, "job_cpu_seconds", &used)) {
+        if (report_total_sum(run, TOTAL_OF_RANKS, "job_cpu_seconds", &used)) {
                 sheet_heading(sheet->screen, "All ranks", "");
                 write_cores(sheet, run);
                 write_memory(sheet, run);
@@ -236,7 +236,7 @@ void report_together_write(Sheet *sheet, const ReportRun *run) {
 static void put_peak(Sheet *sheet, SheetRow *row, const ReportRun *run, const char *key, const char *words) {
         ReportTotal peak;
 
-        if (!report_total_host_max(run, key, &peak))
+        if (!report_total_max(run, TOTAL_OF_HOSTS, key, &peak))
                 return;
         sheet_row_printf(row, "%s%.1f %%%s on %s", words, peak.value, sheet_mark(sheet, peak.is_exact),
                    *peak.at->hostname ? peak.at->hostname : "a node");
@@ -247,8 +247,8 @@ static void write_cpus(Sheet *sheet, const ReportRun *run) {
         SheetRow row;
 
         sheet_row_begin(&row, sheet->screen, "CPUs");
-        if (report_total_host_sum(run, "node_cpu_hours", &capacity) && report_total_host_sum(run, "node_unused_cpu_hours", &unused) &&
-            capacity.value > 0)
+        if (report_total_sum(run, TOTAL_OF_HOSTS, "node_cpu_hours", &capacity) && capacity.value > 0 &&
+            report_total_sum(run, TOTAL_OF_HOSTS, "node_unused_cpu_hours", &unused))
                 sheet_row_printf(&row, "%.1f %%%s busy", 100 * (1 - unused.value / capacity.value), sheet_mark(sheet, unused.is_exact));
         put_peak(sheet, &row, run, "max_t_cpu_pct_per_cpu_avg", "peak ");
         sheet_row_end(&row);
@@ -260,7 +260,7 @@ static void write_pair(Sheet *sheet, const ReportRun *run, const char *label, co
 
         sheet_row_begin(&row, sheet->screen, label);
         for (size_t i = 0; i < 2; i++)
-                if (report_total_host_sum(run, keys[i], &total))
+                if (report_total_sum(run, TOTAL_OF_HOSTS, keys[i], &total))
                         put_sum(sheet, &row, &total, 1, words[i]);
         sheet_row_end(&row);
 }

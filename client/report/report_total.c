@@ -6,18 +6,25 @@
 
 #include "client/api/api_query.h"
 
-/* --- over the ranks ------------------------------------------------------------------------------- */
+/* --- over ranks or hosts -------------------------------------------------------------------------- */
 
-static bool find_own(const ReportRun *run, size_t i, const char *key, AnswerMetric *ret) {
-        return run->reports[i].counts && answer_metric(run->reports[i].job, key, ret);
+/* The report that has the number of the i-th rank or host. NULL: none has it. */
+static const RankReport *find_part(const ReportRun *run, TotalOf of, size_t i, const char *key, AnswerMetric *ret) {
+        const RankReport *report = of == TOTAL_OF_HOSTS ? run->hosts[i].record : &run->reports[i];
+
+        return (of == TOTAL_OF_HOSTS || report->counts) && answer_metric(report->job, key, ret) ? report : NULL;
 }
 
-bool report_total_sum(const ReportRun *run, const char *key, ReportTotal *ret) {
+static size_t count_parts(const ReportRun *run, TotalOf of) {
+        return of == TOTAL_OF_HOSTS ? run->n_hosts : run->n_reports;
+}
+
+bool report_total_sum(const ReportRun *run, TotalOf of, const char *key, ReportTotal *ret) {
         AnswerMetric value;
 
         *ret = (ReportTotal){ .is_exact = true };
-        for (size_t i = 0; i < run->n_reports; i++) {
-                if (!find_own(run, i, key, &value))
+        for (size_t i = 0; i < count_parts(run, of); i++) {
+                if (!find_part(run, of, i, key, &value))
                         continue;
                 ret->value += value.value;
                 ret->is_exact &= value.is_exact;
@@ -26,48 +33,22 @@ bool report_total_sum(const ReportRun *run, const char *key, ReportTotal *ret) {
         return ret->n > 0;
 }
 
-static void see_max(ReportTotal *total, const AnswerMetric *value, const RankReport *at) {
-        total->is_exact &= value->is_exact;
-        total->n++;
-        if (total->at && value->value <= total->value)
-                return;
-        total->value = value->value;
-        total->at = at;
-}
-
-bool report_total_max(const ReportRun *run, const char *key, ReportTotal *ret) {
+bool report_total_max(const ReportRun *run, TotalOf of, const char *key, ReportTotal *ret) {
         AnswerMetric value;
 
         *ret = (ReportTotal){ .is_exact = true };
-        for (size_t i = 0; i < run->n_reports; i++)
-                if (find_own(run, i, key, &value))
-                        see_max(ret, &value, &run->reports[i]);
-        return ret->n > 0;
-}
+        for (size_t i = 0; i < count_parts(run, of); i++) {
+                const RankReport *report = find_part(run, of, i, key, &value);
 
-/* --- over the hosts ------------------------------------------------------------------------------- */
-
-bool report_total_host_sum(const ReportRun *run, const char *key, ReportTotal *ret) {
-        AnswerMetric value;
-
-        *ret = (ReportTotal){ .is_exact = true };
-        for (size_t i = 0; i < run->n_hosts; i++) {
-                if (!answer_metric(run->hosts[i].record->job, key, &value))
+                if (!report)
                         continue;
-                ret->value += value.value;
                 ret->is_exact &= value.is_exact;
                 ret->n++;
+                if (ret->at && value.value <= ret->value)
+                        continue;
+                ret->value = value.value;
+                ret->at = report;
         }
-        return ret->n > 0;
-}
-
-bool report_total_host_max(const ReportRun *run, const char *key, ReportTotal *ret) {
-        AnswerMetric value;
-
-        *ret = (ReportTotal){ .is_exact = true };
-        for (size_t i = 0; i < run->n_hosts; i++)
-                if (answer_metric(run->hosts[i].record->job, key, &value))
-                        see_max(ret, &value, run->hosts[i].record);
         return ret->n > 0;
 }
 
@@ -77,8 +58,9 @@ static bool find_given(const ReportRun *run, size_t i, bool is_seconds, AnswerMe
         AnswerMetric unused;
 
         if (!is_seconds)
-                return find_own(run, i, "job_cpus_given", ret);
-        if (!find_own(run, i, "job_cpu_seconds", ret) || !find_own(run, i, "job_cpu_unused_seconds", &unused))
+                return find_part(run, TOTAL_OF_RANKS, i, "job_cpus_given", ret) != NULL;
+        if (!find_part(run, TOTAL_OF_RANKS, i, "job_cpu_seconds", ret) ||
+            !find_part(run, TOTAL_OF_RANKS, i, "job_cpu_unused_seconds", &unused))
                 return false;
 
         ret->value += unused.value;
@@ -113,20 +95,12 @@ static void add_given(const ReportRun *run, size_t host, double capacity, bool i
         total->n += n;
 }
 
-static bool given(const ReportRun *run, bool is_seconds, ReportTotal *ret) {
+bool report_total_given(const ReportRun *run, bool is_seconds, ReportTotal *ret) {
         *ret = (ReportTotal){ .is_exact = true };
         for (size_t i = 0; i < run->n_hosts; i++)
                 add_given(run, i, host_capacity(&run->hosts[i], is_seconds), is_seconds, ret);
         add_given(run, SIZE_MAX, INFINITY, is_seconds, ret);
         return ret->n > 0;
-}
-
-bool report_total_cpus_given(const ReportRun *run, ReportTotal *ret) {
-        return given(run, false, ret);
-}
-
-bool report_total_cpu_seconds_given(const ReportRun *run, ReportTotal *ret) {
-        return given(run, true, ret);
 }
 
 /* --- spread --------------------------------------------------------------------------------------- */
@@ -139,7 +113,7 @@ bool report_total_spread(const ReportRun *run, const char *key, Spread *ret) {
                 const RankReport *report = &run->reports[i];
                 AnswerMetric value = { .value = report_run_rank_seconds(report), .is_exact = true };
 
-                if (key && !find_own(run, i, key, &value))
+                if (key && !find_part(run, TOTAL_OF_RANKS, i, key, &value))
                         continue;
                 if (ret->n == 0 || value.value < ret->min) {
                         ret->min = value.value;

@@ -17,16 +17,17 @@ typedef struct ReportTotal {
         const RankReport *at; /* of a maximum: where it was */
 } ReportTotal;
 
-/* Over the ranks, of a number of the job itself. False: none has it. */
-bool report_total_sum(const ReportRun *run, const char *key, ReportTotal *ret);
-bool report_total_max(const ReportRun *run, const char *key, ReportTotal *ret);
-/* Over the hosts, of a number of the node. */
-bool report_total_host_sum(const ReportRun *run, const char *key, ReportTotal *ret);
-bool report_total_host_max(const ReportRun *run, const char *key, ReportTotal *ret);
+typedef enum TotalOf {
+        TOTAL_OF_RANKS, /* of a number of the job itself */
+        TOTAL_OF_HOSTS, /* of a number of the node */
+} TotalOf;
 
-/* CPUs and CPU seconds that the ranks were given: on each host at most what it has. */
-bool report_total_cpus_given(const ReportRun *run, ReportTotal *ret);
-bool report_total_cpu_seconds_given(const ReportRun *run, ReportTotal *ret);
+/* False: none has it. */
+bool report_total_sum(const ReportRun *run, TotalOf of, const char *key, ReportTotal *ret);
+bool report_total_max(const ReportRun *run, TotalOf of, const char *key, ReportTotal *ret);
+
+/* CPUs, or CPU seconds, that the ranks were given: on each host at most what it has. */
+bool report_total_given(const ReportRun *run, bool is_seconds, ReportTotal *ret);
 
 /* Range of the values of all ranks. */
 typedef struct Spread {

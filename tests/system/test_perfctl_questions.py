@@ -153,7 +153,7 @@ class Questions(WithJobs):
         for words in (str(self.running.socket), str(self.running.http_socket), "every 100 ms", "1 running", "writable"):
             self.assertIn(words, text)
         answer = json.loads(self.ask("status", "--json"))
-        self.assertEqual((answer["reachable"], answer["well"]), (True, True))
+        self.assertEqual((answer["reachable"], answer["healthy"]), (True, True))
 
     def test_status_of_a_stopped_perfd_has_one_deadline(self):
         self.running.signal(signal.SIGSTOP)

@@ -267,8 +267,7 @@ static void long_texts_are_cut_and_too_many_checks_stay_within(void **state) {
                 Check *check = checks_add(&checks, "many");
 
                 check_detail(check, "%s", text);
-                check_effect(check, CHECK_LIMITED, text);
-                check_fix(check, "%s", text);
+                check_blame(check, CHECK_LIMITED, text, "%s", text);
                 assert_int_equal(strlen(check->detail), CHECK_TEXT_MAX - 1);
                 assert_int_equal(strlen(check->effect), CHECK_TEXT_MAX - 1);
         }

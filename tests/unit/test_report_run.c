@@ -229,7 +229,7 @@ static void each_rank_has_a_row(void **state) {
         assert_int_equal(join(f, ranks, 4), 0);
         assert_says(screen_of(f, true), "Run train-17 (train)  1 of 4 failed\n");
         assert_says(f->out.text, "where     4 of 4 ranks, 2 hosts, by alice\n");
-        assert_says(f->out.text, "      2  n2              SIGKILL            10 s         1 of 2          100 MiB\n");
+        assert_says(f->out.text, "     2  n2    SIGKILL  10 s  1 of 2      100 MiB\n");
         assert_null(strstr(f->out.text, "missing"));
 }
 
@@ -277,11 +277,11 @@ static void of_many_ranks_those_that_failed_are_shown(void **state) {
         }
         assert_int_equal(report_run_add(&f->run, "all", text.text, text.n), 0);
         assert_int_equal(report_run_join(&f->run), 0);
-        assert_says(screen_of(f, false), "\n     77  n1 ");
-        assert_says(f->out.text, "\n     14  n1 ");
-        assert_null(strstr(f->out.text, "\n     15  n1 "));
+        assert_says(screen_of(f, false), "\n    77  n1 ");
+        assert_says(f->out.text, "\n    14  n1 ");
+        assert_null(strstr(f->out.text, "\n    15  n1 "));
         assert_says(f->out.text, "\n  and 84 more\n");
-        assert_says(screen_of(f, true), "\n     76  n1 ");
+        assert_says(screen_of(f, true), "\n    76  n1 ");
 }
 
 static void advice_is_said_once_with_the_ranks_it_is_for(void **state) {
@@ -306,7 +306,7 @@ static void jobs_without_ranks_go_by_their_host(void **state) {
         assert_int_equal(join(f, ranks, 2), 0);
         assert_says(screen_of(f, true), "where     2 jobs, 2 hosts, by alice\n");
         assert_says(f->out.text, "memory    peak 200 MiB in n2\n");
-        assert_says(f->out.text, "      -  n1 ");
+        assert_says(f->out.text, "     -  n1 ");
 }
 
 static void jobs_without_numbers_of_their_own_have_the_nodes(void **state) {

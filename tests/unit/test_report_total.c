@@ -32,9 +32,9 @@ static void no_host_gives_more_than_it_has(void **state) {
         for (size_t i = 0; i < 4; i++)
                 ranks[i].cpus_given = 4; /* no limit below the node's */
         assert_int_equal(join(f, ranks, 4), 0);
-        assert_true(report_total_cpus_given(&f->run, &total));
+        assert_true(report_total_given(&f->run, false, &total));
         assert_true(fabs(total.value - 8) < 1e-9);
-        assert_true(report_total_cpu_seconds_given(&f->run, &total));
+        assert_true(report_total_given(&f->run, true, &total));
         assert_true(fabs(total.value - 80) < 1e-9);
         assert_says(screen_of(f, true), "cores     4 of 8 ");
         assert_total(json_of(f), "job_cpu_unused_seconds", 40, "sum");
