@@ -4,11 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "util/file.h"
 #include "util/parse.h"
