@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "jobs/recovery.h"
-#include "util/clock.h"
 
 /* --- publishing ------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 #include "util/utf8.h"
 
 /* The mount table of a node with many containers is long. */

@@ -11,7 +11,7 @@
 #include "client/api/api_query.h"
 #include "client/deliver/spool.h"
 #include "util/clock.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 /* --- what a user may ------------------------------------------------------------------------------ */
 

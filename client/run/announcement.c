@@ -39,7 +39,7 @@ static JobBegin job_begin(const Announcement *announcement, uint64_t now_ns) {
 static int begin_once(Announcement *announcement, uint64_t now_ns, Delivery *delivery) {
         const JobBegin begin = job_begin(announcement, now_ns);
 
-        courier_allow(announcement->courier, BEGIN_TIMEOUT_NS);
+        deliver_courier_allow(announcement->courier, BEGIN_TIMEOUT_NS);
         announcement->courier->is_patient = false;
         return deliver_begin(announcement->courier, &begin, delivery);
 }
@@ -58,7 +58,7 @@ static int extend_id(JobInfo *info) {
         size_t n = strlen(info->id);
         int r;
 
-        r = job_id_make(clock_realtime_ns() / NS_PER_MS, id);
+        r = id_make_job(clock_realtime_ns() / NS_PER_MS, id);
         if (r == 0)
                 snprintf(info->id + n, sizeof(info->id) - n, ".%s", id);
         return r;
@@ -98,7 +98,8 @@ int announcement_begin(Announcement *announcement) {
         if (announcement->is_begun)
                 message_print("perfd does not respond; continuing without waiting");
         else
-                message_print("%s; the job is not recorded", reason);
+                message_print("%s; the job is not recorded%s", reason,
+                              r == DELIVERY_AWAY ? " unless perfd can be reached before the job ends" : "");
         if (r == DELIVERY_AWAY && !announcement->is_begun) {
                 announcement->backoff_ns = BACKOFF_FIRST_NS;
                 try_later(announcement, clock_boottime_ns());

@@ -44,7 +44,7 @@ int selection_parse(Exchange *exchange, const char *name, Selection *ret) {
         int r;
 
         *ret = (Selection){};
-        if (name && !name_is_valid(name, NAME_MAX_BYTES))
+        if (name && !indicator_name_is_valid(name, NAME_MAX_BYTES))
                 return exchange_error(exchange, 400, "indicator name must be 1 to %u characters of A-Z a-z 0-9 _ . : -", NAME_MAX_BYTES);
 
         ret->filter = (PointFilter){
@@ -133,4 +133,11 @@ int selection_parse_fields(Exchange *exchange, const char *parameter, const char
                 text = text[n] ? text + n + 1 : NULL;
         }
         return 0;
+}
+
+bool selection_has_field(const Selection *selection, const char *name) {
+        for (size_t i = 0; i < selection->fields.n; i++)
+                if (strcmp(selection->fields.names[i], name) == 0)
+                        return true;
+        return false;
 }
