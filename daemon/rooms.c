@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "jobs/recovery.h"
+#include "util/clock.h"
 
 /* --- publishing ------------------------------------------------------------------------------- */
 
