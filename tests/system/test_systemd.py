@@ -196,7 +196,8 @@ class Units(Booted):
         program = ("import ctypes; c = ctypes.CDLL(None, use_errno=True); t = (ctypes.c_int * 256)(); "
                    "print(c.syscall({number}, t) >= 0); t[0] = 0x4000; t[22] = 10000; print(c.syscall({number}, t) >= 0)")
         number = {"x86_64": 159}.get(os.uname().machine, 171)
-        done = self.inside("systemd-run", "--quiet", "--wait", "--pipe", *properties, "/usr/bin/python3", "-c", program.format(number=number))
+        done = self.inside("systemd-run", "--quiet", "--wait", "--pipe", *properties,
+                           "/usr/bin/python3", "-c", program.format(number=number))
         self.assertEqual(done.stdout.split(), ["True", "False"], done.stderr)
 
     def test_the_sandbox_is_scored_well(self):
