@@ -99,6 +99,8 @@ static void put_difference(Grid *grid, const Value *alternative, double best) {
                 snprintf(text, sizeof(text), "best");
         else if (!isfinite(ratio))
                 snprintf(text, sizeof(text), "- %.30s", verdict);
+        else if (ratio == 1)
+                snprintf(text, sizeof(text), "equal, %.30s", verdict);
         else if (ratio >= 2 && median > 0)
                 snprintf(text, sizeof(text), "%.3g times as high, %.30s", ratio, verdict);
         else
@@ -297,10 +299,10 @@ static void write_legend(Screen *screen, const Value *answer) {
         scoped(buffer_deinit) Buffer text = {};
 
         if (has_difference(answer, "real"))
-                buffer_printf(&text, "significant: the difference to the best is not chance (%g %%, corrected for all comparisons in the table). ",
-                              percent);
+                buffer_printf(&text, "significant: the difference to the best is not chance (%g %%, corrected for all comparisons in "
+                              "the table). ", percent);
         if (has_difference(answer, "noise"))
-                buffer_printf(&text, "noise: the difference may be chance. ");
+                buffer_printf(&text, "noise: not significant. ");
         if (text.n == 0)
                 return;
 

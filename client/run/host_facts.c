@@ -42,7 +42,7 @@ static void count_numa_nodes(int root_fd, HostFacts *facts) {
                 facts->n_numa_nodes += is_numbered(entry->d_name, "node");
 }
 
-/* Copies the value of the last line that begins with the key: "Model: \t Tesla T4", or NAME="Debian", which may be quoted as for a shell. */
+/* Copies the value of the last line that begins with the key: "Model: \t Tesla T4", NAME="Debian", quoted as for a shell or not. */
 static void take_line(const char *text, const char *key, char *ret, size_t n_ret) {
         for (const char *p = text; *p; p = scan_line_end(p)) {
                 const char *value = p + strlen(key);
