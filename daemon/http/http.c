@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -30,6 +31,7 @@
 #define REQUEST_TIMEOUTS 3U
 /* Connections beyond the limit of all that are accepted, to be told so. */
 #define REFUSALS_MAX 64U
+#define EXHAUSTED_WAIT_MS 100
 
 /* Buffers of one thread, which answers one request at a time. */
 typedef struct Worker {
@@ -69,7 +71,7 @@ struct Http {
         atomic_uint privacy; /* a Privacy */
         atomic_uint_fast32_t admin_gid;
         atomic_uint_fast64_t n_requests_by_class[6];
-        atomic_uint_fast64_t n_bytes_sent, cpu_ns;
+        atomic_uint_fast64_t n_bytes_sent, n_exhausted, cpu_ns;
 };
 
 static void buffer_trim(Buffer *buffer) {
@@ -366,6 +368,21 @@ static size_t on_unescape(void *userdata, struct MHD_Connection *connection, cha
         return strlen(text);
 }
 
+/*
+ * Cuts a query with too many arguments behind the first that the exchange refuses. Without that, the library leaves a connection
+ * without an answer until its time is over when the arguments do not fit into CONNECTION_BYTES (0.9.75).
+ */
+static void *on_target(void *userdata, const char *target, struct MHD_Connection *connection) {
+        const char *end = target ? strchr(target, '?') : NULL;
+
+        (void)userdata, (void)connection;
+        for (unsigned n = 0; end && n <= PARAMETERS_MAX; n++)
+                end = strchr(end + 1, '&');
+        if (end)
+                *(char *)end = '\0'; /* in the library's own buffer, which it is about to cut at each & itself */
+        return NULL;
+}
+
 static void on_connection(void *userdata, struct MHD_Connection *connection, void **limited, enum MHD_ConnectionNotificationCode code) {
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         Http *http = ((HttpListener *)userdata)->http;
@@ -392,6 +409,21 @@ static void on_completed(void *userdata, struct MHD_Connection *connection, void
                 connection_limits_renew(listener->http->limits, info->socket_context, clock_boottime_ns());
 }
 
+/*
+ * A thread of the library that cannot accept its first connection, for lack of descriptors, tries again at once and without end. The
+ * message about it is a place to wait; other messages are about invalid requests, which the statistics count.
+ */
+static void on_message(void *userdata, const char *format, va_list arguments) {
+        HttpListener *listener = userdata;
+
+        (void)format, (void)arguments;
+        if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
+                return;
+
+        atomic_fetch_add(&listener->http->n_exhausted, 1);
+        (void)poll(NULL, 0, EXHAUSTED_WAIT_MS);
+}
+
 /* The threads are born with all signals blocked, which the loop receives. */
 static void block_signals(sigset_t *ret_before) {
         sigset_t all;
@@ -401,12 +433,15 @@ static void block_signals(sigset_t *ret_before) {
 }
 
 static struct MHD_Daemon *start_daemon(HttpListener *listener, const HttpConfig *config, int fd, size_t n_max) {
-        return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, listener,
+        return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request,
+                                listener,
+                                MHD_OPTION_EXTERNAL_LOGGER, on_message, listener,
                                 MHD_OPTION_LISTEN_SOCKET, fd,
                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)n_max,
                                 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(config->timeout_ns / NS_PER_S),
                                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
                                 MHD_OPTION_STRICT_FOR_CLIENT, 1,
+                                MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
                                 MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
                                 MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener,
                                 MHD_OPTION_NOTIFY_COMPLETED, on_completed, listener,
@@ -544,6 +579,7 @@ void http_stats(const Http *http, HttpStats *ret) {
         *ret = (HttpStats){
                 .n_bytes_sent = atomic_load(&http->n_bytes_sent),
                 .n_connections = connection_limits_count(http->limits),
+                .n_exhausted = atomic_load(&http->n_exhausted),
                 .cpu_ns = atomic_load(&http->cpu_ns),
         };
         for (size_t i = 0; i < N_ELEMENTS(http->n_requests_by_class); i++)
