@@ -58,7 +58,10 @@ void connection_deinit(Connection *connection);
 
 /* Size of the buffer for the next read: that of the frame that is arriving, or with is_fast, what a busy peer uses. */
 size_t connection_input_size(const Connection *connection, size_t frame_max_bytes, bool is_fast);
-/* Reads once what is there, into a buffer of n_wanted bytes. CONNECTION_FULL: there is no room until a frame is consumed. Sets is_at_end. */
+/*
+ * Reads once what is there, into a buffer of n_wanted bytes, and sets is_at_end. CONNECTION_FULL: there is no room until a frame is
+ * consumed.
+ */
 enum {
         CONNECTION_FULL = 1,
 };

@@ -21,30 +21,20 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
+#include "ingest/ingest_config.h"
 #include "request/request.h"
 #include "shares/shares.h"
 #include "snapshot/stats.h"
 #include "util/scoped.h"
 
-typedef struct IngestConfig {
-        size_t frame_max_bytes;
-        unsigned in_flight_max; /* unanswered requests of one connection */
-        size_t string_max_bytes;
-        uint32_t admin_gid;     /* group whose members act for the jobs of others as root does */
-} IngestConfig;
-
-#define INGEST_NO_ADMIN_GID UINT32_MAX /* only root acts for others */
-
-/* Identity of this server in its reply to hello. */
-typedef struct IngestServer {
-        const char *name, *node; /* borrowed */
-        bool durable;            /* an acknowledged row survives a power failure */
-} IngestServer;
-
 typedef struct Ingest Ingest;
 
-/* listen_fd: a listening SOCK_STREAM Unix socket, taken over in any case. Config and server are copied, shares are borrowed. Caller frees. */
-int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig *config, const IngestServer *server, Shares *shares);
+/*
+ * listen_fd: a listening SOCK_STREAM Unix socket, taken over in any case. Config and server are copied, shares are borrowed. Caller
+ * frees.
+ */
+int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig *config, const IngestServer *server,
+               Shares *shares);
 Ingest *ingest_free(Ingest *ingest);
 DEFINE_SCOPED(Ingest, ingest_free);
 

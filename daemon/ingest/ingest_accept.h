@@ -7,7 +7,7 @@
  * A connection is charged to its user; one beyond the share is told so and closed.
  */
 
-#include "ingest/ingest.h"
+#include "ingest/ingest_state.h"
 
 /* Accepts the peers that wait, up to a number for each turn of the loop. */
 void ingest_accept_peers(Ingest *ingest);

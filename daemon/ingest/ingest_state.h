@@ -6,15 +6,20 @@
  */
 
 #include <sys/queue.h>
+#include <systemd/sd-event.h>
 
 #include "ingest/connection.h"
 #include "ingest/connection_table.h"
 #include "ingest/decoded.h"
-#include "ingest/ingest.h"
+#include "ingest/ingest_config.h"
 #include "ingest/listener.h"
 #include "ingest/poller.h"
 #include "ingest/turns.h"
+#include "shares/shares.h"
+#include "snapshot/stats.h"
 #include "util/arena.h"
+
+typedef struct Ingest Ingest;
 
 /* A connection in the loop. */
 typedef struct IngestClient {

@@ -142,7 +142,8 @@ static void a_large_buffer_shrinks_while_small_frames_follow(void **state) {
         assert_int_equal(send(f->peer, "\x05" "half", 3, MSG_NOSIGNAL), 3);
         connection_consume(&f->connection, &frame);
         for (unsigned i = 0; i < 4; i++)
-                assert_in_range(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0, CONNECTION_FULL);
+                assert_in_range(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0,
+                                CONNECTION_FULL);
         assert_int_equal(take_all(f), 1);
         assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         assert_in_range(f->connection.in_size, 1, CONNECTION_IN_BYTES);
