@@ -79,6 +79,9 @@ static const Setting settings[] = {
         { "limits", "requests", TYPE_SIZE, AT(shares.limits[RESOURCE_REQUESTS]), "8M", MIB, UINT64_C(1) << 32, "a size from 1M to 4G", false },
         { "limits", "http_connections", TYPE_COUNT, AT(shares.limits[RESOURCE_HTTP_CONNECTIONS]), "512", 8, 65536, "a whole number from 8 to 65536", true },
         { "limits", "queries", TYPE_COUNT, AT(shares.limits[RESOURCE_QUERIES]), "256", 2, 65536, "a whole number from 2 to 65536", false },
+        { "limits", "models_size", TYPE_SIZE, AT(shares.limits[RESOURCE_MODELS]), "4M", 64 * KIB, UINT64_C(1) << 30, "a size from 64K to 1G", false },
+        { "limits", "names", TYPE_COUNT, AT(shares.limits[RESOURCE_NAMES]), "4000000", 8, UINT32_MAX, "a whole number from 8 to 4294967295", false },
+        { "limits", "series", TYPE_COUNT, AT(shares.limits[RESOURCE_SERIES]), "4000000", 8, UINT32_MAX, "a whole number from 8 to 4294967295", false },
         { "limits", "weights", TYPE_WEIGHTS, AT(shares.weights), "", 0, 0, "USER=N or @GROUP=N, separated by blanks, with users and groups that are there, at most 1024 users, and N from 1 to 1000", false },
         { "limits", "in_flight", TYPE_COUNT, AT(ingest.in_flight_max), "1024", 1, 65536, "a whole number from 1 to 65536", false },
         { "limits", "jobs", TYPE_COUNT, AT(jobs.jobs_max), "1000", 1, 100000, "a whole number from 1 to 100000", false },
@@ -470,9 +473,12 @@ int config_load(const char *path, Config *ret, ConfigError *ret_error) {
                 r = config_read_drop_ins(file, &config, ret_error);
         if (r == 0)
                 r = config_check(&config, file, ret_error);
-        if (r == 0)
-                *ret = config;
-        return r;
+        if (r != 0)
+                return r;
+
+        config.shares.limits[RESOURCE_STORE] = config.store.size_max_bytes;
+        *ret = config;
+        return 0;
 }
 
 void config_place_volatile_store(Config *config) {

@@ -275,7 +275,7 @@ static int exit_code_of(int error) {
 }
 
 static int open_store(Rooms *rooms) {
-        const StoreConfig *config = &rooms->config.store;
+        StoreConfig *config = &rooms->config.store;
         scoped(freep) char *note = NULL;
         int r;
 
@@ -286,6 +286,12 @@ static int open_store(Rooms *rooms) {
                 return exit_code_of(r);
         }
 
+        r = shares_new(&rooms->shares, &rooms->config.shares);
+        if (r < 0) {
+                log_err("Cannot open the store: %s", strerror(-r));
+                return EXIT_FAILURE;
+        }
+        config->shares = rooms->shares;
         r = store_open(&rooms->store, config, &note);
         if (r != 0) {
                 log_err("Cannot open the store in %s: %s", config->directory, note ? note : strerror(-r));

@@ -223,9 +223,6 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
         assert(sockets->submit_fd >= 0);
         assert(!rooms->ingest && !rooms->publisher && !rooms->http);
 
-        r = shares_new(&rooms->shares, &rooms->config.shares);
-        if (r < 0)
-                return r;
         r = ingest_new(&rooms->ingest, event, TAKE_FD(sockets->submit_fd), &rooms->config.ingest, &server, rooms->shares);
         if (r < 0)
                 return r;
@@ -248,7 +245,7 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets
         const JobRoomParts jobs = { &config->jobs, event, &rooms->node, rooms->store };
         int r;
 
-        assert(rooms->store);
+        assert(rooms->store && rooms->shares);
 
         r = node_init(&rooms->node, root, &config->node);
         if (r < 0)
@@ -256,7 +253,8 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets
         r = job_room_init(&rooms->jobs, &jobs, "/"); /* the pids of peers are valid for "/" */
         if (r < 0)
                 return r;
-        indicator_room_init(&rooms->indicators, &config->indicators, &config->store, rooms->store, &rooms->jobs.identity);
+        indicator_room_init(&rooms->indicators, &config->indicators, &config->store, rooms->store, rooms->shares,
+                            &rooms->jobs.identity);
         init_desk(rooms);
         r = start(rooms);
         if (r < 0)

@@ -37,8 +37,8 @@ typedef struct Rooms {
 } Rooms;
 
 /*
- * Resumes the jobs of the last perfd, takes the first sample, and takes ownership of the sockets. The configuration and the store are
- * open already. 0 or < 0.
+ * Resumes the jobs of the last perfd, takes the first sample, and takes ownership of the sockets. The configuration, the
+ * shares and the store are open already. 0 or < 0.
  */
 int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets);
 void rooms_close(Rooms *rooms);

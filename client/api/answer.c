@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 bool answer_metric(const Value *from, const char *key, AnswerMetric *ret) {
         const Value *metrics = value_get(from, "metrics");
@@ -81,6 +82,12 @@ bool answer_flag(const Value *from, const char *key) {
         const Value *value = value_get(from, key);
 
         return value && value->type == VALUE_BOOL && value->boolean;
+}
+
+bool answer_model_applies(const Value *model) {
+        const Value *uid = value_get(model, "applies_to_uid");
+
+        return !uid || uid->type == VALUE_NULL || answer_time(model, "applies_to_uid") == geteuid();
 }
 
 size_t answer_length(const Value *list) {

@@ -20,6 +20,8 @@ uint64_t answer_time(const Value *from, const char *key);
 const char *answer_text(const Value *from, const char *key);
 /* False where the member is no boolean. */
 bool answer_flag(const Value *from, const char *key);
+/* False for a model, of the answer to /api/v1/models, that applies to the results of another user only. */
+bool answer_model_applies(const Value *model);
 /* Number of items of a list, or of members of an object; 0 for any other value and for NULL. */
 size_t answer_length(const Value *list);
 size_t answer_n_members(const Value *object);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "client/api/answer.h"
 #include "client/cli/command.h"
 #include "client/cli/document.h"
 #include "client/cli/input.h"
@@ -118,7 +119,7 @@ int model_set_add_answer(ModelSet *set, const ApiQuery *query) {
         for (size_t i = 0; models && models->type == VALUE_LIST && i < models->n_items && r == EXIT_DONE; i++) {
                 const Value *declaration = value_get(&models->items[i], "declaration");
 
-                if (declaration)
+                if (declaration && answer_model_applies(&models->items[i]))
                         r = add_declaration(set, declaration);
         }
 

@@ -31,9 +31,11 @@ static uint64_t count_results(const Value *indicators, const Value *model) {
 
 static void put_origin(Grid *grid, const Value *model) {
         const char *file = value_get_string(model, "file");
-        char text[48];
+        const Value *of_user = value_get(model, "applies_to_uid");
+        char text[80];
 
-        (void)snprintf(text, sizeof(text), "registered by user %ju", (uintmax_t)answer_time(model, "uid"));
+        (void)snprintf(text, sizeof(text), "registered by user %ju%s", (uintmax_t)answer_time(model, "uid"),
+                       of_user && of_user->type != VALUE_NULL ? ", own results only" : "");
         grid_text(grid, file ? file : text);
 }
 

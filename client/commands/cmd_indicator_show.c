@@ -69,7 +69,7 @@ static const Value *find_declaration(const Value *models, const char *name, cons
                 const Value *model = &models->items[i];
                 const char *of = value_get_string(model, "component");
 
-                if (strcmp(answer_text(model, "name"), name) != 0)
+                if (strcmp(answer_text(model, "name"), name) != 0 || !answer_model_applies(model))
                         continue;
                 if (of && strcmp(of, component) == 0)
                         return value_get(model, "declaration");

@@ -41,6 +41,7 @@ typedef struct Exchange {
         /* request */
         bool is_read;   /* GET or HEAD */
         bool wants_openmetrics;
+        int64_t uid;    /* of the client; -1: unknown */
         char text[REQUEST_BYTES_MAX];
         size_t n_text;
         const char *segments[SEGMENTS_MAX]; /* of the path, decoded; point into text */

@@ -2,10 +2,11 @@
 #include "indicators/indicator_room.h"
 
 void indicator_room_init(IndicatorRoom *room, const IndicatorsConfig *config, const StoreConfig *store_config, Store *store,
-                         Identity *identity) {
+                         Shares *shares, Identity *identity) {
         *room = (IndicatorRoom){
-                .registry = { .config = config, .store = store },
-                .results = { .store_config = store_config, .store = store, .identity = identity, .registry = &room->registry },
+                .registry = { .config = config, .store = store, .shares = shares },
+                .results = { .store_config = store_config, .store = store, .shares = shares, .identity = identity,
+                             .registry = &room->registry },
         };
 }
 

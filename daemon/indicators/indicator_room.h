@@ -16,7 +16,7 @@ typedef struct IndicatorRoom {
 
 /* All arguments are borrowed until indicator_room_deinit(); changes of the configurations apply at once. */
 void indicator_room_init(IndicatorRoom *room, const IndicatorsConfig *config, const StoreConfig *store_config, Store *store,
-                         Identity *identity);
+                         Shares *shares, Identity *identity);
 void indicator_room_deinit(IndicatorRoom *room);
 
 /* Fills the indicators' part of a snapshot. 0 or -ENOMEM. */

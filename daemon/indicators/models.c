@@ -20,6 +20,7 @@ Model *model_free(Model *model) {
         if (!model)
                 return NULL;
 
+        shares_release(&model->charge);
         arena_deinit(&model->arena);
         free(model->file);
         free(model->json);
@@ -80,22 +81,32 @@ int model_new(Model **ret, const char *text, size_t n, Complaint *ret_complaint,
         return r;
 }
 
+int64_t model_owner(const Model *model) {
+        return model->file || model->by_admin ? MODEL_OF_ALL : (int64_t)model->uid;
+}
+
 /* --- lists ---------------------------------------------------------------------------------------- */
 
-/* Compares a model with a name and a component; NULL, any component, sorts first. */
-static int compare(const Model *model, const char *name, const char *component) {
+/* Compares a model with a name, a component and an owner; NULL, any component, and MODEL_OF_ALL sort first. */
+static int compare(const Model *model, const char *name, const char *component, int64_t owner) {
         int order = strcmp(model->model.name, name);
 
-        return order != 0 ? order : strcmp(model->model.component ?: "", component ?: "");
+        if (order == 0)
+                order = strcmp(model->model.component ?: "", component ?: "");
+        return order != 0 ? order : (model_owner(model) > owner) - (model_owner(model) < owner);
+}
+
+static int compare_models(const Model *a, const Model *b) {
+        return compare(a, b->model.name, b->model.component, model_owner(b));
 }
 
 /* Searches the sorted list. True: *ret_at is the index of the model; false: the index at which to insert the model. */
-static bool list_search(const ModelList *list, const char *name, const char *component, size_t *ret_at) {
+static bool list_search(const ModelList *list, const char *name, const char *component, int64_t owner, size_t *ret_at) {
         size_t low = 0, high = list->n;
 
         while (low < high) {
                 size_t middle = low + (high - low) / 2;
-                int order = compare(list->items[middle], name, component);
+                int order = compare(list->items[middle], name, component, owner);
 
                 if (order == 0) {
                         *ret_at = middle;
@@ -111,18 +122,18 @@ static bool list_search(const ModelList *list, const char *name, const char *com
         return false;
 }
 
-static const Model *list_find(const ModelList *list, const char *name, const char *component) {
+static Model *list_find(const ModelList *list, const char *name, const char *component, int64_t owner) {
         size_t at;
 
-        return list_search(list, name, component, &at) ? list->items[at] : NULL;
+        return list_search(list, name, component, owner, &at) ? list->items[at] : NULL;
 }
 
 static int list_insert(ModelList *list, size_t at, Model **model) {
         Model **items;
 
         assert(at <= list->n);
-        assert(at == 0 || compare(list->items[at - 1], (*model)->model.name, (*model)->model.component) < 0);
-        assert(at == list->n || compare(list->items[at], (*model)->model.name, (*model)->model.component) > 0);
+        assert(at == 0 || compare_models(list->items[at - 1], *model) < 0);
+        assert(at == list->n || compare_models(list->items[at], *model) > 0);
 
         if (list->n == MODELS_MAX)
                 return MODELS_FULL;
@@ -179,7 +190,7 @@ static int add_file(ModelList *list, Model **model) {
         size_t at;
         int r;
 
-        if (list_search(list, m->name, m->component, &at))
+        if (list_search(list, m->name, m->component, MODEL_OF_ALL, &at))
                 return log_complaint(list, "%s:1:1: %s%s%s is already declared in %s; remove one of the declarations", (*model)->file,
                                      m->name, m->component ? " of " : "", m->component ?: "", list->items[at]->file);
 
@@ -292,7 +303,7 @@ int models_add_registered(Models *models, Model **model) {
 
         assert(!(*model)->file);
 
-        if (!list_search(list, (*model)->model.name, (*model)->model.component, &at))
+        if (!list_search(list, (*model)->model.name, (*model)->model.component, model_owner(*model), &at))
                 return list_insert(list, at, model);
 
         model_free(list->items[at]);
@@ -300,55 +311,53 @@ int models_add_registered(Models *models, Model **model) {
         return 0;
 }
 
-Model *models_remove_registered(Models *models, const char *name, const char *component) {
+Model *models_remove_registered(Models *models, const Model *model) {
         ModelList *list = &models->registered;
-        Model *model;
-        size_t at;
+        Model *removed;
+        size_t at = 0;
+        bool is_there;
 
-        if (!list_search(list, name, component, &at))
-                return NULL;
+        is_there = list_search(list, model->model.name, model->model.component, model_owner(model), &at);
+        assert(is_there && list->items[at] == model);
 
-        model = list->items[at];
+        removed = list->items[at];
         list->n--;
         memmove(list->items + at, list->items + at + 1, (list->n - at) * sizeof(Model *));
-        return model;
+        return removed;
 }
 
-const Model *models_find_registered(const Models *models, const char *name, const char *component) {
-        return list_find(&models->registered, name, component);
+Model *models_find_registered(const Models *models, int64_t owner, const char *name, const char *component) {
+        return list_find(&models->registered, name, component, owner);
+}
+
+const Model *models_find_registered_any(const Models *models, const char *name, const char *component) {
+        const ModelList *list = &models->registered;
+        size_t at;
+
+        /* The owners' models are neighbours. */
+        (void)list_search(list, name, component, MODEL_OF_ALL, &at);
+        return at < list->n && compare(list->items[at], name, component, model_owner(list->items[at])) == 0 ? list->items[at] : NULL;
+}
+
+const Model *models_find_file(const Models *models, const char *name, const char *component) {
+        return list_find(&models->files, name, component, MODEL_OF_ALL);
 }
 
 /* Returns the model in effect among the models with exactly this name and component, or NULL. */
-static const Model *find_exact(const Models *models, const char *name, const char *component) {
-        const Model *registered = list_find(&models->registered, name, component);
-
-        if (registered && registered->by_admin)
-                return registered;
-        return list_find(&models->files, name, component) ?: registered;
+static const Model *find_exact(const Models *models, uint32_t uid, const char *name, const char *component) {
+        return list_find(&models->registered, name, component, MODEL_OF_ALL) ?:
+               list_find(&models->files, name, component, MODEL_OF_ALL) ?:
+               list_find(&models->registered, name, component, uid);
 }
 
-const Model *models_find(const Models *models, const char *name, const char *component) {
-        const Model *model = component ? find_exact(models, name, component) : NULL;
+const Model *models_find(const Models *models, uint32_t uid, const char *name, const char *component) {
+        const Model *model = component ? find_exact(models, uid, name, component) : NULL;
 
-        return model ?: find_exact(models, name, NULL);
+        return model ?: find_exact(models, uid, name, NULL);
 }
 
 bool models_is_effective(const Models *models, const Model *model) {
-        return find_exact(models, model->model.name, model->model.component) == model;
-}
-
-ModelsOfUser models_of_user(const Models *models, uint32_t uid, const Model *without) {
-        ModelsOfUser all = {};
-
-        for (size_t i = 0; i < models->registered.n; i++) {
-                const Model *model = models->registered.items[i];
-
-                if (model->uid != uid || model == without)
-                        continue;
-                all.n++;
-                all.n_bytes += strlen(model->json);
-        }
-        return all;
+        return find_exact(models, model->uid, model->model.name, model->model.component) == model;
 }
 
 /* --- JSON ------------------------------------------------------------------------------------------ */
@@ -362,6 +371,11 @@ static void write_model(const Model *model, Json *json) {
                 json_put_string(json, "uid", NULL);
         else
                 json_put_uint(json, "uid", model->uid);
+        json_key(json, "applies_to_uid");
+        if (model_owner(model) == MODEL_OF_ALL)
+                json_null(json);
+        else
+                json_uint(json, model->uid);
         json_key(json, "declaration");
         json_raw(json, model->json);
         json_object_end(json);
@@ -380,7 +394,7 @@ void models_write_json(const Models *models, ModelPolicy policy, Buffer *out) {
         /* Merges the two sorted lists and writes each model that is in effect. */
         while (i < files->n || k < registered->n) {
                 const Model *file = i < files->n ? files->items[i] : NULL, *other = k < registered->n ? registered->items[k] : NULL;
-                bool is_file = !other || (file && compare(file, other->model.name, other->model.component) <= 0);
+                bool is_file = !other || (file && compare_models(file, other) <= 0);
                 const Model *next = is_file ? file : other;
 
                 if (models_is_effective(models, next))

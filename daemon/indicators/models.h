@@ -6,7 +6,8 @@
  *
  * The models are declared in the files of a directory, or registered by clients, and are found by name and component. A model owns its
  * text and tree. If several models have the same name and component, the model registered by an administrator takes effect, then the
- * model of the file, then the model registered by a user.
+ * model of the file. These two apply to the results of all users. The model that a user registered comes last, and applies to the results
+ * of this user only.
  */
 
 #include <stdbool.h>
@@ -14,12 +15,13 @@
 #include <stdint.h>
 
 #include "document/indicator_model.h"
+#include "shares/shares.h"
+#include "store/indicators/model_rows.h"
 #include "util/buffer.h"
 #include "util/scoped.h"
 
 #define MODELS_MAX 1024U         /* limit of models from files, and of registered models */
-#define MODELS_PER_UID_MAX 64U   /* limit of models registered by a user without administrator rights */
-#define MODELS_BYTES_PER_UID_MAX (1024U * 1024U) /* size of these models as JSON; all models are in memory, and each change formats all */
+#define MODEL_CHARGE_BYTES 4096U /* what a registered model is charged besides its JSON text */
 #define MODEL_FILE_BYTES_MAX (256U * 1024U)
 #define MODEL_COMPLAINTS_MAX 16U /* limit of complaints that are kept; all complaints are logged */
 
@@ -37,7 +39,12 @@ typedef struct Model {
         char *json;   /* owned; the declaration */
         uint32_t uid; /* user who registered the model */
         bool by_admin; /* an administrator registered the model */
+        Charge charge; /* of RESOURCE_MODELS, to the user; {}: of a file */
 } Model;
+
+/* The user to whose results alone a model applies; MODEL_OF_ALL: to the results of all users. */
+#define MODEL_OF_ALL MODEL_ROWS_OF_ALL
+int64_t model_owner(const Model *model);
 
 /* Makes a model from JSON or YAML text, which is copied. 0; MODEL_INVALID: the complaint says why; or -ENOMEM. */
 int model_new(Model **ret, const char *text, size_t n, Complaint *ret_complaint, unsigned *ret_line, unsigned *ret_column);
@@ -63,27 +70,24 @@ void models_deinit(Models *models);
  */
 int models_read_files(Models *models, const char *directory);
 
-/* Takes ownership of *model, and replaces a registered model with the same name and component. 0, MODELS_FULL or -ENOMEM. */
+/* Takes ownership of *model, and replaces a registered model with the same name, component and owner. 0, MODELS_FULL or -ENOMEM. */
 enum {
         MODELS_FULL = 1,
 };
 int models_add_registered(Models *models, Model **model);
 
-/* Returns the model in effect for results of this name and component (NULL: unknown), or NULL. Borrowed until the models change. */
-const Model *models_find(const Models *models, const char *name, const char *component);
-/* Removes a registered model from the table; NULL: no such model. The caller frees the returned model. */
-Model *models_remove_registered(Models *models, const char *name, const char *component);
-/* Returns the registered model with exactly this name and component, or NULL. */
-const Model *models_find_registered(const Models *models, const char *name, const char *component);
-/* True if no other model with the same name and component takes precedence. */
+/* Returns the model in effect for a user's results of a name and component (NULL: unknown), or NULL. Borrowed until the models change. */
+const Model *models_find(const Models *models, uint32_t uid, const char *name, const char *component);
+/* Removes a registered model from the table. The caller frees the returned model. */
+Model *models_remove_registered(Models *models, const Model *model);
+/* Returns the registered model with exactly this name, component and owner, or NULL. */
+Model *models_find_registered(const Models *models, int64_t owner, const char *name, const char *component);
+/* Returns a registered model with exactly this name and component, whoever owns it; that of all users first. NULL: none. */
+const Model *models_find_registered_any(const Models *models, const char *name, const char *component);
+/* Returns the file's model with exactly this name and component, or NULL. */
+const Model *models_find_file(const Models *models, const char *name, const char *component);
+/* True if no other model with the same name and component takes precedence for the results that the model applies to. */
 bool models_is_effective(const Models *models, const Model *model);
-
-/* Number and size of a user's registered models. */
-typedef struct ModelsOfUser {
-        size_t n, n_bytes; /* n_bytes: of the declarations as JSON */
-} ModelsOfUser;
-/* Counts the models that a user has registered, except for `without`, which may be NULL. */
-ModelsOfUser models_of_user(const Models *models, uint32_t uid, const Model *without);
 
 /* Writes {"policy": …, "models": […], "complaints": […]}, the answer of /api/v1/models. */
 void models_write_json(const Models *models, ModelPolicy policy, Buffer *out);

@@ -30,8 +30,8 @@ static int put_declared(const Registry *registry) {
         return store_put(registry->store, model_rows_pack_declared(models, n, clock_realtime_ns() / NS_PER_MS));
 }
 
-/* Formats the JSON text of the changed table, and puts the models by which the store indexes results. */
-static int apply_change(Registry *registry) {
+/* Formats the JSON text of the changed table, and puts the models of files if the store indexes results by others than before. */
+static int apply_change(Registry *registry, bool is_declaration_due) {
         Buffer text = {};
         char *json;
 
@@ -43,7 +43,7 @@ static int apply_change(Registry *registry) {
         free(registry->json);
         registry->json = json;
         registry->json_version++;
-        registry->is_declaration_due = true;
+        registry->is_declaration_due |= is_declaration_due;
         return registry_tick(registry);
 }
 
@@ -77,12 +77,31 @@ int registry_configure(Registry *registry) {
                 return r;
 
         log_read(registry, r);
-        return apply_change(registry);
+        return apply_change(registry, true);
+}
+
+/* Charges a model to the user who registered it, without asking if it is stored. 0; SHARES_REFUSED with the reason; or -ENOMEM. */
+static int charge_model(const Registry *registry, Model *model, bool is_stored, char ret_reason[static SHARES_REASON_MAX]) {
+        Account *account = shares_open_account(registry->shares, &(Owner){ .uid = model->uid, .is_admin = model->by_admin });
+        uint64_t n_bytes = MODEL_CHARGE_BYTES + strlen(model->json);
+        int r;
+
+        if (!account)
+                return -ENOMEM;
+
+        r = shares_charge(account, RESOURCE_MODELS, is_stored ? 0 : n_bytes, &model->charge);
+        if (r == 0)
+                shares_set(&model->charge, n_bytes);
+        else
+                shares_explain(account, RESOURCE_MODELS, ret_reason);
+        shares_close_account(account); /* the charge has a reference */
+        return r;
 }
 
 static int add_stored(Registry *registry, const StoredModel *stored) {
         scoped(model_freep) Model *model = NULL;
         unsigned line, column;
+        char reason[SHARES_REASON_MAX];
         Complaint complaint;
         int r;
 
@@ -96,7 +115,9 @@ static int add_stored(Registry *registry, const StoredModel *stored) {
 
         model->uid = stored->uid;
         model->by_admin = stored->by_admin;
-        r = models_add_registered(&registry->models, &model);
+        r = charge_model(registry, model, true, reason);
+        if (r == 0)
+                r = models_add_registered(&registry->models, &model);
         return r < 0 ? r : 0;
 }
 
@@ -122,7 +143,7 @@ int registry_restore(Registry *registry) {
         int r;
 
         r = store_is_late(registry->store) ? read_stored(registry) : 0;
-        return r < 0 ? r : apply_change(registry);
+        return r < 0 ? r : apply_change(registry, true);
 }
 
 void registry_deinit(Registry *registry) {
@@ -136,38 +157,37 @@ void registry_deinit(Registry *registry) {
 /* Checks whether the peer may declare this name. 0, or REGISTRY_REFUSED after answering. */
 static int check_right(const Registry *registry, const Request *request, Answer *ret) {
         const IndicatorModel *asked = request->register_model.model;
-        const Model *present = models_find(&registry->models, asked->name, asked->component);
+        const Model *present = models_find(&registry->models, request->peer.uid, asked->name, asked->component);
         char text[COMPLAINT_TEXT_MAX];
 
-        if (request->peer.is_admin || !present)
-                return 0;
-        if (!present->file && !present->by_admin && present->uid == request->peer.uid)
+        if (request->peer.is_admin || !present || model_owner(present) != MODEL_OF_ALL)
                 return 0;
 
-        (void)snprintf(text, sizeof(text), "'%s' is already declared by %s; ask for a change there, or use another name", asked->name,
-                       present->file || present->by_admin ? "an administrator" : "another user");
+        (void)snprintf(text, sizeof(text), "'%s' is already declared by an administrator; ask for a change there, or use another name",
+                       asked->name);
         desk_answer(ret, STATUS_DENIED, "register.name", text);
         return REGISTRY_REFUSED;
 }
 
-static int check_limits(const Registry *registry, const Request *request, const Model *asked, Answer *ret) {
-        const Model *present = models_find_registered(&registry->models, asked->model.name, asked->model.component);
-        ModelsOfUser others = models_of_user(&registry->models, request->peer.uid, present);
-        size_t n_bytes = others.n_bytes + strlen(asked->json);
-        char text[COMPLAINT_TEXT_MAX];
+/* 0; SHARES_REFUSED after answering; or -ENOMEM. */
+static int check_limits(const Registry *registry, Model *asked, Answer *ret) {
+        Model *replaced = models_find_registered(&registry->models, model_owner(asked), asked->model.name, asked->model.component);
+        uint64_t n_before = replaced ? replaced->charge.amount : 0;
+        char text[SHARES_REASON_MAX];
+        int r = SHARES_REFUSED;
 
-        if (!present && registry->models.registered.n >= MODELS_MAX)
+        /* A model takes the place of the former one, which is not paid for while the other is asked for. */
+        if (replaced)
+                shares_set(&replaced->charge, 0);
+        if (registry->models.registered.n >= MODELS_MAX && !replaced)
                 (void)snprintf(text, sizeof(text), "the limit of %u registered models is reached", MODELS_MAX);
-        else if (!request->peer.is_admin && others.n >= MODELS_PER_UID_MAX)
-                (void)snprintf(text, sizeof(text), "the limit of %u registered models per user is reached", MODELS_PER_UID_MAX);
-        else if (!request->peer.is_admin && n_bytes > MODELS_BYTES_PER_UID_MAX)
-                (void)snprintf(text, sizeof(text), "the user's models would have %zu bytes as JSON; the limit per user is %u", n_bytes,
-                               MODELS_BYTES_PER_UID_MAX);
         else
-                return 0;
-
-        desk_answer(ret, STATUS_QUOTA, "register", text);
-        return REGISTRY_REFUSED;
+                r = charge_model(registry, asked, false, text);
+        if (replaced)
+                shares_set(&replaced->charge, n_before);
+        if (r == SHARES_REFUSED)
+                desk_answer(ret, STATUS_QUOTA, "register", text);
+        return r;
 }
 
 /*
@@ -198,7 +218,7 @@ static int copy_model(const Request *request, Answer *ret_answer, Model **ret) {
 }
 
 static bool is_known(const Registry *registry, const Model *model) {
-        const Model *present = models_find_registered(&registry->models, model->model.name, model->model.component);
+        const Model *present = models_find_registered(&registry->models, model_owner(model), model->model.name, model->model.component);
 
         return present && present->uid == model->uid && present->by_admin == model->by_admin && strcmp(present->json, model->json) == 0;
 }
@@ -224,14 +244,15 @@ static int place_register(void *state, const Request *request, Ticket ticket, An
         r = copy_model(request, ret, &model);
         if (r != 0)
                 return r < 0 ? r : 0;
-        if (check_limits(registry, request, model, ret) != 0)
-                return 0;
 
         assert(!registry->pending && !registry->is_pending_removal);
         model->uid = request->peer.uid;
         model->by_admin = request->peer.is_admin;
         if (is_known(registry, model))
                 return desk_answer(ret, STATUS_DUPLICATE, "", "already registered: nothing changed");
+        r = check_limits(registry, model, ret);
+        if (r != 0)
+                return r < 0 ? r : 0;
 
         row = (StoreModel){ .model = &model->model, .uid = model->uid, .by_admin = model->by_admin };
         r = store_put(registry->store, model_rows_pack(&row, clock_realtime_ns() / NS_PER_MS, cookie_of(0, ticket)));
@@ -240,44 +261,53 @@ static int place_register(void *state, const Request *request, Ticket ticket, An
         return desk_pending(r);
 }
 
-/* Checks whether the peer may remove this model. 0, or REGISTRY_REFUSED after answering. */
-static int check_removable(const Registry *registry, const Request *request, Answer *ret) {
+/* The model that a peer may remove: an administrator that of all users, then the own one, then those of others one by one. */
+static const Model *find_removable(const Registry *registry, const Request *request) {
         const char *name = request->unregister_model.name, *component = request->unregister_model.component;
-        const Model *present = models_find_registered(&registry->models, name, component);
-        const Model *declared = models_find(&registry->models, name, component);
-        char text[COMPLAINT_TEXT_MAX];
+        const Models *models = &registry->models;
+        const Model *own = models_find_registered(models, request->peer.uid, name, component);
 
-        if (present && (request->peer.is_admin || (!present->by_admin && present->uid == request->peer.uid)))
-                return 0;
+        if (!request->peer.is_admin)
+                return own;
+        return models_find_registered(models, MODEL_OF_ALL, name, component) ?: own ?: models_find_registered_any(models, name, component);
+}
+
+static void refuse_removal(const Registry *registry, const Request *request, Answer *ret) {
+        const char *name = request->unregister_model.name, *component = request->unregister_model.component;
+        const Model *present = models_find_registered_any(&registry->models, name, component);
+        const Model *file = models_find_file(&registry->models, name, component);
+        char text[COMPLAINT_TEXT_MAX];
 
         if (present)
                 (void)snprintf(text, sizeof(text), "'%s' was registered by %s; only the owner or an administrator can remove it", name,
                                present->by_admin ? "an administrator" : "another user");
-        else if (declared && declared->file)
-                (void)snprintf(text, sizeof(text), "'%s' is not registered; it is declared in %s", name, declared->file);
+        else if (file)
+                (void)snprintf(text, sizeof(text), "'%s' is not registered; it is declared in %s", name, file->file);
         else
                 (void)snprintf(text, sizeof(text), "no model of '%s'%s%.100s is registered", name, component ? " of " : " of any component",
                                component ?: "");
         desk_answer(ret, present ? STATUS_DENIED : STATUS_NOT_FOUND, "unregister.name", text);
-        return REGISTRY_REFUSED;
 }
 
 /* Removes the model from the table at once; complete() adds it again if the store fails. No result is checked in between. */
 static int place_unregister(void *state, const Request *request, Ticket ticket, Answer *ret) {
-        const char *name = request->unregister_model.name, *component = request->unregister_model.component;
         Registry *registry = state;
+        const Model *model;
         int r;
 
         if (registry_is_busy(registry))
                 return DESK_FULL;
-        if (check_removable(registry, request, ret) != 0)
+        model = find_removable(registry, request);
+        if (!model) {
+                refuse_removal(registry, request, ret);
                 return 0;
+        }
 
-        r = store_put(registry->store, model_rows_pack_removal(name, component, cookie_of(1, ticket)));
+        r = store_put(registry->store, model_rows_pack_removal(model->model.name, model->model.component, model_owner(model),
+                                                               cookie_of(1, ticket)));
         if (r != 0)
                 return desk_pending(r);
-        registry->pending = models_remove_registered(&registry->models, name, component);
-        assert(registry->pending);
+        registry->pending = models_remove_registered(&registry->models, model);
         registry->is_pending_removal = true;
         return DESK_PENDING;
 }
@@ -294,8 +324,8 @@ static void log_change(const Model *model, bool is_gone) {
 }
 
 /* Writes a remark if the new model changes the unit of stored results; "": all units are unchanged. */
-static void explain_changed_unit(const Models *models, const IndicatorModel *model, char ret[static COMPLAINT_TEXT_MAX]) {
-        const Model *before = models_find(models, model->name, model->component);
+static void explain_changed_unit(const Models *models, uint32_t uid, const IndicatorModel *model, char ret[static COMPLAINT_TEXT_MAX]) {
+        const Model *before = models_find(models, uid, model->name, model->component);
 
         ret[0] = '\0';
         for (size_t i = 0; before && i < model->n_properties; i++) {
@@ -313,7 +343,7 @@ static void explain_changed_unit(const Models *models, const IndicatorModel *mod
 static int complete(void *state, const StoreDone *done, Answer *ret) {
         Registry *registry = state;
         scoped(model_freep) Model *model = TAKE(registry->pending);
-        bool is_removal = registry->is_pending_removal, is_done = done->outcome == STORE_DONE;
+        bool hides_file, is_removal = registry->is_pending_removal, is_done = done->outcome == STORE_DONE;
         char remark[COMPLAINT_TEXT_MAX] = "";
         int r = 0;
 
@@ -324,12 +354,13 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         if (is_done)
                 log_change(model, is_removal);
         if (!is_removal)
-                explain_changed_unit(&registry->models, &model->model, remark);
+                explain_changed_unit(&registry->models, model->uid, &model->model, remark);
+        hides_file = model->by_admin && models_find_file(&registry->models, model->model.name, model->model.component);
         if (is_done != is_removal)
                 r = models_add_registered(&registry->models, &model);
         assert(r <= 0); /* the limit was checked before the row was put, and no other model was added since */
         if (r == 0 && is_done)
-                r = apply_change(registry);
+                r = apply_change(registry, hides_file);
         if (r < 0)
                 return r;
 
@@ -347,10 +378,10 @@ const Kind registry_kinds[] = {
 
 /* --- checking results ----------------------------------------------------------------------------- */
 
-static int check_item(const Registry *registry, Submission *item, size_t *ret_n_odd, Complaint *complaint) {
+static int check_item(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_odd, Complaint *complaint) {
         const Indicator *indicator = &item->indicator;
         ModelPolicy policy = registry->config->policy;
-        const Model *model = models_find(&registry->models, indicator->name, indicator->component);
+        const Model *model = models_find(&registry->models, uid, indicator->name, indicator->component);
 
         *ret_n_odd = 0;
         item->model = model ? &model->model : NULL;
@@ -364,14 +395,15 @@ static int check_item(const Registry *registry, Submission *item, size_t *ret_n_
         return indicator_model_judge(item->model, indicator, policy, ret_n_odd, complaint);
 }
 
-int registry_check(const Registry *registry, Submission *items, size_t n_items, size_t *ret_n_odd, RegistryComplaint *ret_complaint) {
+int registry_check(const Registry *registry, uint32_t uid, Submission *items, size_t n_items, size_t *ret_n_odd,
+                   RegistryComplaint *ret_complaint) {
         size_t n_odd;
 
         assert(!registry_is_busy(registry));
 
         *ret_n_odd = 0;
         for (size_t i = 0; i < n_items; i++) {
-                if (check_item(registry, &items[i], &n_odd, &ret_complaint->complaint) != 0) {
+                if (check_item(registry, uid, &items[i], &n_odd, &ret_complaint->complaint) != 0) {
                         ret_complaint->i_item = i;
                         return REGISTRY_REFUSED;
                 }

@@ -13,8 +13,9 @@
 #include "snapshot/indicators_snapshot.h"
 
 typedef struct Registry {
-        const IndicatorsConfig *config; /* borrowed, as the store */
+        const IndicatorsConfig *config; /* borrowed, as are the next two */
         Store *store;
+        Shares *shares;
         Models models;
         Model *pending;          /* owned; the model whose registration or removal is queued for the store; NULL: none */
         bool is_pending_removal;
@@ -46,13 +47,14 @@ typedef struct RegistryComplaint {
 } RegistryComplaint;
 
 /*
- * Sets the model of each item. 0 with the number of keys that the models do not declare; or REGISTRY_REFUSED: the policy is strict,
- * and an item does not conform.
+ * Sets the model of each item of a user. 0 with the number of keys that the models do not declare; or REGISTRY_REFUSED: the policy is
+ * strict, and an item does not conform.
  */
 enum {
         REGISTRY_REFUSED = 1,
 };
-int registry_check(const Registry *registry, Submission *items, size_t n_items, size_t *ret_n_odd, RegistryComplaint *ret_complaint);
+int registry_check(const Registry *registry, uint32_t uid, Submission *items, size_t n_items, size_t *ret_n_odd,
+                   RegistryComplaint *ret_complaint);
 
 /* Fills the models of a snapshot. */
 void registry_publish(const Registry *registry, IndicatorsSnapshot *ret);

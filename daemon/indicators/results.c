@@ -64,7 +64,8 @@ static bool is_refused(Results *results, const Request *request, size_t *ret_n_o
 
         if (is_too_old(results, request, ret))
                 return true;
-        if (registry_check(results->registry, request->submit.items, request->submit.n_items, ret_n_odd, &complaint) == 0)
+        if (registry_check(results->registry, request->peer.uid, request->submit.items, request->submit.n_items, ret_n_odd,
+                           &complaint) == 0)
                 return false;
 
         refuse_item(results, request, complaint.i_item, complaint.complaint.path, complaint.complaint.text, ret);
@@ -158,7 +159,7 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
         if (is_refused(results, request, &n_odd, ret))
                 return 0;
 
-        sender.is_admin = sender.is_admin || is_vouched; /* the store does not know which processes are in a job */
+        sender.is_vouched = is_vouched; /* the store does not know which processes are in a job */
         return put(results, request, &sender, ticket, n_odd);
 }
 
@@ -171,6 +172,17 @@ static int answer_stored(Results *results, const StoreDone *done, Answer *ret) {
         else if (result_rows_stored(done->rows)->has_left_job)
                 (void)snprintf(remark, sizeof(remark), "the job that $PERFD_JOB names has ended: recorded without a job");
         return desk_answer(ret, STATUS_OK, "", remark);
+}
+
+static int answer_quota(const Results *results, const StoreDone *done, Answer *ret) {
+        const ResultsStored *stored = result_rows_stored(done->rows);
+        Account *account = shares_open_account(results->shares, &OWNER_OF_UID(stored->uid));
+        char text[SHARES_REASON_MAX] = "";
+
+        if (account)
+                shares_explain(account, stored->refused, text);
+        shares_close_account(account);
+        return desk_answer(ret, STATUS_QUOTA, "submit", text);
 }
 
 static int complete(void *state, const StoreDone *done, Answer *ret) {
@@ -189,6 +201,8 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
                 return desk_answer(ret, STATUS_DUPLICATE, "", "already stored: nothing changed");
         case STORE_DENIED:
                 return desk_answer(ret, STATUS_DENIED, "submit.indicators[].job", "this job belongs to another user");
+        case STORE_QUOTA:
+                return answer_quota(results, done, ret);
         case STORE_MISSING:
         case STORE_CONFLICT:
         case STORE_FAILED:

@@ -20,8 +20,9 @@ typedef struct ResultsJob {
 } ResultsJob;
 
 typedef struct Results {
-        const StoreConfig *store_config; /* borrowed, as are the next three */
+        const StoreConfig *store_config; /* borrowed, as are the next four */
         Store *store;
+        Shares *shares;
         Identity *identity;
         const Registry *registry;
         Tally tally;

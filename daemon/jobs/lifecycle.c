@@ -388,6 +388,7 @@ static int complete_amend(Lifecycle *lifecycle, StoreOutcome outcome, Answer *re
         case STORE_DENIED:
                 return desk_answer(ret, STATUS_DENIED, "job_end.job", "this job belongs to another user");
         case STORE_CONFLICT:
+        case STORE_QUOTA:
         case STORE_FAILED:
                 break;
         }

@@ -14,7 +14,11 @@
         X(INPUT, "input_size", "bytes of incomplete requests", 4, 65536)                        \
         X(REQUESTS, "requests", "bytes of unanswered requests", 4, 65536)                               \
         X(JOBS, "jobs", "running jobs", 4, 1)                                              \
-        X(QUERIES, "queries", "running or waiting queries", 4, 1)
+        X(QUERIES, "queries", "running or waiting queries", 4, 1)                          \
+        X(MODELS, "models_size", "bytes of registered models", 4, 8192)                    \
+        X(NAMES, "names", "names of indicators", 4, 1)                                     \
+        X(SERIES, "series", "series of results", 4, 1)                                     \
+        X(STORE, "max_size", "bytes of the database", 0, 0)
 
 typedef enum Resource {
 #define RESOURCE_ID(id, name, unit, reserve_percent, floor) RESOURCE_##id,

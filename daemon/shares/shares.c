@@ -223,8 +223,8 @@ static void refuse(Account *account, Resource resource) {
         account->shares->totals[resource].n_refused++;
 }
 
-/* Sets what an account holds of a resource; a smaller amount is never refused. */
-static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t n_after) {
+/* Sets what an account holds of a resource; a smaller amount is never refused, nor is anything unless is_asking. */
+static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t n_after, bool is_asking) {
         Shares *shares = account->shares;
         ResourceTotal *total = &shares->totals[resource];
         uint64_t *n_held = &account->holdings[resource].n_held;
@@ -232,7 +232,7 @@ static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t
         bool had_some = *n_held > 0;
 
         assert(*n_held >= n_before && *n_total >= n_before);
-        if (n_after > n_before && *n_held - n_before + n_after > find_share(account, resource)) {
+        if (is_asking && n_after > n_before && *n_held - n_before + n_after > find_share(account, resource)) {
                 refuse(account, resource);
                 return SHARES_REFUSED;
         }
@@ -253,7 +253,7 @@ int shares_charge(Account *account, Resource resource, uint64_t amount, Charge *
         assert(resource < N_RESOURCES);
         *ret = (Charge){};
         pthread_mutex_lock(&account->shares->mutex);
-        r = hold(account, resource, 0, amount);
+        r = hold(account, resource, 0, amount, true);
         if (r == 0) {
                 account->n_references++;
                 *ret = (Charge){ account, resource, amount };
@@ -268,11 +268,21 @@ int shares_resize(Charge *charge, uint64_t amount) {
 
         assert(account);
         pthread_mutex_lock(&account->shares->mutex);
-        r = hold(account, charge->resource, charge->amount, amount);
+        r = hold(account, charge->resource, charge->amount, amount, true);
         if (r == 0)
                 charge->amount = amount;
         pthread_mutex_unlock(&account->shares->mutex);
         return r;
+}
+
+void shares_set(Charge *charge, uint64_t amount) {
+        Account *account = charge->account;
+
+        assert(account);
+        pthread_mutex_lock(&account->shares->mutex);
+        (void)hold(account, charge->resource, charge->amount, amount, false);
+        charge->amount = amount;
+        pthread_mutex_unlock(&account->shares->mutex);
 }
 
 void shares_release(Charge *charge) {
@@ -282,10 +292,34 @@ void shares_release(Charge *charge) {
         if (!shares)
                 return;
         pthread_mutex_lock(&shares->mutex);
-        (void)hold(account, charge->resource, charge->amount, 0);
+        (void)hold(account, charge->resource, charge->amount, 0, false);
         unref_account(account);
         pthread_mutex_unlock(&shares->mutex);
         *charge = (Charge){};
+}
+
+uint64_t shares_find_share(Account *account, Resource resource) {
+        uint64_t share;
+
+        pthread_mutex_lock(&account->shares->mutex);
+        share = find_share(account, resource);
+        pthread_mutex_unlock(&account->shares->mutex);
+        return share;
+}
+
+void shares_note_refusal(Account *account, Resource resource) {
+        pthread_mutex_lock(&account->shares->mutex);
+        refuse(account, resource);
+        pthread_mutex_unlock(&account->shares->mutex);
+}
+
+uint32_t shares_weight(Shares *shares, uint32_t uid) {
+        uint32_t weight;
+
+        pthread_mutex_lock(&shares->mutex);
+        weight = find_weight(&shares->config.weights, &OWNER_OF_UID(uid));
+        pthread_mutex_unlock(&shares->mutex);
+        return weight;
 }
 
 /* --- messages and reports -------------------------------------------------------------------------- */

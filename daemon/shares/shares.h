@@ -89,12 +89,21 @@ enum {
 int shares_charge(Account *account, Resource resource, uint64_t amount, Charge *ret);
 /* Changes the amount of a charge. SHARES_REFUSED: the larger amount exceeds the share, and the charge is as before. */
 int shares_resize(Charge *charge, uint64_t amount);
+/* Sets the amount of a charge without asking: of what is held already, such as rows that were stored before the start. */
+void shares_set(Charge *charge, uint64_t amount);
 /* Releases a charge and sets it to {}. */
 void shares_release(Charge *charge);
 
 /* Writes why an account was refused, with the setting and what to do: "uid 1000 holds 512 of its share of 600 running jobs (…)". */
 #define SHARES_REASON_MAX 256U
 void shares_explain(const Account *account, Resource resource, char ret[SHARES_REASON_MAX]);
+
+/* The most that an account may hold now. */
+uint64_t shares_find_share(Account *account, Resource resource);
+/* Counts a refusal that the caller decided on. */
+void shares_note_refusal(Account *account, Resource resource);
+/* The weight of a user. */
+uint32_t shares_weight(Shares *shares, uint32_t uid);
 
 const char *shares_resource_name(Resource resource);
 const char *shares_resource_unit(Resource resource);

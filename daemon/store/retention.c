@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "store/holders.h"
 #include "store/store_subjects.h"
 #include "util/clock.h"
 #include "util/clock_sync.h"
@@ -126,15 +127,21 @@ static void find_removable(Removable *ret) {
                                 add_table(ret, *table);
 }
 
-/* Runs one removal of n_max rows at most; before_ms: NULL, or the time that rows must be older than. */
-static int remove_step(Retention *retention, Database *database, const Removable *removable, size_t i, int64_t n_max,
-                       const int64_t *before_ms, int64_t *ret_n) {
+/* Rows that a statement of a table removes. */
+typedef struct Removal {
+        const Statement *statement;
+        int64_t n_max;           /* ?1: rows */
+        const int64_t *argument; /* NULL, or ?2: the time that the rows must be older than, or their user */
+} Removal;
+
+static int remove_step(Retention *retention, Database *database, const Removable *removable, size_t i, const Removal *removal,
+                       int64_t *ret_n) {
         const StoreTable *table = removable->tables[i];
-        const Field fields[] = { field_i64(n_max), field_i64(before_ms ? *before_ms : 0) };
+        const Field fields[] = { field_i64(removal->n_max), field_i64(removal->argument ? *removal->argument : 0) };
         int64_t n = 0;
         int r;
 
-        r = table->run(database, database_prepare(database, before_ms ? table->expire : table->remove, fields, before_ms ? 2 : 1), &n);
+        r = table->run(database, database_prepare(database, removal->statement, fields, removal->argument ? 2 : 1), &n);
         if (r != 0)
                 return r;
 
@@ -147,13 +154,18 @@ static int remove_step(Retention *retention, Database *database, const Removable
 }
 
 static int remove_oldest(Retention *retention, Database *database, int64_t *ret_n) {
+        int64_t n = 0, uid = HOLDERS_NONE;
         Removable removable;
-        int64_t n = 0;
-        int r = 0;
+        int r;
 
         find_removable(&removable);
+        r = holders_find_over_share(database, retention->shares, (uint64_t)retention->n_pages_max * PAGE_BYTES, &uid);
+        for (size_t i = 0; r == 0 && n == 0 && uid != HOLDERS_NONE && i < removable.n; i++)
+                if (removable.tables[i]->remove_of_user)
+                        r = remove_step(retention, database, &removable, i,
+                                        &(Removal){ removable.tables[i]->remove_of_user, STEP_ROWS, &uid }, &n);
         for (size_t i = 0; r == 0 && n == 0 && i < removable.n; i++)
-                r = remove_step(retention, database, &removable, i, STEP_ROWS, NULL, &n);
+                r = remove_step(retention, database, &removable, i, &(Removal){ removable.tables[i]->remove, STEP_ROWS, NULL }, &n);
         if (r != 0)
                 return r;
 
@@ -238,7 +250,7 @@ static int expire_table(Retention *retention, Database *database, const Removabl
         if (r != 0 || n_max == 0)
                 return r;
 
-        r = remove_step(retention, database, removable, i, n_max, &before_ms, &n);
+        r = remove_step(retention, database, removable, i, &(Removal){ removable->tables[i]->expire, n_max, &before_ms }, &n);
         if (r != 0)
                 return r;
 

@@ -4,14 +4,16 @@
 /*
  * Retention: removes rows that are too old or take too much space
  *
- * Rows older than their table's limit expire. When the file has reached its size, the oldest rows go, in the order of the
- * tables' removal_order (store_subject.h). A step removes few rows, so that new rows do not wait long.
+ * Rows older than their table's limit expire. When the file has reached its size, the oldest rows of a user who exceeds the user's share
+ * (holders.h) go first, then the oldest rows of all, in the order of the tables' removal_order (store_subject.h). A step
+ * removes few rows, so that new rows do not wait long.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shares/shares.h"
 #include "store/database.h"
 #include "store/expiry.h"
 #include "store/store_types.h"
@@ -19,6 +21,7 @@
 /* The sizes that follow from the configuration. */
 typedef struct Retention {
         StoreConfig config;
+        Shares *shares;           /* borrowed; NULL: users have equal shares */
         int64_t n_pages_max;      /* of the file */
         int n_wal_pages_max;      /* a longer log is due for a checkpoint */
         int n_wal_pages_end;      /* most pages that the log may have */

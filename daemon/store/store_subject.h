@@ -31,6 +31,7 @@ typedef struct StoreTable {
         unsigned removal_order;   /* tables of a lower order lose their rows first when space is needed */
         size_t keep;              /* offset in StoreConfig of how long rows are kept, in ns */
         const Statement *remove;  /* removes the oldest rows, ?1 at most; never NULL with a removal_order */
+        const Statement *remove_of_user; /* or NULL: the same, and only rows of user ?2 */
         const Statement *expire;  /* the same, and only rows from before ?2, in ms */
         const char *newest;       /* query of the time of the newest row by perfd's clock, in ms; NULL: clients tell the time */
         int (*run)(Database *database, Prepared *removal, int64_t *ret_n); /* runs either and counts the rows that went */
@@ -43,7 +44,7 @@ typedef struct StoreSubject {
         const RowKind *const *kinds;     /* of row sets; ends with NULL */
 
         /* State that the writer keeps for the subject; NULL: none. new_state: 0 or -ENOMEM. */
-        int (*new_state)(void **ret);
+        int (*new_state)(void **ret, struct Shares *shares);
         void (*free_state)(void *state);
         void (*forget)(void *state);                    /* after a rollback, or when rows were removed */
         int (*flush)(void *state, Database *database);  /* before a commit */

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 
 #include "store/database.h"
+#include "store/holders.h"
 #include "store/indicators/store_indicators.h"
 #include "store/jobs/store_jobs.h"
 #include "store/node/store_node.h"
 
 /* The one list of subjects. */
-static const StoreSubject *const all[] = { &store_jobs, &store_indicators, &store_node, NULL };
+static const StoreSubject *const all[] = { &store_jobs, &store_indicators, &store_node, &holders_subject, NULL };
 
 #define N_SUBJECTS (N_ELEMENTS(all) - 1)
 
@@ -25,7 +26,7 @@ const StoreSubject *const *store_subjects_all(void) {
 
 /* --- states -------------------------------------------------------------------------------------- */
 
-int store_subjects_new(StoreSubjects **ret) {
+int store_subjects_new(StoreSubjects **ret, struct Shares *shares) {
         scoped(store_subjects_freep) StoreSubjects *subjects = calloc(1, sizeof(*subjects));
         int r = 0;
 
@@ -34,7 +35,7 @@ int store_subjects_new(StoreSubjects **ret) {
 
         for (size_t i = 0; r == 0 && i < N_SUBJECTS; i++)
                 if (all[i]->new_state)
-                        r = all[i]->new_state(&subjects->states[i]);
+                        r = all[i]->new_state(&subjects->states[i], shares);
         if (r < 0)
                 return r;
 

@@ -18,7 +18,7 @@ const StoreSubject *const *store_subjects_all(void);
 /* The subjects' states, for the writer. */
 typedef struct StoreSubjects StoreSubjects;
 /* 0 or -ENOMEM. */
-int store_subjects_new(StoreSubjects **ret);
+int store_subjects_new(StoreSubjects **ret, struct Shares *shares);
 StoreSubjects *store_subjects_free(StoreSubjects *subjects);
 DEFINE_SCOPED(StoreSubjects, store_subjects_free);
 

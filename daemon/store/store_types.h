@@ -10,6 +10,7 @@
 #include "snapshot/stats.h"
 
 struct Kind;
+struct Shares;
 
 /* Tells the caller which of its puts a completion is of. The store hands the cookie back and never looks inside, except that a
  * cookie without a kind makes no completion. */
@@ -25,6 +26,7 @@ typedef enum StoreOutcome {
         STORE_CONFLICT,  /* job begin: another job has the id */
         STORE_MISSING,   /* job end, job amend: no such job; phase, identity: the job does not run */
         STORE_DENIED,    /* job amend, results: the job belongs to another uid */
+        STORE_QUOTA,     /* results: the user has no share left for more names or series; nothing of the set was stored */
         STORE_FAILED,    /* disk full, I/O error: nothing of the set was stored; see store_stats().error */
 } StoreOutcome;
 typedef struct RowSet RowSet;
@@ -45,6 +47,7 @@ typedef struct StoreConfig {
         uint64_t expiry_period_ns; /* 0: EXPIRY_PERIOD_NS; shorter in tests */
         size_t queue_rows_max;
         size_t queue_bytes_max;
+        struct Shares *shares; /* borrowed; NULL: users are not charged for what they store. Must not change */
 } StoreConfig;
 
 #define STORE_ERROR_MAX sizeof(((StoreStats *)NULL)->error)

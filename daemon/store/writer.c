@@ -101,8 +101,10 @@ static int open_database(Writer *writer, char **ret_note) {
         writer->next.has_more_work = true; /* the first step finds out */
         database_watch(&writer->database);
         r = retention_configure(&writer->retention, &writer->database, &config);
-        if (r == 0)
+        if (r == 0) {
+                holders_charge(&writer->holders, &writer->database, true);
                 return 0;
+        }
 
         free(TAKE(*ret_note));
         database_close(&writer->database);
@@ -240,6 +242,7 @@ static void write_batch(Writer *writer, RowSet *batch, size_t n_rows, size_t n_b
 
         if (r == 0)
                 report_commit(&writer->report, clock_boottime_ns() - begin_ns, n_rows, is_clean);
+        holders_charge(&writer->holders, &writer->database, false);
         note_size(writer);
         queue_done(writer->queue, batch);
         writer->next.settling_ns = clock_boottime_ns() + IDLE_WAIT_NS;
@@ -380,6 +383,7 @@ static void settle(Writer *writer) {
         if (writer->wal.is_barrier_closed || wal_checkpoint_log_bytes(writer->opening->path) > writer->retention.n_wal_bytes_max)
                 wal_checkpoint_restart(&writer->wal, &writer->database, &writer->retention, SQLITE_CHECKPOINT_TRUNCATE);
         release_memory(writer);
+        holders_charge(&writer->holders, &writer->database, false);
         note_size(writer);
         writer->next.is_settled = is_writable(writer);
 }
@@ -424,7 +428,9 @@ int writer_init(Writer *writer, Queue *queue, WalBarrier *barrier, Opening *open
         report_init(&writer->report);
         writer->is_initialised = true;
 
-        return store_subjects_new(&writer->subjects);
+        writer->holders.shares = config->shares;
+        writer->retention.shares = config->shares;
+        return store_subjects_new(&writer->subjects, config->shares);
 }
 
 int writer_start(Writer *writer) {
@@ -452,6 +458,7 @@ void writer_deinit(Writer *writer) {
                 assert(is_idle(writer));
                 wal_checkpoint_run(&writer->database, SQLITE_CHECKPOINT_TRUNCATE);
         }
+        holders_deinit(&writer->holders);
         database_close(&writer->database);
         store_subjects_free(writer->subjects);
         report_deinit(&writer->report);

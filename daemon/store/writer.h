@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "store/database.h"
+#include "store/holders.h"
 #include "store/opening.h"
 #include "store/queue.h"
 #include "store/report.h"
@@ -33,6 +34,7 @@ typedef struct Writer {
         Database database; /* without a connection until it could be opened */
         StoreSubjects *subjects; /* owned */
         Retention retention;
+        Holders holders;
         WalCheckpoint wal;
         WriterSchedule next;
         char failure[STORE_ERROR_MAX]; /* message of the last failure */

@@ -71,6 +71,7 @@ typedef struct Peer {
         uint32_t uid, gid;
         int32_t pid;  /* when it connected; 0: of a pid namespace we do not see */
         int pidfd;    /* the same process, unmistakably; -1: not known. Borrowed from its connection */
+        bool is_vouched; /* for this request: the client is in the jobs that it names */
         bool is_admin; /* root, or a member of the administrators' group: may act for others' jobs */
 } Peer;
 

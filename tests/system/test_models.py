@@ -425,33 +425,51 @@ class OfUsers(WithModels):
         self.assertEqual((answer["n"], answer["statistics"]["rate"]["max"]), (2, 4.0))
         self.assertEqual(len(self.running.get("/api/v1/indicators/PiMatmul/results").json["results"]), 3)
 
-    def test_a_user_has_a_limit(self):
-        self.start()
-
-        def fill(client):
-            for i in range(64):
-                self.assert_status(self.register(client, {"name": f"N{i}", "results": {"x": "int"}}), "OK")
-            return self.register(client, {"name": "one_more", "results": {"x": "int"}})
-        reply = self.as_nobody(fill)
-        self.assert_status(reply, "QUOTA")
-        self.assertIn("the limit of 64 registered models per user is reached", reply.message)
-
-
-    def test_a_users_models_are_held_in_memory_up_to_a_limit(self):
+    def test_the_models_of_a_user_have_a_share(self):
         self.start()
         help_text = {f"r{i}": {"help": "h" * 1000} for i in range(200)}
 
         def fill(client):
-            for i in range(5):
-                self.assert_status(self.register(client, {"name": f"N{i}", "results": help_text}), "OK")
-            reply = self.register(client, {"name": "one_more", "results": help_text})
+            replies = []
+            while not replies or replies[-1].status == harness.wire.Status.OK:
+                replies.append(self.register(client, {"name": f"N{len(replies)}", "results": help_text}))
             self.assert_status(self.register(client, {"name": "N0", "results": help_text, "help": "in place of one's own"}), "OK")
             self.assert_status(self.register(client, {"name": "N0", "results": {"x": "int"}}), "OK")
             self.assert_status(self.register(client, {"name": "one_more", "results": help_text}), "OK")
-            return reply
-        reply = self.as_nobody(fill)
-        self.assert_status(reply, "QUOTA")
-        self.assertRegex(reply.message, r"the user's models would have 1\d{6} bytes as JSON; the limit per user is 1048576")
+            return replies
+        replies = self.as_nobody(fill)
+        self.assertGreater(len(replies), 6, "a user alone has more than 1 MiB")
+        self.assert_status(replies[-1], "QUOTA")
+        self.assertIn(f"uid {NOBODY} holds ", replies[-1].message)
+        self.assertIn("[limits] models_size", replies[-1].message)
+        with self.running.client() as client:
+            self.assert_status(self.register(client, {"name": "Admins", "results": help_text}), "OK")
+
+    def test_the_model_of_a_user_says_nothing_of_the_results_of_others(self):
+        self.start()
+        document = {"name": "Shared", "component": "c", "@parameters": {"n": 1}, "@result": {"rate": 2.0}}
+        model = {"name": "Shared", "parameters": {"n": {"type": "int", "index": "int"}},
+                 "results": {"rate": {"type": "float", "unit": "GB/s", "direction": "higher"}}}
+
+        def rank():
+            return self.running.get("/api/v1/indicators/Shared/rank?by=n&objective=rate")
+        with self.running.client() as client:
+            self.assert_status(client.submit(*[document] * 20), "OK")
+            self.assertIn("no model of Shared declares", rank().body.decode())
+            self.assert_status(self.as_nobody(lambda other: self.register(other, model)), "OK")
+            self.assert_status(self.as_nobody(lambda other: other.submit({**document, "@parameters": {"odd": 1}})), "OK")
+            self.assertIn("no model of Shared declares", rank().body.decode())
+            # What the other user's model would count as odd is not counted of these results.
+            odd = self.counted("perfd_indicator_odd_keys_total")
+            self.assert_status(client.submit({**document, "@parameters": {"other": 1}}), "OK")
+            self.assertEqual(self.counted("perfd_indicator_odd_keys_total"), odd)
+            self.assertEqual(self.models()["Shared", None]["applies_to_uid"], NOBODY)
+            self.assertIn(f"registered by user {NOBODY}, own results only", self.running.perfctl("indicator", "models").stdout)
+
+            # The administrator's model says it of all.
+            self.assert_status(self.register(client, model), "OK")
+            self.assertIsNone(self.models()["Shared", None]["applies_to_uid"])
+            self.assertEqual(rank().status, 200)
 
 
 class Perfctl(WithModels):

@@ -30,6 +30,7 @@ typedef struct Fixture {
         JobsConfig config;
         IndicatorsConfig indicators_config;
         StoreConfig store_config;
+        Shares *shares;
         Node node;
         JobRoom jobs;
         IndicatorRoom indicators;
@@ -46,7 +47,7 @@ static inline void rooms_begin(Fixture *f) {
 
         assert_int_equal(node_init(&f->node, "/", &node), 0);
         assert_int_equal(job_room_init(&f->jobs, &parts, f->root), 0);
-        indicator_room_init(&f->indicators, &f->indicators_config, &f->store_config, f->place.store, &f->jobs.identity);
+        indicator_room_init(&f->indicators, &f->indicators_config, &f->store_config, f->place.store, f->shares, &f->jobs.identity);
 }
 
 static inline void rooms_end(Fixture *f) {
@@ -57,12 +58,18 @@ static inline void rooms_end(Fixture *f) {
 
 static inline int rooms_set_up(void **state) {
         Fixture *f = calloc(1, sizeof(*f));
+        SharesConfig shares = {};
 
         assert_non_null(f);
         *state = f;
         place_make(&f->place);
         f->store_config = place_config(&f->place);
         f->store_config.is_volatile = true;
+        for (Resource i = 0; i < N_RESOURCES; i++)
+                shares.limits[i] = 1 << 30;
+        shares.limits[RESOURCE_MODELS] = 1 << 20;
+        assert_int_equal(shares_new(&f->shares, &shares), 0);
+        f->store_config.shares = f->shares;
         place_open_with(&f->place, &f->store_config);
         tree_copy("cgroup-v2", f->root);
         assert_int_equal(sd_event_new(&f->event) < 0, false);
@@ -86,6 +93,7 @@ static inline int rooms_tear_down(void **state) {
         close(f->pidfd);
         place_remove(&f->place);
         tree_remove(f->root);
+        shares_free(f->shares);
         free(f);
         return 0;
 }

@@ -89,7 +89,7 @@ static void the_models_that_ship_are_good(void **state) {
 
         assert_int_equal(models_read_files(&f->models, SHIPPED), 0);
         assert_int_equal(f->models.files.n, 4);
-        model = models_find(&f->models, "PiMatmul", "tensorflow");
+        model = models_find(&f->models, 7, "PiMatmul", "tensorflow");
         p = indicator_model_find(&model->model, "elapsed", true);
         assert_string_equal(p->unit, "ms");
         assert_int_equal(p->direction, DIRECTION_LOWER);
@@ -97,13 +97,13 @@ static void the_models_that_ship_are_good(void **state) {
         assert_string_equal(p->unit, "GFLOP/s");
         assert_int_equal(p->direction, DIRECTION_HIGHER);
         assert_int_equal(indicator_model_find(&model->model, "matrix_size", false)->index, INDEX_INT);
-        model = models_find(&f->models, "PiConv2D", "pytorch");
+        model = models_find(&f->models, 7, "PiConv2D", "pytorch");
         p = indicator_model_find(&model->model, "padding", false);
         assert_int_equal(p->types, PROPERTY_INT | PROPERTY_STR);
         assert_int_equal(p->index, INDEX_EXACT);
         assert_true(indicator_model_find(&model->model, "mini_batch", false)->is_optional);
-        assert_non_null(models_find(&f->models, "PiConv1D", NULL));
-        model = models_find(&f->models, "PiPyBench", "pybench");
+        assert_non_null(models_find(&f->models, 7, "PiConv1D", NULL));
+        model = models_find(&f->models, 7, "PiPyBench", "pybench");
         assert_int_equal(model->model.n_properties, 1 + 53);
         p = indicator_model_find(&model->model, "totals_average", true);
         assert_string_equal(p->unit, "ms");
@@ -128,7 +128,7 @@ static void judge_fixture(const Models *models, const char *directory, const cha
         value_parse_begin(&reader, text, n);
         assert_int_equal(value_parse_next(&reader, &arena, &document, &error), 0);
         assert_int_equal(indicator_from_value(document, STRING_MAX_BYTES, &indicator, &complaint), 0);
-        model = models_find(models, indicator.name, indicator.component);
+        model = models_find(models, 7, indicator.name, indicator.component);
         if (!model)
                 fail_msg("no model of %s", indicator.name);
 
@@ -177,8 +177,8 @@ static void a_bad_file_is_named_with_its_place_and_leaves_the_others(void **stat
         assert_says(log, "/a.yaml; remove one of the declarations");
         assert_says(log, "/e.yaml:1:1: is null, must say name, parameters and results");
         assert_int_equal(f->models.files.n, 1);
-        assert_non_null(models_find(&f->models, "A", "any"));
-        assert_null(models_find(&f->models, "B", "any"));
+        assert_non_null(models_find(&f->models, 7, "A", "any"));
+        assert_null(models_find(&f->models, 7, "B", "any"));
 }
 
 static void files_that_are_gone_take_their_models_with_them(void **state) {
@@ -187,9 +187,9 @@ static void files_that_are_gone_take_their_models_with_them(void **state) {
 
         write_file(f, "a.yaml", "name: A\nresults: {x: float}\n");
         assert_int_equal(read_files(f, log, sizeof(log)), 0);
-        assert_non_null(models_find(&f->models, "A", NULL));
+        assert_non_null(models_find(&f->models, 7, "A", NULL));
         assert_int_equal(models_read_files(&f->models, "/nonexistent/indicators.d"), 0);
-        assert_null(models_find(&f->models, "A", NULL));
+        assert_null(models_find(&f->models, 7, "A", NULL));
         assert_int_equal(models_read_files(&f->models, ""), 0);
         assert_int_equal(f->models.files.n, 0);
 }
@@ -233,12 +233,12 @@ static void the_model_of_a_component_goes_before_that_of_any(void **state) {
         add(f, "{name: A, results: {any: int}}", 7, false);
         add(f, "{name: A, component: torch, results: {torch: int}}", 7, false);
         add(f, "{name: B, component: torch, results: {b: int}}", 7, false);
-        assert_string_equal(models_find(&f->models, "A", "torch")->model.properties[0].name, "torch");
-        assert_string_equal(models_find(&f->models, "A", "jax")->model.properties[0].name, "any");
-        assert_string_equal(models_find(&f->models, "A", NULL)->model.properties[0].name, "any");
-        assert_null(models_find(&f->models, "B", "jax"));
-        assert_null(models_find(&f->models, "B", NULL));
-        assert_null(models_find(&f->models, "a", "torch"));
+        assert_string_equal(models_find(&f->models, 7, "A", "torch")->model.properties[0].name, "torch");
+        assert_string_equal(models_find(&f->models, 7, "A", "jax")->model.properties[0].name, "any");
+        assert_string_equal(models_find(&f->models, 7, "A", NULL)->model.properties[0].name, "any");
+        assert_null(models_find(&f->models, 7, "B", "jax"));
+        assert_null(models_find(&f->models, 7, "B", NULL));
+        assert_null(models_find(&f->models, 7, "a", "torch"));
 }
 
 static void administrators_go_before_files_and_files_before_users(void **state) {
@@ -248,15 +248,38 @@ static void administrators_go_before_files_and_files_before_users(void **state) 
         write_file(f, "a.yaml", "name: A\nresults: {file: float}\n");
         assert_int_equal(read_files(f, log, sizeof(log)), 0);
         add(f, "{name: A, results: {user: int}}", 7, false);
-        assert_string_equal(models_find(&f->models, "A", "c")->model.properties[0].name, "file");
+        assert_string_equal(models_find(&f->models, 7, "A", "c")->model.properties[0].name, "file");
         assert_true(models_is_effective(&f->models, f->models.files.items[0]));
         add(f, "{name: A, results: {admin: int}}", 0, true);
-        assert_string_equal(models_find(&f->models, "A", "c")->model.properties[0].name, "admin");
+        assert_string_equal(models_find(&f->models, 7, "A", "c")->model.properties[0].name, "admin");
         assert_false(models_is_effective(&f->models, f->models.files.items[0]));
-        assert_int_equal(f->models.registered.n, 1); /* the latter replaced the former */
-        assert_int_equal(models_of_user(&f->models, 7, NULL).n, 0);
-        assert_int_equal(models_of_user(&f->models, 0, NULL).n_bytes, strlen("{\"name\":\"A\",\"results\":{\"admin\":\"int\"}}"));
-        assert_int_equal(models_of_user(&f->models, 0, f->models.registered.items[0]).n_bytes, 0);
+        assert_int_equal(f->models.registered.n, 2);
+        assert_false(models_is_effective(&f->models, models_find_registered(&f->models, 7, "A", NULL)));
+        add(f, "{name: A, results: {other: int}}", 1, true);
+        assert_int_equal(f->models.registered.n, 2); /* the latter replaced the administrator's */
+        assert_string_equal(models_find(&f->models, 8, "A", "c")->model.properties[0].name, "other");
+}
+
+static void models_of_users_are_of_their_own_results(void **state) {
+        Fixture *f = *state;
+
+        add(f, "{name: A, results: {seven: int}}", 7, false);
+        add(f, "{name: A, results: {eight: int}}", 8, false);
+        add(f, "{name: A, component: torch, results: {torch: int}}", 8, false);
+        assert_int_equal(f->models.registered.n, 3);
+        assert_string_equal(models_find(&f->models, 7, "A", "torch")->model.properties[0].name, "seven");
+        assert_string_equal(models_find(&f->models, 8, "A", "torch")->model.properties[0].name, "torch");
+        assert_string_equal(models_find(&f->models, 8, "A", "jax")->model.properties[0].name, "eight");
+        assert_null(models_find(&f->models, 9, "A", "torch"));
+        assert_null(models_find(&f->models, 0, "A", "torch"));
+        assert_int_equal(models_find_registered_any(&f->models, "A", NULL)->uid, 7);
+        assert_null(models_find_registered_any(&f->models, "A", "jax"));
+
+        /* Until an administrator says what holds for all. */
+        add(f, "{name: A, results: {all: int}}", 9, true);
+        assert_string_equal(models_find(&f->models, 7, "A", "torch")->model.properties[0].name, "all");
+        assert_string_equal(models_find(&f->models, 8, "A", NULL)->model.properties[0].name, "all");
+        assert_int_equal(models_find_registered_any(&f->models, "A", NULL)->uid, 9);
 }
 
 static void what_is_taken_out_no_longer_holds(void **state) {
@@ -266,15 +289,13 @@ static void what_is_taken_out_no_longer_holds(void **state) {
         add(f, "{name: A, results: {any: int}}", 7, false);
         add(f, "{name: A, component: torch, results: {torch: int}}", 7, false);
         add(f, "{name: B, results: {b: int}}", 7, false);
-        assert_null(models_remove_registered(&f->models, "A", "jax"));
-        model = models_remove_registered(&f->models, "A", "torch");
+        model = models_remove_registered(&f->models, models_find_registered(&f->models, 7, "A", "torch"));
         assert_string_equal(model->model.component, "torch");
-        assert_string_equal(models_find(&f->models, "A", "torch")->model.properties[0].name, "any");
-        assert_string_equal(models_find(&f->models, "B", NULL)->model.properties[0].name, "b");
-        assert_int_equal(models_of_user(&f->models, 7, NULL).n, 2);
+        assert_string_equal(models_find(&f->models, 7, "A", "torch")->model.properties[0].name, "any");
+        assert_string_equal(models_find(&f->models, 7, "B", NULL)->model.properties[0].name, "b");
 
         assert_int_equal(models_add_registered(&f->models, &model), 0);
-        assert_string_equal(models_find(&f->models, "A", "torch")->model.properties[0].name, "torch");
+        assert_string_equal(models_find(&f->models, 7, "A", "torch")->model.properties[0].name, "torch");
 }
 
 static void there_is_a_limit_to_registered_models(void **state) {
@@ -283,14 +304,13 @@ static void there_is_a_limit_to_registered_models(void **state) {
         char text[64];
 
         for (unsigned i = 0; i < MODELS_MAX; i++) {
-                (void)snprintf(text, sizeof(text), "{name: m%u, results: {x: int}}", i);
+                (void)snprintf(text, sizeof(text), "{name: m%u, results: {x: int}}", i / 2);
                 add(f, text, i % 2 ? 7 : 8, false);
         }
-        assert_int_equal(models_of_user(&f->models, 7, NULL).n, MODELS_MAX / 2);
         model = make("{name: one_more, results: {x: int}}");
         assert_int_equal(models_add_registered(&f->models, &model), MODELS_FULL);
         model_free(model);
-        assert_string_equal(models_find(&f->models, "m17", NULL)->model.name, "m17");
+        assert_string_equal(models_find(&f->models, 7, "m17", NULL)->model.name, "m17");
 }
 
 static void answers_have_the_models_in_force_as_they_were_declared(void **state) {
@@ -304,8 +324,9 @@ static void answers_have_the_models_in_force_as_they_were_declared(void **state)
         add(f, "{name: M, results: {user: int}}", 1000, false);
         models_write_json(&f->models, MODEL_STRICT, &out);
         assert_says(out.text, "{\"policy\":\"strict\",\"models\":[{\"name\":\"A\",\"component\":\"</script>\",\"file\":null,\"uid\":1000,"
-                              "\"declaration\":{\"name\":\"A\"");
-        assert_says(out.text, "/m.yaml\",\"uid\":null,\"declaration\":{\"name\":\"M\",\"results\":{\"x'; DROP TABLE model; --\":");
+                              "\"applies_to_uid\":1000,\"declaration\":{\"name\":\"A\"");
+        assert_says(out.text, "/m.yaml\",\"uid\":null,\"applies_to_uid\":null,"
+                              "\"declaration\":{\"name\":\"M\",\"results\":{\"x'; DROP TABLE model; --\":");
         assert_null(strstr(out.text, "user"));
 }
 
@@ -320,6 +341,7 @@ int main(void) {
                 TEST(a_file_too_large_is_left_out),
                 TEST(the_model_of_a_component_goes_before_that_of_any),
                 TEST(administrators_go_before_files_and_files_before_users),
+                TEST(models_of_users_are_of_their_own_results),
                 TEST(what_is_taken_out_no_longer_holds),
                 TEST(there_is_a_limit_to_registered_models),
                 TEST(answers_have_the_models_in_force_as_they_were_declared),

@@ -242,11 +242,11 @@ static void an_indexed_parameter_is_a_search_in_an_index(void **state) {
         const Place *place = *state;
 
         assert_plan(place, statement_with("s.parameters FROM series AS s INDEXED BY"),
-                    "SEARCH s USING INDEX series_by_pair (name=? AND component=? AND shape=?)");
-        assert_plan(place, statement_with("p.value IN (?5, ?6)"),
-                    "SEARCH p USING PRIMARY KEY (name=? AND component=? AND key=? AND value=?)");
+                    "SEARCH s USING INDEX series_by_pair (name=? AND component=? AND uid=? AND shape=?)");
+        assert_plan(place, statement_with("p.value IN (?6, ?7)"),
+                    "SEARCH p USING PRIMARY KEY (name=? AND component=? AND uid=? AND key=? AND value=?)");
         assert_plan(place, statement_with("p.value BETWEEN"),
-                    "SEARCH p USING PRIMARY KEY (name=? AND component=? AND key=? AND value>? AND value<?)");
+                    "SEARCH p USING PRIMARY KEY (name=? AND component=? AND uid=? AND key=? AND value>? AND value<?)");
         assert_plan(place, statement_with("FROM point WHERE series = ? AND time_ms"),
                     "SEARCH point USING PRIMARY KEY (series=? AND time_ms>? AND (time_ms,row)<(?,?))");
         assert_plan(place, statement_with("FROM result INDEXED BY result_by_name"),
@@ -282,17 +282,17 @@ static void registered_models_are_there_at_the_next_start(void **state) {
         assert_int_equal(models->items[0].uid, 1002);
         assert_true(models->items[0].by_admin);
 
-        assert_int_equal(indicator_reader_list_models(place->reader, "PiMatmul"), 0);
+        assert_int_equal(indicator_reader_list_models(place->reader, "PiMatmul", -1), 0);
         assert_int_equal(indicator_reader_next_model(place->reader, &row), 0);
         assert_null(row.component);
         assert_true(json_text_is_string(json_text_find(json_text_find(row.results, "rate"), "unit"), "GFLOP/s", 7));
         assert_true(json_text_is_string(json_text_find(json_text_find(row.results, "elapsed"), "direction"), "lower", 5));
 
         /* One that is removed takes none of another component with it. */
-        assert_int_equal(store_put(place->store, model_rows_pack_removal("PiMatmul", "tensorflow", cookie_of(3))), 0);
+        assert_int_equal(store_put(place->store, model_rows_pack_removal("PiMatmul", "tensorflow", MODEL_ROWS_OF_ALL, cookie_of(3))), 0);
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM model WHERE NOT is_declared"), 1);
-        assert_int_equal(store_put(place->store, model_rows_pack_removal("PiMatmul", NULL, cookie_of(4))), 0);
+        assert_int_equal(store_put(place->store, model_rows_pack_removal("PiMatmul", NULL, MODEL_ROWS_OF_ALL, cookie_of(4))), 0);
         assert_int_equal(outcome_of(place->store, 4), STORE_DONE);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM model WHERE NOT is_declared"), 0);
 

@@ -36,7 +36,7 @@ static Status unregister_model(Fixture *f, const char *name, const char *compone
 }
 
 static const Model *model_of(Fixture *f, const char *name) {
-        return models_find(&f->indicators.registry.models, name, "c");
+        return models_find(&f->indicators.registry.models, f->peer.uid, name, "c");
 }
 
 static void a_registered_model_is_in_force_until_it_is_removed(void **state) {
@@ -63,32 +63,100 @@ static void a_registered_model_is_in_force_until_it_is_removed(void **state) {
         assert_int_equal(unregister_model(f, "A", "c"), STATUS_NOT_FOUND);
 }
 
-static void models_of_others_are_theirs(void **state) {
+static void a_model_of_a_user_is_of_the_users_own_results(void **state) {
         Fixture *f = *state;
 
         assert_int_equal(registry_start(&f->indicators.registry), 0);
         assert_int_equal(register_model(f, TEXT("A", "s")), STATUS_OK);
         f->peer.uid = 1001;
-        assert_int_equal(register_model(f, TEXT("A", "ms")), STATUS_DENIED);
+        assert_null(model_of(f, "A"));
         assert_int_equal(unregister_model(f, "A", "c"), STATUS_DENIED);
+        assert_int_equal(register_model(f, TEXT("A", "ms")), STATUS_OK);
+        assert_string_equal(f->answer.complaint.text, ""); /* another user's unit has not changed */
+        assert_string_equal(model_of(f, "A")->model.properties[0].unit, "ms");
+        f->peer.uid = 1000;
+        assert_string_equal(model_of(f, "A")->model.properties[0].unit, "s");
+}
+
+static void a_model_of_an_administrator_is_of_all_results(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
+        assert_int_equal(register_model(f, TEXT("A", "s")), STATUS_OK);
+        f->peer.uid = 1001;
         f->peer.is_admin = true;
         assert_int_equal(register_model(f, TEXT("A", "ms")), STATUS_OK);
         f->peer.is_admin = false;
         f->peer.uid = 1000;
+        assert_string_equal(model_of(f, "A")->model.properties[0].unit, "ms");
+        assert_int_equal(register_model(f, TEXT("A", "us")), STATUS_DENIED);
+        assert_non_null(strstr(f->answer.complaint.text, "an administrator"));
+
+        /* A user removes the own model, an administrator the model of all, then those of users. */
+        assert_int_equal(unregister_model(f, "A", "c"), STATUS_OK);
         assert_int_equal(unregister_model(f, "A", "c"), STATUS_DENIED);
         assert_non_null(strstr(f->answer.complaint.text, "an administrator"));
+        f->peer.is_admin = true;
+        assert_int_equal(unregister_model(f, "A", "c"), STATUS_OK);
+        f->peer.is_admin = false;
+        assert_int_equal(register_model(f, TEXT("A", "us")), STATUS_OK);
+        f->peer.uid = 1001;
+        f->peer.is_admin = true;
+        assert_int_equal(unregister_model(f, "A", "c"), STATUS_OK);
+        assert_int_equal(unregister_model(f, "A", "c"), STATUS_NOT_FOUND);
 }
 
-static void a_user_has_a_limit(void **state) {
-        Fixture *f = *state;
+static Status register_nth(Fixture *f, unsigned i) {
         char text[256];
 
+        (void)snprintf(text, sizeof(text), "{\"name\": \"M%u\", \"component\": \"c\", \"parameters\": {}, "
+                                           "\"results\": {\"n\": {\"type\": \"int\"}}}", i);
+        return register_model(f, text);
+}
+
+static Status unregister_nth(Fixture *f, unsigned i) {
+        char name[32];
+
+        (void)snprintf(name, sizeof(name), "M%u", i);
+        return unregister_model(f, name, "c");
+}
+
+/* The fixture's limit is 1 MiB: a user alone may have half of it. */
+static void models_are_charged_to_their_users(void **state) {
+        Fixture *f = *state;
+        ResourceStats stats[N_RESOURCES];
+        unsigned n = 0;
+
         assert_int_equal(registry_start(&f->indicators.registry), 0);
-        for (unsigned i = 0; i <= MODELS_PER_UID_MAX; i++) {
-                (void)snprintf(text, sizeof(text), "{\"name\": \"M%u\", \"component\": \"c\", \"parameters\": {}, "
-                                                   "\"results\": {\"n\": {\"type\": \"int\"}}}", i);
-                assert_int_equal(register_model(f, text), i < MODELS_PER_UID_MAX ? STATUS_OK : STATUS_QUOTA);
+        while (register_nth(f, n) == STATUS_OK)
+                n++;
+        assert_int_equal(f->answer.status, STATUS_QUOTA);
+        assert_non_null(strstr(f->answer.complaint.text, "uid 1000 holds "));
+        assert_in_range(n, 64, 127);
+        f->peer.uid = 1001;
+        assert_int_equal(register_nth(f, 0), STATUS_OK);
+        f->peer.uid = 0;
+        f->peer.is_admin = true;
+        assert_int_equal(register_nth(f, 1), STATUS_OK);
+
+        /* The charges are of what there is, also after a restart. */
+        shares_stats(f->shares, stats);
+        assert_int_equal(stats[RESOURCE_MODELS].n_owners, 3);
+        rooms_end(f);
+        rooms_begin(f);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
+        {
+                uint64_t n_held = stats[RESOURCE_MODELS].n_held;
+
+                shares_stats(f->shares, stats);
+                assert_int_equal(stats[RESOURCE_MODELS].n_held, n_held);
         }
+        f->peer = (Peer){ .uid = 1000, .pidfd = f->pidfd };
+        assert_int_equal(register_nth(f, n), STATUS_QUOTA);
+        assert_int_equal(unregister_model(f, "M0", "c"), STATUS_OK);
+        for (unsigned i = 2; i < n / 3 * 2; i++) /* three users have a quarter each of what is free */
+                assert_int_equal(unregister_nth(f, i), STATUS_OK);
+        assert_int_equal(register_nth(f, n), STATUS_OK);
 }
 
 static void a_store_that_fails_leaves_the_models_as_they_were(void **state) {
@@ -170,11 +238,11 @@ static void a_strict_policy_refuses_what_no_model_knows(void **state) {
         submissions[0] = items[0].submission;
         submissions[1] = items[1].submission;
         set_policy(f, MODEL_ACCEPT);
-        assert_int_equal(registry_check(&f->indicators.registry, submissions, 2, &n_odd, &complaint), 0);
+        assert_int_equal(registry_check(&f->indicators.registry, 1000, submissions, 2, &n_odd, &complaint), 0);
         assert_non_null(submissions[0].model);
         assert_null(submissions[1].model);
         set_policy(f, MODEL_STRICT);
-        assert_int_equal(registry_check(&f->indicators.registry, submissions, 2, &n_odd, &complaint), REGISTRY_REFUSED);
+        assert_int_equal(registry_check(&f->indicators.registry, 1000, submissions, 2, &n_odd, &complaint), REGISTRY_REFUSED);
         assert_int_equal(complaint.i_item, 1);
         assert_string_equal(complaint.complaint.path, "name");
 }
@@ -182,8 +250,9 @@ static void a_strict_policy_refuses_what_no_model_knows(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 ROOM_TEST(a_registered_model_is_in_force_until_it_is_removed),
-                ROOM_TEST(models_of_others_are_theirs),
-                ROOM_TEST(a_user_has_a_limit),
+                ROOM_TEST(a_model_of_a_user_is_of_the_users_own_results),
+                ROOM_TEST(a_model_of_an_administrator_is_of_all_results),
+                ROOM_TEST(models_are_charged_to_their_users),
                 ROOM_TEST(a_store_that_fails_leaves_the_models_as_they_were),
                 ROOM_TEST(models_survive_a_restart),
                 ROOM_TEST(files_declare_models_too),

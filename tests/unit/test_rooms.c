@@ -42,6 +42,8 @@ static void open_rooms(Fixture *f) {
         char error[SOCKETS_ERROR_MAX];
 
         assert_int_equal(sockets_open(&f->sockets, &f->rooms.config.sockets, error), 0);
+        assert_int_equal(shares_new(&f->rooms.shares, &f->rooms.config.shares), 0);
+        f->rooms.config.store.shares = f->rooms.shares;
         place_open_with(&f->place, &f->rooms.config.store);
         f->rooms.store = f->place.store;
         self_init(&f->rooms.self);

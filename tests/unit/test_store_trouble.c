@@ -289,7 +289,7 @@ static uint64_t count_jobs(Reader *reader, const char *job_state) {
 }
 
 static void put_job(Store *store, const char *id, uint64_t begin_ms, bool is_over) {
-        JobInfo info = {};
+        JobInfo info = { .uid = 1000 };
         StoreJobEnd row = { .job = id, .state = JOB_FINISHED, .end_realtime_ms = begin_ms + 1, .end = &(JobEnd){}, .timeline = "points" };
 
         (void)snprintf(info.id, sizeof(info.id), "%s", id);

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "document/indicator.h"
+#include "store/holders.h"
 
 #define N_SLOTS 64
 
@@ -20,19 +21,25 @@ typedef struct CatalogSlot {
         char component[COMPONENT_MAX_BYTES + 1];
 } CatalogSlot;
 
+#define N_USERS 16
+
 struct Catalog {
         CatalogSlot slots[N_SLOTS];
+        Shares *shares; /* borrowed, or NULL */
+        Headroom headrooms[N_USERS]; /* of the running transaction, by uid */
+        HeldRows holdings[N_USERS];   /* what the running transaction adds, by uid */
         Series *series; /* owned */
         bool has_unindexed;
 };
 
-int catalog_new(Catalog **ret) {
+int catalog_new(Catalog **ret, Shares *shares) {
         scoped(catalog_freep) Catalog *catalog = calloc(1, sizeof(*catalog));
         int r;
 
         if (!catalog)
                 return -ENOMEM;
 
+        catalog->shares = shares;
         r = series_new(&catalog->series);
         if (r < 0)
                 return r;
@@ -65,7 +72,7 @@ static int term_id(Database *database, Field text, int64_t *ret) {
 }
 
 STATEMENT index_put = {
-        "UPDATE indicator SET shape = ?3, indexed_from = ?4 WHERE name = ?1 AND component = ?2",
+        "UPDATE indicator SET shape = ?3, indexed_from = ?4 WHERE name = ?1 AND component = ?2 AND uid = ?5",
         0,
 };
 
@@ -75,17 +82,19 @@ static int write_index(CatalogEntry *entry, Database *database) {
         entry->is_index_new = false;
         return database_run(database, &index_put, FIELDS(field_i64(entry->name), field_i64(entry->component),
                                                          field_if(is_indexed, field_i64(entry->shape)),
-                                                         field_if(is_indexed, field_i64(entry->indexed_from))));
+                                                         field_if(is_indexed, field_i64(entry->indexed_from)),
+                                                         field_i64(entry->uid)));
 }
 
 enum { INDEX_SHAPE, INDEX_FROM, N_INDEX_COLUMNS };
 
 STATEMENT index_find = {
-        "SELECT shape, indexed_from FROM indicator WHERE name = ?1 AND component = ?2", N_INDEX_COLUMNS,
+        "SELECT shape, indexed_from FROM indicator WHERE name = ?1 AND component = ?2 AND uid = ?3", N_INDEX_COLUMNS,
 };
 
 static int read_index(CatalogEntry *entry, Database *database) {
-        Prepared *find = database_prepare(database, &index_find, FIELDS(field_i64(entry->name), field_i64(entry->component)));
+        Prepared *find = database_prepare(database, &index_find, FIELDS(field_i64(entry->name), field_i64(entry->component),
+                                                                        field_i64(entry->uid)));
         int r;
 
         r = database_step(database, find);
@@ -99,8 +108,8 @@ static int read_index(CatalogEntry *entry, Database *database) {
 }
 
 STATEMENT count_add = {
-        "INSERT INTO indicator (name, component, n_results, latest_ms) VALUES (?1, ?2, ?3, ?4)"
-        " ON CONFLICT (name, component) DO UPDATE SET n_results = n_results + excluded.n_results,"
+        "INSERT INTO indicator (name, component, uid, n_results, latest_ms) VALUES (?1, ?2, ?5, ?3, ?4)"
+        " ON CONFLICT (name, component, uid) DO UPDATE SET n_results = n_results + excluded.n_results,"
         " latest_ms = max(latest_ms, excluded.latest_ms)",
         0,
 };
@@ -114,14 +123,14 @@ static int slot_flush(CatalogSlot *slot, Database *database) {
 
         assert(entry->name > 0 && entry->component > 0);
         r = database_run(database, &count_add, FIELDS(field_i64(entry->name), field_i64(entry->component), field_u64(entry->n_added),
-                                                      field_u64(entry->latest_ms)));
+                                                      field_u64(entry->latest_ms), field_i64(entry->uid)));
         entry->n_added = 0;
         entry->latest_ms = 0;
         return r == 0 && entry->is_index_new ? write_index(entry, database) : r;
 }
 
-static int slot_fill(CatalogSlot *slot, Database *database, Field name, Field component) {
-        CatalogEntry entry = {};
+static int slot_fill(CatalogSlot *slot, Database *database, Field name, Field component, Headroom *headroom) {
+        CatalogEntry entry = { .uid = headroom->uid };
         int r;
 
         r = slot_flush(slot, database);
@@ -132,6 +141,8 @@ static int slot_fill(CatalogSlot *slot, Database *database, Field name, Field co
                 r = term_id(database, component, &entry.component);
         if (r == 0)
                 r = read_index(&entry, database);
+        if (r == 0 && !entry.is_known && headroom->n_names-- <= 0)
+                return CATALOG_REFUSED;
         if (r != 0)
                 return r;
 
@@ -140,18 +151,19 @@ static int slot_fill(CatalogSlot *slot, Database *database, Field name, Field co
         return 0;
 }
 
-static bool slot_matches(const CatalogSlot *slot, Field name, Field component) {
-        return slot->is_used && strcmp(slot->name, name.text) == 0 && strcmp(slot->component, component.text) == 0;
+static bool slot_matches(const CatalogSlot *slot, Field name, Field component, int64_t uid) {
+        return slot->is_used && slot->entry.uid == uid && strcmp(slot->name, name.text) == 0 &&
+               strcmp(slot->component, component.text) == 0;
 }
 
-int catalog_find(Catalog *catalog, Database *database, Field name, Field component, CatalogEntry **ret) {
+int catalog_find(Catalog *catalog, Database *database, Field name, Field component, Headroom *headroom, CatalogEntry **ret) {
         uint64_t hash = hash_bytes(hash_bytes(HASH_BEGIN, name.text, (size_t)name.n), component.text, (size_t)component.n);
-        CatalogSlot *slot = &catalog->slots[hash % N_SLOTS];
+        CatalogSlot *slot = &catalog->slots[(hash + (uint64_t)headroom->uid) % N_SLOTS];
         int r;
 
         assert(name.n <= (int)NAME_MAX_BYTES && component.n <= (int)COMPONENT_MAX_BYTES);
-        if (!slot_matches(slot, name, component)) {
-                r = slot_fill(slot, database, name, component);
+        if (!slot_matches(slot, name, component, headroom->uid)) {
+                r = slot_fill(slot, database, name, component, headroom);
                 if (r != 0)
                         return r;
                 memcpy(slot->name, name.text, (size_t)name.n + 1);
@@ -162,20 +174,88 @@ int catalog_find(Catalog *catalog, Database *database, Field name, Field compone
         return 0;
 }
 
-void catalog_add(Catalog *catalog, CatalogEntry *entry, uint64_t time_ms, int64_t row, int64_t shape) {
-        assert(row > 0 && shape >= 0);
+/* --- headroom ------------------------------------------------------------------------------------ */
+
+static Account *open_account(Catalog *catalog, int64_t uid) {
+        return shares_open_account(catalog->shares, &(Owner){ .uid = (uint32_t)uid, .is_admin = uid == 0 });
+}
+
+static int read_headroom(Catalog *catalog, Database *database, int64_t uid, Headroom *ret) {
+        HolderCounts counts;
+        Account *account;
+        int r;
+
+        r = holders_read(database, uid, &counts);
+        if (r != 0)
+                return r;
+        account = open_account(catalog, uid);
+        if (!account)
+                return -ENOMEM;
+
+        *ret = (Headroom){
+                .uid = uid,
+                .n_names = (int64_t)shares_find_share(account, RESOURCE_NAMES) - counts.n_names,
+                .n_series = (int64_t)shares_find_share(account, RESOURCE_SERIES) - counts.n_series,
+                .is_valid = true,
+        };
+        shares_close_account(account);
+        return 0;
+}
+
+int catalog_find_headroom(Catalog *catalog, Database *database, int64_t uid, bool is_exempt, Headroom **ret) {
+        Headroom *headroom = &catalog->headrooms[uid % N_USERS];
+        int r = 0;
+
+        if (is_exempt || !catalog->shares)
+                *headroom = (Headroom){ .uid = uid, .n_names = INT64_MAX, .n_series = INT64_MAX }; /* not valid for the next call */
+        else if (!headroom->is_valid || headroom->uid != uid)
+                r = read_headroom(catalog, database, uid, headroom);
+        if (r == 0)
+                *ret = headroom;
+        return r;
+}
+
+void catalog_note_refusal(Catalog *catalog, int64_t uid, Resource resource) {
+        Account *account = open_account(catalog, uid);
+
+        if (account)
+                shares_note_refusal(account, resource);
+        shares_close_account(account);
+}
+
+/* --- entries ------------------------------------------------------------------------------------- */
+
+static int add_to_holding(Catalog *catalog, Database *database, int64_t uid, const CatalogResult *result) {
+        HeldRows *holding = &catalog->holdings[uid % N_USERS];
+        int64_t block = result->row / HOLDING_BLOCK_ROWS;
+        int r = 0;
+
+        if (holding->uid != uid || holding->block != block) {
+                r = holders_add(database, holding);
+                *holding = (HeldRows){ .uid = uid, .block = block };
+        }
+        holding->n_rows++;
+        holding->n_bytes += result->n_bytes;
+        return r;
+}
+
+int catalog_add(Catalog *catalog, Database *database, CatalogEntry *entry, const CatalogResult *result) {
+        int64_t shape = result->shape;
+
+        assert(result->row > 0 && shape >= 0 && result->n_bytes > 0);
         assert((const char *)entry >= (const char *)catalog->slots && (const char *)entry < (const char *)(catalog->slots + N_SLOTS));
         entry->n_added++;
-        if (entry->latest_ms < time_ms)
-                entry->latest_ms = time_ms;
+        if (entry->latest_ms < result->time_ms)
+                entry->latest_ms = result->time_ms;
 
         if (entry->shape != shape) {
                 entry->shape = shape;
-                entry->indexed_from = entry->is_known ? row : 0;
+                entry->indexed_from = entry->is_known ? result->row : 0;
                 entry->is_index_new = true;
                 catalog->has_unindexed |= shape != 0 && entry->is_known;
         }
         entry->is_known = true;
+        return add_to_holding(catalog, database, entry->uid, result);
 }
 
 void catalog_note_unindexed(Catalog *catalog) {
@@ -193,11 +273,22 @@ Series *catalog_series(Catalog *catalog) {
         return catalog->series;
 }
 
+/* The transaction ends, and the shares of users change meanwhile. */
+static void forget_users(Catalog *catalog) {
+        for (size_t i = 0; i < N_USERS; i++) {
+                catalog->headrooms[i].is_valid = false;
+                catalog->holdings[i] = (HeldRows){};
+        }
+}
+
 int catalog_flush(Catalog *catalog, Database *database) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < N_SLOTS; i++)
                 r = slot_flush(&catalog->slots[i], database);
+        for (size_t i = 0; r == 0 && i < N_USERS; i++)
+                r = holders_add(database, &catalog->holdings[i]);
+        forget_users(catalog);
         return r;
 }
 
@@ -205,4 +296,5 @@ void catalog_forget(Catalog *catalog) {
         for (size_t i = 0; i < N_SLOTS; i++)
                 catalog->slots[i].is_used = false;
         series_forget(catalog->series);
+        forget_users(catalog);
 }

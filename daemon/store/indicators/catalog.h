@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "shares/shares.h"
 #include "store/database.h"
 #include "store/indicators/series.h"
 #include "store/pack.h"
@@ -18,13 +19,14 @@
 
 typedef struct Catalog Catalog;
 
-/* 0 or -ENOMEM. */
-int catalog_new(Catalog **ret);
+/* shares: borrowed; NULL: users may add any number of names and series. 0 or -ENOMEM. */
+int catalog_new(Catalog **ret, Shares *shares);
 Catalog *catalog_free(Catalog *catalog);
 DEFINE_SCOPED(Catalog, catalog_free);
 
 typedef struct CatalogEntry {
         int64_t name, component; /* ids in term */
+        int64_t uid;
         uint64_t n_added;        /* results of the running transaction */
         uint64_t latest_ms;
         bool is_known;           /* the name has, or had, results */
@@ -33,10 +35,31 @@ typedef struct CatalogEntry {
         int64_t indexed_from;    /* results from this row on are indexed */
 } CatalogEntry;
 
-/* The entry of a name and component, inserted when new. *ret is borrowed until the next call. 0 or an outcome of database.h. */
-int catalog_find(Catalog *catalog, Database *database, Field name, Field component, CatalogEntry **ret);
-/* Counts a result that was stored in a row, with a point of that shape (0: without a point). */
-void catalog_add(Catalog *catalog, CatalogEntry *entry, uint64_t time_ms, int64_t row, int64_t shape);
+/* How many names and series a user may still add in the running transaction. */
+typedef struct Headroom {
+        int64_t uid, n_names, n_series;
+        bool is_valid;
+} Headroom;
+/* Finds the headroom of a user; without a limit if is_exempt. *ret is borrowed until the next call. 0 or an outcome of database.h. */
+int catalog_find_headroom(Catalog *catalog, Database *database, int64_t uid, bool is_exempt, Headroom **ret);
+/* Counts a refusal of a user who wanted more names or series than the headroom. */
+void catalog_note_refusal(Catalog *catalog, int64_t uid, Resource resource);
+
+/*
+ * The entry of a name and component of the headroom's user, inserted when new. *ret is borrowed until the next call. 0, CATALOG_REFUSED:
+ * there is no headroom for a new name; or an outcome of database.h.
+ */
+enum {
+        CATALOG_REFUSED = SERIES_REFUSED + 1,
+};
+int catalog_find(Catalog *catalog, Database *database, Field name, Field component, Headroom *headroom, CatalogEntry **ret);
+/* A result that was stored, to be counted. 0 or an outcome of database.h. */
+typedef struct CatalogResult {
+        uint64_t time_ms;
+        int64_t row, shape; /* shape: of its point; 0: without a point */
+        int64_t n_bytes;    /* what it adds to the size of its user's rows */
+} CatalogResult;
+int catalog_add(Catalog *catalog, Database *database, CatalogEntry *entry, const CatalogResult *result);
 /* Notes that results may have to be indexed: after a model changed. */
 void catalog_note_unindexed(Catalog *catalog);
 /* True once after a note, or after a result whose predecessors could be indexed but are not. */

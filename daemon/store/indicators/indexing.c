@@ -12,7 +12,7 @@
 /* A stored result with what its point needs. */
 typedef struct Unindexed {
         Point point;
-        int64_t name, component, old_series;
+        int64_t name, component, uid, old_series;
         bool has_failed, has_version, has_hardware;
         Buffer keys, version, hardware, parameters, numbers; /* owned */
 } Unindexed;
@@ -32,6 +32,7 @@ enum {
         UNINDEXED_TIME,
         UNINDEXED_NAME,
         UNINDEXED_COMPONENT,
+        UNINDEXED_UID,
         UNINDEXED_SCORE,
         UNINDEXED_VERSION,
         UNINDEXED_EXIT_STATUS,
@@ -44,9 +45,9 @@ enum {
 
 /* One row at a time, downwards. */
 STATEMENT unindexed_next = {
-        "SELECT r.row, r.time_ms, r.name, r.component, r.score, r.version, r.exit_status, r.series,"
+        "SELECT r.row, r.time_ms, r.name, r.component, r.uid, r.score, r.version, r.exit_status, r.series,"
         " r.run, r.document, s.keys FROM result AS r"
-        " CROSS JOIN indicator AS i ON i.name = r.name AND i.component = r.component"
+        " CROSS JOIN indicator AS i ON i.name = r.name AND i.component = r.component AND i.uid = r.uid"
         " CROSS JOIN shape AS s ON s.id = i.shape"
         " WHERE r.row >= ?1 AND r.row <= ?2 AND r.row < i.indexed_from ORDER BY r.row DESC LIMIT 1",
         N_UNINDEXED_COLUMNS,
@@ -60,6 +61,7 @@ static int read_row(const Prepared *at, Unindexed *row) {
         row->point.time_ms = column_u64(at, UNINDEXED_TIME);
         row->name = column_i64(at, UNINDEXED_NAME);
         row->component = column_i64(at, UNINDEXED_COMPONENT);
+        row->uid = column_i64(at, UNINDEXED_UID);
         row->point.score = field_if(!column_is_null(at, UNINDEXED_SCORE), field_double(column_double(at, UNINDEXED_SCORE)));
         row->has_failed = column_i64(at, UNINDEXED_EXIT_STATUS) != 0;
         row->old_series = column_i64(at, UNINDEXED_SERIES);
@@ -90,7 +92,7 @@ static int drop_old_point(Database *database, const Unindexed *row) {
 
 static int write_row(Database *database, Catalog *catalog, Unindexed *row) {
         SeriesKey key = {
-                .name = row->name, .component = row->component, .shape = field_buffer(&row->keys),
+                .name = row->name, .component = row->component, .uid = row->uid, .shape = field_buffer(&row->keys),
                 .version = field_if(row->has_version, field_buffer(&row->version)),
                 .hardware = field_if(row->has_hardware, field_buffer(&row->hardware)),
                 .parameters = field_buffer(&row->parameters),
@@ -98,7 +100,7 @@ static int write_row(Database *database, Catalog *catalog, Unindexed *row) {
         SeriesEntry series;
         int r;
 
-        r = series_find(catalog_series(catalog), database, &key, NULL, &series);
+        r = series_find(catalog_series(catalog), database, &key, NULL, NULL, &series);
         if (r != 0)
                 return r;
 

@@ -13,9 +13,9 @@ static const StoreColumn indicator_columns[] = {
 };
 
 STATEMENT indicators = {
-        "SELECT n.text, c.text, i.n_results, i.latest_ms FROM indicator AS i"
+        "SELECT n.text, c.text, sum(i.n_results), max(i.latest_ms) FROM indicator AS i"
         " CROSS JOIN term AS n ON n.id = i.name CROSS JOIN term AS c ON c.id = i.component"
-        " WHERE i.n_results > 0 ORDER BY n.text, c.text",
+        " WHERE i.n_results > 0 GROUP BY i.name, i.component ORDER BY n.text, c.text",
         N_ELEMENTS(indicator_columns),
 };
 
@@ -36,13 +36,15 @@ static const StoreColumn model_columns[] = {
 };
 
 STATEMENT models = {
-        "SELECT component, results, document FROM model WHERE name = ?"
-        " ORDER BY component IS NULL, component, by_admin AND NOT is_declared DESC, is_declared DESC",
+        "SELECT component, results, document FROM model AS m WHERE name = ?1 AND (owner IN (-1, ?2) OR NOT EXISTS"
+        " (SELECT 1 FROM indicator WHERE name = (SELECT id FROM term WHERE text = ?1) AND uid <> m.owner AND n_results > 0"
+        " AND (m.component IS NULL OR component = (SELECT id FROM term WHERE text = m.component))))"
+        " ORDER BY component IS NULL, component, by_admin AND NOT is_declared DESC, is_declared DESC, owner = ?2 DESC",
         N_ELEMENTS(model_columns),
 };
 
-int indicator_reader_list_models(Reader *reader, const char *name) {
-        return read_connection_begin(reader_connection(reader), &models, FIELDS(field_string(name)));
+int indicator_reader_list_models(Reader *reader, const char *name, int64_t uid) {
+        return read_connection_begin(reader_connection(reader), &models, FIELDS(field_string(name), field_i64(uid)));
 }
 
 int indicator_reader_next_model(Reader *reader, ModelRow *ret) {

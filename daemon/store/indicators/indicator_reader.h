@@ -22,8 +22,11 @@ typedef struct ModelRow {
         JsonText results, declaration; /* {"rate":{"unit":…,"direction":"higher"},…}; the model as it was declared */
 } ModelRow;
 
-/* Models of one component come first, and of models for the same component the one that applies (daemon/indicators/models.h). */
-int indicator_reader_list_models(Reader *reader, const char *name);
+/*
+ * Models of one component come first, and of models for the same component the one that applies (daemon/indicators/models.h). A model of
+ * one user is listed if the user asks (uid; -1: not known who asks), or if no other user has results that it could be mistaken for.
+ */
+int indicator_reader_list_models(Reader *reader, const char *name, int64_t uid);
 int indicator_reader_next_model(Reader *reader, ModelRow *ret);
 
 /* The parameters of each series of a name (NULL: of any), in no order; these are all parameters of results that are indexed. */

@@ -8,13 +8,13 @@
 
 /* --- in the writer's thread -------------------------------------------------------------------- */
 
-/* What the models of a row set have in common: uid, by_admin, time_ms. */
-#define N_SENDER_FIELDS 3
+/* Fields that the models of a row set have in common: uid, by_admin, time_ms, owner. */
+#define N_SENDER_FIELDS 4
 
 STATEMENT model_put = {
-        "INSERT INTO model (name, component, is_declared, uid, by_admin, time_ms, shape, results, document)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
-        " ON CONFLICT (name, ifnull(component, ''), is_declared) DO UPDATE SET uid = excluded.uid,"
+        "INSERT INTO model (name, component, is_declared, uid, by_admin, time_ms, owner, shape, results, document)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+        " ON CONFLICT (name, ifnull(component, ''), owner, is_declared) DO UPDATE SET uid = excluded.uid,"
         " by_admin = excluded.by_admin, time_ms = excluded.time_ms, shape = excluded.shape,"
         " results = excluded.results, document = excluded.document",
         0,
@@ -32,7 +32,7 @@ static int put_model(Unpack *from, const Field sender[static N_SENDER_FIELDS], b
 
         *ret_name = name;
         return database_run(database, &model_put, FIELDS(name, component, field_i64(is_declared), sender[0], sender[1], sender[2],
-                                                         field_i64(id), results, document));
+                                                         sender[3], field_i64(id), results, document));
 }
 
 STATEMENT row_next = {
@@ -41,16 +41,17 @@ STATEMENT row_next = {
 };
 
 /*
- * Gives each indicator (of one name: ?2) the shape of its model: the model that names the component comes first, then a declared model.
- * There may be very many indicators, so that a model of one name changes its own only.
+ * Gives each indicator (of one name: ?2) the shape of its model: the model that names the component comes first, then a declared model,
+ * then a model of all users. There may be very many indicators, so that a model of one name changes its own only.
  */
 #define MODELS_APPLY(where)                                                                                                   \
         "UPDATE indicator SET shape = w.shape, indexed_from = ?1 FROM"                                                        \
-        " (SELECT i.name, i.component, (SELECT m.shape FROM model AS m WHERE m.name = n.text"                                 \
-        "  AND (m.component IS NULL OR m.component = c.text) ORDER BY m.component IS NULL, m.is_declared DESC LIMIT 1)"       \
-        "  AS shape FROM indicator AS i JOIN term AS n ON n.id = i.name JOIN term AS c ON c.id = i.component" where ") AS w" \
-        " WHERE w.name = indicator.name AND w.component = indicator.component AND w.shape IS NOT NULL"                        \
-        " AND indicator.shape IS NOT w.shape"
+        " (SELECT i.name, i.component, i.uid, (SELECT m.shape FROM model AS m WHERE m.name = n.text"                          \
+        "  AND (m.component IS NULL OR m.component = c.text) AND m.owner IN (-1, i.uid)"                                      \
+        "  ORDER BY m.component IS NULL, m.is_declared DESC, m.owner LIMIT 1)"                                                \
+        "  AS shape FROM indicator AS i JOIN term AS n ON n.id = i.name JOIN term AS c ON c.id = i.component" where ") AS w"  \
+        " WHERE w.name = indicator.name AND w.component = indicator.component AND w.uid = indicator.uid"                      \
+        " AND w.shape IS NOT NULL AND indicator.shape IS NOT w.shape"
 
 STATEMENT models_apply = { MODELS_APPLY(""), 0 };
 STATEMENT model_apply = { MODELS_APPLY(" WHERE i.name = (SELECT id FROM term WHERE text = ?2)"), 0 };
@@ -90,7 +91,7 @@ static int drop_shapes(Database *database) {
 }
 
 STATEMENT model_remove = {
-        "DELETE FROM model WHERE name = ?1 AND component IS ?2 AND NOT is_declared",
+        "DELETE FROM model WHERE name = ?1 AND ifnull(component, '') = ifnull(?2, '') AND owner = ?3 AND NOT is_declared",
         0,
 };
 
@@ -101,7 +102,7 @@ STATEMENT models_forget = {
 
 static int remove_model(RowSet *set, Database *database) {
         Unpack from = rowset_unpack(set);
-        Field fields[2]; /* name, component */
+        Field fields[3]; /* name, component, owner */
         int r;
 
         pack_read_fields(&from, fields, N_ELEMENTS(fields));
@@ -206,16 +207,17 @@ RowSet *model_rows_pack(const StoreModel *model, uint64_t realtime_ms, StoreCook
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
-        pack_fields(&buffer, FIELDS(field_u64(model->uid), field_i64(model->by_admin), field_u64(realtime_ms)));
+        pack_fields(&buffer, FIELDS(field_u64(model->uid), field_i64(model->by_admin), field_u64(realtime_ms),
+                                    field_i64(model->by_admin ? MODEL_ROWS_OF_ALL : (int64_t)model->uid)));
         pack_model(&buffer, model->model);
         return rowset_finish(&buffer, &model_rows_kind, 1, cookie);
 }
 
-RowSet *model_rows_pack_removal(const char *name, const char *component, StoreCookie cookie) {
+RowSet *model_rows_pack_removal(const char *name, const char *component, int64_t owner, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
-        pack_fields(&buffer, FIELDS(field_string(name), field_string(component)));
+        pack_fields(&buffer, FIELDS(field_string(name), field_string(component), field_i64(owner)));
         return rowset_finish(&buffer, &model_rows_removal_kind, 1, cookie);
 }
 
@@ -223,7 +225,7 @@ RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_m
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
-        pack_fields(&buffer, FIELDS(field_i64(0), field_i64(true), field_u64(realtime_ms)));
+        pack_fields(&buffer, FIELDS(field_i64(0), field_i64(true), field_u64(realtime_ms), field_i64(MODEL_ROWS_OF_ALL)));
         for (size_t i = 0; i < n_models; i++)
                 pack_model(&buffer, models[i]);
         return rowset_finish(&buffer, &model_rows_declared_kind, n_models, (StoreCookie){});

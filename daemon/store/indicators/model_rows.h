@@ -17,13 +17,18 @@
 typedef struct StoreModel {
         const IndicatorModel *model;
         uint32_t uid; /* of the sender */
-        bool by_admin;
+        bool by_admin; /* the model applies to the results of all users, not only the sender's */
 } StoreModel;
 
-/* Stores a registered model with its document, as JSON, in place of the one of the same name and component. */
+/* Stores a registered model with its document, as JSON, in place of the one of the same name, component and owner. */
 RowSet *model_rows_pack(const StoreModel *model, uint64_t realtime_ms, StoreCookie cookie);
-/* Removes a registered model; component: NULL for the model that names none. Results stay indexed until another model applies. */
-RowSet *model_rows_pack_removal(const char *name, const char *component, StoreCookie cookie);
+/*
+ * Removes a registered model; component: NULL for the model that names none; owner: the user to whose results alone the model applies, or
+ * MODEL_ROWS_OF_ALL. Results stay indexed until another
+ * model applies.
+ */
+#define MODEL_ROWS_OF_ALL INT64_C(-1)
+RowSet *model_rows_pack_removal(const char *name, const char *component, int64_t owner, StoreCookie cookie);
 /* Replaces all models that are declared in files; perfd reads these again at each start. */
 RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_models, uint64_t realtime_ms);
 extern const RowKind model_rows_kind, model_rows_removal_kind, model_rows_declared_kind;

@@ -10,7 +10,7 @@
 #include "store/indicators/shape.h"
 #include "store/read_connection.h"
 
-/* For each pair of name and component: its series with their points, then its results that are not indexed. */
+/* For each name, component and user: the series with their points, then the results that are not indexed. */
 typedef enum Stage {
         STAGE_PAIR,
         STAGE_SERIES,
@@ -24,7 +24,7 @@ struct Points {
         Stage stage;
 
         /* of the pair; texts belong to the rows that the statements are at */
-        int64_t name, component, shape, indexed_from;
+        int64_t name, component, uid, shape, indexed_from;
         const char *component_text;
         JsonText keys;
         int places[POINT_NUMBERS_MAX]; /* where a point has each number of the filter; PLACE_SCORE */
@@ -117,28 +117,29 @@ static const StoreColumn series_columns[] = {
 #define SERIES_COLUMNS "SELECT s.id, s.version, s.hardware, s.parameters"
 #define SERIES_BY_PROPERTY                                                                                       \
         SERIES_COLUMNS " FROM property AS p CROSS JOIN series AS s ON s.id = p.series"                           \
-        " WHERE p.name = ?1 AND p.component = ?2 AND p.key = ?4 AND s.shape = ?3 AND p.value "
+        " WHERE p.name = ?1 AND p.component = ?2 AND p.uid = ?4 AND p.key = ?5 AND s.shape = ?3 AND p.value "
 
 STATEMENT series_all = {
-        SERIES_COLUMNS " FROM series AS s INDEXED BY series_by_pair WHERE s.name = ?1 AND s.component = ?2 AND s.shape = ?3",
+        SERIES_COLUMNS " FROM series AS s INDEXED BY series_by_pair WHERE s.name = ?1 AND s.component = ?2 AND s.shape = ?3"
+        " AND s.uid = ?4",
         N_ELEMENTS(series_columns),
 };
-STATEMENT series_equal = { SERIES_BY_PROPERTY "IN (?5, ?6)", N_ELEMENTS(series_columns) };
-STATEMENT series_range = { SERIES_BY_PROPERTY "BETWEEN ?5 AND ?6", N_ELEMENTS(series_columns) };
+STATEMENT series_equal = { SERIES_BY_PROPERTY "IN (?6, ?7)", N_ELEMENTS(series_columns) };
+STATEMENT series_range = { SERIES_BY_PROPERTY "BETWEEN ?6 AND ?7", N_ELEMENTS(series_columns) };
 
 static int begin_series(Points *points) {
         const Condition *indexed = find_indexed(points);
         const Statement *which = !indexed ? &series_all : condition_is_range(indexed) ? &series_range : &series_equal;
-        Field fields[6] = { field_i64(points->name), field_i64(points->component), field_i64(points->shape) };
+        Field fields[7] = { field_i64(points->name), field_i64(points->component), field_i64(points->shape), field_i64(points->uid) };
 
         if (indexed)
-                fields[3] = field_string(point_parameter_key(indexed->key));
+                fields[4] = field_string(point_parameter_key(indexed->key));
         if (indexed && condition_is_range(indexed))
-                put_range(indexed, &fields[4]);
+                put_range(indexed, &fields[5]);
         else if (indexed)
-                put_equal(indexed, &fields[4]);
+                put_equal(indexed, &fields[5]);
         points->stage = STAGE_SERIES;
-        return read_connection_prepare(points->connection, which, fields, indexed ? 6 : 3, &points->series);
+        return read_connection_prepare(points->connection, which, fields, indexed ? 7 : 4, &points->series);
 }
 
 /* --- points and documents ------------------------------------------------------------------------ */
@@ -178,22 +179,22 @@ enum {
 
 STATEMENT documents = {
         "SELECT time_ms, row, score, version, exit_status, run, document FROM result INDEXED BY result_by_name"
-        " WHERE name = ? AND component = ? AND time_ms >= ? AND (time_ms, row) < (?, ?) AND row < ?"
+        " WHERE name = ? AND component = ? AND uid = ? AND time_ms >= ? AND (time_ms, row) < (?, ?) AND row < ?"
         " ORDER BY time_ms DESC, row DESC",
         N_DOCUMENT_COLUMNS,
 };
 
 /* The results of an indexed pair that have no points are the rows before indexed_from; none, when that is the first row. */
 static int begin_documents(Points *points) {
-        Field fields[6] = { field_i64(points->name), field_i64(points->component) };
+        Field fields[7] = { field_i64(points->name), field_i64(points->component), field_i64(points->uid) };
         bool is_indexed = points->shape != 0;
 
         points->stage = STAGE_PAIR;
         if (is_indexed && points->indexed_from <= 1)
                 return 0;
 
-        put_times(points, &fields[2]);
-        fields[5] = field_i64(is_indexed ? points->indexed_from : INT64_MAX);
+        put_times(points, &fields[3]);
+        fields[6] = field_i64(is_indexed ? points->indexed_from : INT64_MAX);
         points->stage = STAGE_DOCUMENTS;
         return read_connection_prepare(points->connection, &documents, fields, N_ELEMENTS(fields), &points->rows);
 }
@@ -203,6 +204,7 @@ static int begin_documents(Points *points) {
 static const StoreColumn pair_columns[] = {
         COLUMN(Points, name),
         COLUMN(Points, component),
+        COLUMN(Points, uid),
         COLUMN_REQUIRED(Points, component_text),
         COLUMN(Points, shape),
         COLUMN(Points, indexed_from),
@@ -210,13 +212,13 @@ static const StoreColumn pair_columns[] = {
 };
 
 #define PAIRS                                                                                     \
-        "SELECT i.name, i.component, c.text, i.shape, i.indexed_from, s.keys FROM indicator AS i" \
+        "SELECT i.name, i.component, i.uid, c.text, i.shape, i.indexed_from, s.keys FROM indicator AS i" \
         " CROSS JOIN term AS c ON c.id = i.component LEFT JOIN shape AS s ON s.id = i.shape"
 
 STATEMENT pairs_of_name = {
-        PAIRS " WHERE i.name = (SELECT id FROM term WHERE text = ?) ORDER BY i.component", N_ELEMENTS(pair_columns),
+        PAIRS " WHERE i.name = (SELECT id FROM term WHERE text = ?) ORDER BY i.component, i.uid", N_ELEMENTS(pair_columns),
 };
-STATEMENT pairs_of_all = { PAIRS " ORDER BY i.name, i.component", N_ELEMENTS(pair_columns) };
+STATEMENT pairs_of_all = { PAIRS " ORDER BY i.name, i.component, i.uid", N_ELEMENTS(pair_columns) };
 
 /* --- stages: 0 to go on, also with another stage; or an outcome ---------------------------------- */
 

@@ -46,7 +46,7 @@ typedef struct PointRow {
 typedef struct Points Points;
 
 /*
- * The results of a series come newest first, and so do those of a component that are not indexed; beyond that there is no order.
+ * The results of a series come newest first, and so do those of a component and user that are not indexed; beyond that there is no order.
  * A reader has one Points at a time, with its time limit. 0 or an outcome of reader.h.
  */
 int points_new(Points **ret, Reader *reader, const PointFilter *filter);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "store/database.h"
+#include "store/holders.h"
 #include "store/indicators/catalog.h"
 #include "store/indicators/series.h"
 #include "store/indicators/shape.h"
@@ -24,6 +25,14 @@ static ResultsStored *stored_of(RowSet *set) {
 _Static_assert(sizeof(RowSet) % alignof(ResultsStored) == 0, "the body of a row set is aligned for what it begins with");
 
 /* --- in the writer's thread -------------------------------------------------------------------- */
+
+/* Fields of the sender, before those of the results. */
+enum {
+        SENDER_UID,
+        SENDER_MAY_ACT,   /* for the jobs of others */
+        SENDER_IS_EXEMPT, /* from the limits of users */
+        N_SENDER_FIELDS,
+};
 
 /* Fields of a result in the order in which they are packed. */
 typedef union Item {
@@ -77,14 +86,14 @@ static Item unpack_item(Unpack *from) {
 }
 
 static int find_series(const Item *item, const IndexParts *parts, Database *database, Catalog *catalog, const CatalogEntry *entry,
-                       SeriesEntry *ret) {
+                       Headroom *headroom, SeriesEntry *ret) {
         SeriesKey key = {
-                .name = entry->name, .component = entry->component, .shape = item->shape, .version = item->version,
+                .name = entry->name, .component = entry->component, .uid = entry->uid, .shape = item->shape, .version = item->version,
                 .hardware = field_if(parts->has_hardware, field_buffer(&parts->hardware)),
                 .parameters = field_buffer(&parts->parameters),
         };
 
-        return series_find(catalog_series(catalog), database, &key, item->id.text, ret);
+        return series_find(catalog_series(catalog), database, &key, item->id.text, &headroom->n_series, ret);
 }
 
 STATEMENT result_insert = {
@@ -103,26 +112,35 @@ static int note_item(const Item *item, const IndexParts *parts, Database *databa
                 .numbers = field_if(parts->has_numbers, field_blob(parts->numbers.text ? parts->numbers.text : "", parts->numbers.n)),
         };
 
-        catalog_add(catalog, entry, point.time_ms, point.row, series->shape);
+        CatalogResult result = {
+                .time_ms = point.time_ms, .row = point.row, .shape = series->shape,
+                .n_bytes = HOLDER_RESULT_BYTES + item->document.n + (item->run.text ? item->run.n : 0),
+        };
+
+        int r = catalog_add(catalog, database, entry, &result);
+
+        if (r != 0)
+                return r;
         return series->id != 0 ? series_put_point(database, &point) : 0;
 }
 
 /* *ret_is_new: the result was not stored before. */
-static int apply_item(const Item *item, uint32_t uid, IndexParts *parts, Database *database, Catalog *catalog, bool *ret_is_new) {
+static int apply_item(const Item *item, IndexParts *parts, Database *database, Catalog *catalog, Headroom *headroom,
+                      bool *ret_is_new) {
         CatalogEntry *entry;
         SeriesEntry series = {};
         int r;
 
-        r = catalog_find(catalog, database, item->name, item->component, &entry);
+        r = catalog_find(catalog, database, item->name, item->component, headroom, &entry);
         if (r == 0 && item->shape.text)
                 r = index_parts_read(parts, item);
         if (r == 0 && item->shape.text)
-                r = find_series(item, parts, database, catalog, entry, &series);
+                r = find_series(item, parts, database, catalog, entry, headroom, &series);
         if (r != 0)
                 return r;
 
         r = database_run(database, &result_insert,
-                         FIELDS(item->id, item->time_ms, field_i64(entry->name), field_i64(entry->component), field_u64(uid),
+                         FIELDS(item->id, item->time_ms, field_i64(entry->name), field_i64(entry->component), field_i64(entry->uid),
                                 item->score, item->job, item->version, item->document, item->exit_status, item->batch,
                                 item->batch_index, item->run, field_if(series.id != 0, field_i64(series.id))));
         if (r != 0)
@@ -170,10 +188,11 @@ static int find_named(Database *database, Field id, uint32_t sender, Named *ret)
 static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
         Unpack from = unpack_rows(set);
         uint32_t uid = (uint32_t)pack_read(&from).integer;
-        bool is_admin = pack_read(&from).integer, is_denied = false;
+        bool may_act = pack_read(&from).integer, is_denied = false;
         Named named = {};
 
-        for (size_t i = 0; i < set->n_rows && !is_admin && !is_denied; i++) {
+        (void)pack_read(&from); /* is_exempt */
+        for (size_t i = 0; i < set->n_rows && !may_act && !is_denied; i++) {
                 Item item = unpack_item(&from);
                 int r;
 
@@ -204,27 +223,22 @@ static int leave_ended_job(RowSet *set, Database *database, uint32_t uid, Named 
         return r;
 }
 
-static int apply(RowSet *set, Database *database, void *state) {
+static int apply_items(RowSet *set, Database *database, Catalog *catalog, Headroom *headroom) {
         ResultsStored *stored = stored_of(set);
         Unpack from = unpack_rows(set);
-        uint32_t uid = (uint32_t)pack_read(&from).integer;
         scoped(index_parts_deinit) IndexParts parts = {};
+        uint32_t uid = (uint32_t)headroom->uid;
         Named named = {};
-        int r;
 
-        (void)pack_read(&from);
-        memset(stored, 0, n_stored_bytes(set->n_rows));
-        r = judge(set, database, &set->outcome);
-        if (r != 0 || set->outcome != STORE_DONE)
-                return r;
-
+        (void)pack_read_fields(&from, (Field[N_SENDER_FIELDS]){}, N_SENDER_FIELDS);
         for (size_t i = 0; i < set->n_rows; i++) {
                 Item item = unpack_item(&from);
                 bool is_new;
+                int r;
 
                 r = leave_ended_job(set, database, uid, &named, &item);
                 if (r == 0)
-                        r = apply_item(&item, uid, &parts, database, state, &is_new);
+                        r = apply_item(&item, &parts, database, catalog, headroom, &is_new);
                 if (r != 0)
                         return r;
                 stored->n_new += is_new;
@@ -234,6 +248,56 @@ static int apply(RowSet *set, Database *database, void *state) {
 
         set->outcome = stored->n_new > 0 || set->n_rows == 0 ? STORE_DONE : STORE_DUPLICATE;
         return 0;
+}
+
+/* Undoes what a set of a user without headroom has stored so far. The other sets of the transaction stay. */
+static int refuse_items(RowSet *set, Database *database, Catalog *catalog, int64_t uid, Resource resource) {
+        ResultsStored *stored = stored_of(set);
+
+        memset(stored, 0, n_stored_bytes(set->n_rows));
+        stored->uid = (uint32_t)uid;
+        stored->refused = resource;
+        set->outcome = STORE_QUOTA;
+        catalog_note_refusal(catalog, uid, resource);
+        catalog_forget(catalog);
+        return database_exec(database, "ROLLBACK TO headroom");
+}
+
+/* For a user who may run out of headroom within the set. */
+static int apply_carefully(RowSet *set, Database *database, Catalog *catalog, int64_t uid) {
+        Headroom *headroom;
+        int r;
+
+        r = catalog_flush(catalog, database);
+        if (r == 0)
+                r = database_exec(database, "SAVEPOINT headroom");
+        if (r == 0)
+                r = catalog_find_headroom(catalog, database, uid, false, &headroom);
+        if (r == 0)
+                r = apply_items(set, database, catalog, headroom);
+        if (r == CATALOG_REFUSED || r == SERIES_REFUSED)
+                r = refuse_items(set, database, catalog, uid, r == CATALOG_REFUSED ? RESOURCE_NAMES : RESOURCE_SERIES);
+        return r != 0 ? r : database_exec(database, "RELEASE headroom");
+}
+
+static int apply(RowSet *set, Database *database, void *state) {
+        Unpack from = unpack_rows(set);
+        Field sender[N_SENDER_FIELDS];
+        Headroom *headroom;
+        int r;
+
+        pack_read_fields(&from, sender, N_SENDER_FIELDS);
+        memset(stored_of(set), 0, n_stored_bytes(set->n_rows));
+        r = judge(set, database, &set->outcome);
+        if (r != 0 || set->outcome != STORE_DONE)
+                return r;
+
+        r = catalog_find_headroom(state, database, sender[SENDER_UID].integer, sender[SENDER_IS_EXEMPT].integer, &headroom);
+        if (r != 0)
+                return r;
+        if (headroom->n_names < (int64_t)set->n_rows || headroom->n_series < (int64_t)set->n_rows)
+                return apply_carefully(set, database, state, headroom->uid);
+        return apply_items(set, database, state, headroom);
 }
 
 const RowKind result_rows_kind = { "results", apply };
@@ -292,7 +356,8 @@ RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *se
         rowset_begin(&buffer);
         for (size_t i = 0; i < n_stored_bytes(n_items); i++)
                 buffer_putc(&buffer, 0);
-        pack_fields(&buffer, FIELDS(field_u64(sender->uid), field_i64(sender->is_admin || sender->uid == 0)));
+        pack_fields(&buffer, FIELDS(field_u64(sender->uid), field_i64(sender->is_admin || sender->is_vouched || sender->uid == 0),
+                                    field_i64(sender->is_admin || sender->uid == 0)));
         for (size_t i = 0; i < n_items; i++)
                 pack_item(&buffer, &items[i], arrived_ms);
 

@@ -63,6 +63,7 @@ static int write_key(Series *series, const SeriesKey *key) {
         buffer_clear(buffer);
         buffer_put(buffer, &key->name, sizeof(key->name));
         buffer_put(buffer, &key->component, sizeof(key->component));
+        buffer_put(buffer, &key->uid, sizeof(key->uid));
         put_text(buffer, key->shape);
         put_text(buffer, key->version);
         put_text(buffer, key->hardware);
@@ -74,19 +75,20 @@ static int write_key(Series *series, const SeriesKey *key) {
 
 STATEMENT series_lookup = {
         "SELECT id FROM series INDEXED BY series_by_hash WHERE hash = ?1 AND name = ?2 AND component = ?3"
-        " AND shape = ?4 AND version IS ?5 AND hardware IS ?6 AND parameters = ?7",
+        " AND shape = ?4 AND version IS ?5 AND hardware IS ?6 AND parameters = ?7 AND uid = ?8",
         1,
 };
 
 STATEMENT series_insert = {
-        "INSERT INTO series (hash, name, component, shape, version, hardware, parameters)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
+        "INSERT INTO series (hash, name, component, shape, version, hardware, parameters, uid)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
         1,
 };
 
 static int get_by_key(Database *database, const Statement *which, const SeriesKey *key, uint64_t hash, SeriesEntry *entry) {
         return database_get(database, which, FIELDS(field_i64((int64_t)hash), field_i64(key->name), field_i64(key->component),
-                                                    field_i64(entry->shape), key->version, key->hardware, key->parameters),
+                                                    field_i64(entry->shape), key->version, key->hardware, key->parameters,
+                                                    field_i64(key->uid)),
                             &entry->id);
 }
 
@@ -104,7 +106,7 @@ static Field field_of(JsonText value, Buffer *text) {
 }
 
 STATEMENT property_insert = {
-        "INSERT INTO property (name, component, key, value, series) VALUES (?1, ?2, ?3, ?4, ?5)"
+        "INSERT INTO property (name, component, key, value, series, uid) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
         " ON CONFLICT DO NOTHING",
         0,
 };
@@ -126,7 +128,8 @@ static int insert_property(Database *database, const SeriesKey *key, int64_t id,
         field = field_of(value, &text);
         r = buffer_error(&text);
         return r != 0 ? r : database_run(database, &property_insert, FIELDS(field_i64(key->name), field_i64(key->component),
-                                                                            field_buffer(&plain), field, field_i64(id)));
+                                                                            field_buffer(&plain), field, field_i64(id),
+                                                                            field_i64(key->uid)));
 }
 
 static int insert_properties(Database *database, const SeriesKey *key, int64_t id) {
@@ -154,7 +157,8 @@ static int is_stored(Database *database, const void *result_id, bool *ret) {
         return r;
 }
 
-static int find_or_insert(Database *database, const SeriesKey *key, uint64_t hash, const void *result_id, SeriesEntry *ret) {
+static int find_or_insert(Database *database, const SeriesKey *key, uint64_t hash, const void *result_id,
+                          int64_t *n_new_max, SeriesEntry *ret) {
         bool is_there = false;
         SeriesEntry entry = {};
         int r;
@@ -166,7 +170,11 @@ static int find_or_insert(Database *database, const SeriesKey *key, uint64_t has
         r = get_by_key(database, &series_lookup, key, hash, &entry);
         if (r == 0 && entry.id == 0)
                 r = is_stored(database, result_id, &is_there);
+        if (r == 0 && entry.id == 0 && !is_there && n_new_max && *n_new_max <= 0)
+                return SERIES_REFUSED;
         if (r == 0 && entry.id == 0 && !is_there) {
+                if (n_new_max)
+                        (*n_new_max)--;
                 r = get_by_key(database, &series_insert, key, hash, &entry);
                 if (r == 0)
                         r = insert_properties(database, key, entry.id);
@@ -191,7 +199,7 @@ static void remember(SeriesSlot *slot, const Buffer *key, const SeriesEntry *ent
         slot->entry = *entry;
 }
 
-int series_find(Series *series, Database *database, const SeriesKey *key, const void *result_id, SeriesEntry *ret) {
+int series_find(Series *series, Database *database, const SeriesKey *key, const void *result_id, int64_t *n_new_max, SeriesEntry *ret) {
         SeriesEntry entry;
         SeriesSlot *slot;
         uint64_t hash;
@@ -208,7 +216,7 @@ int series_find(Series *series, Database *database, const SeriesKey *key, const 
                 return 0;
         }
 
-        r = find_or_insert(database, key, hash, result_id, &entry);
+        r = find_or_insert(database, key, hash, result_id, n_new_max, &entry);
         if (r != 0)
                 return r;
 

@@ -19,7 +19,7 @@ int series_new(Series **ret);
 Series *series_free(Series *series);
 
 typedef struct SeriesKey {
-        int64_t name, component;
+        int64_t name, component, uid;
         Field shape;             /* as shape_write() */
         Field version, hardware; /* text NULL: not known */
         Field parameters;        /* JSON, sorted by key */
@@ -31,9 +31,13 @@ typedef struct SeriesEntry {
 
 /*
  * Finds a series, or inserts a new one; for a result that is stored already (result_id of 16 bytes; NULL: it is not) only finds, and the id
- * may be 0. 0 or an outcome of database.h, as all below.
+ * may be 0. n_new_max: the number of series that may still be inserted, which is counted down; NULL: any number. 0, SERIES_REFUSED, or an
+ * outcome of database.h, as all below.
  */
-int series_find(Series *series, Database *database, const SeriesKey *key, const void *result_id, SeriesEntry *ret);
+enum {
+        SERIES_REFUSED = 100, /* none of the outcomes of database.h */
+};
+int series_find(Series *series, Database *database, const SeriesKey *key, const void *result_id, int64_t *n_new_max, SeriesEntry *ret);
 /* Forgets the ids: after a rollback, or when series were removed. */
 void series_forget(Series *series);
 

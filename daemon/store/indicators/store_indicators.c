@@ -2,7 +2,7 @@
 /*
  * The index of results
  *
- * Results of one name and component that were measured with the same parameters, version and hardware are a series, as in a time
+ * Results of one user, name and component that were measured with the same parameters, version and hardware are a series, as in a time
  * series database: a row of series has what they have in common, and a property row has each parameter that the model wants
  * indexed, so that MATRIX_SIZE=512 of a name is a search in property's key. A point is what a result adds: its score and the numbers
  * of its results in the order of the series' shape. A shape is what a model indexes (shape.h). Points are clustered by series and time,
@@ -14,6 +14,7 @@
 #include "store/indicators/store_indicators.h"
 
 #include "store/database.h"
+#include "store/holders.h"
 #include "store/indicators/catalog.h"
 #include "store/indicators/indexing.h"
 #include "store/indicators/indicator_reader.h"
@@ -26,50 +27,76 @@
 
 /* --- removal ------------------------------------------------------------------------------------- */
 
-enum { REMOVED_NAME, REMOVED_COMPONENT, N_REMOVED_COLUMNS };
+enum { REMOVED_NAME, REMOVED_COMPONENT, REMOVED_UID, REMOVED_BLOCK, REMOVED_BYTES, N_REMOVED_COLUMNS };
+
+/* The size is that which result_rows.c counted. */
+#define REMOVED                                                                                                            \
+        " RETURNING name, component, uid, row / " HOLDING_BLOCK_TEXT ", length(CAST(document AS BLOB)) +"                  \
+        " ifnull(length(CAST(run AS BLOB)), 0)"
 
 STATEMENT result_remove = {
-        "DELETE FROM result WHERE row IN (SELECT row FROM result ORDER BY row LIMIT ?1) RETURNING name, component",
+        "DELETE FROM result WHERE row IN (SELECT row FROM result ORDER BY row LIMIT ?1)" REMOVED,
+        N_REMOVED_COLUMNS,
+};
+
+STATEMENT result_remove_of_user = {
+        "DELETE FROM result WHERE row IN (SELECT r.row FROM (SELECT min(block) AS block FROM holding WHERE uid = ?2) AS h"
+        " CROSS JOIN result AS r WHERE r.row BETWEEN " HOLDING_BLOCK_TEXT " * h.block AND " HOLDING_BLOCK_TEXT " * h.block + "
+        HOLDING_BLOCK_TEXT " - 1 AND r.uid = ?2 ORDER BY r.row LIMIT ?1)" REMOVED,
         N_REMOVED_COLUMNS,
 };
 
 STATEMENT result_expire = {
         "DELETE FROM result WHERE row IN"
-        " (SELECT row FROM result INDEXED BY result_by_time WHERE time_ms < ?2 ORDER BY time_ms LIMIT ?1)"
-        " RETURNING name, component",
+        " (SELECT row FROM result INDEXED BY result_by_time WHERE time_ms < ?2 ORDER BY time_ms LIMIT ?1)" REMOVED,
         N_REMOVED_COLUMNS,
 };
 
 STATEMENT count_subtract = {
-        "UPDATE indicator SET n_results = n_results - ?3 WHERE name = ?1 AND component = ?2", 0,
+        "UPDATE indicator SET n_results = n_results - ?4 WHERE name = ?1 AND component = ?2 AND uid = ?3", 0,
 };
 
-static int subtract(Database *database, int64_t name, int64_t component, int64_t n) {
-        return n == 0 ? 0 : database_run(database, &count_subtract, FIELDS(field_i64(name), field_i64(component), field_i64(n)));
+/* Removed results of one indicator, user and block. */
+typedef struct Removed {
+        int64_t name, component;
+        HeldRows holding;
+} Removed;
+
+static int subtract(Database *database, const Removed *removed) {
+        int r;
+
+        if (removed->holding.n_rows == 0)
+                return 0;
+
+        r = database_run(database, &count_subtract, FIELDS(field_i64(removed->name), field_i64(removed->component),
+                                                           field_i64(removed->holding.uid), field_i64(removed->holding.n_rows)));
+        return r != 0 ? r : holders_remove(database, &removed->holding);
 }
 
-/* Subtracts the removed results from their indicators' counts, neighbours together. */
+/* Subtracts the removed results from their indicators' counts and their users' sizes, neighbours together. */
 static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
-        int64_t name = 0, component = 0, n_run = 0, n = 0;
+        Removed removed = {};
+        int64_t n = 0;
         int r;
 
         while ((r = database_step(database, removal)) == DATABASE_ROW) {
-                int64_t next_name = column_i64(removal, REMOVED_NAME), next_component = column_i64(removal, REMOVED_COMPONENT);
+                int64_t name = column_i64(removal, REMOVED_NAME), component = column_i64(removal, REMOVED_COMPONENT);
+                HeldRows holding = { .uid = column_i64(removal, REMOVED_UID), .block = column_i64(removal, REMOVED_BLOCK) };
 
-                if (next_name != name || next_component != component) {
-                        r = subtract(database, name, component, n_run);
+                if (name != removed.name || component != removed.component || holding.uid != removed.holding.uid ||
+                    holding.block != removed.holding.block) {
+                        r = subtract(database, &removed);
                         if (r != 0)
                                 break;
-                        name = next_name;
-                        component = next_component;
-                        n_run = 0;
+                        removed = (Removed){ .name = name, .component = component, .holding = holding };
                 }
-                n_run++;
+                removed.holding.n_rows++;
+                removed.holding.n_bytes += HOLDER_RESULT_BYTES + column_i64(removal, REMOVED_BYTES);
                 n++;
         }
         sqlite3_reset(removal->handle);
         if (r == 0)
-                r = subtract(database, name, component, n_run);
+                r = subtract(database, &removed);
         if (r == 0)
                 *ret_n = n;
         return r;
@@ -97,15 +124,22 @@ static const StoreTable term_table = {
         .checks = { "SELECT max(id) FROM term" },
 };
 
-/* The writer asks again and again which indicators are still to be indexed, and they are few among many: hence their own index. */
+/*
+ * Each user's results of an indicator are counted and indexed apart, since each may be judged by another model. The writer asks again and
+ * again which indicators are still to be indexed, and they are few among many: hence their own index.
+ */
 static const StoreTable indicator_table = {
         .name = "indicator",
         .schema =
                 "CREATE TABLE indicator ("
-                " name INTEGER NOT NULL, component INTEGER NOT NULL, n_results INTEGER NOT NULL, latest_ms INTEGER NOT NULL,"
-                " shape INTEGER, indexed_from INTEGER,"
-                " PRIMARY KEY (name, component)) STRICT, WITHOUT ROWID;"
-                "CREATE INDEX indicator_unindexed ON indicator (indexed_from) WHERE shape IS NOT NULL AND indexed_from > 0;",
+                " name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL,"
+                " n_results INTEGER NOT NULL, latest_ms INTEGER NOT NULL, shape INTEGER, indexed_from INTEGER,"
+                " PRIMARY KEY (name, component, uid)) STRICT, WITHOUT ROWID;"
+                "CREATE INDEX indicator_unindexed ON indicator (indexed_from) WHERE shape IS NOT NULL AND indexed_from > 0;"
+                "CREATE TRIGGER indicator_added AFTER INSERT ON indicator BEGIN"
+                " INSERT INTO holder (uid, n_names) VALUES (new.uid, 1) ON CONFLICT DO UPDATE SET n_names = n_names + 1; END;"
+                "CREATE TRIGGER indicator_removed AFTER DELETE ON indicator BEGIN"
+                " UPDATE holder SET n_names = n_names - 1 WHERE uid = old.uid; END;",
         .checks = { "SELECT count(*) FROM indicator" },
 };
 
@@ -122,7 +156,7 @@ static const StoreTable result_table = {
                 " exit_status INTEGER, batch BLOB, batch_index INTEGER, series INTEGER,"
                 " job TEXT, version TEXT, run TEXT, document TEXT NOT NULL) STRICT;"
                 "CREATE UNIQUE INDEX result_by_id ON result (id);"
-                "CREATE INDEX result_by_name ON result (name, time_ms, row, component);"
+                "CREATE INDEX result_by_name ON result (name, time_ms, row, component, uid);"
                 "CREATE INDEX result_by_time ON result (time_ms, row, component);"
                 "CREATE INDEX result_by_job ON result (job, time_ms) WHERE job IS NOT NULL;"
                 "CREATE INDEX result_by_batch ON result (batch, batch_index) WHERE batch IS NOT NULL;"
@@ -138,20 +172,22 @@ static const StoreTable result_table = {
         .removal_order = 2,
         .keep = offsetof(StoreConfig, keep_results_ns),
         .remove = &result_remove,
+        .remove_of_user = &result_remove_of_user,
         .expire = &result_expire,
         .run = run_removal,
         .tidy = tidy,
 };
 
-/* Registered models, and those that are declared in files. */
+/* Registered models, and those that are declared in files. owner: the user to whose results alone a model applies; -1: all users. */
 static const StoreTable model_table = {
         .name = "model",
         .schema =
                 "CREATE TABLE model ("
                 " row INTEGER PRIMARY KEY, name TEXT NOT NULL, component TEXT, is_declared INTEGER NOT NULL,"
-                " uid INTEGER NOT NULL, by_admin INTEGER NOT NULL, time_ms INTEGER NOT NULL, shape INTEGER NOT NULL,"
+                " owner INTEGER NOT NULL, uid INTEGER NOT NULL, by_admin INTEGER NOT NULL, time_ms INTEGER NOT NULL,"
+                " shape INTEGER NOT NULL,"
                 " results TEXT NOT NULL, document TEXT NOT NULL) STRICT;"
-                "CREATE UNIQUE INDEX model_by_name ON model (name, ifnull(component, ''), is_declared);",
+                "CREATE UNIQUE INDEX model_by_name ON model (name, ifnull(component, ''), owner, is_declared);",
         .checks = { "SELECT count(*) FROM model" },
 };
 
@@ -165,10 +201,14 @@ static const StoreTable series_table = {
         .name = "series",
         .schema =
                 "CREATE TABLE series ("
-                " id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, name INTEGER NOT NULL, component INTEGER NOT NULL,"
+                " id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL,"
                 " shape INTEGER NOT NULL, version TEXT, hardware TEXT, parameters TEXT NOT NULL) STRICT;"
                 "CREATE INDEX series_by_hash ON series (hash);"
-                "CREATE INDEX series_by_pair ON series (name, component, shape);",
+                "CREATE INDEX series_by_pair ON series (name, component, uid, shape);"
+                "CREATE TRIGGER series_added AFTER INSERT ON series BEGIN"
+                " INSERT INTO holder (uid, n_series) VALUES (new.uid, 1) ON CONFLICT DO UPDATE SET n_series = n_series + 1; END;"
+                "CREATE TRIGGER series_removed AFTER DELETE ON series BEGIN"
+                " UPDATE holder SET n_series = n_series - 1 WHERE uid = old.uid; END;",
         .checks = { "SELECT max(id) FROM series" },
 };
 
@@ -176,8 +216,8 @@ static const StoreTable property_table = {
         .name = "property",
         .schema =
                 "CREATE TABLE property ("
-                " name INTEGER NOT NULL, component INTEGER NOT NULL, key TEXT NOT NULL, value ANY NOT NULL, series INTEGER NOT NULL,"
-                " PRIMARY KEY (name, component, key, value, series)) STRICT, WITHOUT ROWID;"
+                " name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL, key TEXT NOT NULL, value ANY NOT NULL,"
+                " series INTEGER NOT NULL, PRIMARY KEY (name, component, uid, key, value, series)) STRICT, WITHOUT ROWID;"
                 "CREATE INDEX property_by_series ON property (series);",
         .checks = { "SELECT max(series) FROM property INDEXED BY property_by_series" },
 };
@@ -205,11 +245,11 @@ static const RowKind *const kinds[] = {
 
 /* --- the writer's catalog ------------------------------------------------------------------------ */
 
-static int new_state(void **ret) {
+static int new_state(void **ret, struct Shares *shares) {
         Catalog *catalog;
         int r;
 
-        r = catalog_new(&catalog);
+        r = catalog_new(&catalog, shares);
         if (r == 0)
                 *ret = catalog;
         return r;

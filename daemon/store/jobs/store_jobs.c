@@ -11,13 +11,14 @@
 /*
  * Jobs go with their phases: as many of the oldest jobs as have ?1 rows with their phases, and at least one job. Running jobs stay.
  */
-STATEMENT job_remove = {
-        "DELETE FROM job WHERE row IN (SELECT row FROM"
-        " (SELECT row, n_phases, total(1 + n_phases) OVER (ORDER BY row) AS n FROM"
-        " (SELECT row, n_phases FROM job WHERE state <> 'running' ORDER BY row LIMIT ?1))"
-        " WHERE n - n_phases <= ?1) RETURNING 1 + n_phases",
-        1,
-};
+#define JOB_REMOVE(of)                                                                                  \
+        "DELETE FROM job WHERE row IN (SELECT row FROM"                                                 \
+        " (SELECT row, n_phases, total(1 + n_phases) OVER (ORDER BY row) AS n FROM"                     \
+        " (SELECT row, n_phases FROM job " of " state <> 'running' ORDER BY row LIMIT ?1))"             \
+        " WHERE n - n_phases <= ?1) RETURNING 1 + n_phases"
+
+STATEMENT job_remove = { JOB_REMOVE("WHERE"), 1 };
+STATEMENT job_remove_of_user = { JOB_REMOVE("INDEXED BY job_by_uid WHERE uid = ?2 AND"), 1 };
 
 STATEMENT job_expire = {
         "DELETE FROM job WHERE row IN (SELECT row FROM"
@@ -42,6 +43,9 @@ static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
+/* Size of a job with its phases in the table `holder`: an average, whatever its texts. */
+#define JOB_SIZE(row) "(4096 + 1024 * min(" row ".n_phases, 100000))"
+
 /*
  * row is the rowid by name, so that indexes can hold it where pages of a list need it: newest first, then by row. Long texts
  * come last: SQLite reads a row from its begin.
@@ -62,9 +66,19 @@ static const StoreTable job_table = {
                 "CREATE INDEX job_by_name ON job (name, begin_ms);"
                 "CREATE INDEX job_by_user ON job (user, begin_ms);"
                 "CREATE INDEX job_by_state ON job (state, begin_ms);"
+                "CREATE INDEX job_by_uid ON job (uid);"
                 "CREATE TRIGGER job_removed AFTER DELETE ON job BEGIN"
                 " DELETE FROM timeline WHERE part BETWEEN 3 * old.row AND 3 * old.row + 2;"
-                " DELETE FROM phase WHERE job = old.row; END;",
+                " DELETE FROM phase WHERE job = old.row;"
+                " UPDATE holder SET n_bytes = n_bytes - " JOB_SIZE("old") " WHERE uid = old.uid; END;"
+                "CREATE TRIGGER job_added AFTER INSERT ON job BEGIN"
+                " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, " JOB_SIZE("new") ")"
+                " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
+                "CREATE TRIGGER job_changed AFTER UPDATE OF uid, n_phases ON job"
+                " WHEN new.uid <> old.uid OR new.n_phases <> old.n_phases BEGIN"
+                " UPDATE holder SET n_bytes = n_bytes - " JOB_SIZE("old") " WHERE uid = old.uid;"
+                " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, " JOB_SIZE("new") ")"
+                " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;",
         .checks = {
                 "SELECT count(*) FROM (SELECT * FROM job ORDER BY row DESC LIMIT 1)",
                 "SELECT count(*) FROM job INDEXED BY job_by_state WHERE state = 'running'",
@@ -72,6 +86,7 @@ static const StoreTable job_table = {
         .removal_order = 3,
         .keep = offsetof(StoreConfig, keep_jobs_ns),
         .remove = &job_remove,
+        .remove_of_user = &job_remove_of_user,
         .expire = &job_expire,
         .newest = "SELECT max(begin_ms) FROM job INDEXED BY job_by_begin",
         .run = run_removal,

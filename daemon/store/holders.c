@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/holders.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/clock.h"
+
+#define INTERVAL_NS NS_PER_S
+
+static const StoreTable holder_table = {
+        .name = "holder",
+        .schema =
+                "CREATE TABLE holder ("
+                " uid INTEGER PRIMARY KEY, n_bytes INTEGER NOT NULL DEFAULT 0, n_names INTEGER NOT NULL DEFAULT 0,"
+                " n_series INTEGER NOT NULL DEFAULT 0) STRICT;",
+        .checks = { "SELECT count(*) FROM (SELECT * FROM holder)" },
+};
+
+static const StoreTable holding_table = {
+        .name = "holding",
+        .schema =
+                "CREATE TABLE holding ("
+                " uid INTEGER NOT NULL, block INTEGER NOT NULL, n_rows INTEGER NOT NULL,"
+                " PRIMARY KEY (uid, block)) STRICT, WITHOUT ROWID;",
+        .checks = { "SELECT max(uid) FROM holding" },
+};
+
+static const StoreTable *const tables[] = { &holder_table, &holding_table, NULL };
+static const RowKind *const kinds[] = { NULL };
+
+const StoreSubject holders_subject = { .name = "holders", .tables = tables, .kinds = kinds };
+
+/* --- the table ------------------------------------------------------------------------------------ */
+
+STATEMENT holder_add = {
+        "INSERT INTO holder (uid, n_bytes) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes", 0,
+};
+
+STATEMENT holding_add = {
+        "INSERT INTO holding (uid, block, n_rows) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET n_rows = n_rows + excluded.n_rows", 0,
+};
+
+STATEMENT holding_subtract = { "UPDATE holding SET n_rows = n_rows - ?3 WHERE uid = ?1 AND block = ?2 AND n_rows > ?3", 0 };
+STATEMENT holding_remove = { "DELETE FROM holding WHERE uid = ?1 AND block = ?2", 0 };
+
+int holders_add(Database *database, const HeldRows *added) {
+        int r;
+
+        if (added->n_rows == 0)
+                return 0;
+
+        r = database_run(database, &holder_add, FIELDS(field_i64(added->uid), field_i64(added->n_bytes)));
+        if (r != 0)
+                return r;
+        return database_run(database, &holding_add, FIELDS(field_i64(added->uid), field_i64(added->block), field_i64(added->n_rows)));
+}
+
+int holders_remove(Database *database, const HeldRows *removed) {
+        Field uid = field_i64(removed->uid), block = field_i64(removed->block);
+        int r;
+
+        r = database_run(database, &holder_add, FIELDS(uid, field_i64(-removed->n_bytes)));
+        if (r == 0)
+                r = database_run(database, &holding_subtract, FIELDS(uid, block, field_i64(removed->n_rows)));
+        if (r != 0 || database_changes(database) > 0)
+                return r;
+        return database_run(database, &holding_remove, FIELDS(uid, block));
+}
+
+enum { HOLDER_UID, HOLDER_BYTES, HOLDER_NAMES, HOLDER_SERIES, N_HOLDER_COLUMNS };
+
+#define HOLDERS "SELECT uid, max(n_bytes, 0), max(n_names, 0), max(n_series, 0) FROM holder"
+
+STATEMENT holder_find = { HOLDERS " WHERE uid = ?1", N_HOLDER_COLUMNS };
+STATEMENT holders_all = { HOLDERS " WHERE n_bytes > 0 OR n_names > 0 OR n_series > 0 ORDER BY uid", N_HOLDER_COLUMNS };
+
+static HolderCounts read_counts(const Prepared *row) {
+        return (HolderCounts){ column_i64(row, HOLDER_BYTES), column_i64(row, HOLDER_NAMES), column_i64(row, HOLDER_SERIES) };
+}
+
+int holders_read(Database *database, int64_t uid, HolderCounts *ret) {
+        Prepared *row = database_prepare(database, &holder_find, FIELDS(field_i64(uid)));
+        int r;
+
+        *ret = (HolderCounts){};
+        r = database_step(database, row);
+        if (r != DATABASE_ROW)
+                return r;
+
+        *ret = read_counts(row);
+        return database_finish(database, row);
+}
+
+/* --- shares --------------------------------------------------------------------------------------- */
+
+static double weight_of(Shares *shares, int64_t uid) {
+        return shares ? shares_weight(shares, (uint32_t)uid) : 1;
+}
+
+int holders_find_over_share(Database *database, Shares *shares, uint64_t size_max, int64_t *ret_uid) {
+        Prepared *row = database_prepare(database, &holders_all, NULL, 0);
+        double weights = 0, largest = 0; /* largest: bytes by weight */
+        int64_t uid = HOLDERS_NONE;
+        size_t n = 0;
+        int r;
+
+        while ((r = database_step(database, row)) == DATABASE_ROW) {
+                double weight = weight_of(shares, column_i64(row, HOLDER_UID));
+                double by_weight = (double)column_i64(row, HOLDER_BYTES) / weight;
+
+                n++;
+                weights += weight;
+                if (by_weight > largest) {
+                        largest = by_weight;
+                        uid = column_i64(row, HOLDER_UID);
+                }
+        }
+        if (r != 0)
+                return r;
+
+        *ret_uid = n > 1 && largest > (double)size_max / (weights + 1) ? uid : HOLDERS_NONE;
+        return 0;
+}
+
+/* --- charges -------------------------------------------------------------------------------------- */
+
+struct HolderCharges {
+        int64_t uid;
+        Charge bytes, names, series;
+};
+
+static void release(HolderCharges *item) {
+        shares_release(&item->bytes);
+        shares_release(&item->names);
+        shares_release(&item->series);
+}
+
+void holders_deinit(Holders *holders) {
+        for (size_t i = 0; i < holders->n; i++)
+                release(&holders->items[i]);
+        free(holders->items);
+        *holders = (Holders){};
+}
+
+static int begin(Shares *shares, int64_t uid, HolderCharges *ret) {
+        Account *account = shares_open_account(shares, &(Owner){ .uid = (uint32_t)uid, .is_admin = uid == 0 });
+
+        if (!account)
+                return DATABASE_FULL;
+
+        *ret = (HolderCharges){ .uid = uid };
+        (void)shares_charge(account, RESOURCE_STORE, 0, &ret->bytes); /* an amount of 0 is never refused */
+        (void)shares_charge(account, RESOURCE_NAMES, 0, &ret->names);
+        (void)shares_charge(account, RESOURCE_SERIES, 0, &ret->series);
+        shares_close_account(account); /* the charges have references */
+        return 0;
+}
+
+/* Makes the list of users the same as the table's: both are sorted by uid. */
+static int charge_row(Holders *holders, size_t i, int64_t uid, HolderCounts counts) {
+        HolderCharges *items;
+        int r;
+
+        while (i < holders->n && holders->items[i].uid < uid) {
+                release(&holders->items[i]);
+                holders->n--;
+                memmove(&holders->items[i], &holders->items[i + 1], (holders->n - i) * sizeof(*items));
+        }
+        if (i == holders->n || holders->items[i].uid > uid) {
+                items = reallocarray(holders->items, holders->n + 1, sizeof(*items));
+                if (!items)
+                        return DATABASE_FULL;
+                holders->items = items;
+                memmove(&items[i + 1], &items[i], (holders->n - i) * sizeof(*items));
+                items[i] = (HolderCharges){ .uid = uid };
+                holders->n++;
+                r = begin(holders->shares, uid, &items[i]);
+                if (r != 0)
+                        return r;
+        }
+
+        shares_set(&holders->items[i].bytes, (uint64_t)counts.n_bytes);
+        shares_set(&holders->items[i].names, (uint64_t)counts.n_names);
+        shares_set(&holders->items[i].series, (uint64_t)counts.n_series);
+        return 0;
+}
+
+void holders_charge(Holders *holders, Database *database, bool is_due) {
+        uint64_t now_ns = clock_boottime_ns();
+        Prepared *row;
+        size_t i = 0;
+        int r = 0;
+
+        if (!holders->shares || !database->db || (!is_due && now_ns < holders->next_ns))
+                return;
+
+        holders->next_ns = now_ns + INTERVAL_NS;
+        row = database_prepare(database, &holders_all, NULL, 0);
+        while (r == 0 && (r = database_step(database, row)) == DATABASE_ROW)
+                r = charge_row(holders, i++, column_i64(row, HOLDER_UID), read_counts(row));
+        if (r != 0) {
+                sqlite3_reset(row->handle);
+                return; /* the next call tries again */
+        }
+        while (holders->n > i)
+                release(&holders->items[--holders->n]);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Holders: how much of the database belongs to each user
+ *
+ * The table `holder` has a row for each user with the size of the user's rows, and the numbers of names and series. Triggers and the
+ * writer keep it up to date in the transactions that change these rows, so that it is exact after a crash. The size is an estimate: the
+ * texts of a row and a constant for everything else. After a commit the table is copied into the accounts of the users.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shares/shares.h"
+#include "store/database.h"
+#include "store/store_subject.h"
+
+extern const StoreSubject holders_subject;
+
+/* Size of a result besides its texts: of its row, its entries in indexes, and its point. */
+#define HOLDER_RESULT_BYTES 256
+
+/*
+ * Results of a user within a block of rows. An index of results by user would make each result dearer to store; instead the table
+ * `holding` says in which blocks the user's results are.
+ */
+typedef struct HeldRows {
+        int64_t uid, block, n_rows, n_bytes;
+} HeldRows;
+#define HOLDING_BLOCK_ROWS 1024
+#define HOLDING_BLOCK_TEXT "1024"
+
+/* Adds the results of a block to what their user holds, or removes them. 0 or an outcome of database.h, as all here. */
+int holders_add(Database *database, const HeldRows *added);
+int holders_remove(Database *database, const HeldRows *removed);
+
+typedef struct HolderCounts {
+        int64_t n_bytes, n_names, n_series;
+} HolderCounts;
+/* All are 0 for a user without rows. */
+int holders_read(Database *database, int64_t uid, HolderCounts *ret);
+
+/*
+ * The user who is to lose rows first: of those who hold more than their share of size_max bytes, the one who holds most by weight. A user
+ * who is alone has no share to exceed. HOLDERS_NONE: nobody exceeds the share. shares: NULL, or the weights of users.
+ */
+#define HOLDERS_NONE INT64_C(-1)
+int holders_find_over_share(Database *database, Shares *shares, uint64_t size_max, int64_t *ret_uid);
+
+/* The charges of the users for what they hold in the database. */
+typedef struct HolderCharges HolderCharges;
+typedef struct Holders {
+        Shares *shares; /* borrowed; NULL: nobody is charged */
+        HolderCharges *items; /* owned; by uid */
+        size_t n;
+        uint64_t next_ns; /* CLOCK_BOOTTIME */
+} Holders;
+
+void holders_deinit(Holders *holders);
+/* Charges the users for what they hold now; once a second at most, unless is_due. Outside a transaction. */
+void holders_charge(Holders *holders, Database *database, bool is_due);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each user holds of the database: counted, charged, limited, and evicted by share. */
+/* tests: daemon/store/holders.c daemon/store/indicators/catalog.c daemon/store/indicators/store_indicators.c */
+
+#include "run_results_fixture.h"
+
+#include "shares/shares.h"
+#include "store/holders.h"
+#include "store/jobs/job_rows.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define TEXT_BYTES 1000
+
+typedef struct Fixture {
+        Place place;
+        Shares *shares;
+        uint64_t n_ids;
+} Fixture;
+
+static void open_with(Fixture *f, uint64_t size_max, uint64_t n_names, uint64_t n_series) {
+        SharesConfig shares = { .limits = { [RESOURCE_NAMES] = n_names, [RESOURCE_SERIES] = n_series, [RESOURCE_STORE] = size_max } };
+        StoreConfig config = place_config(&f->place);
+
+        assert_int_equal(shares_new(&f->shares, &shares), 0);
+        config.is_volatile = true;
+        config.size_max_bytes = size_max;
+        config.shares = f->shares;
+        place_open_with(&f->place, &config);
+}
+
+static int set_up(void **state) {
+        Fixture *f = calloc(1, sizeof(*f));
+
+        assert_non_null(f);
+        place_make(&f->place);
+        *state = f;
+        return 0;
+}
+
+static int tear_down(void **state) {
+        Fixture *f = *state;
+
+        place_remove(&f->place);
+        shares_free(f->shares);
+        free(f);
+        return 0;
+}
+
+/* A submission of n results of one name, with a text of 1000 bytes each. */
+static StoreOutcome put(Fixture *f, const Peer *sender, const char *name, size_t n, const ResultsStored **ret_stored) {
+        static char text[TEXT_BYTES + 1];
+        Item items[64];
+        Submission submissions[64];
+        StoreDone done;
+
+        memset(text, 'x', TEXT_BYTES);
+        assert_true(n <= N_ELEMENTS(items));
+        for (size_t i = 0; i < n; i++) {
+                item_make(&items[i], name, text, ++f->n_ids);
+                items[i].submission.indicator.component = "c";
+                submissions[i] = items[i].submission;
+        }
+        assert_int_equal(store_put(f->place.store, result_rows_pack(submissions, n, sender, 5000 + f->n_ids, cookie_of(1))), 0);
+        assert_true(wait_done(f->place.store, &done, DEADLINE_MS));
+        if (ret_stored)
+                *ret_stored = result_rows_stored(done.rows);
+        return done.outcome;
+}
+
+static void assert_counted(Fixture *f) {
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM (SELECT uid, sum(256 + length(CAST(document AS BLOB)) +"
+                                              " ifnull(length(CAST(run AS BLOB)), 0)) AS n FROM result GROUP BY uid) AS r"
+                                              " LEFT JOIN holder AS h ON h.uid = r.uid WHERE h.n_bytes IS NOT"
+                                              " r.n + 4096 * (SELECT count(*) FROM job WHERE job.uid = r.uid)"), 0);
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM (SELECT uid, row / 1024 AS block, count(*) AS n FROM result"
+                                              " GROUP BY uid, row / 1024) AS r FULL JOIN holding AS h"
+                                              " ON h.uid = r.uid AND h.block = r.block"
+                                              " WHERE h.n_rows IS NOT r.n"), 0);
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM holder AS h WHERE n_names <>"
+                                              " (SELECT count(*) FROM indicator WHERE uid = h.uid)"), 0);
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM holder AS h WHERE n_series <>"
+                                              " (SELECT count(*) FROM series WHERE uid = h.uid)"), 0);
+}
+
+static void the_sizes_are_those_of_the_rows(void **state) {
+        Fixture *f = *state;
+
+        open_with(f, 4 * MIB, 1 << 20, 1 << 20);
+        for (int i = 0; i < 40; i++) {
+                assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "A", 50, NULL), STORE_DONE);
+                assert_int_equal(put(f, &(Peer){ .uid = 1001 + (uint32_t)i % 20 }, i % 2 ? "A" : "\xc3\xbc", 3, NULL), STORE_DONE);
+        }
+        assert_counted(f);
+
+        /* Also after rows were removed, and after a restart. */
+        for (int i = 0; i < 60; i++)
+                assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "A", 64, NULL), STORE_DONE);
+        assert_true(ask_place(&f->place, "SELECT min(row) FROM result WHERE uid = 1000") > 1);
+        assert_counted(f);
+}
+
+static void the_rows_of_who_exceeds_the_share_go_first(void **state) {
+        Fixture *f = *state;
+        JobInfo info = { .id = "victims", .uid = 1000 };
+        StoreJobEnd end = { .job = "victims", .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = "points" };
+
+        open_with(f, 4 * MIB, 1 << 20, 1 << 20);
+        assert_int_equal(store_put(f->place.store, job_rows_pack_begin(&info, 1, "b", "w", "m", cookie_of(1))), 0);
+        assert_int_equal(outcome_of(f->place.store, 1), STORE_DONE);
+        assert_int_equal(store_put(f->place.store, job_rows_pack_end(&end, cookie_of(2))), 0);
+        assert_int_equal(outcome_of(f->place.store, 2), STORE_DONE);
+        for (int i = 0; i < 4; i++)
+                assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "Victim", 50, NULL), STORE_DONE);
+        for (int i = 0; i < 200; i++)
+                assert_int_equal(put(f, &(Peer){ .uid = 1001 }, "Flood", 64, NULL), STORE_DONE);
+
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM result WHERE uid = 1000"), 200);
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM job"), 1);
+        assert_in_range(ask_place(&f->place, "SELECT count(*) FROM result WHERE uid = 1001"), 500, 64 * 199);
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM result WHERE id = (SELECT max(id) FROM result)"), 1);
+        assert_counted(f);
+}
+
+static void jobs_count_as_well(void **state) {
+        Fixture *f = *state;
+
+        open_with(f, 4 * MIB, 1 << 20, 1 << 20);
+        assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "Victim", 50, NULL), STORE_DONE);
+        for (int i = 0; i < 1500; i++) {
+                JobInfo info = { .uid = 1001 };
+                StoreJobEnd end = { .job = info.id, .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = "points" };
+
+                (void)snprintf(info.id, sizeof(info.id), "job-%d", i);
+                assert_int_equal(store_put(f->place.store, job_rows_pack_begin(&info, 1, "b", "w", "m", cookie_of(1))), 0);
+                assert_int_equal(outcome_of(f->place.store, 1), STORE_DONE);
+                assert_int_equal(store_put(f->place.store, job_rows_pack_end(&end, cookie_of(2))), 0);
+                assert_int_equal(outcome_of(f->place.store, 2), STORE_DONE);
+        }
+        assert_int_equal(ask_place(&f->place, "SELECT n_bytes FROM holder WHERE uid = 1001"), 1500 * 4096);
+
+        /* The results of the other user's flood leave no room: the jobs go, not the victim's results. */
+        for (int i = 0; i < 60; i++)
+                assert_int_equal(put(f, &(Peer){ .uid = 1002 }, "Flood", 50, NULL), STORE_DONE);
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM result WHERE uid = 1000"), 50);
+        assert_true(ask_place(&f->place, "SELECT count(*) FROM job") < 1500);
+        change_place(&f->place, "UPDATE job SET uid = 7 WHERE row = (SELECT max(row) FROM job)");
+        assert_int_equal(ask_place(&f->place, "SELECT n_bytes FROM holder WHERE uid = 7"), 4096);
+        assert_int_equal(ask_place(&f->place, "SELECT n_bytes / 4096 = (SELECT count(*) FROM job WHERE uid = 1001)"
+                                              " FROM holder WHERE uid = 1001"), 1);
+}
+
+static void who_is_alone_has_the_whole_store(void **state) {
+        Fixture *f = *state;
+        open_with(f, 4 * MIB, 1 << 20, 1 << 20);
+        for (int i = 0; i < 80; i++)
+                assert_int_equal(put(f, &(Peer){ .uid = 1001 }, "Flood", 64, NULL), STORE_DONE);
+        assert_true(ask_place(&f->place, "SELECT sum(n_bytes) FROM holder") > 3 * (int64_t)MIB / 2);
+}
+
+/* The limit is 24 for all: a user alone may have 11 (the reserve of 4 % rounds to none), and each of two a third of what is free. */
+static void names_have_a_share(void **state) {
+        Fixture *f = *state;
+        const ResultsStored *stored;
+        char name[32];
+        int n = 0;
+
+        open_with(f, 64 * MIB, 24, 1 << 20);
+        do
+                (void)snprintf(name, sizeof(name), "N%d", n);
+        while (put(f, &(Peer){ .uid = 1000 }, name, 2, &stored) == STORE_DONE && n++ < 24);
+        assert_int_equal(n, 12);
+        assert_int_equal(stored->uid, 1000);
+        assert_int_equal(stored->refused, RESOURCE_NAMES);
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM result"), 24);
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM term WHERE text = 'N12'"), 0);
+
+        /* Results of names that the user has are stored; other users and administrators are not affected. */
+        assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "N3", 64, NULL), STORE_DONE);
+        assert_int_equal(put(f, &(Peer){ .uid = 1001 }, "N12", 1, NULL), STORE_DONE);
+        assert_int_equal(put(f, &(Peer){ .uid = 0 }, "N13", 1, NULL), STORE_DONE);
+        assert_int_equal(put(f, &(Peer){ .uid = 1000, .is_admin = true }, "N14", 1, NULL), STORE_DONE);
+        assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "N15", 1, NULL), STORE_QUOTA);
+        assert_counted(f);
+        {
+                ResourceStats stats[N_RESOURCES];
+
+                shares_stats(f->shares, stats);
+                assert_int_equal(stats[RESOURCE_NAMES].n_refused, 2);
+        }
+}
+
+static void series_have_a_share(void **state) {
+        Fixture *f = *state;
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+        StoreOutcome outcome = STORE_DONE;
+        uint64_t n = 1;
+
+        open_with(f, 64 * MIB, 1 << 20, 12);
+        for (; outcome == STORE_DONE && n < 100; n++) {
+                RunResults results;
+
+                run_results_make_nth(&results, n, &model);
+                outcome = put_one(f->place.store, &results.submission, n);
+        }
+        assert_int_equal(outcome, STORE_QUOTA);
+        assert_int_equal(ask_place(&f->place, "SELECT n_series FROM holder WHERE uid = 1000"), 6);
+        assert_counted(f);
+}
+
+static void users_are_charged_for_what_they_hold(void **state) {
+        Fixture *f = *state;
+        AccountReport report;
+
+        open_with(f, 64 * MIB, 1 << 20, 1 << 20);
+        assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "A", 50, NULL), STORE_DONE);
+        EVENTUALLY((shares_report_user(f->shares, 1000, &report), report.resources[RESOURCE_NAMES].n_held == 1));
+        assert_true(report.resources[RESOURCE_STORE].n_held > 50 * (TEXT_BYTES + 256));
+
+        /* From the start on. */
+        f->place.store = store_free(f->place.store);
+        f->place.reader = reader_free(f->place.reader);
+        shares_free(f->shares);
+        open_with(f, 64 * MIB, 1 << 20, 1 << 20);
+        shares_report_user(f->shares, 1000, &report);
+        assert_true(report.resources[RESOURCE_STORE].n_held > 50 * (TEXT_BYTES + 256));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(the_sizes_are_those_of_the_rows),
+                TEST(the_rows_of_who_exceeds_the_share_go_first),
+                TEST(jobs_count_as_well),
+                TEST(who_is_alone_has_the_whole_store),
+                TEST(names_have_a_share),
+                TEST(series_have_a_share),
+                TEST(users_are_charged_for_what_they_hold),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
