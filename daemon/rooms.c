@@ -242,7 +242,7 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
 
 int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets) {
         const Config *config = &rooms->config;
-        const JobRoomParts jobs = { &config->jobs, event, &rooms->node, rooms->store };
+        const JobRoomParts jobs = { &config->jobs, event, &rooms->node, rooms->store, rooms->shares };
         int r;
 
         assert(rooms->store && rooms->shares);

@@ -223,20 +223,14 @@ static void refuse(Account *account, Resource resource) {
         account->shares->totals[resource].n_refused++;
 }
 
-/* Sets what an account holds of a resource; a smaller amount is never refused, nor is anything unless is_asking. */
-static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t n_after, bool is_asking) {
-        Shares *shares = account->shares;
-        ResourceTotal *total = &shares->totals[resource];
+/* Sets what an account holds of a resource. */
+static void set_held(Account *account, Resource resource, uint64_t n_before, uint64_t n_after) {
+        ResourceTotal *total = &account->shares->totals[resource];
         uint64_t *n_held = &account->holdings[resource].n_held;
         uint64_t *n_total = account->owner.is_admin ? &total->n_held_by_admins : &total->n_held_by_users;
         bool had_some = *n_held > 0;
 
         assert(*n_held >= n_before && *n_total >= n_before);
-        if (is_asking && n_after > n_before && *n_held - n_before + n_after > find_share(account, resource)) {
-                refuse(account, resource);
-                return SHARES_REFUSED;
-        }
-
         *n_held += n_after - n_before;
         *n_total += n_after - n_before;
         if (had_some != (*n_held > 0)) {
@@ -244,6 +238,16 @@ static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t
                 if (!account->owner.is_admin)
                         total->weights += had_some ? -(uint64_t)account->weight : account->weight;
         }
+}
+
+/* Sets what an account holds unless that exceeds the share; a smaller amount is never refused. */
+static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t n_after) {
+        if (n_after > n_before && account->holdings[resource].n_held - n_before + n_after > find_share(account, resource)) {
+                refuse(account, resource);
+                return SHARES_REFUSED;
+        }
+
+        set_held(account, resource, n_before, n_after);
         return 0;
 }
 
@@ -253,7 +257,7 @@ int shares_charge(Account *account, Resource resource, uint64_t amount, Charge *
         assert(resource < N_RESOURCES);
         *ret = (Charge){};
         pthread_mutex_lock(&account->shares->mutex);
-        r = hold(account, resource, 0, amount, true);
+        r = hold(account, resource, 0, amount);
         if (r == 0) {
                 account->n_references++;
                 *ret = (Charge){ account, resource, amount };
@@ -262,13 +266,22 @@ int shares_charge(Account *account, Resource resource, uint64_t amount, Charge *
         return r;
 }
 
+void shares_charge_always(Account *account, Resource resource, uint64_t amount, Charge *ret) {
+        assert(resource < N_RESOURCES);
+        pthread_mutex_lock(&account->shares->mutex);
+        set_held(account, resource, 0, amount);
+        account->n_references++;
+        *ret = (Charge){ account, resource, amount };
+        pthread_mutex_unlock(&account->shares->mutex);
+}
+
 int shares_resize(Charge *charge, uint64_t amount) {
         Account *account = charge->account;
         int r;
 
         assert(account);
         pthread_mutex_lock(&account->shares->mutex);
-        r = hold(account, charge->resource, charge->amount, amount, true);
+        r = hold(account, charge->resource, charge->amount, amount);
         if (r == 0)
                 charge->amount = amount;
         pthread_mutex_unlock(&account->shares->mutex);
@@ -280,7 +293,7 @@ void shares_set(Charge *charge, uint64_t amount) {
 
         assert(account);
         pthread_mutex_lock(&account->shares->mutex);
-        (void)hold(account, charge->resource, charge->amount, amount, false);
+        set_held(account, charge->resource, charge->amount, amount);
         charge->amount = amount;
         pthread_mutex_unlock(&account->shares->mutex);
 }
@@ -292,7 +305,7 @@ void shares_release(Charge *charge) {
         if (!shares)
                 return;
         pthread_mutex_lock(&shares->mutex);
-        (void)hold(account, charge->resource, charge->amount, 0, false);
+        (void)hold(account, charge->resource, charge->amount, 0);
         unref_account(account);
         pthread_mutex_unlock(&shares->mutex);
         *charge = (Charge){};

@@ -28,9 +28,10 @@ typedef struct Fixture {
         int pidfd; /* of the test: its peers live */
         sd_event *event;
         JobsConfig config;
+        SharesConfig shares_config;
+        Shares *shares;
         IndicatorsConfig indicators_config;
         StoreConfig store_config;
-        Shares *shares;
         Node node;
         JobRoom jobs;
         IndicatorRoom indicators;
@@ -42,7 +43,7 @@ typedef struct Fixture {
 } Fixture;
 
 static inline void rooms_begin(Fixture *f) {
-        const JobRoomParts parts = { &f->config, f->event, &f->node, f->place.store };
+        const JobRoomParts parts = { &f->config, f->event, &f->node, f->place.store, f->shares };
         const NodeConfig node = { .interval_ns = NS_PER_S, .filesystems_interval_ns = 60 * NS_PER_S };
 
         assert_int_equal(node_init(&f->node, "/", &node), 0);
@@ -58,7 +59,6 @@ static inline void rooms_end(Fixture *f) {
 
 static inline int rooms_set_up(void **state) {
         Fixture *f = calloc(1, sizeof(*f));
-        SharesConfig shares = {};
 
         assert_non_null(f);
         *state = f;
@@ -66,9 +66,10 @@ static inline int rooms_set_up(void **state) {
         f->store_config = place_config(&f->place);
         f->store_config.is_volatile = true;
         for (Resource i = 0; i < N_RESOURCES; i++)
-                shares.limits[i] = 1 << 30;
-        shares.limits[RESOURCE_MODELS] = 1 << 20;
-        assert_int_equal(shares_new(&f->shares, &shares), 0);
+                f->shares_config.limits[i] = 1 << 30;
+        f->shares_config.limits[RESOURCE_MODELS] = 1 << 20;
+        f->shares_config.limits[RESOURCE_JOBS] = 20; /* one user alone: five jobs that nothing watches */
+        assert_int_equal(shares_new(&f->shares, &f->shares_config), 0);
         f->store_config.shares = f->shares;
         place_open_with(&f->place, &f->store_config);
         tree_copy("cgroup-v2", f->root);
@@ -76,7 +77,7 @@ static inline int rooms_set_up(void **state) {
         f->pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
         assert_true(f->pidfd >= 0);
         f->config = (JobsConfig){
-                .jobs_max = 5, .jobs_per_uid_max = 3, .phases_max = 4, .checkpoint_interval_ns = 10 * NS_PER_S,
+                .phases_max = 4, .checkpoint_interval_ns = 10 * NS_PER_S,
                 .timeline_points = 100, .linger_ns = NS_PER_S, .metrics_jobs_max = 100, .metrics_finished_ns = 60 * NS_PER_S,
         };
         f->peer = (Peer){ .uid = 1000, .gid = 1000, .pid = PID_IN_RUN, .pidfd = f->pidfd };

@@ -37,11 +37,11 @@ enum {
 /* Fields of a result in the order in which they are packed. */
 typedef union Item {
         struct {
-                Field id, time_ms, name, component, job, is_job_inherited, version, score, document;
+                Field id, time_ms, claimed_ms, name, component, job, is_job_inherited, version, score, document;
                 Field exit_status, batch, batch_index, run;
                 Field shape; /* null: no model, not indexed */
         };
-        Field all[14];
+        Field all[15];
 } Item;
 
 _Static_assert(sizeof(Item) == sizeof(((Item *)NULL)->all), "an item is unpacked at once");
@@ -98,10 +98,24 @@ static int find_series(const Item *item, const IndexParts *parts, Database *data
 
 STATEMENT result_insert = {
         "INSERT INTO result (id, time_ms, name, component, uid, score, job, version, document,"
-        " exit_status, batch, batch_index, run, series)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT (id) DO NOTHING",
+        " exit_status, batch, batch_index, run, series, job_row, claimed_ms)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) ON CONFLICT (id) DO NOTHING",
         0,
 };
+
+/* A job that an item names. */
+typedef struct Named {
+        Field id;
+        bool has_ended;
+        uint32_t owner;
+        int64_t row; /* 0: never begun here */
+} Named;
+
+typedef struct Sender {
+        uint32_t uid;
+        Named named; /* job of the last item that names a job */
+        Headroom *headroom;
+} Sender;
 
 /* Right after the row of the item was inserted. */
 static int note_item(const Item *item, const IndexParts *parts, Database *database, Catalog *catalog, CatalogEntry *entry,
@@ -125,24 +139,25 @@ static int note_item(const Item *item, const IndexParts *parts, Database *databa
 }
 
 /* *ret_is_new: the result was not stored before. */
-static int apply_item(const Item *item, IndexParts *parts, Database *database, Catalog *catalog, Headroom *headroom,
+static int apply_item(const Item *item, const Sender *sender, IndexParts *parts, Database *database, Catalog *catalog,
                       bool *ret_is_new) {
         CatalogEntry *entry;
         SeriesEntry series = {};
         int r;
 
-        r = catalog_find(catalog, database, item->name, item->component, headroom, &entry);
+        r = catalog_find(catalog, database, item->name, item->component, sender->headroom, &entry);
         if (r == 0 && item->shape.text)
                 r = index_parts_read(parts, item);
         if (r == 0 && item->shape.text)
-                r = find_series(item, parts, database, catalog, entry, headroom, &series);
+                r = find_series(item, parts, database, catalog, entry, sender->headroom, &series);
         if (r != 0)
                 return r;
 
         r = database_run(database, &result_insert,
-                         FIELDS(item->id, item->time_ms, field_i64(entry->name), field_i64(entry->component), field_i64(entry->uid),
+                         FIELDS(item->id, item->time_ms, field_i64(entry->name), field_i64(entry->component), field_u64(sender->uid),
                                 item->score, item->job, item->version, item->document, item->exit_status, item->batch,
-                                item->batch_index, item->run, field_if(series.id != 0, field_i64(series.id))));
+                                item->batch_index, item->run, field_if(series.id != 0, field_i64(series.id)),
+                                field_if(item->job.text && sender->named.row != 0, field_i64(sender->named.row)), item->claimed_ms));
         if (r != 0)
                 return r;
 
@@ -156,13 +171,6 @@ static Unpack unpack_rows(const RowSet *set) {
         (void)pack_read_bytes(&from, n_stored_bytes(set->n_rows));
         return from;
 }
-
-/* A job that an item names. */
-typedef struct Named {
-        Field id;
-        bool has_ended;
-        uint32_t owner;
-} Named;
 
 /* A job that was never begun here belongs to the sender. Neighbours tend to name the same job, which *ret is then. */
 static int find_named(Database *database, Field id, uint32_t sender, Named *ret) {
@@ -180,6 +188,7 @@ static int find_named(Database *database, Field id, uint32_t sender, Named *ret)
                 .id = id,
                 .has_ended = owner.is_stored && !owner.is_running,
                 .owner = owner.is_stored ? owner.uid : sender,
+                .row = owner.row,
         };
         return 0;
 }
@@ -208,15 +217,15 @@ static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
         return 0;
 }
 
-/* A process may outlive the job that its environment names; what it measures then is not the job's. */
-static int leave_ended_job(RowSet *set, Database *database, uint32_t uid, Named *named, Item *item) {
+/* Finds the item's job. A process may outlive the job that its environment names; what it measures then is not the job's. */
+static int find_job(RowSet *set, Database *database, Sender *sender, Item *item) {
         int r;
 
-        if (!item->job.text || !item->is_job_inherited.integer)
+        if (!item->job.text)
                 return 0;
 
-        r = find_named(database, item->job, uid, named);
-        if (r == 0 && named->has_ended) {
+        r = find_named(database, item->job, sender->uid, &sender->named);
+        if (r == 0 && sender->named.has_ended && item->is_job_inherited.integer) {
                 item->job = (Field){};
                 stored_of(set)->has_left_job = true;
         }
@@ -227,8 +236,7 @@ static int apply_items(RowSet *set, Database *database, Catalog *catalog, Headro
         ResultsStored *stored = stored_of(set);
         Unpack from = unpack_rows(set);
         scoped(index_parts_deinit) IndexParts parts = {};
-        uint32_t uid = (uint32_t)headroom->uid;
-        Named named = {};
+        Sender sender = { .uid = (uint32_t)headroom->uid, .headroom = headroom };
 
         (void)pack_read_fields(&from, (Field[N_SENDER_FIELDS]){}, N_SENDER_FIELDS);
         for (size_t i = 0; i < set->n_rows; i++) {
@@ -236,9 +244,9 @@ static int apply_items(RowSet *set, Database *database, Catalog *catalog, Headro
                 bool is_new;
                 int r;
 
-                r = leave_ended_job(set, database, uid, &named, &item);
+                r = find_job(set, database, &sender, &item);
                 if (r == 0)
-                        r = apply_item(&item, &parts, database, catalog, headroom, &is_new);
+                        r = apply_item(&item, &sender, &parts, database, catalog, &is_new);
                 if (r != 0)
                         return r;
                 stored->n_new += is_new;
@@ -328,7 +336,8 @@ static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_m
         size_t begin;
 
         pack_fields(buffer, FIELDS(field_blob(item->id, sizeof(item->id)), field_u64(item->time_ms ? item->time_ms : arrived_ms),
-                                   field_string(indicator->name), field_string(indicator->component ? indicator->component : ""),
+                                   field_if(item->claimed_ms != 0, field_u64(item->claimed_ms)), field_string(indicator->name),
+                                   field_string(indicator->component ? indicator->component : ""),
                                    field_string(item->job && item->job[0] ? item->job : NULL), field_i64(item->is_job_inherited),
                                    field_string(indicator->version),
                                    field_if(indicator->has_overall_score, field_double(indicator->overall_score))));
