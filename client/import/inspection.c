@@ -11,6 +11,7 @@
 #include "client/cli/message.h"
 #include "client/run/sha256.h"
 #include "document/value_parse.h"
+#include "util/array.h"
 #include "util/file.h"
 #include "util/parse.h"
 
@@ -152,7 +153,6 @@ static int compare(const void *a, const void *b) {
 }
 
 static int add_run(Inspection *inspection, const char *name) {
-        uint32_t *indices;
         uint64_t index;
 
         /* 007 is none: it would be 7 twice */
@@ -161,11 +161,9 @@ static int add_run(Inspection *inspection, const char *name) {
         if (inspection->n_runs == INSPECTION_RUNS_MAX)
                 return -E2BIG;
 
-        indices = reallocarray(inspection->indices, inspection->n_runs + 1, sizeof(*indices));
-        if (!indices)
+        if (ARRAY_EXTEND(inspection->indices, inspection->n_runs) < 0)
                 return -ENOMEM;
-        inspection->indices = indices;
-        indices[inspection->n_runs++] = (uint32_t)index;
+        inspection->indices[inspection->n_runs++] = (uint32_t)index;
         return 0;
 }
 

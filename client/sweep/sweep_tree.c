@@ -14,6 +14,7 @@
 #include "client/cli/message.h"
 #include "client/sweep/sweep_text.h"
 #include "text/yaml.h"
+#include "util/array.h"
 #include "util/file.h"
 #include "util/utf8.h"
 
@@ -66,16 +67,8 @@ static int identify(const char *text, size_t n, Buffer *out, const char *directo
 }
 
 static int add_record(SweepTree *tree, SweepRecord **ret) {
-        assert(tree->n_records <= tree->n_allocated);
-        if (tree->n_records == tree->n_allocated) {
-                size_t n = tree->n_allocated ? 2 * tree->n_allocated : 64;
-                SweepRecord *more = reallocarray(tree->records, n, sizeof(*more));
-
-                if (!more)
-                        return -ENOMEM;
-                tree->records = more;
-                tree->n_allocated = n;
-        }
+        if (ARRAY_EXTEND(tree->records, tree->n_records) < 0)
+                return -ENOMEM;
 
         *ret = &tree->records[tree->n_records++];
         **ret = (SweepRecord){};
