@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <grp.h>
 #include <ini.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "document/indicator_model.h"
@@ -28,6 +28,7 @@ typedef enum SettingType {
         TYPE_PATTERNS, /* of cgroups that are jobs, separated by blanks */
         TYPE_GROUP,  /* name or number, or empty */
         TYPE_POLICY, /* a ModelPolicy */
+        N_SETTING_TYPES,
 } SettingType;
 
 typedef struct Setting {
@@ -95,15 +96,25 @@ static const Setting settings[] = {
 };
 
 static int parse_mode(const char *text, uint64_t *ret) {
-        uint64_t v = 0;
-
         if (*text == '\0' || strspn(text, "01234567") != strlen(text) || strlen(text) > 4)
                 return PARSE_MALFORMED;
-        for (; *text; text++)
-                v = v * 8 + (uint64_t)(*text - '0');
 
-        *ret = v;
+        *ret = strtoul(text, NULL, 8);
         return 0;
+}
+
+static int parse_yes_or_no(const char *text, uint64_t *ret) {
+        bool is_yes = false;
+        int r;
+
+        r = parse_bool(text, &is_yes);
+        *ret = is_yes;
+        return r;
+}
+
+static int parse_policy(const char *text, uint64_t *ret) {
+        *ret = strcmp(text, "strict") == 0 ? MODEL_STRICT : MODEL_ACCEPT;
+        return *ret == MODEL_STRICT || strcmp(text, "accept") == 0 ? 0 : PARSE_MALFORMED;
 }
 
 #define GROUP_BYTES_MAX (1024U * 1024U) /* of one group with its members */
@@ -150,29 +161,22 @@ static int parse_group(const char *text, uint64_t *ret) {
         return find_local_group(text, ret) == 0 ? 0 : find_group(text, ret);
 }
 
+/* Types that are not here are texts. */
+static int (*const number_parsers[N_SETTING_TYPES])(const char *text, uint64_t *ret) = {
+        [TYPE_DURATION] = parse_duration_ns,
+        [TYPE_SIZE] = parse_size,
+        [TYPE_COUNT] = parse_u64,
+        [TYPE_BOOL] = parse_yes_or_no,
+        [TYPE_MODE] = parse_mode,
+        [TYPE_GROUP] = parse_group,
+        [TYPE_POLICY] = parse_policy,
+};
+
 /* Checks the form only: listening shows whether the address exists. */
 static bool listen_is_valid(const char *text) {
-        const char *colon = strrchr(text, ':');
-        char address[CONFIG_TEXT_MAX];
-        struct in6_addr in6;
-        struct in_addr in;
-        uint64_t port;
-        size_t n;
+        struct sockaddr_storage address;
 
-        if (strcmp(text, "off") == 0)
-                return true;
-        if (!colon || parse_u64(colon + 1, &port) != 0 || port > 65535)
-                return false;
-
-        n = (size_t)(colon - text);
-        memcpy(address, text, n);
-        address[n] = '\0';
-        if (n > 2 && address[0] == '[' && address[n - 1] == ']') {
-                address[n - 1] = '\0';
-                return inet_pton(AF_INET6, address + 1, &in6) == 1;
-        }
-
-        return inet_pton(AF_INET, address, &in) == 1;
+        return strcmp(text, "off") == 0 || sockets_parse_address(text, &address) > 0;
 }
 
 static int setting_parse_text(const Setting *setting, const char *text, char *ret) {
@@ -192,48 +196,8 @@ static int setting_parse_text(const Setting *setting, const char *text, char *re
         return 0;
 }
 
-static int setting_parse_number(const Setting *setting, const char *text, uint64_t *ret) {
-        uint64_t v = 0;
-        bool b = false;
-        int r;
-
-        switch (setting->type) {
-        case TYPE_DURATION:
-                r = parse_duration_ns(text, &v);
-                break;
-        case TYPE_SIZE:
-                r = parse_size(text, &v);
-                break;
-        case TYPE_BOOL:
-                r = parse_bool(text, &b);
-                v = b;
-                break;
-        case TYPE_MODE:
-                r = parse_mode(text, &v);
-                break;
-        case TYPE_GROUP:
-                r = parse_group(text, &v);
-                break;
-        case TYPE_POLICY:
-                v = strcmp(text, "strict") == 0 ? MODEL_STRICT : MODEL_ACCEPT;
-                r = v == MODEL_STRICT || strcmp(text, "accept") == 0 ? 0 : PARSE_MALFORMED;
-                break;
-        case TYPE_COUNT:
-        case TYPE_PATH:
-        case TYPE_LISTEN:
-        case TYPE_PATTERNS:
-        default:
-                r = parse_u64(text, &v);
-        }
-        if (r != 0 || v < setting->min || v > setting->max)
-                return CONFIG_INVALID;
-
-        *ret = v;
-        return 0;
-}
-
 static bool is_text(const Setting *setting) {
-        return setting->type == TYPE_PATH || setting->type == TYPE_LISTEN || setting->type == TYPE_PATTERNS;
+        return !number_parsers[setting->type];
 }
 
 /* The field is a bool, an unsigned or an enum, or a uint64_t or size_t. */
@@ -255,7 +219,7 @@ static int setting_set(const Setting *setting, Config *config, const char *text)
 
         assert(setting->size == sizeof(uint64_t) || (setting->size == sizeof(uint32_t) && setting->max <= UINT32_MAX) ||
                (setting->size == sizeof(bool) && setting->max == 1));
-        if (setting_parse_number(setting, text, &v) != 0)
+        if (number_parsers[setting->type](text, &v) != 0 || v < setting->min || v > setting->max)
                 return CONFIG_INVALID;
         setting_store(setting, v, field);
         return 0;
