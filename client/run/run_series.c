@@ -42,7 +42,7 @@ static int learn(RunSeries *series, const RunResults *results) {
 }
 
 static int put_off(RunSeries *series, RunResults *results) {
-        if (ARRAY_EXTEND(series->unnamed, series->n_unnamed) < 0)
+        if (ARRAY_RESERVE(series->unnamed, series->n_allocated, series->n_unnamed + 1) < 0)
                 return -ENOMEM;
         series->unnamed[series->n_unnamed++] = *results;
         *results = (RunResults){};

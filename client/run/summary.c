@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "util/array.h"
-#include "util/scoped.h"
 #include "util/statistics.h"
 
 void summary_deinit(Summary *summary) {
@@ -46,8 +45,9 @@ static int find_series(Summary *summary, const Indicator *indicator, const char 
 }
 
 static int add_value(SummarySeries *series, double value) {
-        if (ARRAY_EXTEND(series->values, series->n) < 0)
+        if (ARRAY_RESERVE(series->values, series->n_allocated, series->n + 1) < 0)
                 return -ENOMEM;
+
         series->values[series->n++] = value;
         return 0;
 }

@@ -15,7 +15,7 @@
 typedef struct SummarySeries {
         char *name, *component, *key; /* owned */
         double *values;               /* owned */
-        size_t n;
+        size_t n, n_allocated;
 } SummarySeries;
 
 typedef struct Summary {

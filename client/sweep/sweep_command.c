@@ -21,7 +21,7 @@ void sweep_command_deinit(SweepCommand *command) {
 
 /* Takes the word; NULL: no memory for one. A failure is reported at the end. */
 static void add(SweepCommand *command, char *word) {
-        if (!word || ARRAY_EXTEND(command->words, command->n + 1) < 0) {
+        if (!word || ARRAY_RESERVE(command->words, command->n_allocated, command->n + 2) < 0) {
                 free(word);
                 command->failed = true;
                 return;

@@ -15,7 +15,7 @@
 
 typedef struct SweepCommand {
         char **words; /* the list and each word are owned; NULL follows the last word */
-        size_t n;
+        size_t n, n_allocated;
         bool failed;          /* there was no memory for a word */
         char job[JOB_ID_MAX]; /* "" without perfd */
         const char *left_out; /* a setting that cannot be a label, borrowed from the plan; NULL: none */

@@ -33,7 +33,7 @@ typedef struct SweepTree {
         char *path; /* owned; absolute */
         int fd;     /* of the directory, locked; -1: the directory does not exist */
         SweepRecord *records; /* owned, in order of identity; among equal identities, finished records come first */
-        size_t n_records;
+        size_t n_records, n_allocated;
 } SweepTree;
 
 enum {

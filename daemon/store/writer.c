@@ -298,6 +298,7 @@ static void remove_some(Writer *writer) {
                 keep_failure(writer, r, NULL);
                 note_failure(writer, r);
         }
+        report_expiry(&writer->report, &writer->retention.expiry.stats);
         store_subjects_forget(writer->subjects);
         writer->next.is_settled &= !writer->next.has_more_to_remove;
         writer->next.removal_ns = clock_boottime_ns() + REMOVAL_INTERVAL_NS;
