@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,15 +11,12 @@
 #include <systemd/sd-daemon.h>
 
 #include "util/file.h"
-#include "util/parse.h"
 #include "util/scoped.h"
 
 #define BACKLOG 1024
 
-/* error: the reason, as errno. */
-static int fail(char *ret_error, int error, const char *what, const char *where, const char *advice) {
-        errno = error;
-        (void)snprintf(ret_error, SOCKETS_ERROR_MAX, "Cannot %s %s: %m%s%s", what, where, advice[0] ? "; " : "", advice);
+static int fail(char *ret_error, const char *what, const char *where, const char *advice) {
+        (void)snprintf(ret_error, SOCKETS_ERROR_MAX, "Cannot %s %s: %s%s%s", what, where, strerror(errno), advice[0] ? "; " : "", advice);
         return SOCKETS_FAILED;
 }
 
@@ -64,78 +60,91 @@ static int listen_unix(const char *path, mode_t mode, int *ret_fd, char *ret_err
         int r;
 
         r = make_parent(path);
-        if (r < 0)
-                return fail(ret_error, -r, "make the directory of", path, advice);
+        if (r < 0) {
+                errno = -r;
+                return fail(ret_error, "make the directory of", path, advice);
+        }
 
         memcpy(address.sun_path, path, strlen(path) + 1); /* at most 107 bytes: config checks */
-        if (is_listening(&address))
-                return fail(ret_error, EADDRINUSE, "listen on", path, "another process listens on it");
+        if (is_listening(&address)) {
+                errno = EADDRINUSE;
+                return fail(ret_error, "listen on", path, "another process listens on it");
+        }
 
         r = remove_left_over(path);
-        if (r == -EEXIST)
-                return fail(ret_error, EEXIST, "listen on", path, "the file is not a socket: choose another with --socket");
-        if (r < 0)
-                return fail(ret_error, -r, "listen on", path, advice);
+        if (r < 0) {
+                errno = -r;
+                return fail(ret_error, "listen on", path, r == -EEXIST ? "the file is not a socket: choose another with --socket" : advice);
+        }
 
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
                 return -errno;
         if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, mode) < 0 || listen(fd, BACKLOG) < 0)
-                return fail(ret_error, errno, "listen on", path, advice);
+                return fail(ret_error, "listen on", path, advice);
 
         *ret_fd = TAKE_FD(fd);
         return 0;
 }
 
-socklen_t sockets_parse_address(const char *text, struct sockaddr_storage *ret) {
+/* text is ADDRESS:PORT or [IPV6]:PORT and was checked when the configuration was read. */
+static socklen_t parse_address(const char *text, struct sockaddr_storage *ret) {
+        const char *colon = strrchr(text, ':');
+        uint16_t port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
+        char address[SOCKETS_ADDRESS_MAX];
         struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ret;
         struct sockaddr_in *in = (struct sockaddr_in *)ret;
-        const char *colon = strrchr(text, ':');
-        char address[SOCKETS_ADDRESS_MAX];
-        size_t n = colon ? (size_t)(colon - text) : 0;
-        uint64_t port;
+        bool is_ipv6 = text[0] == '[';
 
         *ret = (struct sockaddr_storage){};
-        if (n == 0 || parse_u64(colon + 1, &port) != 0 || port > UINT16_MAX)
-                return 0;
-
-        if (text[0] == '[' && text[n - 1] == ']') {
-                (void)snprintf(address, sizeof(address), "%.*s", (int)n - 2, text + 1);
+        (void)snprintf(address, sizeof(address), "%.*s", (int)(colon - text) - (is_ipv6 ? 2 : 0), text + (is_ipv6 ? 1 : 0));
+        if (is_ipv6) {
                 in6->sin6_family = AF_INET6;
-                in6->sin6_port = htons((uint16_t)port);
-                return inet_pton(AF_INET6, address, &in6->sin6_addr) == 1 ? sizeof(*in6) : 0;
+                in6->sin6_port = port;
+                (void)inet_pton(AF_INET6, address, &in6->sin6_addr);
+                return sizeof(*in6);
         }
 
-        (void)snprintf(address, sizeof(address), "%.*s", (int)n, text);
         in->sin_family = AF_INET;
-        in->sin_port = htons((uint16_t)port);
-        return inet_pton(AF_INET, address, &in->sin_addr) == 1 ? sizeof(*in) : 0;
+        in->sin_port = port;
+        (void)inet_pton(AF_INET, address, &in->sin_addr);
+        return sizeof(*in);
 }
 
 /* Bound address of a socket: with port 0, or for a passed socket, only the kernel knows it. */
 static void describe_address(int fd, char ret[static SOCKETS_ADDRESS_MAX]) {
         struct sockaddr_storage bound = {};
-        char address[INET6_ADDRSTRLEN + 32], port[8];
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&bound;
+        const struct sockaddr_in *in = (const struct sockaddr_in *)&bound;
         socklen_t n = sizeof(bound);
+        char address[INET6_ADDRSTRLEN] = "?";
 
         ret[0] = '\0';
-        if (getsockname(fd, (struct sockaddr *)&bound, &n) == 0 &&
-            getnameinfo((struct sockaddr *)&bound, n, address, sizeof(address), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) == 0)
-                (void)snprintf(ret, SOCKETS_ADDRESS_MAX, bound.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", address, port);
+        if (getsockname(fd, (struct sockaddr *)&bound, &n) < 0)
+                return;
+
+        if (bound.ss_family == AF_INET6) {
+                (void)inet_ntop(AF_INET6, &in6->sin6_addr, address, sizeof(address));
+                (void)snprintf(ret, SOCKETS_ADDRESS_MAX, "[%s]:%u", address, ntohs(in6->sin6_port));
+                return;
+        }
+
+        (void)inet_ntop(AF_INET, &in->sin_addr, address, sizeof(address));
+        (void)snprintf(ret, SOCKETS_ADDRESS_MAX, "%s:%u", address, ntohs(in->sin_port));
 }
 
 static int listen_tcp(const char *text, int *ret_fd, char *ret_error) {
         struct sockaddr_storage address;
-        socklen_t n = sockets_parse_address(text, &address); /* config checked the text */
+        socklen_t n = parse_address(text, &address);
         scoped(closep) int fd = -1;
         const int on = 1;
 
         fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
-                return fail(ret_error, errno, "make a socket for", text, "");
+                return fail(ret_error, "make a socket for", text, "");
         (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
         if (bind(fd, (struct sockaddr *)&address, n) < 0 || listen(fd, BACKLOG) < 0)
-                return fail(ret_error, errno, "listen on", text, "choose another address with --http, or --http off");
+                return fail(ret_error, "listen on", text, "choose another address with --http, or --http off");
 
         *ret_fd = TAKE_FD(fd);
         return 0;
@@ -144,13 +153,13 @@ static int listen_tcp(const char *text, int *ret_fd, char *ret_error) {
 /* Assigns the sockets that the service manager passed by their name and family. */
 static int take_passed(Sockets *sockets, char *ret_error) {
         char **names = NULL;
-        int n, r = 0;
+        int n;
 
         n = sd_listen_fds_with_names(1, &names);
         if (n < 0)
                 return n;
 
-        for (int i = 0; i < n && r == 0; i++) {
+        for (int i = 0; i < n; i++) {
                 int fd = SD_LISTEN_FDS_START + i;
 
                 if (strcmp(names[i], "perfd") == 0 && sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 1) > 0)
@@ -159,15 +168,17 @@ static int take_passed(Sockets *sockets, char *ret_error) {
                         sockets->http_unix_fd = fd;
                 else if (strcmp(names[i], "perfd-http") == 0 && sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1) > 0)
                         sockets->http_tcp_fd = fd;
-                else
-                        r = fail(ret_error, EINVAL, "use the passed socket named", names[i],
-                                 "expected stream sockets named perfd and perfd-http");
+                else {
+                        errno = EINVAL;
+                        n = fail(ret_error, "use the passed socket named", names[i], "expected stream sockets named perfd and perfd-http");
+                        break;
+                }
         }
 
         for (char **name = names; name && *name; name++)
                 free(*name);
         free(names);
-        return r;
+        return n == SOCKETS_FAILED && ret_error[0] ? SOCKETS_FAILED : 0;
 }
 
 static void http_path(const SocketsConfig *config, char ret[static SOCKETS_PATH_MAX]) {

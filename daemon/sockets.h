@@ -9,7 +9,6 @@
  */
 
 #include <stdint.h>
-#include <sys/socket.h>
 
 #define SOCKETS_PATH_MAX 108    /* sun_path of sockaddr_un(7) */
 #define SOCKETS_ADDRESS_MAX 256
@@ -36,7 +35,5 @@ enum {
         SOCKETS_FAILED = 1,
 };
 int sockets_open(Sockets *ret, const SocketsConfig *config, char ret_error[static SOCKETS_ERROR_MAX]);
-/* Parses ADDRESS:PORT or [IPV6]:PORT, without names. Returns the length of the address; 0: malformed. */
-socklen_t sockets_parse_address(const char *text, struct sockaddr_storage *ret);
 /* Closes the sockets that were not taken over, and removes the files that sockets_open() created. */
 void sockets_close(Sockets *sockets);
