@@ -208,7 +208,7 @@ static void put_job(Store *store, unsigned n, bool is_over) {
         (void)snprintf(info.id, sizeof(info.id), "job-%u", n);
         (void)snprintf(info.name, sizeof(info.name), "name-%u", n % 2);
         (void)snprintf(info.user, sizeof(info.user), "user-%u", n % 3);
-        assert_int_equal(store_put(store, job_rows_pack_begin(&info, 100 + n / 4, "b", "w", "m", cookie_of(1))), 0);
+        assert_int_equal(store_put(store, pack_begin_row(&info, 100 + n / 4, "b", "w", "m", cookie_of(1))), 0);
         assert_int_equal(outcome_of(store, 1), STORE_DONE);
         if (!is_over)
                 return;

@@ -125,7 +125,7 @@ static void a_removed_job_takes_its_phases_and_timeline_with_it(void **state) {
         PhaseView phase = { .name = "load" };
         StoreJobEnd end = { .job = "a", .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .phase = &phase, .timeline = "t" };
 
-        assert_int_equal(store_put(place->store, job_rows_pack_begin(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(1))), 0);
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(1))), 0);
         assert_int_equal(store_put(place->store, job_rows_pack_end(&end, cookie_of(2))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
@@ -161,7 +161,7 @@ static int setup_with(const Place *place, const char *const *sql, int n, int64_t
 }
 
 static void put_a_job_and_close(Place *place) {
-        assert_int_equal(store_put(place->store, job_rows_pack_begin(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(1))), 0);
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         place_close(place);
 }

@@ -196,7 +196,7 @@ static void damage_found_while_writing_stops_writing_and_is_put_aside_at_the_nex
         write_at(place, (page - 1) * 4096, junk, sizeof(junk));
 
         place_open(place);
-        assert_int_equal(store_put(place->store, job_rows_pack_begin(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(5))), 0);
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(5))), 0);
         assert_int_equal(outcome_of(place->store, 5), STORE_FAILED);
         store_stats(place->store, &stats);
         assert_false(stats.is_writable);
@@ -292,7 +292,7 @@ static void put_job(Store *store, const char *id, uint64_t begin_ms, bool is_ove
         StoreJobEnd row = { .job = id, .state = JOB_FINISHED, .end_realtime_ms = begin_ms + 1, .end = &(JobEnd){}, .timeline = "points" };
 
         (void)snprintf(info.id, sizeof(info.id), "%s", id);
-        assert_int_equal(store_put(store, job_rows_pack_begin(&info, begin_ms, "b", "w", "m", cookie_of(1))), 0);
+        assert_int_equal(store_put(store, pack_begin_row(&info, begin_ms, "b", "w", "m", cookie_of(1))), 0);
         assert_int_equal(outcome_of(store, 1), STORE_DONE);
         if (!is_over)
                 return;

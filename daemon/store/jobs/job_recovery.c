@@ -31,10 +31,10 @@ static int read_meter(ReadConnection *connection, JobRecovery *recovery) {
 
 /* --- running jobs -------------------------------------------------------------------------------- */
 
-enum { RUNNING_CHECKPOINT = N_JOB_COLUMNS, RUNNING_BOOT_ID, RUNNING_PROGRESS, N_RUNNING_COLUMNS };
+enum { RUNNING_CHECKPOINT = N_JOB_COLUMNS, RUNNING_BOOT_ID, RUNNING_PROGRESS, RUNNING_BEGUN_BY, RUNNING_BY_ADMIN, N_RUNNING_COLUMNS };
 
 STATEMENT running_jobs = {
-        "SELECT " JOB_COLUMNS ", checkpoint_ms, boot_id, window FROM job INDEXED BY job_by_state"
+        "SELECT " JOB_COLUMNS ", checkpoint_ms, boot_id, window, begun_by, by_admin FROM job INDEXED BY job_by_state"
         " LEFT JOIN running ON running.job = job.row WHERE state = 'running' ORDER BY begin_ms, row",
         N_RUNNING_COLUMNS,
 };
@@ -69,6 +69,8 @@ static int add_job(const Prepared *row, JobRecovery *recovery) {
         *job = (RecoveredJob){
                 .info = info,
                 .begin_realtime_ms = begin_ms,
+                .begun_by = (uint32_t)column_u64(row, RUNNING_BEGUN_BY),
+                .is_by_admin = column_i64(row, RUNNING_BY_ADMIN),
                 .checkpoint_realtime_ms = column_u64(row, RUNNING_CHECKPOINT),
         };
         r = statement_column_copy(row, RUNNING_BOOT_ID, &job->boot_id);
