@@ -129,9 +129,7 @@ int rooms_tick(Rooms *rooms) {
 }
 
 int rooms_checkpoint(Rooms *rooms, bool is_last) {
-        Node *node = &rooms->node;
-
-        node_interval_put(&node->interval, rooms->store, &node->sample, rooms->config.jobs.checkpoint_interval_ns);
+        node_put_interval(&rooms->node, rooms->store, rooms->config.jobs.checkpoint_interval_ns);
         return job_room_checkpoint(&rooms->jobs, is_last);
 }
 
@@ -205,7 +203,7 @@ static int start(Rooms *rooms) {
         if (r < 0)
                 return r;
 
-        node_interval_begin(&node->interval, &node->sample, rooms->config.jobs.checkpoint_interval_ns);
+        node_begin_interval(node, rooms->config.jobs.checkpoint_interval_ns);
         r = registry_start(&rooms->indicators.registry);
         return r < 0 ? r : configure_detection(rooms);
 }

@@ -102,10 +102,11 @@ static void the_sizes_are_those_of_the_rows(void **state) {
 static void the_rows_of_who_exceeds_the_share_go_first(void **state) {
         Fixture *f = *state;
         JobInfo info = { .id = "victims", .uid = 1000 };
+        StoreJobBegin row = { &info, 1, "b", "w", "m", info.uid, false };
         StoreJobEnd end = { .job = "victims", .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = "points" };
 
         open_with(f, 4 * MIB, 1 << 20, 1 << 20);
-        assert_int_equal(store_put(f->place.store, job_rows_pack_begin(&info, 1, "b", "w", "m", cookie_of(1))), 0);
+        assert_int_equal(store_put(f->place.store, job_rows_pack_begin(&row, cookie_of(1))), 0);
         assert_int_equal(outcome_of(f->place.store, 1), STORE_DONE);
         assert_int_equal(store_put(f->place.store, job_rows_pack_end(&end, cookie_of(2))), 0);
         assert_int_equal(outcome_of(f->place.store, 2), STORE_DONE);
@@ -128,10 +129,11 @@ static void jobs_count_as_well(void **state) {
         assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "Victim", 50, NULL), STORE_DONE);
         for (int i = 0; i < 1500; i++) {
                 JobInfo info = { .uid = 1001 };
+                StoreJobBegin row = { &info, 1, "b", "w", "m", info.uid, false };
                 StoreJobEnd end = { .job = info.id, .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = "points" };
 
                 (void)snprintf(info.id, sizeof(info.id), "job-%d", i);
-                assert_int_equal(store_put(f->place.store, job_rows_pack_begin(&info, 1, "b", "w", "m", cookie_of(1))), 0);
+                assert_int_equal(store_put(f->place.store, job_rows_pack_begin(&row, cookie_of(1))), 0);
                 assert_int_equal(outcome_of(f->place.store, 1), STORE_DONE);
                 assert_int_equal(store_put(f->place.store, job_rows_pack_end(&end, cookie_of(2))), 0);
                 assert_int_equal(outcome_of(f->place.store, 2), STORE_DONE);

@@ -11,7 +11,7 @@
 #include "store/jobs/job_reader.h"
 #include "store/jobs/job_recovery.h"
 #include "store/jobs/job_rows.h"
-#include "store/node/sample_reader.h"
+#include "store/node/store_node.h"
 #include "store/schema.h"
 #include "store/store_subjects.h"
 
@@ -97,7 +97,7 @@ static void every_removal_is_in_the_array_of_statements(void **state) {
 /* The linker takes a file with its statements only if a function of the file is used. */
 static void (*const volatile used[])(void) = {
         (void (*)(void))indicator_reader_list, (void (*)(void))job_reader_list, (void (*)(void))job_recovery_read,
-        (void (*)(void))points_new, (void (*)(void))result_reader_list, (void (*)(void))sample_reader_list,
+        (void (*)(void))points_new, (void (*)(void))result_reader_list, (void (*)(void))store_node_list,
         (void (*)(void))stored_models_read,
 };
 

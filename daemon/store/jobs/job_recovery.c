@@ -6,6 +6,7 @@
 
 #include "store/jobs/job_columns.h"
 #include "store/read_connection.h"
+#include "util/array.h"
 
 /* --- the meter ----------------------------------------------------------------------------------- */
 
@@ -53,21 +54,18 @@ static int read_info(const Prepared *row, JobInfo *ret, uint64_t *ret_begin_ms) 
 }
 
 static int add_job(const Prepared *row, JobRecovery *recovery) {
-        RecoveredJob *job, *jobs;
-        uint64_t begin_ms;
+        RecoveredJob *job;
+        uint64_t begin_ms = 0;
         JobInfo info;
         int r;
 
-        jobs = reallocarray(recovery->jobs, recovery->n_jobs + 1, sizeof(*jobs));
-        if (!jobs)
-                return -ENOMEM;
-        recovery->jobs = jobs;
-
-        r = read_info(row, &info, &begin_ms);
+        r = ARRAY_EXTEND(recovery->jobs, recovery->n_jobs);
+        if (r == 0)
+                r = read_info(row, &info, &begin_ms);
         if (r < 0)
                 return r;
 
-        job = &jobs[recovery->n_jobs++];
+        job = &recovery->jobs[recovery->n_jobs++];
         *job = (RecoveredJob){
                 .info = info,
                 .begin_realtime_ms = begin_ms,
