@@ -2,6 +2,7 @@
 # make check      install what tests need, run them all   make lint       layers, formatting rules, manuals
 # make install    DESTDIR= PREFIX= and the *_DIR below    make bench      the table of bench/RESULTS.md
 # make coverage   the share of each module that its own unit tests run (MODULES=daemon/jobs selects)
+# make check-hostile   faults and hostile clients, for HOSTILE_TIME= seconds
 # make clean                                              make compile_commands.json
 #
 #   SANITIZE=address,undefined    instrumented build in its own directory
@@ -162,6 +163,10 @@ check: test-deps
 	@$(MAKE) --no-print-directory -s all examples unit-tests
 	@tests/run $(B) $(TESTS)
 
+check-hostile: test-deps
+	@$(MAKE) --no-print-directory -s all
+	@tests/hostile/run $(B) $(TESTS)
+
 # Fuzz targets are only compiled, so that they keep up with what they call.
 unit-tests: $(UNIT_TESTS) $(FUZZ_OBJ)
 
@@ -212,7 +217,7 @@ clean:
 
 always:
 
-.PHONY: always all examples deps test-deps interop-deps run check unit-tests bench benches lint coverage install clean compile_commands.json
+.PHONY: always all examples deps test-deps interop-deps run check check-hostile unit-tests bench benches lint coverage install clean compile_commands.json
 .SECONDARY:
 -include $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)
