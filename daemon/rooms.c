@@ -129,9 +129,7 @@ int rooms_tick(Rooms *rooms) {
 }
 
 int rooms_checkpoint(Rooms *rooms, bool is_last) {
-        Node *node = &rooms->node;
-
-        node_interval_put(&node->interval, rooms->store, &node->sample, rooms->config.jobs.checkpoint_interval_ns);
+        node_put_interval(&rooms->node, rooms->store, rooms->config.jobs.checkpoint_interval_ns);
         return job_room_checkpoint(&rooms->jobs, is_last);
 }
 
@@ -145,9 +143,19 @@ static int configure_detection(Rooms *rooms) {
         return detection_configure(&rooms->jobs.detection, patterns, n);
 }
 
+/* The administrators are the same on both sockets. */
+static HttpConfig http_config(const Config *config) {
+        HttpConfig http = config->http;
+
+        http.admin_gid = config->ingest.admin_gid;
+        return http;
+}
+
 int rooms_configure(Rooms *rooms) {
+        const HttpConfig http = http_config(&rooms->config);
         int result = 0, r;
 
+        http_configure(rooms->http, &http);
         shares_configure(rooms->shares, &rooms->config.shares);
         ingest_configure(rooms->ingest, &rooms->config.ingest);
         store_configure(rooms->store, &rooms->config.store);
@@ -195,7 +203,7 @@ static int start(Rooms *rooms) {
         if (r < 0)
                 return r;
 
-        node_interval_begin(&node->interval, &node->sample, rooms->config.jobs.checkpoint_interval_ns);
+        node_begin_interval(node, rooms->config.jobs.checkpoint_interval_ns);
         r = registry_start(&rooms->indicators.registry);
         return r < 0 ? r : configure_detection(rooms);
 }
@@ -206,15 +214,13 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
                 .node = rooms->node.identity.hostname,
                 .durable = !rooms->config.store.is_volatile,
         };
+        const HttpConfig http = http_config(&rooms->config);
         HttpSources sources;
         int r;
 
         assert(sockets->submit_fd >= 0);
         assert(!rooms->ingest && !rooms->publisher && !rooms->http);
 
-        r = shares_new(&rooms->shares, &rooms->config.shares);
-        if (r < 0)
-                return r;
         r = ingest_new(&rooms->ingest, event, TAKE_FD(sockets->submit_fd), &rooms->config.ingest, &server, rooms->shares);
         if (r < 0)
                 return r;
@@ -227,20 +233,25 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
                 .shares = rooms->shares,
                 .store_path = store_path(rooms->store),
                 .store_wal_barrier = store_wal_barrier(rooms->store),
+                .hostname = rooms->node.identity.hostname,
         };
-        return http_new(&rooms->http, &rooms->config.http, TAKE_FD(sockets->http_tcp_fd), TAKE_FD(sockets->http_unix_fd), &sources);
+        return http_new(&rooms->http, &http, TAKE_FD(sockets->http_tcp_fd), TAKE_FD(sockets->http_unix_fd), &sources);
 }
 
 int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets) {
         const Config *config = &rooms->config;
-        const JobRoomParts jobs = { &config->jobs, event, &rooms->node, rooms->store };
+        JobRoomParts jobs = { &config->jobs, event, &rooms->node, rooms->store, NULL };
         int r;
 
         assert(rooms->store);
 
+        r = shares_new(&rooms->shares, &config->shares);
+        if (r < 0)
+                return r;
         r = node_init(&rooms->node, root, &config->node);
         if (r < 0)
                 return r;
+        jobs.shares = rooms->shares;
         r = job_room_init(&rooms->jobs, &jobs, "/"); /* the pids of peers are valid for "/" */
         if (r < 0)
                 return r;

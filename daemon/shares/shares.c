@@ -75,10 +75,10 @@ static int compare_accounts(const void *a, const void *b) {
         return memcmp(left->address, right->address, sizeof(left->address));
 }
 
-static uint32_t find_weight(const SharesConfig *config, const Owner *owner) {
-        for (size_t i = 0; i < config->n_weights; i++)
-                if (owner->type == OWNER_USER && config->weights[i].uid == owner->uid)
-                        return config->weights[i].weight;
+static uint32_t find_weight(const SharesWeights *weights, const Owner *owner) {
+        for (size_t i = 0; i < weights->n; i++)
+                if (owner->type == OWNER_USER && weights->items[i].uid == owner->uid)
+                        return weights->items[i].weight;
         return 1;
 }
 
@@ -149,7 +149,7 @@ static Account *add_account(Shares *shares, const Owner *owner) {
 
         account->shares = shares;
         account->owner = *owner;
-        account->weight = find_weight(&shares->config, owner);
+        account->weight = find_weight(&shares->config.weights, owner);
         if (!tsearch(account, &shares->tree, compare_accounts))
                 return NULL;
         TAILQ_INSERT_TAIL(&shares->accounts, account, all);
@@ -223,20 +223,14 @@ static void refuse(Account *account, Resource resource) {
         account->shares->totals[resource].n_refused++;
 }
 
-/* Sets what an account holds of a resource; a smaller amount is never refused. */
-static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t n_after) {
-        Shares *shares = account->shares;
-        ResourceTotal *total = &shares->totals[resource];
+/* Sets what an account holds of a resource. */
+static void set_held(Account *account, Resource resource, uint64_t n_before, uint64_t n_after) {
+        ResourceTotal *total = &account->shares->totals[resource];
         uint64_t *n_held = &account->holdings[resource].n_held;
         uint64_t *n_total = account->owner.is_admin ? &total->n_held_by_admins : &total->n_held_by_users;
         bool had_some = *n_held > 0;
 
         assert(*n_held >= n_before && *n_total >= n_before);
-        if (n_after > n_before && *n_held - n_before + n_after > find_share(account, resource)) {
-                refuse(account, resource);
-                return SHARES_REFUSED;
-        }
-
         *n_held += n_after - n_before;
         *n_total += n_after - n_before;
         if (had_some != (*n_held > 0)) {
@@ -244,6 +238,16 @@ static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t
                 if (!account->owner.is_admin)
                         total->weights += had_some ? -(uint64_t)account->weight : account->weight;
         }
+}
+
+/* Sets what an account holds unless that exceeds the share; a smaller amount is never refused. */
+static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t n_after) {
+        if (n_after > n_before && account->holdings[resource].n_held - n_before + n_after > find_share(account, resource)) {
+                refuse(account, resource);
+                return SHARES_REFUSED;
+        }
+
+        set_held(account, resource, n_before, n_after);
         return 0;
 }
 
@@ -260,6 +264,15 @@ int shares_charge(Account *account, Resource resource, uint64_t amount, Charge *
         }
         pthread_mutex_unlock(&account->shares->mutex);
         return r;
+}
+
+void shares_charge_always(Account *account, Resource resource, uint64_t amount, Charge *ret) {
+        assert(resource < N_RESOURCES);
+        pthread_mutex_lock(&account->shares->mutex);
+        set_held(account, resource, 0, amount);
+        account->n_references++;
+        *ret = (Charge){ account, resource, amount };
+        pthread_mutex_unlock(&account->shares->mutex);
 }
 
 int shares_resize(Charge *charge, uint64_t amount) {
@@ -391,7 +404,7 @@ void shares_report_user(Shares *shares, uint32_t uid, AccountReport *ret) {
         pthread_mutex_lock(&shares->mutex);
         account = find_account(shares, &absent.owner);
         absent.owner.is_admin = uid == 0;
-        absent.weight = find_weight(&shares->config, &absent.owner);
+        absent.weight = find_weight(&shares->config.weights, &absent.owner);
         if (!account)
                 account = find_account(shares, &absent.owner);
         report_account(account ? account : &absent, ret);
@@ -440,6 +453,6 @@ void shares_configure(Shares *shares, const SharesConfig *config) {
         pthread_mutex_lock(&shares->mutex);
         shares->config = *config;
         TAILQ_FOREACH(account, &shares->accounts, all)
-                set_weight(account, find_weight(config, &account->owner));
+                set_weight(account, find_weight(&config->weights, &account->owner));
         pthread_mutex_unlock(&shares->mutex);
 }
