@@ -27,7 +27,7 @@ typedef struct Rooms {
         Ingest *ingest;
         Publisher *publisher;
         Http *http;           /* reads published snapshots */
-        bool was_writable;    /* the store was writable at the last tick */
+        StoreStats stored;    /* state of the store at the last tick */
 } Rooms;
 
 /*

@@ -155,8 +155,8 @@ class Recovery(harness.TestCase):
             path.unlink()
         (daemon.state / "perfd.db").write_bytes(b"no database at all, but long enough to be one\n" * 100)
         daemon.start()
-        self.assertIn("perfd.db.corrupt-", daemon.log())
-        self.assertEqual(len(list(daemon.state.glob("perfd.db.corrupt-*"))), 1)
+        self.assertIn("perfd.db.damaged-", daemon.log())
+        self.assertEqual(len(list(daemon.state.glob("perfd.db.damaged-*"))), 1)
         with daemon.client() as client:
             self.assert_status(client.submit(harness.indicator()), "OK")
 

@@ -147,7 +147,7 @@ static void a_corrupt_file_on_a_full_disk_is_put_aside_first(void **state) {
         fd = fill_disk(place);
 
         open_late(place, "No space left on device; ");
-        assert_true(place_find(place, "perfd.db.corrupt-", path));
+        assert_true(place_find(place, "perfd.db.damaged-", path));
         assert_int_equal(ftruncate(fd, 0), 0);
         assert_heals(place);
 }

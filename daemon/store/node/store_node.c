@@ -15,6 +15,8 @@ STATEMENT sample_expire = {
         0,
 };
 
+STATEMENT sample_salvage = { "INSERT OR IGNORE INTO node_sample VALUES (?1, ?2, ?3)", 0 };
+
 static const StoreTable sample_table = {
         .name = "node_sample",
         .schema =
@@ -26,6 +28,7 @@ static const StoreTable sample_table = {
         .remove = &sample_remove,
         .expire = &sample_expire,
         .run = database_run_removal,
+        .salvage = &sample_salvage,
 };
 
 static const StoreTable *const tables[] = { &sample_table, NULL };
